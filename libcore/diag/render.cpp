@@ -1,0 +1,200 @@
+#include "diag/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kRed = "\x1b[1;31m";
+constexpr std::string_view kYellow = "\x1b[1;33m";
+constexpr std::string_view kBlue = "\x1b[1;34m";
+constexpr std::string_view kReset = "\x1b[0m";
+
+std::string_view name(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::note:
+      return "note";
+  }
+  return "error";
+}
+
+std::string painted(std::string_view text, std::string_view paint, bool color) {
+  return color ? fmt::format("{}{}{}", paint, text, kReset) : std::string(text);
+}
+
+/// A code point and the bytes that it takes; a broken byte stands for itself.
+struct CodePoint {
+  std::uint32_t value;
+  int bytes;
+};
+
+CodePoint decode(std::string_view text) {
+  auto byte = static_cast<unsigned char>(text[0]);
+  int length = byte < 0x80 ? 1 : byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+  if (length == 1 || static_cast<int>(text.size()) < length) return {byte, 1};
+  std::uint32_t value = byte & (0xFFu >> (length + 1));
+  for (int i = 1; i < length; ++i)
+    value = value << 6 | (static_cast<unsigned char>(text[i]) & 0x3Fu);
+  return {value, length};
+}
+
+/// Terminal columns of a code point: 2 for the East Asian wide blocks and emoji, 0 for combining
+/// marks, else 1.
+int columns(std::uint32_t point) {
+  struct Range {
+    std::uint32_t first, last;
+  };
+  constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
+                             {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
+                             {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+  if (point >= 0x300 && point <= 0x36F) return 0;
+  for (Range range : kWide) {
+    if (point >= range.first && point <= range.last) return 2;
+  }
+  return 1;
+}
+
+/// The caret line under bytes [begin, end) of `line`.
+std::string carets(std::string_view line, std::size_t begin, std::size_t end) {
+  std::string out;
+  for (std::size_t at = 0; at < std::min(line.size(), end);) {
+    CodePoint point = decode(line.substr(at));
+    if (at < begin && line[at] == '\t')
+      out += '\t';
+    else
+      out.append(static_cast<std::size_t>(columns(point.value)), at < begin ? ' ' : '^');
+    at += static_cast<std::size_t>(point.bytes);
+  }
+  return out;
+}
+
+std::string place(const Location& location) {
+  std::string out = location.file;
+  if (location.line > 0) out += fmt::format(":{}", location.line);
+  if (location.line > 0 && location.column >= 0) out += fmt::format(":{}", location.column + 1);
+  return out;
+}
+
+void append_json(std::string& out, std::string_view text) {
+  out += '"';
+  for (char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+std::string_view hint_of(const Diagnostic& diagnostic) {
+  return diagnostic.hint.empty() ? facts(diagnostic.code).hint : std::string_view(diagnostic.hint);
+}
+
+}  // namespace
+
+std::optional<std::string> read_source_line(const std::string& file, int line) {
+  std::ifstream in(file);
+  std::string text;
+  for (int at = 0; at < line; ++at) {
+    if (!std::getline(in, text)) return std::nullopt;
+  }
+  if (line < 1) return std::nullopt;
+  if (!text.empty() && text.back() == '\r') text.pop_back();
+  return text;
+}
+
+std::string excerpt(const Location& location, const RenderOptions& options) {
+  std::string out = fmt::format("  {} {}\n", painted("-->", kBlue, options.color), place(location));
+  if (location.line < 1 || !options.source) return out;
+  std::optional<std::string> line = options.source(location.file, location.line);
+  if (!line) return out;
+  std::string number = fmt::format("{}", location.line);
+  std::string bar = painted("|", kBlue, options.color);
+  fmt::format_to(std::back_inserter(out), " {} {} {}\n", painted(number, kBlue, options.color), bar,
+                 *line);
+  if (location.column < 0) return out;
+  auto begin = static_cast<std::size_t>(location.column);
+  bool one_line = location.end_line == location.line && location.end_column > location.column;
+  std::size_t end = one_line ? static_cast<std::size_t>(location.end_column)
+                    : location.end_line > location.line ? line->size()
+                                                        : begin + 1;
+  if (begin >= line->size()) return out;
+  fmt::format_to(std::back_inserter(out), " {} {} {}\n", std::string(number.size(), ' '), bar,
+                 painted(carets(*line, begin, end), kRed, options.color));
+  return out;
+}
+
+std::string render(const Diagnostic& diagnostic, std::string_view tool,
+                   const RenderOptions& options) {
+  const CodeFacts& row = facts(diagnostic.code);
+  std::string_view paint = diagnostic.severity == Severity::error     ? kRed
+                           : diagnostic.severity == Severity::warning ? kYellow
+                                                                      : kBlue;
+  std::string head = fmt::format("{}[{}]", name(diagnostic.severity), row.id);
+  std::string out = fmt::format("{}: {}: {}\n", tool, painted(head, paint, options.color),
+                                painted(diagnostic.message, kBold, options.color));
+  if (diagnostic.location) out += excerpt(*diagnostic.location, options);
+  if (!diagnostic.place.empty()) out += fmt::format("  at: {}\n", diagnostic.place);
+  if (options.explain) out += fmt::format("  why: {}\n", row.explanation);
+  if (std::string_view hint = hint_of(diagnostic); !hint.empty()) {
+    out += fmt::format("  {} {}\n", painted("hint:", kBlue, options.color), hint);
+  }
+  return out;
+}
+
+std::string render_json(const Diagnostic& diagnostic, std::string_view tool) {
+  const CodeFacts& row = facts(diagnostic.code);
+  std::string out = "{";
+  auto text = [&](std::string_view key, std::string_view value) {
+    if (out.size() > 1) out += ',';
+    append_json(out, key);
+    out += ':';
+    append_json(out, value);
+  };
+  text("tool", tool);
+  text("severity", name(diagnostic.severity));
+  text("code", row.id);
+  text("title", row.title);
+  text("message", diagnostic.message);
+  if (const auto& at = diagnostic.location) {
+    out += ",\"location\":{\"file\":";
+    append_json(out, at->file);
+    out += fmt::format(",\"line\":{},\"column\":{},\"end_line\":{},\"end_column\":{}}}", at->line,
+                       at->column, at->end_line, at->end_column);
+  }
+  if (!diagnostic.place.empty()) text("place", diagnostic.place);
+  text("hint", hint_of(diagnostic));
+  out += fmt::format(",\"exit\":{}}}\n", row.exit_status);
+  return out;
+}
+
+}  // namespace penstock
