@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/argument.h"
+#include "ir/interface.h"
+#include "ir/tensor_type.h"
+
+namespace penstock {
+
+/// Levels of a document; each has a C++ type of its own: Graph (torch, core), PlacedGraph
+/// (partition/placed_graph.h), LoopProgram (fusion/loop_program.h), KernelBundle
+/// (bundle/kernel_bundle.h).
+enum class Level : std::uint8_t { torch, core, placed, loops, kernels };
+std::string_view to_string(Level level);
+std::optional<Level> level_from_name(std::string_view name);
+
+/// One frame of the Python stack at a call, outermost first.
+struct StackFrame {
+  std::string function;
+  Location location;
+};
+
+/// A public call as the program wrote it: what FX prints.
+struct Call {
+  std::string opcode;  ///< "call_function" or "call_method"
+  std::string name;    ///< unique: "truediv", "truediv_1"
+  std::string target;  ///< "operator.truediv", "torch.relu", "add_"
+  std::vector<Argument> args;  ///< values are those that the nodes of earlier calls made
+  std::vector<NamedArgument> kwargs;
+  std::vector<StackFrame> stack;
+  Argument result;  ///< what it gave, in values: one value, a list of them, None
+};
+
+/// A value of the graph: an input, or one result of a node.
+struct Value {
+  std::string name;  ///< unique in the graph
+  TensorType type;
+  /// A scalar result (sym_size, item): an integer expression instead of a tensor.
+  bool is_scalar = false;
+  SymExpr expression;
+};
+
+/// An op applied to values. `op` is "aten.NAME.OVERLOAD" (torch and core levels) or "prim.NAME".
+struct Node {
+  std::string op;
+  std::vector<NamedArgument> args;  ///< by schema name and in schema order; defaults may be left out
+  std::vector<ValueId> results;     ///< none for an effect, several for a multi-output op
+  std::int32_t call = -1;           ///< position in Graph::calls; -1: made by a pass
+};
+
+/// A graph of the levels `torch` and `core`. Nodes stand in execution order; every value is made
+/// once and before its use. Values 0 … inputs-1 are the inputs.
+struct Graph {
+  Level level = Level::torch;
+  Interface interface;
+  std::vector<Value> values;
+  std::vector<Call> calls;      ///< kept through all passes for reports
+  std::vector<Node> nodes;
+  std::vector<ValueId> outputs; ///< one per Interface::outputs
+};
+
+/// The argument called `name`, or null when it stands at its default.
+const Argument* find_argument(const Node& node, std::string_view name);
+
+/// Appends a value with a unique name that starts with `stem`.
+ValueId add_value(Graph& graph, std::string_view stem, TensorType type);
+
+/// Checks what holds at graph.level for every producer: order, single definition, names unique,
+/// arity of outputs, known symbols. Room ops adds what needs op facts (ops/contract.h).
+Result<void> verify_structure(const Graph& graph);
+
+/// FX-like text: one line a node, types behind it.
+std::string to_text(const Graph& graph);
+
+}  // namespace penstock

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/guard.h"
+#include "ir/source.h"
+#include "ir/tensor_type.h"
+
+namespace penstock {
+
+/// "[frame/recompile]", with a restarted analysis "[0/0_1]".
+struct EntryId {
+  std::int32_t frame = 0;
+  std::int32_t recompile = 0;
+  std::int32_t restart = 0;
+  friend bool operator==(const EntryId&, const EntryId&) = default;
+};
+std::string to_string(const EntryId& id);            ///< "0/0", "1/20", "0/0_1"
+Result<EntryId> parse_entry_id(std::string_view text);
+
+/// A symbolic size.
+struct Symbol {
+  std::string name;              ///< "s0"
+  SourceId source = kNoSource;   ///< where its value is read; kNoSource for an unbacked one
+  std::int64_t minimum = 0;      ///< inclusive range
+  std::int64_t maximum = INT64_MAX;
+  std::optional<std::int64_t> hint;  ///< the value at capture; never baked in without a guard
+};
+
+enum class InputKind : std::uint8_t { user, parameter, buffer, constant, size, scalar, generator };
+std::string_view to_string(InputKind kind);
+std::optional<InputKind> input_kind_from_name(std::string_view name);
+
+/// What the graph is called with, in order. Input i is value i of the graph.
+struct Input {
+  InputKind kind = InputKind::user;
+  std::string name;
+  SourceId source = kNoSource;  ///< kNoSource for constants
+  TensorType type;              ///< tensors; for size and scalar: rank 0, int64 or float64
+  std::string blob;             ///< hash of example or constant data in the store; empty: none
+};
+
+/// How one output relates to memory that the caller already has.
+struct OutputAlias {
+  enum class Kind : std::uint8_t { none, input, output };
+  Kind kind = Kind::none;  ///< `input`: a view of input `index`; `output`: of output `index`
+  std::int32_t index = -1;
+};
+
+/// The recorded result or the type of one output.
+struct Output {
+  TensorType type;
+  OutputAlias alias;
+  std::string blob;  ///< expected data recorded at capture; empty: none
+};
+
+/// Input `input` receives the value of output `output` when the graph has run (epilogue of copy_).
+struct Mutation {
+  std::int32_t input;
+  std::int32_t output;
+};
+
+/// How to make a Python object real behind a segment. A tree; objects that are shared or cyclic are
+/// made once in Interface::objects and named by `object`.
+struct Recipe {
+  enum class Kind : std::uint8_t {
+    output,    ///< output `index` of the graph
+    source,    ///< what `source` held at segment start
+    literal,   ///< `literal`
+    symbol,    ///< the integer `expression`
+    list, tuple, dict, set, frozenset, slice,  ///< `items` (dict: key, value, key, value …)
+    instance,  ///< object.__new__(items[0]) with attributes: items[1..] are name, value, …
+    function,  ///< items: code, globals, name, defaults, kwdefaults, annotations, closure
+    cell,      ///< items[0] its content; none: empty
+    method,    ///< bound method: items: function, self
+    call,      ///< items[0](*items[1:]): only of constructors without side effects
+    object,    ///< Interface::objects[index]
+  };
+  Kind kind = Kind::literal;
+  std::int32_t index = -1;
+  SourceId source = kNoSource;
+  Argument literal;
+  SymExpr expression;
+  std::vector<Recipe> items;
+  std::int64_t live = -1;  ///< literal objects that no document can hold (a type, a code object)
+};
+std::string_view to_string(Recipe::Kind kind);
+std::optional<Recipe::Kind> recipe_kind_from_name(std::string_view name);
+
+/// One thing to do to the frame or the world when the graph has run, in program order.
+struct Restore {
+  enum class Kind : std::uint8_t {
+    local,        ///< localsplus[index] = value (a cell slot: the cell object itself)
+    unbind,       ///< localsplus[index] becomes unbound
+    stack,        ///< operand stack slot `index` = value
+    result,       ///< the frame returns value
+    cell,         ///< contents of cell `target` = value
+    set_attribute, delete_attribute,  ///< target.name
+    set_item, delete_item,            ///< target[key]
+    set_global, delete_global,        ///< name in the globals of function `target`, or the root's
+    append, extend, insert, pop, clear, update, add, remove,  ///< method of list, dict, set, deque
+    contents,     ///< list/dict/set `target` gets exactly the contents of `value`
+  };
+  Kind kind = Kind::local;
+  std::int32_t index = -1;
+  std::string name;
+  Recipe target, key, value;
+};
+std::string_view to_string(Restore::Kind kind);
+std::optional<Restore::Kind> restore_kind_from_name(std::string_view name);
+
+/// Leaves of `returns` are output indices; anything else is a literal or a container.
+using ReturnTree = Recipe;
+
+/// Where a segment stops and why.
+struct SegmentEnd {
+  enum class Kind : std::uint8_t { returned, broke, loop, raised };
+  Kind kind = Kind::returned;
+  std::int32_t offset = -1;  ///< code unit at which the frame goes on (broke, loop)
+  std::string code;          ///< diagnostic code of the break
+};
+
+/// Everything about how a graph meets its program; all levels carry it unchanged, so that `run` in
+/// process needs only the last one.
+struct Interface {
+  EntryId id;
+  std::string name;                  ///< qualified name of the root: "toy_example"
+  std::optional<Location> location;  ///< first line of the segment
+  std::string after;                 ///< id of the segment before it in the same frame; "" for none
+  std::int32_t start_offset = 0;     ///< code unit at which the segment starts; 0: the frame's start
+  SourceTable sources;
+  std::vector<Symbol> symbols;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Mutation> mutations;
+  std::vector<Guard> guards;         ///< in checking order
+  std::vector<Recipe> objects;       ///< shared objects, made on demand
+  ReturnTree returns;
+  std::vector<Restore> restore;
+  SegmentEnd end;
+  std::int64_t capture_ns = 0;       ///< DESIGN's capture time; written under meta
+};
+
+}  // namespace penstock

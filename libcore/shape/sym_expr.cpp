@@ -1,0 +1,395 @@
+#include "shape/sym_expr.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace penstock {
+
+namespace {
+
+using Kind = SymAtom::Kind;
+using AtomRef = std::shared_ptr<const SymAtom>;
+
+constexpr std::string_view kFunctionNames[] = {"", "floordiv", "mod", "min", "max"};
+
+std::strong_ordering compare_atoms(const std::vector<AtomRef>& a, const std::vector<AtomRef>& b) {
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    if (auto order = a[i]->text.compare(b[i]->text); order != 0) return order <=> 0;
+  }
+  return a.size() <=> b.size();
+}
+
+/// Adds b's terms, times `scale`, to a's: a merge of two sorted lists.
+std::vector<SymTerm> merge(const std::vector<SymTerm>& a, const std::vector<SymTerm>& b,
+                           std::int64_t scale) {
+  std::vector<SymTerm> sum;
+  sum.reserve(a.size() + b.size());
+  auto x = a.begin();
+  auto y = b.begin();
+  while (x != a.end() || y != b.end()) {
+    auto order = x == a.end()   ? std::strong_ordering::greater
+                 : y == b.end() ? std::strong_ordering::less
+                                : compare_atoms(x->atoms, y->atoms);
+    if (order < 0) {
+      sum.push_back(*x++);
+    } else if (order > 0) {
+      sum.push_back({y->coefficient * scale, y->atoms});
+      ++y;
+    } else {
+      if (auto c = x->coefficient + y->coefficient * scale; c != 0) sum.push_back({c, x->atoms});
+      ++x, ++y;
+    }
+  }
+  return sum;
+}
+
+SymTerm multiply(const SymTerm& a, const SymTerm& b) {
+  SymTerm product{a.coefficient * b.coefficient, a.atoms};
+  product.atoms.insert(product.atoms.end(), b.atoms.begin(), b.atoms.end());
+  std::sort(product.atoms.begin(), product.atoms.end(),
+            [](const AtomRef& x, const AtomRef& y) { return x->text < y->text; });
+  return product;
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  std::int64_t quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+std::int64_t evaluate_atom(Kind kind, std::int64_t a, std::int64_t b) {
+  switch (kind) {
+    case Kind::floordiv: return floor_divide(a, b);
+    case Kind::mod: return a - floor_divide(a, b) * b;
+    case Kind::minimum: return std::min(a, b);
+    case Kind::maximum: return std::max(a, b);
+    case Kind::symbol: break;
+  }
+  return 0;
+}
+
+SymExpr apply(Kind kind, const SymExpr& a, const SymExpr& b) {
+  switch (kind) {
+    case Kind::floordiv: return floordiv(a, b);
+    case Kind::mod: return mod(a, b);
+    case Kind::minimum: return minimum(a, b);
+    case Kind::maximum: return maximum(a, b);
+    case Kind::symbol: break;
+  }
+  return a;
+}
+
+}  // namespace
+
+SymExpr make_expression(std::int64_t constant, std::vector<SymTerm> terms) {
+  SymExpr result(constant);
+  if (!terms.empty()) {
+    result.terms_ = std::make_shared<const std::vector<SymTerm>>(std::move(terms));
+  }
+  return result;
+}
+
+namespace {
+
+SymExpr from_atom(Kind kind, std::string text, std::vector<SymExpr> operands) {
+  auto atom = std::make_shared<const SymAtom>(SymAtom{kind, std::move(text), std::move(operands)});
+  return make_expression(0, {SymTerm{1, {std::move(atom)}}});
+}
+
+SymExpr function(Kind kind, const SymExpr& a, const SymExpr& b) {
+  std::string text(kFunctionNames[static_cast<int>(kind)]);
+  text += '(' + a.to_string() + ", " + b.to_string() + ')';
+  return from_atom(kind, std::move(text), {a, b});
+}
+
+/// Splits e into (part divisible by d) / d and the rest: e = quotient * d + rest.
+void split_by_divisor(const SymExpr& e, std::int64_t d, SymExpr& quotient, SymExpr& rest) {
+  std::vector<SymTerm> divided, kept;
+  for (const SymTerm& term : e.terms()) {
+    if (term.coefficient % d == 0) {
+      divided.push_back({term.coefficient / d, term.atoms});
+    } else {
+      kept.push_back(term);
+    }
+  }
+  auto whole = floor_divide(e.constant_term(), d);
+  quotient = make_expression(whole, std::move(divided));
+  rest = make_expression(e.constant_term() - whole * d, std::move(kept));
+}
+
+}  // namespace
+
+SymExpr SymExpr::symbol(std::string_view name) {
+  return from_atom(Kind::symbol, std::string(name), {});
+}
+
+const std::vector<SymTerm>& SymExpr::terms() const {
+  static const std::vector<SymTerm> none;
+  return terms_ ? *terms_ : none;
+}
+
+std::string_view SymExpr::symbol_name() const {
+  if (!terms_ || constant_ != 0 || terms_->size() != 1) return {};
+  const SymTerm& term = terms_->front();
+  if (term.coefficient != 1 || term.atoms.size() != 1) return {};
+  const SymAtom& atom = *term.atoms.front();
+  return atom.kind == Kind::symbol ? std::string_view(atom.text) : std::string_view();
+}
+
+SymExpr operator+(const SymExpr& a, const SymExpr& b) {
+  if (b.is_constant() && a.is_constant()) return a.constant_ + b.constant_;
+  return make_expression(a.constant_ + b.constant_, merge(a.terms(), b.terms(), 1));
+}
+
+SymExpr operator-(const SymExpr& a, const SymExpr& b) {
+  if (b.is_constant() && a.is_constant()) return a.constant_ - b.constant_;
+  return make_expression(a.constant_ - b.constant_, merge(a.terms(), b.terms(), -1));
+}
+
+SymExpr operator*(const SymExpr& a, const SymExpr& b) {
+  if (a.is_constant() && b.is_constant()) return a.constant_ * b.constant_;
+  std::vector<SymTerm> sum = merge({}, b.terms(), a.constant_);
+  if (a.constant_ == 0) sum.clear();
+  if (b.constant_ != 0) sum = merge(sum, a.terms(), b.constant_);
+  for (const SymTerm& x : a.terms()) {
+    std::vector<SymTerm> row;
+    for (const SymTerm& y : b.terms()) row.push_back(multiply(x, y));
+    std::sort(row.begin(), row.end(), [](const SymTerm& p, const SymTerm& q) {
+      return compare_atoms(p.atoms, q.atoms) < 0;
+    });
+    sum = merge(sum, row, 1);
+  }
+  return make_expression(a.constant_ * b.constant_, std::move(sum));
+}
+
+bool operator==(const SymExpr& a, const SymExpr& b) {
+  if (a.constant_ != b.constant_ || a.terms().size() != b.terms().size()) return false;
+  if (a.terms_ == b.terms_) return true;
+  return std::equal(a.terms().begin(), a.terms().end(), b.terms().begin(),
+                    [](const SymTerm& x, const SymTerm& y) {
+                      return x.coefficient == y.coefficient &&
+                             compare_atoms(x.atoms, y.atoms) == 0;
+                    });
+}
+
+std::string SymExpr::to_string() const {
+  std::string text;
+  for (const SymTerm& term : terms()) {
+    bool negative = term.coefficient < 0;
+    if (negative) text += '-';
+    else if (!text.empty()) text += '+';
+    std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(term.coefficient)
+                                       : static_cast<std::uint64_t>(term.coefficient);
+    if (magnitude != 1) text += std::to_string(magnitude) + '*';
+    for (std::size_t i = 0; i < term.atoms.size(); ++i) {
+      if (i > 0) text += '*';
+      text += term.atoms[i]->text;
+    }
+  }
+  if (text.empty()) return std::to_string(constant_);
+  if (constant_ > 0) text += '+';
+  if (constant_ != 0) text += std::to_string(constant_);
+  return text;
+}
+
+void SymExpr::for_each_symbol(const std::function<void(std::string_view)>& visit) const {
+  for (const SymTerm& term : terms()) {
+    for (const AtomRef& atom : term.atoms) {
+      if (atom->kind == Kind::symbol) visit(atom->text);
+      for (const SymExpr& operand : atom->operands) operand.for_each_symbol(visit);
+    }
+  }
+}
+
+SymExpr SymExpr::substitute(
+    const std::function<std::optional<SymExpr>(std::string_view)>& value_of) const {
+  SymExpr sum(constant_);
+  for (const SymTerm& term : terms()) {
+    SymExpr product(term.coefficient);
+    for (const AtomRef& atom : term.atoms) {
+      if (atom->kind != Kind::symbol) {
+        product *= apply(atom->kind, atom->operands[0].substitute(value_of),
+                         atom->operands[1].substitute(value_of));
+      } else if (auto value = value_of(atom->text)) {
+        product *= *value;
+      } else {
+        product *= make_expression(0, {SymTerm{1, {atom}}});
+      }
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+std::optional<std::int64_t> SymExpr::evaluate(
+    const std::function<std::optional<std::int64_t>(std::string_view)>& value_of) const {
+  std::int64_t sum = constant_;
+  for (const SymTerm& term : terms()) {
+    std::int64_t product = term.coefficient;
+    for (const AtomRef& atom : term.atoms) {
+      std::optional<std::int64_t> value;
+      if (atom->kind == Kind::symbol) {
+        value = value_of(atom->text);
+      } else {
+        auto a = atom->operands[0].evaluate(value_of);
+        auto b = atom->operands[1].evaluate(value_of);
+        bool divides = atom->kind == Kind::floordiv || atom->kind == Kind::mod;
+        if (a && b && !(divides && *b == 0)) value = evaluate_atom(atom->kind, *a, *b);
+      }
+      if (!value) return std::nullopt;
+      product *= *value;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
+  auto divisor = b.constant();
+  if (!divisor) return a == b ? SymExpr(1) : function(Kind::floordiv, a, b);
+  if (*divisor == 0) return function(Kind::floordiv, a, b);
+  if (a.is_constant()) return floor_divide(a.constant_term(), *divisor);
+  // (q*d + r) // d = q + r // d, for whatever part of the polynomial d divides.
+  SymExpr quotient, rest;
+  split_by_divisor(a, *divisor, quotient, rest);
+  if (rest.is_constant()) return quotient;  // 0 <= rest < d by construction
+  return quotient + function(Kind::floordiv, rest, b);
+}
+
+SymExpr mod(const SymExpr& a, const SymExpr& b) {
+  auto divisor = b.constant();
+  if (!divisor) return a == b ? SymExpr(0) : function(Kind::mod, a, b);
+  if (*divisor == 0) return function(Kind::mod, a, b);
+  if (a.is_constant()) return evaluate_atom(Kind::mod, a.constant_term(), *divisor);
+  SymExpr quotient, rest;
+  split_by_divisor(a, *divisor, quotient, rest);
+  if (rest.is_constant()) return rest;
+  return function(Kind::mod, rest, b);
+}
+
+SymExpr minimum(const SymExpr& a, const SymExpr& b) {
+  SymExpr difference = a - b;
+  if (auto d = difference.constant()) return *d <= 0 ? a : b;
+  return a.to_string() < b.to_string() ? function(Kind::minimum, a, b)
+                                       : function(Kind::minimum, b, a);
+}
+
+SymExpr maximum(const SymExpr& a, const SymExpr& b) {
+  SymExpr difference = a - b;
+  if (auto d = difference.constant()) return *d >= 0 ? a : b;
+  return a.to_string() < b.to_string() ? function(Kind::maximum, a, b)
+                                       : function(Kind::maximum, b, a);
+}
+
+namespace {
+
+/// Recursive descent over: sum := product (('+'|'-') product)*, product := unary (('*'|'//'|'%')
+/// unary)*, unary := '-' unary | integer | name | name '(' sum ',' sum ')' | '(' sum ')'.
+/// The depth is bounded, for the text may come from a document.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<SymExpr> parse() {
+    auto value = sum(0);
+    skip_space();
+    if (value && position_ != text_.size()) return fail("unexpected text");
+    return value;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  Result<SymExpr> fail(std::string_view what) const {
+    return failure(Code::PS0201, "size expression '" + std::string(text_.substr(0, 80)) + "': " +
+                                     std::string(what) + " at character " +
+                                     std::to_string(position_ + 1));
+  }
+  void skip_space() {
+    while (position_ < text_.size() && text_[position_] == ' ') ++position_;
+  }
+  bool take(std::string_view token) {
+    skip_space();
+    if (text_.substr(position_, token.size()) != token) return false;
+    position_ += token.size();
+    return true;
+  }
+  Result<SymExpr> sum(int depth) {
+    auto left = product(depth);
+    while (left) {
+      bool plus = take("+");
+      if (!plus && !take("-")) break;
+      auto right = product(depth);
+      if (!right) return right;
+      left = plus ? *left + *right : *left - *right;
+    }
+    return left;
+  }
+  Result<SymExpr> product(int depth) {
+    auto left = unary(depth);
+    while (left) {
+      bool divide = take("//"), modulo = !divide && take("%");
+      if (!divide && !modulo && !take("*")) break;
+      auto right = unary(depth);
+      if (!right) return right;
+      left = divide ? floordiv(*left, *right) : modulo ? mod(*left, *right) : *left * *right;
+    }
+    return left;
+  }
+  Result<SymExpr> unary(int depth) {
+    if (depth > kMaxDepth) return fail("nested too deeply");
+    if (take("-")) {
+      auto value = unary(depth + 1);
+      return value ? Result<SymExpr>(-*value) : value;
+    }
+    if (take("(")) {
+      auto value = sum(depth + 1);
+      if (value && !take(")")) return fail("expected ')'");
+      return value;
+    }
+    skip_space();
+    std::size_t start = position_;
+    while (position_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_')) {
+      ++position_;
+    }
+    std::string_view word = text_.substr(start, position_ - start);
+    if (word.empty()) return fail("expected a number or a symbol");
+    if (std::isdigit(static_cast<unsigned char>(word.front()))) return number(word);
+    return name(word, depth);
+  }
+  Result<SymExpr> number(std::string_view digits) const {
+    std::int64_t value = 0;
+    for (char c : digits) {
+      if (!std::isdigit(static_cast<unsigned char>(c)) ||
+          __builtin_mul_overflow(value, std::int64_t{10}, &value) ||
+          __builtin_add_overflow(value, std::int64_t{c - '0'}, &value)) {
+        return fail("not a 64-bit integer");
+      }
+    }
+    return SymExpr(value);
+  }
+  Result<SymExpr> name(std::string_view word, int depth) {
+    if (!take("(")) return SymExpr::symbol(word);
+    for (int kind = 1; kind <= 4; ++kind) {
+      if (word != kFunctionNames[kind]) continue;
+      auto a = sum(depth + 1);
+      if (!a) return a;
+      if (!take(",")) return fail("expected ','");
+      auto b = sum(depth + 1);
+      if (!b) return b;
+      if (!take(")")) return fail("expected ')'");
+      return apply(static_cast<Kind>(kind), *a, *b);
+    }
+    return fail("unknown function");
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+Result<SymExpr> parse_sym_expr(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace penstock
