@@ -1,0 +1,138 @@
+#pragma once
+
+#include <Python.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "diag/diagnostic.h"
+
+namespace penstock::python {
+
+/// Every opcode that a supported Python has (python/opcodes.def). The values are ours: they are the
+/// same for all minor versions; versions/py3NN.def maps a version's bytes to them.
+enum class Opcode : std::uint8_t {
+#define PS_OPCODE(name, operand, jump, flow) name,
+#include "python/opcodes.def"
+#undef PS_OPCODE
+};
+
+/// What an instruction's argument means.
+enum class Operand : std::uint8_t { none, name, constant, local, cell, jump, compare, count };
+enum class Jump : std::uint8_t { none, forward, backward };
+
+/// The facts of one row of opcodes.def.
+struct OpcodeFacts {
+  std::string_view name;
+  Operand operand;
+  Jump jump;
+  bool ends;  ///< control never reaches the following instruction
+};
+const OpcodeFacts& facts(Opcode opcode);
+
+/// One instruction of a code object. Units count 16-bit code units from the start of co_code.
+/// EXTENDED_ARG prefixes belong to the instruction they extend, inline caches to the one in front
+/// of them, and on 3.11 KW_NAMES + PRECALL + CALL are one instruction, a CALL: the boundaries
+/// between instructions are exactly the places where a frame may be entered and left.
+struct Instruction {
+  Opcode opcode;
+  std::int32_t argument = 0;
+  std::int32_t offset = 0;          ///< unit of its first code unit (a prefix, where it has one)
+  std::int32_t at = 0;              ///< unit of the opcode itself: f_lasti / 2 while it runs
+  std::int32_t next = 0;            ///< unit of the following instruction
+  std::int32_t target = -1;         ///< unit that it may jump to, or -1
+  std::int32_t keyword_names = -1;  ///< CALL: index in co_consts of the keyword names, or -1
+  std::int32_t index = 0;           ///< its place in Bytecode::instructions
+};
+
+/// The source range of an instruction: lines from 1 (0: none), columns in UTF-8 bytes from 0 (-1:
+/// none).
+struct Position {
+  int line = 0;
+  int end_line = 0;
+  int column = -1;
+  int end_column = -1;
+};
+
+/// A row of the exception table: units [start, end) are handled at `target`, with the stack popped
+/// to `depth`, and the failing instruction's unit pushed under the exception when `push_lasti`.
+struct Handler {
+  std::int32_t start;
+  std::int32_t end;
+  std::int32_t target;
+  std::int32_t depth;
+  bool push_lasti;
+  /// Operand stack depth on arrival at `target`.
+  int depth_on_entry() const { return depth + (push_lasti ? 1 : 0) + 1; }
+};
+
+/// What another room hangs on a code object; destroyed with it (with the GIL held).
+struct CodeData {
+  virtual ~CodeData() = default;
+};
+/// Whose data: each room has one slot per code object.
+enum class CodeSlot : std::uint8_t { capture, jit, windows, count };
+
+/// A decoded code object. Made once per code object and kept with it (co_extra).
+class Bytecode {
+ public:
+  explicit Bytecode(PyCodeObject* code);
+  ~Bytecode();
+  Bytecode(const Bytecode&) = delete;
+  Bytecode& operator=(const Bytecode&) = delete;
+
+  PyCodeObject* code() const { return code_; }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  /// The instruction that starts at `unit`, or null when no instruction starts there.
+  const Instruction* at(int unit) const {
+    if (unit < 0 || unit >= static_cast<int>(index_.size()) || index_[unit] < 0) return nullptr;
+    return &instructions_[index_[unit]];
+  }
+  /// The instruction that contains `unit` (a prefix, an opcode or a cache).
+  const Instruction& containing(int unit) const;
+  const std::vector<Handler>& handlers() const { return handlers_; }
+  /// The handler for an exception at `unit` (Instruction::at), or null.
+  const Handler* handler(int unit) const;
+  /// Operand stack depth before the instruction at `unit`, by static analysis; -1: unreachable or
+  /// not an instruction's start. A generator's code starts with one value on its stack.
+  int depth(int unit) const;
+  /// The source range of an instruction (decoded for the whole code on first use).
+  const Position& position(const Instruction& instruction) const;
+  /// The same with the file name, for diagnostics.
+  Location location(const Instruction& instruction) const;
+
+  /// Data that `slot`'s room keeps with this code; null until set.
+  CodeData* data(CodeSlot slot) const { return data_[static_cast<int>(slot)].get(); }
+  void set_data(CodeSlot slot, std::unique_ptr<CodeData> data) {
+    data_[static_cast<int>(slot)] = std::move(data);
+  }
+
+ private:
+  void decode_instructions();
+  void decode_handlers();
+  void decode_positions() const;
+  void analyse_depths() const;
+
+  PyCodeObject* code_;  // borrowed: the code object owns us
+  std::vector<Instruction> instructions_;
+  std::vector<std::int32_t> index_;  // unit -> index in instructions_, or -1
+  std::vector<Handler> handlers_;    // sorted by start, disjoint
+  mutable std::vector<Position> positions_;
+  mutable std::vector<std::int32_t> depths_;
+  std::array<std::unique_ptr<CodeData>, static_cast<int>(CodeSlot::count)> data_;
+};
+
+/// The decoded form of `code`, cached with it. Needs the GIL; valid as long as the code object
+/// lives.
+Bytecode& bytecode_of(PyCodeObject* code);
+
+/// Net change of the operand stack depth by `instruction`, when it jumps or when it does not.
+int stack_effect(const Instruction& instruction, bool jumps);
+
+/// The slot's name in localsplus ("x"; cells and free variables included); borrowed, a str.
+PyObject* slot_name(PyCodeObject* code, int slot);
+
+}  // namespace penstock::python

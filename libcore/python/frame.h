@@ -1,0 +1,115 @@
+#pragma once
+
+#include <Python.h>
+
+#include "python/bytecode.h"
+#include "python/object.h"
+
+struct _PyInterpreterFrame;
+
+namespace penstock::python {
+
+/// A frame that we execute in the evaluator's place, made by the conductor for one activation (one
+/// call, or one resume of a generator) and living on the C++ stack.
+///
+/// While it is linked, everything that Python code can see of it is real: locals and cells are
+/// CPython's own slots, and the place is written before each instruction. The operand stack lives
+/// in the frame's own slots too; its depth is ours until the frame is handed over. Foreign code
+/// (any call) may write the locals: read them again afterwards.
+class Frame {
+ public:
+  Frame(PyThreadState* thread, _PyInterpreterFrame* raw);
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  PyThreadState* thread() const { return thread_; }
+  _PyInterpreterFrame* raw() const { return raw_; }
+  PyCodeObject* code() const { return code_; }
+  Bytecode& bytecode() const { return *bytecode_; }
+  PyObject* function() const;  ///< borrowed: the function object being run
+  PyObject* globals() const;   ///< borrowed
+  PyObject* builtins() const;  ///< borrowed
+  PyObject* names() const;     ///< borrowed: f_locals of a class body or module, else null
+  PyObject* constant(int index) const { return PyTuple_GET_ITEM(code_->co_consts, index); }
+  PyObject* name(int index) const { return PyTuple_GET_ITEM(code_->co_names, index); }
+  /// The frame below it on the thread's stack (what f_back leads to), or null.
+  _PyInterpreterFrame* caller() const;
+  /// True for a generator, coroutine or asynchronous generator being resumed.
+  bool is_generator() const;
+  PyObject* generator() const;  ///< borrowed: the generator object; only if is_generator()
+
+  // -- slots: arguments, locals, cells and free variables, as co_localsplusnames lists them
+  // --------
+  int slot_count() const { return code_->co_nlocalsplus; }
+  /// Borrowed; null when unbound. For a cell or free variable this is the cell itself (after
+  /// MAKE_CELL and COPY_FREE_VARS ran).
+  PyObject* local(int slot) const { return slots_[slot]; }
+  /// Replaces a slot; the old value is released last, as CPython does (it may run code).
+  void set_local(int slot, PyRef value);
+  PyObject* cell_content(int slot) const;  ///< borrowed; null when empty
+  void set_cell_content(int slot, PyRef value);
+
+  // -- operand stack
+  // --------------------------------------------------------------------------------
+  int depth() const { return static_cast<int>(top_ - stack()); }
+  PyObject** stack() const { return slots_ + code_->co_nlocalsplus; }
+  PyObject** top() const { return top_; }  ///< one past the topmost value
+  /// Borrowed; 0 is the topmost. May be null where CPython's stack holds a null (before a CALL).
+  PyObject* peek(int below = 0) const { return top_[-1 - below]; }
+  void push(PyRef value) { *top_++ = value.release(); }
+  PyRef pop() { return PyRef::steal(*--top_); }
+  /// Replaces the value `below` the top.
+  void set_stack(int below, PyRef value);
+  void drop(int count);                         ///< pops and releases
+  void unwind_to(int depth);                    ///< pops and releases down to `depth`
+  void set_top(PyObject** top) { top_ = top; }  ///< moves the top without touching references
+
+  // -- place
+  // ----------------------------------------------------------------------------------------
+  /// Unit of the next instruction to execute.
+  int unit() const { return unit_; }
+  void jump(int unit) { unit_ = unit; }
+  const Instruction& instruction() const { return *bytecode_->at(unit_); }
+  /// Makes `instruction` the one that tracebacks and f_lineno of this frame name.
+  void mark(const Instruction& instruction);
+  /// The unit that the frame names as its last instruction (f_lasti / 2), or -1 before the first.
+  int last_unit() const;
+
+  // -- linking and leaving
+  // --------------------------------------------------------------------------
+  /// Puts the frame on the thread's stack of frames and takes a level of recursion. Foreign code
+  /// must run only while linked.
+  void link();
+  void unlink();
+  bool linked() const { return linked_; }
+  /// A tracer or profiler is active on this thread: the evaluator has to run this frame.
+  bool traced() const;
+  /// Hands the rest of the frame to CPython's evaluator, from unit() on, and returns its result
+  /// (null: raised; for generators also a yielded value). The frame must not be touched afterwards.
+  PyObject* exit();
+  /// The same with the error that is set raised at `instruction`: the evaluator adds the traceback
+  /// entry, runs a handler of the frame or unwinds it.
+  PyObject* exit_raising(const Instruction& instruction);
+  /// Ends the frame with a result, or with the error that is set (null), its stack emptied.
+  PyObject* finish(PyRef result);
+  /// Suspends a generator with `value` (already popped) at the instruction last marked.
+  PyObject* suspend(PyRef value);
+
+  /// The driver's own, per activation; null at first.
+  void* attachment = nullptr;
+
+ private:
+  friend class Window;
+  PyObject* hand_over(bool raising);
+
+  PyThreadState* thread_;
+  _PyInterpreterFrame* raw_;
+  PyCodeObject* code_;
+  Bytecode* bytecode_;
+  PyObject** slots_;
+  PyObject** top_;
+  int unit_;
+  bool linked_ = false;
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "diag/diagnostic.h"
+#include "python/object.h"
+
+namespace penstock::python {
+
+/// What can be read of a tensor without running torch code. Numbers are torch's own: dtype is a
+/// c10::ScalarType, device_type a c10::DeviceType. Pointers stay valid while the tensor is alive
+/// and its sizes are not changed.
+struct TensorView {
+  std::span<const std::int64_t> sizes;
+  std::span<const std::int64_t> strides;  ///< in elements
+  std::int64_t storage_offset = 0;        ///< in elements
+  void* data = nullptr;                   ///< first element (offset included); null on meta
+  const void* storage = nullptr;          ///< identity of the storage: equal for aliases
+  std::int32_t dtype = 0;
+  std::int32_t device_type = 0;
+  std::int32_t device_index = 0;
+  std::uint32_t version = 0;  ///< mutation counter; 0 where the tensor has none (inference tensors)
+  bool has_version = true;
+  bool requires_grad = false;
+};
+
+/// A tensor to make over memory of ours. sizes and strides are copied.
+struct TensorSpec {
+  std::span<const std::int64_t> sizes;
+  std::span<const std::int64_t> strides;
+  std::int32_t dtype = 6;  ///< c10::ScalarType (6: float32)
+  void* data = nullptr;
+  /// Runs when the last user of the storage is gone: on any thread, perhaps without the GIL.
+  void (*release)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
+/// Access to the program's torch, without its headers: through the C ABI that libtorch_cpu exports
+/// and an offset found by calibration on a scratch tensor, tested at start; by attribute access
+/// where a part is missing. Exists only after the program imported torch: we never import it.
+class TensorBridge {
+ public:
+  /// Null (no error set) while sys.modules has no complete torch. Calibrates on first success;
+  /// later calls return the same object. Needs the GIL.
+  static Result<TensorBridge*> get();
+  ~TensorBridge();
+
+  /// True for torch.Tensor and subclasses.
+  bool is_tensor(PyObject* object) const { return PyObject_TypeCheck(object, tensor_type_); }
+  /// True for torch.Tensor and torch.nn.Parameter themselves: types whose behaviour we know.
+  bool is_plain_tensor(PyObject* object) const {
+    return Py_TYPE(object) == tensor_type_ || Py_TYPE(object) == parameter_type_;
+  }
+  PyTypeObject* tensor_type() const { return tensor_type_; }
+  PyTypeObject* parameter_type() const { return parameter_type_; }
+
+  /// Fills `view`. False with a Python error set if torch refuses (sparse tensors have no strides).
+  bool read(PyObject* tensor, TensorView& view) const;
+  /// The TensorImpl's address: what the identity of a tensor is to torch.
+  void* handle(PyObject* tensor) const;
+  /// The mutation counter alone (1 ns); 0 for inference tensors.
+  std::uint32_t version(PyObject* tensor) const;
+
+  /// A new torch.Tensor over `spec.data`; null with a Python error set, `release` not called then.
+  PyRef make(const TensorSpec& spec) const;
+
+  /// Which parts work without attribute access, for --stats: "abi", "version", "requires_grad".
+  bool fast_abi() const;
+  bool fast_version() const;
+  bool fast_requires_grad() const;
+
+ private:
+  TensorBridge();
+  struct Abi;
+  bool read_attributes(PyObject* tensor, TensorView& view) const;
+  std::unique_ptr<Abi> abi_;
+  PyTypeObject* tensor_type_ = nullptr;
+  PyTypeObject* parameter_type_ = nullptr;
+};
+
+}  // namespace penstock::python
