@@ -1,0 +1,100 @@
+#include "ops/op.h"
+
+#include <string>
+#include <unordered_map>
+
+namespace penstock::ops {
+
+namespace {
+
+constexpr OpFamily family_of(PrimGroup group) {
+  switch (group) {
+    case PrimGroup::cast: return OpFamily::cast;
+    case PrimGroup::view: return OpFamily::view;
+    case PrimGroup::join: return OpFamily::join;
+    case PrimGroup::reduce:
+    case PrimGroup::scan: return OpFamily::reduction;
+    case PrimGroup::index: return OpFamily::index;
+    case PrimGroup::create: return OpFamily::create;
+    case PrimGroup::effect: return OpFamily::effect;
+    default: return OpFamily::pointwise;
+  }
+}
+
+constexpr std::uint8_t flags_of(PrimGroup group) {
+  switch (group) {
+    case PrimGroup::unary:
+    case PrimGroup::binary:
+    case PrimGroup::ternary:
+    case PrimGroup::cast: return kPointwise;
+    case PrimGroup::view: return kView;
+    case PrimGroup::reduce: return kReduction;
+    case PrimGroup::effect: return kMutates;
+    default: return kNone;
+  }
+}
+
+/// The column `result` of prims.def: `bool` is a keyword, so the enumerators carry another name.
+constexpr PrimResult result_of(std::string_view column) {
+  if (column == "bool") return PrimResult::bool_;
+  if (column == "int64") return PrimResult::int64;
+  if (column == "attr") return PrimResult::attr;
+  return PrimResult::same;
+}
+
+constexpr OpFacts kRows[] = {
+#define PS_PRIM(name, group, operands, attributes, result)                      \
+  {OpId::prim_##name, "prim." #name, family_of(PrimGroup::group), flags_of(PrimGroup::group), \
+   PrimGroup::group, result_of(#result), operands, attributes},
+#include "ops/prims.def"
+#undef PS_PRIM
+#define PS_OP(id, name, family, flags, rule, reference) \
+  {OpId::id, name, OpFamily::family, flags, PrimGroup::none, PrimResult::same, {}, {}},
+#include "ops/ops.def"
+#undef PS_OP
+};
+static_assert(std::size(kRows) == static_cast<std::size_t>(OpId::count));
+
+constexpr std::string_view kFamilyNames[] = {
+    "pointwise", "activation", "cast", "in_place", "reduction", "norm", "matmul", "view",
+    "join",      "create",     "index", "loss",    "pool",      "random", "effect"};
+constexpr std::string_view kGroupNames[] = {"none", "unary", "binary", "ternary", "cast", "view",
+                                            "join", "reduce", "scan",  "index",   "create", "effect"};
+
+/// "aten.add_.Tensor" → "aten.add.Tensor"; "aten.__iand__.Tensor" → "aten.__and__.Tensor".
+std::string functional_name(std::string_view name) {
+  std::string text(name);
+  if (text.starts_with("aten.__i")) return text.erase(sizeof("aten.__i") - 2, 1);
+  std::size_t end = text.rfind("_.");
+  if (end != std::string::npos) text.erase(end, 1);
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_string(OpFamily family) { return kFamilyNames[static_cast<int>(family)]; }
+std::string_view to_string(PrimGroup group) { return kGroupNames[static_cast<int>(group)]; }
+
+const OpFacts& facts(OpId id) { return kRows[static_cast<std::size_t>(id)]; }
+
+std::span<const OpFacts> all_ops() { return kRows; }
+
+const OpFacts* find_op(std::string_view name) {
+  static const auto* const index = [] {
+    auto* map = new std::unordered_map<std::string_view, const OpFacts*>;
+    for (const OpFacts& row : kRows) map->emplace(row.name, &row);
+    return map;
+  }();
+  auto found = index->find(name);
+  return found == index->end() ? nullptr : found->second;
+}
+
+const OpFacts* functional_op(const OpFacts& in_place) {
+  if (in_place.family != OpFamily::in_place) return nullptr;
+  std::string name = functional_name(in_place.name);
+  if (const OpFacts* same_overload = find_op(name)) return same_overload;
+  name.resize(name.rfind('.'));
+  return find_op(name + ".default");
+}
+
+}  // namespace penstock::ops
