@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/event.h"
+#include "ir/graph.h"
+#include "python/conductor.h"
+#include "python/mode.h"
+#include "python/object.h"
+
+namespace penstock::capture {
+
+/// Where capture and jit report what they did; tools/extension connects it to documents. Called with
+/// the GIL held.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void broke(const BreakEvent&) {}
+  virtual void skipped(const SkipEvent&) {}
+  virtual void recompiled(const RecompileEvent&) {}
+  virtual void restarted(const RestartEvent&) {}
+};
+
+/// A recorded segment, as the walker hands it over. Its ops have run through torch already and the
+/// frame goes on with their real results.
+struct CapturedSegment {
+  /// Level `torch`; the interface is complete but for `id`, which the client assigns.
+  Graph graph;
+  PyCodeObject* code;  ///< borrowed: of the root; the segment starts at interface.start_offset
+  /// Objects that Guard::live and Recipe::live index. The client keeps only what cannot keep a
+  /// model or a tensor alive (types, code, functions, modules); the others by address and weakly.
+  std::vector<python::PyRef> live;
+  /// The inputs' objects, one per Interface::inputs: tensors as they were at the segment's start
+  /// (a snapshot where the segment mutated one and the client wants_examples()), ints, floats.
+  std::vector<python::PyRef> inputs;
+  /// What the ops gave, one per Interface::outputs. Empty unless the client wants_examples().
+  std::vector<python::PyRef> outputs;
+};
+
+/// What a client knows about a call of a segment.
+enum class Found : std::uint8_t {
+  none,      ///< no segment starts here as far as the client knows: the walker decides
+  miss,      ///< a segment starts here, no entry fits: record one
+  step,      ///< do not record: step to `end`, inlined callees natively
+  moved,     ///< the segment was executed: locals, stack and place are those behind it
+  returned,  ///< the segment was executed and is the rest of the frame: `value` is its result
+  raised,    ///< a Python error is set, raised by the instruction at the frame's place
+};
+
+struct Lookup {
+  Found found = Found::none;
+  EntryId id;            ///< moved, returned; step: of the entry that fits (recompile -1: none does)
+  std::int32_t end = -1; ///< step: unit of the root's frame at which stepping ends; -1: its return
+  python::PyRef value;   ///< returned
+};
+
+/// What becomes of recorded segments: capture mode writes them, jit mode compiles and runs them.
+/// Called with the GIL held, from any thread.
+class SegmentClient {
+ public:
+  virtual ~SegmentClient() = default;
+
+  /// Asked whenever a root stands at a place where a segment may start: at its first instruction
+  /// (offset 0, before MAKE_CELL, COPY_FREE_VARS and RESUME ran) and, behind the end of a segment,
+  /// before each instruction. frame.unit() is the offset; the frame is linked, its state real.
+  ///
+  /// A segment that starts at 0 and does not return runs the prologue too: when it `moved`, cells
+  /// are made and free variables copied. In guards a `cell` source at offset 0 is the content that
+  /// the cell will have. Restore::cell with index >= 0 means the frame's own cell in that slot.
+  virtual Lookup lookup(python::Frame& frame) = 0;
+
+  /// True if a segment is known to start at `offset` of `code` (cheap; no guard is checked).
+  virtual bool starts_at(const python::Bytecode& code, int offset) const = 0;
+
+  /// A segment is complete. Returns the id it got, for `after` of the next one and for breaks.
+  virtual EntryId captured(CapturedSegment segment) = 0;
+
+  /// Snapshots of mutated inputs and the outputs are kept for captured().
+  virtual bool wants_examples() const { return false; }
+};
+
+/// Makes the walker: the driver that decides which frames are roots (DESIGN's rules and the
+/// settings only, fullgraph, dynamic, rules), records segments while the program runs, and goes on
+/// behind what `client` executed. Client and sink must outlive it.
+Result<std::unique_ptr<python::FrameDriver>> make_walker(const python::Settings& settings,
+                                                         SegmentClient& client, EventSink& sink);
+
+}  // namespace penstock::capture

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "diag/diagnostic.h"
+#include "ir/guard.h"
+#include "ir/interface.h"
+
+namespace penstock {
+
+/// Where a segment that holds a graph ended and why: document `break`, one per (segment, place).
+struct BreakEvent {
+  std::string code;  ///< diagnostic id: "PS0303"
+  std::optional<Location> location;
+  EntryId after;
+  std::string reason;  ///< the specific sentence
+  std::string hint;
+};
+
+/// A frame that is not captured: document `skip`, one per code object and code.
+struct SkipEvent {
+  std::string code;
+  std::string name;  ///< qualified name of the function
+  std::optional<Location> location;
+  std::string rule;    ///< the rule that decided, or empty
+  std::string reason;
+  bool bypass = false;  ///< penstock gave the frame up: a defect
+};
+
+/// A guard that did not hold, in words.
+struct FailedGuard {
+  GuardKind kind;
+  std::string source;    ///< "L['x']", "" for state of the process
+  std::string text;      ///< the guard as reports print it
+  std::string expected;
+  std::string actual;
+  std::optional<Location> location;  ///< the user's line that consumed the fact
+  std::string hint;                  ///< what would avoid the recompile
+};
+
+/// Why none of a segment's entries fitted a call: document `recompile`.
+struct RecompileEvent {
+  EntryId id;                ///< of the entry that it led to; recompile is -1 when none was made
+  bool limit = false;        ///< the segment has its full number of entries and is stepped now
+  struct Entry {
+    EntryId id;
+    std::vector<FailedGuard> failed;
+  };
+  std::vector<Entry> entries;  ///< most recently used first
+};
+
+/// An analysis that started over because an assumption was wrong: document `restart`.
+struct RestartEvent {
+  EntryId id;
+  std::string reason;
+  std::optional<Location> location;
+};
+
+}  // namespace penstock
