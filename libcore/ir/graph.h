@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/argument.h"
@@ -52,6 +53,14 @@ struct Node {
   std::int32_t call = -1;           ///< position in Graph::calls; -1: made by a pass
 };
 
+/// What add_value knows of the names in a graph, so that a fresh one costs no search: filled on
+/// demand from the values that were added since. Values must not be renamed behind its back to
+/// names of the form that add_value makes.
+struct NameIndex {
+  std::unordered_map<std::string, std::uint32_t> next;  ///< name in use -> next suffix to try
+  std::size_t indexed = 0;                              ///< values that stand in `next`
+};
+
 /// A graph of the levels `torch` and `core`. Nodes stand in execution order; every value is made
 /// once and before its use. Values 0 … inputs-1 are the inputs.
 struct Graph {
@@ -61,12 +70,13 @@ struct Graph {
   std::vector<Call> calls;      ///< kept through all passes for reports
   std::vector<Node> nodes;
   std::vector<ValueId> outputs; ///< one per Interface::outputs
+  NameIndex names;              ///< add_value's; no part of the graph's meaning
 };
 
 /// The argument called `name`, or null when it stands at its default.
 const Argument* find_argument(const Node& node, std::string_view name);
 
-/// Appends a value with a unique name that starts with `stem`.
+/// Appends a value with a unique name: `stem`, else `stem`_1, `stem`_2, …
 ValueId add_value(Graph& graph, std::string_view stem, TensorType type);
 
 /// Checks what holds at graph.level for every producer: order, single definition, names unique,
@@ -75,5 +85,8 @@ Result<void> verify_structure(const Graph& graph);
 
 /// FX-like text: one line a node, types behind it.
 std::string to_text(const Graph& graph);
+
+/// The part of the text that all levels share: name, symbols, inputs, outputs, guards, ends.
+std::string to_text(const Interface& interface);
 
 }  // namespace penstock

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "ir/argument_text.h"
+#include "ir/graph.h"
+
+namespace penstock {
+
+namespace {
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += ", ";
+    out += part;
+  }
+  return out;
+}
+
+std::string describe(const Value& value) {
+  return value.is_scalar ? value.expression.to_string() : to_string(value.type);
+}
+
+/// "{source} == {expected}" with both filled in.
+std::string describe(const Guard& guard, const SourceTable& sources) {
+  std::string text(facts(guard.kind).meaning);
+  auto fill = [&](std::string_view mark, const std::string& with) {
+    if (auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), with);
+  };
+  std::string expected = guard.other != kNoSource ? sources.text(guard.other)
+                         : guard.tensor           ? to_string(*guard.tensor)
+                         : guard.condition        ? to_string(*guard.condition)
+                                                  : to_string(guard.expected);
+  fill("{source}", sources.text(guard.source));
+  fill("{expected}", expected);
+  return text;
+}
+
+std::string describe(const Symbol& symbol, const SourceTable& sources) {
+  std::string text = symbol.name;
+  text += symbol.source == kNoSource ? ": unbacked" : " = " + sources.text(symbol.source);
+  fmt::format_to(std::back_inserter(text), " in [{}, {}]", symbol.minimum,
+                 symbol.maximum == INT64_MAX ? "inf" : std::to_string(symbol.maximum));
+  if (symbol.hint) fmt::format_to(std::back_inserter(text), ", hint {}", *symbol.hint);
+  return text;
+}
+
+std::string describe(const Input& input, const SourceTable& sources) {
+  std::string text = fmt::format("%{}: {} {}", input.name, to_string(input.type),
+                                 to_string(input.kind));
+  if (input.source != kNoSource) text += " = " + sources.text(input.source);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Interface& interface) {
+  std::string out;
+  auto line = std::back_inserter(out);
+  fmt::format_to(line, "graph [{}] {}\n", to_string(interface.id), interface.name);
+  if (interface.location) {
+    fmt::format_to(line, "  at {}:{}\n", interface.location->file, interface.location->line);
+  }
+  if (!interface.after.empty()) fmt::format_to(line, "  after [{}]\n", interface.after);
+  for (const Symbol& symbol : interface.symbols) {
+    fmt::format_to(line, "  symbol {}\n", describe(symbol, interface.sources));
+  }
+  for (const Guard& guard : interface.guards) {
+    fmt::format_to(line, "  guard {}\n", describe(guard, interface.sources));
+  }
+  for (const Input& input : interface.inputs) {
+    fmt::format_to(line, "  input {}\n", describe(input, interface.sources));
+  }
+  for (const Mutation& mutation : interface.mutations) {
+    fmt::format_to(line, "  writes output {} to input {}\n", mutation.output, mutation.input);
+  }
+  return out;
+}
+
+std::string to_text(const Graph& graph) {
+  std::string out = to_text(graph.interface);
+  auto line = std::back_inserter(out);
+  ValueName name = [&](ValueId id) {
+    return id < graph.values.size() ? "%" + graph.values[id].name : std::string("%?");
+  };
+  for (const Node& node : graph.nodes) {
+    std::vector<std::string> args, results, types;
+    for (const NamedArgument& argument : node.args) {
+      args.push_back(argument.name.empty() || argument.name == "self"
+                         ? to_string(argument.value, name)
+                         : argument.name + "=" + to_string(argument.value, name));
+    }
+    for (ValueId id : node.results) {
+      results.push_back(name(id));
+      if (id < graph.values.size()) types.push_back(describe(graph.values[id]));
+    }
+    fmt::format_to(line, "  {}{}{}({})", join(results), results.empty() ? "" : " = ", node.op,
+                   join(args));
+    if (!types.empty()) fmt::format_to(line, " -> {}", join(types));
+    out += '\n';
+  }
+  std::vector<std::string> outputs;
+  for (ValueId id : graph.outputs) outputs.push_back(name(id));
+  fmt::format_to(line, "  return {}\n", join(outputs));
+  return out;
+}
+
+}  // namespace penstock

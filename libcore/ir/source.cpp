@@ -1,0 +1,256 @@
+#include "ir/source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "ir/argument_text.h"
+
+namespace penstock {
+
+namespace {
+
+/// Roots written LETTER['name'].
+struct NamedRoot {
+  SourceKind kind;
+  char letter;
+};
+constexpr NamedRoot kNamedRoots[] = {{SourceKind::local, 'L'},
+                                     {SourceKind::cell, 'C'},
+                                     {SourceKind::global, 'G'},
+                                     {SourceKind::builtin, 'B'},
+                                     {SourceKind::module, 'M'}};
+
+/// Steps written base.NAME that are not looked up by attribute access.
+struct NamedStep {
+  SourceKind kind;
+  std::string_view name;
+};
+constexpr NamedStep kNamedSteps[] = {{SourceKind::code, "__code__"},
+                                     {SourceKind::defaults, "__defaults__"},
+                                     {SourceKind::kwdefaults, "__kwdefaults__"},
+                                     {SourceKind::self, "__self__"},
+                                     {SourceKind::function, "__func__"}};
+
+/// Steps written base.NAME(index).
+constexpr NamedStep kIndexedSteps[] = {{SourceKind::size, "size"}, {SourceKind::stride, "stride"}};
+
+bool is_identifier(std::string_view name) {
+  auto letter = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0;
+  };
+  return !name.empty() && letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) {
+           return letter(c) || std::isdigit(static_cast<unsigned char>(c));
+         });
+}
+
+/// Attributes that would read back as another kind of step are written getattr(base, 'name').
+bool needs_getattr(std::string_view name) {
+  if (!is_identifier(name) || name == "__dict__" || name == "__closure__") return true;
+  return std::any_of(std::begin(kNamedSteps), std::end(kNamedSteps),
+                     [&](const NamedStep& row) { return row.name == name; });
+}
+
+/// The text of `step` given that of its base.
+std::string step_text(const SourceStep& step, const std::string& base) {
+  for (NamedRoot row : kNamedRoots) {
+    if (row.kind == step.kind) return fmt::format("{}[{}]", row.letter, quote(step.name));
+  }
+  for (const NamedStep& row : kNamedSteps) {
+    if (row.kind == step.kind) return fmt::format("{}.{}", base, row.name);
+  }
+  for (const NamedStep& row : kIndexedSteps) {
+    if (row.kind == step.kind) return fmt::format("{}.{}({})", base, row.name, step.index);
+  }
+  switch (step.kind) {
+    case SourceKind::stack: return fmt::format("S[{}]", step.index);
+    case SourceKind::attribute:
+      return needs_getattr(step.name) ? fmt::format("getattr({}, {})", base, quote(step.name))
+                                      : fmt::format("{}.{}", base, step.name);
+    case SourceKind::instance: return fmt::format("{}.__dict__[{}]", base, quote(step.name));
+    case SourceKind::dict_item:
+      // A key in brackets is a dict's: Python reads d[(3)] as d[3], and we tell it from an index.
+      return step.key.as<std::int64_t>() ? fmt::format("{}[({})]", base, to_string(step.key))
+                                         : fmt::format("{}[{}]", base, to_string(step.key));
+    case SourceKind::item: return fmt::format("{}[{}]", base, step.index);
+    case SourceKind::closure:
+      return fmt::format("{}.__closure__[{}].cell_contents", base, step.index);
+    case SourceKind::type: return fmt::format("type({})", base);
+    case SourceKind::length: return fmt::format("len({})", base);
+    case SourceKind::offset: return fmt::format("{}.storage_offset()", base);
+    default: return base;
+  }
+}
+
+bool has_slot(SourceKind kind) { return kind == SourceKind::local || kind == SourceKind::cell; }
+
+}  // namespace
+
+SourceId SourceTable::intern(SourceStep step) {
+  // The slot of a variable follows from its name, so it is no part of the identity.
+  std::string key = fmt::format("{}:{}:{}", static_cast<int>(step.kind), step.base,
+                                step_text(step, std::string()));
+  auto [found, is_new] = ids_.try_emplace(std::move(key), static_cast<SourceId>(steps_.size()));
+  if (is_new) {
+    steps_.push_back(std::move(step));
+  } else if (has_slot(step.kind) && steps_[found->second].index < 0) {
+    steps_[found->second].index = step.index;
+  }
+  return found->second;
+}
+
+std::string SourceTable::text(SourceId id) const {
+  if (id >= steps_.size()) return "?";
+  std::vector<SourceId> path;  // iterative: a path through a linked list can be long
+  for (SourceId at = id; at < steps_.size(); at = steps_[at].base) path.push_back(at);
+  std::string text;
+  for (auto at = path.rbegin(); at != path.rend(); ++at) text = step_text(steps_[*at], text);
+  return text;
+}
+
+namespace {
+
+/// source := primary suffix*; primary := LETTER "['name']" | "S[i]" | "type(" source ")" |
+/// "len(" source ")" | "getattr(" source ", 'name')". Prefix forms nest to a bounded depth.
+class Parser {
+ public:
+  Parser(std::string_view text, SourceTable& table) : text_(text), rest_(text), table_(table) {}
+
+  Result<SourceId> parse() {
+    auto id = source(0);
+    if (id && !rest_.empty()) return fail("unexpected text");
+    return id;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 256;
+
+  tl::unexpected<Diagnostic> fail(std::string_view what) const {
+    return failure(Code::PS0201, fmt::format("source '{}': {} at character {}",
+                                             text_.substr(0, 80), what,
+                                             text_.size() - rest_.size() + 1));
+  }
+  bool take(std::string_view token) {
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+  Result<std::string> quoted() {
+    auto literal = parse_literal(rest_);
+    if (!literal) return tl::unexpected(literal.error());
+    if (!literal->as<std::string>()) return fail("expected a quoted name");
+    return *literal->as<std::string>();
+  }
+  Result<std::int64_t> integer() {
+    std::int64_t value = 0;
+    auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc()) return fail("expected a number");
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+
+  Result<SourceId> source(int depth) {
+    auto id = primary(depth);
+    while (id && !rest_.empty() && (rest_.front() == '.' || rest_.front() == '[')) {
+      id = suffix(*id);
+    }
+    return id;
+  }
+
+  Result<SourceId> primary(int depth) {
+    if (depth > kMaxDepth) return fail("nested too deeply");
+    for (NamedRoot row : kNamedRoots) {
+      if (rest_.size() < 2 || rest_[0] != row.letter || rest_[1] != '[') continue;
+      rest_.remove_prefix(2);
+      auto name = quoted();
+      if (!name) return tl::unexpected(name.error());
+      if (!take("]")) return fail("expected ']'");
+      return table_.intern({row.kind, kNoSource, std::move(*name), has_slot(row.kind) ? -1 : 0, {}});
+    }
+    if (take("S[")) {
+      auto index = integer();
+      if (!index) return tl::unexpected(index.error());
+      if (!take("]")) return fail("expected ']'");
+      return table_.intern({SourceKind::stack, kNoSource, {}, *index, {}});
+    }
+    if (take("type(")) return wrapped(SourceKind::type, depth);
+    if (take("len(")) return wrapped(SourceKind::length, depth);
+    if (take("getattr(")) return wrapped(SourceKind::attribute, depth);
+    return fail("expected a source");
+  }
+
+  Result<SourceId> wrapped(SourceKind kind, int depth) {
+    auto base = source(depth + 1);
+    if (!base) return base;
+    SourceStep step{kind, *base, {}, 0, {}};
+    if (kind == SourceKind::attribute) {
+      if (!take(", ")) return fail("expected ', '");
+      auto name = quoted();
+      if (!name) return tl::unexpected(name.error());
+      step.name = std::move(*name);
+    }
+    if (!take(")")) return fail("expected ')'");
+    return table_.intern(std::move(step));
+  }
+
+  Result<SourceId> suffix(SourceId base) {
+    if (take("[")) return item(base);
+    rest_.remove_prefix(1);  // the point
+    if (take("__dict__[")) {
+      auto name = quoted();
+      if (!name) return tl::unexpected(name.error());
+      if (!take("]")) return fail("expected ']'");
+      return table_.intern({SourceKind::instance, base, std::move(*name), 0, {}});
+    }
+    if (take("__closure__[")) {
+      auto index = integer();
+      if (!index) return tl::unexpected(index.error());
+      if (!take("].cell_contents")) return fail("expected '].cell_contents'");
+      return table_.intern({SourceKind::closure, base, {}, *index, {}});
+    }
+    if (take("storage_offset()")) return table_.intern({SourceKind::offset, base, {}, 0, {}});
+    return attribute(base);
+  }
+
+  Result<SourceId> attribute(SourceId base) {
+    std::size_t size = rest_.find_first_of(".[](), ");
+    std::string_view name = rest_.substr(0, size);
+    if (!is_identifier(name)) return fail("expected an attribute name");
+    rest_.remove_prefix(name.size());
+    for (const NamedStep& row : kNamedSteps) {
+      if (row.name == name) return table_.intern({row.kind, base, {}, 0, {}});
+    }
+    for (const NamedStep& row : kIndexedSteps) {
+      if (row.name != name || !take("(")) continue;
+      auto index = integer();
+      if (!index) return tl::unexpected(index.error());
+      if (!take(")")) return fail("expected ')'");
+      return table_.intern({row.kind, base, {}, *index, {}});
+    }
+    return table_.intern({SourceKind::attribute, base, std::string(name), 0, {}});
+  }
+
+  Result<SourceId> item(SourceId base) {
+    bool bracketed = !rest_.empty() && rest_.front() == '(';
+    auto key = parse_literal(rest_);
+    if (!key) return tl::unexpected(key.error());
+    if (!take("]")) return fail("expected ']'");
+    if (auto* index = key->as<std::int64_t>(); index && !bracketed) {
+      return table_.intern({SourceKind::item, base, {}, *index, {}});
+    }
+    return table_.intern({SourceKind::dict_item, base, {}, 0, std::move(*key)});
+  }
+
+  std::string_view text_, rest_;
+  SourceTable& table_;
+};
+
+}  // namespace
+
+Result<SourceId> parse_source(std::string_view text, SourceTable& table) {
+  return Parser(text, table).parse();
+}
+
+}  // namespace penstock
