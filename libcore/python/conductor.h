@@ -6,7 +6,14 @@
 namespace penstock::python {
 
 /// What a driver decides about a frame that is about to run.
-enum class Entry : std::uint8_t { conduct, native };
+enum class Entry : std::uint8_t {
+  conduct,
+  native,
+  /// The driver did all that the call does: Frame::attachment is the result, an owned reference, or
+  /// null with a Python error set. Only for calls (not resumes); nothing else is called then. The
+  /// frame ends without having run an instruction.
+  finished,
+};
 
 /// What a driver wants done with the next instruction.
 enum class Directive : std::uint8_t {
