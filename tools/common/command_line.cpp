@@ -94,13 +94,9 @@ void CommandLine::passes(std::vector<PassFacts> rows) {
 
 namespace {
 
-tl::unexpected<Diagnostic> usage(std::string message, std::string hint, const Tool& tool) {
-  Diagnostic diagnostic{Code::PS0101, std::move(message), std::nullopt,
-                        {},           std::move(hint),    Severity::error};
-  if (diagnostic.hint.empty()) {
-    diagnostic.hint = fmt::format("`{} --help` lists the options.", tool.command());
-  }
-  return tl::unexpected(std::move(diagnostic));
+tl::unexpected<Diagnostic> usage(std::string message, std::string hint) {
+  return tl::unexpected(Diagnostic{
+      Code::PS0101, std::move(message), std::nullopt, {}, std::move(hint), Severity::error});
 }
 
 /// All spellings of all options, with their dashes.
@@ -145,7 +141,7 @@ Result<void> CommandLine::parse(int argc, char** argv) {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 reads its vector from the back
     state_->app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    return usage(error.what(), "", state_->tool);
+    return usage(error.what(), "");
   }
   std::vector<std::string> rest = state_->app.remaining(false);
   bool options_ended = false;
@@ -159,13 +155,13 @@ Result<void> CommandLine::parse(int argc, char** argv) {
       std::string name = argument.substr(0, argument.find('='));
       std::string near = nearest_word(name, spellings(state_->app));
       return usage(fmt::format("unknown option {}", name),
-                   near.empty() ? "" : fmt::format("Did you mean {}?", near), state_->tool);
+                   near.empty() ? "" : fmt::format("Did you mean {}?", near));
     }
     names.push_back(std::move(argument));
   }
   names.insert(names.end(), tail.begin(), tail.end());
   if (!names.empty() && state_->positionals == nullptr) {
-    return usage(fmt::format("unexpected argument {}", names.front()), "", state_->tool);
+    return usage(fmt::format("unexpected argument {}", names.front()), "");
   }
   if (state_->positionals != nullptr) *state_->positionals = std::move(names);
   return {};

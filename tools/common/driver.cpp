@@ -149,7 +149,11 @@ void Stage::finish() {
   if (!trace_.write()) say("PENSTOCK_TRACE names a file that cannot be written\n");
 }
 
-void Stage::report(const Diagnostic& diagnostic) {
+void Stage::report(const Diagnostic& reported) {
+  Diagnostic diagnostic = reported;
+  if (diagnostic.code == Code::PS0101 && diagnostic.hint.empty()) {
+    diagnostic.hint = fmt::format("`{} --help` lists the options.", options_.tool().command());
+  }
   if (diagnostic.severity == Severity::error) {
     if (!error_status_) error_status_ = facts(diagnostic.code).exit_status;
   } else if (settings_.quiet) {

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Holds the arrows between the rooms: reads every #include and compares it with the tables below.
+
+A room may include itself, the rooms that its row names, and what those may include. The tables are
+the one machine-readable form of the design's room table. The last line is `N passed, N failed`,
+counting rooms.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# room: the rooms that it may include directly (and through them, theirs)
+ARROWS = {
+    "support": [],
+    "diag": ["support"],
+    "shape": ["diag"],
+    "ir": ["shape"],
+    "ops": ["ir"],
+    "passes": ["ops"],
+    "autodiff": ["passes"],
+    "partition": ["ops"],
+    "fusion": ["partition"],
+    "bundle": ["ir"],
+    "codegen": ["fusion", "bundle"],
+    "runtime": ["bundle"],
+    "store": ["support", "diag"],
+    "pipeline": ["passes", "partition", "fusion", "bundle", "codegen", "runtime", "store"],
+    "python": ["ir"],
+    "capture": ["python", "ops"],
+    "jit": ["capture", "pipeline"],
+}
+
+# a header outside the tree (a prefix): the folders whose files may include it
+OUTSIDE = {
+    "Python.h": ["libcore/python/", "libcore/capture/", "libcore/jit/", "tools/extension/"],
+    "internal/pycore": ["libcore/python/", "libcore/capture/", "libcore/jit/", "tools/extension/"],
+    "llvm/": ["libcore/codegen/"],
+    "llvm-c/": ["libcore/codegen/"],
+    "lld/": ["libcore/codegen/"],
+    "dnnl": ["libcore/runtime/library/"],
+    "oneapi/dnnl": ["libcore/runtime/library/"],
+    "nlohmann/": ["formats/", "tools/"],
+    "CLI/": ["tools/"],
+    "boost/": ["libcore/partition/", "libcore/ir/"],
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+SOURCES = {".h", ".cpp", ".c", ".def", ".inc"}
+
+
+def reachable(room: str) -> set[str]:
+    """The rooms that `room` may include, itself among them."""
+    found: set[str] = set()
+    waiting = [room]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += ARROWS[name]
+    return found
+
+
+def misplaced(file: str, quote: str, header: str, allowed: set[str] | None) -> str:
+    """Why `file` may not include `header`, or an empty string."""
+    for prefix, folders in OUTSIDE.items():
+        if header.startswith(prefix) and not any(file.startswith(folder) for folder in folders):
+            return f"{prefix} is only for {', '.join(folders)}"
+    if quote == "<" or allowed is None:
+        return ""
+    first = header.split("/")[0]
+    if first in ("formats", "tools", "tests"):
+        return f"libcore includes nothing of {first}/"
+    if "/" not in header:
+        return f'write it as "ROOM/{header}"'
+    if first not in ARROWS:
+        return f"{first} is no room"
+    return "" if first in allowed else f"{file.split('/')[1]} may not include {first}"
+
+
+def problems_of(path: pathlib.Path) -> list[str]:
+    file = path.relative_to(ROOT).as_posix()
+    parts = file.split("/")
+    allowed = None
+    if parts[0] == "libcore":
+        if parts[1] not in ARROWS:
+            return [f"{file}: {parts[1]} is no room of the table"]
+        allowed = reachable(parts[1])
+    found = []
+    text = path.read_text(errors="replace")
+    for match in INCLUDE.finditer(text):
+        reason = misplaced(file, match[1], match[2], allowed)
+        if parts[0] == "formats" and match[2].startswith("tools/"):
+            reason = "formats includes nothing of tools/"
+        if reason:
+            line = text.count("\n", 0, match.start(2)) + 1
+            found.append(f"{file}:{line}: {match[2]}: {reason}")
+    return found
+
+
+def room_of(path: pathlib.Path) -> str:
+    parts = path.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "libcore" else parts[0]
+
+
+def main() -> int:
+    problems: dict[str, list[str]] = {}
+    for folder in ("libcore", "formats", "tools"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in SOURCES:
+                problems.setdefault(room_of(path), []).extend(problems_of(path))
+    for found in problems.values():
+        sys.stdout.writelines(problem + "\n" for problem in found)
+    failed = sum(bool(found) for found in problems.values())
+    print(f"{len(problems) - failed} passed, {failed} failed")
+    return 1 if failed or not problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
