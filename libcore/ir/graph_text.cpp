@@ -23,21 +23,6 @@ std::string describe(const Value& value) {
   return value.is_scalar ? value.expression.to_string() : to_string(value.type);
 }
 
-/// "{source} == {expected}" with both filled in.
-std::string describe(const Guard& guard, const SourceTable& sources) {
-  std::string text(facts(guard.kind).meaning);
-  auto fill = [&](std::string_view mark, const std::string& with) {
-    if (auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), with);
-  };
-  std::string expected = guard.other != kNoSource ? sources.text(guard.other)
-                         : guard.tensor           ? to_string(*guard.tensor)
-                         : guard.condition        ? to_string(*guard.condition)
-                                                  : to_string(guard.expected);
-  fill("{source}", sources.text(guard.source));
-  fill("{expected}", expected);
-  return text;
-}
-
 std::string describe(const Symbol& symbol, const SourceTable& sources) {
   std::string text = symbol.name;
   text += symbol.source == kNoSource ? ": unbacked" : " = " + sources.text(symbol.source);
@@ -56,6 +41,20 @@ std::string describe(const Input& input, const SourceTable& sources) {
 
 }  // namespace
 
+std::string to_string(const Guard& guard, const SourceTable& sources) {
+  std::string text(facts(guard.kind).meaning);
+  auto fill = [&](std::string_view mark, const std::string& with) {
+    if (auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), with);
+  };
+  std::string expected = guard.other != kNoSource ? sources.text(guard.other)
+                         : guard.tensor           ? to_string(*guard.tensor)
+                         : guard.condition        ? to_string(*guard.condition)
+                                                  : to_string(guard.expected);
+  fill("{source}", sources.text(guard.source));
+  fill("{expected}", expected);
+  return text;
+}
+
 std::string to_text(const Interface& interface) {
   std::string out;
   auto line = std::back_inserter(out);
@@ -68,7 +67,7 @@ std::string to_text(const Interface& interface) {
     fmt::format_to(line, "  symbol {}\n", describe(symbol, interface.sources));
   }
   for (const Guard& guard : interface.guards) {
-    fmt::format_to(line, "  guard {}\n", describe(guard, interface.sources));
+    fmt::format_to(line, "  guard {}\n", to_string(guard, interface.sources));
   }
   for (const Input& input : interface.inputs) {
     fmt::format_to(line, "  input {}\n", describe(input, interface.sources));

@@ -56,4 +56,7 @@ struct Guard {
   std::int64_t live = -1;
 };
 
+/// The guard as reports print it: "L['x'] is a tensor float32[10]", "s0 == 4".
+std::string to_string(const Guard& guard, const SourceTable& sources);
+
 }  // namespace penstock
