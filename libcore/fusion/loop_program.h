@@ -46,7 +46,9 @@ struct Accumulator {
 struct Schedule {
   bool parallel = false;            ///< outermost spatial loop only
   std::int64_t grain = 1;           ///< parallel: least iterations per thread
-  bool vectorize = false;           ///< unit-stride innermost loop
+  /// Unit-stride loop. Mostly the innermost; loops inside it have no `vectorize` and extents that it
+  /// does not vary: each vector lane runs them in step (a reduction over rows, for all columns).
+  bool vectorize = false;
   std::int64_t tile = 0;            ///< iterations per block; 0: none
   std::int64_t unroll = 1;          ///< vectors (or iterations) per step
 };

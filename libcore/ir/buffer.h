@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct Buffer {
     constant,   ///< a blob, shared by all runs
     temporary,  ///< in the arena
     view,       ///< another window on the memory of `base`
+    scratch,    ///< memory of one thread while it runs one iteration of one kernel's outermost loop
   };
   std::string name;
   Kind kind = Kind::temporary;
@@ -34,8 +36,10 @@ struct Buffer {
   std::vector<SymExpr> sizes;
   std::vector<SymExpr> strides;
   SymExpr offset = 0;           ///< elements from the start of the memory (data pointer for inputs)
-  SymExpr arena_offset = 0;     ///< bytes, `temporary` only; a multiple of 64
-  SymExpr bytes = 0;            ///< `temporary`, `output`, `constant`: length of the memory
+  /// Bytes; a multiple of 64. `temporary`: from the start of the arena; `scratch`: from the start of
+  /// the kernel's scratch memory, and constant.
+  SymExpr arena_offset = 0;
+  SymExpr bytes = 0;            ///< length of the memory; unused for `input` and `view`
   std::string blob;             ///< `constant`: hash in the store
 };
 
@@ -54,8 +58,8 @@ struct PostOp {
 std::string_view to_string(PostOp::Kind kind);
 std::optional<PostOp::Kind> post_op_from_name(std::string_view name);
 
-/// A call of a library kernel (oneDNN): "matmul", "convolution", "pool_max", "pool_avg", "softmax" …
-/// runtime/library/ lists the names with their inputs and attributes.
+/// A call of a library kernel (oneDNN): "matmul", "convolution", "pool_max", "pool_avg".
+/// ir/library_calls.def lists the names with their inputs, attributes and post-ops.
 struct LibraryCall {
   std::string name;
   std::string op;                        ///< the node it came from, for reports: "aten.addmm.default"
@@ -66,6 +70,22 @@ struct LibraryCall {
   std::vector<std::int32_t> prepack;     ///< positions in `inputs` of weights that may be prepacked
   std::vector<std::int32_t> calls;       ///< positions in Graph::calls that it computes
 };
+
+/// The facts of one row of library_calls.def; lists are names separated by spaces.
+struct LibraryCallFacts {
+  std::string_view name;
+  std::string_view inputs;      ///< "?" behind the name: may be kNoBuffer
+  std::string_view outputs;
+  std::string_view attributes;
+  std::string_view post_ops;    ///< kinds of PostOp that may stand behind the call
+  std::string_view prepack;     ///< inputs that may be prepacked when they are weights
+};
+
+/// All rows, in the order of library_calls.def.
+std::span<const LibraryCallFacts> all_library_calls();
+
+/// The row of `name`, or null.
+const LibraryCallFacts* find_library_call(std::string_view name);
 
 /// A call that runs through torch, in process only; without Python it is exit 4.
 struct FallbackCall {
