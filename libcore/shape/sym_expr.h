@@ -84,6 +84,10 @@ class SymExpr {
   std::shared_ptr<const std::vector<SymTerm>> terms_;  ///< null for a constant; never empty
 };
 
+/// The expression with these parts. The terms must be canonical: sorted by their atoms, no two with
+/// the same atoms, no coefficient 0.
+SymExpr make_expression(std::int64_t constant, std::vector<SymTerm> terms);
+
 /// Floor division as in Python. A constant zero divisor stays unevaluated.
 SymExpr floordiv(const SymExpr& a, const SymExpr& b);
 /// Modulo as in Python.

@@ -1,0 +1,399 @@
+// Deciding comparisons of index expressions, and dividing them.
+//
+// Index expressions are polynomials whose atoms (symbols, floordiv, mod, min, max) have bounds. Two
+// methods decide `e >= 0`:
+//   intervals     numeric bounds of every atom, combined term by term; cheap, blind to correlation
+//   elimination   an atom A that occurs linearly, e = C*A + rest with C of known sign, takes the value
+//                 that makes e smallest: its lower bound for C >= 0, else its upper bound. The bounds may
+//                 be symbolic (i <= n - 1), which is what decides n*j + i < n*m.
+// Every elimination removes one atom for bounds over symbols set earlier, and the depth is limited, so
+// the search ends; failing to decide is a legal answer everywhere.
+//
+// Division by a monomial d uses two identities of floor division:
+//   (q*d + r) // d   = q + r // d
+//   (g*a + r) // (g*b) = a // b    for 0 <= r < g
+// the first over the terms that d divides, the second for common factors g of d and the terms.
+#include "shape/prover.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace penstock {
+
+namespace {
+
+using Kind = SymAtom::Kind;
+using AtomRef = std::shared_ptr<const SymAtom>;
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+constexpr int kMaxDepth = 12;
+
+std::int64_t saturate(__int128 value) {
+  if (value <= kLowest) return kLowest;
+  if (value >= kHighest) return kHighest;
+  return static_cast<std::int64_t>(value);
+}
+
+bool infinite(std::int64_t bound) { return bound == kLowest || bound == kHighest; }
+
+std::int64_t add_bounds(std::int64_t a, std::int64_t b) {
+  if (infinite(a)) return a;
+  if (infinite(b)) return b;
+  return saturate(static_cast<__int128>(a) + b);
+}
+
+std::int64_t multiply_bounds(std::int64_t a, std::int64_t b) {
+  if (a == 0 || b == 0) return 0;
+  if (infinite(a) || infinite(b)) return (a < 0) == (b < 0) ? kHighest : kLowest;
+  return saturate(static_cast<__int128>(a) * b);
+}
+
+Interval operator+(const Interval& a, const Interval& b) {
+  return {add_bounds(a.lower, b.lower), add_bounds(a.upper, b.upper)};
+}
+
+Interval operator*(const Interval& a, const Interval& b) {
+  auto [low, high] = std::minmax({multiply_bounds(a.lower, b.lower), multiply_bounds(a.lower, b.upper),
+                                  multiply_bounds(a.upper, b.lower), multiply_bounds(a.upper, b.upper)});
+  return {low, high};
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  std::int64_t quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
+/// Bounds of a // b for b > 0.
+Interval divide(const Interval& a, const Interval& b) {
+  auto corner = [&](std::int64_t numerator, std::int64_t divisor) {
+    if (infinite(numerator)) return divisor == kHighest ? std::int64_t{0} : numerator;
+    if (divisor == kHighest) return std::int64_t{numerator < 0 ? -1 : 0};
+    return floor_divide(numerator, divisor);
+  };
+  auto [low, high] = std::minmax({corner(a.lower, b.lower), corner(a.lower, b.upper),
+                                  corner(a.upper, b.lower), corner(a.upper, b.upper)});
+  return {a.lower == kLowest ? kLowest : low, a.upper == kHighest ? kHighest : high};
+}
+
+Interval bounds(const SymExpr& expression, const RangeFacts& facts, int depth);
+
+Interval atom_bounds(const SymAtom& atom, const RangeFacts& facts, int depth) {
+  if (depth > kMaxDepth) return {};
+  if (atom.kind == Kind::symbol) {
+    const SymRange& range = facts.of(atom.text);
+    return {range.lower ? bounds(*range.lower, facts, depth + 1).lower : kLowest,
+            range.upper ? bounds(*range.upper, facts, depth + 1).upper : kHighest};
+  }
+  Interval a = bounds(atom.operands[0], facts, depth + 1);
+  Interval b = bounds(atom.operands[1], facts, depth + 1);
+  switch (atom.kind) {
+    case Kind::floordiv: return b.lower > 0 ? divide(a, b) : Interval{};
+    case Kind::mod:
+      if (b.lower <= 0) return {};
+      return {0, std::min(infinite(b.upper) ? kHighest : b.upper - 1, a.lower >= 0 ? a.upper : kHighest)};
+    case Kind::minimum: return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)};
+    case Kind::maximum: return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
+    case Kind::symbol: break;
+  }
+  return {};
+}
+
+Interval bounds(const SymExpr& expression, const RangeFacts& facts, int depth) {
+  Interval sum{expression.constant_term(), expression.constant_term()};
+  for (const SymTerm& term : expression.terms()) {
+    Interval product{term.coefficient, term.coefficient};
+    for (const AtomRef& atom : term.atoms) product = product * atom_bounds(*atom, facts, depth);
+    sum = sum + product;
+  }
+  return sum;
+}
+
+SymExpr from_term(const SymTerm& term) {
+  if (term.coefficient == 0) return 0;
+  return term.atoms.empty() ? SymExpr(term.coefficient) : make_expression(0, {term});
+}
+
+/// An atom's bounds as expressions, for elimination.
+SymRange symbolic_range(const SymAtom& atom, const RangeFacts& facts) {
+  if (atom.kind == Kind::symbol) return facts.of(atom.text);
+  SymRange range;
+  Interval numeric = atom_bounds(atom, facts, 0);
+  if (numeric.lower != kLowest) range.lower = SymExpr(numeric.lower);
+  if (numeric.upper != kHighest) range.upper = SymExpr(numeric.upper);
+  if (range.upper) return range;
+  if (atom.kind == Kind::mod && bounds(atom.operands[1], facts, 0).lower > 0) {
+    range.upper = atom.operands[1] - 1;
+  } else if (atom.kind == Kind::floordiv && bounds(atom.operands[1], facts, 0).lower > 0 &&
+             bounds(atom.operands[0], facts, 0).lower >= 0) {
+    range.upper = atom.operands[0];
+  } else if (atom.kind == Kind::minimum) {
+    range.upper = atom.operands[0];
+  }
+  return range;
+}
+
+bool nonnegative(const SymExpr& expression, const RangeFacts& facts, int depth);
+
+/// Replaces `atom`, when it is linear with a coefficient of known sign, by its worst bound.
+std::optional<SymExpr> eliminate(const SymExpr& expression, const AtomRef& atom,
+                                 const RangeFacts& facts, int depth) {
+  SymExpr coefficient, rest(expression.constant_term());
+  for (const SymTerm& term : expression.terms()) {
+    auto same = [&](const AtomRef& other) { return other->text == atom->text; };
+    auto occurrences = std::count_if(term.atoms.begin(), term.atoms.end(), same);
+    if (occurrences > 1) return std::nullopt;
+    if (occurrences == 0) {
+      rest += from_term(term);
+      continue;
+    }
+    SymTerm factor = term;
+    factor.atoms.erase(std::find_if(factor.atoms.begin(), factor.atoms.end(), same));
+    coefficient += from_term(factor);
+  }
+  SymRange range = symbolic_range(*atom, facts);
+  if (range.lower && nonnegative(coefficient, facts, depth + 1)) {
+    return rest + coefficient * *range.lower;
+  }
+  if (range.upper && nonnegative(-coefficient, facts, depth + 1)) {
+    return rest + coefficient * *range.upper;
+  }
+  return std::nullopt;
+}
+
+bool nonnegative(const SymExpr& expression, const RangeFacts& facts, int depth) {
+  if (auto value = expression.constant()) return *value >= 0;
+  if (bounds(expression, facts, 0).lower >= 0) return true;
+  if (depth > kMaxDepth) return false;
+  std::vector<AtomRef> atoms;
+  for (const SymTerm& term : expression.terms()) {
+    for (const AtomRef& atom : term.atoms) {
+      auto same = [&](const AtomRef& other) { return other->text == atom->text; };
+      if (std::none_of(atoms.begin(), atoms.end(), same)) atoms.push_back(atom);
+    }
+  }
+  // Atoms with symbolic bounds first: they are what intervals cannot see.
+  auto symbolic = [&](const AtomRef& atom) {
+    SymRange range = symbolic_range(*atom, facts);
+    return (range.upper && !range.upper->is_constant()) || (range.lower && !range.lower->is_constant());
+  };
+  std::stable_partition(atoms.begin(), atoms.end(), symbolic);
+  for (const AtomRef& atom : atoms) {
+    if (auto reduced = eliminate(expression, atom, facts, depth)) {
+      return nonnegative(*reduced, facts, depth + 1);
+    }
+  }
+  return false;
+}
+
+bool below(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
+  return nonnegative(b - a - SymExpr(1), facts, 0);
+}
+
+/// term / divisor, when it goes without a remainder.
+std::optional<SymTerm> divide_term(const SymTerm& term, const SymTerm& divisor) {
+  if (term.coefficient % divisor.coefficient != 0) return std::nullopt;
+  SymTerm quotient{term.coefficient / divisor.coefficient, {}};
+  auto next = divisor.atoms.begin();
+  for (const AtomRef& atom : term.atoms) {  // both sorted by text
+    if (next != divisor.atoms.end() && (*next)->text == atom->text) ++next;
+    else quotient.atoms.push_back(atom);
+  }
+  if (next != divisor.atoms.end()) return std::nullopt;
+  return quotient;
+}
+
+SymTerm common_factor(const SymTerm& a, const SymTerm& b) {
+  SymTerm common{std::gcd(a.coefficient, b.coefficient), {}};
+  std::set_intersection(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(),
+                        std::back_inserter(common.atoms),
+                        [](const AtomRef& x, const AtomRef& y) { return x->text < y->text; });
+  return common;
+}
+
+std::vector<SymTerm> all_terms(const SymExpr& expression) {
+  std::vector<SymTerm> terms = expression.terms();
+  if (expression.constant_term() != 0) terms.push_back({expression.constant_term(), {}});
+  return terms;
+}
+
+/// expression = quotient * divisor + rest, over the terms that divisor divides.
+struct Split {
+  SymExpr quotient, rest;
+};
+Split split(const SymExpr& expression, const SymTerm& divisor) {
+  Split result;
+  for (const SymTerm& term : expression.terms()) {
+    if (auto quotient = divide_term(term, divisor)) result.quotient += from_term(*quotient);
+    else result.rest += from_term(term);
+  }
+  std::int64_t constant = expression.constant_term();
+  if (divisor.atoms.empty()) {
+    std::int64_t whole = floor_divide(constant, divisor.coefficient);
+    result.quotient += whole;
+    constant -= whole * divisor.coefficient;
+  }
+  result.rest += constant;
+  return result;
+}
+
+/// The divisor as one term, when it is a monomial that is known to be positive.
+std::optional<SymTerm> positive_monomial(const SymExpr& divisor, const RangeFacts& facts) {
+  std::vector<SymTerm> terms = all_terms(divisor);
+  if (terms.size() != 1 || terms.front().coefficient <= 0) return std::nullopt;
+  if (bounds(divisor, facts, 0).lower <= 0) return std::nullopt;
+  return terms.front();
+}
+
+/// Quotient and remainder of a floor division.
+struct Division {
+  SymExpr quotient, remainder;
+};
+
+/// Divides by `divisor` if the facts make both parts free of a division by it.
+std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor,
+                                       const RangeFacts& facts) {
+  Interval range = bounds(a, facts, 0);
+  if (auto d = divisor.constant(); d && *d > 0 && !infinite(range.lower) && !infinite(range.upper)) {
+    std::int64_t k = floor_divide(range.lower, *d);
+    if (k == floor_divide(range.upper, *d)) return Division{k, a - SymExpr(k) * divisor};
+  }
+  if (nonnegative(a, facts, 0) && below(a, divisor, facts)) return Division{0, a};
+  return std::nullopt;
+}
+
+/// The second identity: a // (g*b) for the common factors g of divisor and a's terms, largest first.
+std::optional<Division> divide_by_factor(const SymExpr& a, const SymTerm& divisor,
+                                         const RangeFacts& facts) {
+  std::vector<SymTerm> factors;
+  for (const SymTerm& term : all_terms(a)) {
+    SymTerm factor = common_factor(term, divisor);
+    bool trivial = factor.coefficient == 1 && factor.atoms.empty();
+    if (!trivial) factors.push_back(std::move(factor));
+  }
+  std::stable_sort(factors.begin(), factors.end(), [](const SymTerm& x, const SymTerm& y) {
+    return std::pair(x.atoms.size(), x.coefficient) > std::pair(y.atoms.size(), y.coefficient);
+  });
+  for (const SymTerm& factor : factors) {
+    auto smaller = divide_term(divisor, factor);
+    Split parts = split(a, factor);
+    SymExpr g = from_term(factor);
+    if (!smaller || bounds(g, facts, 0).lower <= 0) continue;
+    if (!nonnegative(parts.rest, facts, 0) || !below(parts.rest, g, facts)) continue;
+    SymExpr b = from_term(*smaller);
+    return Division{simplify(floordiv(parts.quotient, b), facts),
+                    g * simplify(mod(parts.quotient, b), facts) + parts.rest};
+  }
+  return std::nullopt;
+}
+
+/// (x // c) // d = x // (c*d) for positive c and d.
+std::optional<SymExpr> nested_quotient(const SymExpr& a, const SymExpr& divisor,
+                                       const RangeFacts& facts) {
+  if (a.constant_term() != 0 || a.terms().size() != 1) return std::nullopt;
+  const SymTerm& term = a.terms().front();
+  if (term.coefficient != 1 || term.atoms.size() != 1) return std::nullopt;
+  const SymAtom& atom = *term.atoms.front();
+  if (atom.kind != Kind::floordiv) return std::nullopt;
+  if (bounds(atom.operands[1], facts, 0).lower <= 0) return std::nullopt;
+  return floordiv(atom.operands[0], atom.operands[1] * divisor);
+}
+
+Division divide_simplified(const SymExpr& a, const SymExpr& divisor, const RangeFacts& facts) {
+  if (auto exact = divide_exactly(a, divisor, facts)) return *exact;
+  auto monomial = positive_monomial(divisor, facts);
+  if (!monomial) return {floordiv(a, divisor), mod(a, divisor)};
+  auto [quotient, rest] = split(a, *monomial);
+  if (auto exact = divide_exactly(rest, divisor, facts)) {
+    return {quotient + exact->quotient, exact->remainder};
+  }
+  if (auto smaller = divide_by_factor(rest, *monomial, facts)) {
+    return {quotient + smaller->quotient, smaller->remainder};
+  }
+  if (auto nested = nested_quotient(rest, divisor, facts)) {
+    return {quotient + *nested, mod(rest, divisor)};
+  }
+  return {quotient + floordiv(rest, divisor), mod(rest, divisor)};
+}
+
+SymExpr simplify_atom(const AtomRef& atom, const RangeFacts& facts) {
+  if (atom->kind == Kind::symbol) {
+    const SymRange& range = facts.of(atom->text);
+    if (range.lower && range.upper && *range.lower == *range.upper && range.lower->is_constant()) {
+      return *range.lower;
+    }
+    return make_expression(0, {SymTerm{1, {atom}}});
+  }
+  SymExpr a = simplify(atom->operands[0], facts);
+  SymExpr b = simplify(atom->operands[1], facts);
+  switch (atom->kind) {
+    case Kind::floordiv: return divide_simplified(a, b, facts).quotient;
+    case Kind::mod: return divide_simplified(a, b, facts).remainder;
+    case Kind::minimum:
+      if (nonnegative(b - a, facts, 0)) return a;
+      return nonnegative(a - b, facts, 0) ? b : minimum(a, b);
+    case Kind::maximum:
+      if (nonnegative(b - a, facts, 0)) return b;
+      return nonnegative(a - b, facts, 0) ? a : maximum(a, b);
+    case Kind::symbol: break;
+  }
+  return a;
+}
+
+}  // namespace
+
+void RangeFacts::set(std::string_view symbol, SymRange range) {
+  ranges_.insert_or_assign(std::string(symbol), std::move(range));
+}
+
+void RangeFacts::set_index(std::string_view symbol, const SymExpr& extent) {
+  set(symbol, {SymExpr(0), extent - SymExpr(1)});
+}
+
+const SymRange& RangeFacts::of(std::string_view symbol) const {
+  static const SymRange unbounded;
+  auto found = ranges_.find(symbol);
+  return found == ranges_.end() ? unbounded : found->second;
+}
+
+Interval bounds(const SymExpr& expression, const RangeFacts& facts) {
+  return bounds(expression, facts, 0);
+}
+
+bool is_nonnegative(const SymExpr& expression, const RangeFacts& facts) {
+  return nonnegative(expression, facts, 0);
+}
+
+std::optional<bool> prove_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
+  SymExpr difference = simplify(a - b, facts);
+  if (auto value = difference.constant()) return *value == 0;
+  if (nonnegative(difference - SymExpr(1), facts, 0)) return false;
+  if (nonnegative(-difference - SymExpr(1), facts, 0)) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> prove_less(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
+  SymExpr difference = simplify(b - a, facts);
+  if (nonnegative(difference - SymExpr(1), facts, 0)) return true;
+  if (nonnegative(-difference, facts, 0)) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> prove_less_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
+  auto greater = prove_less(b, a, facts);
+  return greater ? std::optional(!*greater) : std::nullopt;
+}
+
+SymExpr simplify(const SymExpr& expression, const RangeFacts& facts) {
+  if (expression.is_constant()) return expression;
+  SymExpr sum(expression.constant_term());
+  for (const SymTerm& term : expression.terms()) {
+    SymExpr product(term.coefficient);
+    for (const AtomRef& atom : term.atoms) product *= simplify_atom(atom, facts);
+    sum += product;
+  }
+  return sum;
+}
+
+}  // namespace penstock
