@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/event.h"
+#include "ir/graph.h"
+
+namespace penstock::report {
+
+/// Where the ops of a graph run: ops of the `torch` level, each counted at the worst place that any
+/// of its nodes has.
+struct Shares {
+  std::int64_t compiled = 0, library = 0, fallback = 0;
+};
+
+/// One `graph` document of any level, reduced to what reports show.
+struct GraphEntry {
+  Level level = Level::torch;
+  Interface interface;
+  std::vector<Call> calls;
+  std::vector<std::string> value_names;  ///< by ValueId, as the calls name them
+  std::vector<std::string> outputs;      ///< names of the output values
+  std::int64_t ops = 0;                  ///< ATen calls that the graph stands for
+  std::optional<Shares> shares;          ///< none: the graph could not be placed
+  std::string not_placed;                ///< why not
+};
+
+/// All that a stream of documents tells about one run of a program.
+struct Report {
+  std::vector<std::string> argv;
+  std::vector<GraphEntry> graphs;
+  std::vector<BreakEvent> breaks;
+  std::vector<SkipEvent> skips;
+  std::vector<RecompileEvent> recompiles;
+  std::vector<RestartEvent> restarts;
+  std::optional<EndEvent> end;  ///< none: the stream was cut off
+};
+
+/// What to print and how.
+struct TextOptions {
+  int width = 80;
+  bool color = false;
+  bool guards = false;   ///< also every guard of every entry
+  bool summary = false;  ///< only the summary table
+};
+
+/// The report for people; every section only if it has something to say.
+std::string to_text(const Report& report, const TextOptions& options);
+
+/// The same facts as one JSON object, indented, keys sorted; ends with a newline.
+std::string to_json(const Report& report);
+
+/// One row of the summary: what was captured and where it ran.
+struct Summary {
+  std::int64_t graphs = 0, graph_calls = 0, captured_ops = 0, total_ops = 0;
+  std::int64_t breaks = 0, recompiles = 0, bypasses = 0;
+  double pct_ops = 0, pct_time = 0;
+  Shares executed;  ///< captured_ops by the place where they ran
+};
+
+/// Adds up `report`. Calls and total ops come from `end`; without it every graph counts once.
+Summary summarize(const Report& report);
+
+}  // namespace penstock::report

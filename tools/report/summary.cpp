@@ -1,0 +1,50 @@
+#include <map>
+
+#include "tools/report/report.h"
+
+namespace penstock::report {
+
+namespace {
+
+double percent(double part, double whole) { return whole > 0 ? 100.0 * part / whole : 0.0; }
+
+std::map<std::string, std::int64_t> calls_by_entry(const Report& report) {
+  std::map<std::string, std::int64_t> calls;
+  if (!report.end) return calls;
+  for (const EndEvent::Entry& entry : report.end->entries) {
+    calls[to_string(entry.id)] += entry.calls;
+  }
+  return calls;
+}
+
+}  // namespace
+
+Summary summarize(const Report& report) {
+  Summary sum;
+  auto calls = calls_by_entry(report);
+  for (const GraphEntry& graph : report.graphs) {
+    ++sum.graphs;
+    auto counted = calls.find(to_string(graph.interface.id));
+    std::int64_t times = report.end ? (counted == calls.end() ? 0 : counted->second) : 1;
+    sum.graph_calls += times;
+    sum.captured_ops += times * graph.ops;
+    if (graph.shares) {
+      sum.executed.compiled += times * graph.shares->compiled;
+      sum.executed.library += times * graph.shares->library;
+      sum.executed.fallback += times * graph.shares->fallback;
+    }
+  }
+  sum.breaks = static_cast<std::int64_t>(report.breaks.size());
+  sum.recompiles = static_cast<std::int64_t>(report.recompiles.size());
+  sum.total_ops = sum.captured_ops;
+  if (report.end) {
+    sum.total_ops += report.end->native_ops;
+    sum.bypasses = report.end->bypasses;
+    sum.pct_time = percent(static_cast<double>(report.end->entry_ns),
+                           static_cast<double>(report.end->root_ns));
+  }
+  sum.pct_ops = percent(static_cast<double>(sum.captured_ops), static_cast<double>(sum.total_ops));
+  return sum;
+}
+
+}  // namespace penstock::report

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <map>
+
+#include "diag/render.h"
+#include "ir/argument_text.h"
+#include "tools/report/report.h"
+#include "tools/report/table.h"
+
+namespace penstock::report {
+
+namespace {
+
+/// Appends sections to one text; knows the width and whether to colour.
+class Printer {
+ public:
+  Printer(const Report& report, const TextOptions& options) : report_(report), options_(options) {
+    if (report.end) {
+      for (const EndEvent::Entry& entry : report.end->entries) {
+        calls_[to_string(entry.id)] = entry.calls;
+      }
+    }
+  }
+
+  std::string all() {
+    if (!options_.summary) {
+      for (const GraphEntry& graph : report_.graphs) print(graph);
+      for (const RecompileEvent& recompile : report_.recompiles) print(recompile);
+      for (const RestartEvent& restart : report_.restarts) print(restart);
+      for (const BreakEvent& event : report_.breaks) print(event);
+      print_skips();
+    }
+    print_summary();
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Parts>
+  void line(fmt::format_string<Parts...> format, Parts&&... parts) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Parts>(parts)...);
+    out_ += '\n';
+  }
+
+  std::string strong(const std::string& text) const {
+    return options_.color ? "\033[1m" + text + "\033[0m" : text;
+  }
+
+  static std::string place(const std::optional<Location>& location) {
+    return location ? fmt::format("{}:{}", location->file, location->line) : "";
+  }
+
+  void print(const GraphEntry& graph) {
+    const Interface& interface = graph.interface;
+    std::string head = fmt::format("[{}] {}", to_string(interface.id), interface.name);
+    std::string facts;
+    if (interface.location) facts += "  " + place(interface.location);
+    if (!interface.after.empty()) facts += fmt::format("  after [{}]", interface.after);
+    facts += fmt::format("  {} ops, {} guards", graph.ops, interface.guards.size());
+    if (auto calls = calls_.find(to_string(interface.id)); calls != calls_.end()) {
+      facts += fmt::format(", {} call{}", calls->second, calls->second == 1 ? "" : "s");
+    }
+    line("{}{}", strong(head), facts);
+    out_ += listing(graph).text(options_.width, "  ");
+    if (options_.guards) print_guards(interface);
+    out_ += '\n';
+  }
+
+  /// The listing that FX prints: opcode, name, target, args, kwargs.
+  static Table listing(const GraphEntry& graph) {
+    ValueName name = [&](ValueId id) {
+      return id < graph.value_names.size() ? graph.value_names[id] : fmt::format("%{}", id);
+    };
+    Table table({"opcode", "name", "target", "args", "kwargs"});
+    for (const Input& input : graph.interface.inputs) {
+      table.add({"placeholder", input.name, to_string(input.type), "()", "{}"});
+    }
+    for (const Call& call : graph.calls) {
+      std::string args = to_string(
+          Argument(Argument::Sequence{Argument::Sequence::Kind::tuple, call.args}), name);
+      std::string kwargs = "{";
+      for (const NamedArgument& argument : call.kwargs) {
+        if (kwargs.size() > 1) kwargs += ", ";
+        kwargs += quote(argument.name) + ": " + to_string(argument.value, name);
+      }
+      table.add({call.opcode, call.name, call.target, args, kwargs + "}"});
+    }
+    std::string outputs;
+    for (const std::string& output : graph.outputs) {
+      outputs += (outputs.empty() ? "" : ", ") + output;
+    }
+    table.add({"output", "output", "output", "(" + outputs + ")", "{}"});
+    return table;
+  }
+
+  void print_guards(const Interface& interface) {
+    for (const Guard& guard : interface.guards) {
+      std::string where = place(guard.location);
+      line("  guard {}{}", to_string(guard, interface.sources), where.empty() ? "" : "  # " + where);
+    }
+  }
+
+  void print_excerpt(const std::optional<Location>& location) {
+    if (!location) return;
+    RenderOptions render;
+    render.color = options_.color;
+    out_ += excerpt(*location, render);
+  }
+
+  void print(const BreakEvent& event) {
+    const CodeFacts* code = find_code(event.code);
+    line("{} after [{}]: {}", strong(fmt::format("break {}", event.code)), to_string(event.after),
+         code ? code->title : std::string_view("unknown code"));
+    print_excerpt(event.location);
+    if (!event.reason.empty()) line("  reason: {}", event.reason);
+    if (code && !code->explanation.empty()) line("  explanation: {}", code->explanation);
+    std::string_view hint = !event.hint.empty() ? event.hint : code ? code->hint : "";
+    if (!hint.empty()) line("  hint: {}", hint);
+    out_ += '\n';
+  }
+
+  void print(const RecompileEvent& event) {
+    std::string head = event.limit ? "recompile limit reached"
+                       : event.id.recompile >= 0 ? fmt::format("recompile [{}]", to_string(event.id))
+                                                 : "no entry fits";
+    line("{}", strong(head));
+    for (const RecompileEvent::Entry& entry : event.entries) {
+      for (const FailedGuard& failed : entry.failed) {
+        line("  [{}] failed: {}", to_string(entry.id), failed.text);
+        line("    expected {}, got {}", failed.expected, failed.actual);
+        print_excerpt(failed.location);
+        if (!failed.hint.empty()) line("    hint: {}", failed.hint);
+      }
+    }
+    out_ += '\n';
+  }
+
+  void print(const RestartEvent& event) {
+    line("{}: {}", strong(fmt::format("restart [{}]", to_string(event.id))), event.reason);
+    print_excerpt(event.location);
+    out_ += '\n';
+  }
+
+  void print_skips() {
+    if (report_.skips.empty()) return;
+    Table table({"not captured", "where", "rule", "reason"});
+    for (const SkipEvent& skip : report_.skips) {
+      table.add({skip.name, place(skip.location), skip.rule.empty() ? skip.code : skip.rule,
+                 (skip.bypass ? "bypass: " : "") + skip.reason});
+    }
+    out_ += table.text(options_.width);
+    out_ += '\n';
+  }
+
+  void print_summary() {
+    Summary sum = summarize(report_);
+    Table table({"graphs", "graph_calls", "captured_ops", "total_ops", "pct_ops", "pct_time",
+                 "compiled", "library", "fallback", "breaks", "recompiles", "bypasses"});
+    auto share = [&](std::int64_t part) {
+      std::int64_t placed = sum.executed.compiled + sum.executed.library + sum.executed.fallback;
+      return placed > 0 ? fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) /
+                                                     static_cast<double>(placed))
+                        : std::string("-");
+    };
+    table.add({std::to_string(sum.graphs), std::to_string(sum.graph_calls),
+               std::to_string(sum.captured_ops), std::to_string(sum.total_ops),
+               fmt::format("{:.1f}%", sum.pct_ops),
+               report_.end && report_.end->root_ns > 0 && options_.summary
+                   ? fmt::format("{:.1f}%", sum.pct_time)
+                   : "-",
+               share(sum.executed.compiled), share(sum.executed.library),
+               share(sum.executed.fallback), std::to_string(sum.breaks),
+               std::to_string(sum.recompiles), std::to_string(sum.bypasses)});
+    out_ += table.text(options_.width);
+    for (const GraphEntry& graph : report_.graphs) {
+      if (!graph.shares) {
+        line("[{}] could not be placed: {}", to_string(graph.interface.id), graph.not_placed);
+      }
+    }
+    if (!report_.end) line("the stream has no end: it was cut off, and every graph counts once");
+  }
+
+  const Report& report_;
+  const TextOptions& options_;
+  std::map<std::string, std::int64_t> calls_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string to_text(const Report& report, const TextOptions& options) {
+  return Printer(report, options).all();
+}
+
+}  // namespace penstock::report
