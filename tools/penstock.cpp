@@ -14,8 +14,9 @@ Result<void> print(Stage& stage, std::string_view text) {
 }
 
 Result<void> explain(Stage& stage, const std::vector<std::string>& words) {
-  if (words.size() != 2) return failure(Code::PS0101, "explain takes one code, as in PS0207");
-  Result<std::string> text = explanation(words[1]);
+  if (words.size() != 2)
+    return failure(Code::PS0101, "explain takes one code, as in PS0201, or `all`");
+  Result<std::string> text = explanation(words[1], stage.settings().diagnostics == "json");
   if (!text) return tl::unexpected(text.error());
   return print(stage, *text);
 }

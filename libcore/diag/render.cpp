@@ -115,6 +115,14 @@ void append_json(std::string& out, std::string_view text) {
   out += '"';
 }
 
+/// Appends `"key":"value"` to an object that is being written.
+void append_member(std::string& out, std::string_view key, std::string_view value) {
+  if (out.back() != '{') out += ',';
+  append_json(out, key);
+  out += ':';
+  append_json(out, value);
+}
+
 std::string_view hint_of(const Diagnostic& diagnostic) {
   return diagnostic.hint.empty() ? facts(diagnostic.code).hint : std::string_view(diagnostic.hint);
 }
@@ -174,27 +182,36 @@ std::string render(const Diagnostic& diagnostic, std::string_view tool,
 std::string render_json(const Diagnostic& diagnostic, std::string_view tool) {
   const CodeFacts& row = facts(diagnostic.code);
   std::string out = "{";
-  auto text = [&](std::string_view key, std::string_view value) {
-    if (out.size() > 1) out += ',';
-    append_json(out, key);
-    out += ':';
-    append_json(out, value);
-  };
-  text("tool", tool);
-  text("severity", name(diagnostic.severity));
-  text("code", row.id);
-  text("title", row.title);
-  text("message", diagnostic.message);
+  append_member(out, "tool", tool);
+  append_member(out, "severity", name(diagnostic.severity));
+  append_member(out, "code", row.id);
+  append_member(out, "title", row.title);
+  append_member(out, "message", diagnostic.message);
   if (const auto& at = diagnostic.location) {
-    out += ",\"location\":{\"file\":";
-    append_json(out, at->file);
+    out += ",\"location\":{";
+    append_member(out, "file", at->file);
     out += fmt::format(",\"line\":{},\"column\":{},\"end_line\":{},\"end_column\":{}}}", at->line,
                        at->column, at->end_line, at->end_column);
   }
-  if (!diagnostic.place.empty()) text("place", diagnostic.place);
-  text("hint", hint_of(diagnostic));
-  out += fmt::format(",\"exit\":{}}}\n", row.exit_status);
+  if (!diagnostic.place.empty()) append_member(out, "place", diagnostic.place);
+  append_member(out, "hint", hint_of(diagnostic));
+  return out + fmt::format(",\"exit\":{}}}\n", row.exit_status);
+}
+
+std::string render(const CodeFacts& row) {
+  std::string out =
+      fmt::format("{}: {}\n\n{}\n\n{}\n", row.id, row.title, row.explanation, row.hint);
+  if (row.exit_status != 0) out += fmt::format("\nExit status: {}\n", row.exit_status);
   return out;
+}
+
+std::string render_json(const CodeFacts& row) {
+  std::string out = "{";
+  append_member(out, "code", row.id);
+  append_member(out, "title", row.title);
+  append_member(out, "explanation", row.explanation);
+  append_member(out, "hint", row.hint);
+  return out + fmt::format(",\"exit\":{}}}\n", row.exit_status);
 }
 
 }  // namespace penstock

@@ -37,4 +37,10 @@ std::string render(const Diagnostic& diagnostic, std::string_view tool,
 /// place, hint, exit. Ends with a newline.
 std::string render_json(const Diagnostic& diagnostic, std::string_view tool);
 
+/// A row of codes.def for people, as `penstock explain` prints it.
+std::string render(const CodeFacts& row);
+
+/// A row of codes.def as one JSON object on one line: code, title, explanation, hint, exit.
+std::string render_json(const CodeFacts& row);
+
 }  // namespace penstock

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "diag/render.h"
 #include "tools/common/spelling.h"
 #include "tools/common/tools.h"
 
@@ -131,23 +132,23 @@ std::string tool_list() {
   return out;
 }
 
-Result<std::string> explanation(const std::string& code) {
-  const CodeFacts* row = find_code(code);
-  if (row == nullptr) {
-    std::vector<std::string> known;
-    for (const CodeFacts& facts : all_codes()) known.emplace_back(facts.id);
-    Diagnostic diagnostic{
-        Code::PS0101, fmt::format("no diagnostic is called {}", code), {},
-        {},           "penstock-diagnostics(7) lists them all.",       Severity::error};
-    if (std::string near = nearest_word(code, known); !near.empty()) {
-      diagnostic.hint = fmt::format("Did you mean {}? {}", near, diagnostic.hint);
-    }
-    return tl::unexpected(std::move(diagnostic));
+Result<std::string> explanation(const std::string& code, bool json) {
+  std::string out;
+  for (const CodeFacts& row : all_codes()) {
+    if (code != "all" && code != row.id) continue;
+    if (!json && !out.empty()) out += '\n';
+    out += json ? render_json(row) : render(row);
   }
-  std::string out =
-      fmt::format("{}: {}\n\n{}\n\n{}\n", row->id, row->title, row->explanation, row->hint);
-  if (row->exit_status != 0) out += fmt::format("\nExit status: {}\n", row->exit_status);
-  return out;
+  if (!out.empty()) return out;
+  std::vector<std::string> known;
+  for (const CodeFacts& facts : all_codes()) known.emplace_back(facts.id);
+  Diagnostic diagnostic{
+      Code::PS0101, fmt::format("no diagnostic is called {}", code), {},
+      {},           "penstock-diagnostics(7) lists them all.",       Severity::error};
+  if (std::string near = nearest_word(code, known); !near.empty()) {
+    diagnostic.hint = fmt::format("Did you mean {}? {}", near, diagnostic.hint);
+  }
+  return tl::unexpected(std::move(diagnostic));
 }
 
 }  // namespace penstock::tools

@@ -18,7 +18,8 @@ Result<void> start_shell();
 /// The list of tools by group, for `penstock --help`; plug-ins found on PATH stand last.
 std::string tool_list();
 
-/// What `penstock explain CODE` prints; PS0101 for an unknown code.
-Result<std::string> explanation(const std::string& code);
+/// What `penstock explain CODE` prints: the row of `code`, or every row for "all"; as JSON lines if
+/// `json`. PS0101 for an unknown code.
+Result<std::string> explanation(const std::string& code, bool json);
 
 }  // namespace penstock::tools
