@@ -88,8 +88,8 @@ void CommandLine::program(std::vector<std::string>& target) {
   state_->program = true;
 }
 
-void CommandLine::passes(std::vector<PassFacts> rows) {
-  state_->passes = std::move(rows);
+void CommandLine::passes(const std::vector<PassFacts>& rows) {
+  state_->passes.insert(state_->passes.end(), rows.begin(), rows.end());
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "diag/diagnostic.h"
+#include "diag/pass.h"
 
 namespace penstock::tools {
 
@@ -22,12 +23,6 @@ struct Tool {
   std::string program() const { return name.empty() ? "penstock" : "penstock-" + name; }
   /// "penstock fuse", as one types it.
   std::string command() const { return name.empty() ? "penstock" : "penstock " + name; }
-};
-
-/// A row of a pass table, without its function.
-struct PassFacts {
-  std::string name;
-  std::string summary;
 };
 
 /// The options of one tool. A thin face of CLI11, which stays out of the mains' sight (and compile
@@ -59,8 +54,13 @@ class CommandLine {
   /// Like positionals(), but from the first one on (or from -m MODULE, -c CODE, which are put in
   /// front of it) everything belongs to the user's program, options too.
   void program(std::vector<std::string>& target);
-  /// Passes that --list-passes and --describe name.
-  void passes(std::vector<PassFacts> rows);
+  /// Adds passes that --list-passes and --describe name, in the order in which they run.
+  void passes(const std::vector<PassFacts>& rows);
+  /// The same from a pass table.
+  template <class Table>
+  void pass_table(const Table& table) {
+    for (const auto& row : table) passes({PassFacts{row.name, row.summary}});
+  }
 
   /// Reads the command line. An unknown option, a bad value and the like are PS0101, with the
   /// nearest spelling as hint.

@@ -110,7 +110,7 @@ std::optional<int> Stage::answer_questions() {
 Result<void> Stage::check_settings() {
   for (const std::string& name : settings_.print_after) {
     std::vector<std::string> known = {"all"};
-    for (const PassFacts& pass : options_.passes()) known.push_back(pass.name);
+    for (const PassFacts& pass : options_.passes()) known.emplace_back(pass.name);
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     Diagnostic diagnostic{Code::PS0101,   fmt::format("no pass is called {}", name), {}, {}, {},
                           Severity::error};
@@ -171,6 +171,10 @@ void Stage::say(std::string_view text) {
   if (!settings_.quiet) write_all(STDERR_FILENO, text);
 }
 
+void Stage::print(std::string_view text) {
+  write_all(STDERR_FILENO, text);
+}
+
 Result<Output*> Stage::output() {
   if (!output_) {
     // A file-size limit must be a message (EFBIG), not a signal.
@@ -223,15 +227,19 @@ Stage::Phase::Phase(Stage& stage, std::string name)
     : stage_(stage), name_(std::move(name)), begin_(Trace::Clock::now()) {}
 
 Stage::Phase::~Phase() {
-  auto end = Trace::Clock::now();
-  auto row = std::find_if(stage_.phases_.begin(), stage_.phases_.end(),
-                          [&](const auto& phase) { return phase.first == name_; });
-  if (row == stage_.phases_.end()) {
-    stage_.phases_.emplace_back(name_, end - begin_);
+  stage_.add_time(name_, Trace::Clock::now() - begin_);
+}
+
+void Stage::add_time(std::string_view name, std::chrono::nanoseconds duration) {
+  auto row = std::find_if(phases_.begin(), phases_.end(),
+                          [&](const auto& phase) { return phase.first == name; });
+  if (row == phases_.end()) {
+    phases_.emplace_back(name, duration);
   } else {
-    row->second += end - begin_;
+    row->second += duration;
   }
-  stage_.trace_.span(name_, begin_, end);
+  auto end = Trace::Clock::now();
+  trace_.span(name, end - duration, end);
 }
 
 void Stage::print_time() {

@@ -63,6 +63,8 @@ class Stage {
   void report(const Diagnostic& diagnostic);
   /// Text for people on standard error, unless -q.
   void say(std::string_view text);
+  /// Text that an option asked for, on standard error.
+  void print(std::string_view text);
   /// Sets the exit status when no error has: a negative answer, or the status of a program.
   void answer(int status) { answer_ = status; }
   bool failed() const { return error_status_.has_value(); }
@@ -91,6 +93,8 @@ class Stage {
     Trace::Clock::time_point begin_;
   };
   Phase phase(std::string name) { return Phase(*this, std::move(name)); }
+  /// Adds a duration that was measured elsewhere and ended now.
+  void add_time(std::string_view name, std::chrono::nanoseconds duration);
 
   /// Whether --print-after names the pass (or `all`).
   bool prints_after(std::string_view pass) const;

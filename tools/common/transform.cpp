@@ -1,0 +1,138 @@
+#include "tools/common/transform.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "ir/interface.h"
+
+namespace penstock::tools {
+namespace {
+
+using formats::Document;
+using formats::Encoding;
+using formats::GraphDocument;
+
+Encoding chosen_encoding(const Settings& settings, Encoding input, bool terminal) {
+  const std::string& file = settings.output;
+  Encoding encoding = input == Encoding::cbor ? Encoding::cbor : Encoding::json;
+  if (file.ends_with(".json")) encoding = Encoding::json;
+  if (file.ends_with(".cbor")) encoding = Encoding::cbor;
+  if (terminal) encoding = Encoding::json;  // auto never sends binary to a terminal
+  if (settings.emit == "json") encoding = Encoding::json;
+  if (settings.emit == "cbor") encoding = Encoding::cbor;
+  bool pretty = settings.pretty || terminal;
+  return encoding == Encoding::json && pretty ? Encoding::pretty : encoding;
+}
+
+/// Keeps what --reproducer needs: the program document and the graph that is worked on.
+class Reproducer {
+ public:
+  void see(const Document& document) {
+    if (std::holds_alternative<formats::ProgramDocument>(document)) program_ = document;
+    if (std::holds_alternative<GraphDocument>(document)) graph_ = document;
+  }
+  std::string bytes() const {
+    std::string out;
+    for (const auto& document : {program_, graph_, std::optional<Document>(formats::EndDocument{})}) {
+      if (!document) continue;
+      Result<std::string> line = formats::encode(*document, {});
+      if (line) out += *line;
+    }
+    return out;
+  }
+
+ private:
+  std::optional<Document> program_, graph_;
+};
+
+}  // namespace
+
+DocumentSink::DocumentSink(Stage& stage, Encoding input, formats::WriteOptions options)
+    : stage_(stage),
+      text_(stage.settings().emit == "text"),
+      encoding_(chosen_encoding(stage.settings(), input,
+                                stage.settings().output.empty() && is_terminal(STDOUT_FILENO))),
+      options_(std::move(options)) {
+  options_.encoding = encoding_;
+}
+
+Result<void> DocumentSink::write(const Document& document) {
+  Result<Output*> out = stage_.output();
+  if (!out) return tl::unexpected(out.error());
+  if (encoding_ == Encoding::cbor && !text_ && is_terminal((*out)->descriptor())) {
+    return failure(Code::PS0104, "CBOR would go to the terminal");
+  }
+  auto timer = stage_.phase("write");
+  if (text_) {
+    Result<std::string> text = text_of(document);
+    if (!text) return tl::unexpected(text.error());
+    if (auto written = (*out)->write(*text); !written) return written;
+    return (*out)->flush();
+  }
+  if (!writer_) {
+    writer_.emplace([out = *out](std::string_view bytes) { return out->write(bytes); }, options_);
+  }
+  if (auto written = writer_->write(document); !written) return written;
+  return (*out)->flush();
+}
+
+std::string text_of(const GraphDocument& document) {
+  return std::visit([](const auto& graph) { return to_text(graph); }, document.graph);
+}
+
+Result<std::string> text_of(const Document& document) {
+  if (const auto* graph = std::get_if<GraphDocument>(&document)) return text_of(*graph) + "\n";
+  Result<std::string> line = formats::encode(document, {.strip_meta = true});
+  if (!line) return line;
+  return fmt::format("// {}", *line);
+}
+
+Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit) {
+  Result<formats::ByteSource> source = formats::open_source(file);
+  if (!source) return tl::unexpected(source.error());
+  formats::DocumentReader reader(std::move(*source), file == "-" ? "stdin" : file);
+  while (true) {
+    Result<std::optional<Document>> document = [&] {
+      auto timer = stage.phase("read");
+      return reader.next();
+    }();
+    if (!document) return tl::unexpected(document.error());
+    if (!*document) return {};
+    stage.count(fmt::format("documents {}", formats::kind(**document)));
+    if (auto visited = visit(std::move(**document), reader); !visited) return visited;
+  }
+}
+
+int transform(Stage& stage, Level level, const Rewrite& rewrite) {
+  return stage.run([&](Stage&) -> Result<void> {
+    std::vector<std::string> inputs = stage.inputs();
+    if (inputs.size() != 1) return failure(Code::PS0101, "a stage reads one stream");
+    PassPrinter passes(stage);
+    Reproducer reproducer;
+    std::optional<DocumentSink> sink;
+    Result<void> done = for_each_document(
+        stage, inputs.front(),
+        [&](Document document, const formats::DocumentReader& reader) -> Result<void> {
+          if (!sink) sink.emplace(stage, reader.encoding());
+          if (!stage.settings().reproducer.empty()) reproducer.see(document);
+          auto* graph = std::get_if<GraphDocument>(&document);
+          if (graph == nullptr) return sink->write(document);
+          if (auto right = formats::expect_level(*graph, level); !right) {
+            Diagnostic wrong = right.error();
+            if (wrong.place.empty()) wrong.place = reader.place();
+            return tl::unexpected(std::move(wrong));
+          }
+          passes.begin(to_string(formats::interface_of(*graph).id),
+                       [&] { return text_of(*graph); });
+          Result<GraphDocument> out = rewrite(std::move(*graph), passes);
+          if (!out) return tl::unexpected(std::move(out.error()));
+          return sink->write(Document(std::move(*out)));
+        });
+    if (!done && !stage.settings().reproducer.empty()) stage.reproduce_with(reproducer.bytes());
+    return done;
+  });
+}
+
+}  // namespace penstock::tools

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "formats/document.h"
+#include "formats/stream.h"
+#include "tools/common/driver.h"
+#include "tools/common/pass_printer.h"
+
+namespace penstock::tools {
+
+/// Writes documents as --emit, --pretty, -o and the input's own encoding ask for, one at a time, so
+/// that a reader behind a pipe sees each as soon as it is there.
+class DocumentSink {
+ public:
+  /// `input` is the encoding that `--emit=auto` keeps.
+  DocumentSink(Stage& stage, formats::Encoding input, formats::WriteOptions options = {});
+  Result<void> write(const formats::Document& document);
+
+ private:
+  Stage& stage_;
+  bool text_ = false;
+  formats::Encoding encoding_;
+  std::optional<formats::DocumentWriter> writer_;
+  formats::WriteOptions options_;
+};
+
+/// A document as --emit=text shows it: graphs as their level prints them, the rest as one line.
+Result<std::string> text_of(const formats::Document& document);
+/// The text of a graph of any level.
+std::string text_of(const formats::GraphDocument& document);
+
+/// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`.
+using Visit = std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
+Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit);
+
+/// What a stage does to one graph of its input level.
+using Rewrite =
+    std::function<Result<formats::GraphDocument>(formats::GraphDocument document, PassTrace& trace)>;
+
+/// A whole stage: reads one stream, rewrites its graphs, which must be of level `level`, and passes
+/// every other document through. Returns the exit status.
+int transform(Stage& stage, Level level, const Rewrite& rewrite);
+
+/// The same for a room's function from one level's type to another's.
+template <class In, class Out>
+int transform(Stage& stage, Level level, Result<Out> (*function)(In, PassTrace&)) {
+  return transform(stage, level,
+                   [function](formats::GraphDocument document,
+                              PassTrace& trace) -> Result<formats::GraphDocument> {
+                     Result<Out> out =
+                         function(std::get<In>(std::move(document.graph)), trace);
+                     if (!out) return tl::unexpected(std::move(out.error()));
+                     return formats::GraphDocument{std::move(*out), std::move(document.meta)};
+                   });
+}
+
+}  // namespace penstock::tools
