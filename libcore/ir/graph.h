@@ -83,6 +83,8 @@ ValueId add_value(Graph& graph, std::string_view stem, TensorType type);
 /// arity of outputs, known symbols. Room ops adds what needs op facts (ops/contract.h).
 Result<void> verify_structure(const Graph& graph);
 
+/// One node of FX-like text, without a newline: "%y = prim.exp(%x) -> float32[8]".
+std::string to_text(const Graph& graph, const Node& node);
 /// FX-like text: one line a node, types behind it.
 std::string to_text(const Graph& graph);
 

@@ -23,6 +23,10 @@ std::string describe(const Value& value) {
   return value.is_scalar ? value.expression.to_string() : to_string(value.type);
 }
 
+std::string text_of(const Graph& graph, ValueId id) {
+  return id < graph.values.size() ? "%" + graph.values[id].name : std::string("%?");
+}
+
 std::string describe(const Symbol& symbol, const SourceTable& sources) {
   std::string text = symbol.name;
   text += symbol.source == kNoSource ? ": unbacked" : " = " + sources.text(symbol.source);
@@ -78,30 +82,30 @@ std::string to_text(const Interface& interface) {
   return out;
 }
 
+std::string to_text(const Graph& graph, const Node& node) {
+  ValueName name = [&](ValueId id) { return text_of(graph, id); };
+  std::vector<std::string> args, results, types;
+  for (const NamedArgument& argument : node.args) {
+    args.push_back(argument.name.empty() || argument.name == "self"
+                       ? to_string(argument.value, name)
+                       : argument.name + "=" + to_string(argument.value, name));
+  }
+  for (ValueId id : node.results) {
+    results.push_back(name(id));
+    if (id < graph.values.size()) types.push_back(describe(graph.values[id]));
+  }
+  std::string text = fmt::format("{}{}{}({})", join(results), results.empty() ? "" : " = ", node.op,
+                                 join(args));
+  if (!types.empty()) text += " -> " + join(types);
+  return text;
+}
+
 std::string to_text(const Graph& graph) {
   std::string out = to_text(graph.interface);
   auto line = std::back_inserter(out);
-  ValueName name = [&](ValueId id) {
-    return id < graph.values.size() ? "%" + graph.values[id].name : std::string("%?");
-  };
-  for (const Node& node : graph.nodes) {
-    std::vector<std::string> args, results, types;
-    for (const NamedArgument& argument : node.args) {
-      args.push_back(argument.name.empty() || argument.name == "self"
-                         ? to_string(argument.value, name)
-                         : argument.name + "=" + to_string(argument.value, name));
-    }
-    for (ValueId id : node.results) {
-      results.push_back(name(id));
-      if (id < graph.values.size()) types.push_back(describe(graph.values[id]));
-    }
-    fmt::format_to(line, "  {}{}{}({})", join(results), results.empty() ? "" : " = ", node.op,
-                   join(args));
-    if (!types.empty()) fmt::format_to(line, " -> {}", join(types));
-    out += '\n';
-  }
+  for (const Node& node : graph.nodes) fmt::format_to(line, "  {}\n", to_text(graph, node));
   std::vector<std::string> outputs;
-  for (ValueId id : graph.outputs) outputs.push_back(name(id));
+  for (ValueId id : graph.outputs) outputs.push_back(text_of(graph, id));
   fmt::format_to(line, "  return {}\n", join(outputs));
   return out;
 }

@@ -17,7 +17,7 @@ class Checker {
         defined_(graph.values.size(), false) {}
 
   Result<void> run() {
-    if (graph_.level != Level::torch && graph_.level != Level::core) {
+    if (graph_.level > Level::placed) {
       broken("", fmt::format("a Graph cannot be of level {}", to_string(graph_.level)));
     }
     check_values();

@@ -1,0 +1,198 @@
+// Regions
+//
+// Neighbouring nodes with one placement form a region; every change of placement costs a pass through
+// memory, and what fusion may fuse ends at a region's border. So the nodes are put into an order
+// that changes placement rarely. Regions of an order are free of cycles by construction, and the
+// order is found by scheduling: all compiled nodes that are ready, as long as there are any; then
+// all library and fallback nodes that are ready; and again. Nodes of equal standing keep the order of
+// the graph, so that the result is determined and values are used soon after they are made.
+//
+// Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or a
+// view of it goes first, and a write waits for the one before it; random ops keep their order, for
+// they draw from one stream.
+#include "partition/partition.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "ops/op.h"
+#include "partition/contract.h"
+#include "partition/placement.h"
+#include "partition/value_lists.h"
+
+namespace penstock::partition {
+
+namespace {
+
+constexpr PassFacts kPlace = {"place", "Decide for every node whether it is compiled, a library call or torch's"};
+constexpr PassFacts kRegions = {"regions", "Reorder the nodes into few regions of one placement"};
+constexpr PassFacts kPasses[] = {kPlace, kRegions};
+
+using Edges = std::vector<std::vector<std::int32_t>>;
+
+/// Successors of every node.
+class DependenceGraph {
+ public:
+  explicit DependenceGraph(const Graph& graph)
+      : graph_(graph), successors_(graph.nodes.size()), maker_(graph.values.size(), -1) {
+    memory_of_.resize(graph.values.size());
+    for (ValueId id = 0; id < graph.values.size(); ++id) memory_of_[id] = id;
+    readers_.resize(graph.values.size());
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(static_cast<std::int32_t>(i));
+  }
+
+  Edges take() { return std::move(successors_); }
+
+ private:
+  void edge(std::int32_t from, std::int32_t to) {
+    if (from >= 0 && from != to) successors_[from].push_back(to);
+  }
+
+  void add(std::int32_t position) {
+    const Node& node = graph_.nodes[position];
+    const ops::OpFacts* op = ops::find_op(node.op);
+    ValueId written = kNoValue;
+    if (op != nullptr && op->group == ops::PrimGroup::effect) {
+      if (const Argument* self = find_argument(node, "self")) {
+        if (const auto* value = self->as<Argument::Value>()) written = memory_of_[value->id];
+      }
+    }
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) {
+        edge(maker_[id], position);
+        if (written == kNoValue || memory_of_[id] != written) {
+          readers_[memory_of_[id]].push_back(position);
+        }
+      });
+    }
+    if (written != kNoValue) {
+      for (std::int32_t reader : readers_[written]) edge(reader, position);
+      readers_[written].assign(1, position);
+    }
+    if (op != nullptr && op->has(ops::kRandom)) {
+      edge(last_random_, position);
+      last_random_ = position;
+    }
+    define_results(position, op);
+  }
+
+  void define_results(std::int32_t position, const ops::OpFacts* op) {
+    const Node& node = graph_.nodes[position];
+    const auto* self = op != nullptr && op->has(ops::kView) && !node.args.empty()
+                           ? node.args.front().value.as<Argument::Value>()
+                           : nullptr;
+    for (ValueId id : node.results) {
+      maker_[id] = position;
+      if (self != nullptr) memory_of_[id] = memory_of_[self->id];
+    }
+  }
+
+  const Graph& graph_;
+  Edges successors_;
+  std::vector<std::int32_t> maker_;
+  std::vector<ValueId> memory_of_;  ///< the value that a view shows; the value itself for others
+  Edges readers_;                   ///< by memory: nodes that read it since its last write
+  std::int32_t last_random_ = -1;
+};
+
+/// The order of the head comment.
+std::vector<std::int32_t> schedule(const Edges& successors, const std::vector<PlacedNode>& placed) {
+  std::vector<std::int32_t> missing(successors.size());
+  for (const auto& targets : successors) {
+    for (std::int32_t target : targets) ++missing[target];
+  }
+  using Ready = std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>>;
+  Ready compiled, others;
+  auto make_ready = [&](std::int32_t node) {
+    (placed[node].placement == Placement::compiled ? compiled : others).push(node);
+  };
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] == 0) make_ready(static_cast<std::int32_t>(i));
+  }
+  std::vector<std::int32_t> order;
+  auto drain = [&](Ready& ready) {
+    while (!ready.empty()) {
+      std::int32_t node = ready.top();
+      ready.pop();
+      order.push_back(node);
+      for (std::int32_t next : successors[node]) {
+        if (--missing[next] == 0) make_ready(next);
+      }
+    }
+  };
+  while (!compiled.empty() || !others.empty()) {
+    drain(compiled);
+    drain(others);
+  }
+  return order;
+}
+
+/// Cuts the reordered nodes into regions; `placed` is in the new order.
+std::vector<Region> cut(const std::vector<PlacedNode>& placed) {
+  std::vector<Region> regions;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    bool joins = !regions.empty() && regions.back().placement == placed[i].placement &&
+                 placed[i].placement != Placement::library;
+    if (!joins) {
+      auto first = static_cast<std::int32_t>(i);
+      regions.push_back({placed[i].placement, first, first, {}, {}, placed[i].reason});
+    } else if (!placed[i].reason.empty() &&
+               regions.back().reason.find(placed[i].reason) == std::string::npos) {
+      regions.back().reason += "; " + placed[i].reason;
+    }
+    regions.back().last = static_cast<std::int32_t>(i) + 1;
+    if (regions.back().reason.empty()) regions.back().reason = "every op has a lowering";
+  }
+  return regions;
+}
+
+std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& options) {
+  std::vector<std::int32_t> uses = count_uses(graph);
+  std::vector<PlacedNode> placed;
+  placed.reserve(graph.nodes.size());
+  for (const Node& node : graph.nodes) {
+    bool forced = std::find(options.fallback.begin(), options.fallback.end(), node.op) !=
+                  options.fallback.end();
+    placed.push_back(forced ? PlacedNode{Placement::fallback, node.op + " was sent to torch by hand"}
+                            : place(graph, node, uses));
+  }
+  return placed;
+}
+
+}  // namespace
+
+std::span<const PassFacts> partition_passes() { return kPasses; }
+
+Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassTrace& trace) {
+  using Clock = std::chrono::steady_clock;
+  if (core.level != Level::core) {
+    return failure(Code::PS0204, "partition takes graphs of level core, this one is of level " +
+                                     std::string(to_string(core.level)));
+  }
+  auto begin = Clock::now();
+  PlacedGraph result;
+  result.graph = std::move(core);
+  Graph& graph = result.graph;
+  graph.level = Level::placed;
+  std::vector<PlacedNode> placed = place_all(graph, options);
+  result.regions = cut(placed);
+  fill_value_lists(graph, result.regions);
+  trace.after(kPlace, Clock::now() - begin, [&] { return to_text(result); });
+
+  begin = Clock::now();
+  std::vector<std::int32_t> order = schedule(DependenceGraph(graph).take(), placed);
+  std::vector<Node> nodes;
+  std::vector<PlacedNode> reordered;
+  for (std::int32_t position : order) {
+    nodes.push_back(std::move(graph.nodes[position]));
+    reordered.push_back(std::move(placed[position]));
+  }
+  graph.nodes = std::move(nodes);
+  result.regions = cut(reordered);
+  fill_value_lists(graph, result.regions);
+  trace.after(kRegions, Clock::now() - begin, [&] { return to_text(result); });
+  if (auto checked = verify_contract(result); !checked) return tl::unexpected(checked.error());
+  return result;
+}
+
+}  // namespace penstock::partition

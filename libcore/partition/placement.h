@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partition/placed_graph.h"
+
+namespace penstock::partition {
+
+/// What runs a node, and why.
+struct PlacedNode {
+  Placement placement = Placement::fallback;
+  std::string reason;
+};
+
+/// The library call (a name of ir/library_calls.def) that runs `op`; empty when none does.
+std::string_view library_call_of(std::string_view op);
+
+/// Whether our own kernels can run `op` (dtype and device aside).
+bool has_lowering(std::string_view op);
+
+/// Places one node of a core graph by partition/placement.def. `uses[v]` counts the uses of value v
+/// by nodes and as an output.
+PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses);
+
+/// How often each value of the graph is used, by nodes and as an output.
+std::vector<std::int32_t> count_uses(const Graph& graph);
+
+}  // namespace penstock::partition
