@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace penstock::ops {
+
+/// A number among an op's arguments: a Python constant or a size.
+struct Number {
+  DTypeCategory category = DTypeCategory::integral;
+  double real = 0;   ///< the value of a float; of a constant integer or bool, too
+  SymExpr integer;   ///< the value of an integer or bool
+};
+
+/// A tensor argument that may be given as a number: `other` of add(a, 1).
+struct Operand {
+  const TensorType* tensor = nullptr;  ///< null: a number
+  ValueId value = kNoValue;            ///< the tensor's value, or a scalar input of the graph
+  Number number;
+  bool is_tensor() const { return tensor != nullptr; }
+};
+
+/// Reads a node's arguments by name. The first error sticks: reading goes on with neutral values, and
+/// whoever drives the reading looks at `error()` once at the end; so rules read like their formulas.
+class Arguments {
+ public:
+  Arguments(const Node& node, const Graph& graph) : node_(node), graph_(graph) {}
+
+  const Node& node() const { return node_; }
+  const Graph& graph() const { return graph_; }
+  const std::optional<Diagnostic>& error() const { return error_; }
+  bool failed() const { return error_.has_value(); }
+  /// Records `message` unless an error stands already.
+  void fail(std::string message);
+
+  /// The argument, or null when it is absent or None.
+  const Argument* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
+  ValueId value(std::string_view name);  ///< of a tensor argument; an error when it is none
+  const TensorType& tensor(std::string_view name);
+  const TensorType* optional_tensor(std::string_view name);
+  std::vector<ValueId> values(std::string_view name);  ///< of a list of tensors
+  Operand operand(std::string_view name);
+
+  SymExpr integer(std::string_view name, SymExpr otherwise = 0);
+  std::int64_t constant(std::string_view name, std::int64_t otherwise);  ///< not symbolic
+  std::vector<SymExpr> integers(std::string_view name);                  ///< empty when absent
+  std::vector<std::int64_t> constants(std::string_view name);
+  double real(std::string_view name, double otherwise);
+  Number number(std::string_view name, Number otherwise);
+  bool boolean(std::string_view name, bool otherwise);
+  std::optional<DType> dtype(std::string_view name);
+  std::string text(std::string_view name, std::string otherwise);  ///< strings, memory formats
+
+  /// `dim` counted from the front, 0 <= result < max(rank, 1).
+  std::int64_t wrap_dim(std::int64_t dim, std::size_t rank);
+  std::int64_t dim(std::string_view name, std::int64_t otherwise, std::size_t rank);
+  /// One dim or a list of them, sorted; all dims when absent or empty.
+  std::vector<std::int64_t> dims(std::string_view name, std::size_t rank);
+
+ private:
+  std::optional<SymExpr> as_integer(const Argument& argument) const;
+  std::optional<Number> as_number(const Argument& argument) const;
+
+  const Node& node_;
+  const Graph& graph_;
+  std::optional<Diagnostic> error_;
+};
+
+}  // namespace penstock::ops

@@ -1,0 +1,161 @@
+// Indexing by tensors, sorting, losses.
+#include <array>
+
+#include "ops/promotion.h"
+#include "ops/rules/rules.h"
+
+namespace penstock::ops::rules {
+
+void gather(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& index = in.tensor("index");
+  in.dim("dim", 0, self.rank());
+  if (!in.failed()) in.add(self.dtype, index.sizes, self);
+}
+
+void take_along_dim(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& index = in.tensor("indices");
+  if (in.failed()) return;
+  if (!in.has("dim")) return in.add(self.dtype, {element_count(index.sizes)}, self);
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (in.failed() || index.rank() != self.rank()) return in.fail("self and indices differ in rank");
+  TensorType frame = self;
+  frame.sizes[dim] = index.sizes[dim];
+  in.add(self.dtype, broadcast_sizes(in, std::array<const TensorType*, 2>{&frame, &index}), self);
+}
+
+void index_select(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& index = in.tensor("index");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (in.failed()) return;
+  std::vector<SymExpr> sizes = self.sizes;
+  if (!sizes.empty()) sizes[dim] = index.rank() == 0 ? SymExpr(1) : index.sizes[0];
+  in.add(self.dtype, std::move(sizes), self);
+}
+
+void embedding(Inference& in) {
+  const TensorType& weight = in.tensor("weight");
+  const TensorType& indices = in.tensor("indices");
+  if (in.failed() || weight.rank() != 2) return in.fail("weight must be a matrix");
+  std::vector<SymExpr> sizes = indices.sizes;
+  sizes.push_back(weight.sizes[1]);
+  in.add(weight.dtype, std::move(sizes), weight);
+}
+
+void scatter(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  in.tensor("index");
+  in.dim("dim", 0, self.rank());
+  if (!in.failed()) in.add(self.dtype, self.sizes, self);
+}
+
+void one_hot(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t classes = in.constant("num_classes", -1);
+  if (classes < 0) in.fail("the number of classes depends on the elements");
+  std::vector<SymExpr> sizes = self.sizes;
+  sizes.push_back(classes);
+  if (!in.failed()) in.add(DType::int64, std::move(sizes), self);
+}
+
+void index(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const Argument* argument = in.find("indices");
+  const auto* list = argument ? argument->as<Argument::Sequence>() : nullptr;
+  if (in.failed() || !list || list->items.size() > self.rank()) return in.fail("indices must be a list");
+  std::vector<const TensorType*> tensors;
+  std::size_t first = 0, last = 0;
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const auto* value = list->items[i].as<Argument::Value>();
+    if (!value) continue;
+    const TensorType& type = in.type(value->id);
+    if (is_boolean(type.dtype) || type.dtype == DType::uint8) return in.fail("a mask selects as many elements as it holds");
+    if (tensors.empty()) first = i;
+    last = i;
+    tensors.push_back(&type);
+  }
+  if (tensors.empty()) return in.fail("no index is a tensor");
+  std::vector<SymExpr> picked = broadcast_sizes(in, tensors), sizes;
+  bool adjacent = last - first + 1 == tensors.size();
+  // The picked dims stand where the indexed ones stood, or in front when those are apart.
+  if (!adjacent) sizes = picked;
+  for (std::size_t i = 0; i < self.rank(); ++i) {
+    bool indexed = i < list->items.size() && list->items[i].as<Argument::Value>();
+    if (adjacent && i == first) sizes.insert(sizes.end(), picked.begin(), picked.end());
+    if (!indexed) sizes.push_back(self.sizes[i]);
+  }
+  if (!in.failed()) in.add(self.dtype, std::move(sizes), self);
+}
+
+void topk(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", -1, self.rank());
+  std::vector<SymExpr> sizes = self.sizes;
+  if (!sizes.empty()) sizes[dim] = in.integer("k");
+  if (in.failed()) return;
+  in.add(self.dtype, sizes, self);
+  in.add(DType::int64, std::move(sizes), self);
+}
+
+void sort(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  in.dim("dim", -1, self.rank());
+  if (in.failed()) return;
+  TensorType type = self;
+  type.storage_offset = 0;
+  type.storage = -1;
+  type.requires_grad = false;
+  if (!is_dense(in, self)) type.strides = contiguous_strides(self.sizes);
+  in.add(type);
+  type.dtype = DType::int64;
+  in.add(std::move(type));
+}
+
+void argsort(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  in.dim("dim", -1, self.rank());
+  if (!in.failed()) in.add(DType::int64, self.sizes, self);
+}
+
+void item(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (!in.failed()) in.add(self.dtype, {}, self);
+}
+
+void pairwise_loss(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& target = in.tensor("target");
+  if (in.failed()) return;
+  DType dtype = promote(self.dtype, target.dtype);
+  if (in.constant("reduction", 1) != 0) return in.add(dtype, {}, self);
+  in.add(elementwise_type(in, std::array{&self, &target}, dtype));
+}
+
+void class_loss(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& target = in.tensor("target");
+  if (in.failed()) return;
+  bool probabilities = is_floating(target.dtype);
+  std::vector<SymExpr> sizes;
+  if (in.constant("reduction", 1) == 0) {
+    sizes = target.sizes;
+    if (probabilities && sizes.size() > 1) sizes.erase(sizes.begin() + 1);
+    else if (probabilities) sizes.clear();
+  }
+  in.add(self.dtype, std::move(sizes), self);
+}
+
+void cosine_similarity(Inference& in) {
+  TensorType first = in.tensor("x1");
+  const TensorType& second = in.tensor("x2");
+  if (in.failed()) return;
+  std::vector<SymExpr> sizes = broadcast_sizes(in, std::array<const TensorType*, 2>{&first, &second});
+  std::int64_t dim = in.dim("dim", 1, sizes.size());
+  if (in.failed() || sizes.empty()) return in.fail("needs a dim");
+  sizes.erase(sizes.begin() + dim);
+  in.add(promote(first.dtype, second.dtype), std::move(sizes), first);
+}
+
+}  // namespace penstock::ops::rules

@@ -1,0 +1,123 @@
+// Concatenation, repetition, padding.
+#include <algorithm>
+
+#include "ops/promotion.h"
+#include "ops/rules/rules.h"
+
+namespace penstock::ops::rules {
+
+namespace {
+
+/// torch.cat ignores tensors of sizes [0], whatever the others' rank.
+bool is_legacy_empty(const TensorType& type) {
+  return type.rank() == 1 && type.sizes[0] == SymExpr(0);
+}
+
+}  // namespace
+
+void cat(Inference& in) {
+  std::vector<ValueId> ids = in.values("tensors");
+  if (in.failed()) return;
+  const TensorType* first = nullptr;
+  ResultType promoted;
+  bool channels_last = true;
+  for (ValueId id : ids) {
+    const TensorType& type = in.type(id);
+    promoted.add_tensor(type.dtype, type.rank() > 0);
+    channels_last = channels_last && type.rank() == 4 && suggests_channels_last(in, type);
+    if (!first && !is_legacy_empty(type)) first = &type;
+  }
+  if (!first) return in.add(promoted.dtype(), {SymExpr(0)}, in.type(ids.front()));
+  std::int64_t dim = in.dim("dim", 0, first->rank());
+  std::vector<SymExpr> sizes = first->sizes;
+  if (sizes.empty()) return in.fail("tensors without dims cannot be concatenated");
+  sizes[dim] = 0;
+  for (ValueId id : ids) {
+    const TensorType& type = in.type(id);
+    if (is_legacy_empty(type)) continue;
+    if (type.rank() != sizes.size()) return in.fail("the tensors differ in rank");
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (static_cast<std::int64_t>(i) == dim) sizes[i] += type.sizes[i];
+      else if (!in.equal(sizes[i], type.sizes[i])) return in.fail("sizes differ beside dim " + std::to_string(dim));
+    }
+  }
+  TensorType type = contiguous_type(promoted.dtype(), sizes, *first);
+  if (channels_last) type.strides = channels_last_strides(sizes);
+  if (!in.failed()) in.add(std::move(type));
+}
+
+void stack(Inference& in) {
+  std::vector<ValueId> ids = in.values("tensors");
+  if (in.failed()) return;
+  const TensorType& first = in.type(ids.front());
+  std::int64_t dim = in.dim("dim", 0, first.rank() + 1);
+  ResultType promoted;
+  for (ValueId id : ids) {
+    const TensorType& type = in.type(id);
+    promoted.add_tensor(type.dtype, type.rank() > 0);
+    if (type.rank() != first.rank()) return in.fail("the tensors differ in rank");
+    for (std::size_t i = 0; i < type.rank(); ++i) {
+      if (!in.equal(type.sizes[i], first.sizes[i])) return in.fail("the tensors differ in size");
+    }
+  }
+  std::vector<SymExpr> sizes = first.sizes;
+  sizes.insert(sizes.begin() + dim, SymExpr(static_cast<std::int64_t>(ids.size())));
+  if (!in.failed()) in.add(promoted.dtype(), std::move(sizes), first);
+}
+
+void repeat(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<SymExpr> sizes = in.integers("repeats");
+  if (in.failed() || sizes.size() < self.rank()) return in.fail("fewer repeats than dims");
+  std::size_t lead = sizes.size() - self.rank();
+  for (std::size_t i = 0; i < self.rank(); ++i) sizes[lead + i] *= self.sizes[i];
+  in.add(self.dtype, std::move(sizes), self);
+}
+
+void repeat_interleave(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  SymExpr repeats = in.integer("repeats");
+  if (in.failed()) return;
+  if (!in.has("dim")) return in.add(self.dtype, {element_count(self.sizes) * repeats}, self);
+  std::vector<SymExpr> sizes = self.sizes;
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (sizes.empty()) sizes = {SymExpr(1)};
+  sizes[dim] *= repeats;
+  if (!in.failed()) in.add(self.dtype, std::move(sizes), self);
+}
+
+void flip(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  for (std::int64_t dim : in.constants("dims")) in.wrap_dim(dim, self.rank());
+  if (in.failed()) return;
+  const TensorType* tensors[] = {&self};
+  in.add(elementwise_type(in, tensors, self.dtype));
+}
+
+void roll(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (!in.failed()) in.add(self.dtype, self.sizes, self);
+}
+
+void pad(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<SymExpr> amounts = in.integers("pad");
+  if (amounts.size() % 2 != 0 || amounts.size() > 2 * self.rank()) return in.fail("pad has a wrong length");
+  if (in.text("mode", "constant") != "constant") return in.fail("only constant padding has a rule");
+  std::vector<SymExpr> sizes = self.sizes;
+  for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+    sizes[sizes.size() - 1 - i] += amounts[2 * i] + amounts[2 * i + 1];
+  }
+  TensorType type = contiguous_type(self.dtype, sizes, self);
+  if (suggests_channels_last(in, self)) type.strides = channels_last_strides(sizes);
+  if (!in.failed()) in.add(std::move(type));
+}
+
+void scatter_view(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (in.failed()) return;
+  const TensorType* tensors[] = {&self};
+  in.add(elementwise_type(in, tensors, self.dtype));
+}
+
+}  // namespace penstock::ops::rules

@@ -1,0 +1,97 @@
+// Matrix products and attention.
+#include <array>
+
+#include "ops/promotion.h"
+#include "ops/rules/rules.h"
+
+namespace penstock::ops::rules {
+
+namespace {
+
+void require_equal(Inference& in, const SymExpr& a, const SymExpr& b) {
+  if (!in.failed() && !in.equal(a, b)) {
+    in.fail("inner sizes " + a.to_string() + " and " + b.to_string() + " differ");
+  }
+}
+
+void product(Inference& in, std::string_view left, std::string_view right) {
+  const TensorType& a = in.tensor(left);
+  const TensorType& b = in.tensor(right);
+  if (in.failed()) return;
+  std::size_t rank = a.rank();
+  if (rank != b.rank() || rank < 2 || rank > 3) return in.fail("expects two matrices or two batches");
+  require_equal(in, a.sizes[rank - 1], b.sizes[rank - 2]);
+  if (a.dtype != b.dtype) in.fail("expects one dtype");
+  std::vector<SymExpr> sizes = a.sizes;
+  sizes.back() = b.sizes.back();
+  if (!in.failed()) in.add(a.dtype, std::move(sizes), a);
+}
+
+}  // namespace
+
+void mm(Inference& in) { product(in, "self", "mat2"); }
+
+void addmm(Inference& in) {
+  bool batched = in.op().id == OpId::baddbmm_default;
+  product(in, batched ? "batch1" : "mat1", batched ? "batch2" : "mat2");
+}
+
+void outer(Inference& in) {
+  const TensorType& a = in.tensor("self");
+  const TensorType& b = in.tensor("vec2");
+  if (in.failed() || a.rank() != 1 || b.rank() != 1) return in.fail("expects two vectors");
+  in.add(promote(a.dtype, b.dtype), {a.sizes[0], b.sizes[0]}, a);
+}
+
+void matmul(Inference& in) {
+  bool linear = in.op().id == OpId::linear_default;
+  TensorType a = in.tensor(linear ? "input" : "self");
+  TensorType b = linear ? in.tensor("weight")
+                        : in.tensor(in.has("vec") ? "vec" : in.has("tensor") ? "tensor" : "other");
+  if (in.failed()) return;
+  if (a.rank() == 0 || b.rank() == 0) return in.fail("expects tensors with dims");
+  if (linear && b.rank() == 2) b = permuted(b, {1, 0});
+  bool vector_left = a.rank() == 1, vector_right = b.rank() == 1;
+  if (vector_left) a = with_dim(std::move(a), 0, 1, 1);
+  if (vector_right) b = with_dim(std::move(b), 1, 1, 1);
+  require_equal(in, a.sizes.back(), b.sizes[b.rank() - 2]);
+  TensorType left = a, right = b;
+  left.sizes.resize(a.rank() - 2);
+  right.sizes.resize(b.rank() - 2);
+  std::vector<SymExpr> sizes = broadcast_sizes(in, std::array<const TensorType*, 2>{&left, &right});
+  sizes.push_back(a.sizes[a.rank() - 2]);
+  sizes.push_back(b.sizes.back());
+  TensorType type = contiguous_type(a.dtype, sizes, a);
+  // A matrix times a batch is computed as the transposed product and comes out transposed.
+  bool transposed = !vector_left && a.rank() == 2 && b.rank() >= 3;
+  if (transposed) {
+    std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+    type.strides = contiguous_strides(sizes);
+    std::swap(type.strides[sizes.size() - 1], type.strides[sizes.size() - 2]);
+  }
+  if (vector_right) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - 1);
+  if (vector_left) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - (vector_right ? 1 : 2));
+  if (!in.failed()) in.add(std::move(type));
+}
+
+void attention(Inference& in) {
+  const TensorType& query = in.tensor("query");
+  const TensorType& key = in.tensor("key");
+  const TensorType& value = in.tensor("value");
+  if (in.failed() || query.rank() < 3) return in.fail("expects dims batch, …, length, features");
+  std::vector<SymExpr> sizes = query.sizes;
+  sizes.back() = value.sizes.back();
+  TensorType type = contiguous_type(query.dtype, sizes, query);
+  // The fused kernel writes batch, length, heads, features and returns a transposed view.
+  bool fused = query.rank() == 4 && key.rank() == 4 && query.sizes[0] == key.sizes[0] &&
+               query.sizes[1] == key.sizes[1] && query.sizes[3] == value.sizes[3] &&
+               query.strides[3] == SymExpr(1) && key.strides[3] == SymExpr(1) &&
+               value.strides[3] == SymExpr(1) && in.real("dropout_p", 0) == 0;
+  if (fused) {
+    type.strides = contiguous_strides({sizes[0], sizes[2], sizes[1], sizes[3]});
+    std::swap(type.strides[1], type.strides[2]);
+  }
+  in.add(std::move(type));
+}
+
+}  // namespace penstock::ops::rules

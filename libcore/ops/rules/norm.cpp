@@ -1,0 +1,75 @@
+// Softmax and normalisation.
+#include "ops/promotion.h"
+#include "ops/rules/rules.h"
+
+namespace penstock::ops::rules {
+
+void softmax(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  in.dim("dim", -1, self.rank());
+  DType dtype = in.dtype("dtype").value_or(self.dtype);
+  if (in.boolean("half_to_float", false)) dtype = DType::float32;
+  if (!in.failed()) in.add(dtype, self.sizes, self);
+}
+
+void layer_norm(Inference& in) {
+  const TensorType& input = in.tensor("input");
+  if (in.failed()) return;
+  // group_norm keeps channels_last; layer_norm works on rows and returns them contiguous.
+  TensorType type = contiguous_type(input.dtype, input.sizes, input);
+  if (in.op().id == OpId::group_norm_default && suggests_channels_last(in, input)) {
+    type.strides = channels_last_strides(input.sizes);
+  }
+  in.add(std::move(type));
+}
+
+void native_layer_norm(Inference& in) {
+  const TensorType& input = in.tensor("input");
+  std::size_t rank = in.integers("normalized_shape").size();
+  if (in.failed() || rank > input.rank()) return in.fail("normalized_shape has more dims than input");
+  std::vector<SymExpr> rows = input.sizes;
+  for (std::size_t i = input.rank() - rank; i < input.rank(); ++i) rows[i] = 1;
+  in.add(input.dtype, input.sizes, input);
+  in.add(input.dtype, rows, input);
+  in.add(input.dtype, std::move(rows), input);
+}
+
+void native_group_norm(Inference& in) {
+  const TensorType& input = in.tensor("input");
+  SymExpr groups = in.integer("group");
+  if (in.failed() || input.rank() < 2) return in.fail("group norm needs dims N, C, …");
+  TensorType type = contiguous_type(input.dtype, input.sizes, input);
+  if (suggests_channels_last(in, input)) type.strides = channels_last_strides(input.sizes);
+  in.add(std::move(type));
+  in.add(input.dtype, {input.sizes[0], groups}, input);
+  in.add(input.dtype, {input.sizes[0], groups}, input);
+}
+
+void rms_norm(Inference& in) {
+  const TensorType& input = in.tensor("input");
+  if (in.failed()) return;
+  ResultType promoted;
+  promoted.add_tensor(input.dtype, input.rank() > 0);
+  if (const TensorType* weight = in.optional_tensor("weight")) {
+    promoted.add_tensor(weight->dtype, weight->rank() > 0);
+  }
+  in.add(promoted.dtype(), input.sizes, input);
+}
+
+void batch_norm(Inference& in) {
+  const TensorType& input = in.tensor("input");
+  if (in.failed()) return;
+  TensorType type = contiguous_type(input.dtype, input.sizes, input);
+  if (suggests_channels_last(in, input)) type.strides = channels_last_strides(input.sizes);
+  in.add(std::move(type));
+}
+
+void native_batch_norm(Inference& in) {
+  batch_norm(in);
+  if (in.failed()) return;
+  const TensorType& input = in.tensor("input");
+  in.add(input.dtype, {SymExpr(0)}, input);
+  in.add(input.dtype, {SymExpr(0)}, input);
+}
+
+}  // namespace penstock::ops::rules

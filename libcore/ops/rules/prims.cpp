@@ -1,0 +1,173 @@
+// The prims: no promotion, no broadcasting; what their operands must agree in is checked here.
+#include <algorithm>
+
+#include "ops/promotion.h"
+#include "ops/rules/rules.h"
+
+namespace penstock::ops::rules {
+
+namespace {
+
+/// The operand names of a row: "self other".
+std::vector<std::string_view> operand_names(const OpFacts& op) {
+  std::vector<std::string_view> names;
+  std::string_view text = op.operands;
+  while (!text.empty()) {
+    std::size_t end = std::min(text.find(' '), text.size());
+    names.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return names;
+}
+
+void require_same_sizes(Inference& in, const TensorType& a, const TensorType& b) {
+  bool same = a.rank() == b.rank();
+  for (std::size_t i = 0; same && i < a.rank(); ++i) same = in.equal(a.sizes[i], b.sizes[i]);
+  if (!same) in.fail("operands differ in size: " + to_string(a) + " and " + to_string(b));
+}
+
+}  // namespace
+
+void prim_pointwise(Inference& in) {
+  std::vector<const TensorType*> tensors;
+  const TensorType* first = nullptr;
+  for (std::string_view name : operand_names(in.op())) {
+    Operand operand = in.operand(name);
+    if (in.failed()) return;
+    if (!operand.is_tensor()) continue;
+    if (!tensors.empty()) require_same_sizes(in, *tensors.front(), *operand.tensor);
+    tensors.push_back(operand.tensor);
+    if (name == "condition") {
+      if (!is_boolean(operand.tensor->dtype)) in.fail("condition must be bool");
+      continue;
+    }
+    if (first && first->dtype != operand.tensor->dtype) in.fail("operands differ in dtype");
+    first = operand.tensor;
+  }
+  // where(condition, 1.0, 0.0) has no tensor to take its dtype from.
+  if (!first) return in.fail("no operand is a tensor");
+  DType dtype = in.op().result == PrimResult::bool_ ? DType::bool_ : first->dtype;
+  if (!in.failed()) in.add(elementwise_type(in, tensors, dtype));
+}
+
+void prim_convert(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType* tensors[] = {&self};
+  if (!in.failed()) in.add(elementwise_type(in, tensors, in.dtype("dtype").value_or(self.dtype)));
+}
+
+void prim_clone(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (!in.failed()) in.add(self.dtype, self.sizes, self);
+}
+
+namespace {
+
+void prim_broadcast(Inference& in, TensorType self) {
+  std::vector<SymExpr> sizes = in.integers("size");
+  std::vector<std::int64_t> dims = in.constants("dims");
+  TensorType type = self;
+  type.sizes = sizes;
+  type.strides.assign(sizes.size(), SymExpr(0));
+  if (dims.size() != self.rank()) return in.fail("one dim per operand dim is needed");
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    std::int64_t dim = in.wrap_dim(dims[i], sizes.size());
+    bool repeats = in.is_one(self.sizes[i]) && !in.is_one(sizes[dim]);
+    if (!repeats && !in.equal(self.sizes[i], sizes[dim])) return in.fail("a dim is neither 1 nor the result's");
+    type.strides[dim] = repeats ? SymExpr(0) : self.strides[i];
+  }
+  in.add_view(std::move(type), in.value("self"));
+}
+
+void prim_slice(Inference& in, TensorType type) {
+  std::vector<SymExpr> start = in.integers("start"), stop = in.integers("stop"), step = in.integers("step");
+  std::size_t rank = type.rank();
+  if (start.size() != rank || stop.size() != rank || step.size() != rank) return in.fail("one entry per dim is needed");
+  for (std::size_t i = 0; i < rank; ++i) {
+    SymExpr extent = stop[i] - start[i];
+    SymExpr length = step[i] == SymExpr(1) ? extent : floordiv(extent + step[i] - SymExpr(1), step[i]);
+    type = sliced(std::move(type), static_cast<std::int64_t>(i), start[i], length, step[i]);
+  }
+  in.add_view(std::move(type), in.value("self"));
+}
+
+}  // namespace
+
+void prim_view(Inference& in) {
+  TensorType type = in.tensor("self");
+  if (in.failed()) return;
+  switch (in.op().id) {
+    case OpId::prim_reshape: return reshape(in);
+    case OpId::prim_permute: return permute(in);
+    case OpId::prim_broadcast: return prim_broadcast(in, std::move(type));
+    case OpId::prim_slice: return prim_slice(in, std::move(type));
+    // torch has no negative strides: a flipped tensor has memory of its own wherever it becomes real.
+    case OpId::prim_flip: return in.add(type.dtype, type.sizes, type);
+    default: break;
+  }
+  type.sizes = in.integers("size");
+  type.strides = in.integers("stride");
+  type.storage_offset = in.integer("offset");
+  if (type.sizes.size() != type.strides.size()) in.fail("size and stride differ in length");
+  if (!in.failed()) in.add_view(std::move(type), in.value("self"));
+}
+
+void prim_reduce(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<std::int64_t> dims = in.constants("dims");
+  for (std::int64_t& dim : dims) dim = in.wrap_dim(dim, self.rank());
+  std::sort(dims.begin(), dims.end());
+  bool indices = in.op().result == PrimResult::int64;
+  if (indices && dims.empty()) dims = in.dims("dims", self.rank());
+  std::vector<SymExpr> sizes = reduced_sizes(self.sizes, self.rank() == 0 ? std::vector<std::int64_t>{} : dims, false);
+  if (in.failed()) return;
+  if (in.op().id == OpId::prim_welford) in.add(self.dtype, sizes, self);
+  in.add(indices ? DType::int64 : self.dtype, std::move(sizes), self);
+}
+
+void prim_scan(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  in.dim("dim", 0, self.rank());
+  if (!in.failed()) in.add(self.dtype, self.sizes, self);
+}
+
+void prim_create(Inference& in) {
+  TensorType type;
+  type.dtype = in.dtype("dtype").value_or(DType::float32);
+  type.sizes = in.op().id == OpId::prim_iota ? std::vector<SymExpr>{in.integer("length")} : in.integers("size");
+  type.strides = contiguous_strides(type.sizes);
+  type.device = in.text("device", "cpu");
+  if (!in.failed()) in.add(std::move(type));
+}
+
+void prim_join(Inference& in) {
+  if (in.op().id == OpId::prim_cat) return cat(in);
+  const TensorType& self = in.tensor("self");
+  std::vector<SymExpr> sizes = self.sizes;
+  if (in.op().id == OpId::prim_pad) {
+    std::vector<SymExpr> low = in.integers("low"), high = in.integers("high");
+    if (low.size() != sizes.size() || high.size() != sizes.size()) return in.fail("one entry per dim is needed");
+    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] += low[i] + high[i];
+  } else if (in.tensor("src").rank() != self.rank()) {
+    return in.fail("src must have the rank of self");
+  }
+  if (!in.failed()) in.add(self.dtype, std::move(sizes), self);
+}
+
+void prim_index(Inference& in) {
+  switch (in.op().id) {
+    case OpId::prim_gather: return gather(in);
+    case OpId::prim_index_select: return index_select(in);
+    default: return scatter(in);
+  }
+}
+
+void prim_copy(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& source = in.tensor("src");
+  if (in.failed()) return;
+  require_same_sizes(in, self, source);
+  if (self.dtype != source.dtype) in.fail("operands differ in dtype");
+}
+
+}  // namespace penstock::ops::rules

@@ -1,0 +1,292 @@
+// Views: where the result lies in its argument's memory.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/rules/rules.h"
+
+namespace penstock::ops::rules {
+
+namespace {
+
+std::int64_t last_dim(const TensorType& type) { return static_cast<std::int64_t>(type.rank()) - 1; }
+
+void add_view_or_copy(Inference& in, const TensorType& self, std::vector<SymExpr> sizes, bool copy_allowed) {
+  sizes = complete_sizes(in, self, std::move(sizes));
+  if (in.failed()) return;
+  if (auto strides = view_strides(in, self, sizes)) {
+    TensorType type = self;
+    type.sizes = std::move(sizes);
+    type.strides = std::move(*strides);
+    return in.add_view(std::move(type), in.value("self"));
+  }
+  if (!copy_allowed) return in.fail("the strides do not allow this view");
+  in.add(self.dtype, std::move(sizes), self);
+}
+
+std::vector<SymExpr> target_sizes(Inference& in) {
+  if (in.has("other")) return in.tensor("other").sizes;
+  return in.integers(in.has("size") ? "size" : "shape");
+}
+
+}  // namespace
+
+void view(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  add_view_or_copy(in, self, target_sizes(in), false);
+}
+
+void reshape(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  add_view_or_copy(in, self, target_sizes(in), true);
+}
+
+void flatten(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (self.rank() == 0) return add_view_or_copy(in, self, {SymExpr(1)}, true);
+  std::int64_t start = in.dim("start_dim", 0, self.rank()), end = in.dim("end_dim", -1, self.rank());
+  if (start > end) in.fail("start_dim is behind end_dim");
+  if (in.failed()) return;
+  std::vector<SymExpr> sizes(self.sizes.begin(), self.sizes.begin() + start);
+  sizes.push_back(element_count({self.sizes.begin() + start, self.sizes.begin() + end + 1}));
+  sizes.insert(sizes.end(), self.sizes.begin() + end + 1, self.sizes.end());
+  add_view_or_copy(in, self, std::move(sizes), true);
+}
+
+void unflatten(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  std::vector<SymExpr> parts = in.integers("sizes");
+  if (in.failed() || self.rank() == 0) return in.fail("unflatten needs a dim");
+  TensorType row;
+  row.sizes = {self.sizes[dim]};
+  parts = complete_sizes(in, row, std::move(parts));
+  std::vector<SymExpr> sizes = self.sizes;
+  sizes.erase(sizes.begin() + dim);
+  sizes.insert(sizes.begin() + dim, parts.begin(), parts.end());
+  add_view_or_copy(in, self, std::move(sizes), false);
+}
+
+void expand(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<SymExpr> sizes = target_sizes(in);
+  if (in.failed() || sizes.size() < self.rank()) return in.fail("expands to fewer dims");
+  TensorType type = self;
+  std::size_t lead = sizes.size() - self.rank();
+  type.strides.assign(sizes.size(), SymExpr(0));
+  for (std::size_t i = 0; i < self.rank(); ++i) {
+    SymExpr& size = sizes[lead + i];
+    if (size == SymExpr(-1)) size = self.sizes[i];
+    bool repeats = in.is_one(self.sizes[i]) && !in.is_one(size);
+    if (!repeats && !in.equal(size, self.sizes[i])) in.fail("expands a dim whose size is not 1");
+    type.strides[lead + i] = repeats ? SymExpr(0) : self.strides[i];
+  }
+  // A new leading dim of size 1 has the stride that a contiguous tensor has there.
+  for (std::size_t i = lead; i-- > 0;) {
+    if (in.is_one(sizes[i])) type.strides[i] = i + 1 < sizes.size() ? sizes[i + 1] * type.strides[i + 1] : SymExpr(1);
+  }
+  type.sizes = std::move(sizes);
+  if (!in.failed()) in.add_view(std::move(type), in.value("self"));
+}
+
+void permute(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<std::int64_t> dims = in.constants("dims");
+  if (dims.size() != self.rank()) return in.fail("permutes another number of dims");
+  for (std::int64_t& dim : dims) dim = in.wrap_dim(dim, self.rank());
+  std::vector<std::int64_t> sorted = dims;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) in.fail("a dim appears twice");
+  if (!in.failed()) in.add_view(permuted(self, dims), in.value("self"));
+}
+
+void transpose(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<std::int64_t> dims(self.rank());
+  std::iota(dims.begin(), dims.end(), 0);
+  if (in.op().id == OpId::numpy_T_default) {
+    std::reverse(dims.begin(), dims.end());
+  } else if (self.rank() >= 1) {
+    bool named = in.has("dim0") || in.has("axis0");
+    std::int64_t a = 0, b = last_dim(self);
+    if (in.op().id == OpId::mT_default) a = b - 1;
+    if (named) {
+      a = in.dim(in.has("dim0") ? "dim0" : "axis0", 0, self.rank());
+      b = in.dim(in.has("dim1") ? "dim1" : "axis1", 0, self.rank());
+    }
+    if (a < 0) return in.fail("needs at least two dims");
+    std::swap(dims[a], dims[b]);
+  }
+  if (!in.failed()) in.add_view(permuted(self, dims), in.value("self"));
+}
+
+void movedim(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::vector<std::int64_t> from = in.constants("source"), to = in.constants("destination");
+  if (from.size() != to.size()) return in.fail("source and destination differ in length");
+  std::vector<std::int64_t> order(self.rank(), -1), rest;
+  for (std::size_t i = 0; i < from.size() && !in.failed(); ++i) {
+    from[i] = in.wrap_dim(from[i], self.rank());
+    if (self.rank() > 0) order[in.wrap_dim(to[i], self.rank())] = from[i];
+  }
+  for (std::int64_t dim = 0; dim <= last_dim(self); ++dim) {
+    if (std::find(from.begin(), from.end(), dim) == from.end()) rest.push_back(dim);
+  }
+  auto next = rest.begin();
+  for (std::int64_t& dim : order) {
+    if (dim < 0 && next != rest.end()) dim = *next++;
+  }
+  if (!in.failed()) in.add_view(permuted(self, order), in.value("self"));
+}
+
+void squeeze(Inference& in) {
+  TensorType type = in.tensor("self");
+  std::vector<std::int64_t> dims = in.dims("dim", type.rank());
+  if (in.failed()) return;
+  for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+    if (in.is_one(type.sizes[*dim])) type = without_dim(std::move(type), *dim);
+  }
+  in.add_view(std::move(type), in.value("self"));
+}
+
+void unsqueeze(Inference& in) {
+  TensorType type = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, type.rank() + 1);
+  if (in.failed()) return;
+  auto at = static_cast<std::size_t>(dim);
+  SymExpr stride = at < type.rank() ? type.sizes[at] * type.strides[at] : SymExpr(1);
+  in.add_view(with_dim(std::move(type), dim, 1, std::move(stride)), in.value("self"));
+}
+
+void select(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  SymExpr index = in.integer("index");
+  if (in.failed() || self.rank() == 0) return in.fail("select needs a dim");
+  if (in.less(index, SymExpr(0))) index += self.sizes[dim];
+  if (in.less(index, SymExpr(0)) || !in.less(index, self.sizes[dim])) return in.fail("index out of range");
+  in.add_view(without_dim(sliced(self, dim, index, 1, 1), dim), in.value("self"));
+}
+
+void slice(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  SymExpr step = in.integer("step", 1);
+  if (in.failed() || self.rank() == 0) return in.fail("slice needs a dim");
+  SliceBounds bounds = clamp_slice(in, self.sizes[dim], in.find("start"), in.find("end"), step);
+  in.add_view(sliced(self, dim, bounds.start, bounds.length, step), in.value("self"));
+}
+
+void narrow(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  SymExpr start = in.integer("start"), length = in.integer("length");
+  if (in.failed() || self.rank() == 0) return in.fail("narrow needs a dim");
+  if (in.less(start, SymExpr(0))) start += self.sizes[dim];
+  if (in.less(self.sizes[dim], start + length)) return in.fail("the range leaves the dim");
+  in.add_view(sliced(self, dim, start, length, 1), in.value("self"));
+}
+
+void diagonal(Inference& in) {
+  TensorType type = in.tensor("self");
+  std::int64_t first = in.dim("dim1", 0, type.rank()), second = in.dim("dim2", 1, type.rank());
+  SymExpr offset = in.integer("offset", 0);
+  if (in.failed() || first == second) return in.fail("diagonal needs two dims");
+  SymExpr rows = type.sizes[first], columns = type.sizes[second];
+  bool below = in.less(offset, SymExpr(0));
+  (below ? rows : columns) -= below ? -offset : offset;
+  SymExpr length = in.less(rows, columns) ? rows : columns;
+  if (in.less(length, SymExpr(0))) length = 0;
+  if (length != SymExpr(0)) {
+    type.storage_offset += below ? -offset * type.strides[first] : offset * type.strides[second];
+  }
+  SymExpr stride = type.strides[first] + type.strides[second];
+  type = without_dim(std::move(type), std::max(first, second));
+  type = without_dim(std::move(type), std::min(first, second));
+  auto end = static_cast<std::int64_t>(type.rank());
+  in.add_view(with_dim(std::move(type), end, std::move(length), std::move(stride)), in.value("self"));
+}
+
+void unfold(Inference& in) {
+  TensorType type = in.tensor("self");
+  std::int64_t dim = in.dim("dimension", 0, type.rank());
+  SymExpr size = in.integer("size"), step = in.integer("step", 1);
+  if (in.failed() || type.rank() == 0) return in.fail("unfold needs a dim");
+  SymExpr stride = type.strides[dim];
+  type.sizes[dim] = floordiv(type.sizes[dim] - size, step) + SymExpr(1);
+  type.strides[dim] *= step;
+  auto end = static_cast<std::int64_t>(type.rank());
+  in.add_view(with_dim(std::move(type), end, std::move(size), std::move(stride)), in.value("self"));
+}
+
+void as_strided(Inference& in) {
+  TensorType type = in.tensor("self");
+  type.sizes = in.integers("size");
+  type.strides = in.integers("stride");
+  type.storage_offset = in.integer("storage_offset", type.storage_offset);
+  if (type.sizes.size() != type.strides.size()) in.fail("size and stride differ in length");
+  if (!in.failed()) in.add_view(std::move(type), in.value("self"));
+}
+
+void alias(Inference& in) { in_place(in); }
+
+namespace {
+
+void add_pieces(Inference& in, std::int64_t dim, const std::vector<SymExpr>& lengths) {
+  const TensorType& self = in.tensor("self");
+  SymExpr start = 0;
+  for (const SymExpr& length : lengths) {
+    in.add_view(sliced(self, dim, start, length, 1), in.value("self"));
+    start += length;
+  }
+}
+
+/// Pieces of `size`, the last one shorter; the number of pieces must be known.
+std::vector<SymExpr> equal_pieces(Inference& in, const SymExpr& whole, std::int64_t size) {
+  auto count = whole.constant();
+  if (!count) in.fail("the number of pieces depends on a symbolic size");
+  if (!count || size < 0) return {};
+  if (*count == 0) return {SymExpr(0)};
+  std::vector<SymExpr> lengths;
+  for (std::int64_t start = 0; start < *count; start += std::max<std::int64_t>(size, 1)) {
+    lengths.push_back(std::min(size, *count - start));
+  }
+  return lengths;
+}
+
+}  // namespace
+
+void split(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (in.failed() || self.rank() == 0) return in.fail("split needs a dim");
+  std::string_view name = in.has("split_sizes") ? "split_sizes" : "split_size";
+  const Argument* sizes = in.find(name);
+  bool list = sizes && sizes->as<Argument::Sequence>();
+  add_pieces(in, dim, list ? in.integers(name) : equal_pieces(in, self.sizes[dim], in.constant(name, 1)));
+}
+
+void chunk(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank()), chunks = in.constant("chunks", 1);
+  if (in.failed() || self.rank() == 0 || chunks < 1) return in.fail("chunk needs a dim and a count");
+  const SymExpr& whole = self.sizes[dim];
+  SymExpr size = floordiv(whole + SymExpr(chunks - 1), chunks);
+  if (!whole.is_constant() && floordiv(whole, chunks) * SymExpr(chunks) == whole) {
+    return add_pieces(in, dim, std::vector<SymExpr>(chunks, floordiv(whole, chunks)));
+  }
+  if (whole == SymExpr(0)) return add_pieces(in, dim, std::vector<SymExpr>(chunks, SymExpr(0)));
+  add_pieces(in, dim, equal_pieces(in, whole, size.constant().value_or(1)));
+}
+
+void unbind(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (in.failed() || self.rank() == 0) return in.fail("unbind needs a dim");
+  auto count = self.sizes[dim].constant();
+  if (!count) return in.fail("the number of pieces depends on a symbolic size");
+  for (std::int64_t i = 0; i < *count; ++i) {
+    in.add_view(without_dim(sliced(self, dim, i, 1, 1), dim), in.value("self"));
+  }
+}
+
+}  // namespace penstock::ops::rules

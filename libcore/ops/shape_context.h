@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "ir/guard.h"
+#include "ir/interface.h"
+#include "shape/prover.h"
+
+namespace penstock::ops {
+
+/// Answers the questions about symbolic sizes that shape rules ask. Only questions that a graph's
+/// shapes depend on are asked, so whoever answers from a hint must record the condition.
+class ShapeContext {
+ public:
+  virtual ~ShapeContext() = default;
+  /// Whether `condition` holds in this graph; nothing: it cannot be decided (an unbacked size).
+  virtual std::optional<bool> decide(const Condition& condition) = 0;
+};
+
+/// Decides by the symbols' ranges alone and records nothing.
+class RangeShapes : public ShapeContext {
+ public:
+  explicit RangeShapes(const std::vector<Symbol>& symbols);
+  std::optional<bool> decide(const Condition& condition) override;
+
+ protected:
+  RangeFacts facts_;
+};
+
+/// Decides by ranges, then by the guards recorded so far, then by the symbols' hints; what a hint
+/// decided becomes a guard of the graph, so that nothing is baked in unseen.
+class GuardingShapes : public RangeShapes {
+ public:
+  /// `interface` receives the guards and must outlive this.
+  explicit GuardingShapes(Interface& interface);
+  std::optional<bool> decide(const Condition& condition) override;
+
+ private:
+  Interface& interface_;
+  std::unordered_map<std::string, std::int64_t> hints_;
+  std::unordered_map<std::string, bool> known_;  ///< by the condition's text
+};
+
+/// The ranges of a graph's symbols as facts for the prover.
+RangeFacts range_facts(const std::vector<Symbol>& symbols);
+
+}  // namespace penstock::ops
