@@ -33,6 +33,11 @@ struct OpcodeFacts {
 };
 const OpcodeFacts& facts(Opcode opcode);
 
+/// The byte of `opcode` in this Python's co_code.
+int opcode_number(Opcode opcode);
+/// Bytes below this take no argument.
+inline constexpr int kFirstWithArgument = 90;
+
 /// One instruction of a code object. Units count 16-bit code units from the start of co_code.
 /// EXTENDED_ARG prefixes belong to the instruction they extend, inline caches to the one in front
 /// of them, and on 3.11 KW_NAMES + PRECALL + CALL are one instruction, a CALL: the boundaries
@@ -85,6 +90,8 @@ class Bytecode {
   Bytecode& operator=(const Bytecode&) = delete;
 
   PyCodeObject* code() const { return code_; }
+  /// False if the code holds a byte that is no opcode of this Python: it cannot be conducted.
+  bool valid() const { return valid_; }
   const std::vector<Instruction>& instructions() const { return instructions_; }
   /// The instruction that starts at `unit`, or null when no instruction starts there.
   const Instruction* at(int unit) const {
@@ -117,6 +124,7 @@ class Bytecode {
   void analyse_depths() const;
 
   PyCodeObject* code_;  // borrowed: the code object owns us
+  bool valid_ = false;
   std::vector<Instruction> instructions_;
   std::vector<std::int32_t> index_;  // unit -> index in instructions_, or -1
   std::vector<Handler> handlers_;    // sorted by start, disjoint

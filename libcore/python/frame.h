@@ -72,6 +72,7 @@ class Frame {
   const Instruction& instruction() const { return *bytecode_->at(unit_); }
   /// Makes `instruction` the one that tracebacks and f_lineno of this frame name.
   void mark(const Instruction& instruction);
+  void mark_unit(int unit);  ///< the same by Instruction::at
   /// The unit that the frame names as its last instruction (f_lasti / 2), or -1 before the first.
   int last_unit() const;
 
@@ -99,9 +100,6 @@ class Frame {
   void* attachment = nullptr;
 
  private:
-  friend class Window;
-  PyObject* hand_over(bool raising);
-
   PyThreadState* thread_;
   _PyInterpreterFrame* raw_;
   PyCodeObject* code_;

@@ -19,7 +19,8 @@ enum class Native : std::uint8_t {
   count
 };
 
-/// What the hook has seen since it was installed. Plain numbers: written with the GIL held.
+/// What the hook has seen since it was installed: activations, that is calls and resumes of generators.
+/// Written with the GIL held; plain data, so that it may lie in memory shared with the parent process.
 struct FrameCounts {
   std::uint64_t seen = 0;
   std::uint64_t conducted = 0;  ///< to their end (return, yield or exception)
@@ -37,6 +38,9 @@ void remove_hook();
 
 /// The installed hook's counts.
 const FrameCounts& frame_counts();
+
+/// Continues the counts in memory of our own: for a forked child, which must not write its parent's.
+void keep_own_counts();
 
 /// Never conducts frames of this code object (for code of ours).
 void skip_code(PyCodeObject* code);

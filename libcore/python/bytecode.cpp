@@ -1,0 +1,148 @@
+#include "python/bytecode.h"
+
+#include <algorithm>
+
+#include "python/cpython.h"
+#include "python/object.h"
+
+namespace penstock::python {
+namespace {
+
+enum class Flow : std::uint8_t { next, ends };
+
+constexpr OpcodeFacts kFacts[] = {
+#define PS_OPCODE(name, operand, jump, flow) \
+  {#name, Operand::operand, Jump::jump, Flow::flow == Flow::ends},
+#include "python/opcodes.def"
+#undef PS_OPCODE
+};
+
+/// What this Python's bytes mean.
+struct Encoding {
+  std::array<std::int16_t, 256> opcode;  // byte -> Opcode, or -1
+  std::array<std::uint8_t, 256> caches;
+  std::array<std::uint8_t, 256> number;  // Opcode -> byte
+};
+
+constexpr Encoding make_encoding() {
+  Encoding encoding{};
+  encoding.opcode.fill(-1);
+#define PS_OPCODE_NUMBER(name, byte, cache_units)                         \
+  encoding.opcode[byte] = static_cast<std::int16_t>(Opcode::name);        \
+  encoding.caches[byte] = cache_units;                                    \
+  encoding.number[static_cast<std::size_t>(Opcode::name)] = byte;
+#include "python/versions/current.def"
+#undef PS_OPCODE_NUMBER
+  return encoding;
+}
+constexpr Encoding kEncoding = make_encoding();
+
+}  // namespace
+
+const OpcodeFacts& facts(Opcode opcode) { return kFacts[static_cast<int>(opcode)]; }
+
+int opcode_number(Opcode opcode) { return kEncoding.number[static_cast<std::size_t>(opcode)]; }
+
+Bytecode::Bytecode(PyCodeObject* code) : code_(code) {
+  decode_instructions();
+  decode_handlers();
+}
+
+Bytecode::~Bytecode() = default;
+
+void Bytecode::decode_instructions() {
+  const PyRef bytes = PyRef::steal(PyCode_GetCode(code_));
+  if (!bytes) {
+    PyErr_Clear();
+    return;
+  }
+  const auto* units = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get()));
+  const int count = static_cast<int>(PyBytes_GET_SIZE(bytes.get()) / 2);
+  index_.assign(count + 1, -1);
+  int start = -1;           // first unit of the instruction being put together
+  std::int32_t prefix = 0;  // EXTENDED_ARG bits collected so far
+  std::int32_t names = -1;  // KW_NAMES waiting for its CALL
+  for (int unit = 0; unit < count;) {
+    const int byte = units[2 * unit];
+    const std::int32_t argument = prefix << 8 | units[2 * unit + 1];
+    const int number = kEncoding.opcode[byte];
+    if (number < 0) return;
+    const auto opcode = static_cast<Opcode>(number);
+    if (start < 0) start = unit;
+    const int at = unit;
+    unit += 1 + kEncoding.caches[byte];
+    prefix = 0;
+    if (opcode == Opcode::EXTENDED_ARG) {
+      prefix = argument;
+      continue;
+    }
+    if (opcode == Opcode::KW_NAMES) {
+      names = argument;
+      continue;
+    }
+    if (opcode == Opcode::PRECALL) continue;
+    Instruction instruction{.opcode = opcode, .argument = argument, .offset = start, .at = at, .next = unit};
+    instruction.index = static_cast<std::int32_t>(instructions_.size());
+    if (facts(opcode).jump == Jump::forward) instruction.target = unit + argument;
+    if (facts(opcode).jump == Jump::backward) instruction.target = unit - argument;
+    if (opcode == Opcode::CALL) instruction.keyword_names = std::exchange(names, -1);
+    index_[start] = instruction.index;
+    instructions_.push_back(instruction);
+    start = -1;
+  }
+  valid_ = start < 0;
+}
+
+const Instruction& Bytecode::containing(int unit) const {
+  const auto after = std::upper_bound(
+      instructions_.begin(), instructions_.end(), unit,
+      [](int wanted, const Instruction& instruction) { return wanted < instruction.offset; });
+  return after == instructions_.begin() ? instructions_.front() : *(after - 1);
+}
+
+int stack_effect(const Instruction& instruction, bool jumps) {
+  if (instruction.opcode == Opcode::CALL) return -instruction.argument - 1;
+  return PyCompile_OpcodeStackEffectWithJump(
+      opcode_number(instruction.opcode),
+      opcode_number(instruction.opcode) >= kFirstWithArgument ? instruction.argument : 0, jumps);
+}
+
+int Bytecode::depth(int unit) const {
+  if (depths_.empty()) analyse_depths();
+  return unit >= 0 && unit < static_cast<int>(depths_.size()) ? depths_[unit] : -1;
+}
+
+/// Follows every edge once from the first instruction: compiled code has one depth per instruction
+/// whatever the path, so that no meeting of paths has to be considered. A handler is reached from any
+/// instruction that it covers, at the depth that its table row names.
+void Bytecode::analyse_depths() const {
+  depths_.assign(index_.size(), -1);
+  std::vector<int> work;
+  const auto reach = [&](int unit, int depth) {
+    if (at(unit) == nullptr || depths_[unit] >= 0) return;
+    depths_[unit] = depth;
+    work.push_back(unit);
+  };
+  reach(0, 0);
+  for (const Handler& handler : handlers_) reach(handler.target, handler.depth_on_entry());
+  while (!work.empty()) {
+    const int unit = work.back();
+    work.pop_back();
+    const Instruction& instruction = *at(unit);
+    const int depth = depths_[unit];
+    // The resumed generator finds the value sent to it on its stack.
+    const int sent = instruction.opcode == Opcode::RETURN_GENERATOR ? 1 : 0;
+    if (!facts(instruction.opcode).ends) {
+      reach(instruction.next, depth + stack_effect(instruction, false) + sent);
+    }
+    if (instruction.target >= 0) {
+      reach(instruction.target, depth + stack_effect(instruction, true));
+    }
+  }
+}
+
+PyObject* slot_name(PyCodeObject* code, int slot) {
+  return PyTuple_GET_ITEM(code->co_localsplusnames, slot);
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,168 @@
+// The conductor's loop: one activation of a frame, instruction by instruction.
+//
+// Its order of business for each instruction is the evaluator's own: name the place, do the work, then
+// look at the eval breaker where CPython does, then dispatch an exception if there is one. Between any
+// two instructions the frame is real, so that it can be left to the evaluator at any of them: that is
+// the answer to everything unexpected (a tracer, an instruction that neither stepper nor window takes).
+#include "python/conductor.h"
+
+#include "python/cpython.h"
+#include "python/eval_breaker.h"
+#include "python/window.h"
+
+namespace penstock::python {
+namespace {
+
+/// One activation under way.
+class Activation {
+ public:
+  Activation(Frame& frame, FrameDriver& driver) : frame_(frame), driver_(driver) {}
+
+  PyObject* run(bool throwing) {
+    frame_.link();
+    if (throwing) {
+      const Instruction& place = frame_.bytecode().containing(frame_.last_unit());
+      if (!caught(place, frame_.last_unit(), true)) return result_;
+    }
+    while (advance()) {
+    }
+    return result_;
+  }
+
+ private:
+  /// Executes one instruction. False: the activation ended with result_.
+  bool advance() {
+    const Instruction& instruction = frame_.instruction();
+    if (frame_.traced()) return leave_to_evaluator();
+    frame_.mark(instruction);
+    switch (driver_.instruction(frame_, instruction)) {
+      case Directive::step: return executed(instruction, step(frame_, instruction));
+      case Directive::done: return true;
+      case Directive::window: return in_window(instruction);
+      case Directive::exit:
+        return PyErr_Occurred() != nullptr ? leave_raising(instruction) : leave_to_evaluator();
+      case Directive::raised: return caught(instruction, instruction.at, true);
+    }
+    return leave_to_evaluator();
+  }
+
+  bool executed(const Instruction& instruction, Outcome outcome) {
+    if (outcome == Outcome::unsupported) return in_window(instruction);
+    const bool leave = driver_.stepped(frame_, instruction, outcome);
+    switch (outcome) {
+      case Outcome::next:
+      case Outcome::jumped: return continued(instruction, outcome == Outcome::jumped, leave);
+      case Outcome::returned: return end(Leaving::returned, frame_.pop());
+      case Outcome::yielded: return end(Leaving::yielded, frame_.pop());
+      case Outcome::raised:
+        if (leave) return leave_raising(instruction);
+        return caught(instruction, instruction.at, true);
+      case Outcome::reraised: return caught(instruction, instruction.at, false);
+      case Outcome::unsupported: break;
+    }
+    return leave_to_evaluator();
+  }
+
+  bool continued(const Instruction& instruction, bool jumped, bool leave) {
+    if (leave) return leave_to_evaluator();
+    if (breaker_set(frame_.thread()) && checks_breaker(instruction, jumped) && !serve_breaker()) {
+      // CPython looks for the handler one unit before the place it has moved to.
+      return caught(instruction, frame_.unit() - 1, true);
+    }
+    return true;
+  }
+
+  bool in_window(const Instruction& instruction) {
+    WindowResult window = run_instruction_window(frame_, instruction);
+    switch (window.end) {
+      case WindowEnd::impossible: return leave_to_evaluator();
+      case WindowEnd::returned: return end(Leaving::returned, std::move(window.value));
+      case WindowEnd::yielded: return end(Leaving::yielded, std::move(window.value));
+      case WindowEnd::raised:
+        driver_.leave(frame_, Leaving::raised, nullptr);
+        result_ = frame_.finish(nullptr);
+        return false;
+      case WindowEnd::reached: break;
+    }
+    const Handler* handler = frame_.bytecode().handler(instruction.at);
+    if (handler != nullptr && frame_.unit() == handler->target) {
+      driver_.unwound(frame_, handler->depth);
+      return true;
+    }
+    const bool jumped = frame_.unit() == instruction.target;
+    if (driver_.stepped(frame_, instruction, jumped ? Outcome::jumped : Outcome::next)) {
+      return leave_to_evaluator();
+    }
+    return true;
+  }
+
+  /// Dispatches the error that is set: to a handler of the frame, or out of it. `place` is where the
+  /// handler is looked up; `trace` adds the frame to the traceback.
+  bool caught(const Instruction& instruction, int place, bool trace) {
+    // The evaluator tells a tracer; after a reraise it must not add an entry again.
+    if (trace && frame_.traced()) return leave_raising(instruction);
+    if (trace) add_traceback_entry();
+    const Handler* handler = frame_.bytecode().handler(place);
+    if (handler == nullptr) {
+      driver_.leave(frame_, Leaving::raised, nullptr);
+      result_ = frame_.finish(nullptr);
+      return false;
+    }
+    frame_.unwind_to(handler->depth);
+    if (handler->push_lasti) {
+      frame_.push(PyRef::steal(PyLong_FromLong(frame_.last_unit())));
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyException_SetTraceback(value, traceback != nullptr ? traceback : Py_None);
+    Py_XDECREF(traceback);
+    Py_XDECREF(type);
+    frame_.push(PyRef::steal(value));
+    frame_.jump(handler->target);
+    driver_.unwound(frame_, handler->depth);
+    return true;
+  }
+
+  void add_traceback_entry() {
+    if (_PyFrame_IsIncomplete(frame_.raw())) return;
+    PyFrameObject* object = PyThreadState_GetFrame(frame_.thread());
+    if (object == nullptr) return;
+    PyTraceBack_Here(object);
+    Py_DECREF(object);
+  }
+
+  bool end(Leaving how, PyRef value) {
+    driver_.leave(frame_, how, value.get());
+    result_ = how == Leaving::yielded ? frame_.suspend(std::move(value))
+                                      : frame_.finish(std::move(value));
+    return false;
+  }
+
+  bool leave_to_evaluator() {
+    driver_.leave(frame_, Leaving::exited, nullptr);
+    result_ = frame_.exit();
+    return false;
+  }
+
+  bool leave_raising(const Instruction& instruction) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    driver_.leave(frame_, Leaving::exited, nullptr);
+    PyErr_Restore(type, value, traceback);
+    result_ = frame_.exit_raising(instruction);
+    return false;
+  }
+
+  Frame& frame_;
+  FrameDriver& driver_;
+  PyObject* result_ = nullptr;
+};
+
+}  // namespace
+
+PyObject* conduct(Frame& frame, FrameDriver& driver, bool throwing) {
+  return Activation(frame, driver).run(throwing);
+}
+
+}  // namespace penstock::python

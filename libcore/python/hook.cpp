@@ -1,0 +1,158 @@
+#include "python/hook.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "python/code_cache.h"
+#include "python/cpython.h"
+#include "python/eval_breaker.h"
+#include "python/self_test.h"
+
+namespace penstock::python {
+namespace {
+
+// The hook is a plain function that CPython calls: its state is the process's, guarded by the GIL.
+FrameDriver* g_driver = nullptr;
+FrameCounts g_own_counts;
+FrameCounts* g_counts = &g_own_counts;
+int g_suspended = 0;  // frames below the stack margin that switched the hook off
+
+thread_local int t_paused __attribute__((tls_model("initial-exec"))) = 0;
+
+/// Below this much C stack nothing is conducted any more. Small stacks keep a quarter.
+constexpr std::size_t kStackMargin = 256 * 1024;
+
+struct StackBounds {
+  char* low = nullptr;
+  std::size_t margin = 0;
+};
+thread_local StackBounds t_stack __attribute__((tls_model("initial-exec")));
+
+const StackBounds& stack_bounds() {
+  if (t_stack.low != nullptr) return t_stack;
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  std::size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  t_stack.low = static_cast<char*>(low);
+  t_stack.margin = std::min(kStackMargin, size / 4);
+  return t_stack;
+}
+
+void count_native(Native reason) { ++g_counts->native[static_cast<int>(reason)]; }
+
+PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept;
+
+/// Runs the frame and all it calls without the hook: CPython then recurses without C stack.
+PyObject* evaluate_unhooked(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
+  PyInterpreterState* interpreter = thread->interp;
+  if (g_suspended++ == 0) {
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+  }
+  PyObject* result = _PyEval_EvalFrameDefault(thread, raw, throwing);
+  if (--g_suspended == 0 && g_driver != nullptr) {
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+  }
+  return result;
+}
+
+/// Counts how conducted activations end, and passes everything on.
+class CountingDriver final : public FrameDriver {
+ public:
+  Entry enter(Frame& frame) override { return g_driver->enter(frame); }
+  Directive instruction(Frame& frame, const Instruction& instruction) override {
+    return g_driver->instruction(frame, instruction);
+  }
+  bool stepped(Frame& frame, const Instruction& instruction, Outcome outcome) override {
+    return g_driver->stepped(frame, instruction, outcome);
+  }
+  void unwound(Frame& frame, int depth) override { g_driver->unwound(frame, depth); }
+  void leave(Frame& frame, Leaving how, PyObject* value) override {
+    ++(how == Leaving::exited ? g_counts->exited : g_counts->conducted);
+    g_driver->leave(frame, how, value);
+  }
+};
+CountingDriver g_counting;
+
+PyObject* native(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing, Native reason) {
+  count_native(reason);
+  return _PyEval_EvalFrameDefault(thread, raw, throwing);
+}
+
+/// The call that makes a generator object runs nothing but its set-up; RETURN_GENERATOR moves the
+/// frame, which only the evaluator can do.
+bool makes_generator(const _PyInterpreterFrame* raw) {
+  constexpr int kFlags = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  return (raw->f_code->co_flags & kFlags) != 0 && raw->owner != FRAME_OWNED_BY_GENERATOR;
+}
+
+PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept {
+  if (g_driver == nullptr || t_paused != 0 || raw->f_code == breaker_code()) {
+    return _PyEval_EvalFrameDefault(thread, raw, throwing);
+  }
+  ++g_counts->seen;
+  if (makes_generator(raw)) return native(thread, raw, throwing, Native::generator);
+  if (thread->cframe->use_tracing != 0) return native(thread, raw, throwing, Native::traced);
+  const CodeRecord* record = find_record(raw->f_code);
+  if (record != nullptr && record->skip) return native(thread, raw, throwing, Native::skipped);
+  if (thread->recursion_remaining <= 0) return native(thread, raw, throwing, Native::stack);
+  if (stack_left() < stack_bounds().margin) {
+    count_native(Native::stack);
+    return evaluate_unhooked(thread, raw, throwing);
+  }
+  Frame frame(thread, raw);
+  if (!frame.bytecode().valid() || g_driver->enter(frame) == Entry::native) {
+    return native(thread, raw, throwing, Native::driver);
+  }
+  return conduct(frame, g_counting, throwing != 0);
+}
+
+}  // namespace
+
+std::size_t stack_left() {
+  const char* here = static_cast<const char*>(__builtin_frame_address(0));
+  return static_cast<std::size_t>(here - stack_bounds().low);
+}
+
+Result<void> install_hook(FrameDriver& driver, FrameCounts* counts) {
+  if (!prepare_breaker()) {
+    PyErr_Clear();
+    return failure(Code::PS0110, "the function that serves CPython's eval breaker cannot be made");
+  }
+  PyInterpreterState* interpreter = PyInterpreterState_Get();
+  _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+  g_counts = &g_own_counts;
+  Result<void> tested = self_test([](FrameDriver* tester) { g_driver = tester; });
+  g_driver = nullptr;
+  if (!tested) {
+    remove_hook();
+    return tested;
+  }
+  g_own_counts = FrameCounts{};
+  if (counts != nullptr) g_counts = counts;
+  g_driver = &driver;
+  return {};
+}
+
+void remove_hook() {
+  g_driver = nullptr;
+  _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), _PyEval_EvalFrameDefault);
+}
+
+const FrameCounts& frame_counts() { return *g_counts; }
+
+void keep_own_counts() {
+  g_own_counts = *g_counts;
+  g_counts = &g_own_counts;
+}
+
+void skip_code(PyCodeObject* code) { record_of(code).skip = true; }
+
+HookPause::HookPause() { ++t_paused; }
+HookPause::~HookPause() { --t_paused; }
+
+}  // namespace penstock::python

@@ -1,0 +1,107 @@
+#include "python/bytecode.h"
+#include "python/cpython.h"
+
+namespace penstock::python {
+namespace {
+
+// The location table of CPython 3.11 and later (Objects/locations.md): entries of one head byte
+// (0x80 | kind << 3 | units - 1) and what the kind asks for.
+constexpr int kOneLine0 = 10;  // kinds 10..12: line delta 0..2, two column bytes
+constexpr int kNoColumns = 13;
+constexpr int kLong = 14;
+constexpr int kNone = 15;
+
+class LineReader {
+ public:
+  LineReader(const unsigned char* bytes, Py_ssize_t size) : next_(bytes), end_(bytes + size) {}
+  bool done() const { return next_ >= end_; }
+  int byte() { return next_ < end_ ? *next_++ : 0; }
+  int varint() {  // six bits a byte, least significant first
+    int value = 0;
+    for (int shift = 0; next_ < end_; shift += 6) {
+      const int next = *next_++;
+      value |= (next & 63) << shift;
+      if ((next & 64) == 0) break;
+    }
+    return value;
+  }
+  int signed_varint() {
+    const int value = varint();
+    return (value & 1) != 0 ? -(value >> 1) : value >> 1;
+  }
+
+ private:
+  const unsigned char* next_;
+  const unsigned char* end_;
+};
+
+/// Reads what follows the head byte; `line` is the running line number.
+Position read_position(LineReader& reader, int kind, int& line) {
+  Position position;
+  if (kind == kNone) return position;
+  if (kind == kLong) {
+    line += reader.signed_varint();
+    position.line = line;
+    position.end_line = line + reader.varint();
+    position.column = reader.varint() - 1;
+    position.end_column = reader.varint() - 1;
+    return position;
+  }
+  if (kind == kNoColumns) {
+    line += reader.signed_varint();
+  } else if (kind >= kOneLine0) {
+    line += kind - kOneLine0;
+    position.column = reader.byte();
+    position.end_column = reader.byte();
+  } else {
+    const int second = reader.byte();
+    position.column = kind << 3 | second >> 4;
+    position.end_column = position.column + (second & 15);
+  }
+  position.line = position.end_line = line;
+  return position;
+}
+
+}  // namespace
+
+void Bytecode::decode_positions() const {
+  positions_.assign(instructions_.size(), Position{});
+  PyObject* table = code_->co_linetable;
+  LineReader reader(reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(table)),
+                    PyBytes_GET_SIZE(table));
+  int line = code_->co_firstlineno;
+  int unit = 0;
+  std::size_t wanted = 0;
+  while (!reader.done() && wanted < instructions_.size()) {
+    const int head = reader.byte();
+    const Position position = read_position(reader, head >> 3 & 15, line);
+    unit += (head & 7) + 1;
+    for (; wanted < instructions_.size() && instructions_[wanted].at < unit; ++wanted) {
+      positions_[wanted] = position;
+    }
+  }
+}
+
+const Position& Bytecode::position(const Instruction& instruction) const {
+  if (positions_.empty()) decode_positions();
+  return positions_[instruction.index];
+}
+
+Location Bytecode::location(const Instruction& instruction) const {
+  const Position& position = this->position(instruction);
+  Location location;
+  Py_ssize_t size = 0;
+  const char* file = PyUnicode_AsUTF8AndSize(code_->co_filename, &size);
+  if (file == nullptr) {
+    PyErr_Clear();
+  } else {
+    location.file.assign(file, static_cast<std::size_t>(size));
+  }
+  location.line = position.line;
+  location.column = position.column;
+  location.end_line = position.end_line;
+  location.end_column = position.end_column;
+  return location;
+}
+
+}  // namespace penstock::python

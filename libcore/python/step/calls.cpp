@@ -1,0 +1,105 @@
+#include "python/step/families.h"
+
+namespace penstock::python {
+namespace {
+
+thread_local const PendingCall* t_pending __attribute__((tls_model("initial-exec"))) = nullptr;
+
+/// Makes a call known to the frames that it may create, for its duration.
+class Announced {
+ public:
+  explicit Announced(const PendingCall& call) : before_(t_pending) { t_pending = &call; }
+  ~Announced() { t_pending = before_; }
+  Announced(const Announced&) = delete;
+  Announced& operator=(const Announced&) = delete;
+
+ private:
+  const PendingCall* before_;
+};
+
+/// A bound method about to be called becomes function and self on the stack, as PRECALL does it.
+/// Stack: null, method, arguments -> function, self, arguments.
+void unpack_method(Frame& frame, int argument_count) {
+  PyObject** callable = frame.top() - argument_count - 1;
+  if (callable[-1] != nullptr || !PyMethod_Check(callable[0])) return;
+  const PyRef method = PyRef::steal(callable[0]);
+  callable[0] = PyRef::borrow(PyMethod_GET_SELF(method.get())).release();
+  callable[-1] = PyRef::borrow(PyMethod_GET_FUNCTION(method.get())).release();
+}
+
+Outcome call(Frame& frame, const Instruction& i) {
+  unpack_method(frame, i.argument);
+  const bool is_method = frame.peek(i.argument + 1) != nullptr;
+  const int total = i.argument + (is_method ? 1 : 0);
+  PyObject* names = i.keyword_names >= 0 ? frame.constant(i.keyword_names) : nullptr;
+  const std::size_t positional =
+      static_cast<std::size_t>(total) -
+      (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
+  PyObject** arguments = frame.top() - total;
+  PyObject* callable = arguments[-1];
+  const PendingCall pending{&frame, &i, callable, arguments, positional, names};
+  PyObject* result;
+  {
+    const Announced announced(pending);
+    result = PyObject_Vectorcall(callable, arguments, positional | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                 names);
+  }
+  // CPython's order of release: the callable, then the arguments from the first.
+  frame.set_top(frame.top() - i.argument - 2);
+  Py_DECREF(callable);
+  for (int index = 0; index < total; ++index) Py_DECREF(arguments[index]);
+  return push_result(frame, i, result);
+}
+
+Outcome call_function_ex(Frame& frame, const Instruction& i) {
+  const bool has_names = (i.argument & 1) != 0;
+  if (has_names && !PyDict_CheckExact(frame.peek())) return Outcome::unsupported;
+  PyObject* given = frame.peek(has_names ? 1 : 0);
+  if (Py_TYPE(given)->tp_iter == nullptr && !PySequence_Check(given)) return Outcome::unsupported;
+  if (!PyTuple_CheckExact(given)) {
+    PyObject* tuple = PySequence_Tuple(given);
+    if (tuple == nullptr) return Outcome::raised;
+    frame.set_stack(has_names ? 1 : 0, PyRef::steal(tuple));
+    given = tuple;
+  }
+  PyObject* names = has_names ? frame.peek() : nullptr;
+  PyObject* callable = frame.peek(has_names ? 2 : 1);
+  const PendingCall pending{&frame, &i, callable, nullptr,
+                            static_cast<std::size_t>(PyTuple_GET_SIZE(given)), nullptr};
+  PyObject* result;
+  {
+    const Announced announced(pending);
+    result = PyObject_Call(callable, given, names);
+  }
+  frame.set_top(frame.top() - (has_names ? 4 : 3));  // with the null below the callable
+  Py_DECREF(callable);
+  Py_DECREF(given);
+  Py_XDECREF(names);
+  return push_result(frame, i, result);
+}
+
+Outcome make_function(Frame& frame, const Instruction& i) {
+  PyRef code = frame.pop();
+  PyObject* made = PyFunction_New(code.get(), frame.globals());
+  if (made == nullptr) return Outcome::raised;
+  auto* function = reinterpret_cast<PyFunctionObject*>(made);
+  if ((i.argument & 0x08) != 0) function->func_closure = frame.pop().release();
+  if ((i.argument & 0x04) != 0) function->func_annotations = frame.pop().release();
+  if ((i.argument & 0x02) != 0) function->func_kwdefaults = frame.pop().release();
+  if ((i.argument & 0x01) != 0) function->func_defaults = frame.pop().release();
+  return push_result(frame, i, made);
+}
+
+constexpr StepRow kRows[] = {
+    {Opcode::CALL, call},
+    {Opcode::CALL_FUNCTION_EX, call_function_ex},
+    {Opcode::MAKE_FUNCTION, make_function},
+};
+
+}  // namespace
+
+const PendingCall* pending_call(PyThreadState*) { return t_pending; }
+
+std::span<const StepRow> call_steps() { return kRows; }
+
+}  // namespace penstock::python

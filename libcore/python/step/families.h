@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+
+#include "python/cpython.h"
+#include "python/step.h"
+
+namespace penstock::python {
+
+/// Executes one opcode; the contract is step()'s.
+using StepFunction = Outcome (*)(Frame&, const Instruction&);
+struct StepRow {
+  Opcode opcode;
+  StepFunction function;
+};
+
+// One table per family of opcodes.
+std::span<const StepRow> load_steps();
+std::span<const StepRow> name_steps();
+std::span<const StepRow> attribute_steps();
+std::span<const StepRow> arithmetic_steps();
+std::span<const StepRow> container_steps();
+std::span<const StepRow> control_steps();
+std::span<const StepRow> call_steps();
+std::span<const StepRow> exception_steps();
+std::span<const StepRow> generator_steps();
+
+/// Ends a handler that does not jump.
+inline Outcome advance(Frame& frame, const Instruction& instruction) {
+  frame.jump(instruction.next);
+  return Outcome::next;
+}
+inline Outcome take_jump(Frame& frame, const Instruction& instruction) {
+  frame.jump(instruction.target);
+  return Outcome::jumped;
+}
+/// Pushes `value` and advances; null: raised.
+inline Outcome push_result(Frame& frame, const Instruction& instruction, PyObject* value) {
+  if (value == nullptr) return Outcome::raised;
+  frame.push(PyRef::steal(value));
+  return advance(frame, instruction);
+}
+/// Advances if `status` is not negative (C API convention).
+inline Outcome checked(Frame& frame, const Instruction& instruction, int status) {
+  return status < 0 ? Outcome::raised : advance(frame, instruction);
+}
+inline PyRef boolean(bool value) { return PyRef::borrow(value ? Py_True : Py_False); }
+
+}  // namespace penstock::python

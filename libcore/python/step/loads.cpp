@@ -1,0 +1,108 @@
+#include "python/step/families.h"
+
+namespace penstock::python {
+namespace {
+
+Outcome nothing(Frame& frame, const Instruction& i) { return advance(frame, i); }
+
+Outcome load_fast(Frame& frame, const Instruction& i) {
+  PyObject* value = frame.local(i.argument);
+  if (value == nullptr) return Outcome::unsupported;
+  frame.push(PyRef::borrow(value));
+  return advance(frame, i);
+}
+
+Outcome store_fast(Frame& frame, const Instruction& i) {
+  frame.set_local(i.argument, frame.pop());
+  return advance(frame, i);
+}
+
+Outcome delete_fast(Frame& frame, const Instruction& i) {
+  if (frame.local(i.argument) == nullptr) return Outcome::unsupported;
+  frame.set_local(i.argument, nullptr);
+  return advance(frame, i);
+}
+
+Outcome load_const(Frame& frame, const Instruction& i) {
+  frame.push(PyRef::borrow(frame.constant(i.argument)));
+  return advance(frame, i);
+}
+
+Outcome pop_top(Frame& frame, const Instruction& i) {
+  frame.pop();
+  return advance(frame, i);
+}
+
+Outcome push_null(Frame& frame, const Instruction& i) {
+  frame.push(nullptr);
+  return advance(frame, i);
+}
+
+Outcome copy(Frame& frame, const Instruction& i) {
+  frame.push(PyRef::borrow(frame.peek(i.argument - 1)));
+  return advance(frame, i);
+}
+
+Outcome swap(Frame& frame, const Instruction& i) {
+  std::swap(frame.top()[-1], frame.top()[-i.argument]);
+  return advance(frame, i);
+}
+
+Outcome make_cell(Frame& frame, const Instruction& i) {
+  PyObject* cell = PyCell_New(frame.local(i.argument));
+  if (cell == nullptr) return Outcome::raised;
+  frame.set_local(i.argument, PyRef::steal(cell));
+  return advance(frame, i);
+}
+
+Outcome load_deref(Frame& frame, const Instruction& i) {
+  PyObject* value = frame.cell_content(i.argument);
+  if (value == nullptr) return Outcome::unsupported;
+  frame.push(PyRef::borrow(value));
+  return advance(frame, i);
+}
+
+Outcome store_deref(Frame& frame, const Instruction& i) {
+  frame.set_cell_content(i.argument, frame.pop());
+  return advance(frame, i);
+}
+
+Outcome delete_deref(Frame& frame, const Instruction& i) {
+  if (frame.cell_content(i.argument) == nullptr) return Outcome::unsupported;
+  frame.set_cell_content(i.argument, nullptr);
+  return advance(frame, i);
+}
+
+Outcome copy_free_vars(Frame& frame, const Instruction& i) {
+  PyObject* closure = reinterpret_cast<PyFunctionObject*>(frame.function())->func_closure;
+  const int first = frame.slot_count() - i.argument;
+  for (int index = 0; index < i.argument; ++index) {
+    frame.set_local(first + index, PyRef::borrow(PyTuple_GET_ITEM(closure, index)));
+  }
+  return advance(frame, i);
+}
+
+constexpr StepRow kRows[] = {
+    {Opcode::NOP, nothing},
+    {Opcode::RESUME, nothing},
+    {Opcode::LOAD_FAST, load_fast},
+    {Opcode::LOAD_CLOSURE, load_fast},
+    {Opcode::STORE_FAST, store_fast},
+    {Opcode::DELETE_FAST, delete_fast},
+    {Opcode::LOAD_CONST, load_const},
+    {Opcode::POP_TOP, pop_top},
+    {Opcode::PUSH_NULL, push_null},
+    {Opcode::COPY, copy},
+    {Opcode::SWAP, swap},
+    {Opcode::MAKE_CELL, make_cell},
+    {Opcode::LOAD_DEREF, load_deref},
+    {Opcode::STORE_DEREF, store_deref},
+    {Opcode::DELETE_DEREF, delete_deref},
+    {Opcode::COPY_FREE_VARS, copy_free_vars},
+};
+
+}  // namespace
+
+std::span<const StepRow> load_steps() { return kRows; }
+
+}  // namespace penstock::python
