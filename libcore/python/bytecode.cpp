@@ -27,9 +27,9 @@ struct Encoding {
 constexpr Encoding make_encoding() {
   Encoding encoding{};
   encoding.opcode.fill(-1);
-#define PS_OPCODE_NUMBER(name, byte, cache_units)                         \
-  encoding.opcode[byte] = static_cast<std::int16_t>(Opcode::name);        \
-  encoding.caches[byte] = cache_units;                                    \
+#define PS_OPCODE_NUMBER(name, byte, cache_units)                  \
+  encoding.opcode[byte] = static_cast<std::int16_t>(Opcode::name); \
+  encoding.caches[byte] = cache_units;                             \
   encoding.number[static_cast<std::size_t>(Opcode::name)] = byte;
 #include "python/versions/current.def"
 #undef PS_OPCODE_NUMBER
@@ -39,9 +39,13 @@ constexpr Encoding kEncoding = make_encoding();
 
 }  // namespace
 
-const OpcodeFacts& facts(Opcode opcode) { return kFacts[static_cast<int>(opcode)]; }
+const OpcodeFacts& facts(Opcode opcode) {
+  return kFacts[static_cast<int>(opcode)];
+}
 
-int opcode_number(Opcode opcode) { return kEncoding.number[static_cast<std::size_t>(opcode)]; }
+int opcode_number(Opcode opcode) {
+  return kEncoding.number[static_cast<std::size_t>(opcode)];
+}
 
 Bytecode::Bytecode(PyCodeObject* code) : code_(code) {
   decode_instructions();
@@ -81,7 +85,8 @@ void Bytecode::decode_instructions() {
       continue;
     }
     if (opcode == Opcode::PRECALL) continue;
-    Instruction instruction{.opcode = opcode, .argument = argument, .offset = start, .at = at, .next = unit};
+    Instruction instruction{
+        .opcode = opcode, .argument = argument, .offset = start, .at = at, .next = unit};
     instruction.index = static_cast<std::int32_t>(instructions_.size());
     if (facts(opcode).jump == Jump::forward) instruction.target = unit + argument;
     if (facts(opcode).jump == Jump::backward) instruction.target = unit - argument;
@@ -113,8 +118,8 @@ int Bytecode::depth(int unit) const {
 }
 
 /// Follows every edge once from the first instruction: compiled code has one depth per instruction
-/// whatever the path, so that no meeting of paths has to be considered. A handler is reached from any
-/// instruction that it covers, at the depth that its table row names.
+/// whatever the path, so that no meeting of paths has to be considered. A handler is reached from
+/// any instruction that it covers, at the depth that its table row names.
 void Bytecode::analyse_depths() const {
   depths_.assign(index_.size(), -1);
   std::vector<int> work;

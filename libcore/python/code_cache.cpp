@@ -8,7 +8,9 @@ namespace {
 // CPython hands out one index per user and per process; it lives as long as the interpreter does.
 Py_ssize_t g_index = -1;
 
-void free_record(void* record) { delete static_cast<CodeRecord*>(record); }
+void free_record(void* record) {
+  delete static_cast<CodeRecord*>(record);
+}
 
 /// co_extra's layout: private to codeobject.c, the same in 3.6 to 3.13.
 struct CodeExtra {

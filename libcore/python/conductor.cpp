@@ -1,9 +1,10 @@
 // The conductor's loop: one activation of a frame, instruction by instruction.
 //
-// Its order of business for each instruction is the evaluator's own: name the place, do the work, then
-// look at the eval breaker where CPython does, then dispatch an exception if there is one. Between any
-// two instructions the frame is real, so that it can be left to the evaluator at any of them: that is
-// the answer to everything unexpected (a tracer, an instruction that neither stepper nor window takes).
+// Its order of business for each instruction is the evaluator's own: name the place, do the work,
+// then look at the eval breaker where CPython does, then dispatch an exception if there is one.
+// Between any two instructions the frame is real, so that it can be left to the evaluator at any of
+// them: that is the answer to everything unexpected (a tracer, an instruction that neither stepper
+// nor window takes).
 #include "python/conductor.h"
 
 #include "python/cpython.h"
@@ -36,12 +37,16 @@ class Activation {
     if (frame_.traced()) return leave_to_evaluator();
     frame_.mark(instruction);
     switch (driver_.instruction(frame_, instruction)) {
-      case Directive::step: return executed(instruction, step(frame_, instruction));
-      case Directive::done: return true;
-      case Directive::window: return in_window(instruction);
+      case Directive::step:
+        return executed(instruction, step(frame_, instruction));
+      case Directive::done:
+        return true;
+      case Directive::window:
+        return in_window(instruction);
       case Directive::exit:
         return PyErr_Occurred() != nullptr ? leave_raising(instruction) : leave_to_evaluator();
-      case Directive::raised: return caught(instruction, instruction.at, true);
+      case Directive::raised:
+        return caught(instruction, instruction.at, true);
     }
     return leave_to_evaluator();
   }
@@ -51,14 +56,19 @@ class Activation {
     const bool leave = driver_.stepped(frame_, instruction, outcome);
     switch (outcome) {
       case Outcome::next:
-      case Outcome::jumped: return continued(instruction, outcome == Outcome::jumped, leave);
-      case Outcome::returned: return end(Leaving::returned, frame_.pop());
-      case Outcome::yielded: return end(Leaving::yielded, frame_.pop());
+      case Outcome::jumped:
+        return continued(instruction, outcome == Outcome::jumped, leave);
+      case Outcome::returned:
+        return end(Leaving::returned, frame_.pop());
+      case Outcome::yielded:
+        return end(Leaving::yielded, frame_.pop());
       case Outcome::raised:
         if (leave) return leave_raising(instruction);
         return caught(instruction, instruction.at, true);
-      case Outcome::reraised: return caught(instruction, instruction.at, false);
-      case Outcome::unsupported: break;
+      case Outcome::reraised:
+        return caught(instruction, instruction.at, false);
+      case Outcome::unsupported:
+        break;
     }
     return leave_to_evaluator();
   }
@@ -75,14 +85,18 @@ class Activation {
   bool in_window(const Instruction& instruction) {
     WindowResult window = run_instruction_window(frame_, instruction);
     switch (window.end) {
-      case WindowEnd::impossible: return leave_to_evaluator();
-      case WindowEnd::returned: return end(Leaving::returned, std::move(window.value));
-      case WindowEnd::yielded: return end(Leaving::yielded, std::move(window.value));
+      case WindowEnd::impossible:
+        return leave_to_evaluator();
+      case WindowEnd::returned:
+        return end(Leaving::returned, std::move(window.value));
+      case WindowEnd::yielded:
+        return end(Leaving::yielded, std::move(window.value));
       case WindowEnd::raised:
         driver_.leave(frame_, Leaving::raised, nullptr);
         result_ = frame_.finish(nullptr);
         return false;
-      case WindowEnd::reached: break;
+      case WindowEnd::reached:
+        break;
     }
     const Handler* handler = frame_.bytecode().handler(instruction.at);
     if (handler != nullptr && frame_.unit() == handler->target) {
@@ -96,8 +110,8 @@ class Activation {
     return true;
   }
 
-  /// Dispatches the error that is set: to a handler of the frame, or out of it. `place` is where the
-  /// handler is looked up; `trace` adds the frame to the traceback.
+  /// Dispatches the error that is set: to a handler of the frame, or out of it. `place` is where
+  /// the handler is looked up; `trace` adds the frame to the traceback.
   bool caught(const Instruction& instruction, int place, bool trace) {
     // The evaluator tells a tracer; after a reraise it must not add an entry again.
     if (trace && frame_.traced()) return leave_raising(instruction);

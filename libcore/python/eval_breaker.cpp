@@ -30,10 +30,14 @@ bool breaker_set(PyThreadState* thread) {
 bool checks_breaker(const Instruction& instruction, bool jumped) {
   switch (instruction.opcode) {
     case Opcode::CALL:
-    case Opcode::CALL_FUNCTION_EX: return true;
-    case Opcode::RESUME: return instruction.argument < 2;  // not behind yield from and await
-    case Opcode::JUMP_BACKWARD_NO_INTERRUPT: return false;
-    default: return jumped && facts(instruction.opcode).jump == Jump::backward;
+    case Opcode::CALL_FUNCTION_EX:
+      return true;
+    case Opcode::RESUME:
+      return instruction.argument < 2;  // not behind yield from and await
+    case Opcode::JUMP_BACKWARD_NO_INTERRUPT:
+      return false;
+    default:
+      return jumped && facts(instruction.opcode).jump == Jump::backward;
   }
 }
 
@@ -42,8 +46,8 @@ bool serve_breaker() {
   if (PyThreadState_Get()->recursion_remaining < 2) return true;
   // Signal handlers first, so that they see the conducted frame as the one interrupted.
   if (PyErr_CheckSignals() < 0) return false;
-  // The rest (GIL, pending calls, asynchronous exceptions) is private to the evaluator, which does it
-  // when a Python function starts.
+  // The rest (GIL, pending calls, asynchronous exceptions) is private to the evaluator, which does
+  // it when a Python function starts.
   PyObject* result = PyObject_CallNoArgs(g_nothing);
   if (result == nullptr) {
     forget_own_frame();
@@ -54,17 +58,16 @@ bool serve_breaker() {
 }
 
 PyCodeObject* breaker_code() {
-  return g_nothing == nullptr
-             ? nullptr
-             : reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(g_nothing));
+  return g_nothing == nullptr ? nullptr
+                              : reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(g_nothing));
 }
 
 bool prepare_breaker() {
   if (g_nothing != nullptr) return true;
   const PyRef names = PyRef::steal(PyDict_New());
   if (!names) return false;
-  const PyRef done = PyRef::steal(PyRun_String("def nothing():\n  pass\n", Py_file_input,
-                                               names.get(), names.get()));
+  const PyRef done = PyRef::steal(
+      PyRun_String("def nothing():\n  pass\n", Py_file_input, names.get(), names.get()));
   if (!done) return false;
   g_nothing = PyRef::borrow(PyDict_GetItemString(names.get(), "nothing")).release();
   return g_nothing != nullptr;

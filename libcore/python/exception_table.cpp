@@ -6,8 +6,8 @@
 namespace penstock::python {
 namespace {
 
-/// Reads the varints of co_exceptiontable: six bits a byte, most significant first, bit 6 continues.
-/// (Bit 7 marks the start of an entry.)
+/// Reads the varints of co_exceptiontable: six bits a byte, most significant first, bit 6
+/// continues. (Bit 7 marks the start of an entry.)
 class TableReader {
  public:
   TableReader(const unsigned char* bytes, Py_ssize_t size) : next_(bytes), end_(bytes + size) {}

@@ -13,16 +13,26 @@ Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
       top_(raw->localsplus + raw->stacktop),
       unit_(static_cast<int>(raw->prev_instr - _PyCode_CODE(raw->f_code)) + 1) {}
 
-PyObject* Frame::function() const { return reinterpret_cast<PyObject*>(raw_->f_func); }
-PyObject* Frame::globals() const { return raw_->f_globals; }
-PyObject* Frame::builtins() const { return raw_->f_builtins; }
-PyObject* Frame::names() const { return raw_->f_locals; }
+PyObject* Frame::function() const {
+  return reinterpret_cast<PyObject*>(raw_->f_func);
+}
+PyObject* Frame::globals() const {
+  return raw_->f_globals;
+}
+PyObject* Frame::builtins() const {
+  return raw_->f_builtins;
+}
+PyObject* Frame::names() const {
+  return raw_->f_locals;
+}
 
 _PyInterpreterFrame* Frame::caller() const {
   return linked_ ? raw_->previous : thread_->cframe->current_frame;
 }
 
-bool Frame::is_generator() const { return raw_->owner == FRAME_OWNED_BY_GENERATOR; }
+bool Frame::is_generator() const {
+  return raw_->owner == FRAME_OWNED_BY_GENERATOR;
+}
 
 PyObject* Frame::generator() const {
   return reinterpret_cast<PyObject*>(_PyFrame_GetGenerator(raw_));
@@ -33,7 +43,9 @@ void Frame::set_local(int slot, PyRef value) {
   slots_[slot] = value.release();
 }
 
-PyObject* Frame::cell_content(int slot) const { return PyCell_GET(slots_[slot]); }
+PyObject* Frame::cell_content(int slot) const {
+  return PyCell_GET(slots_[slot]);
+}
 
 void Frame::set_cell_content(int slot, PyRef value) {
   const PyRef old = PyRef::steal(PyCell_GET(slots_[slot]));
@@ -45,7 +57,9 @@ void Frame::set_stack(int below, PyRef value) {
   top_[-1 - below] = value.release();
 }
 
-void Frame::drop(int count) { unwind_to(depth() - count); }
+void Frame::drop(int count) {
+  unwind_to(depth() - count);
+}
 
 void Frame::unwind_to(int depth) {
   PyObject** bottom = stack() + depth;
@@ -56,7 +70,9 @@ void Frame::mark(const Instruction& instruction) {
   raw_->prev_instr = _PyCode_CODE(code_) + instruction.at;
 }
 
-void Frame::mark_unit(int unit) { raw_->prev_instr = _PyCode_CODE(code_) + unit; }
+void Frame::mark_unit(int unit) {
+  raw_->prev_instr = _PyCode_CODE(code_) + unit;
+}
 
 int Frame::last_unit() const {
   return static_cast<int>(raw_->prev_instr - _PyCode_CODE(code_));
@@ -80,7 +96,9 @@ void Frame::unlink() {
   linked_ = false;
 }
 
-bool Frame::traced() const { return thread_->cframe->use_tracing != 0; }
+bool Frame::traced() const {
+  return thread_->cframe->use_tracing != 0;
+}
 
 PyObject* Frame::exit() {
   raw_->prev_instr = _PyCode_CODE(code_) + unit_ - 1;

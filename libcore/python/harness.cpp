@@ -3,8 +3,8 @@
 namespace penstock::python {
 namespace {
 
-// Frame::attachment holds the number of instructions executed so far.
-std::uintptr_t executed(const Frame& frame) {
+// Frame::attachment counts down to the exit: 1 is "exit now", 0 "never".
+std::uintptr_t countdown(const Frame& frame) {
   return reinterpret_cast<std::uintptr_t>(frame.attachment);
 }
 
@@ -19,20 +19,22 @@ std::uint32_t next_random(std::uint32_t& state) {  // xorshift32
 
 Entry HarnessDriver::enter(Frame& frame) {
   if (plan_.code != nullptr && plan_.code != frame.code()) return Entry::native;
+  int limit = plan_.exit_after;
   if (plan_.random_exit != 0) {
     if (random_ == 0) random_ = plan_.random_exit;
-    plan_.exit_after = static_cast<int>(next_random(random_) % 60);
+    limit = static_cast<int>(next_random(random_) % 60);
   }
+  frame.attachment = reinterpret_cast<void*>(static_cast<std::uintptr_t>(limit + 1));
   return Entry::conduct;
 }
 
 Directive HarnessDriver::instruction(Frame& frame, const Instruction&) {
-  const std::uintptr_t count = executed(frame);
-  if (plan_.exit_after >= 0 && count >= static_cast<std::uintptr_t>(plan_.exit_after)) {
+  const std::uintptr_t left = countdown(frame);
+  if (left == 1) {
     ++exits;
     return Directive::exit;
   }
-  frame.attachment = reinterpret_cast<void*>(count + 1);
+  if (left > 1) frame.attachment = reinterpret_cast<void*>(left - 1);
   if (!plan_.windows) return Directive::step;
   ++windows;
   return Directive::window;

@@ -9,14 +9,15 @@ namespace penstock::python {
 /// What the harness does with the frames of one code object (null: of all).
 struct HarnessPlan {
   PyCodeObject* code = nullptr;
-  int exit_after = -1;            ///< leave to the evaluator after this many instructions; -1: never
+  int exit_after = -1;  ///< leave to the evaluator after this many instructions; -1: never
   bool exit_when_raised = false;  ///< leave with the error whenever an instruction raises
   bool windows = false;           ///< every instruction in a window of its own
-  /// Not 0: leave, or open a window, at instructions drawn by a generator with this seed.
+  /// Not 0: leave each frame after a number of instructions drawn with this seed (below 60).
   std::uint32_t random_exit = 0;
 };
 
-/// Conducts frames as its plan says: for the self-test, the torture mode and the differential tests.
+/// Conducts frames as its plan says: for the self-test, the torture mode and the differential
+/// tests.
 class HarnessDriver final : public FrameDriver {
  public:
   void set_plan(const HarnessPlan& plan) { plan_ = plan; }

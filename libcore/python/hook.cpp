@@ -43,7 +43,9 @@ const StackBounds& stack_bounds() {
   return t_stack;
 }
 
-void count_native(Native reason) { ++g_counts->native[static_cast<int>(reason)]; }
+void count_native(Native reason) {
+  ++g_counts->native[static_cast<int>(reason)];
+}
 
 PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept;
 
@@ -143,16 +145,24 @@ void remove_hook() {
   _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), _PyEval_EvalFrameDefault);
 }
 
-const FrameCounts& frame_counts() { return *g_counts; }
+const FrameCounts& frame_counts() {
+  return *g_counts;
+}
 
 void keep_own_counts() {
   g_own_counts = *g_counts;
   g_counts = &g_own_counts;
 }
 
-void skip_code(PyCodeObject* code) { record_of(code).skip = true; }
+void skip_code(PyCodeObject* code) {
+  record_of(code).skip = true;
+}
 
-HookPause::HookPause() { ++t_paused; }
-HookPause::~HookPause() { --t_paused; }
+HookPause::HookPause() {
+  ++t_paused;
+}
+HookPause::~HookPause() {
+  --t_paused;
+}
 
 }  // namespace penstock::python

@@ -49,8 +49,7 @@ std::string text_of(PyObject* function) {
 Result<void> self_test(const std::function<void(FrameDriver*)>& use) {
   constexpr int kExits = 24;
   const PyRef names = PyRef::steal(PyDict_New());
-  const PyRef done =
-      PyRef::steal(PyRun_String(kProgram, Py_file_input, names.get(), names.get()));
+  const PyRef done = PyRef::steal(PyRun_String(kProgram, Py_file_input, names.get(), names.get()));
   if (!done) {
     PyErr_Clear();
     return failure(Code::PS0110, "the self-test does not compile");

@@ -1,13 +1,15 @@
 // Native windows.
 //
-// CPython's evaluator stops only where an instruction makes it return. So the frame is run with a copy
-// of its code that has one code unit patched at each exit: RETURN_VALUE. The "result" that it pops is
-// whatever lies on top of the stack (with an empty stack: whatever lies below it, read but not used),
-// and the slot keeps its reference, so that nothing is lost: putting code, place and depth back is all
-// that remains to do. Which exit was reached, or that the frame really ended, is told by the place.
+// CPython's evaluator stops only where an instruction makes it return. So the frame is run with a
+// copy of its code that has one code unit patched at each exit: RETURN_VALUE. The "result" that it
+// pops is whatever lies on top of the stack (with an empty stack: whatever lies below it, read but
+// not used), and the slot keeps its reference, so that nothing is lost: putting code, place and
+// depth back is all that remains to do. Which exit was reached, or that the frame really ended, is
+// told by the place.
 //
-// The layout of the copy is the original's, so offsets, lines and the exception table hold. RESUME must
-// not be patched: CPython takes the first RESUME of a code as the start of what tracebacks may show.
+// The layout of the copy is the original's, so offsets, lines and the exception table hold. RESUME
+// must not be patched: CPython takes the first RESUME of a code as the start of what tracebacks may
+// show.
 #include "python/window.h"
 
 #include <algorithm>
@@ -94,7 +96,8 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
   raw->f_code = code;
   raw->prev_instr = _PyCode_CODE(code) + last;
 
-  // The place alone is not enough: a RERAISE names the place of the first raise, which may be an exit.
+  // The place alone is not enough: a RERAISE names the place of the first raise, which may be an
+  // exit.
   if (std::binary_search(sorted.begin(), sorted.end(), last) && PyErr_Occurred() == nullptr) {
     frame.set_top(frame.stack() + frame.bytecode().depth(last));
     frame.jump(last);
@@ -106,9 +109,9 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
   frame.set_top(raw->localsplus + raw->stacktop);
   frame.link();
   if (result == nullptr) return {WindowEnd::raised, nullptr};
-  const bool yielded = frame.is_generator() &&
-                       reinterpret_cast<PyGenObject*>(frame.generator())->gi_frame_state ==
-                           FRAME_SUSPENDED;
+  const bool yielded =
+      frame.is_generator() &&
+      reinterpret_cast<PyGenObject*>(frame.generator())->gi_frame_state == FRAME_SUSPENDED;
   return {yielded ? WindowEnd::yielded : WindowEnd::returned, PyRef::steal(result)};
 }
 
@@ -125,11 +128,14 @@ WindowResult run_instruction_window(Frame& frame, const Instruction& instruction
   if (const Handler* handler = bytecode.handler(instruction.at)) add(handler->target);
   if (exits.empty()) {
     // The instruction leaves the frame: any exit that is not on its way will do.
-    const Instruction& first = bytecode.instructions().front();
-    if (first.offset == instruction.offset || first.opcode == Opcode::RESUME) {
-      return {WindowEnd::impossible, nullptr};
+    for (const Instruction& other : bytecode.instructions()) {
+      if (other.opcode == Opcode::RESUME || other.offset == instruction.offset ||
+          bytecode.depth(other.offset) < 0) {
+        continue;
+      }
+      exits.push_back(other.offset);
+      break;
     }
-    exits.push_back(first.offset);
   }
   return run_window(frame, exits);
 }

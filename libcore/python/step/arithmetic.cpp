@@ -3,22 +3,41 @@
 namespace penstock::python {
 namespace {
 
-PyObject* power(PyObject* left, PyObject* right) { return PyNumber_Power(left, right, Py_None); }
+PyObject* power(PyObject* left, PyObject* right) {
+  return PyNumber_Power(left, right, Py_None);
+}
 PyObject* inplace_power(PyObject* left, PyObject* right) {
   return PyNumber_InPlacePower(left, right, Py_None);
 }
 
 /// In the order of CPython's NB_ constants (opcode.h), the same in every supported version.
 constexpr binaryfunc kBinary[] = {
-    PyNumber_Add,             PyNumber_And,           PyNumber_FloorDivide,
-    PyNumber_Lshift,          PyNumber_MatrixMultiply, PyNumber_Multiply,
-    PyNumber_Remainder,       PyNumber_Or,            power,
-    PyNumber_Rshift,          PyNumber_Subtract,      PyNumber_TrueDivide,
-    PyNumber_Xor,             PyNumber_InPlaceAdd,    PyNumber_InPlaceAnd,
-    PyNumber_InPlaceFloorDivide, PyNumber_InPlaceLshift, PyNumber_InPlaceMatrixMultiply,
-    PyNumber_InPlaceMultiply, PyNumber_InPlaceRemainder, PyNumber_InPlaceOr,
-    inplace_power,            PyNumber_InPlaceRshift, PyNumber_InPlaceSubtract,
-    PyNumber_InPlaceTrueDivide, PyNumber_InPlaceXor,
+    PyNumber_Add,
+    PyNumber_And,
+    PyNumber_FloorDivide,
+    PyNumber_Lshift,
+    PyNumber_MatrixMultiply,
+    PyNumber_Multiply,
+    PyNumber_Remainder,
+    PyNumber_Or,
+    power,
+    PyNumber_Rshift,
+    PyNumber_Subtract,
+    PyNumber_TrueDivide,
+    PyNumber_Xor,
+    PyNumber_InPlaceAdd,
+    PyNumber_InPlaceAnd,
+    PyNumber_InPlaceFloorDivide,
+    PyNumber_InPlaceLshift,
+    PyNumber_InPlaceMatrixMultiply,
+    PyNumber_InPlaceMultiply,
+    PyNumber_InPlaceRemainder,
+    PyNumber_InPlaceOr,
+    inplace_power,
+    PyNumber_InPlaceRshift,
+    PyNumber_InPlaceSubtract,
+    PyNumber_InPlaceTrueDivide,
+    PyNumber_InPlaceXor,
 };
 
 Outcome binary_op(Frame& frame, const Instruction& i) {
@@ -88,6 +107,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> arithmetic_steps() { return kRows; }
+std::span<const StepRow> arithmetic_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

@@ -46,6 +46,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> attribute_steps() { return kRows; }
+std::span<const StepRow> attribute_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

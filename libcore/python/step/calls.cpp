@@ -64,8 +64,8 @@ Outcome call_function_ex(Frame& frame, const Instruction& i) {
   }
   PyObject* names = has_names ? frame.peek() : nullptr;
   PyObject* callable = frame.peek(has_names ? 2 : 1);
-  const PendingCall pending{&frame, &i, callable, nullptr,
-                            static_cast<std::size_t>(PyTuple_GET_SIZE(given)), nullptr};
+  const PendingCall pending{
+      &frame, &i, callable, nullptr, static_cast<std::size_t>(PyTuple_GET_SIZE(given)), nullptr};
   PyObject* result;
   {
     const Announced announced(pending);
@@ -98,8 +98,12 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-const PendingCall* pending_call(PyThreadState*) { return t_pending; }
+const PendingCall* pending_call(PyThreadState*) {
+  return t_pending;
+}
 
-std::span<const StepRow> call_steps() { return kRows; }
+std::span<const StepRow> call_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

@@ -86,7 +86,8 @@ Outcome build_map(Frame& frame, const Instruction& i) {
 
 Outcome build_const_key_map(Frame& frame, const Instruction& i) {
   PyObject* keys = frame.peek();
-  if (!PyTuple_CheckExact(keys) || PyTuple_GET_SIZE(keys) != i.argument) return Outcome::unsupported;
+  if (!PyTuple_CheckExact(keys) || PyTuple_GET_SIZE(keys) != i.argument)
+    return Outcome::unsupported;
   return build_map_from(frame, i, &PyTuple_GET_ITEM(keys, 0), 1, frame.top() - 1 - i.argument, 1,
                         i.argument + 1);
 }
@@ -104,10 +105,17 @@ Outcome format_value(Frame& frame, const Instruction& i) {
   PyRef spec = (i.argument & kHasSpec) != 0 ? frame.pop() : PyRef();
   PyRef value = frame.pop();
   switch (i.argument & kConversionMask) {
-    case 1: value = PyRef::steal(PyObject_Str(value.get())); break;
-    case 2: value = PyRef::steal(PyObject_Repr(value.get())); break;
-    case 3: value = PyRef::steal(PyObject_ASCII(value.get())); break;
-    default: break;
+    case 1:
+      value = PyRef::steal(PyObject_Str(value.get()));
+      break;
+    case 2:
+      value = PyRef::steal(PyObject_Repr(value.get()));
+      break;
+    case 3:
+      value = PyRef::steal(PyObject_ASCII(value.get()));
+      break;
+    default:
+      break;
   }
   if (!value) return Outcome::raised;
   if (PyUnicode_CheckExact(value.get()) && !spec) return push_result(frame, i, value.release());
@@ -251,6 +259,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> container_steps() { return kRows; }
+std::span<const StepRow> container_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

@@ -3,7 +3,9 @@
 namespace penstock::python {
 namespace {
 
-Outcome jump(Frame& frame, const Instruction& i) { return take_jump(frame, i); }
+Outcome jump(Frame& frame, const Instruction& i) {
+  return take_jump(frame, i);
+}
 
 /// Jumps if the popped value's truth is `Wanted`.
 template <bool Wanted>
@@ -51,7 +53,9 @@ Outcome for_iter(Frame& frame, const Instruction& i) {
   return take_jump(frame, i);
 }
 
-Outcome return_value(Frame&, const Instruction&) { return Outcome::returned; }
+Outcome return_value(Frame&, const Instruction&) {
+  return Outcome::returned;
+}
 
 constexpr StepRow kRows[] = {
     {Opcode::JUMP_FORWARD, jump},
@@ -74,6 +78,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> control_steps() { return kRows; }
+std::span<const StepRow> control_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

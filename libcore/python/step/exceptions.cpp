@@ -99,8 +99,8 @@ Outcome raise_varargs(Frame& frame, const Instruction& i) {
     }
     PyException_SetCause(value.get(), cause.release());
   }
-  PyObject* type = PyExceptionClass_Check(given.get()) ? given.get()
-                                                       : PyExceptionInstance_Class(value.get());
+  PyObject* type =
+      PyExceptionClass_Check(given.get()) ? given.get() : PyExceptionInstance_Class(value.get());
   PyErr_SetObject(type, value.get());
   return Outcome::raised;
 }
@@ -110,7 +110,8 @@ Outcome load_assertion_error(Frame& frame, const Instruction& i) {
   return advance(frame, i);
 }
 
-/// A method looked up on the type and bound, as CPython finds special methods. `method` is borrowed.
+/// A method looked up on the type and bound, as CPython finds special methods. `method` is
+/// borrowed.
 PyRef bind_special(PyObject* self, PyObject* method) {
   const descrgetfunc get = Py_TYPE(method)->tp_descr_get;
   if (get == nullptr) return PyRef::borrow(method);
@@ -181,6 +182,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> exception_steps() { return kRows; }
+std::span<const StepRow> exception_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

@@ -44,6 +44,8 @@ inline Outcome push_result(Frame& frame, const Instruction& instruction, PyObjec
 inline Outcome checked(Frame& frame, const Instruction& instruction, int status) {
   return status < 0 ? Outcome::raised : advance(frame, instruction);
 }
-inline PyRef boolean(bool value) { return PyRef::borrow(value ? Py_True : Py_False); }
+inline PyRef boolean(bool value) {
+  return PyRef::borrow(value ? Py_True : Py_False);
+}
 
 }  // namespace penstock::python

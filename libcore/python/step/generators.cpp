@@ -3,7 +3,9 @@
 namespace penstock::python {
 namespace {
 
-Outcome yield_value(Frame&, const Instruction&) { return Outcome::yielded; }
+Outcome yield_value(Frame&, const Instruction&) {
+  return Outcome::yielded;
+}
 
 Outcome send(Frame& frame, const Instruction& i) {
   PyRef value = frame.pop();
@@ -11,9 +13,12 @@ Outcome send(Frame& frame, const Instruction& i) {
   const PySendResult status = PyIter_Send(frame.peek(), value.get(), &result);
   value = nullptr;
   switch (status) {
-    case PYGEN_ERROR: return Outcome::raised;
-    case PYGEN_NEXT: return push_result(frame, i, result);
-    case PYGEN_RETURN: break;
+    case PYGEN_ERROR:
+      return Outcome::raised;
+    case PYGEN_NEXT:
+      return push_result(frame, i, result);
+    case PYGEN_RETURN:
+      break;
   }
   frame.set_stack(0, PyRef::steal(result));
   return take_jump(frame, i);
@@ -77,6 +82,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> generator_steps() { return kRows; }
+std::span<const StepRow> generator_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

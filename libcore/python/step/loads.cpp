@@ -3,7 +3,9 @@
 namespace penstock::python {
 namespace {
 
-Outcome nothing(Frame& frame, const Instruction& i) { return advance(frame, i); }
+Outcome nothing(Frame& frame, const Instruction& i) {
+  return advance(frame, i);
+}
 
 Outcome load_fast(Frame& frame, const Instruction& i) {
   PyObject* value = frame.local(i.argument);
@@ -103,6 +105,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> load_steps() { return kRows; }
+std::span<const StepRow> load_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

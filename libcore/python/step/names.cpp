@@ -4,7 +4,8 @@
 namespace penstock::python {
 namespace {
 
-/// Result of a lookup that may miss: found (value), missed (null, no error) or raised (null, error).
+/// Result of a lookup that may miss: found (value), missed (null, no error) or raised (null,
+/// error).
 struct Lookup {
   PyRef value;
   bool raised = false;
@@ -175,6 +176,8 @@ constexpr StepRow kRows[] = {
 
 }  // namespace
 
-std::span<const StepRow> name_steps() { return kRows; }
+std::span<const StepRow> name_steps() {
+  return kRows;
+}
 
 }  // namespace penstock::python

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+namespace penstock::python {
+
+/// Why a frame ran natively although a driver is installed.
+enum class Native : std::uint8_t {
+  driver,     ///< the driver's enter() said so
+  traced,     ///< a tracer or profiler was active on the thread
+  stack,      ///< too little C stack or recursion depth left
+  generator,  ///< the call that makes a generator object: it runs no code of the body
+  skipped,    ///< code marked by skip_code
+  count
+};
+
+/// What the hook has seen since it was installed: activations, that is calls and resumes of
+/// generators. Written with the GIL held; plain data, so that it may lie in memory shared with the
+/// parent process.
+struct FrameCounts {
+  std::uint64_t seen = 0;
+  std::uint64_t conducted = 0;  ///< to their end (return, yield or exception)
+  std::uint64_t exited = 0;     ///< conducted first, then left to the evaluator
+  std::uint64_t native[static_cast<int>(Native::count)] = {};
+};
+
+}  // namespace penstock::python

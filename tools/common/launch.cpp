@@ -1,0 +1,293 @@
+#include "tools/common/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace penstock::tools {
+namespace {
+
+/// Deep recursion of conducted frames takes C stack: about 0.5 KB a level.
+constexpr rlim_t kStackBytes = 64 << 20;
+/// Descriptors of ours start here, out of the way of programs that count on small numbers.
+constexpr int kFirstDescriptor = 100;
+
+/// A descriptor of ours, closed at the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int get() const { return number_; }
+
+ private:
+  int number_;
+};
+
+bool is_executable(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string search_path(const std::string& name) {
+  const char* variable = getenv("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::filesystem::path folder(rest.substr(0, end).empty() ? "." : rest.substr(0, end));
+    if (is_executable(folder / name)) return std::filesystem::absolute(folder / name).string();
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return {};
+}
+
+/// The folder with the stub and the extensions: beside the tools in a build tree, else as
+/// installed.
+Result<std::filesystem::path> find_parts() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::vector<std::filesystem::path> candidates;
+  if (const char* named = getenv("PENSTOCK_PARTS")) candidates.emplace_back(named);
+  for (auto folder = self.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    candidates.push_back(folder / "parts");
+    candidates.push_back(folder / "lib" / "penstock");
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "lib", error)) {
+      candidates.push_back(entry.path() / "penstock");
+    }
+  }
+  for (const auto& folder : candidates) {
+    if (access((folder / "penstock_preload.so").c_str(), R_OK) == 0) return folder;
+  }
+  return failure(Code::PS0115, "penstock_preload.so is not beside the tools");
+}
+
+/// A sealed, anonymous file with the settings: "key\0value\0" pairs.
+Result<int> write_settings(const std::map<std::string, std::string>& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings) {
+    text.append(key).push_back('\0');
+    text.append(value).push_back('\0');
+  }
+  const int made = memfd_create("penstock-settings", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+  if (made < 0 || ::write(made, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    if (made >= 0) close(made);
+    return failure(Code::PS0106, "the settings cannot be handed to the child process");
+  }
+  fcntl(made, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  return made;
+}
+
+/// What the child process needs to become the program.
+struct Child {
+  std::string python;
+  std::filesystem::path parts;
+  int settings;
+  int shared;
+  int output;
+};
+
+void raise_stack_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      limit.rlim_cur >= kStackBytes) {
+    return;
+  }
+  limit.rlim_cur =
+      limit.rlim_max == RLIM_INFINITY ? kStackBytes : std::min(limit.rlim_max, kStackBytes);
+  setrlimit(RLIMIT_STACK, &limit);
+}
+
+/// In the child: sets the world up and becomes the program. Returns only if exec failed.
+void become_program(const Child& child, const LaunchOptions& options) {
+  int output = -1;
+  if (options.move_stdout) {
+    output = fcntl(STDOUT_FILENO, F_DUPFD, kFirstDescriptor);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+  } else if (child.output >= 0) {
+    output = fcntl(child.output, F_DUPFD, kFirstDescriptor);
+  }
+  const int settings = fcntl(child.settings, F_DUPFD, kFirstDescriptor);
+  const int shared = fcntl(child.shared, F_DUPFD, kFirstDescriptor);
+  const std::string launch =
+      fmt::format("{} {} {} {}", settings, shared, output, options.required ? 1 : 0);
+  setenv(kLaunchVariable, launch.c_str(), 1);
+  setenv(kExtensionsVariable, child.parts.c_str(), 1);
+  std::string preload = (child.parts / "penstock_preload.so").string();
+  if (const char* users = getenv("LD_PRELOAD")) {
+    setenv(kPreloadVariable, users, 1);
+    preload += std::string(":") + users;
+  }
+  setenv("LD_PRELOAD", preload.c_str(), 1);
+  raise_stack_limit();
+  std::vector<char*> arguments = {const_cast<char*>(child.python.c_str())};
+  for (const std::string& word : options.program)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(child.python.c_str(), arguments.data());
+}
+
+// -- signals: what is sent to the parent is meant for the program
+// ------------------------------------
+
+constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH};
+volatile pid_t g_child = 0;  // read by the signal handler
+
+void forward(int signal, siginfo_t* info, void*) {
+  // The terminal sends its signals to the child as well; only what a process sent is passed on.
+  if (info->si_code == SI_KERNEL || g_child <= 0) return;
+  kill(g_child, signal);
+}
+
+/// Forwards signals while it lives.
+class Forwarding {
+ public:
+  Forwarding() {
+    struct sigaction action {};
+    action.sa_sigaction = forward;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    for (std::size_t index = 0; index < std::size(kForwarded); ++index) {
+      sigaction(kForwarded[index], &action, &before_[index]);
+    }
+  }
+  ~Forwarding() { restore(); }
+  Forwarding(const Forwarding&) = delete;
+  Forwarding& operator=(const Forwarding&) = delete;
+  void restore() {
+    for (std::size_t index = 0; index < std::size(kForwarded); ++index) {
+      sigaction(kForwarded[index], &before_[index], nullptr);
+    }
+  }
+
+ private:
+  struct sigaction before_[std::size(kForwarded)];
+};
+
+/// Forks, becomes the program in the child, and waits for it.
+Result<int> run_child(const Child& child, const LaunchOptions& options) {
+  sigset_t blocked, before;
+  sigemptyset(&blocked);
+  for (const int signal : kForwarded) sigaddset(&blocked, signal);
+  sigprocmask(SIG_BLOCK, &blocked, &before);
+  Forwarding forwarding;
+  const pid_t pid = fork();
+  if (pid < 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return failure(Code::PS0106, fmt::format("no child process: {}", strerror(errno)));
+  }
+  if (pid == 0) {
+    forwarding.restore();
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    become_program(child, options);
+    fmt::print(stderr, "penstock: {}: {}\n", child.python, strerror(errno));
+    _exit(127);
+  }
+  g_child = pid;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  g_child = 0;
+  return status;
+}
+
+SharedBlock read_shared(int descriptor) {
+  SharedBlock block;
+  if (pread(descriptor, &block, sizeof block, 0) != sizeof block) return SharedBlock{};
+  return block;
+}
+
+}  // namespace
+
+Result<std::string> find_python(const std::string& wanted) {
+  if (!wanted.empty()) {
+    const std::string found = wanted.find('/') == std::string::npos ? search_path(wanted)
+                              : is_executable(wanted) ? std::filesystem::absolute(wanted).string()
+                                                      : "";
+    if (found.empty()) return failure(Code::PS0111, fmt::format("no Python at {}", wanted));
+    return found;
+  }
+  if (const char* environment = getenv("VIRTUAL_ENV")) {
+    const auto python = std::filesystem::path(environment) / "bin" / "python";
+    if (is_executable(python)) return python.string();
+  }
+  for (const char* name : {"python3", "python"}) {
+    if (std::string found = search_path(name); !found.empty()) return found;
+  }
+  return failure(Code::PS0111, "there is no python3 on PATH");
+}
+
+Result<int> make_shared_memory(std::size_t size) {
+  const int made = memfd_create("penstock-shared", MFD_CLOEXEC);
+  if (made < 0 || ftruncate(made, static_cast<off_t>(size)) != 0) {
+    if (made >= 0) close(made);
+    return failure(Code::PS0106, "no shared memory");
+  }
+  return made;
+}
+
+Result<LaunchOutcome> launch(const LaunchOptions& options) {
+  auto python = find_python(options.python);
+  if (!python) return tl::unexpected(python.error());
+  auto parts = find_parts();
+  if (!parts) return tl::unexpected(parts.error());
+  auto settings = write_settings(options.settings);
+  if (!settings) return tl::unexpected(settings.error());
+  const Descriptor settings_file(*settings);
+  auto made =
+      options.shared >= 0 ? Result<int>(options.shared) : make_shared_memory(sizeof(SharedBlock));
+  if (!made) return tl::unexpected(made.error());
+  const Descriptor shared_file(options.shared >= 0 ? -1 : *made);
+
+  const Child child{*python, *parts, settings_file.get(), *made, options.output};
+  const auto status = run_child(child, options);
+  if (!status) return tl::unexpected(status.error());
+  LaunchOutcome outcome;
+  outcome.shared = read_shared(*made);
+  outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
+  outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  if (outcome.shared.reached == Reached::nothing) {
+    return failure(Code::PS0114,
+                   fmt::format("{} ran, but not as a Python that can be captured", *python));
+  }
+  return outcome;
+}
+
+void exit_like(const LaunchOutcome& outcome) {
+  if (outcome.signal == 0) exit(outcome.exit_status);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  signal(outcome.signal, SIG_DFL);
+  raise(outcome.signal);
+  exit(128 + outcome.signal);
+}
+
+std::string describe_frames(const python::FrameCounts& frames) {
+  using python::Native;
+  const auto native = [&](Native reason) { return frames.native[static_cast<int>(reason)]; };
+  const std::uint64_t bodies = frames.seen - native(Native::generator);
+  const double share =
+      bodies == 0 ? 100.0
+                  : 100.0 * static_cast<double>(frames.conducted) / static_cast<double>(bodies);
+  return fmt::format(
+      "frames: {} seen, {} conducted ({:.2f}%), {} left to the evaluator in the middle, native: "
+      "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made "
+      "a "
+      "generator",
+      bodies, frames.conducted, share, frames.exited, native(Native::traced), native(Native::stack),
+      native(Native::driver), native(Native::skipped), native(Native::generator));
+}
+
+}  // namespace penstock::tools

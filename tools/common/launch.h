@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diag/diagnostic.h"
+#include "tools/common/launch_protocol.h"
+
+namespace penstock::tools {
+
+/// A program to run in the user's Python with our extension inside.
+struct LaunchOptions {
+  std::string python;  ///< --python: a path or a name on PATH; empty: find one
+  std::vector<std::string>
+      program;  ///< python's own arguments: "script.py", "--its", "args"; "-m", …
+  /// For the extension (python/mode.h): "mode" chooses the driver, the rest is the mode's.
+  std::map<std::string, std::string> settings;
+  /// The program's standard output becomes its standard error; documents keep the original one,
+  /// whose descriptor the extension gets.
+  bool move_stdout = false;
+  /// A descriptor for documents instead (-1: none); the child gets a duplicate.
+  int output = -1;
+  /// Without the extension (no such Python version, no torch) the program does not run at all.
+  bool required = true;
+  /// An open shared-memory descriptor whose start is a SharedBlock; -1: one is made.
+  int shared = -1;
+};
+
+/// What became of the child process.
+struct LaunchOutcome {
+  SharedBlock shared;   ///< as the child left it
+  int exit_status = 0;  ///< of the child, if `signal` is 0
+  int signal = 0;       ///< that killed it
+};
+
+/// Finds the Python to run programs with: `wanted`, else $VIRTUAL_ENV/bin/python, else python3 or
+/// python on PATH. An absolute path, or PS0111.
+Result<std::string> find_python(const std::string& wanted);
+
+/// The memory that launcher and extension share, with room for `size` bytes. Close it when done.
+Result<int> make_shared_memory(std::size_t size);
+
+/// Runs the program in a child process: forwards signals, waits, and reports. Failures before the
+/// program started are diagnostics (PS0111, PS0112, PS0114, PS0115); the child's own messages are
+/// on standard error already when `shared.reached` is `refused`.
+Result<LaunchOutcome> launch(const LaunchOptions& options);
+
+/// Ends this process as the child ended: the same status, or the same signal.
+[[noreturn]] void exit_like(const LaunchOutcome& outcome);
+
+/// "frames: 1,234 seen, 1,200 conducted (97.2%), …": what a torture run prints.
+std::string describe_frames(const python::FrameCounts& frames);
+
+}  // namespace penstock::tools

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "python/frame_counts.h"
+
+namespace penstock::tools {
+
+// How the launcher, the preload stub and the extension find each other. The stub removes all of
+// these from the environment before the program can see them.
+
+/// "SETTINGS SHARED OUTPUT REQUIRED": the descriptors of the settings, the shared block and the
+/// documents (-1: none), and 1 if the program must not run without the extension.
+inline constexpr const char* kLaunchVariable = "PENSTOCK_LAUNCH";
+/// The folder that holds the extensions, `_penstock3NN.so`.
+inline constexpr const char* kExtensionsVariable = "PENSTOCK_EXTENSIONS";
+/// The user's own LD_PRELOAD, where there was one.
+inline constexpr const char* kPreloadVariable = "PENSTOCK_LD_PRELOAD";
+
+/// How far the launched Python came.
+enum class Reached : std::uint32_t {
+  nothing,  ///< no Python interpreter started
+  python,   ///< the stub found itself in a Python
+  program,  ///< the extension is installed, the program starts
+  refused,  ///< the extension (or the lack of one) refused; a message was printed
+};
+
+/// The part of the shared memory that everybody knows; it survives the death of the child.
+struct SharedBlock {
+  Reached reached = Reached::nothing;
+  std::uint32_t finished = 0;  ///< 1 once the interpreter shut down in order
+  python::FrameCounts frames;
+};
+
+/// The extension's entry, called by the stub with the GIL held just before the program starts. The
+/// descriptors are its own. 0: go on; else the program must not start (a message was printed).
+using StartFunction = int (*)(int settings, int shared, int output);
+inline constexpr const char* kStartSymbol = "penstock_start";
+
+}  // namespace penstock::tools

@@ -1,0 +1,137 @@
+// The extension's entry: reads the settings, makes the mode's driver, installs the hook.
+#include <Python.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "python/hook.h"
+#include "tools/common/launch_protocol.h"
+#include "tools/extension/modes.h"
+
+namespace penstock::tools {
+namespace {
+
+/// What lives as long as the process: CPython may call the hook until its very end.
+struct Process {
+  SharedBlock* shared = nullptr;
+  const python::Mode* mode = nullptr;
+  std::unique_ptr<python::FrameDriver> driver;
+};
+Process* g_process = nullptr;
+
+int refuse(const Diagnostic& diagnostic) {
+  const CodeFacts& row = facts(diagnostic.code);
+  fprintf(stderr, "penstock: error[%.*s]: %s\n", static_cast<int>(row.id.size()), row.id.data(),
+          diagnostic.message.c_str());
+  return 1;
+}
+
+/// The settings: "key\0value\0" pairs.
+python::Settings read_settings(int descriptor) {
+  std::map<std::string, std::string> values;
+  struct stat facts {};
+  if (descriptor < 0 || fstat(descriptor, &facts) != 0) return python::Settings{};
+  std::string text(static_cast<std::size_t>(facts.st_size), '\0');
+  const ssize_t size = pread(descriptor, text.data(), text.size(), 0);
+  close(descriptor);
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string key(text.c_str() + at);
+    at += key.size() + 1;
+    if (at >= text.size()) break;
+    const std::string value(text.c_str() + at);
+    at += value.size() + 1;
+    values[key] = value;
+  }
+  return python::Settings(std::move(values));
+}
+
+SharedBlock* map_shared(int descriptor) {
+  if (descriptor < 0) return nullptr;
+  void* memory =
+      mmap(nullptr, sizeof(SharedBlock), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<SharedBlock*>(memory);
+}
+
+/// torch is installed if a folder of sys.path has it; asked without importing anything.
+bool has_torch() {
+  PyObject* path = PySys_GetObject("path");
+  if (path == nullptr || !PyList_Check(path)) return false;
+  for (Py_ssize_t index = 0; index < PyList_GET_SIZE(path); ++index) {
+    const char* folder = PyUnicode_AsUTF8(PyList_GET_ITEM(path, index));
+    if (folder == nullptr) {
+      PyErr_Clear();
+      continue;
+    }
+    if (access((std::string(folder) + "/torch/__init__.py").c_str(), R_OK) == 0) return true;
+  }
+  return false;
+}
+
+PyObject* finish(PyObject*, PyObject*) {
+  if (g_process->mode->finish) g_process->mode->finish(*g_process->driver);
+  if (g_process->shared != nullptr) g_process->shared->finished = 1;
+  Py_RETURN_NONE;
+}
+PyMethodDef g_finish = {"penstock_finish", finish, METH_NOARGS, nullptr};
+
+/// Has `finish` called when the interpreter shuts down, after the program's own atexit functions.
+bool register_finish() {
+  const python::PyRef atexit = python::PyRef::steal(PyImport_ImportModule("atexit"));
+  const python::PyRef function = python::PyRef::steal(PyCFunction_New(&g_finish, nullptr));
+  if (!atexit || !function) return false;
+  const python::PyRef done =
+      python::PyRef::steal(PyObject_CallMethod(atexit.get(), "register", "O", function.get()));
+  return static_cast<bool>(done);
+}
+
+void in_forked_child() {
+  python::keep_own_counts();
+}
+
+int start(int settings_descriptor, int shared_descriptor, int output) {
+  std::map<std::string, std::string> values = read_settings(settings_descriptor).values();
+  values["output-descriptor"] = std::to_string(output);
+  values["shared-descriptor"] = std::to_string(shared_descriptor);
+  const python::Settings settings(std::move(values));
+  const python::Mode* mode = find_mode(settings.get("mode", "idle"));
+  if (mode == nullptr) {
+    return refuse({Code::PS0115,
+                   "the extension has no mode " + std::string(settings.get("mode")),
+                   {},
+                   {},
+                   {},
+                   Severity::error});
+  }
+  if (settings.get("torch-required") == "1" && !has_torch()) {
+    return refuse({Code::PS0113, "this Python has no torch", {}, {}, {}, Severity::error});
+  }
+  auto process = std::make_unique<Process>();
+  process->mode = mode;
+  process->shared = map_shared(shared_descriptor);
+  auto driver = mode->start(settings);
+  if (!driver) return refuse(driver.error());
+  process->driver = std::move(*driver);
+  g_process = process.release();
+  if (g_process->driver != nullptr) {
+    const auto installed = python::install_hook(
+        *g_process->driver, g_process->shared != nullptr ? &g_process->shared->frames : nullptr);
+    if (!installed) return refuse(installed.error());
+  }
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+  if (!register_finish()) PyErr_Clear();
+  if (g_process->shared != nullptr) g_process->shared->reached = Reached::program;
+  return 0;
+}
+
+}  // namespace
+}  // namespace penstock::tools
+
+extern "C" __attribute__((visibility("default"))) int penstock_start(int settings, int shared,
+                                                                     int output) {
+  return penstock::tools::start(settings, shared, output);
+}

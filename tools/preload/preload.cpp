@@ -1,0 +1,111 @@
+// The preload stub. It has no Python symbol of its own, so that it can be loaded into any process
+// on the way to Python (a shell shim, env): there it does nothing. In a Python it waits, by a C
+// audit hook, for the moment just before the program starts (site has run, the GIL is held), and
+// loads the extension for exactly this Python.
+//
+// Nothing here may rely on constructors of this library having run: ours is one of the first.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tools/common/launch_protocol.h"
+
+namespace {
+
+using namespace penstock::tools;
+
+struct Launch {
+  int settings = -1;
+  int shared = -1;
+  int output = -1;
+  int required = 0;
+  char extensions[4096] = {};
+  bool started = false;
+};
+Launch g_launch;
+
+void record(Reached reached) {
+  void* memory =
+      mmap(nullptr, sizeof(SharedBlock), PROT_READ | PROT_WRITE, MAP_SHARED, g_launch.shared, 0);
+  if (memory == MAP_FAILED) return;
+  static_cast<SharedBlock*>(memory)->reached = reached;
+  munmap(memory, sizeof(SharedBlock));
+}
+
+/// No extension for this Python: the program runs plainly, or not at all.
+int refuse(const char* why, const char* detail) {
+  fprintf(stderr, "penstock: error[PS0112]: %s%s%s\n", why, detail[0] != 0 ? ": " : "", detail);
+  record(Reached::refused);
+  if (g_launch.required != 0) _exit(6);
+  return 0;
+}
+
+int start() {
+  using Version = const char* (*)();
+  const auto version = reinterpret_cast<Version>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
+  int major = 0, minor = 0;
+  if (version == nullptr || sscanf(version(), "%d.%d", &major, &minor) != 2) {
+    return refuse("this Python does not tell its version", "");
+  }
+  char named[64];
+  snprintf(named, sizeof named, "Python %d.%d", major, minor);
+  if (dlsym(RTLD_DEFAULT, "_Py_RefTotal") != nullptr) {
+    return refuse("debug builds of Python are not supported", named);
+  }
+  char path[4200];
+  snprintf(path, sizeof path, "%s/_penstock%d%d.so", g_launch.extensions, major, minor);
+  if (access(path, R_OK) != 0) return refuse("there is no extension for", named);
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return refuse("the extension cannot be loaded", dlerror());
+  const auto entry = reinterpret_cast<StartFunction>(dlsym(library, kStartSymbol));
+  if (entry == nullptr) return refuse("the extension has no entry", path);
+  if (entry(g_launch.settings, g_launch.shared, g_launch.output) == 0) return 0;
+  record(Reached::refused);
+  if (g_launch.required != 0) _exit(6);
+  return 0;
+}
+
+int on_audit(const char* event, void*, void*) {
+  if (g_launch.started || strncmp(event, "cpython.run_", 12) != 0) return 0;
+  g_launch.started = true;
+  return start();
+}
+
+/// The environment as the user had it.
+void restore_environment() {
+  const char* preload = getenv(kPreloadVariable);
+  if (preload != nullptr) {
+    setenv("LD_PRELOAD", preload, 1);
+  } else {
+    unsetenv("LD_PRELOAD");
+  }
+  unsetenv(kPreloadVariable);
+  unsetenv(kLaunchVariable);
+  unsetenv(kExtensionsVariable);
+}
+
+__attribute__((constructor)) void prepare() {
+  const char* launch = getenv(kLaunchVariable);
+  const char* extensions = getenv(kExtensionsVariable);
+  if (launch == nullptr || extensions == nullptr) return;
+  using AuditHook = int (*)(const char*, void*, void*);
+  using AddAuditHook = int (*)(AuditHook, void*);
+  const auto add = reinterpret_cast<AddAuditHook>(dlsym(RTLD_DEFAULT, "PySys_AddAuditHook"));
+  if (add == nullptr) return;  // not a Python yet: stay in the environment
+  sscanf(launch, "%d %d %d %d", &g_launch.settings, &g_launch.shared, &g_launch.output,
+         &g_launch.required);
+  strncpy(g_launch.extensions, extensions, sizeof g_launch.extensions - 1);
+  restore_environment();
+  const int descriptors[] = {g_launch.settings, g_launch.shared, g_launch.output};
+  for (const int descriptor : descriptors) {
+    if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  }
+  record(Reached::python);
+  add(on_audit, nullptr);
+}
+
+}  // namespace
