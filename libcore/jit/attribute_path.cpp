@@ -1,0 +1,77 @@
+#include "jit/attribute_path.h"
+
+#include <structmember.h>
+
+namespace penstock::jit {
+namespace {
+
+using Kind = AttributePath::Kind;
+
+bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set != nullptr; }
+
+/// What reading a class attribute through the class gives without running foreign code; borrowed.
+PyObject* through_class(PyObject* found) {
+  if (Py_TYPE(found)->tp_descr_get == nullptr || PyFunction_Check(found)) return found;
+  if (Py_TYPE(found) != &PyStaticMethod_Type) return nullptr;
+  PyObject* function = PyObject_GetAttrString(found, "__func__");
+  if (function == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  Py_DECREF(function);  // the static method keeps it
+  return function;
+}
+
+/// object.__getattribute__ itself, perhaps with a __getattr__ for what it does not find.
+bool reads_generically(PyTypeObject* type) {
+  if (type->tp_getattro == PyObject_GenericGetAttr || type == &PyModule_Type) return true;
+  static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
+  PyObject* plain = PyDict_GetItemWithError(PyBaseObject_Type.tp_dict, name);
+  return plain != nullptr && _PyType_Lookup(type, name) == plain;
+}
+
+AttributePath resolve_on_class(PyTypeObject* owner, PyObject* name) {
+  AttributePath path;
+  path.type = owner;
+  path.kind = Kind::missing;
+  PyTypeObject* meta = Py_TYPE(owner);
+  if (meta->tp_getattro != PyType_Type.tp_getattro) return path;
+  PyObject* of_meta = _PyType_Lookup(meta, name);
+  if (of_meta != nullptr && is_data_descriptor(of_meta)) return path;
+  PyObject* found = _PyType_Lookup(owner, name);
+  path.version = owner->tp_version_tag;
+  if (found == nullptr) return path;
+  path.value = through_class(found);
+  if (path.value != nullptr) path.kind = Kind::constant;
+  return path;
+}
+
+}  // namespace
+
+AttributePath resolve_attribute(PyObject* base, PyObject* name) {
+  if (PyType_Check(base)) return resolve_on_class(reinterpret_cast<PyTypeObject*>(base), name);
+  PyTypeObject* type = Py_TYPE(base);
+  AttributePath path;
+  path.type = type;
+  path.kind = Kind::missing;
+  if (!reads_generically(type)) return path;
+  PyObject* found = _PyType_Lookup(type, name);
+  path.version = type->tp_version_tag;
+  if (found != nullptr && is_data_descriptor(found)) {
+    if (Py_TYPE(found) != &PyMemberDescr_Type) return path;
+    const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+    if (member->type != T_OBJECT_EX && member->type != T_OBJECT) return path;
+    path.kind = Kind::member;
+    path.offset = member->offset;
+    return path;
+  }
+  path.kind = Kind::instance;
+  if (found == nullptr) return path;
+  // A method would be bound anew on each read: no object to compare with. Its instance may still
+  // hold a value of that name.
+  const bool plain = Py_TYPE(found)->tp_descr_get == nullptr;
+  path.value = plain || Py_TYPE(found) == &PyStaticMethod_Type ? through_class(found) : nullptr;
+  return path;
+}
+
+}  // namespace penstock::jit

@@ -1,0 +1,469 @@
+// The loop that runs a guard program, and the same loop collecting every failure for explain().
+#include <cstring>
+
+#include "jit/attribute_path.h"
+#include "jit/guard_compiler.h"
+#include "jit/guard_program.h"
+#include "jit/guard_trial.h"
+#include "jit/literal.h"
+#include "jit/torch_state.h"
+#include "python/layout.h"
+
+namespace penstock::jit {
+namespace {
+
+using python::TensorView;
+
+bool is_code_function(PyObject* object) { return PyFunction_Check(object); }
+
+PyObject* closure_content(PyObject* closure, std::int32_t index) {
+  if (closure == nullptr || index < 0 || index >= PyTuple_GET_SIZE(closure)) return nullptr;
+  PyObject* cell = PyTuple_GET_ITEM(closure, index);
+  return PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
+}
+
+PyObject* item_of(PyObject* base, std::int32_t index) {
+  if (PyTuple_Check(base)) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(base);
+    const Py_ssize_t at = index < 0 ? index + size : index;
+    return at >= 0 && at < size ? PyTuple_GET_ITEM(base, at) : nullptr;
+  }
+  if (!PyList_Check(base)) return nullptr;
+  const Py_ssize_t size = PyList_GET_SIZE(base);
+  const Py_ssize_t at = index < 0 ? index + size : index;
+  return at >= 0 && at < size ? PyList_GET_ITEM(base, at) : nullptr;
+}
+
+/// len() of built-in containers and what derives from them; -1 for anything else.
+std::int64_t length_of(PyObject* object) {
+  if (PyDict_Check(object)) return PyDict_GET_SIZE(object);
+  if (PyList_Check(object) || PyTuple_Check(object) || PyBytes_Check(object)) {
+    return Py_SIZE(object);
+  }
+  if (PyUnicode_Check(object)) return PyUnicode_GET_LENGTH(object);
+  if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
+  if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) return -1;
+  const Py_ssize_t size = PyObject_Size(object);
+  if (size < 0) PyErr_Clear();
+  return size;
+}
+
+/// bool() of built-in values; -1 for anything that could run Python code.
+int truth_of(PyObject* object) {
+  if (object == Py_True) return 1;
+  if (object == Py_False || object == Py_None) return 0;
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object)) {
+    return PyObject_IsTrue(object);
+  }
+  const std::int64_t length = length_of(object);
+  return length < 0 ? -1 : length > 0 ? 1 : 0;
+}
+
+bool same_keys(PyObject* dict, const Argument& expected) {
+  const auto* keys = expected.as<Argument::Sequence>();
+  if (keys == nullptr || !PyDict_Check(dict)) return false;
+  if (PyDict_GET_SIZE(dict) != static_cast<Py_ssize_t>(keys->items.size())) return false;
+  Py_ssize_t position = 0;
+  PyObject* key = nullptr;
+  for (std::size_t i = 0; PyDict_Next(dict, &position, &key, nullptr); ++i) {
+    if (!matches(key, keys->items[i])) return false;
+  }
+  return true;
+}
+
+bool holds_key(GuardStep& step, PyObject* container) {
+  if (PyDict_Check(container)) {
+    return python::dict_value(container, step.object, step.number, step.hint) != nullptr;
+  }
+  if (!PyAnySet_Check(container)) return false;
+  const int found = PySet_Contains(container, step.object);
+  if (found < 0) PyErr_Clear();
+  return found > 0;
+}
+
+bool holds_attribute(GuardStep& step, PyObject* object) {
+  python::DictHint hint = step.hint;
+  if (!PyType_Check(object) &&
+      python::instance_value(object, step.object, step.number, hint) != nullptr) {
+    step.hint = hint;
+    return true;
+  }
+  PyTypeObject* type = PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object)
+                                            : Py_TYPE(object);
+  return _PyType_Lookup(type, step.object) != nullptr;
+}
+
+bool matches_call(PyObject* function, const Argument& expected) {
+  if (!PyCFunction_Check(function)) return false;
+  python::PyRef answer = python::PyRef::steal(PyObject_CallNoArgs(function));
+  if (!answer) {
+    PyErr_Clear();
+    return false;
+  }
+  if (matches(answer.get(), expected)) return true;
+  // torch's words (a dtype, a device) compare as objects.
+  if (!expected.as<DType>() && !expected.as<Argument::Named>()) return false;
+  python::PyRef word = make_literal(expected);
+  const int same = word ? PyObject_RichCompareBool(answer.get(), word.get(), Py_EQ) : -1;
+  if (same < 0) PyErr_Clear();
+  return same > 0;
+}
+
+bool overlap(const TensorView& a, const TensorView& b) {
+  const auto extent = [](const TensorView& view) {
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < view.sizes.size(); ++i) {
+      if (view.sizes[i] == 0) return std::int64_t{0};
+      last += (view.sizes[i] - 1) * view.strides[i];
+    }
+    return last + 1;
+  };
+  const auto dtype_size = [](const TensorView& view) {
+    const auto dtype = dtype_from_torch(view.dtype);
+    return dtype ? std::int64_t{facts(*dtype).size} : std::int64_t{16};
+  };
+  if (a.data == nullptr || b.data == nullptr) return a.storage == b.storage;
+  const auto* first = static_cast<const char*>(a.data);
+  const auto* second = static_cast<const char*>(b.data);
+  return first < second + extent(b) * dtype_size(b) && second < first + extent(a) * dtype_size(a);
+}
+
+PyObject* referent(const GuardStep& step) {
+  return step.weak ? PyWeakref_GET_OBJECT(step.object) : step.object;
+}
+
+}  // namespace
+
+bool GuardProgram::check_tensor(const TensorCheck& expected, const TensorView& view) const {
+  if (view.dtype != expected.dtype || view.sizes.size() != expected.sizes.size() ||
+      view.requires_grad != expected.requires_grad || view.device_type != expected.device_type) {
+    return false;
+  }
+  if (expected.device_index >= 0 && view.device_index != expected.device_index) return false;
+  const std::size_t rank = expected.sizes.size();
+  if (expected.fixed) {
+    for (std::size_t i = 0; i < rank; ++i) {
+      if (view.sizes[i] != expected.sizes[i] || view.strides[i] != expected.strides[i]) return false;
+    }
+    return true;
+  }
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (expected.sizes[i] >= 0 && view.sizes[i] != expected.sizes[i]) return false;
+    if (expected.strides[i] >= 0 && view.strides[i] != expected.strides[i]) return false;
+  }
+  return true;
+}
+
+bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
+  AttributePath& path = attributes_[step.index];
+  if (!path_fits(path, base)) path = resolve_attribute(base, step.object);
+  PyObject* value = nullptr;
+  switch (path.kind) {
+    case AttributePath::Kind::instance:
+      value = python::instance_value(base, step.object, step.number, step.hint);
+      if (value == nullptr) value = path.value;
+      break;
+    case AttributePath::Kind::constant: value = path.value; break;
+    case AttributePath::Kind::member:
+      value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + path.offset);
+      break;
+    case AttributePath::Kind::unresolved:
+    case AttributePath::Kind::missing: break;
+  }
+  slots_[step.slot] = value;
+  return value != nullptr;
+}
+
+template <class Scope>
+bool GuardProgram::run_load(GuardStep& step, const Scope& frame) {
+  PyObject* value = nullptr;
+  PyObject* base = nullptr;
+  if (step.base != kNoSource) base = slots_[step.base];
+  switch (step.op) {
+    case GuardOp::load_local: value = frame.local(step.index); break;
+    case GuardOp::load_free:
+      value = closure_content(PyFunction_GET_CLOSURE(frame.function()), step.index);
+      break;
+    case GuardOp::load_content: {
+      PyObject* cell = frame.local(step.index);
+      value = cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
+      break;
+    }
+    case GuardOp::load_stack: value = frame.stack()[step.index]; break;
+    case GuardOp::load_global:
+      value = python::dict_value(frame.globals(), step.object, step.number, step.hint);
+      break;
+    case GuardOp::load_builtin:
+      value = python::dict_value(frame.builtins(), step.object, step.number, step.hint);
+      break;
+    case GuardOp::load_module:
+      value = python::dict_value(PyImport_GetModuleDict(), step.object, step.number, step.hint);
+      break;
+    case GuardOp::load_attribute: return load_attribute(step, base);
+    case GuardOp::load_instance:
+      value = python::instance_value(base, step.object, step.number, step.hint);
+      break;
+    case GuardOp::load_dict_item:
+      if (PyDict_Check(base)) {
+        value = python::dict_value(base, step.object, step.number, step.hint);
+      }
+      break;
+    case GuardOp::load_item: value = item_of(base, step.index); break;
+    case GuardOp::load_type: value = reinterpret_cast<PyObject*>(Py_TYPE(base)); break;
+    case GuardOp::load_code:
+      value = is_code_function(base) ? PyFunction_GET_CODE(base) : nullptr;
+      break;
+    case GuardOp::load_defaults:
+      value = is_code_function(base) ? PyFunction_GET_DEFAULTS(base) : nullptr;
+      if (value == nullptr && is_code_function(base)) value = Py_None;
+      break;
+    case GuardOp::load_kwdefaults:
+      value = is_code_function(base) ? PyFunction_GET_KW_DEFAULTS(base) : nullptr;
+      if (value == nullptr && is_code_function(base)) value = Py_None;
+      break;
+    case GuardOp::load_closure_item:
+      value = is_code_function(base)
+                  ? closure_content(PyFunction_GET_CLOSURE(base), step.index)
+                  : nullptr;
+      break;
+    case GuardOp::load_self:
+      if (PyMethod_Check(base)) value = PyMethod_GET_SELF(base);
+      if (PyCFunction_Check(base)) value = PyCFunction_GET_SELF(base);
+      break;
+    case GuardOp::load_function:
+      value = PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+      break;
+    case GuardOp::load_size:
+    case GuardOp::load_stride: {
+      const TensorView& view = views_[view_of_[step.base]];
+      const auto& row = step.op == GuardOp::load_size ? view.sizes : view.strides;
+      if (step.index < 0 || step.index >= static_cast<std::int32_t>(row.size())) return false;
+      numbers_[step.slot] = row[step.index];
+      return true;
+    }
+    case GuardOp::load_offset:
+      numbers_[step.slot] = views_[view_of_[step.base]].storage_offset;
+      return true;
+    case GuardOp::load_length:
+      numbers_[step.slot] = length_of(base);
+      return numbers_[step.slot] >= 0;
+    case GuardOp::read_tensor:
+      if (!bridge_->is_plain_tensor(slots_[step.slot])) return false;
+      if (bridge_->read(slots_[step.slot], views_[step.index])) return true;
+      PyErr_Clear();
+      return false;
+    default: return false;
+  }
+  slots_[step.slot] = value;
+  return value != nullptr;
+}
+
+bool GuardProgram::run_check(GuardStep& step) {
+  PyObject* object = slots_.empty() || step.slot == kNoSource ? nullptr : slots_[step.slot];
+  switch (step.op) {
+    case GuardOp::check_identity: {
+      PyObject* expected = referent(step);
+      return object == expected && (!step.weak || expected != Py_None);
+    }
+    case GuardOp::check_not_none: return object != Py_None;
+    case GuardOp::check_same: return object == slots_[step.base];
+    case GuardOp::check_distinct: return object != slots_[step.base];
+    case GuardOp::check_type: return reinterpret_cast<PyObject*>(Py_TYPE(object)) == referent(step);
+    case GuardOp::check_literal: return matches(object, *literals_[step.index]);
+    case GuardOp::check_call: return matches_call(object, *literals_[step.index]);
+    case GuardOp::check_richly: {
+      PyObject* expected = referent(step);
+      if (Py_TYPE(object) != Py_TYPE(expected)) return false;
+      const int same = PyObject_RichCompareBool(object, expected, Py_EQ);
+      if (same < 0) PyErr_Clear();
+      return same > 0;
+    }
+    case GuardOp::check_number: return numbers_[step.slot] == step.number;
+    case GuardOp::check_truth: return truth_of(object) == step.number;
+    case GuardOp::check_length: return length_of(object) == step.number;
+    case GuardOp::check_keys: return same_keys(object, *literals_[step.index]);
+    case GuardOp::check_has_key: return holds_key(step, object);
+    case GuardOp::check_lacks_key:
+      return (PyDict_Check(object) || PyAnySet_Check(object)) && !holds_key(step, object);
+    case GuardOp::check_has_attribute: return holds_attribute(step, object);
+    case GuardOp::check_lacks_attribute: return !holds_attribute(step, object);
+    case GuardOp::check_type_version:
+      return Py_TYPE(object)->tp_version_tag == static_cast<std::uint32_t>(step.number);
+    case GuardOp::check_dict_version:
+      return PyDict_Check(object) &&
+             python::dict_version(object) == static_cast<std::uint64_t>(step.number);
+    case GuardOp::check_tensor: return check_tensor(tensors_[step.index], views_[step.base]);
+    case GuardOp::check_no_overlap:
+      return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
+    case GuardOp::check_grad_mode: return grad_enabled() == (step.number != 0);
+    default: return false;
+  }
+}
+
+std::int64_t GuardProgram::size_part(const SizeCheck& check) const {
+  const TensorView& view = views_[check.view];
+  if (check.part == SizeCheck::Part::offset) return view.storage_offset;
+  return (check.part == SizeCheck::Part::size ? view.sizes : view.strides)[check.dimension];
+}
+
+bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
+  if (is_number_[slot] != 0) {
+    value = numbers_[slot];
+    return true;
+  }
+  if (!PyLong_CheckExact(slots_[slot])) return false;
+  int overflow = 0;
+  value = PyLong_AsLongLongAndOverflow(slots_[slot], &overflow);
+  return overflow == 0;
+}
+
+bool GuardProgram::run_size(GuardStep& step) {
+  if (step.op == GuardOp::check_condition) {
+    const ConditionCheck& check = conditions_[step.index];
+    const std::int64_t left = check.left.evaluate(symbols_.data());
+    const std::int64_t right = check.right.evaluate(symbols_.data());
+    switch (static_cast<Condition::Relation>(check.relation)) {
+      case Condition::Relation::equal: return left == right;
+      case Condition::Relation::not_equal: return left != right;
+      case Condition::Relation::less: return left < right;
+      case Condition::Relation::less_equal: return left <= right;
+    }
+    return false;
+  }
+  const SizeCheck& check = sizes_[step.index];
+  std::int64_t value = 0;
+  if (step.op == GuardOp::bind_size || step.op == GuardOp::check_size) {
+    value = size_part(check);
+  } else if (!integer_of(step.slot, value)) {
+    return false;
+  }
+  if (step.op == GuardOp::check_size || step.op == GuardOp::check_expression) {
+    return value == check.expected.evaluate(symbols_.data());
+  }
+  symbols_[check.symbol] = value;
+  return value >= check.minimum && value <= check.maximum;
+}
+
+/// True if the block that `step` begins would pass again with the same loads.
+bool GuardProgram::unchanged(const GuardStep& step) const {
+  const BlockStamp& block = blocks_[step.base];
+  PyObject* holder = slots_[step.slot];
+  if (step.op == GuardOp::begin_dict) {
+    return PyDict_Check(holder) && python::dict_version(holder) == block.dict_version;
+  }
+  PyTypeObject* type = Py_TYPE(holder);
+  if (type != block.type || type->tp_version_tag != block.type_version) return false;
+  PyObject* dict = python::instance_dict(holder);
+  return dict != nullptr && python::dict_version(dict) == block.dict_version;
+}
+
+/// All steps of the block passed: remembers the versions under which they did.
+void GuardProgram::stamp(const GuardStep& end) {
+  BlockStamp& block = blocks_[end.base];
+  PyObject* holder = slots_[end.slot];
+  const bool of_instance = steps_[block.begin].op == GuardOp::begin_instance;
+  block.dict_version = 0;
+  if (!of_instance) {
+    if (PyDict_Check(holder)) block.dict_version = python::dict_version(holder);
+    return;
+  }
+  for (std::size_t i = block.begin; &steps_[i] != &end; ++i) {
+    if (steps_[i].op != GuardOp::load_attribute) continue;
+    const AttributePath& path = attributes_[steps_[i].index];
+    if (path.kind != AttributePath::Kind::instance || path.version == 0) return;
+  }
+  PyObject* dict = python::instance_dict(holder);
+  if (dict == nullptr || Py_TYPE(holder)->tp_version_tag == 0) return;
+  block.dict_version = python::dict_version(dict);
+  block.type = Py_TYPE(holder);
+  block.type_version = block.type->tp_version_tag;
+}
+
+template <bool kCollect>
+bool GuardProgram::run(const python::Frame& frame, Trial* trial) {
+  const std::size_t count = steps_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    GuardStep& step = steps_[i];
+    if constexpr (kCollect) {
+      if (!trial->ready(step)) continue;
+    }
+    bool passed = true;
+    if (step.op <= GuardOp::read_tensor) {
+      passed = run_load(step, frame);
+    } else if (step.op <= GuardOp::check_grad_mode) {
+      passed = run_check(step);
+    } else if (step.op <= GuardOp::check_condition) {
+      passed = run_size(step);
+    } else if (step.op != GuardOp::end_block) {
+      if constexpr (!kCollect) {
+        if (unchanged(step)) i = static_cast<std::size_t>(step.index) - 1;
+      }
+    } else if constexpr (!kCollect) {
+      stamp(step);
+    }
+    if (passed) continue;
+    if constexpr (!kCollect) return false;
+    trial->fail(step);
+  }
+  return true;
+}
+
+bool GuardProgram::check(const python::Frame& frame) { return run<false>(frame, nullptr); }
+
+std::vector<FailedGuard> GuardProgram::explain(const python::Frame& frame) {
+  Trial trial(*this);
+  run<true>(frame, &trial);
+  return trial.take();
+}
+
+Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& interface,
+                                                            const LiveTable& live,
+                                                            PyCodeObject* code) {
+  std::unique_ptr<GuardProgram> program(new GuardProgram(interface));
+  GuardCompiler compiler(interface, live, code, *program);
+  if (auto done = compiler.compile(); !done) return tl::unexpected(done.error());
+  if (!program->views_.empty()) {
+    auto bridge = python::TensorBridge::get();
+    if (!bridge) return tl::unexpected(bridge.error());
+    if (*bridge == nullptr) return failure(Code::PS0503, "a guard needs torch, which is not imported");
+    program->bridge_ = *bridge;
+  }
+  return program;
+}
+
+GuardProgram::~GuardProgram() = default;
+
+InputValue GuardProgram::input(std::size_t index) const {
+  InputValue value;
+  const SourceId source = interface_.inputs[index].source;
+  if (source == kNoSource) return value;
+  if (is_number_[source] != 0) {
+    value.integer = numbers_[source];
+    value.real = static_cast<double>(value.integer);
+    return value;
+  }
+  value.object = slots_[source];
+  if (view_of_[source] >= 0) {
+    value.view = &views_[view_of_[source]];
+  } else if (PyFloat_Check(value.object)) {
+    value.real = PyFloat_AS_DOUBLE(value.object);
+  } else if (PyLong_Check(value.object)) {
+    int overflow = 0;
+    value.integer = PyLong_AsLongLongAndOverflow(value.object, &overflow);
+    value.real = static_cast<double>(value.integer);
+  }
+  return value;
+}
+
+PyObject* GuardProgram::object(SourceId source) const {
+  return is_number_[source] != 0 ? nullptr : slots_[source];
+}
+
+bool GuardProgram::is_dead() const {
+  for (const GuardStep& step : steps_) {
+    if (step.weak && PyWeakref_GET_OBJECT(step.object) == Py_None) return true;
+  }
+  return false;
+}
+
+}  // namespace penstock::jit

@@ -1,0 +1,354 @@
+#include "jit/guard_compiler.h"
+
+#include <algorithm>
+
+#include "jit/literal.h"
+
+namespace penstock::jit {
+namespace {
+
+using python::PyRef;
+
+bool is_integer_source(SourceKind kind) {
+  return kind == SourceKind::size || kind == SourceKind::stride || kind == SourceKind::offset ||
+         kind == SourceKind::length;
+}
+
+bool reads_tensor(SourceKind kind) {
+  return kind == SourceKind::size || kind == SourceKind::stride || kind == SourceKind::offset;
+}
+
+bool is_relation(GuardKind kind) {
+  return kind == GuardKind::same_object || kind == GuardKind::distinct_object ||
+         kind == GuardKind::no_overlap;
+}
+
+bool stands_in_instance(SourceKind kind) {
+  return kind == SourceKind::attribute || kind == SourceKind::instance;
+}
+
+/// True if equality with `literal` implies an immutable object.
+bool is_scalar(const Argument& literal) {
+  return literal.is_none() || literal.as<bool>() || literal.as<std::int64_t>() ||
+         literal.as<double>() || literal.as<std::string>();
+}
+
+}  // namespace
+
+GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, PyCodeObject* code,
+                             GuardProgram& program)
+    : interface_(interface), live_(live), code_(code), program_(program) {
+  const std::size_t count = interface.sources.size();
+  nodes_.resize(count);
+  program_.slots_.resize(count);
+  program_.numbers_.resize(count);
+  program_.is_number_.resize(count);
+  program_.view_of_.assign(count, -1);
+  program_.symbols_.resize(interface.symbols.size());
+  bound_.resize(interface.symbols.size());
+  waiting_for_.resize(interface.symbols.size());
+  guard_done_.resize(interface.guards.size());
+  guard_missing_.resize(interface.guards.size());
+  for (std::size_t i = 0; i < interface.symbols.size(); ++i) {
+    symbol_places_.emplace(interface.symbols[i].name, static_cast<std::int32_t>(i));
+  }
+}
+
+Result<void> GuardCompiler::compile() {
+  collect();
+  for (std::size_t i = 0; i < interface_.guards.size(); ++i) {
+    const Guard& guard = interface_.guards[i];
+    if (guard.source != kNoSource) continue;
+    if (auto done = emit_guard(static_cast<std::int32_t>(i)); !done) return done;
+  }
+  for (SourceId root : roots()) {
+    if (auto done = emit_tree(root); !done) return done;
+  }
+  for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
+    if (!waiting_for_[i].empty() && bound_[i] == 0) {
+      return failure(Code::PS0601, "no source gives the symbol " + interface_.symbols[i].name +
+                                       " a value, but a guard needs it");
+    }
+  }
+  return {};
+}
+
+// -- which sources are needed ------------------------------------------------------------------
+
+void GuardCompiler::need(SourceId id) {
+  while (id != kNoSource && !nodes_[id].needed) {
+    nodes_[id].needed = true;
+    const SourceStep& step = interface_.sources[id];
+    program_.is_number_[id] = is_integer_source(step.kind) ? 1 : 0;
+    if (step.base != kNoSource) {
+      nodes_[step.base].children.push_back(id);
+      if (reads_tensor(step.kind)) nodes_[step.base].tensor = true;
+    }
+    id = step.base;
+  }
+}
+
+void GuardCompiler::need_recipe(const Recipe& recipe) {
+  if (recipe.kind == Recipe::Kind::source) need(recipe.source);
+  for (const Recipe& item : recipe.items) need_recipe(item);
+}
+
+void GuardCompiler::collect() {
+  for (std::size_t i = 0; i < interface_.guards.size(); ++i) {
+    const Guard& guard = interface_.guards[i];
+    const auto index = static_cast<std::int32_t>(i);
+    if (guard.source == kNoSource) continue;
+    need(guard.source);
+    if (guard.kind == GuardKind::tensor || guard.kind == GuardKind::no_overlap) {
+      nodes_[guard.source].tensor = true;
+    }
+    if (!is_relation(guard.kind)) {
+      nodes_[guard.source].checks.push_back(index);
+      continue;
+    }
+    need(guard.other);
+    if (guard.kind == GuardKind::no_overlap) nodes_[guard.other].tensor = true;
+    guard_missing_[i] = guard.source == guard.other ? 1 : 2;
+    nodes_[guard.source].waiting.push_back(index);
+    if (guard.other != guard.source) nodes_[guard.other].waiting.push_back(index);
+  }
+  for (const Input& input : interface_.inputs) {
+    if (input.source == kNoSource) continue;
+    need(input.source);
+    const bool number = input.kind == InputKind::size || input.kind == InputKind::scalar;
+    if (!number && input.kind != InputKind::generator) nodes_[input.source].tensor = true;
+  }
+  for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
+    const SourceId source = interface_.symbols[i].source;
+    if (source == kNoSource) continue;
+    need(source);
+    nodes_[source].symbols.push_back(static_cast<std::int32_t>(i));
+  }
+  for (const Recipe& object : interface_.objects) need_recipe(object);
+  for (const Restore& record : interface_.restore) {
+    need_recipe(record.target);
+    need_recipe(record.key);
+    need_recipe(record.value);
+  }
+  const auto cheaper = [&](std::int32_t a, std::int32_t b) {
+    return facts(interface_.guards[a].kind).cost < facts(interface_.guards[b].kind).cost;
+  };
+  for (SourceId id = static_cast<SourceId>(nodes_.size()); id-- > 0;) {
+    Node& node = nodes_[id];
+    std::stable_sort(node.checks.begin(), node.checks.end(), cheaper);
+    node.weight += 1 + node.checks.size();
+    if (node.needed && interface_.sources[id].base != kNoSource) {
+      nodes_[interface_.sources[id].base].weight += node.weight;
+    }
+  }
+}
+
+std::vector<SourceId> GuardCompiler::roots() const {
+  std::vector<SourceId> roots;
+  for (SourceId id = 0; id < nodes_.size(); ++id) {
+    if (nodes_[id].needed && interface_.sources[id].base == kNoSource) roots.push_back(id);
+  }
+  std::stable_sort(roots.begin(), roots.end(),
+                   [&](SourceId a, SourceId b) { return nodes_[a].weight < nodes_[b].weight; });
+  return roots;
+}
+
+// -- writing the steps, depth first --------------------------------------------------------------
+
+Result<void> GuardCompiler::emit_tree(SourceId root) {
+  if (auto done = emit_load(root); !done) return done;
+  // Explicit stack: module trees are as deep as their authors like.
+  std::vector<SourceId> stack{root};
+  while (!stack.empty()) {
+    const SourceId id = stack.back();
+    stack.pop_back();
+    if (auto done = emit_checks(id); !done) return done;
+    if (auto done = emit_children(id); !done) return done;
+    const auto& children = nodes_[id].children;
+    stack.insert(stack.end(), children.rbegin(), children.rend());
+  }
+  return {};
+}
+
+Result<void> GuardCompiler::emit_checks(SourceId id) {
+  const Node& node = nodes_[id];
+  bool read = false;
+  const auto read_tensor = [&] {
+    if (!node.tensor || read) return;
+    read = true;
+    program_.view_of_[id] = static_cast<std::int32_t>(program_.views_.size());
+    program_.views_.emplace_back();
+    add({.op = GuardOp::read_tensor, .slot = id, .index = program_.view_of_[id]});
+  };
+  for (const std::int32_t index : node.checks) {
+    if (guard_done_[index] != 0) continue;
+    if (interface_.guards[index].kind == GuardKind::tensor) read_tensor();
+    if (auto done = emit_guard(index); !done) return done;
+  }
+  read_tensor();
+  for (const std::int32_t symbol : node.symbols) {
+    if (symbol_has_tensor(symbol)) continue;
+    if (auto done = bind(id, symbol, -1); !done) return done;
+  }
+  loaded(id);
+  return {};
+}
+
+Result<void> GuardCompiler::emit_children(SourceId id) {
+  std::vector<SourceId> of_instance, of_dict;
+  for (SourceId child : nodes_[id].children) {
+    const SourceKind kind = interface_.sources[child].kind;
+    if (stands_in_instance(kind)) {
+      of_instance.push_back(child);
+    } else if (kind == SourceKind::dict_item) {
+      of_dict.push_back(child);
+    } else if (auto done = emit_load(child); !done) {
+      return done;
+    }
+  }
+  if (!of_dict.empty()) {
+    if (auto done = emit_block(id, of_dict, GuardOp::begin_dict); !done) return done;
+  }
+  if (!of_instance.empty()) {
+    if (auto done = emit_block(id, of_instance, GuardOp::begin_instance); !done) return done;
+  }
+  return {};
+}
+
+Result<void> GuardCompiler::emit_block(SourceId id, const std::vector<SourceId>& children,
+                                       GuardOp begin) {
+  const auto block = static_cast<std::uint32_t>(program_.blocks_.size());
+  program_.blocks_.emplace_back();
+  const std::size_t start = program_.steps_.size();
+  program_.blocks_.back().begin = start;
+  add({.op = begin, .slot = id, .base = block});
+  for (SourceId child : children) {
+    if (auto done = emit_load(child); !done) return done;
+    for (const std::int32_t index : nodes_[child].checks) {
+      if (!holds_while_unchanged(index)) continue;
+      if (auto done = emit_guard(index); !done) return done;
+    }
+  }
+  add({.op = GuardOp::end_block, .slot = id, .base = block});
+  program_.steps_[start].index = static_cast<std::int32_t>(program_.steps_.size());
+  return {};
+}
+
+bool GuardCompiler::holds_while_unchanged(std::int32_t index) const {
+  const Guard& guard = interface_.guards[index];
+  switch (guard.kind) {
+    case GuardKind::is_none:
+    case GuardKind::not_none:
+      return true;
+    case GuardKind::identity: {
+      bool weak = false;
+      return live_.holder(guard.live, weak) != nullptr && !weak;
+    }
+    case GuardKind::equals:
+      return is_scalar(guard.expected) && program_.is_number_[guard.source] == 0;
+    case GuardKind::type_is: {
+      // An instance of a class made in Python can be given another class; others cannot.
+      PyObject* type = live_.get(guard.live);
+      return type != nullptr && PyType_Check(type) &&
+             (reinterpret_cast<PyTypeObject*>(type)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
+    }
+    default:
+      return false;
+  }
+}
+
+Result<void> GuardCompiler::emit_load(SourceId id) {
+  const SourceStep& source = interface_.sources[id];
+  GuardStep step{.slot = id, .base = source.base, .index = static_cast<std::int32_t>(source.index)};
+  const auto named = [&](GuardOp op) {
+    step.op = op;
+    step.object = intern(source.name);
+    step.number = PyObject_Hash(step.object);
+  };
+  switch (source.kind) {
+    case SourceKind::local: step.op = GuardOp::load_local; break;
+    case SourceKind::cell: {
+      const int first_free = code_->co_nlocalsplus - code_->co_nfreevars;
+      step.op = GuardOp::load_content;
+      if (interface_.start_offset == 0) {
+        step.op = source.index >= first_free ? GuardOp::load_free : GuardOp::load_local;
+        if (step.op == GuardOp::load_free) step.index -= first_free;
+      }
+      break;
+    }
+    case SourceKind::stack: step.op = GuardOp::load_stack; break;
+    case SourceKind::global: named(GuardOp::load_global); break;
+    case SourceKind::builtin: named(GuardOp::load_builtin); break;
+    case SourceKind::module: named(GuardOp::load_module); break;
+    case SourceKind::attribute:
+      named(GuardOp::load_attribute);
+      step.index = static_cast<std::int32_t>(program_.attributes_.size());
+      program_.attributes_.emplace_back();
+      break;
+    case SourceKind::instance: named(GuardOp::load_instance); break;
+    case SourceKind::dict_item: {
+      step.op = GuardOp::load_dict_item;
+      step.object = keep(make_literal(source.key));
+      step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
+      if (step.number == -1) {
+        PyErr_Clear();
+        return failure(Code::PS0601, "the dict key in " + interface_.sources.text(id) +
+                                         " is no hashable literal");
+      }
+      break;
+    }
+    case SourceKind::item: step.op = GuardOp::load_item; break;
+    case SourceKind::type: step.op = GuardOp::load_type; break;
+    case SourceKind::code: step.op = GuardOp::load_code; break;
+    case SourceKind::defaults: step.op = GuardOp::load_defaults; break;
+    case SourceKind::kwdefaults: step.op = GuardOp::load_kwdefaults; break;
+    case SourceKind::closure: step.op = GuardOp::load_closure_item; break;
+    case SourceKind::self: step.op = GuardOp::load_self; break;
+    case SourceKind::function: step.op = GuardOp::load_function; break;
+    case SourceKind::size: step.op = GuardOp::load_size; break;
+    case SourceKind::stride: step.op = GuardOp::load_stride; break;
+    case SourceKind::offset: step.op = GuardOp::load_offset; break;
+    case SourceKind::length: step.op = GuardOp::load_length; break;
+  }
+  add(step);
+  return {};
+}
+
+/// Counts down the relations that waited for this source, and writes those that are complete.
+void GuardCompiler::loaded(SourceId id) {
+  for (const std::int32_t index : nodes_[id].waiting) {
+    if (--guard_missing_[index] > 0) continue;
+    const Guard& guard = interface_.guards[index];
+    GuardStep step{.slot = guard.source, .base = guard.other, .guard = index};
+    step.op = guard.kind == GuardKind::same_object       ? GuardOp::check_same
+              : guard.kind == GuardKind::distinct_object ? GuardOp::check_distinct
+                                                         : GuardOp::check_no_overlap;
+    guard_done_[index] = 1;
+    add(step);
+  }
+}
+
+PyObject* GuardCompiler::keep(PyRef object) {
+  program_.kept_.push_back(std::move(object));
+  return program_.kept_.back().get();
+}
+
+PyObject* GuardCompiler::intern(const std::string& text) {
+  return keep(PyRef::steal(PyUnicode_InternFromString(text.c_str())));
+}
+
+GuardStep& GuardCompiler::add(GuardStep step) {
+  program_.steps_.push_back(step);
+  return program_.steps_.back();
+}
+
+tl::unexpected<Diagnostic> GuardCompiler::refuse(const Guard& guard, std::string why) const {
+  const std::string source =
+      guard.source == kNoSource ? std::string(facts(guard.kind).name)
+                                : interface_.sources.text(guard.source);
+  Diagnostic diagnostic{Code::PS0503, "the guard on " + source + " cannot be checked: " + why,
+                        guard.location, {}, {}, Severity::warning};
+  return tl::unexpected(std::move(diagnostic));
+}
+
+}  // namespace penstock::jit

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/event.h"
+#include "ir/interface.h"
+#include "jit/guard_step.h"
+#include "jit/live_table.h"
+#include "python/frame.h"
+#include "python/tensor_bridge.h"
+
+namespace penstock::jit {
+
+/// What an input of the graph is in the call at hand. Borrowed; valid until foreign code runs.
+struct InputValue {
+  PyObject* object = nullptr;                 ///< tensors, and numbers that are Python objects
+  const python::TensorView* view = nullptr;   ///< tensors
+  std::int64_t integer = 0;                   ///< size, integer scalar
+  double real = 0;                            ///< scalar, also when it is an integer
+};
+
+/// The guards of one entry, compiled to a flat program over slots: every source is loaded once, its
+/// base before it; cheap and selective checks stand first; a symbol is bound by its first use and a
+/// condition fires as soon as its symbols are bound. No foreign code runs, no Python error is left.
+///
+/// Slots and tensor views belong to the program and are overwritten by the next check: guards run
+/// under the GIL and give it up nowhere. They are borrowed pointers; what a slot names is looked at
+/// only in the call that loaded it, or while a version number proves that its holder is unchanged.
+class GuardProgram {
+ public:
+  /// Needs: torch imported if a guard or an input is a tensor. `interface` must outlive the program.
+  /// Fails for a guard that compares with an object that can be held neither strongly nor weakly,
+  /// and for sources that only Python code can read.
+  static Result<std::unique_ptr<GuardProgram>> compile(const Interface& interface,
+                                                       const LiveTable& live,
+                                                       PyCodeObject* code);
+  ~GuardProgram();
+
+  /// True if all guards hold for the segment's start in `frame`. Inputs and symbols can be read
+  /// afterwards.
+  bool check(const python::Frame& frame);
+
+  /// All guards that do not hold, with what was expected and what is there. Slow.
+  std::vector<FailedGuard> explain(const python::Frame& frame);
+
+  /// After check(): input `index` of the graph (Interface::inputs).
+  InputValue input(std::size_t index) const;
+  /// After check(): what `source` holds, borrowed; null for a source that no guard, input, symbol
+  /// or recipe names, and for integer sources.
+  PyObject* object(SourceId source) const;
+  /// After check(): the symbols' values, in the order of Interface::symbols.
+  const std::int64_t* symbols() const { return symbols_.data(); }
+
+  /// True if an object that a guard needs is gone: the entry can never be used again.
+  bool is_dead() const;
+  std::size_t step_count() const { return steps_.size(); }
+
+ private:
+  friend class GuardCompiler;
+  class Trial;
+  explicit GuardProgram(const Interface& interface) : interface_(interface) {}
+  template <bool kCollect>
+  bool run(const python::Frame& frame, Trial* trial);
+  template <class Scope>
+  bool run_load(GuardStep& step, const Scope& frame);
+  bool run_check(GuardStep& step);
+  bool run_size(GuardStep& step);
+  bool check_tensor(const TensorCheck& expected, const python::TensorView& view) const;
+  bool load_attribute(GuardStep& step, PyObject* base);
+  std::int64_t size_part(const SizeCheck& check) const;
+  bool integer_of(std::uint32_t slot, std::int64_t& value) const;
+  bool unchanged(const GuardStep& step) const;
+  void stamp(const GuardStep& end);
+
+  const Interface& interface_;
+  std::vector<GuardStep> steps_;
+  std::vector<PyObject*> slots_;        // by SourceId; borrowed
+  std::vector<std::int64_t> numbers_;   // by SourceId; integer sources
+  std::vector<std::uint8_t> is_number_; // by SourceId
+  std::vector<std::int32_t> view_of_;   // by SourceId; -1: no tensor is read there
+  std::vector<python::TensorView> views_;
+  std::vector<std::int64_t> symbols_;
+  std::vector<TensorCheck> tensors_;
+  std::vector<SizeCheck> sizes_;
+  std::vector<ConditionCheck> conditions_;
+  std::vector<const Argument*> literals_;
+  std::vector<AttributePath> attributes_;
+  std::vector<BlockStamp> blocks_;
+  std::vector<python::PyRef> kept_;     // keys, names, literals, weak references
+  python::TensorBridge* bridge_ = nullptr;
+};
+
+}  // namespace penstock::jit

@@ -1,0 +1,171 @@
+#include "jit/guard_trial.h"
+
+#include <fmt/format.h>
+
+#include "jit/literal.h"
+#include "jit/torch_state.h"
+
+namespace penstock::jit {
+namespace {
+
+/// What would have avoided a recompile.
+struct KindHint {
+  GuardKind kind;
+  std::string_view hint;
+};
+constexpr KindHint kHints[] = {
+    {GuardKind::tensor,
+     "Give tensors of the same dtype, device and rank; sizes that change become symbolic by "
+     "themselves, or at once with --dynamic=all."},
+    {GuardKind::condition, "The branch on this size needs an entry for each of its sides."},
+    {GuardKind::equals,
+     "Keep the value out of the compiled function, or pass it as a tensor if it changes often."},
+    {GuardKind::identity, "Pass the same object each time, or look it up outside the function."},
+    {GuardKind::type_is, "Call the function with one type, or split it by type."},
+    {GuardKind::grad_mode, "Call it under the same torch.no_grad() or torch.enable_grad() each time."},
+    {GuardKind::dict_version, "Do not change this dict between calls."},
+    {GuardKind::type_version, "Do not change attributes of this class between calls."},
+};
+
+std::string_view hint_of(GuardKind kind) {
+  for (const KindHint& row : kHints) {
+    if (row.kind == kind) return row.hint;
+  }
+  return {};
+}
+
+std::string tensor_text(const python::TensorView& view) {
+  const auto dtype = dtype_from_torch(view.dtype);
+  std::string text = dtype ? std::string(facts(*dtype).name) : fmt::format("dtype {}", view.dtype);
+  text += fmt::format("[{}]", fmt::join(view.sizes, ", "));
+  text += fmt::format(" strides [{}]", fmt::join(view.strides, ", "));
+  if (view.device_type != 0) text += fmt::format(" device {}:{}", view.device_type, view.device_index);
+  if (view.requires_grad) text += " requires_grad";
+  return text;
+}
+
+std::string expected_of(const Guard& guard, const Interface& interface) {
+  if (guard.tensor) {
+    return to_string(*guard.tensor) + (guard.tensor->requires_grad ? " requires_grad" : "");
+  }
+  if (guard.condition) return to_string(*guard.condition);
+  if (guard.other != kNoSource) return interface.sources.text(guard.other);
+  return describe(guard.expected);
+}
+
+std::string replace(std::string text, std::string_view what, const std::string& by) {
+  const std::size_t at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+GuardProgram::Trial::Trial(GuardProgram& program) : program_(program) {
+  lost_.resize(program.slots_.size());
+  guards_of_.resize(program.slots_.size());
+  for (std::size_t i = 0; i < program.interface_.guards.size(); ++i) {
+    const SourceId source = program.interface_.guards[i].source;
+    if (source != kNoSource) guards_of_[source].push_back(static_cast<std::int32_t>(i));
+  }
+}
+
+bool GuardProgram::Trial::ready(const GuardStep& step) {
+  const auto is_lost = [&](std::uint32_t source) {
+    return source != kNoSource && lost_[source] != 0;
+  };
+  if (step.op <= GuardOp::load_length) {
+    if (!is_lost(step.base)) return true;
+    lost_[step.slot] = 1;
+    return false;
+  }
+  if (step.op == GuardOp::check_same || step.op == GuardOp::check_distinct ||
+      step.op == GuardOp::check_no_overlap) {
+    if (is_lost(step.base)) return false;
+  }
+  return !is_lost(step.slot);
+}
+
+void GuardProgram::Trial::fail(const GuardStep& step) {
+  if (step.op > GuardOp::read_tensor) {
+    if (step.guard >= 0) return report(step.guard, actual_of(step));
+    return report_lost(step.slot, actual_of(step));
+  }
+  lost_[step.slot] = 1;
+  if (step.op == GuardOp::read_tensor) {
+    return report_lost(step.slot, describe(program_.slots_[step.slot]));
+  }
+  report_lost(step.slot, "nothing there");
+}
+
+/// The source cannot be read: all guards on it fail, or, when it has none, the reading itself.
+void GuardProgram::Trial::report_lost(SourceId source, std::string actual) {
+  for (const std::int32_t guard : guards_of_[source]) report(guard, actual);
+  if (!guards_of_[source].empty()) return;
+  FailedGuard failed{GuardKind::not_none, program_.interface_.sources.text(source), {}, {}, {}, {}, {}};
+  failed.text = failed.source + " is there";
+  failed.expected = "a value";
+  failed.actual = std::move(actual);
+  failed_.push_back(std::move(failed));
+}
+
+void GuardProgram::Trial::report(std::int32_t index, std::string actual) {
+  if (!reported_.insert(index).second) return;
+  const Guard& guard = program_.interface_.guards[index];
+  FailedGuard failed;
+  failed.kind = guard.kind;
+  if (guard.source != kNoSource) failed.source = program_.interface_.sources.text(guard.source);
+  failed.expected = expected_of(guard, program_.interface_);
+  failed.text = replace(replace(std::string(facts(guard.kind).meaning), "{source}", failed.source),
+                        "{expected}", failed.expected);
+  failed.actual = std::move(actual);
+  failed.location = guard.location;
+  failed.hint = hint_of(guard.kind);
+  failed_.push_back(std::move(failed));
+}
+
+std::string GuardProgram::Trial::symbols_text(const GuardStep& step) const {
+  const auto& symbols = program_.interface_.symbols;
+  std::string text;
+  const auto name = [&](std::string_view symbol) {
+    for (std::size_t i = 0; i < symbols.size(); ++i) {
+      if (symbols[i].name != symbol) continue;
+      const std::string item = fmt::format("{} = {}", symbol, program_.symbols_[i]);
+      if (text.find(item) == std::string::npos) text += (text.empty() ? "" : ", ") + item;
+    }
+  };
+  const Guard& guard = program_.interface_.guards[step.guard];
+  if (guard.condition) {
+    guard.condition->left.for_each_symbol(name);
+    guard.condition->right.for_each_symbol(name);
+  }
+  return text;
+}
+
+std::string GuardProgram::Trial::actual_of(const GuardStep& step) const {
+  switch (step.op) {
+    case GuardOp::check_tensor: return tensor_text(program_.views_[step.base]);
+    case GuardOp::bind_size:
+    case GuardOp::check_size:
+      return tensor_text(program_.views_[program_.sizes_[step.index].view]);
+    case GuardOp::check_condition: return symbols_text(step);
+    case GuardOp::check_grad_mode: return grad_enabled() ? "True" : "False";
+    case GuardOp::check_type:
+    case GuardOp::check_type_version:
+      return Py_TYPE(program_.slots_[step.slot])->tp_name;
+    case GuardOp::check_dict_version: return "changed";
+    default: break;
+  }
+  if (program_.is_number_[step.slot] != 0) return fmt::format("{}", program_.numbers_[step.slot]);
+  PyObject* object = program_.slots_[step.slot];
+  if (step.op == GuardOp::check_length) {
+    const Py_ssize_t length = PyDict_Check(object) || PyList_Check(object) || PyTuple_Check(object)
+                                  ? PyObject_Size(object)
+                                  : -1;
+    return length < 0 ? describe(object) : fmt::format("{}", length);
+  }
+  return describe(object);
+}
+
+std::vector<FailedGuard> GuardProgram::Trial::take() { return std::move(failed_); }
+
+}  // namespace penstock::jit
