@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Gives every tool that reads documents every kind of bad input and bad surroundings.
+
+    check_errors.py BUILD-ROOT SAMPLES
+
+SAMPLES holds one complete stream per level, LEVEL.json. Every failure must end with the documented
+status, say `penstock-TOOL: error[CODE]`, leave an older output file alone, and read as one JSON object
+with --diagnostics=json. The last line is `N passed, N failed`.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PIPE = ["torch", "core", "placed", "loops", "kernels"]
+CLOSED_PIPE = 128 + 13
+TIMEOUT_SECONDS = 60
+
+
+class Suite:
+    def __init__(self, build: pathlib.Path, samples: pathlib.Path, work: pathlib.Path):
+        self.tools = build / "tools"
+        self.samples = samples
+        self.work = work
+        self.passed = 0
+        self.failed = 0
+
+    def check(self, name: str, problem: str) -> None:
+        if problem:
+            self.failed += 1
+            print(f"FAILED {name}: {problem}")
+        else:
+            self.passed += 1
+
+    def sample(self, level: str) -> bytes:
+        return (self.samples / f"{level}.json").read_bytes()
+
+    def run(self, tool: str, *arguments: str, data: bytes = b"", shell: str = ""):
+        """Runs the tool; `shell` is appended to the command line for redirections."""
+        command = ["bash", "-c", f'"$0" "$@" {shell}', str(self.tools / f"penstock-{tool}"), *arguments]
+        world = {"HOME": str(self.work), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+                 "PENSTOCK_STORE": str(self.work / "store")}
+        return subprocess.run(command, input=data, capture_output=True, timeout=TIMEOUT_SECONDS,
+                              cwd=self.work, env=world)
+
+    def expect(self, tool: str, what: str, status: int, says: str, *arguments: str,
+               data: bytes = b"", shell: str = "") -> None:
+        """The failure has its status, its wording, and its JSON form."""
+        name = f"{tool}: {what}"
+        done = self.run(tool, *arguments, data=data, shell=shell)
+        text = done.stderr.decode(errors="replace")
+        problem = ""
+        if done.returncode != status:
+            problem = f"status {done.returncode}, expected {status}; {text}"
+        elif f"penstock-{tool}: error[PS" not in text or says not in text:
+            problem = f"standard error does not say {says!r}: {text}"
+        self.check(name, problem)
+        again = self.run(tool, "--diagnostics=json", *arguments, data=data, shell=shell)
+        try:
+            row = json.loads(again.stderr.decode().splitlines()[0])
+            problem = "" if row["exit"] == status and row["tool"] == f"penstock-{tool}" else str(row)
+        except (ValueError, IndexError, KeyError):
+            problem = f"no JSON object: {again.stderr!r}"
+        self.check(f"{name} as JSON", problem)
+
+
+def describe(program: pathlib.Path) -> dict:
+    return json.loads(subprocess.check_output([program, "--describe=json"]))
+
+
+def changed(stream: bytes, **fields: object) -> bytes:
+    """The stream with fields of its graph documents replaced."""
+    lines = []
+    for line in stream.decode().splitlines():
+        document = json.loads(line)
+        if document["penstock"] == "graph":
+            document.update(fields)
+        lines.append(json.dumps(document, sort_keys=True, separators=(",", ":")))
+    return "\n".join(lines).encode() + b"\n"
+
+
+def bad_input(suite: Suite, tool: str, level: str) -> None:
+    good = suite.sample(level)
+    suite.expect(tool, "empty input", 3, "", data=b"")
+    suite.expect(tool, "input without its end", 3, "", data=good[:good.rstrip().rfind(b"\n") + 1])
+    suite.expect(tool, "input cut in a document", 3, "", data=good[:len(good) // 2])
+    suite.expect(tool, "words", 3, "", data=b"this is no document\n")
+    suite.expect(tool, "other JSON", 3, "", data=b'{"name": "not a document"}\n')
+    suite.expect(tool, "binary garbage", 3, "", data=bytes(range(255, -1, -1)) * 8)
+    suite.expect(tool, "zeros", 3, "", data=bytes(4096))
+    suite.expect(tool, "deep nesting", 3, "", data=b"[" * 100_000)
+    suite.expect(tool, "newer major version", 3, "", data=changed(good, version=[99, 0]))
+    suite.expect(tool, "newer minor version that requires something", 3, "quantum-sizes",
+                 data=changed(good, version=[1, 99], requires=["quantum-sizes"]))
+    suite.expect(tool, "unknown key", 3, "surprise", data=changed(good, surprise=1))
+    suite.expect(tool, "missing file", 6, "nowhere.json", "nowhere.json")
+    suite.expect(tool, "directory as input", 6, "", ".")
+    suite.expect(tool, "closed standard input", 6, "", shell="<&-")
+
+
+def wrong_levels(suite: Suite, tool: str, level: str) -> None:
+    """Another level is refused, and the stage that is missing is named."""
+    for other in PIPE:
+        if other != level and (suite.samples / f"{other}.json").exists():
+            suite.expect(tool, f"level {other}", 3, other, data=suite.sample(other))
+
+
+def bad_output(suite: Suite, tool: str, level: str) -> None:
+    good = suite.sample(level)
+    suite.expect(tool, "full disk", 6, "No space left", data=good, shell=">/dev/full")
+    suite.expect(tool, "closed standard output", 6, "standard output", data=good, shell=">&-")
+    suite.expect(tool, "no such directory", 6, "nowhere", "-o", "nowhere/out.json", data=good)
+    suite.expect(tool, "full device by name", 6, "/dev/full", "-o", "/dev/full", data=good)
+    old = suite.work / "old.json"
+    old.write_text("old")
+    before = set(suite.work.iterdir())
+    done = suite.run(tool, "-o", "old.json", data=good[:len(good) // 2])
+    kept = old.read_text() == "old" and set(suite.work.iterdir()) <= before | {suite.work / "store"}
+    suite.check(f"{tool}: a failure leaves the old output", "" if done.returncode and kept else "it does not")
+    done = suite.run(tool, data=good * 1, shell="| head -c 0")
+    suite.check(f"{tool}: closed pipe", "" if not done.stderr else repr(done.stderr))
+    limited = suite.run(tool, "-o", "old.json", data=good, shell="")
+    suite.check(f"{tool}: good input", "" if limited.returncode == 0 else limited.stderr.decode())
+
+
+def bad_options(suite: Suite, tool: str) -> None:
+    suite.expect(tool, "unknown option", 2, "--nonsense", "--nonsense")
+    suite.expect(tool, "misspelt option", 2, "Did you mean --color?", "--colr=never")
+    suite.expect(tool, "bad choice", 2, "always", "--color=sometimes")
+    suite.expect(tool, "missing value", 2, "", "--diagnostics")
+
+
+def main() -> int:
+    build, samples = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    with tempfile.TemporaryDirectory(prefix="penstock-errors-") as work:
+        suite = Suite(build, samples, pathlib.Path(work))
+        for program in sorted((build / "tools").glob("penstock-*")):
+            if program.is_dir():
+                continue
+            facts = describe(program)
+            tool, level = facts["tool"], facts["level_in"]
+            bad_options(suite, tool)
+            if level == "program" or tool == "graphdiff":
+                continue
+            bad_input(suite, tool, "core" if level == "any" else level)
+            if level in PIPE:
+                wrong_levels(suite, tool, level)
+            if facts["level_out"] and tool != "run":
+                bad_output(suite, tool, "core" if level == "any" else level)
+    print(f"{suite.passed} passed, {suite.failed} failed")
+    return 1 if suite.failed or not suite.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

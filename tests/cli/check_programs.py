@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Runs programs that end badly, and programs where no program can run, under capture and run.
+
+    check_programs.py BUILD-ROOT PYTHON      PYTHON has torch
+
+The last line is `N passed, N failed`.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TIMEOUT_SECONDS = 120
+WORK = """
+import torch
+def work(x):
+    return (x + 1).relu()
+with torch.no_grad():
+    out = work(torch.ones(4))
+print("sum", out.sum().item(), flush=True)
+"""
+ENDINGS = {  # name: (code behind WORK, plain status as subprocess has it)
+    "ends": ("", 0),
+    "raises": ("raise ValueError('no such thing')\n", 1),
+    "exits with 3": ("import sys; sys.exit(3)\n", 3),
+    "exits with a message": ("import sys; sys.exit('enough')\n", 1),
+    "leaves with os._exit": ("import os; os._exit(5)\n", 5),
+    "is killed": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n", -9),
+    "is terminated": ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)\n", -15),
+}
+
+
+class Suite:
+    def __init__(self, build: pathlib.Path, python: pathlib.Path, work: pathlib.Path):
+        self.build, self.python, self.work = build, python, work
+        self.passed = self.failed = 0
+
+    def check(self, name: str, problem: str) -> None:
+        if problem:
+            self.failed += 1
+            print(f"FAILED {name}: {problem}")
+        else:
+            self.passed += 1
+
+    def world(self, **changes: str) -> dict[str, str]:
+        path = f"{self.python.parent}:/usr/bin:/bin"
+        return {"HOME": str(self.work), "PATH": path, "LC_ALL": "C.UTF-8",
+                "PENSTOCK_STORE": str(self.work / "store")} | changes
+
+    def tool(self, tool: str, *arguments: str, **changes: str) -> subprocess.CompletedProcess:
+        return subprocess.run([self.build / "tools" / f"penstock-{tool}", *arguments], cwd=self.work,
+                              env=self.world(**changes), capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
+
+    def plain(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([self.python, *arguments], cwd=self.work, env=self.world(),
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=TIMEOUT_SECONDS)
+
+
+def endings(suite: Suite) -> None:
+    """run ends as python ends; capture always writes its last document and maps the status."""
+    for name, (code, status) in ENDINGS.items():
+        program = suite.work / "program.py"
+        program.write_text(WORK + code)
+        plain = suite.plain("program.py")
+        ran = suite.tool("run", "program.py")
+        same = (ran.returncode, ran.stdout, ran.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+        suite.check(f"run: a program that {name}",
+                    "" if same and plain.returncode == status else f"{ran} against {plain}")
+        captured = suite.tool("capture", "program.py")
+        expected = 0 if status == 0 else 7
+        problem = "" if captured.returncode == expected else f"status {captured.returncode}: {captured.stderr}"
+        lines = captured.stdout.splitlines()
+        last = json.loads(lines[-1]) if lines else {}
+        if not problem and last.get("penstock") != "end":
+            problem = f"the last document is {last.get('penstock')}"
+        if not problem and "sum" not in captured.stderr:
+            problem = "the program's output did not go to standard error"
+        suite.check(f"capture: a program that {name}", problem)
+
+
+def without_python(suite: Suite) -> None:
+    (suite.work / "program.py").write_text(WORK)
+    bare = suite.work / "bare"
+    bare.mkdir()
+    done = suite.tool("capture", "program.py", PATH=str(bare))
+    suite.check("capture: no Python on PATH",
+                "" if done.returncode == 6 and "error[PS" in done.stderr else str(done))
+    done = suite.tool("capture", "--python=/nowhere/python", "program.py")
+    suite.check("capture: --python names nothing",
+                "" if done.returncode == 6 and "/nowhere/python" in done.stderr else str(done))
+    done = suite.tool("capture", "nowhere.py")
+    suite.check("capture: no such program", "" if done.returncode in (6, 7) else str(done))
+    done = suite.tool("capture")
+    suite.check("capture: no program named",
+                "" if done.returncode == 2 and "error[PS0101]" in done.stderr else str(done))
+
+
+def without_torch(suite: Suite) -> None:
+    """The system's Python has no torch: capture refuses, run runs the program plainly."""
+    (suite.work / "plain.py").write_text("import sys\nprint('plain')\nsys.exit(4)\n")
+    done = suite.tool("run", "--python=/usr/bin/python3", "plain.py")
+    suite.check("run: a program without torch",
+                "" if done.returncode == 4 and done.stdout == "plain\n" else str(done))
+    (suite.work / "torchless.py").write_text("import torch\n")
+    done = suite.tool("capture", "--python=/usr/bin/python3", "torchless.py")
+    suite.check("capture: Python without torch",
+                "" if done.returncode == 6 and "torch" in done.stderr else str(done))
+    done = suite.tool("run", "--strict", "--python=/usr/bin/python3", "torchless.py")
+    suite.check("run --strict: Python without torch",
+                "" if done.returncode == 6 and "torch" in done.stderr else str(done))
+
+
+def streams_and_arguments(suite: Suite) -> None:
+    program = suite.work / "echo.py"
+    program.write_text("import sys\nprint(sys.argv, sys.orig_argv[1:], __name__, __file__)\n"
+                       "print('to people', file=sys.stderr)\n")
+    for words in (["echo.py", "--help", "-o", "x"], ["-m", "echo", "--only", "y"],
+                  ["-c", "import sys; print(sys.argv)", "--version"]):
+        plain, ran = suite.plain(*words), suite.tool("run", *words)
+        same = (plain.returncode, plain.stdout, plain.stderr) == (ran.returncode, ran.stdout, ran.stderr)
+        suite.check(f"run {' '.join(words)}", "" if same else f"{ran} against {plain}")
+    kept = suite.tool("capture", "-o", "kept.json", "echo.py")
+    suite.check("capture -o leaves standard output alone",
+                "" if kept.stdout.startswith("['echo.py'") and (suite.work / "kept.json").exists()
+                else str(kept))
+
+
+def main() -> int:
+    build, python = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).absolute()
+    with tempfile.TemporaryDirectory(prefix="penstock-programs-") as work:
+        suite = Suite(build, python, pathlib.Path(work))
+        endings(suite)
+        without_python(suite)
+        without_torch(suite)
+        streams_and_arguments(suite)
+    print(f"{suite.passed} passed, {suite.failed} failed")
+    return 1 if suite.failed or not suite.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
