@@ -88,7 +88,7 @@ void CommandLine::program(std::vector<std::string>& target) {
   state_->program = true;
 }
 
-void CommandLine::passes(const std::vector<PassFacts>& rows) {
+void CommandLine::passes(std::span<const PassFacts> rows) {
   state_->passes.insert(state_->passes.end(), rows.begin(), rows.end());
 }
 

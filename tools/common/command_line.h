@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,11 +56,14 @@ class CommandLine {
   /// front of it) everything belongs to the user's program, options too.
   void program(std::vector<std::string>& target);
   /// Adds passes that --list-passes and --describe name, in the order in which they run.
-  void passes(const std::vector<PassFacts>& rows);
+  void passes(std::span<const PassFacts> rows);
   /// The same from a pass table.
   template <class Table>
   void pass_table(const Table& table) {
-    for (const auto& row : table) passes({PassFacts{row.name, row.summary}});
+    for (const auto& row : table) {
+      const PassFacts facts{row.name, row.summary};
+      passes({&facts, 1});
+    }
   }
 
   /// Reads the command line. An unknown option, a bad value and the like are PS0101, with the

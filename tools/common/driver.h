@@ -42,11 +42,11 @@ class Stage {
  public:
   /// Which of the shared options a tool has, and how it takes its words.
   struct Shared {
-    bool documents = true;                              ///< --emit, --pretty, -o
-    bool passes = false;                                ///< --list-passes, --print-after, …
-    std::vector<std::string> emits = {"json", "cbor"};  ///< values of --emit beside auto
+    bool documents = true;  ///< --emit, --pretty, -o
+    bool passes = false;    ///< --list-passes, --print-after, …
+    std::vector<std::string> emits = {"json", "cbor", "text"};  ///< values of --emit beside auto
     bool program = false;  ///< from the first word on, everything belongs to the user's program
-    std::string epilogue;  ///< stands behind the options in --help
+    std::string epilogue = {};  ///< stands behind the options in --help
   };
 
   Stage(Tool tool, int argc, char** argv) : Stage(std::move(tool), argc, argv, Shared{}) {}

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/interface.h"
+#include "partition/contract.h"
 
 namespace penstock::tools {
 namespace {
@@ -26,6 +27,15 @@ Encoding chosen_encoding(const Settings& settings, Encoding input, bool terminal
   return encoding == Encoding::json && pretty ? Encoding::pretty : encoding;
 }
 
+/// The text of levels that have no notation of their own.
+std::string readable_json(const Document& document) {
+  formats::WriteOptions options;
+  options.encoding = Encoding::pretty;
+  options.strip_meta = true;
+  Result<std::string> text = formats::encode(document, options);
+  return text ? *text : text.error().message;
+}
+
 /// Keeps what --reproducer needs: the program document and the graph that is worked on.
 class Reproducer {
  public:
@@ -35,7 +45,8 @@ class Reproducer {
   }
   std::string bytes() const {
     std::string out;
-    for (const auto& document : {program_, graph_, std::optional<Document>(formats::EndDocument{})}) {
+    for (const auto& document :
+         {program_, graph_, std::optional<Document>(formats::EndDocument{})}) {
       if (!document) continue;
       Result<std::string> line = formats::encode(*document, {});
       if (line) out += *line;
@@ -79,12 +90,18 @@ Result<void> DocumentSink::write(const Document& document) {
 }
 
 std::string text_of(const GraphDocument& document) {
-  return std::visit([](const auto& graph) { return to_text(graph); }, document.graph);
+  if (const auto* graph = std::get_if<Graph>(&document.graph)) return to_text(*graph);
+  if (const auto* placed = std::get_if<PlacedGraph>(&document.graph)) {
+    return to_text(*placed);
+  }
+  return readable_json(Document(document));
 }
 
 Result<std::string> text_of(const Document& document) {
   if (const auto* graph = std::get_if<GraphDocument>(&document)) return text_of(*graph) + "\n";
-  Result<std::string> line = formats::encode(document, {.strip_meta = true});
+  formats::WriteOptions options;
+  options.strip_meta = true;
+  Result<std::string> line = formats::encode(document, options);
   if (!line) return line;
   return fmt::format("// {}", *line);
 }

@@ -34,25 +34,26 @@ Result<std::string> text_of(const formats::Document& document);
 std::string text_of(const formats::GraphDocument& document);
 
 /// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`.
-using Visit = std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
+using Visit =
+    std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
 Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit);
 
 /// What a stage does to one graph of its input level.
-using Rewrite =
-    std::function<Result<formats::GraphDocument>(formats::GraphDocument document, PassTrace& trace)>;
+using Rewrite = std::function<Result<formats::GraphDocument>(formats::GraphDocument document,
+                                                             PassTrace& trace)>;
 
 /// A whole stage: reads one stream, rewrites its graphs, which must be of level `level`, and passes
 /// every other document through. Returns the exit status.
 int transform(Stage& stage, Level level, const Rewrite& rewrite);
 
-/// The same for a room's function from one level's type to another's.
-template <class In, class Out>
-int transform(Stage& stage, Level level, Result<Out> (*function)(In, PassTrace&)) {
+/// The same for a room's function from one level's type to another's: `function(In, PassTrace&)`
+/// gives a Result of a graph type.
+template <class In, class Function>
+int map_graphs(Stage& stage, Level level, Function function) {
   return transform(stage, level,
-                   [function](formats::GraphDocument document,
-                              PassTrace& trace) -> Result<formats::GraphDocument> {
-                     Result<Out> out =
-                         function(std::get<In>(std::move(document.graph)), trace);
+                   [&function](formats::GraphDocument document,
+                               PassTrace& trace) -> Result<formats::GraphDocument> {
+                     auto out = function(std::get<In>(std::move(document.graph)), trace);
                      if (!out) return tl::unexpected(std::move(out.error()));
                      return formats::GraphDocument{std::move(*out), std::move(document.meta)};
                    });
