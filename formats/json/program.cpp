@@ -1,0 +1,163 @@
+// The documents that are no graphs and no events: program, result, end.
+
+#include <nlohmann/json.hpp>
+
+#include "formats/json/codec.h"
+
+namespace penstock::formats {
+
+namespace {
+
+constexpr std::string_view kVerdicts[] = {"same", "differs", "ran", "unsupported", "failed"};
+
+std::optional<ResultDocument::Verdict> verdict_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kVerdicts); ++i) {
+    if (kVerdicts[i] == name) return static_cast<ResultDocument::Verdict>(i);
+  }
+  return std::nullopt;
+}
+
+/// Takes meta[key] out, so that what is written back to meta is not kept twice.
+Json take(Json& meta, const char* key) {
+  auto found = meta.find(key);
+  if (found == meta.end()) return {};
+  Json value = std::move(*found);
+  meta.erase(found);
+  return value;
+}
+
+Json encode_counts(const std::vector<EndDocument::Count>& counts) {
+  Json out = Json::array();
+  for (const auto& count : counts) {
+    out.push_back(Json{{"name", count.name}, {"count", count.count}});
+  }
+  return out;
+}
+
+std::vector<EndDocument::Count> decode_counts(const Field& field) {
+  std::vector<EndDocument::Count> counts;
+  field.each([&](const Field& item) {
+    Record record(item);
+    std::string name = record.required("name").text();
+    counts.push_back({std::move(name), record.required("count").integer()});
+  });
+  return counts;
+}
+
+Json encode_compared(const ResultDocument::Compared& compared) {
+  Json out{{"index", compared.index},
+           {"error", encode_number(compared.error)},
+           {"same", compared.same}};
+  if (compared.mutation) out["mutation"] = true;
+  if (!compared.reason.empty()) out["reason"] = compared.reason;
+  return out;
+}
+
+ResultDocument::Compared decode_compared(const Field& field) {
+  Record record(field);
+  ResultDocument::Compared compared;
+  compared.mutation = record.flag_or("mutation", false);
+  compared.index = record.required("index").integer32();
+  compared.error = record.required("error").number();
+  compared.same = record.required("same").flag();
+  compared.reason = record.text_or("reason", {});
+  return compared;
+}
+
+}  // namespace
+
+std::string_view to_string(ResultDocument::Verdict verdict) {
+  return kVerdicts[static_cast<int>(verdict)];
+}
+
+Json encode_program(const ProgramDocument& document, Json& meta) {
+  if (!document.directory.empty()) meta["directory"] = document.directory;
+  for (const auto& [name, version] : document.versions) meta["versions"][name] = version;
+  return Json{{"argv", document.argv}, {"settings", encode_arguments(document.settings, {})}};
+}
+
+ProgramDocument decode_program(Record& record, Json& meta) {
+  ProgramDocument document;
+  document.argv = record.required("argv").texts();
+  document.settings = decode_named_arguments(record.required("settings"), {});
+  if (Json directory = take(meta, "directory"); directory.is_string()) {
+    document.directory = directory.get<std::string>();
+  }
+  Json versions = take(meta, "versions");
+  if (!versions.is_object()) return document;
+  for (const auto& item : versions.items()) {
+    if (!item.value().is_string()) continue;
+    document.versions.emplace_back(item.key(), item.value().get<std::string>());
+  }
+  return document;
+}
+
+Json encode_result(const ResultDocument& document, Json& meta) {
+  Json compared = Json::array(), timings = Json::array();
+  for (const auto& one : document.compared) compared.push_back(encode_compared(one));
+  for (const auto& one : document.timings) {
+    timings.push_back(
+        Json{{"name", one.name}, {"nanoseconds", one.nanoseconds}, {"runs", one.runs}});
+  }
+  if (!document.timings.empty()) meta["timings"] = std::move(timings);
+  Json out{{"id", to_string(document.id)},
+           {"name", document.name},
+           {"verdict", to_string(document.verdict)},
+           {"tolerance", encode_number(document.tolerance)},
+           {"compared", std::move(compared)}};
+  if (!document.code.empty()) out["code"] = document.code;
+  if (!document.reason.empty()) out["reason"] = document.reason;
+  return out;
+}
+
+ResultDocument decode_result(Record& record, Json& meta) {
+  ResultDocument document;
+  document.id = decode_entry_id(record.required("id"));
+  document.name = record.required("name").text();
+  document.verdict = read_name(record.required("verdict"), verdict_from_name, "verdict");
+  document.tolerance = record.required("tolerance").number();
+  record.required("compared").each(
+      [&](const Field& item) { document.compared.push_back(decode_compared(item)); });
+  document.code = record.text_or("code", {});
+  document.reason = record.text_or("reason", {});
+  Json timings = take(meta, "timings");
+  Field field(timings, record.field(), "meta");
+  if (!timings.is_array()) return document;
+  field.each([&](const Field& item) {
+    Record timing(item);
+    std::string name = timing.required("name").text();
+    auto nanoseconds = timing.required("nanoseconds").integer();
+    document.timings.push_back({std::move(name), nanoseconds, timing.required("runs").integer()});
+  });
+  return document;
+}
+
+Json encode_end(const EndDocument& document, Json& meta) {
+  if (!document.times.empty()) meta["times"] = encode_counts(document.times);
+  Json calls = Json::array();
+  for (const auto& one : document.calls) {
+    calls.push_back(Json{{"id", to_string(one.id)}, {"count", one.count}});
+  }
+  Json out{{"counts", encode_counts(document.counts)},
+           {"calls", std::move(calls)},
+           {"status", document.status}};
+  if (document.signal != 0) out["signal"] = document.signal;
+  return out;
+}
+
+EndDocument decode_end(Record& record, Json& meta) {
+  EndDocument document;
+  document.counts = decode_counts(record.required("counts"));
+  record.required("calls").each([&](const Field& item) {
+    Record call(item);
+    EntryId id = decode_entry_id(call.required("id"));
+    document.calls.push_back({id, call.required("count").integer()});
+  });
+  document.status = record.required("status").integer32();
+  document.signal = record.integer32_or("signal", 0);
+  Json times = take(meta, "times");
+  if (times.is_array()) document.times = decode_counts(Field(times, record.field(), "meta"));
+  return document;
+}
+
+}  // namespace penstock::formats

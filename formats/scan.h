@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace penstock::formats {
+
+/// No document nests deeper, and none is longer; what does is no document of ours.
+inline constexpr std::size_t kMaxDepth = 256;
+inline constexpr std::size_t kMaxDocumentBytes = std::size_t{1} << 30;
+
+/// Finds where one document ends, resuming where it stopped when more bytes have come; so a document
+/// can be read as soon as it is there, and every byte is looked at once.
+class DocumentScanner {
+ public:
+  enum class Found : std::uint8_t { end, more, malformed, too_deep };
+
+  virtual ~DocumentScanner() = default;
+  /// `bytes` starts where the document starts and has only grown since the last call. After `end`,
+  /// position() is the document's length.
+  virtual Found scan(std::string_view bytes) = 0;
+  std::size_t position() const { return position_; }
+
+ protected:
+  std::size_t position_ = 0;
+};
+
+/// One JSON object: up to the brace that closes it.
+class JsonScanner final : public DocumentScanner {
+ public:
+  Found scan(std::string_view bytes) override;
+
+ private:
+  std::size_t depth_ = 0;
+  bool in_string_ = false;
+  bool escaped_ = false;
+};
+
+/// One CBOR item with all items in it.
+class CborScanner final : public DocumentScanner {
+ public:
+  Found scan(std::string_view bytes) override;
+
+ private:
+  static constexpr std::uint64_t kIndefinite = ~std::uint64_t{0};
+  Found step(std::string_view bytes);
+  Found finish_item();
+
+  std::vector<std::uint64_t> open_;  ///< items still to come in each container; kIndefinite
+};
+
+}  // namespace penstock::formats

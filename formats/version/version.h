@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "diag/diagnostic.h"
+
+namespace penstock::formats {
+
+/// Version of the document format. A new minor version only adds; a new major one changes.
+struct Version {
+  std::int32_t major_number = 1;
+  std::int32_t minor_number = 0;
+  friend auto operator<=>(const Version&, const Version&) = default;
+};
+
+/// The version that is written.
+inline constexpr Version kCurrent{1, 0};
+
+std::string to_string(Version version);
+/// Reads "1.0".
+Result<Version> parse_version(std::string_view text);
+
+/// Whether a document that lists `feature` under `requires` can be read.
+bool knows_feature(std::string_view feature);
+
+/// Whether documents of `version` can be written; PS0203 names the versions that can.
+Result<void> can_write(Version version);
+
+}  // namespace penstock::formats
