@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ir/interface.h"
+#include "jit/guard_program.h"
+#include "jit/live_table.h"
+#include "jit/size_program.h"
+#include "python/frame.h"
+
+namespace penstock::jit {
+
+/// What a segment left behind: objects to make and records to apply, compiled to two flat programs.
+/// All objects are made first (they speak of the segment's start), then the records are applied in
+/// program order.
+class RestoreProgram {
+ public:
+  /// `interface` and `live` must outlive the program. Fails for a recipe that needs an object which
+  /// can be held neither strongly nor weakly.
+  static Result<std::unique_ptr<RestoreProgram>> compile(const Interface& interface,
+                                                         const LiveTable& live, PyCodeObject* code);
+
+  /// Makes the objects; must follow GuardProgram::check() with no foreign code between. False with
+  /// a Python error set; nothing was changed then.
+  bool make(const GuardProgram& guards, std::span<const python::PyRef> outputs);
+
+  /// Applies the records to the frame and the world and drops the objects. False with a Python
+  /// error set if an effect raised. `result`: the frame's result, if the segment returns.
+  bool apply(python::Frame& frame, python::PyRef& result);
+
+  /// For a segment that returns and leaves nothing else behind: its result alone, no frame needed.
+  python::PyRef take_result();
+
+  /// True if make() and apply() do nothing but build the result from outputs, sources and literals:
+  /// no foreign code runs and no frame is touched.
+  bool only_returns() const { return only_returns_; }
+
+ private:
+  struct MakeStep {
+    Recipe::Kind kind;
+    bool weak = false;
+    std::uint32_t result = 0;       // slot in made_
+    std::uint32_t first = 0;        // operands_[first, first + count): slots in made_
+    std::uint32_t count = 0;
+    std::int32_t index = -1;        // output, source, size program
+    bool fill = false;              // puts the operands into the container made before
+    PyObject* object = nullptr;     // literal or live object; borrowed
+    const Argument* literal = nullptr;  // a mutable literal: made anew each time
+  };
+  struct ApplyStep {
+    Restore::Kind kind;
+    std::int32_t index = -1;
+    PyObject* name = nullptr;       // interned; borrowed
+    std::int32_t target = -1, key = -1, value = -1;  // slots in made_
+  };
+  class Compiler;
+
+  bool run(const MakeStep& step, const GuardProgram& guards,
+           std::span<const python::PyRef> outputs);
+  python::PyRef build(const MakeStep& step, const GuardProgram& guards,
+                      std::span<const python::PyRef> outputs);
+  bool fill(const MakeStep& step);
+  bool apply_step(const ApplyStep& step, python::Frame& frame, python::PyRef& result);
+  void run_prologue(python::Frame& frame) const;
+  PyObject* made(std::int32_t slot) const { return slot < 0 ? nullptr : made_[slot].get(); }
+
+  std::vector<MakeStep> make_steps_;
+  std::vector<ApplyStep> apply_steps_;
+  std::vector<std::uint32_t> operands_;
+  std::vector<python::PyRef> made_;
+  std::vector<SizeProgram> sizes_;
+  std::vector<python::PyRef> kept_;
+  std::int32_t end_depth_ = -1;  // operand stack depth behind the segment; -1: it returns
+  std::int32_t end_offset_ = -1;
+  bool prologue_ = false;        // MAKE_CELL and COPY_FREE_VARS are to be done
+  bool only_returns_ = false;
+};
+
+}  // namespace penstock::jit

@@ -1,0 +1,260 @@
+#include "jit/literal.h"
+#include "jit/restore.h"
+#include "python/bytecode.h"
+
+namespace penstock::jit {
+namespace {
+
+using python::PyRef;
+
+/// Where a method of a built-in container is found: at the container, not at a subclass whose own
+/// method was followed when the segment was recorded.
+PyTypeObject* container_type(PyObject* object) {
+  if (PyList_Check(object)) return &PyList_Type;
+  if (PyODict_Check(object)) return &PyODict_Type;
+  if (PyDict_Check(object)) return &PyDict_Type;
+  if (PySet_Check(object)) return &PySet_Type;
+  return Py_TYPE(object);
+}
+
+bool call_method(PyObject* target, const char* name, PyObject* first, PyObject* second) {
+  PyRef method = PyRef::steal(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(container_type(target)), name));
+  if (!method) return false;
+  PyObject* arguments[] = {target, first, second};
+  const std::size_t count = first == nullptr ? 1 : second == nullptr ? 2 : 3;
+  return static_cast<bool>(
+      PyRef::steal(PyObject_Vectorcall(method.get(), arguments, count, nullptr)));
+}
+
+/// Sets (or with null deletes) an attribute as object.__setattr__ does where the type's own
+/// __setattr__ is Python code: that was followed when the segment was recorded.
+bool store_attribute(PyObject* target, PyObject* name, PyObject* value) {
+  PyTypeObject* type = Py_TYPE(target);
+  if (PyType_Check(target)) return PyType_Type.tp_setattro(target, name, value) == 0;
+  PyRef special = PyRef::steal(PyUnicode_InternFromString(value ? "__setattr__" : "__delattr__"));
+  PyObject* found = _PyType_Lookup(type, special.get());
+  if (found != nullptr && PyFunction_Check(found)) {
+    return PyObject_GenericSetAttr(target, name, value) == 0;
+  }
+  return type->tp_setattro != nullptr && type->tp_setattro(target, name, value) == 0;
+}
+
+bool store_item(PyObject* target, PyObject* key, PyObject* value) {
+  if (PyDict_Check(target) && !PyODict_Check(target)) {
+    return value != nullptr ? PyDict_SetItem(target, key, value) == 0
+                            : PyDict_DelItem(target, key) == 0;
+  }
+  PyTypeObject* type = container_type(target);
+  if (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_ass_subscript == nullptr) {
+    return value != nullptr ? PyObject_SetItem(target, key, value) == 0
+                            : PyObject_DelItem(target, key) == 0;
+  }
+  return type->tp_as_mapping->mp_ass_subscript(target, key, value) == 0;
+}
+
+bool replace_contents(PyObject* target, PyObject* value) {
+  if (PyList_Check(target)) {
+    return PyList_SetSlice(target, 0, PyList_GET_SIZE(target), value) == 0;
+  }
+  return call_method(target, "clear", nullptr, nullptr) &&
+         call_method(target, "update", value, nullptr);
+}
+
+PyRef make_function(PyObject* const* items, std::size_t count) {
+  if (count < 3) {
+    PyErr_SetString(PyExc_SystemError, "penstock: incomplete recipe of a function");
+    return {};
+  }
+  PyRef function = PyRef::steal(PyFunction_NewWithQualName(items[0], items[1], items[2]));
+  const auto given = [&](std::size_t i) { return count > i && items[i] != Py_None; };
+  if (function && given(3) && PyFunction_SetDefaults(function.get(), items[3]) < 0) return {};
+  if (function && given(4) && PyFunction_SetKwDefaults(function.get(), items[4]) < 0) return {};
+  if (function && given(5) && PyFunction_SetAnnotations(function.get(), items[5]) < 0) return {};
+  if (function && given(6) && PyFunction_SetClosure(function.get(), items[6]) < 0) return {};
+  return function;
+}
+
+PyRef make_tuple(PyObject* const* items, std::size_t count) {
+  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (std::size_t i = 0; tuple && i < count; ++i) {
+    Py_INCREF(items[i]);
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), items[i]);
+  }
+  return tuple;
+}
+
+PyRef make_instance(PyObject* type) {
+  static PyObject* const no_arguments = PyTuple_New(0);
+  if (!PyType_Check(type)) {
+    PyErr_SetString(PyExc_SystemError, "penstock: recipe of an instance without a class");
+    return {};
+  }
+  return PyRef::steal(PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(type), no_arguments,
+                                               nullptr));
+}
+
+}  // namespace
+
+bool RestoreProgram::make(const GuardProgram& guards, std::span<const PyRef> outputs) {
+  for (const MakeStep& step : make_steps_) {
+    if (run(step, guards, outputs)) continue;
+    for (PyRef& object : made_) object = nullptr;
+    return false;
+  }
+  return true;
+}
+
+bool RestoreProgram::run(const MakeStep& step, const GuardProgram& guards,
+                         std::span<const PyRef> outputs) {
+  if (step.fill) return fill(step);
+  made_[step.result] = build(step, guards, outputs);
+  if (made_[step.result]) return true;
+  if (!PyErr_Occurred()) {
+    PyErr_SetString(PyExc_SystemError, "penstock: an object behind a segment is gone");
+  }
+  return false;
+}
+
+PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
+                            std::span<const PyRef> outputs) {
+  std::vector<PyObject*> items;
+  for (std::uint32_t i = 0; i < step.count; ++i) {
+    items.push_back(made_[operands_[step.first + i]].get());
+  }
+  switch (step.kind) {
+    case Recipe::Kind::output: return outputs[step.index];
+    case Recipe::Kind::source: return PyRef::borrow(guards.object(step.index));
+    case Recipe::Kind::literal: {
+      if (step.literal != nullptr) return make_literal(*step.literal);
+      if (!step.weak) return PyRef::borrow(step.object);
+      PyObject* object = PyWeakref_GET_OBJECT(step.object);
+      return object == Py_None ? PyRef{} : PyRef::borrow(object);
+    }
+    case Recipe::Kind::symbol:
+      return PyRef::steal(PyLong_FromLongLong(sizes_[step.index].evaluate(guards.symbols())));
+    case Recipe::Kind::list: return PyRef::steal(PyList_New(0));
+    case Recipe::Kind::dict: return PyRef::steal(PyDict_New());
+    case Recipe::Kind::set: return PyRef::steal(PySet_New(nullptr));
+    case Recipe::Kind::cell: return PyRef::steal(PyCell_New(nullptr));
+    case Recipe::Kind::tuple: return make_tuple(items.data(), items.size());
+    case Recipe::Kind::frozenset:
+      return PyRef::steal(PyFrozenSet_New(make_tuple(items.data(), items.size()).get()));
+    case Recipe::Kind::slice:
+      if (items.size() != 3) return {};
+      return PyRef::steal(PySlice_New(items[0], items[1], items[2]));
+    case Recipe::Kind::instance: return items.empty() ? PyRef{} : make_instance(items[0]);
+    case Recipe::Kind::function: return make_function(items.data(), items.size());
+    case Recipe::Kind::method:
+      return items.size() == 2 ? PyRef::steal(PyMethod_New(items[0], items[1])) : PyRef{};
+    case Recipe::Kind::call:
+      if (items.empty()) return {};
+      return PyRef::steal(
+          PyObject_Vectorcall(items[0], items.data() + 1, items.size() - 1, nullptr));
+    case Recipe::Kind::object: break;
+  }
+  return {};
+}
+
+bool RestoreProgram::fill(const MakeStep& step) {
+  PyObject* container = made_[step.result].get();
+  const auto item = [&](std::uint32_t i) { return made_[operands_[step.first + i]].get(); };
+  if (step.kind == Recipe::Kind::cell) return PyCell_Set(container, item(0)) == 0;
+  const bool pairs = step.kind == Recipe::Kind::dict || step.kind == Recipe::Kind::instance;
+  for (std::uint32_t i = 0; i < step.count; i += pairs ? 2 : 1) {
+    int status = -1;
+    if (step.kind == Recipe::Kind::list) status = PyList_Append(container, item(i));
+    if (step.kind == Recipe::Kind::set) status = PySet_Add(container, item(i));
+    if (step.kind == Recipe::Kind::dict) status = PyDict_SetItem(container, item(i), item(i + 1));
+    if (step.kind == Recipe::Kind::instance) {
+      status = PyObject_GenericSetAttr(container, item(i), item(i + 1));
+    }
+    if (status < 0) return false;
+  }
+  return true;
+}
+
+bool RestoreProgram::apply(python::Frame& frame, PyRef& result) {
+  if (prologue_) run_prologue(frame);
+  if (end_depth_ >= 0) {
+    // Slots that no record names keep what they hold; new ones are null until a record fills them.
+    while (frame.depth() > end_depth_) frame.drop(1);
+    while (frame.depth() < end_depth_) frame.push(nullptr);
+  }
+  bool done = true;
+  for (const ApplyStep& step : apply_steps_) {
+    done = apply_step(step, frame, result);
+    if (!done) break;
+  }
+  if (end_offset_ >= 0) frame.jump(end_offset_);
+  for (PyRef& object : made_) object = nullptr;
+  return done;
+}
+
+PyRef RestoreProgram::take_result() {
+  PyRef result = made_[apply_steps_[0].value];
+  for (PyRef& object : made_) object = nullptr;
+  return result;
+}
+
+/// What MAKE_CELL and COPY_FREE_VARS in front of the frame's body do.
+void RestoreProgram::run_prologue(python::Frame& frame) const {
+  PyCodeObject* code = frame.code();
+  for (const python::Instruction& instruction : frame.bytecode().instructions()) {
+    if (instruction.opcode == python::Opcode::RESUME) break;
+    if (instruction.opcode == python::Opcode::MAKE_CELL) {
+      PyRef cell = PyRef::steal(PyCell_New(frame.local(instruction.argument)));
+      frame.set_local(instruction.argument, std::move(cell));
+    }
+    if (instruction.opcode != python::Opcode::COPY_FREE_VARS) continue;
+    PyObject* closure = PyFunction_GET_CLOSURE(frame.function());
+    const int first = code->co_nlocalsplus - instruction.argument;
+    for (int i = 0; i < instruction.argument; ++i) {
+      frame.set_local(first + i, PyRef::borrow(PyTuple_GET_ITEM(closure, i)));
+    }
+  }
+}
+
+bool RestoreProgram::apply_step(const ApplyStep& step, python::Frame& frame, PyRef& result) {
+  PyObject* target = made(step.target);
+  PyObject* key = made(step.key);
+  PyObject* value = made(step.value);
+  using Kind = Restore::Kind;
+  switch (step.kind) {
+    case Kind::local: frame.set_local(step.index, PyRef::borrow(value)); return true;
+    case Kind::unbind: frame.set_local(step.index, nullptr); return true;
+    case Kind::stack:
+      frame.set_stack(frame.depth() - 1 - step.index, PyRef::borrow(value));
+      return true;
+    case Kind::result: result = PyRef::borrow(value); return true;
+    case Kind::cell:
+      if (step.index >= 0) {
+        frame.set_cell_content(step.index, PyRef::borrow(value));
+        return true;
+      }
+      return PyCell_Set(target, value) == 0;
+    case Kind::set_attribute: return store_attribute(target, step.name, value);
+    case Kind::delete_attribute: return store_attribute(target, step.name, nullptr);
+    case Kind::set_item: return store_item(target, key, value);
+    case Kind::delete_item: return store_item(target, key, nullptr);
+    case Kind::set_global:
+    case Kind::delete_global: {
+      PyObject* globals = target == nullptr ? frame.globals() : PyFunction_GetGlobals(target);
+      if (globals == nullptr) return false;
+      return step.kind == Kind::set_global ? PyDict_SetItem(globals, step.name, value) == 0
+                                           : PyDict_DelItem(globals, step.name) == 0;
+    }
+    case Kind::append: return call_method(target, "append", value, nullptr);
+    case Kind::extend: return call_method(target, "extend", value, nullptr);
+    case Kind::insert: return call_method(target, "insert", key, value);
+    case Kind::pop: return call_method(target, "pop", key, nullptr);
+    case Kind::clear: return call_method(target, "clear", nullptr, nullptr);
+    case Kind::update: return call_method(target, "update", value, nullptr);
+    case Kind::add: return call_method(target, "add", value, nullptr);
+    case Kind::remove: return call_method(target, "remove", value, nullptr);
+    case Kind::contents: return replace_contents(target, value);
+  }
+  return false;
+}
+
+}  // namespace penstock::jit
