@@ -61,6 +61,12 @@ class SegmentClient {
  public:
   virtual ~SegmentClient() = default;
 
+  /// Asked by the walker's enter() first of all, for every call (no resume) that comes while it is
+  /// not recording and that no rule keeps native: the frame has run nothing and is not linked. True:
+  /// the call is done, Frame::attachment is its result; enter() answers Entry::finished. Cheap when
+  /// nothing is known of the code.
+  virtual bool finish_call(python::Frame&) { return false; }
+
   /// Asked whenever a root stands at a place where a segment may start: at its first instruction
   /// (offset 0, before MAKE_CELL, COPY_FREE_VARS and RESUME ran) and, behind the end of a segment,
   /// before each instruction. frame.unit() is the offset; the frame is linked, its state real.
