@@ -107,8 +107,11 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing
     return evaluate_unhooked(thread, raw, throwing);
   }
   Frame frame(thread, raw);
-  if (!frame.bytecode().valid() || g_driver->enter(frame) == Entry::native) {
-    return native(thread, raw, throwing, Native::driver);
+  const Entry entry = frame.bytecode().valid() ? g_driver->enter(frame) : Entry::native;
+  if (entry == Entry::native) return native(thread, raw, throwing, Native::driver);
+  if (entry == Entry::finished) {
+    ++g_counts->conducted;
+    return static_cast<PyObject*>(frame.attachment);
   }
   return conduct(frame, g_counting, throwing != 0);
 }
