@@ -20,7 +20,9 @@ def escaped(text: str) -> str:
 
 def options(facts: dict) -> str:
     out = []
+    shared = ["Output", "Passes", "Messages", "About"]
     groups = list(dict.fromkeys(option["group"] for option in facts["options"]))
+    groups.sort(key=lambda group: group in shared)
     for group in groups:
         out.append(f"## {escaped(group)}\n")
         for option in facts["options"]:
@@ -28,7 +30,8 @@ def options(facts: dict) -> str:
                 continue
             names = ", ".join(f"*{escaped(name)}*" for name in option["names"])
             if "choices" in option:
-                names += "=" + "|".join(escaped(word) for word in option["choices"])
+                choices = "|".join(escaped(word) for word in option["choices"])
+                names += f"[={choices}]" if option.get("optional") else f"={choices}"
             elif "value" in option:
                 names += f"=_{escaped(option['value'])}_"
             out.append(f"{names}\n\t{escaped(option['help'])}\n")

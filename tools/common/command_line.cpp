@@ -17,6 +17,8 @@ struct CommandLine::State {
   std::string group = "Options";
   std::vector<std::string>* positionals = nullptr;
   bool program = false;
+  bool has_program = false;
+  bool (*is_program)(const std::string&) = nullptr;
   CLI::App app;
 
   CLI::Option* placed(CLI::Option* option, const std::string& placeholder) {
@@ -65,18 +67,36 @@ void CommandLine::real(const std::string& names, double& target, const std::stri
   state_->placed(state_->app.add_option(names, target, help), placeholder);
 }
 
-void CommandLine::choice(const std::string& names, std::string& target,
-                         const std::vector<std::string>& words, const std::string& help) {
-  const std::string all = fmt::format("{}", fmt::join(words, "|"));
-  auto one_of = [words, all](std::string& value) {
+namespace {
+
+/// Accepts one of `words`, and offers the nearest for another.
+CLI::Validator one_of(const std::vector<std::string>& words, const std::string& all) {
+  auto check = [words, all](std::string& value) {
     if (std::find(words.begin(), words.end(), value) != words.end()) return std::string{};
     std::string near = nearest_word(value, words);
     return near.empty()
                ? fmt::format("'{}' is not one of {}", value, all)
                : fmt::format("'{}' is not one of {}; did you mean '{}'?", value, all, near);
   };
-  state_->placed(state_->app.add_option(names, target, help), all)
-      ->check(CLI::Validator(one_of, ""));
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+void CommandLine::choice(const std::string& names, std::string& target,
+                         const std::vector<std::string>& words, const std::string& help) {
+  const std::string all = fmt::format("{}", fmt::join(words, "|"));
+  state_->placed(state_->app.add_option(names, target, help), all)->check(one_of(words, all));
+}
+
+void CommandLine::optional_choice(const std::string& names, std::string& target,
+                                  const std::vector<std::string>& words, const std::string& implied,
+                                  const std::string& help) {
+  const std::string all = fmt::format("{}", fmt::join(words, "|"));
+  // A flag with values: CLI11 gives it what stands behind `=` and never the next word.
+  auto check = one_of(words, all);
+  state_->placed(state_->app.add_flag(names + "{" + implied + "}", target, help), "[" + all + "]")
+      ->check(check);
 }
 
 void CommandLine::positionals(std::vector<std::string>& target) {
@@ -86,6 +106,14 @@ void CommandLine::positionals(std::vector<std::string>& target) {
 void CommandLine::program(std::vector<std::string>& target) {
   state_->positionals = &target;
   state_->program = true;
+}
+
+void CommandLine::program_if(bool (*is_program)(const std::string& word)) {
+  state_->is_program = is_program;
+}
+
+bool CommandLine::has_program() const {
+  return state_->has_program;
 }
 
 void CommandLine::passes(std::span<const PassFacts> rows) {
@@ -110,13 +138,17 @@ std::vector<std::string> spellings(const CLI::App& app) {
 }
 
 /// Where the user's program starts among the arguments: the index of the first one that is neither
-/// an option of ours nor an option's value; -m and -c start it too.
-std::size_t program_start(const CLI::App& app, const std::vector<std::string>& arguments) {
+/// an option of ours nor an option's value; -m and -c start it too. A first word that is no program
+/// means that there is none.
+std::size_t program_start(const CLI::App& app, const std::vector<std::string>& arguments,
+                          bool (*is_program)(const std::string&)) {
   std::size_t at = 0;
   for (; at < arguments.size(); ++at) {
     const std::string& argument = arguments[at];
     if (argument == "--" || argument == "-m" || argument == "-c") return at;
-    if (argument.size() < 2 || argument[0] != '-') return at;
+    if (argument.size() < 2 || argument[0] != '-') {
+      return is_program == nullptr || is_program(argument) ? at : arguments.size();
+    }
     if (argument.find('=') != std::string::npos) continue;
     const CLI::Option* option = app.get_option_no_throw(argument);
     bool takes_value = option != nullptr && option->get_expected_max() > 0;
@@ -131,10 +163,11 @@ Result<void> CommandLine::parse(int argc, char** argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   std::vector<std::string> tail;
   if (state_->program) {
-    auto start =
-        arguments.begin() + static_cast<std::ptrdiff_t>(program_start(state_->app, arguments));
+    auto start = arguments.begin() + static_cast<std::ptrdiff_t>(
+                                         program_start(state_->app, arguments, state_->is_program));
     tail.assign(start, arguments.end());
     arguments.erase(start, arguments.end());
+    state_->has_program = !tail.empty();
     if (!tail.empty() && tail.front() == "--") tail.erase(tail.begin());
   }
   try {

@@ -50,11 +50,20 @@ class CommandLine {
   /// An option whose value is one of `words`.
   void choice(const std::string& names, std::string& target, const std::vector<std::string>& words,
               const std::string& help);
+  /// The same, but the value may be left out, which means `implied`.
+  void optional_choice(const std::string& names, std::string& target,
+                       const std::vector<std::string>& words, const std::string& implied,
+                       const std::string& help);
   /// What is not an option: files, or whatever the synopsis says.
   void positionals(std::vector<std::string>& target);
   /// Like positionals(), but from the first one on (or from -m MODULE, -c CODE, which are put in
   /// front of it) everything belongs to the user's program, options too.
   void program(std::vector<std::string>& target);
+  /// Narrows program(): only a first word for which `is_program` holds starts a program; behind
+  /// another one options go on.
+  void program_if(bool (*is_program)(const std::string& word));
+  /// Whether parse() met a program, where program() allows one.
+  bool has_program() const;
   /// Adds passes that --list-passes and --describe name, in the order in which they run.
   void passes(std::span<const PassFacts> rows);
   /// The same from a pass table.

@@ -28,14 +28,24 @@ constexpr struct {
     {"PENSTOCK_TRACE", "A file to which every stage appends its part of one Chrome trace."},
 };
 
-/// "-o, --output FILE"
+/// What stands for an option's value in help; in brackets if it may be left out; empty for a flag.
+std::string placeholder(const CLI::Option& option) {
+  std::string name = option.get_type_name();
+  if (option.get_expected_max() > 0 || name.starts_with("[")) return name;
+  return "";
+}
+
+/// "-o, --output=FILE"
 std::string spelled(const CLI::Option& option) {
   std::string out;
   for (const std::string& name : option.get_snames()) out += (out.empty() ? "-" : ", -") + name;
   for (const std::string& name : option.get_lnames())
     out += (out.empty() ? "    --" : ", --") + name;
-  if (option.get_expected_max() > 0) {
-    out += (option.get_lnames().empty() ? " " : "=") + option.get_type_name();
+  std::string value = placeholder(option);
+  if (value.starts_with("[")) {
+    out += "[=" + value.substr(1);
+  } else if (!value.empty()) {
+    out += (option.get_lnames().empty() ? " " : "=") + value;
   }
   return out;
 }
@@ -59,12 +69,19 @@ void append_wrapped(std::string& out, const std::string& text, std::size_t inden
   out += '\n';
 }
 
+/// The groups of the options in the order in which help shows them: the tool's own, then those that
+/// all tools share.
 std::vector<std::string> groups_of(const CLI::App& app) {
   std::vector<std::string> groups;
   for (const CLI::Option* option : app.get_options()) {
     const std::string& group = option->get_group();
     if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
   }
+  auto shared = [](const std::string& group) {
+    return group == "Output" || group == "Passes" || group == "Messages" || group == "About";
+  };
+  std::stable_partition(groups.begin(), groups.end(),
+                        [&](const std::string& group) { return !shared(group); });
   return groups;
 }
 
@@ -73,13 +90,17 @@ Json describe_option(const CLI::Option& option) {
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
   Json out = {{"names", names}, {"help", option.get_description()}, {"group", option.get_group()}};
-  if (option.get_expected_max() == 0) return out;
-  std::string placeholder = option.get_type_name();
-  out["value"] = placeholder;
+  std::string value = placeholder(option);
+  if (value.empty()) return out;
+  if (value.front() == '[') {
+    out["optional"] = true;
+    value = value.substr(1, value.size() - 2);
+  }
+  out["value"] = value;
   out["repeatable"] = option.get_expected_max() > 1;
-  if (std::islower(static_cast<unsigned char>(placeholder.front())) != 0) {
+  if (std::islower(static_cast<unsigned char>(value.front())) != 0) {
     Json words = Json::array();
-    std::istringstream in(placeholder);
+    std::istringstream in(value);
     for (std::string word; std::getline(in, word, '|');) words.push_back(word);
     out["choices"] = words;
   }

@@ -1,0 +1,64 @@
+#include "tools/program/program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace penstock::tools {
+
+void declare(CommandLine& command, ProgramOptions& options) {
+  command.group("Program");
+  command.text("--python", options.python, "PYTHON",
+               "Run the program with PYTHON instead of the active environment's or PATH's.");
+  command.texts("--only", options.only, "GLOB",
+                "Capture only functions whose qualified name matches GLOB.");
+  command.flag("--fullgraph", options.fullgraph,
+               "Make every break an error that names the program's line.");
+  command.choice("--dynamic", options.dynamic, {"auto", "all", "off"},
+                 "Which sizes become symbols: those that were seen to change, all, or none.");
+  command.text(
+      "--rules", options.rules, "FILE",
+      "Read rules on what to inline, leave to Python, or put in the graph; first match wins.");
+  command.text("--store", options.store, "DIR", "Keep tensors in DIR.");
+  command.flag("--no-tensors", options.no_tensors, "Record no tensors.");
+  command.flag("--deterministic", options.deterministic,
+               "Choose nothing by measurement, and compile nothing in the background.");
+  command.flag("--self-check", options.self_check,
+               "Compare every inferred result with what the op really gave.");
+  command.flag("--strict", options.strict,
+               "Fail where penstock would give up and let plain Python go on.");
+}
+
+std::map<std::string, std::string> settings_of(const Stage& stage, const ProgramOptions& options,
+                                               std::string mode) {
+  std::map<std::string, std::string> out = {{"mode", std::move(mode)},
+                                            {"dynamic", options.dynamic}};
+  auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  auto flag = [&](const char* key, bool value) { set(key, value ? "1" : ""); };
+  auto path = [&](const char* key, const std::string& value) {
+    std::error_code error;
+    if (!value.empty()) set(key, std::filesystem::absolute(value, error).string());
+  };
+  set("only", fmt::format("{}", fmt::join(options.only, "\n")));
+  path("rules", options.rules);
+  path("store", options.store);
+  flag("fullgraph", options.fullgraph);
+  flag("strict", options.strict);
+  flag("self-check", options.self_check);
+  flag("deterministic", options.deterministic);
+  flag("no-tensors", options.no_tensors);
+  flag("quiet", stage.settings().quiet);
+  flag("color", stage.color(STDERR_FILENO));
+  return out;
+}
+
+bool names_program(const std::string& word) {
+  std::error_code error;
+  return word.ends_with(".py") || word.ends_with(".pyz") ||
+         std::filesystem::exists(std::filesystem::path(word) / "__main__.py", error);
+}
+
+}  // namespace penstock::tools

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/common/driver.h"
+#include "tools/common/launch.h"
+
+namespace penstock::tools {
+
+/// The options that capture and `run PROGRAM` share: how a program is run and what is captured.
+struct ProgramOptions {
+  std::string python;
+  std::vector<std::string> only;
+  std::string dynamic = "auto";
+  std::string rules;
+  std::string store;
+  bool fullgraph = false;
+  bool strict = false;
+  bool self_check = false;
+  bool deterministic = false;
+  bool no_tensors = false;
+};
+
+/// Declares them on `command`.
+void declare(CommandLine& command, ProgramOptions& options);
+
+/// What the extension is told, by key; its modes read the same keys (python::Settings):
+///   mode           "capture", "jit", "conduct" …
+///   only           GLOBs, one a line        dynamic        auto, all, off
+///   rules, store   paths, absolute          fullgraph, strict, self-check, deterministic,
+///   no-tensors, quiet, color                "1" when asked for
+std::map<std::string, std::string> settings_of(const Stage& stage, const ProgramOptions& options,
+                                               std::string mode);
+
+/// Whether a command line's word names a Python program and no document: a file that ends in .py,
+/// or a directory or archive that python could run.
+bool names_program(const std::string& word);
+
+}  // namespace penstock::tools

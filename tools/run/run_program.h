@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tools/program/program.h"
+
+namespace penstock::tools {
+
+/// What `run` can be told about a program, beside the shared options.
+struct RunProgramOptions {
+  ProgramOptions program;
+  std::string torture;  ///< "" none; "conduct": every frame conducted; "walk": also walked
+  std::string
+      backend;      ///< a command from `torch` documents to `kernels` documents; empty: built in
+  int threads = 0;  ///< 0: torch's and OMP_NUM_THREADS's own choice
+};
+
+/// Runs the program of `words` (python's own arguments) with its tensor code compiled, as `python`
+/// would otherwise: streams, status and signals are its own. Where penstock cannot do its work the
+/// program runs plainly behind one line on standard error, unless --strict.
+Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options,
+                                  const std::vector<std::string>& words);
+
+}  // namespace penstock::tools
