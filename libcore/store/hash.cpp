@@ -1,0 +1,27 @@
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "store/store.h"
+
+namespace penstock::store {
+
+std::string hash_of(std::span<const std::string_view> pieces) {
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  for (std::string_view piece : pieces) XXH3_128bits_update(&state, piece.data(), piece.size());
+  XXH128_hash_t hash = XXH3_128bits_digest(&state);
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+std::string hash_of(std::string_view bytes) { return hash_of(std::span(&bytes, 1)); }
+
+bool is_hash(std::string_view text) {
+  return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace penstock::store

@@ -1,0 +1,217 @@
+#include "store/store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+
+#include "store/file.h"
+
+namespace penstock::store {
+
+namespace {
+
+namespace files = std::filesystem;
+
+/// After so many bytes of new files, the store's size is looked at.
+constexpr std::uint64_t kLookEvery = std::uint64_t{256} << 20;
+/// Pruning that nobody asked for spares what was used in the last hour: a pipe may still need it.
+constexpr std::int64_t kSpareSeconds = 3600;
+/// The time of a file is renewed when it is older than this, to spare writes.
+constexpr std::int64_t kRenewSeconds = 600;
+
+std::string_view folder_of(Store::Entry::Kind kind) {
+  return kind == Store::Entry::Kind::blob ? "blobs" : "kernels";
+}
+
+std::string path_in(const std::string& directory, Store::Entry::Kind kind, std::string_view name) {
+  return fmt::format("{}/{}/{}/{}", directory, folder_of(kind), name.substr(0, 2), name);
+}
+
+/// Says that the file was used. A store that cannot be written stays readable, so nobody is told.
+void touch(const std::string& path) {
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return;
+  if (std::time(nullptr) - facts.st_mtim.tv_sec > kRenewSeconds) {
+    utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+  }
+}
+
+/// A file of the store, or what a writer that died left behind.
+struct Found {
+  Store::Entry entry;
+  std::string path;
+  bool unfinished = false;
+};
+
+Result<std::vector<Found>> find_all(const std::string& directory) {
+  std::vector<Found> found;
+  for (auto kind : {Store::Entry::Kind::blob, Store::Entry::Kind::kernel}) {
+    std::error_code error;
+    files::path root = files::path(directory) / folder_of(kind);
+    if (!files::exists(root, error)) continue;
+    auto at = files::recursive_directory_iterator(root, error);
+    for (; !error && at != files::recursive_directory_iterator(); at.increment(error)) {
+      struct stat facts {};
+      // Another process may remove files meanwhile.
+      if (stat(at->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+      std::string name = at->path().filename().string();
+      bool unfinished = name.starts_with(kUnfinished);
+      if (!unfinished && !is_hash(name)) continue;
+      found.push_back({{kind, name, static_cast<std::uint64_t>(facts.st_size),
+                        facts.st_mtim.tv_sec}, at->path().string(), unfinished});
+    }
+    if (error) {
+      return failure(Code::PS0210, fmt::format("cannot read the store '{}': {}", directory,
+                                               error.message()));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::string> store_directory(const std::string& option) {
+  if (!option.empty()) return option;
+  auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (auto named = variable("PENSTOCK_STORE"); !named.empty()) return named;
+  if (auto cache = variable("XDG_CACHE_HOME"); cache.starts_with('/')) return cache + "/penstock";
+  if (auto home = variable("HOME"); !home.empty()) return home + "/.cache/penstock";
+  return failure(Code::PS0210, "there is no place for the store: neither PENSTOCK_STORE nor HOME is "
+                               "set");
+}
+
+Store::Store(std::string directory, std::uint64_t limit)
+    : directory_(std::move(directory)),
+      limit_(limit),
+      written_(std::make_unique<std::atomic<std::uint64_t>>(0)) {}
+
+Result<Store> Store::open(const std::string& option) {
+  auto directory = store_directory(option);
+  if (!directory) return tl::unexpected(directory.error());
+  return Store(std::move(*directory));
+}
+
+std::string Store::blob_path(std::string_view hash) const {
+  return path_in(directory_, Entry::Kind::blob, hash);
+}
+std::string Store::kernel_path(std::string_view key) const {
+  return path_in(directory_, Entry::Kind::kernel, key);
+}
+
+bool Store::has(std::string_view hash) const {
+  return is_hash(hash) && access(blob_path(hash).c_str(), R_OK) == 0;
+}
+
+Result<std::string> Store::put(std::span<const std::string_view> pieces) {
+  std::string hash = hash_of(pieces);
+  std::string path = blob_path(hash);
+  std::uint64_t size = 0;
+  for (std::string_view piece : pieces) size += piece.size();
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == size) {
+    touch(path);
+    return hash;
+  }
+  if (auto written = write(path, pieces); !written) return tl::unexpected(written.error());
+  return hash;
+}
+
+Result<Mapping> Store::get(std::string_view hash, bool check) const {
+  if (!is_hash(hash)) {
+    return failure(Code::PS0207, fmt::format("'{}' is no name of a blob", hash.substr(0, 80)));
+  }
+  std::string path = blob_path(hash);
+  auto mapping = Mapping::map(path);
+  if (!mapping) {
+    return failure(Code::PS0206, fmt::format("blob {} is not in the store '{}'", hash, directory_));
+  }
+  if (check && hash_of(mapping->bytes()) != hash) {
+    return failure(Code::PS0207, fmt::format("the bytes of blob {} are damaged", hash), path);
+  }
+  touch(path);
+  return mapping;
+}
+
+std::optional<Mapping> Store::kernel(std::string_view key) const {
+  if (!is_hash(key)) return std::nullopt;
+  std::string path = kernel_path(key);
+  auto mapping = Mapping::map(path);
+  if (!mapping) return std::nullopt;
+  touch(path);
+  return std::move(*mapping);
+}
+
+Result<void> Store::put_kernel(std::string_view key, std::string_view bytes) {
+  if (!is_hash(key)) {
+    return failure(Code::PS0601, fmt::format("'{}' is no key of a kernel", key.substr(0, 80)));
+  }
+  return write(kernel_path(key), std::span(&bytes, 1));
+}
+
+Result<void> Store::write(const std::string& path, std::span<const std::string_view> pieces) {
+  auto written = write_file(path, pieces);
+  if (!written) return written;
+  for (std::string_view piece : pieces) *written_ += piece.size();
+  bound();
+  return {};
+}
+
+/// Keeps the store near its limit without reading the folders at every write.
+void Store::bound() {
+  if (*written_ < std::min(kLookEvery, limit_)) return;
+  *written_ = 0;
+  // A store that cannot be pruned still works; the next writer that finds no room says so.
+  static_cast<void>(prune(limit_, kSpareSeconds));
+}
+
+Result<std::vector<Store::Entry>> Store::list() const {
+  auto found = find_all(directory_);
+  if (!found) return tl::unexpected(found.error());
+  std::vector<Entry> entries;
+  for (Found& one : *found) {
+    if (!one.unfinished) entries.push_back(std::move(one.entry));
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.last_used != b.last_used ? a.last_used > b.last_used : a.name < b.name;
+  });
+  return entries;
+}
+
+Result<Store::Removed> Store::prune(std::uint64_t limit, std::int64_t keep_seconds) {
+  auto found = find_all(directory_);
+  if (!found) return tl::unexpected(found.error());
+  std::sort(found->begin(), found->end(), [](const Found& a, const Found& b) {
+    return a.entry.last_used < b.entry.last_used;
+  });
+  std::uint64_t total = 0;
+  for (const Found& one : *found) total += one.entry.bytes;
+  std::int64_t now = std::time(nullptr);
+  Removed removed;
+  for (const Found& one : *found) {
+    std::int64_t age = now - one.entry.last_used;
+    bool dead = one.unfinished && (age > kSpareSeconds || limit == 0);
+    if (!dead && (one.unfinished || total <= limit || age < keep_seconds)) continue;
+    if (unlink(one.path.c_str()) != 0) {
+      if (errno == ENOENT) continue;
+      return failure(Code::PS0210, fmt::format("cannot remove '{}': {}", one.path,
+                                               std::error_code(errno, std::generic_category())
+                                                   .message()));
+    }
+    total -= one.entry.bytes;
+    ++removed.files;
+    removed.bytes += one.entry.bytes;
+  }
+  return removed;
+}
+
+}  // namespace penstock::store

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diag/diagnostic.h"
+
+namespace penstock::store {
+
+/// The name of some bytes: XXH3's 128-bit hash, as 32 hexadecimal digits in lower case.
+std::string hash_of(std::string_view bytes);
+/// The same of all pieces, one behind the other.
+std::string hash_of(std::span<const std::string_view> pieces);
+/// Whether `text` can be such a name; only then it may become part of a path.
+bool is_hash(std::string_view text);
+
+/// A file's bytes, mapped read-only; shared with every process that maps them.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+
+  /// Maps the whole of `path`. PS0102 when it cannot be opened.
+  static Result<Mapping> map(const std::string& path);
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
+/// Where a store lies: `option` (--store), else $PENSTOCK_STORE, else $XDG_CACHE_HOME/penstock, else
+/// $HOME/.cache/penstock. PS0210 when none of them is set.
+Result<std::string> store_directory(const std::string& option = {});
+
+/// Blobs by the hash of their bytes, and kernels by a key of the caller's.
+///
+/// Layout: blobs/ab/abcdef…, kernels/ab/abcdef…. A file appears whole or not at all (temporary file,
+/// then rename), so any number of processes may read and write; two that write the same blob write
+/// the same bytes; a Store may be used by several threads. Nothing is made before the first write. What was used last is kept longest: the
+/// times of files are the order.
+class Store {
+ public:
+  /// Where `limit` is not given: what a store may hold, in bytes.
+  static constexpr std::uint64_t kDefaultLimit = std::uint64_t{20} << 30;
+
+  explicit Store(std::string directory, std::uint64_t limit = kDefaultLimit);
+  /// A store where store_directory() says.
+  static Result<Store> open(const std::string& option = {});
+
+  const std::string& directory() const { return directory_; }
+
+  /// Keeps bytes and returns their hash. PS0210 when there is no room or no permission.
+  Result<std::string> put(std::span<const std::string_view> pieces);
+  Result<std::string> put(std::string_view bytes) { return put(std::span(&bytes, 1)); }
+
+  /// The bytes of a blob. PS0206 when it is missing, PS0207 when its bytes are not those that the
+  /// hash stands for (looked at only with `check`: about 0.1 ms a megabyte).
+  Result<Mapping> get(std::string_view hash, bool check = true) const;
+  bool has(std::string_view hash) const;
+  /// The file of a blob, for dlopen; it need not exist.
+  std::string blob_path(std::string_view hash) const;
+
+  /// The kernel kept under `key` (a hash), if there is one.
+  std::optional<Mapping> kernel(std::string_view key) const;
+  std::string kernel_path(std::string_view key) const;
+  Result<void> put_kernel(std::string_view key, std::string_view bytes);
+
+  /// One file of the store.
+  struct Entry {
+    enum class Kind : std::uint8_t { blob, kernel };
+    Kind kind = Kind::blob;
+    std::string name;
+    std::uint64_t bytes = 0;
+    std::int64_t last_used = 0;  ///< seconds since 1970
+  };
+  /// All of them, last used first. A store that does not exist is empty.
+  Result<std::vector<Entry>> list() const;
+
+  /// What was removed.
+  struct Removed {
+    std::uint64_t files = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// Removes what was used longest ago until at most `limit` bytes are left, and what writers that
+  /// died left behind. What was used within the last `keep_seconds` stays.
+  Result<Removed> prune(std::uint64_t limit, std::int64_t keep_seconds = 0);
+  /// Removes everything.
+  Result<Removed> clear() { return prune(0); }
+
+ private:
+  Result<void> write(const std::string& path, std::span<const std::string_view> pieces);
+  void bound();
+
+  std::string directory_;
+  std::uint64_t limit_;
+  std::unique_ptr<std::atomic<std::uint64_t>> written_;  ///< bytes since the limit was looked at
+};
+
+}  // namespace penstock::store
