@@ -124,7 +124,13 @@ Result<void> Stage::check_settings() {
 int Stage::run(const std::function<Result<void>(Stage&)>& body) {
   try {
     Result<void> done = options_.parse(argc_, argv_);
-    if (done) {
+    if (!done) {
+      // The parser stopped before it stored anything, but the error must be told as was asked.
+      auto is_json = [](const char* word) {
+        return std::string_view(word) == "--diagnostics=json";
+      };
+      if (std::any_of(argv_, argv_ + argc_, is_json)) settings_.diagnostics = "json";
+    } else {
       if (std::optional<int> answered = answer_questions()) return *answered;
       done = check_settings();
     }

@@ -116,21 +116,44 @@ Result<void> for_each_document(Stage& stage, const std::string& file, const Visi
       return reader.next();
     }();
     if (!document) return tl::unexpected(document.error());
-    if (!*document) return {};
+    if (!document->has_value()) return {};
     stage.count(fmt::format("documents {}", formats::kind(**document)));
     if (auto visited = visit(std::move(**document), reader); !visited) return visited;
   }
 }
 
+namespace {
+
+/// The one input of a tool that writes a stream: two streams have no meaning in one.
+Result<std::string> single_input(const Stage& stage) {
+  std::vector<std::string> inputs = stage.inputs();
+  if (inputs.size() == 1) return inputs.front();
+  return failure(Code::PS0101,
+                 fmt::format("{} files, but this tool reads one stream", inputs.size()));
+}
+
+}  // namespace
+
+Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how) {
+  Result<std::string> input = single_input(stage);
+  if (!input) return tl::unexpected(input.error());
+  std::optional<DocumentSink> sink;
+  return for_each_document(stage, *input,
+                           [&](Document document, const formats::DocumentReader& reader) {
+                             if (!sink) sink.emplace(stage, reader.encoding(), how);
+                             return sink->write(document);
+                           });
+}
+
 int transform(Stage& stage, Level level, const Rewrite& rewrite) {
   return stage.run([&](Stage&) -> Result<void> {
-    std::vector<std::string> inputs = stage.inputs();
-    if (inputs.size() != 1) return failure(Code::PS0101, "a stage reads one stream");
+    Result<std::string> input = single_input(stage);
+    if (!input) return tl::unexpected(input.error());
     PassPrinter passes(stage);
     Reproducer reproducer;
     std::optional<DocumentSink> sink;
     Result<void> done = for_each_document(
-        stage, inputs.front(),
+        stage, *input,
         [&](Document document, const formats::DocumentReader& reader) -> Result<void> {
           if (!sink) sink.emplace(stage, reader.encoding());
           if (!stage.settings().reproducer.empty()) reproducer.see(document);

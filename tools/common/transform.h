@@ -38,6 +38,9 @@ using Visit =
     std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
 Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit);
 
+/// Reads the one stream that the command line names and writes its documents as `how` says.
+Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how);
+
 /// What a stage does to one graph of its input level.
 using Rewrite = std::function<Result<formats::GraphDocument>(formats::GraphDocument document,
                                                              PassTrace& trace)>;
