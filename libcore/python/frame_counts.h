@@ -8,7 +8,8 @@ namespace penstock::python {
 enum class Native : std::uint8_t {
   driver,     ///< the driver's enter() said so
   traced,     ///< a tracer or profiler was active on the thread
-  stack,      ///< too little C stack or recursion depth left
+  stack,      ///< too little C stack left
+  limit,      ///< the recursion limit refused the call: its frame never ran
   generator,  ///< the call that makes a generator object: it runs no code of the body
   skipped,    ///< code marked by skip_code
   count

@@ -101,7 +101,7 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing
   if (thread->cframe->use_tracing != 0) return native(thread, raw, throwing, Native::traced);
   const CodeRecord* record = find_record(raw->f_code);
   if (record != nullptr && record->skip) return native(thread, raw, throwing, Native::skipped);
-  if (thread->recursion_remaining <= 0) return native(thread, raw, throwing, Native::stack);
+  if (thread->recursion_remaining <= 0) return native(thread, raw, throwing, Native::limit);
   if (stack_left() < stack_bounds().margin) {
     count_native(Native::stack);
     return evaluate_unhooked(thread, raw, throwing);

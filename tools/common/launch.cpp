@@ -277,17 +277,17 @@ void exit_like(const LaunchOutcome& outcome) {
 std::string describe_frames(const python::FrameCounts& frames) {
   using python::Native;
   const auto native = [&](Native reason) { return frames.native[static_cast<int>(reason)]; };
-  const std::uint64_t bodies = frames.seen - native(Native::generator);
+  const std::uint64_t bodies = frames.seen - native(Native::generator) - native(Native::limit);
   const double share =
       bodies == 0 ? 100.0
                   : 100.0 * static_cast<double>(frames.conducted) / static_cast<double>(bodies);
   return fmt::format(
       "frames: {} seen, {} conducted ({:.2f}%), {} left to the evaluator in the middle, native: "
-      "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made "
-      "a "
-      "generator",
+      "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made a "
+      "generator, {} refused by the recursion limit",
       bodies, frames.conducted, share, frames.exited, native(Native::traced), native(Native::stack),
-      native(Native::driver), native(Native::skipped), native(Native::generator));
+      native(Native::driver), native(Native::skipped), native(Native::generator),
+      native(Native::limit));
 }
 
 }  // namespace penstock::tools
