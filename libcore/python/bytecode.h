@@ -103,6 +103,8 @@ class Bytecode {
   const std::vector<Handler>& handlers() const { return handlers_; }
   /// The handler for an exception at `unit` (Instruction::at), or null.
   const Handler* handler(int unit) const;
+  /// A handler whose code starts at `unit`, or null.
+  const Handler* handler_at(int unit) const;
   /// Operand stack depth before the instruction at `unit`, by static analysis; -1: unreachable or
   /// not an instruction's start. A generator's code starts with one value on its stack.
   int depth(int unit) const;

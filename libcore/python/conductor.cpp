@@ -47,6 +47,8 @@ class Activation {
         return PyErr_Occurred() != nullptr ? leave_raising(instruction) : leave_to_evaluator();
       case Directive::raised:
         return caught(instruction, instruction.at, true);
+      case Directive::returned:
+        return end(Leaving::returned, frame_.pop());
     }
     return leave_to_evaluator();
   }
@@ -83,7 +85,9 @@ class Activation {
   }
 
   bool in_window(const Instruction& instruction) {
-    WindowResult window = run_instruction_window(frame_, instruction);
+    const std::vector<int> exits = driver_.window_exits(frame_, instruction);
+    WindowResult window = exits.empty() ? run_instruction_window(frame_, instruction)
+                                        : run_window(frame_, exits);
     switch (window.end) {
       case WindowEnd::impossible:
         return leave_to_evaluator();
@@ -98,8 +102,7 @@ class Activation {
       case WindowEnd::reached:
         break;
     }
-    const Handler* handler = frame_.bytecode().handler(instruction.at);
-    if (handler != nullptr && frame_.unit() == handler->target) {
+    if (const Handler* handler = frame_.bytecode().handler_at(frame_.unit())) {
       driver_.unwound(frame_, handler->depth);
       return true;
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "python/frame.h"
 #include "python/step.h"
 
@@ -17,11 +19,12 @@ enum class Entry : std::uint8_t {
 
 /// What a driver wants done with the next instruction.
 enum class Directive : std::uint8_t {
-  step,    ///< the stepper executes it (or, if it cannot, a window)
-  done,    ///< the driver executed it (and perhaps more) and moved locals, stack and place itself
-  window,  ///< the evaluator executes it in a native window
-  exit,    ///< the evaluator takes the rest of the frame. With a Python error set: raised here
-  raised,  ///< the driver set a Python error: it is raised by this instruction
+  step,      ///< the stepper executes it (or, if it cannot, a window)
+  done,      ///< the driver executed it (and perhaps more) and moved locals, stack and place itself
+  window,    ///< the evaluator executes it in a native window
+  exit,      ///< the evaluator takes the rest of the frame. With a Python error set: raised here
+  raised,    ///< the driver set a Python error: it is raised by this instruction
+  returned,  ///< the frame ends here: its result is on top of its stack (and nothing below it)
 };
 
 /// How a conducted activation ended.
@@ -45,6 +48,9 @@ class FrameDriver {
   virtual Entry enter(Frame& frame) = 0;
   /// Before each instruction, with the frame linked and all its state real.
   virtual Directive instruction(Frame& frame, const Instruction& instruction) = 0;
+  /// The exits of a native window at `instruction` (units; run_window says which are possible). Empty:
+  /// a window of this one instruction. Asked for Directive::window and for what cannot be stepped.
+  virtual std::vector<int> window_exits(Frame&, const Instruction&) { return {}; }
   /// After an instruction that the conductor executed (step or window). With `raised` the error is
   /// set and not dispatched yet. Answering true leaves the frame to the evaluator here: at the next
   /// instruction, or with the error raised.

@@ -54,4 +54,11 @@ const Handler* Bytecode::handler(int unit) const {
   return unit < candidate.end ? &candidate : nullptr;
 }
 
+const Handler* Bytecode::handler_at(int unit) const {
+  for (const Handler& handler : handlers_) {
+    if (handler.target == unit) return &handler;
+  }
+  return nullptr;
+}
+
 }  // namespace penstock::python

@@ -35,9 +35,28 @@ Directive HarnessDriver::instruction(Frame& frame, const Instruction&) {
     return Directive::exit;
   }
   if (left > 1) frame.attachment = reinterpret_cast<void*>(left - 1);
-  if (!plan_.windows) return Directive::step;
+  if (plan_.random_windows != 0 && random_ == 0) random_ = plan_.random_windows;
+  const bool window =
+      plan_.windows || (plan_.random_windows != 0 && next_random(random_) % 3 == 0);
+  if (!window) return Directive::step;
   ++windows;
   return Directive::window;
+}
+
+std::vector<int> HarnessDriver::window_exits(Frame& frame, const Instruction& instruction) {
+  if (plan_.random_windows == 0) return {};
+  const Bytecode& code = frame.bytecode();
+  std::vector<int> exits;
+  for (std::uint32_t wanted = 1 + next_random(random_) % 4; wanted > 0; --wanted) {
+    const std::size_t index = next_random(random_) % code.instructions().size();
+    const Instruction& exit = code.instructions()[index];
+    if (exit.opcode == Opcode::RESUME || exit.offset == instruction.offset ||
+        code.depth(exit.offset) < 0) {
+      continue;
+    }
+    exits.push_back(exit.offset);
+  }
+  return exits;
 }
 
 bool HarnessDriver::stepped(Frame&, const Instruction&, Outcome outcome) {

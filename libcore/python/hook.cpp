@@ -69,6 +69,9 @@ class CountingDriver final : public FrameDriver {
   Directive instruction(Frame& frame, const Instruction& instruction) override {
     return g_driver->instruction(frame, instruction);
   }
+  std::vector<int> window_exits(Frame& frame, const Instruction& instruction) override {
+    return g_driver->window_exits(frame, instruction);
+  }
   bool stepped(Frame& frame, const Instruction& instruction, Outcome outcome) override {
     return g_driver->stepped(frame, instruction, outcome);
   }

@@ -41,8 +41,8 @@ inline PyObject* dict_entry(PyDictKeysObject* keys, PyDictValues* values, PyObje
 /// The index of this very key among the entries, or kNoHint.
 inline DictHint dict_index(PyDictKeysObject* keys, PyObject* key) {
   for (Py_ssize_t i = 0; i < keys->dk_nentries; ++i) {
-    PyObject* at = DK_IS_UNICODE(keys) ? DK_UNICODE_ENTRIES(keys)[i].me_key
-                                       : DK_ENTRIES(keys)[i].me_key;
+    PyObject* at =
+        DK_IS_UNICODE(keys) ? DK_UNICODE_ENTRIES(keys)[i].me_key : DK_ENTRIES(keys)[i].me_key;
     if (at == key) return static_cast<DictHint>(i);
   }
   return kNoHint;

@@ -26,6 +26,8 @@ struct TensorView {
   std::uint32_t version = 0;  ///< mutation counter; 0 where the tensor has none (inference tensors)
   bool has_version = true;
   bool requires_grad = false;
+  /// Holds sizes and strides where they had to be read by attribute.
+  std::shared_ptr<std::int64_t[]> extents;
 };
 
 /// A tensor to make over memory of ours. sizes and strides are copied.
@@ -59,11 +61,13 @@ class TensorBridge {
   PyTypeObject* parameter_type() const { return parameter_type_; }
 
   /// Fills `view`. False with a Python error set if torch refuses (sparse tensors have no strides).
+  /// Meant for plain tensors: a subclass may hide what it is behind what it reports.
   bool read(PyObject* tensor, TensorView& view) const;
   /// The TensorImpl's address: what the identity of a tensor is to torch.
   void* handle(PyObject* tensor) const;
   /// The mutation counter alone (1 ns); 0 for inference tensors.
   std::uint32_t version(PyObject* tensor) const;
+  bool requires_grad(PyObject* tensor) const;
 
   /// A new torch.Tensor over `spec.data`; null with a Python error set, `release` not called then.
   PyRef make(const TensorSpec& spec) const;
@@ -76,6 +80,8 @@ class TensorBridge {
  private:
   TensorBridge();
   struct Abi;
+  Result<void> set_up(PyObject* torch, PyObject* file);
+  bool read_abi(PyObject* tensor, TensorView& view) const;
   bool read_attributes(PyObject* tensor, TensorView& view) const;
   std::unique_ptr<Abi> abi_;
   PyTypeObject* tensor_type_ = nullptr;

@@ -3,9 +3,15 @@
 //   select(code, exit_after=-1, exit_when_raised=False, windows=False)   which frames, and what to
 //   do release()                                                           nothing is conducted
 //   counts() -> (exits, exits with an error pending, windows)
+//   tensor(t) -> what the tensor bridge reads of it, a dict
+//   fast() -> (abi, version, requires_grad): which parts of the bridge need no attribute access
+//   make(sizes, strides, floats) -> (tensor over memory of ours, released() -> bool)
 #include <Python.h>
 
+#include <vector>
+
 #include "python/harness.h"
+#include "python/tensor_bridge.h"
 #include "tools/extension/modes.h"
 
 namespace penstock::tools {
@@ -24,6 +30,9 @@ class CommandedDriver final : public python::FrameDriver {
   python::Directive instruction(python::Frame& frame, const python::Instruction& at) override {
     return driver.instruction(frame, at);
   }
+  std::vector<int> window_exits(python::Frame& frame, const python::Instruction& at) override {
+    return driver.window_exits(frame, at);
+  }
   bool stepped(python::Frame& frame, const python::Instruction& at,
                python::Outcome outcome) override {
     return driver.stepped(frame, at, outcome);
@@ -34,12 +43,14 @@ class CommandedDriver final : public python::FrameDriver {
 CommandedDriver* g_driver = nullptr;
 
 PyObject* select(PyObject*, PyObject* arguments, PyObject* names) {
-  static const char* keywords[] = {"code", "exit_after", "exit_when_raised", "windows", nullptr};
+  static const char* keywords[] = {"code",    "exit_after",     "exit_when_raised",
+                                   "windows", "random_windows", nullptr};
   PyObject* code = nullptr;
   HarnessPlan plan;
   int raised = 0, windows = 0;
-  if (PyArg_ParseTupleAndKeywords(arguments, names, "O!|ipp", const_cast<char**>(keywords),
-                                  &PyCode_Type, &code, &plan.exit_after, &raised, &windows) == 0) {
+  if (PyArg_ParseTupleAndKeywords(arguments, names, "O!|ippI", const_cast<char**>(keywords),
+                                  &PyCode_Type, &code, &plan.exit_after, &raised, &windows,
+                                  &plan.random_windows) == 0) {
     return nullptr;
   }
   plan.code = reinterpret_cast<PyCodeObject*>(code);
@@ -62,11 +73,100 @@ PyObject* counts(PyObject*, PyObject*) {
                        static_cast<unsigned long long>(driver.windows));
 }
 
+/// The bridge, or null with a Python error set.
+python::TensorBridge* bridge() {
+  const auto found = python::TensorBridge::get();
+  if (found && *found != nullptr) return *found;
+  PyErr_SetString(PyExc_RuntimeError,
+                  found ? "torch is not imported" : found.error().message.c_str());
+  return nullptr;
+}
+
+PyRef tuple_of(std::span<const std::int64_t> numbers) {
+  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (std::size_t index = 0; index < numbers.size(); ++index) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(index),
+                     PyLong_FromLongLong(numbers[index]));
+  }
+  return tuple;
+}
+
+PyObject* tensor(PyObject*, PyObject* object) {
+  const python::TensorBridge* torch = bridge();
+  python::TensorView view;
+  if (torch == nullptr || !torch->read(object, view)) return nullptr;
+  const PyRef sizes = tuple_of(view.sizes), strides = tuple_of(view.strides);
+  return Py_BuildValue("{sOsOsLsKsKsisisisIsOsO}", "sizes", sizes.get(), "strides", strides.get(),
+                       "offset", static_cast<long long>(view.storage_offset), "data",
+                       reinterpret_cast<std::uintptr_t>(view.data), "storage",
+                       reinterpret_cast<std::uintptr_t>(view.storage), "dtype", view.dtype,
+                       "device_type", view.device_type, "device_index", view.device_index,
+                       "version", view.version, "has_version",
+                       view.has_version ? Py_True : Py_False, "requires_grad",
+                       view.requires_grad ? Py_True : Py_False);
+}
+
+PyObject* fast(PyObject*, PyObject*) {
+  const python::TensorBridge* torch = bridge();
+  if (torch == nullptr) return nullptr;
+  return Py_BuildValue("OOO", torch->fast_abi() ? Py_True : Py_False,
+                       torch->fast_version() ? Py_True : Py_False,
+                       torch->fast_requires_grad() ? Py_True : Py_False);
+}
+
+/// Memory of one tensor made for a test.
+struct Lent {
+  std::vector<float> values;
+  bool released = false;
+};
+
+PyObject* released(PyObject* capsule, PyObject*) {
+  const auto* lent = static_cast<const Lent*>(PyCapsule_GetPointer(capsule, nullptr));
+  return PyBool_FromLong(lent->released);
+}
+PyMethodDef g_released = {"released", released, METH_NOARGS, nullptr};
+
+bool numbers_of(PyObject* sequence, std::vector<std::int64_t>& into) {
+  for (Py_ssize_t index = 0; index < PySequence_Size(sequence); ++index) {
+    const PyRef item = PyRef::steal(PySequence_GetItem(sequence, index));
+    into.push_back(PyLong_AsLongLong(item.get()));
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+PyObject* make(PyObject*, PyObject* arguments) {
+  PyObject *sizes_given, *strides_given;
+  Py_ssize_t count = 0;
+  if (PyArg_ParseTuple(arguments, "OOn", &sizes_given, &strides_given, &count) == 0) return nullptr;
+  std::vector<std::int64_t> sizes, strides;
+  const python::TensorBridge* torch = bridge();
+  if (torch == nullptr || !numbers_of(sizes_given, sizes) || !numbers_of(strides_given, strides)) {
+    return nullptr;
+  }
+  auto* lent = new Lent{std::vector<float>(static_cast<std::size_t>(count)), false};  // for good
+  for (std::size_t index = 0; index < lent->values.size(); ++index) {
+    lent->values[index] = static_cast<float>(index);
+  }
+  const PyRef made =
+      torch->make({.sizes = sizes,
+                   .strides = strides,
+                   .data = lent->values.data(),
+                   .release = [](void* it) { static_cast<Lent*>(it)->released = true; },
+                   .context = lent});
+  const PyRef capsule = PyRef::steal(PyCapsule_New(lent, nullptr, nullptr));
+  if (!made || !capsule) return nullptr;
+  const PyRef asks = PyRef::steal(PyCFunction_New(&g_released, capsule.get()));
+  return Py_BuildValue("OO", made.get(), asks.get());
+}
+
 PyMethodDef g_methods[] = {
     {"select", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(select)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {"release", release, METH_NOARGS, nullptr},
     {"counts", counts, METH_NOARGS, nullptr},
+    {"tensor", tensor, METH_O, nullptr},
+    {"fast", fast, METH_NOARGS, nullptr},
+    {"make", make, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
