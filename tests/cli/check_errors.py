@@ -146,7 +146,7 @@ def main() -> int:
             facts = describe(program)
             tool, level = facts["tool"], facts["level_in"]
             bad_options(suite, tool)
-            if level == "program" or tool == "graphdiff":
+            if level in ("program", "") or tool == "graphdiff":
                 continue
             given = "torch" if level == "any" else level
             if not (samples / f"{given}.json").exists():

@@ -28,7 +28,8 @@ constexpr struct {
   std::string_view title;
 } kGroups[] = {{"stage", "Stages of the pipe"},
                {"look", "Looking at documents"},
-               {"shape", "Changing documents"}};
+               {"shape", "Changing documents"},
+               {"here", "Here"}};
 
 fs::path own_directory() {
   std::error_code error;
@@ -51,13 +52,18 @@ std::vector<fs::path> search_path() {
   return out;
 }
 
+bool is_program(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
+}
+
 std::vector<std::string> plugins() {
   std::set<std::string> names;
   for (const fs::path& directory : path_directories()) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(directory, error)) {
       std::string name = entry.path().filename().string();
-      if (name.starts_with(kPrefix) && access(entry.path().c_str(), X_OK) == 0) {
+      if (name.starts_with(kPrefix) && is_program(entry.path())) {
         names.insert(name.substr(kPrefix.size()));
       }
     }
@@ -86,7 +92,7 @@ Result<void> dispatch(const std::vector<std::string>& words) {
   std::vector<std::string> owned = words;
   for (const fs::path& directory : search_path()) {
     fs::path candidate = directory / program;
-    if (words.front().find('/') != std::string::npos || access(candidate.c_str(), X_OK) != 0) {
+    if (words.front().find('/') != std::string::npos || !is_program(candidate)) {
       continue;
     }
     owned.front() = candidate.string();
@@ -122,7 +128,6 @@ std::string tool_list() {
       if (row.group == group) out += fmt::format("  {:<12}{}\n", row.tool.name, row.tool.summary);
     }
   }
-  out += "\nHere:\n";
   out += "  shell       start a shell in which the tools have their plain names\n";
   out += "  explain     explain a diagnostic: penstock explain PS0207\n";
   if (std::vector<std::string> others = plugins(); !others.empty()) {
