@@ -62,9 +62,9 @@ class RestoreProgram {
   python::PyRef build(const MakeStep& step, const GuardProgram& guards,
                       std::span<const python::PyRef> outputs);
   bool fill(const MakeStep& step);
-  bool apply_step(const ApplyStep& step, python::Frame& frame, python::PyRef& result);
+  bool apply_step(const ApplyStep& step, const std::vector<python::PyRef>& objects,
+                  python::Frame& frame, python::PyRef& result);
   void run_prologue(python::Frame& frame) const;
-  PyObject* made(std::int32_t slot) const { return slot < 0 ? nullptr : made_[slot].get(); }
 
   std::vector<MakeStep> make_steps_;
   std::vector<ApplyStep> apply_steps_;

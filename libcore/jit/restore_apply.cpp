@@ -62,8 +62,8 @@ bool replace_contents(PyObject* target, PyObject* value) {
 }
 
 PyRef make_function(PyObject* const* items, std::size_t count) {
-  if (count < 3) {
-    PyErr_SetString(PyExc_SystemError, "penstock: incomplete recipe of a function");
+  if (count < 3 || !PyCode_Check(items[0]) || !PyDict_Check(items[1])) {
+    PyErr_SetString(PyExc_SystemError, "penstock: malformed recipe of a function");
     return {};
   }
   PyRef function = PyRef::steal(PyFunction_NewWithQualName(items[0], items[1], items[2]));
@@ -181,13 +181,15 @@ bool RestoreProgram::apply(python::Frame& frame, PyRef& result) {
     while (frame.depth() > end_depth_) frame.drop(1);
     while (frame.depth() < end_depth_) frame.push(nullptr);
   }
+  // Effects may run foreign code that comes here again.
+  std::vector<PyRef> objects(made_.size());
+  objects.swap(made_);
   bool done = true;
   for (const ApplyStep& step : apply_steps_) {
-    done = apply_step(step, frame, result);
+    done = apply_step(step, objects, frame, result);
     if (!done) break;
   }
   if (end_offset_ >= 0) frame.jump(end_offset_);
-  for (PyRef& object : made_) object = nullptr;
   return done;
 }
 
@@ -215,10 +217,12 @@ void RestoreProgram::run_prologue(python::Frame& frame) const {
   }
 }
 
-bool RestoreProgram::apply_step(const ApplyStep& step, python::Frame& frame, PyRef& result) {
-  PyObject* target = made(step.target);
-  PyObject* key = made(step.key);
-  PyObject* value = made(step.value);
+bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>& objects,
+                                python::Frame& frame, PyRef& result) {
+  const auto at = [&](std::int32_t slot) { return slot < 0 ? nullptr : objects[slot].get(); };
+  PyObject* target = at(step.target);
+  PyObject* key = at(step.key);
+  PyObject* value = at(step.value);
   using Kind = Restore::Kind;
   switch (step.kind) {
     case Kind::local: frame.set_local(step.index, PyRef::borrow(value)); return true;

@@ -98,6 +98,7 @@ std::int64_t SizeProgram::run(const std::int64_t* symbols) const {
     large.resize(max_depth_);
     stack = large.data();
   }
+  stack[0] = 0;
   std::int64_t* top = stack;
   for (const Step& step : steps_) {
     if (step.op == Op::number) {

@@ -1,6 +1,5 @@
 #include "jit/torch_state.h"
 
-#include <Python.h>
 #include <dlfcn.h>
 
 #include <string>
@@ -55,6 +54,21 @@ bool grad_enabled() {
     if (abi != nullptr) return abi();
   }
   return ask_python(torch);
+}
+
+bool bump_version(PyObject* tensor) {
+  static PyObject* function = nullptr;
+  if (function == nullptr) {
+    PyRef module = PyRef::steal(PyImport_ImportModule("torch._C"));
+    if (module) function = PyObject_GetAttrString(module.get(), "_increment_version");
+    if (function == nullptr) return false;
+  }
+  PyRef list = PyRef::steal(PyList_New(1));
+  if (!list) return false;
+  Py_INCREF(tensor);
+  PyList_SET_ITEM(list.get(), 0, tensor);
+  PyRef done = PyRef::steal(PyObject_CallOneArg(function, list.get()));
+  return static_cast<bool>(done);
 }
 
 }  // namespace penstock::jit

@@ -1,9 +1,29 @@
 #pragma once
 
+#include <Python.h>
+
 namespace penstock::jit {
 
 /// torch.is_grad_enabled() of this thread: through torch's C ABI (2 ns), else by calling it. True
 /// while torch is not imported. Needs the GIL.
 bool grad_enabled();
+
+/// Tells torch that a tensor's memory was written in place. False with a Python error set. Tensors
+/// made under inference mode count no versions and need no telling.
+bool bump_version(PyObject* tensor);
+
+/// While it lives the collector does not start, so that making objects runs no finalizer.
+class CollectorPause {
+ public:
+  CollectorPause() : was_enabled_(PyGC_Disable() != 0) {}
+  ~CollectorPause() {
+    if (was_enabled_) PyGC_Enable();
+  }
+  CollectorPause(const CollectorPause&) = delete;
+  CollectorPause& operator=(const CollectorPause&) = delete;
+
+ private:
+  bool was_enabled_;
+};
 
 }  // namespace penstock::jit

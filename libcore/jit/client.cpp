@@ -1,0 +1,239 @@
+#include "jit/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jit/torch_state.h"
+
+namespace penstock::jit {
+namespace {
+
+using capture::CapturedSegment;
+using capture::Found;
+using capture::Lookup;
+using python::PyRef;
+
+/// Calls that fit nothing and are not recorded either: the walker cannot follow them.
+constexpr int kMissLimit = 32;
+
+CodeSegments* segments_of(const python::Bytecode& code) {
+  return static_cast<CodeSegments*>(code.data(python::CodeSlot::jit));
+}
+
+}  // namespace
+
+JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, ClientOptions options)
+    : compiler_(compiler), sink_(sink), options_(std::move(options)) {}
+
+// -- calls -----------------------------------------------------------------------------------------
+
+Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame) {
+  auto& entries = segment.entries;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i]->fits(frame)) continue;
+    if (i != 0) std::rotate(entries.begin(), entries.begin() + i, entries.begin() + i + 1);
+    return entries[0].get();
+  }
+  return nullptr;
+}
+
+bool JitClient::finish_call(python::Frame& frame) {
+  CodeSegments* segments = segments_of(frame.bytecode());
+  if (segments == nullptr) return false;
+  Segment* segment = segments->find(0);
+  if (segment == nullptr || segment->entries.empty() || frame.is_generator()) return false;
+  if (segment->entries[0]->is_active()) return false;
+  Entry* entry = find_fitting(*segment, frame);
+  if (entry == nullptr) return false;
+  if (!entry->is_direct()) {
+    fitted_ = entry;
+    fitted_frame_ = frame.raw();
+    return false;
+  }
+  Ran ran = Ran::refused;
+  PyRef result = entry->run_direct(pool_, ran);
+  if (ran != Ran::done) {
+    note_failure(*entry);
+    // Raised: an input was written, but the result could not be made. The error is the call's.
+    frame.attachment = nullptr;
+    return ran == Ran::raised;
+  }
+  ++*entry->calls;
+  frame.attachment = result.release();
+  return true;
+}
+
+Lookup JitClient::lookup(python::Frame& frame) {
+  CodeSegments* segments = segments_of(frame.bytecode());
+  Segment* segment = segments == nullptr ? nullptr : segments->find(frame.unit());
+  if (segment == nullptr) return {};
+  Entry* entry = nullptr;
+  if (fitted_ != nullptr && fitted_frame_ == frame.raw() && frame.unit() == 0) entry = fitted_;
+  fitted_ = nullptr;
+  if (entry == nullptr) {
+    // Another thread, or code that an op of it called, is inside: its slots must not be touched.
+    for (const auto& other : segment->entries) {
+      if (other->is_active()) return step(*segment, other.get());
+    }
+    entry = find_fitting(*segment, frame);
+  }
+  if (entry == nullptr) return miss(*segment, frame);
+  return run(*segment, *entry, frame);
+}
+
+Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
+  Lookup answer;
+  answer.found = Found::step;
+  answer.id = entry != nullptr ? entry->id() : EntryId{segment.frame, -1, 0};
+  answer.end = entry != nullptr ? entry->end() : segment.end;
+  return answer;
+}
+
+Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame) {
+  ++*entry.calls;
+  if (!entry.runs()) return step(segment, &entry);
+  PyRef result;
+  const Ran ran = entry.run(frame, pool_, result);
+  if (ran == Ran::refused) {
+    note_failure(entry);
+    return step(segment, &entry);
+  }
+  Lookup answer;
+  answer.id = entry.id();
+  answer.found = ran == Ran::raised ? Found::raised
+                 : entry.returns()  ? Found::returned
+                                    : Found::moved;
+  answer.value = std::move(result);
+  return answer;
+}
+
+Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
+  auto& entries = segment.entries;
+  std::erase_if(entries, [](const auto& entry) { return entry->is_dead(); });
+  if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
+  RecompileEvent event;
+  for (const auto& entry : entries) {
+    event.entries.push_back({entry->id(), entry->explain(frame)});
+  }
+  if (static_cast<int>(entries.size()) < options_.entry_limit) {
+    segment.pending = std::move(event);
+    Lookup answer;
+    answer.found = Found::miss;
+    return answer;
+  }
+  segment.gave_up = true;
+  event.id = {segment.frame, -1, 0};
+  event.limit = true;
+  sink_.recompiled(event);
+  Diagnostic diagnostic{Code::PS0502, {}, {}, {}, {}, Severity::warning};
+  diagnostic.message = "segment " + std::to_string(segment.frame) + " has " +
+                       std::to_string(entries.size()) +
+                       " entries; calls that fit none of them are not compiled any more";
+  say(std::move(diagnostic), entries.front()->interface());
+  return step(segment, nullptr);
+}
+
+bool JitClient::starts_at(const python::Bytecode& code, int offset) const {
+  CodeSegments* segments = segments_of(code);
+  return segments != nullptr && segments->find(offset) != nullptr;
+}
+
+// -- recorded segments -----------------------------------------------------------------------------
+
+EntryId JitClient::captured(CapturedSegment recorded) {
+  python::Bytecode& bytecode = python::bytecode_of(recorded.code);
+  CodeSegments* segments = segments_of(bytecode);
+  if (segments == nullptr) {
+    const auto units = static_cast<std::size_t>(Py_SIZE(recorded.code));
+    auto made = std::make_unique<CodeSegments>(units);
+    segments = made.get();
+    bytecode.set_data(python::CodeSlot::jit, std::move(made));
+  }
+  const std::int32_t start = recorded.graph.interface.start_offset;
+  Segment* segment = segments->find(start);
+  if (segment == nullptr) {
+    segment = &segments->make(start);
+    segment->frame = next_frame_++;
+  }
+  const EntryId id{segment->frame, segment->recompiles++, 0};
+  recorded.graph.interface.id = id;
+  segment->misses = 0;
+  if (!segment->pending.entries.empty()) {
+    segment->pending.id = id;
+    sink_.recompiled(std::exchange(segment->pending, {}));
+  }
+  if (options_.recorded) options_.recorded(recorded);
+  install(*segment, std::move(recorded), id);
+  return id;
+}
+
+void JitClient::install(Segment& segment, CapturedSegment recorded, EntryId id) {
+  const Interface interface = recorded.graph.interface;
+  segment.end = interface.end.kind == SegmentEnd::Kind::returned ? -1 : interface.end.offset;
+  auto entry = Entry::make(recorded, id);
+  if (!entry) {
+    segment.gave_up = true;
+    return say(std::move(entry.error()), interface);
+  }
+  EntryCounter* counter = new_counter(id);
+  (*entry)->calls = &counter->calls;
+  if (needs_gradients(recorded.graph)) {
+    (*entry)->why_not = facts(Code::PS0504).title;
+  } else {
+    auto executor = compiler_.compile(std::move(recorded.graph));
+    Result<void> done;
+    if (executor) done = (*entry)->set_executor(std::move(*executor));
+    if (!executor) done = tl::unexpected(executor.error());
+    if (!done) {
+      (*entry)->why_not = done.error().message;
+      say(std::move(done.error()), interface);
+    }
+  }
+  counter->runs = (*entry)->runs() ? 1 : 0;
+  segment.entries.insert(segment.entries.begin(), std::move(*entry));
+}
+
+bool JitClient::needs_gradients(const Graph& graph) const {
+  bool grad_mode = grad_enabled();
+  for (const Guard& guard : graph.interface.guards) {
+    const bool* expected = guard.expected.as<bool>();
+    if (guard.kind == GuardKind::grad_mode && expected != nullptr) grad_mode = *expected;
+  }
+  if (!grad_mode) return false;
+  const auto& inputs = graph.interface.inputs;
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const Input& input) { return input.type.requires_grad; });
+}
+
+EntryCounter* JitClient::new_counter(EntryId id) {
+  EntryCounter* counter = nullptr;
+  if (counters_.size() < options_.shared_counters.size()) {
+    counter = &options_.shared_counters[counters_.size()];
+  } else {
+    counter = &own_counters_.emplace_back();
+  }
+  *counter = {id, 0, 0};
+  counters_.push_back(counter);
+  return counter;
+}
+
+void JitClient::note_failure(Entry& entry) {
+  if (entry.failure_seen.empty()) entry.failure_seen = "its outputs could not be made";
+  Diagnostic diagnostic{Code::PS0505, {}, {}, {}, {}, Severity::warning};
+  diagnostic.message =
+      "entry " + to_string(entry.id()) + " failed and was stepped: " + entry.failure_seen;
+  say(std::move(diagnostic), entry.interface());
+}
+
+/// One message per function and diagnostic.
+void JitClient::say(Diagnostic diagnostic, const Interface& interface) {
+  std::string key = interface.name + "\n" + std::string(facts(diagnostic.code).id);
+  if (interface.location) {
+    key += "\n" + interface.location->file;
+    if (!diagnostic.location) diagnostic.location = interface.location;
+  }
+  if (!told_.insert(std::move(key)).second || !options_.report) return;
+  options_.report(diagnostic);
+}
+
+}  // namespace penstock::jit

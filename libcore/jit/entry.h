@@ -1,0 +1,111 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capture/segment_client.h"
+#include "jit/executor.h"
+#include "jit/guard_program.h"
+#include "jit/live_table.h"
+#include "jit/outputs.h"
+#include "jit/restore.h"
+
+namespace penstock::jit {
+
+/// How a run of an entry ended.
+enum class Ran : std::uint8_t {
+  done,    ///< the segment is behind us
+  refused, ///< nothing was changed: the segment has to be stepped
+  raised,  ///< an effect behind the graph raised; a Python error is set
+};
+
+/// One compiled specialisation of a segment: guards in front, a graph, what to restore behind.
+class Entry {
+ public:
+  /// Compiles guards and restore records. The graph's executor comes separately, so that it may come
+  /// later.
+  static Result<std::unique_ptr<Entry>> make(const capture::CapturedSegment& segment, EntryId id);
+
+  /// Gives the entry its executor: from now on calls run it. Before that, and for one that never
+  /// gets any, a fitting call is stepped.
+  Result<void> set_executor(std::unique_ptr<Executor> executor);
+  bool runs() const { return executor_ != nullptr; }
+
+  bool fits(const python::Frame& frame) { return guards_->check(frame); }
+  std::vector<FailedGuard> explain(const python::Frame& frame) { return guards_->explain(frame); }
+  bool is_dead() const { return guards_->is_dead(); }
+
+  /// After fits(): runs a segment that is the frame's rest and leaves only a result. Needs no frame.
+  /// Null unless `ran` is done.
+  python::PyRef run_direct(OutputPool& pool, Ran& ran);
+  bool is_direct() const { return runs() && restore_->only_returns(); }
+
+  /// After fits(): runs the segment on a linked frame.
+  Ran run(python::Frame& frame, OutputPool& pool, python::PyRef& result);
+
+  EntryId id() const { return interface_.id; }
+  const Interface& interface() const { return interface_; }
+  bool returns() const { return interface_.end.kind == SegmentEnd::Kind::returned; }
+  /// Unit at which stepping the segment ends; -1: the frame's return.
+  std::int32_t end() const { return returns() ? -1 : interface_.end.offset; }
+
+  /// It is running now, in this or another thread: torch may have let others run.
+  bool is_active() const { return active_; }
+
+  std::uint64_t* calls = nullptr;  ///< counts how often it fitted; not owned
+  std::string why_not;         ///< why it has no executor, for reports
+  std::string failure_seen;    ///< the first failure of the executor, reported once
+
+ private:
+  Entry() = default;
+  bool compute(OutputPool& pool);
+  bool make_objects();
+  bool bump_versions();
+  Ran compute_and_make(OutputPool& pool);
+
+  Interface interface_;
+  LiveTable live_;
+  std::unique_ptr<GuardProgram> guards_;
+  std::unique_ptr<RestoreProgram> restore_;
+  std::unique_ptr<OutputMaker> output_maker_;
+  std::unique_ptr<Executor> executor_;
+  python::TensorBridge* bridge_ = nullptr;
+  bool active_ = false;
+  // Of the call that runs: kept to save allocations, cleared behind it.
+  std::vector<InputValue> inputs_;
+  std::vector<python::PyRef> outputs_;
+  std::vector<void*> memory_;
+};
+
+/// All entries of one segment start, most recently used first.
+struct Segment {
+  std::int32_t frame = 0;      ///< frame number
+  std::int32_t offset = 0;
+  std::int32_t recompiles = 0; ///< entries made so far
+  std::vector<std::unique_ptr<Entry>> entries;
+  bool gave_up = false;        ///< calls that fit no entry are stepped and recorded no more
+  std::int32_t end = -1;       ///< where stepping ends then
+  bool limit_reported = false;
+  int misses = 0;              ///< since the last entry was made
+  RecompileEvent pending;      ///< why the call that is being recorded now fitted no entry
+};
+
+/// The segments of one code object, by the unit at which they start.
+struct CodeSegments final : python::CodeData {
+  explicit CodeSegments(std::size_t units) : by_unit(units, -1) {}
+  Segment* find(int unit) {
+    if (unit < 0 || unit >= static_cast<int>(by_unit.size()) || by_unit[unit] < 0) return nullptr;
+    return segments[by_unit[unit]].get();
+  }
+  Segment& make(int unit) {
+    by_unit[unit] = static_cast<std::int32_t>(segments.size());
+    segments.push_back(std::make_unique<Segment>());
+    segments.back()->offset = unit;
+    return *segments.back();
+  }
+  std::vector<std::int32_t> by_unit;
+  std::vector<std::unique_ptr<Segment>> segments;
+};
+
+}  // namespace penstock::jit

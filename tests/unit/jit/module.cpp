@@ -1,0 +1,167 @@
+// The module penstock_jit_test: guard and restore programs written down in Python, run on the frames
+// of a function.
+//
+//   attach(code, spec, outputs=())    the program for frames of `code`; one at a time
+//   detach()
+//   last() -> (checked, failed guards as (source, expected, actual))   of the last frame
+//   steps() -> number of steps
+//   measure(code, calls) -> ns        of one guard check (the frame is that of the next call)
+#include <Python.h>
+
+#include <chrono>
+
+#include "jit/guard_program.h"
+#include "jit/restore.h"
+#include "python/hook.h"
+#include "spec.h"
+
+namespace penstock::test {
+namespace {
+
+using python::PyRef;
+
+/// Checks the attached program on each frame of its code; with restore records it runs those.
+class TestDriver final : public python::FrameDriver {
+ public:
+  python::Entry enter(python::Frame& frame) override {
+    if (guards == nullptr || frame.code() != code) return python::Entry::native;
+    checked = guards->check(frame);
+    failed = checked ? std::vector<FailedGuard>{} : guards->explain(frame);
+    if (repeat > 0) measure(frame);
+    if (!checked || restore == nullptr) return python::Entry::native;
+    if (!restore->make(*guards, outputs)) return raise(frame);
+    if (!restore->only_returns()) return python::Entry::conduct;
+    frame.attachment = restore->take_result().release();
+    return python::Entry::finished;
+  }
+
+  python::Directive instruction(python::Frame& frame, const python::Instruction&) override {
+    if (frame.attachment != nullptr || frame.unit() != 0) return python::Directive::step;
+    frame.attachment = this;
+    PyRef result;
+    if (!restore->apply(frame, result)) return python::Directive::raised;
+    if (result) return_value(frame, std::move(result));
+    return python::Directive::done;
+  }
+
+  /// The frame ends through its own RETURN_VALUE.
+  static void return_value(python::Frame& frame, PyRef result) {
+    for (const python::Instruction& instruction : frame.bytecode().instructions()) {
+      if (instruction.opcode != python::Opcode::RETURN_VALUE) continue;
+      frame.unwind_to(0);
+      frame.push(std::move(result));
+      return frame.jump(instruction.offset);
+    }
+  }
+
+  void measure(python::Frame& frame) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < repeat; ++i) checked = guards->check(frame) && checked;
+    const auto end = std::chrono::steady_clock::now();
+    nanoseconds = std::chrono::duration<double, std::nano>(end - start).count() / repeat;
+    repeat = 0;
+  }
+
+  python::Entry raise(python::Frame& frame) {
+    frame.attachment = nullptr;
+    return python::Entry::finished;
+  }
+
+  PyCodeObject* code = nullptr;
+  Spec spec;
+  jit::LiveTable live;
+  std::unique_ptr<jit::GuardProgram> guards;
+  std::unique_ptr<jit::RestoreProgram> restore;
+  std::vector<PyRef> outputs;
+  bool checked = false;
+  std::vector<FailedGuard> failed;
+  int repeat = 0;
+  double nanoseconds = 0;
+};
+TestDriver* g_driver = nullptr;
+
+PyObject* fail(const Diagnostic& diagnostic) {
+  PyErr_SetString(PyExc_RuntimeError, diagnostic.message.c_str());
+  return nullptr;
+}
+
+PyObject* detach(PyObject*, PyObject*) {
+  g_driver->restore = nullptr;
+  g_driver->guards = nullptr;
+  g_driver->code = nullptr;
+  g_driver->spec = Spec{};
+  g_driver->live = jit::LiveTable{};
+  g_driver->outputs.clear();
+  Py_RETURN_NONE;
+}
+
+PyObject* attach(PyObject*, PyObject* arguments) {
+  PyObject *code = nullptr, *dict = nullptr, *outputs = nullptr;
+  if (PyArg_ParseTuple(arguments, "O!O!|O", &PyCode_Type, &code, &PyDict_Type, &dict, &outputs) ==
+      0) {
+    return nullptr;
+  }
+  TestDriver& driver = *g_driver;
+  PyRef::steal(detach(nullptr, nullptr));
+  auto* code_object = reinterpret_cast<PyCodeObject*>(code);
+  if (!read_spec(dict, code_object, driver.spec)) return nullptr;
+  driver.live = jit::LiveTable(driver.spec.live);
+  driver.spec.live.clear();
+  auto guards = jit::GuardProgram::compile(driver.spec.interface, driver.live, code_object);
+  if (!guards) return fail(guards.error());
+  if (!driver.spec.interface.restore.empty()) {
+    auto restore = jit::RestoreProgram::compile(driver.spec.interface, driver.live, code_object);
+    if (!restore) return fail(restore.error());
+    driver.restore = std::move(*restore);
+  }
+  for (Py_ssize_t i = 0; outputs != nullptr && i < PySequence_Size(outputs); ++i) {
+    driver.outputs.push_back(PyRef::steal(PySequence_GetItem(outputs, i)));
+  }
+  driver.guards = std::move(*guards);
+  driver.code = code_object;
+  Py_RETURN_NONE;
+}
+
+PyObject* last(PyObject*, PyObject*) {
+  PyRef list = PyRef::steal(PyList_New(0));
+  for (const FailedGuard& failed : g_driver->failed) {
+    PyRef row = PyRef::steal(Py_BuildValue("(sss)", failed.source.c_str(), failed.expected.c_str(),
+                                           failed.actual.c_str()));
+    if (!row || PyList_Append(list.get(), row.get()) < 0) return nullptr;
+  }
+  return Py_BuildValue("(ON)", g_driver->checked ? Py_True : Py_False, list.release());
+}
+
+PyObject* steps(PyObject*, PyObject*) {
+  return PyLong_FromSize_t(g_driver->guards ? g_driver->guards->step_count() : 0);
+}
+
+PyObject* repeat(PyObject*, PyObject* count) {
+  g_driver->repeat = static_cast<int>(PyLong_AsLong(count));
+  Py_RETURN_NONE;
+}
+
+PyObject* nanoseconds(PyObject*, PyObject*) { return PyFloat_FromDouble(g_driver->nanoseconds); }
+
+PyMethodDef g_methods[] = {
+    {"attach", attach, METH_VARARGS, nullptr},
+    {"detach", detach, METH_NOARGS, nullptr},
+    {"last", last, METH_NOARGS, nullptr},
+    {"steps", steps, METH_NOARGS, nullptr},
+    {"repeat", repeat, METH_O, nullptr},
+    {"nanoseconds", nanoseconds, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "penstock_jit_test", nullptr, -1, g_methods,
+                        nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace penstock::test
+
+PyMODINIT_FUNC PyInit_penstock_jit_test() {
+  using namespace penstock;
+  test::g_driver = new test::TestDriver;
+  auto installed = python::install_hook(*test::g_driver);
+  if (!installed) return test::fail(installed.error());
+  return PyModule_Create(&test::g_module);
+}
