@@ -36,17 +36,15 @@ Result<std::uint64_t> parse_size(const std::string& text) {
 Result<void> list(Stage& stage, const Store& store) {
   Result<std::vector<Store::Entry>> entries = store.list();
   if (!entries) return tl::unexpected(entries.error());
-  Result<Output*> out = stage.output();
-  if (!out) return tl::unexpected(out.error());
   std::uint64_t bytes = 0;
   for (const Store::Entry& entry : *entries) {
     bytes += entry.bytes;
     std::string line = fmt::format(
         "{:%Y-%m-%d %H:%M}  {:>14}  {:<6}  {}\n", fmt::localtime(entry.last_used), entry.bytes,
         entry.kind == Store::Entry::Kind::blob ? "blob" : "kernel", entry.name);
-    if (auto written = (*out)->write(line); !written) return written;
+    if (auto written = stage.write(line); !written) return written;
   }
-  return (*out)->write(
+  return stage.write(
       fmt::format("{} files, {} bytes in {}\n", entries->size(), bytes, store.directory()));
 }
 

@@ -7,18 +7,12 @@ using namespace penstock::tools;
 
 namespace {
 
-Result<void> print(Stage& stage, std::string_view text) {
-  Result<Output*> out = stage.output();
-  if (!out) return tl::unexpected(out.error());
-  return (*out)->write(text);
-}
-
 Result<void> explain(Stage& stage, const std::vector<std::string>& words) {
   if (words.size() != 2)
     return failure(Code::PS0101, "explain takes one code, as in PS0201, or `all`");
   Result<std::string> text = explanation(words[1], stage.settings().diagnostics == "json");
   if (!text) return tl::unexpected(text.error());
-  return print(stage, *text);
+  return stage.write(*text);
 }
 
 }  // namespace
@@ -30,7 +24,7 @@ int main(int argc, char** argv) {
   return stage.run([](Stage& stage) -> Result<void> {
     const std::vector<std::string>& words = stage.settings().files;
     if (words.empty()) {
-      Result<void> printed = print(stage, stage.options().help(terminal_width(1), tool_list()));
+      Result<void> printed = stage.write(stage.options().help(terminal_width(1), tool_list()));
       stage.answer(status(Exit::usage));
       return printed;
     }

@@ -192,6 +192,11 @@ Result<Output*> Stage::output() {
   return &*output_;
 }
 
+Result<void> Stage::write(std::string_view text) {
+  Result<Output*> out = output();
+  return out ? (*out)->write(text) : tl::unexpected(out.error());
+}
+
 Result<std::string> Stage::read(const std::string& file) {
   bool standard = file.empty() || file == "-";
   std::string name = standard ? "standard input" : file;

@@ -71,6 +71,8 @@ class Stage {
 
   /// The output named by -o, opened at the first call.
   Result<Output*> output();
+  /// Writes text to the output.
+  Result<void> write(std::string_view text);
   /// The bytes of `file` ("-": standard input); PS0102 when it cannot be read.
   Result<std::string> read(const std::string& file);
   /// The positionals, or "-" when there are none.
