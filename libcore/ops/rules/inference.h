@@ -34,6 +34,7 @@ class Inference : public Arguments {
   /// A contiguous result on the device of `like`.
   void add(DType dtype, std::vector<SymExpr> sizes, const TensorType& like);
 
+  ShapeContext& shapes() { return shapes_; }
   std::vector<InferredResult> take() { return std::move(results_); }
 
  private:
@@ -82,6 +83,9 @@ TensorType without_dim(TensorType type, std::int64_t dim);
 TensorType with_dim(TensorType type, std::int64_t dim, SymExpr size, SymExpr stride);
 TensorType sliced(TensorType type, std::int64_t dim, const SymExpr& start, const SymExpr& length,
                   const SymExpr& step);
+
+/// For permute, transpose, t, T, mT, swapaxes and movedim: which dim of `self` each result dim is.
+std::vector<std::int64_t> view_permutation(Inference& in);
 
 /// start, stop of a slice as Python clamps them for a dim of `size`.
 struct SliceBounds {

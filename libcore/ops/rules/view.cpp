@@ -4,11 +4,69 @@
 
 #include "ops/rules/rules.h"
 
-namespace penstock::ops::rules {
+namespace penstock::ops {
 
 namespace {
 
-std::int64_t last_dim(const TensorType& type) { return static_cast<std::int64_t>(type.rank()) - 1; }
+std::vector<std::int64_t> permute_dims(Inference& in, std::size_t rank) {
+  std::vector<std::int64_t> dims = in.constants("dims");
+  if (dims.size() != rank) in.fail("permutes another number of dims");
+  for (std::int64_t& dim : dims) dim = in.wrap_dim(dim, rank);
+  std::vector<std::int64_t> sorted = dims;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) in.fail("a dim appears twice");
+  return dims;
+}
+
+std::vector<std::int64_t> moved_dims(Inference& in, std::size_t rank) {
+  std::vector<std::int64_t> from = in.constants("source"), to = in.constants("destination");
+  std::vector<std::int64_t> order(rank, -1), rest;
+  if (from.size() != to.size()) in.fail("source and destination differ in length");
+  for (std::size_t i = 0; i < from.size() && !in.failed(); ++i) {
+    from[i] = in.wrap_dim(from[i], rank);
+    if (rank > 0) order[in.wrap_dim(to[i], rank)] = from[i];
+  }
+  for (std::int64_t dim = 0; dim < static_cast<std::int64_t>(rank); ++dim) {
+    if (std::find(from.begin(), from.end(), dim) == from.end()) rest.push_back(dim);
+  }
+  auto next = rest.begin();
+  for (std::int64_t& dim : order) {
+    if (dim < 0 && next != rest.end()) dim = *next++;
+  }
+  return order;
+}
+
+std::vector<std::int64_t> swapped_dims(Inference& in, std::size_t rank) {
+  std::vector<std::int64_t> dims(rank);
+  std::iota(dims.begin(), dims.end(), 0);
+  std::int64_t last = static_cast<std::int64_t>(rank) - 1, a = 0, b = last;
+  if (in.op().id == OpId::mT_default) a = b - 1;
+  if (in.has("dim0") || in.has("axis0")) {
+    a = in.dim(in.has("dim0") ? "dim0" : "axis0", 0, rank);
+    b = in.dim(in.has("dim1") ? "dim1" : "axis1", 0, rank);
+  }
+  if (a < 0 && rank > 0) in.fail("needs at least two dims");
+  else if (rank > 0) std::swap(dims[a], dims[b]);
+  return dims;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> view_permutation(Inference& in) {
+  std::size_t rank = in.tensor("self").rank();
+  if (in.has("dims")) return permute_dims(in, rank);
+  if (in.has("source")) return moved_dims(in, rank);
+  if (in.op().id != OpId::numpy_T_default) return swapped_dims(in, rank);
+  std::vector<std::int64_t> dims(rank);
+  std::iota(dims.rbegin(), dims.rend(), 0);
+  return dims;
+}
+
+}  // namespace penstock::ops
+
+namespace penstock::ops::rules {
+
+namespace {
 
 void add_view_or_copy(Inference& in, const TensorType& self, std::vector<SymExpr> sizes, bool copy_allowed) {
   sizes = complete_sizes(in, self, std::move(sizes));
@@ -90,53 +148,12 @@ void expand(Inference& in) {
 
 void permute(Inference& in) {
   const TensorType& self = in.tensor("self");
-  std::vector<std::int64_t> dims = in.constants("dims");
-  if (dims.size() != self.rank()) return in.fail("permutes another number of dims");
-  for (std::int64_t& dim : dims) dim = in.wrap_dim(dim, self.rank());
-  std::vector<std::int64_t> sorted = dims;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) in.fail("a dim appears twice");
+  std::vector<std::int64_t> dims = view_permutation(in);
   if (!in.failed()) in.add_view(permuted(self, dims), in.value("self"));
 }
 
-void transpose(Inference& in) {
-  const TensorType& self = in.tensor("self");
-  std::vector<std::int64_t> dims(self.rank());
-  std::iota(dims.begin(), dims.end(), 0);
-  if (in.op().id == OpId::numpy_T_default) {
-    std::reverse(dims.begin(), dims.end());
-  } else if (self.rank() >= 1) {
-    bool named = in.has("dim0") || in.has("axis0");
-    std::int64_t a = 0, b = last_dim(self);
-    if (in.op().id == OpId::mT_default) a = b - 1;
-    if (named) {
-      a = in.dim(in.has("dim0") ? "dim0" : "axis0", 0, self.rank());
-      b = in.dim(in.has("dim1") ? "dim1" : "axis1", 0, self.rank());
-    }
-    if (a < 0) return in.fail("needs at least two dims");
-    std::swap(dims[a], dims[b]);
-  }
-  if (!in.failed()) in.add_view(permuted(self, dims), in.value("self"));
-}
-
-void movedim(Inference& in) {
-  const TensorType& self = in.tensor("self");
-  std::vector<std::int64_t> from = in.constants("source"), to = in.constants("destination");
-  if (from.size() != to.size()) return in.fail("source and destination differ in length");
-  std::vector<std::int64_t> order(self.rank(), -1), rest;
-  for (std::size_t i = 0; i < from.size() && !in.failed(); ++i) {
-    from[i] = in.wrap_dim(from[i], self.rank());
-    if (self.rank() > 0) order[in.wrap_dim(to[i], self.rank())] = from[i];
-  }
-  for (std::int64_t dim = 0; dim <= last_dim(self); ++dim) {
-    if (std::find(from.begin(), from.end(), dim) == from.end()) rest.push_back(dim);
-  }
-  auto next = rest.begin();
-  for (std::int64_t& dim : order) {
-    if (dim < 0 && next != rest.end()) dim = *next++;
-  }
-  if (!in.failed()) in.add_view(permuted(self, order), in.value("self"));
-}
+void transpose(Inference& in) { permute(in); }
+void movedim(Inference& in) { permute(in); }
 
 void squeeze(Inference& in) {
   TensorType type = in.tensor("self");

@@ -1,0 +1,83 @@
+#include "ops/contract.h"
+
+#include <algorithm>
+
+#include "ops/infer.h"
+#include "ops/op.h"
+
+namespace penstock::ops {
+
+namespace {
+
+class CoreContract {
+ public:
+  explicit CoreContract(const Graph& graph) : graph_(graph), shapes_(interface_) {}
+
+  Result<void> run() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (auto checked = check(graph_.nodes[i], i); !checked) return checked;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> broken(std::size_t position, const std::string& message) const {
+    return failure(Code::PS0604, graph_.nodes[position].op + ": " + message,
+                   "graph " + to_string(graph_.interface.id) + " node " + std::to_string(position));
+  }
+
+  Result<void> check(const Node& node, std::size_t position) {
+    const OpFacts* op = find_op(node.op);
+    if (op && op->family == OpFamily::effect) return check_write(node, position);
+    if (in_epilogue_) return broken(position, "stands behind the epilogue of writes");
+    if (!op) {
+      if (node.op.starts_with("aten.") || node.op.find('.') != std::string::npos) return {};
+      return broken(position, "is not the name of an op");
+    }
+    if (op->has(kMutates)) return broken(position, "writes its argument at level core");
+    if (!op->is_prim() && op->has(kDataDependent)) return {};
+    auto types = infer(node, graph_, shapes_);
+    if (!types) return op->is_prim() ? broken(position, types.error().message) : Result<void>{};
+    if (types->size() != node.results.size()) {
+      return broken(position, "has " + std::to_string(node.results.size()) + " results, gives " + std::to_string(types->size()));
+    }
+    for (std::size_t i = 0; i < types->size(); ++i) {
+      const TensorType& made = (*types)[i];
+      const TensorType& recorded = graph_.values[node.results[i]].type;
+      if (made.dtype == recorded.dtype && made.sizes == recorded.sizes) continue;
+      return broken(position, "gives " + to_string(made) + ", recorded is " + to_string(recorded));
+    }
+    return {};
+  }
+
+  Result<void> check_write(const Node& node, std::size_t position) {
+    in_epilogue_ = true;
+    const Argument* self = find_argument(node, "self");
+    const auto* target = self ? self->as<Argument::Value>() : nullptr;
+    if (!target || target->id >= graph_.interface.inputs.size()) return broken(position, "writes what is no input");
+    auto names_it = [&](const Mutation& mutation) { return mutation.input == static_cast<std::int32_t>(target->id); };
+    const auto& mutations = graph_.interface.mutations;
+    if (std::none_of(mutations.begin(), mutations.end(), names_it)) {
+      return broken(position, "writes an input that the interface does not list as mutated");
+    }
+    auto types = infer(node, graph_, shapes_);
+    return types ? Result<void>{} : broken(position, types.error().message);
+  }
+
+  const Graph& graph_;
+  Interface interface_ = graph_.interface;  ///< takes guards that checking may record
+  GuardingShapes shapes_;
+  bool in_epilogue_ = false;
+};
+
+}  // namespace
+
+Result<void> verify_contract(const Graph& graph, Level level) {
+  if (graph.level != level) {
+    return failure(Code::PS0604, "the graph is of level " + std::string(to_string(graph.level)) + ", not " + std::string(to_string(level)));
+  }
+  if (auto valid = verify_structure(graph); !valid) return valid;
+  return level == Level::core ? CoreContract(graph).run() : Result<void>{};
+}
+
+}  // namespace penstock::ops

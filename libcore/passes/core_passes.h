@@ -1,0 +1,36 @@
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "ir/graph.h"
+
+namespace penstock::passes {
+
+/// Takes every ATen op apart by the row of decompose/decompositions.def.
+/// Needs: level torch. Leaves: prims and opaque ops; in-place ops are their functional namesake and a
+/// prim.copy_ into their first argument; views still share memory with what they look at.
+Result<Graph> lower_ops(Graph graph);
+
+/// Makes the graph a function: every prim.copy_ becomes a new value of what it wrote, views of it are
+/// looked at again, and inputs that were written are copied into once, at the end.
+/// Needs: lower_ops. Leaves: no mutation but an epilogue of prim.copy_; Interface::mutations and the
+/// outputs' aliases.
+Result<Graph> functionalise(Graph graph);
+
+/// Makes outputs with memory of their own lie as the interface says (strides).
+/// Needs: functionalise. Leaves: the same values, laid out as torch's.
+Result<Graph> restore_layouts(Graph graph);
+
+/// Folds constants: ops on splats, arithmetic with neutral numbers, conversions that do nothing.
+Result<Graph> fold_constants(Graph graph);
+
+/// Merges nodes that compute the same. Needs: functionalise.
+Result<Graph> merge_common(Graph graph);
+
+/// Composes views, drops those that do nothing, and copies that nobody needs. Needs: functionalise.
+Result<Graph> compose_views(Graph graph);
+
+/// Drops what no output, write or draw of a random number needs, and values without a name to keep.
+/// Needs: functionalise. Leaves: level core.
+Result<Graph> remove_dead(Graph graph);
+
+}  // namespace penstock::passes

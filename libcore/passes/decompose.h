@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "diag/pass.h"
+#include "ir/graph.h"
+
+namespace penstock::passes {
+
+struct DecomposeOptions {
+  /// Merge, fold and drop what is redundant. Off: the decompositions alone, node by node.
+  bool simplify = true;
+};
+
+/// The passes that decompose runs, in order.
+std::span<const PassFacts> decompose_passes();
+
+/// Replaces ATen ops by prims. Needs: a graph of level torch. Leaves: level core (verified): only prims
+/// and opaque ops, promotion and broadcasting explicit, no mutation but an epilogue of prim.copy_ into
+/// inputs, alias map of outputs. Every pass is linear in nodes and uses.
+Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace& trace);
+
+}  // namespace penstock::passes

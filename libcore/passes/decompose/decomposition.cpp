@@ -1,0 +1,185 @@
+#include "passes/decompose/decomposition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace penstock::passes {
+
+namespace {
+
+DType common_dtype(const std::vector<ops::Operand>& operands) {
+  ops::ResultType promoted;
+  for (const ops::Operand& operand : operands) {
+    if (operand.is_tensor()) promoted.add_tensor(operand.tensor->dtype, operand.tensor->rank() > 0);
+    else promoted.add_number(operand.number.category);
+  }
+  return promoted.dtype();
+}
+
+/// A number as the constant operand of a prim over `dtype`.
+Argument number_argument(const ops::Number& number, DType dtype) {
+  if (is_floating(dtype)) {
+    if (number.category == DTypeCategory::floating || number.integer.is_constant()) return number.real;
+    return number.integer;
+  }
+  if (number.category == DTypeCategory::floating) return static_cast<std::int64_t>(number.real);
+  if (is_boolean(dtype)) return number.integer != SymExpr(0);
+  return Decomposition::integer_argument(number.integer);
+}
+
+}  // namespace
+
+Argument Decomposition::integer_argument(const SymExpr& value) {
+  if (auto plain = value.constant()) return *plain;
+  return value;
+}
+
+ValueId Decomposition::check(ValueId id) {
+  if (rewrite_.failed()) fail("a part of the decomposition does not fit");
+  return id;
+}
+
+Operands Decomposition::operands(std::initializer_list<std::string_view> names, Promotion promotion) {
+  std::vector<ops::Operand> read;
+  for (std::string_view name : names) read.push_back(operand(name));
+  Operands result;
+  if (failed()) return result;
+  result.promoted = common_dtype(read);
+  if (promotion == Promotion::to_float && !is_floating(result.promoted)) result.promoted = ops::kDefaultDType;
+  result.compute = promotion == Promotion::exact ? result.promoted : ops::compute_dtype(result.promoted);
+  std::vector<TensorType> types;  // copies: emission may move the graph's values
+  for (const ops::Operand& operand : read) {
+    if (operand.is_tensor()) types.push_back(*operand.tensor);
+  }
+  std::vector<const TensorType*> tensors;
+  for (const TensorType& type : types) tensors.push_back(&type);
+  result.sizes = ops::broadcast_sizes(*this, tensors);
+  for (const ops::Operand& operand : read) {
+    bool scalar_input = !operand.is_tensor() && operand.value != kNoValue &&
+                        operand.value < graph().interface.inputs.size();
+    if (operand.is_tensor() || scalar_input) {
+      ValueId converted = convert(operand.value, result.compute);
+      result.terms.push_back(value_argument(broadcast(converted, result.sizes)));
+    } else {
+      result.terms.push_back(number_argument(operand.number, result.compute));
+    }
+  }
+  return result;
+}
+
+ValueId Decomposition::materialize(const Argument& term, const Operands& like) {
+  if (auto* value = term.as<Argument::Value>()) return value->id;
+  return full(like.sizes, term, like.compute);
+}
+
+ValueId Decomposition::unary(std::string_view prim, ValueId x) {
+  return emit("prim." + std::string(prim), {arg("self", value_argument(x))});
+}
+
+ValueId Decomposition::binary(std::string_view prim, Argument a, Argument b) {
+  return emit("prim." + std::string(prim), {arg("self", std::move(a)), arg("other", std::move(b))});
+}
+
+ValueId Decomposition::where(ValueId condition, Argument a, Argument b) {
+  return emit("prim.where", {arg("condition", value_argument(condition)), arg("self", std::move(a)),
+                             arg("other", std::move(b))});
+}
+
+ValueId Decomposition::convert(ValueId x, DType dtype) {
+  if (failed() || dtype_of(x) == dtype) return x;
+  return emit("prim.convert", {arg("self", value_argument(x)), arg("dtype", dtype)});
+}
+
+ValueId Decomposition::broadcast(ValueId x, const std::vector<SymExpr>& sizes) {
+  if (failed()) return x;
+  std::size_t own = rank(x);
+  if (own > sizes.size()) {
+    fail("broadcasts to fewer dims");
+    return x;
+  }
+  std::vector<std::int64_t> dims(own);
+  std::iota(dims.begin(), dims.end(), static_cast<std::int64_t>(sizes.size() - own));
+  return broadcast(x, sizes, dims);
+}
+
+ValueId Decomposition::broadcast(ValueId x, const std::vector<SymExpr>& sizes,
+                                 const std::vector<std::int64_t>& dims) {
+  if (failed() || type(x).sizes == sizes) return x;
+  return emit("prim.broadcast", {arg("self", value_argument(x)), arg("size", list_of(sizes)), arg("dims", list_of(dims))});
+}
+
+ValueId Decomposition::reshape(ValueId x, const std::vector<SymExpr>& sizes) {
+  if (failed() || type(x).sizes == sizes) return x;
+  return emit("prim.reshape", {arg("self", value_argument(x)), arg("size", list_of(sizes))});
+}
+
+ValueId Decomposition::permute(ValueId x, const std::vector<std::int64_t>& dims) {
+  if (failed() || std::is_sorted(dims.begin(), dims.end())) return x;
+  return emit("prim.permute", {arg("self", value_argument(x)), arg("dims", list_of(dims))});
+}
+
+ValueId Decomposition::swap_last(ValueId x) {
+  if (failed()) return x;
+  std::vector<std::int64_t> dims(rank(x));
+  std::iota(dims.begin(), dims.end(), 0);
+  std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+  return permute(x, dims);
+}
+
+ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length,
+                             const SymExpr& step) {
+  if (failed()) return x;
+  std::vector<SymExpr> starts(rank(x), SymExpr(0)), stops = sizes(x), steps(rank(x), SymExpr(1));
+  if (start == SymExpr(0) && length == stops[dim] && step == SymExpr(1)) return x;
+  // The last element taken ends the slice, so that stop never lies behind the dim.
+  bool empty = length == SymExpr(0);
+  starts[dim] = start;
+  stops[dim] = empty ? start : start + (length - SymExpr(1)) * step + SymExpr(1);
+  steps[dim] = step;
+  return emit("prim.slice", {arg("self", value_argument(x)), arg("start", list_of(starts)),
+                             arg("stop", list_of(stops)), arg("step", list_of(steps))});
+}
+
+ValueId Decomposition::reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims,
+                              bool keep) {
+  if (failed()) return x;
+  std::vector<SymExpr> kept = ops::reduced_sizes(sizes(x), dims, true);
+  ValueId reduced = dims.empty() ? x : emit("prim." + std::string(prim), {arg("self", value_argument(x)), arg("dims", list_of(dims))});
+  return keep ? reshape(reduced, kept) : reduced;
+}
+
+ValueId Decomposition::full(const std::vector<SymExpr>& sizes, Argument value, DType dtype) {
+  return emit("prim.full", {arg("size", list_of(sizes)), arg("value", std::move(value)), arg("dtype", dtype)});
+}
+
+ValueId Decomposition::contiguous(ValueId x) {
+  if (failed() || is_contiguous(type(x))) return x;
+  return unary("clone", x);
+}
+
+std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<NamedArgument> args) {
+  std::vector<ValueId> results = rewrite_.emit(op, std::move(args));
+  if (results.empty()) fail("a part of the decomposition does not fit");
+  return results;
+}
+
+ValueId Decomposition::binary_broadcast(std::string_view prim, ValueId a, ValueId b) {
+  if (failed()) return a;
+  return binary(prim, value_argument(a), value_argument(broadcast(b, sizes(a))));
+}
+
+void Decomposition::write(ValueId target, ValueId content) {
+  if (failed()) return;
+  TensorType type = this->type(target);
+  content = broadcast(convert(content, type.dtype), type.sizes);
+  rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
+}
+
+SymExpr Decomposition::count(const std::vector<SymExpr>& sizes, const std::vector<std::int64_t>& dims) const {
+  SymExpr product = 1;
+  for (std::int64_t dim : dims) product *= sizes[dim];
+  return product;
+}
+
+}  // namespace penstock::passes

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "ops/promotion.h"
+#include "ops/rules/inference.h"
+#include "passes/rewrite.h"
+
+namespace penstock::passes {
+
+/// The operands of an elementwise op, made equal: one dtype to compute in, one shape.
+struct Operands {
+  std::vector<Argument> terms;  ///< values, or numbers that stand for a splat
+  std::vector<SymExpr> sizes;
+  DType promoted;  ///< what torch's promotion gives
+  DType compute;   ///< what the terms are in: float32 for promoted 16-bit floats
+};
+
+/// What promotion does beyond the common rule.
+enum class Promotion : std::uint8_t {
+  same,      ///< the operands' common dtype
+  to_float,  ///< integers and bools become float32
+  exact,     ///< no wider compute dtype: comparisons, selections
+};
+
+/// One ATen node being taken apart: its arguments to read (as a shape rule reads them) and prims to
+/// emit. A decomposition calls `result` once per result of the node. Values that it reads may move in
+/// memory with every emission: types are to be copied, not referred to.
+class Decomposition : public ops::Inference {
+ public:
+  /// `node` holds current arguments; `detail` is the table's third column.
+  Decomposition(const ops::OpFacts& op, const Node& node, Rewrite& rewrite, std::string_view detail)
+      : Inference(op, node, rewrite.graph(), rewrite.shapes()), rewrite_(rewrite), detail_(detail) {}
+
+  std::string_view detail() const { return detail_; }
+  TensorType type(ValueId id) const { return rewrite_.type(id); }
+  std::size_t rank(ValueId id) const { return rewrite_.type(id).rank(); }
+  DType dtype_of(ValueId id) const { return rewrite_.type(id).dtype; }
+  std::vector<SymExpr> sizes(ValueId id) const { return rewrite_.type(id).sizes; }
+
+  /// The op stays as it is: opaque, for these arguments.
+  void keep() { kept_ = true; }
+  bool kept() const { return kept_; }
+  /// Writes `content` into the memory of `target`, broadcast and converted.
+  void write(ValueId target, ValueId content);
+
+  void result(ValueId id) { results_.push_back(id); }
+  const std::vector<ValueId>& results() const { return results_; }
+
+  /// The named arguments promoted, converted and broadcast.
+  Operands operands(std::initializer_list<std::string_view> names, Promotion promotion);
+  /// A term as a tensor: numbers become a splat.
+  ValueId materialize(const Argument& term, const Operands& like);
+  /// A value computed in `operands.compute` as the result of dtype `dtype`.
+  void finish(ValueId value, DType dtype) { result(convert(value, dtype)); }
+
+  // Emission. All take and give values of the graph; no-ops give their argument back.
+  ValueId unary(std::string_view prim, ValueId x);
+  ValueId binary(std::string_view prim, Argument a, Argument b);
+  ValueId where(ValueId condition, Argument a, Argument b);
+  ValueId convert(ValueId x, DType dtype);
+  ValueId broadcast(ValueId x, const std::vector<SymExpr>& sizes);  ///< trailing dims line up
+  ValueId broadcast(ValueId x, const std::vector<SymExpr>& sizes, const std::vector<std::int64_t>& dims);
+  ValueId reshape(ValueId x, const std::vector<SymExpr>& sizes);
+  ValueId permute(ValueId x, const std::vector<std::int64_t>& dims);
+  ValueId swap_last(ValueId x);  ///< transposes the last two dims
+  ValueId slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length, const SymExpr& step);
+  ValueId reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims, bool keep);
+  ValueId full(const std::vector<SymExpr>& sizes, Argument value, DType dtype);
+  ValueId contiguous(ValueId x);
+  ValueId emit(std::string_view op, std::vector<NamedArgument> args) { return check(rewrite_.emit_one(op, std::move(args))); }
+  std::vector<ValueId> emit_all(std::string_view op, std::vector<NamedArgument> args);
+
+  /// x broadcast against sizes and combined; b may lack leading dims (a weight, a statistic).
+  ValueId binary_broadcast(std::string_view prim, ValueId a, ValueId b);
+  /// The number of elements of some dims, as a number for prims.
+  SymExpr count(const std::vector<SymExpr>& sizes, const std::vector<std::int64_t>& dims) const;
+  /// An integer as an argument: plain when it is constant.
+  static Argument integer_argument(const SymExpr& value);
+
+ private:
+  ValueId check(ValueId id);
+  Rewrite& rewrite_;
+  std::string_view detail_;
+  std::vector<ValueId> results_;
+  bool kept_ = false;
+};
+
+/// Argument for the value `id`.
+inline Argument value_argument(ValueId id) { return Argument::Value{id}; }
+
+}  // namespace penstock::passes

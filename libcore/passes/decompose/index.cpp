@@ -1,0 +1,151 @@
+// Indexing by tensors.
+#include <algorithm>
+#include <numeric>
+
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+namespace {
+
+ValueId int64(Decomposition& d, ValueId index) { return d.convert(index, DType::int64); }
+
+ValueId index_select_dim(Decomposition& d, ValueId self, ValueId index, std::int64_t dim) {
+  return d.emit("prim.index_select", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)});
+}
+
+}  // namespace
+
+void gather(Decomposition& d) {
+  ValueId self = d.value("self"), index = int64(d, d.value("index"));
+  if (d.failed()) return;
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  std::vector<SymExpr> sizes = d.sizes(index);
+  // A tensor without dims is one of one element.
+  if (d.rank(self) == 0) self = d.reshape(self, {SymExpr(1)});
+  if (sizes.empty()) index = d.reshape(index, {SymExpr(1)});
+  // gather looks only at the part of self that index covers, beside dim.
+  std::vector<SymExpr> window = d.sizes(index), own = d.sizes(self);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (static_cast<std::int64_t>(i) != dim) self = d.slice(self, static_cast<std::int64_t>(i), 0, window[i], 1);
+  }
+  d.result(d.reshape(d.emit("prim.gather", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)}), sizes));
+}
+
+void take_along_dim(Decomposition& d) {
+  ValueId self = d.value("self"), index = int64(d, d.value("indices"));
+  if (d.failed()) return;
+  std::int64_t dim = 0;
+  if (d.has("dim")) {
+    dim = d.dim("dim", 0, d.rank(self));
+    std::vector<SymExpr> own = d.sizes(self), picks = d.sizes(index);
+    TensorType left, right;
+    left.sizes = own;
+    right.sizes = picks;
+    left.sizes[dim] = picks[dim];
+    const TensorType* both[] = {&left, &right};
+    picks = broadcast_sizes(d, both);
+    index = d.broadcast(index, picks);
+    picks[dim] = own[dim];
+    self = d.broadcast(self, picks);
+  } else {
+    self = d.reshape(self, {element_count(d.sizes(self))});
+    index = d.reshape(index, {element_count(d.sizes(index))});
+  }
+  d.result(d.emit("prim.gather", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)}));
+}
+
+void index_select(Decomposition& d) {
+  ValueId self = d.value("self"), index = int64(d, d.value("index"));
+  if (d.failed()) return;
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  bool scalar = d.rank(self) == 0;
+  if (scalar) self = d.reshape(self, {SymExpr(1)});
+  if (d.rank(index) == 0) index = d.reshape(index, {SymExpr(1)});
+  ValueId result = index_select_dim(d, self, index, dim);
+  d.result(scalar ? d.reshape(result, {}) : result);
+}
+
+void scatter(Decomposition& d) {
+  ValueId self = d.value("self"), index = int64(d, d.value("index"));
+  if (d.failed() || d.rank(self) == 0) return d.keep();
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  DType dtype = d.dtype_of(self), compute = d.detail() == "scatter_add" ? ops::compute_dtype(dtype) : dtype;
+  std::vector<SymExpr> sizes = d.sizes(index);
+  ValueId source;
+  if (d.has("value")) {
+    ops::Number value = d.number("value", {});
+    Argument fill = is_floating(compute) ? Argument(value.real) : Argument(static_cast<std::int64_t>(value.real));
+    source = d.full(sizes, fill, compute);
+  } else {
+    source = d.convert(d.value("src"), compute);
+    for (std::size_t i = 0; i < sizes.size(); ++i) source = d.slice(source, static_cast<std::int64_t>(i), 0, sizes[i], 1);
+  }
+  d.finish(d.emit("prim." + std::string(d.detail()), {arg("self", value_argument(d.convert(self, compute))), arg("index", value_argument(index)),
+                                                     arg("src", value_argument(source)), arg("dim", dim)}), dtype);
+}
+
+void one_hot(Decomposition& d) {
+  ValueId self = d.value("self");
+  std::int64_t classes = d.constant("num_classes", -1);
+  if (d.failed() || classes < 0) return d.keep();
+  std::vector<SymExpr> sizes = d.sizes(self), lifted = sizes;
+  sizes.push_back(classes);
+  lifted.push_back(1);
+  ValueId numbers = d.emit("prim.iota", {arg("length", classes), arg("start", std::int64_t{0}), arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
+  ValueId given = d.broadcast(d.reshape(int64(d, self), lifted), sizes);
+  d.finish(d.binary("eq", value_argument(given), value_argument(d.broadcast(numbers, sizes))), DType::int64);
+}
+
+void index(Decomposition& d) {
+  ValueId self = d.value("self");
+  const Argument* argument = d.find("indices");
+  const auto* list = argument ? argument->as<Argument::Sequence>() : nullptr;
+  if (d.failed() || !list) return d.fail("indices must be a list");
+  std::vector<std::int64_t> indexed, rest;
+  std::vector<ValueId> indices;
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < d.rank(self); ++i) {
+    const auto* value = i < list->items.size() ? list->items[i].as<Argument::Value>() : nullptr;
+    (value ? indexed : rest).push_back(static_cast<std::int64_t>(i));
+    if (value) indices.push_back(value->id);
+  }
+  for (ValueId id : indices) {
+    types.push_back(d.type(id));
+    bool mask = is_boolean(types.back().dtype) || types.back().dtype == DType::uint8;
+    if (mask) return d.keep();
+  }
+  if (indices.empty()) return d.keep();
+  // The indexed dims become one, and one flat index picks from it.
+  std::vector<const TensorType*> pointers;
+  for (const TensorType& type : types) pointers.push_back(&type);
+  std::vector<SymExpr> picked = broadcast_sizes(d, pointers), own = d.sizes(self);
+  bool adjacent = indexed.back() - indexed.front() + 1 == static_cast<std::int64_t>(indexed.size());
+  std::size_t place = adjacent ? static_cast<std::size_t>(indexed.front()) : 0;
+  std::vector<std::int64_t> order(rest.begin(), rest.begin() + place);
+  order.insert(order.end(), indexed.begin(), indexed.end());
+  order.insert(order.end(), rest.begin() + place, rest.end());
+  std::vector<SymExpr> merged, result;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (i == place) merged.push_back(d.count(own, indexed)), result.insert(result.end(), picked.begin(), picked.end());
+    merged.push_back(own[rest[i]]);
+    result.push_back(own[rest[i]]);
+  }
+  if (place == rest.size()) merged.push_back(d.count(own, indexed)), result.insert(result.end(), picked.begin(), picked.end());
+  ValueId flat = kNoValue;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    ValueId one = d.broadcast(int64(d, indices[i]), picked);
+    Argument size = Decomposition::integer_argument(own[indexed[i]]);
+    if (indices.size() > 1) {
+      ValueId negative = d.binary("lt", value_argument(one), std::int64_t{0});
+      one = d.where(negative, value_argument(d.binary("add", value_argument(one), size)), value_argument(one));
+    }
+    if (flat == kNoValue) flat = one;
+    else flat = d.binary("add", value_argument(d.binary("mul", value_argument(flat), size)), value_argument(one));
+  }
+  ValueId source = d.reshape(d.permute(self, order), merged);
+  ValueId elements = index_select_dim(d, source, d.reshape(flat, {element_count(picked)}), static_cast<std::int64_t>(place));
+  d.result(d.reshape(elements, result));
+}
+
+}  // namespace penstock::passes

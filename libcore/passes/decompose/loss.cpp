@@ -1,0 +1,196 @@
+// Losses.
+#include <cmath>
+#include <limits>
+
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+namespace {
+
+enum Reduction { kNoReduction = 0, kMean = 1, kSum = 2 };
+
+std::vector<std::int64_t> all_dims(Decomposition& d, ValueId x) {
+  std::vector<std::int64_t> dims(d.rank(x));
+  for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
+  return dims;
+}
+
+ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
+  if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
+  return d.binary("div", value_argument(x), n);
+}
+
+/// Applies the schema's `reduction` to the losses of the elements.
+void finish_reduced(Decomposition& d, ValueId losses, DType dtype) {
+  if (d.failed()) return;
+  std::int64_t reduction = d.constant("reduction", kMean);
+  SymExpr count = element_count(d.sizes(losses));
+  if (reduction != kNoReduction) losses = d.reduce("sum", losses, all_dims(d, losses), false);
+  if (reduction == kMean) losses = divide_by(d, losses, count);
+  d.finish(losses, dtype);
+}
+
+/// max(log(x), -100): what keeps binary cross entropy finite at 0.
+ValueId bounded_log(Decomposition& d, ValueId x) { return d.binary("maximum", value_argument(d.unary("log", x)), -100.0); }
+
+ValueId huber(Decomposition& d, ValueId difference, double width, bool smooth) {
+  ValueId size = d.unary("abs", difference);
+  ValueId square = d.binary("mul", value_argument(d.binary("mul", value_argument(size), value_argument(size))), smooth ? 0.5 / width : 0.5);
+  ValueId linear = d.binary("sub", value_argument(size), 0.5 * width);
+  if (!smooth) linear = d.binary("mul", value_argument(linear), width);
+  ValueId inside = d.binary(smooth ? "lt" : "le", value_argument(size), width);
+  return d.where(inside, value_argument(square), value_argument(linear));
+}
+
+ValueId weighted(Decomposition& d, ValueId losses) {
+  if (!d.has("weight")) return losses;
+  return d.binary_broadcast("mul", losses, d.convert(d.value("weight"), d.dtype_of(losses)));
+}
+
+}  // namespace
+
+void difference_loss(Decomposition& d) {
+  Operands x = d.operands({"self", "target"}, Promotion::same);
+  if (d.failed()) return;
+  ValueId difference = d.binary("sub", x.terms[0], x.terms[1]), losses = difference;
+  if (d.detail() == "mse") losses = d.binary("mul", value_argument(difference), value_argument(difference));
+  double beta = d.real("beta", 1);
+  if (d.detail() == "l1" || (d.detail() == "smooth_l1" && beta == 0)) losses = d.unary("abs", difference);
+  else if (d.detail() == "smooth_l1") losses = huber(d, difference, beta, true);
+  else if (d.detail() == "huber") losses = huber(d, difference, d.real("delta", 1), false);
+  finish_reduced(d, losses, x.promoted);
+}
+
+void binary_cross_entropy(Decomposition& d) {
+  Operands x = d.operands({"self", "target"}, Promotion::same);
+  if (d.failed()) return;
+  ValueId p = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x);
+  ValueId rest = d.binary("sub", 1.0, value_argument(target));
+  if (d.detail() == "logits") {
+    // (1 - t) * x + w * (log1p(exp(-|x|)) + max(-x, 0)) with w = 1 + (pos_weight - 1) * t
+    ValueId tail = d.unary("log1p", d.unary("exp", d.unary("neg", d.unary("abs", p))));
+    tail = d.binary("add", value_argument(tail), value_argument(d.binary("maximum", value_argument(d.unary("neg", p)), 0.0)));
+    if (d.has("pos_weight")) {
+      ValueId extra = d.binary("sub", value_argument(d.convert(d.value("pos_weight"), x.compute)), 1.0);
+      ValueId factor = d.binary("add", value_argument(d.binary_broadcast("mul", target, extra)), 1.0);
+      tail = d.binary("mul", value_argument(tail), value_argument(factor));
+    }
+    ValueId losses = d.binary("add", value_argument(d.binary("mul", value_argument(rest), value_argument(p))), value_argument(tail));
+    return finish_reduced(d, weighted(d, losses), x.promoted);
+  }
+  ValueId hit = d.binary("mul", value_argument(target), value_argument(bounded_log(d, p)));
+  ValueId miss = d.binary("mul", value_argument(rest), value_argument(bounded_log(d, d.binary("sub", 1.0, value_argument(p)))));
+  ValueId losses = d.unary("neg", d.binary("add", value_argument(hit), value_argument(miss)));
+  finish_reduced(d, weighted(d, losses), x.promoted);
+}
+
+namespace {
+
+/// Losses of class indices, given log-probabilities with classes in dim `dim`.
+struct Picked {
+  ValueId losses, weights;  ///< one per target; weights 0 where the target is ignored
+};
+
+Picked pick_classes(Decomposition& d, ValueId logs, ValueId target, std::int64_t dim) {
+  std::vector<SymExpr> sizes = d.sizes(target), lifted = sizes;
+  lifted.insert(lifted.begin() + dim, SymExpr(1));
+  std::int64_t ignored = d.constant("ignore_index", -100);
+  target = d.convert(target, DType::int64);
+  ValueId counted = d.binary("ne", value_argument(target), ignored);
+  ValueId safe = d.where(counted, value_argument(target), std::int64_t{0});
+  ValueId chosen = d.emit("prim.gather", {arg("self", value_argument(logs)), arg("index", value_argument(d.reshape(safe, lifted))), arg("dim", dim)});
+  ValueId losses = d.unary("neg", d.reshape(chosen, sizes));
+  ValueId weights = d.convert(counted, d.dtype_of(logs));
+  if (d.has("weight")) {
+    ValueId table = d.convert(d.value("weight"), d.dtype_of(logs));
+    ValueId flat = d.reshape(safe, {element_count(sizes)});
+    ValueId each = d.emit("prim.index_select", {arg("self", value_argument(table)), arg("index", value_argument(flat)), arg("dim", std::int64_t{0})});
+    weights = d.binary("mul", value_argument(weights), value_argument(d.reshape(each, sizes)));
+  }
+  // Where the target is ignored the loss is 0 whatever was picked, infinities too.
+  ValueId product = d.binary("mul", value_argument(losses), value_argument(weights));
+  return {d.where(counted, value_argument(product), 0.0), weights};
+}
+
+void finish_picked(Decomposition& d, Picked picked, DType dtype) {
+  if (d.failed()) return;
+  std::int64_t reduction = d.constant("reduction", kMean);
+  ValueId result = picked.losses;
+  if (reduction != kNoReduction) result = d.reduce("sum", result, all_dims(d, result), false);
+  if (reduction == kMean) {
+    ValueId total = d.reduce("sum", picked.weights, all_dims(d, picked.weights), false);
+    result = d.binary("div", value_argument(result), value_argument(total));
+  }
+  d.finish(result, dtype);
+}
+
+}  // namespace
+
+void nll_loss(Decomposition& d) {
+  ValueId self = d.value("self"), target = d.value("target");
+  if (d.failed()) return;
+  DType dtype = d.dtype_of(self);
+  ValueId logs = d.convert(self, ops::compute_dtype(dtype));
+  finish_picked(d, pick_classes(d, logs, target, d.rank(self) == 1 ? 0 : 1), dtype);
+}
+
+void cross_entropy(Decomposition& d) {
+  ValueId self = d.value("self"), target = d.value("target");
+  if (d.failed()) return;
+  if (d.real("label_smoothing", 0) != 0) return d.keep();
+  DType dtype = d.dtype_of(self);
+  std::int64_t dim = d.rank(self) == 1 ? 0 : 1;
+  ValueId logs = softmax_over(d, d.convert(self, ops::compute_dtype(dtype)), dim, true);
+  if (!is_floating(d.dtype_of(target))) return finish_picked(d, pick_classes(d, logs, target, dim), dtype);
+  if (d.has("weight")) return d.keep();
+  ValueId shares = d.convert(target, d.dtype_of(logs));
+  ValueId losses = d.unary("neg", d.reduce("sum", d.binary("mul", value_argument(logs), value_argument(shares)), {dim}, false));
+  finish_reduced(d, losses, dtype);
+}
+
+void cosine_similarity(Decomposition& d) {
+  Operands x = d.operands({"x1", "x2"}, Promotion::same);
+  if (d.failed()) return;
+  std::int64_t dim = d.dim("dim", 1, x.sizes.size());
+  double eps = d.real("eps", 1e-8);
+  auto dot = [&](const Argument& a, const Argument& b) { return d.reduce("sum", d.binary("mul", a, b), {dim}, false); };
+  auto norm = [&](const Argument& a) { return d.binary("maximum", value_argument(d.unary("sqrt", dot(a, a))), eps); };
+  ValueId product = d.binary("mul", value_argument(norm(x.terms[0])), value_argument(norm(x.terms[1])));
+  d.finish(d.binary("div", value_argument(dot(x.terms[0], x.terms[1])), value_argument(product)), x.promoted);
+}
+
+void convolution(Decomposition& d) {
+  const Argument* padding = d.find("padding");
+  if (padding && padding->as<std::string>()) return d.keep();
+  ValueId input = d.value("input"), weight = d.value("weight");
+  if (d.failed()) return;
+  std::size_t dims = d.rank(weight) - 2;
+  bool batched = d.rank(input) == dims + 2;
+  std::vector<SymExpr> sizes = d.sizes(input);
+  if (!batched) {
+    sizes.insert(sizes.begin(), SymExpr(1));
+    input = d.reshape(input, sizes);
+  }
+  auto per_dim = [&](std::string_view name, std::int64_t otherwise) {
+    std::vector<SymExpr> values = d.integers(name);
+    if (values.empty()) values = {SymExpr(otherwise)};
+    if (values.size() == 1) values.assign(dims, values.front());
+    return list_of(values);
+  };
+  std::vector<NamedArgument> args = {arg("input", value_argument(input)), arg("weight", value_argument(weight))};
+  args.push_back(arg("bias", d.has("bias") ? value_argument(d.value("bias")) : Argument()));
+  for (auto [name, otherwise] : {std::pair("stride", 1), std::pair("padding", 0), std::pair("dilation", 1)}) {
+    args.push_back(arg(name, per_dim(name, otherwise)));
+  }
+  args.push_back(arg("transposed", false));
+  args.push_back(arg("output_padding", list_of(std::vector<std::int64_t>(dims, 0))));
+  args.push_back(arg("groups", Decomposition::integer_argument(d.integer("groups", 1))));
+  ValueId result = d.emit("aten.convolution.default", std::move(args));
+  if (d.failed()) return;
+  std::vector<SymExpr> result_sizes = d.sizes(result);
+  if (!batched) result_sizes.erase(result_sizes.begin());
+  d.result(d.reshape(result, result_sizes));
+}
+
+}  // namespace penstock::passes

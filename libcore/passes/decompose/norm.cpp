@@ -1,0 +1,167 @@
+// Normalisation: statistics by one Welford reduction, then scale and shift.
+#include <algorithm>
+#include <numeric>
+
+#include "ops/float_format.h"
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+namespace {
+
+std::vector<std::int64_t> range(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(std::max<std::int64_t>(last - first, 0)));
+  std::iota(dims.begin(), dims.end(), first);
+  return dims;
+}
+
+/// x / n for a count n, which may be symbolic.
+ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
+  if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
+  return d.binary("div", value_argument(x), n);
+}
+
+struct Statistics {
+  ValueId mean, deviations;  ///< with the reduced dims kept as ones; the sum of squared deviations
+};
+
+Statistics statistics(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims) {
+  std::vector<ValueId> both = d.emit_all("prim.welford", {arg("self", value_argument(x)), arg("dims", list_of(dims))});
+  if (d.failed()) return {x, x};
+  std::vector<SymExpr> kept = ops::reduced_sizes(d.sizes(x), dims, true);
+  return {d.reshape(both[0], kept), d.reshape(both[1], kept)};
+}
+
+struct Normalized {
+  ValueId value, mean, inverse;  ///< inverse: 1 / sqrt(variance + eps)
+};
+
+/// (x - mean) / sqrt(variance + eps) over `dims`.
+Normalized normalize(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, double eps) {
+  if (d.failed()) return {x, x, x};
+  auto [mean, deviations] = statistics(d, x, dims);
+  if (d.failed()) return {x, x, x};
+  ValueId variance = divide_by(d, deviations, d.count(d.sizes(x), dims));
+  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(variance), eps));
+  ValueId centred = d.binary_broadcast("sub", x, mean);
+  return {d.binary_broadcast("mul", centred, inverse), mean, inverse};
+}
+
+/// x * weight + bias, where both are optional and have `shape` for broadcasting.
+ValueId scale_and_shift(Decomposition& d, ValueId x, const std::vector<SymExpr>& shape) {
+  for (auto [name, prim] : {std::pair("weight", "mul"), std::pair("bias", "add")}) {
+    if (!d.has(name)) continue;
+    ValueId parameter = d.convert(d.value(name), d.dtype_of(x));
+    x = d.binary_broadcast(prim, x, d.reshape(parameter, shape));
+  }
+  return x;
+}
+
+/// The input in the dtype that is computed in.
+ValueId computed_input(Decomposition& d) {
+  ValueId input = d.value("input");
+  return d.failed() ? 0 : d.convert(input, ops::compute_dtype(d.dtype_of(input)));
+}
+
+}  // namespace
+
+void layer_norm(Decomposition& d) {
+  ValueId x = computed_input(d);
+  std::vector<SymExpr> row = d.integers("normalized_shape");
+  if (d.failed()) return;
+  DType dtype = d.dtype_of(d.value("input"));
+  auto rank = static_cast<std::int64_t>(d.rank(x));
+  auto dims = range(rank - static_cast<std::int64_t>(row.size()), rank);
+  Normalized n = normalize(d, x, dims, d.real("eps", 1e-5));
+  d.finish(scale_and_shift(d, n.value, row), dtype);
+  if (d.detail() != "native") return;
+  d.finish(n.mean, dtype);
+  d.finish(n.inverse, dtype);
+}
+
+void group_norm(Decomposition& d) {
+  ValueId x = computed_input(d);
+  bool native = d.detail() == "native";
+  SymExpr groups = d.integer(native ? "group" : "num_groups");
+  if (d.failed() || d.rank(x) < 2) return d.fail("group norm needs dims N, C, …");
+  DType dtype = d.dtype_of(d.value("input"));
+  std::vector<SymExpr> sizes = d.sizes(x), channel(sizes.size(), SymExpr(1));
+  channel[1] = sizes[1];
+  std::vector<SymExpr> grouped = {sizes[0], groups, floordiv(sizes[1], groups)};
+  grouped.insert(grouped.end(), sizes.begin() + 2, sizes.end());
+  auto dims = range(2, static_cast<std::int64_t>(grouped.size()));
+  Normalized n = normalize(d, d.reshape(x, grouped), dims, d.real("eps", 1e-5));
+  d.finish(scale_and_shift(d, d.reshape(n.value, sizes), channel), dtype);
+  if (!native) return;
+  d.finish(d.reshape(n.mean, {sizes[0], groups}), dtype);
+  d.finish(d.reshape(n.inverse, {sizes[0], groups}), dtype);
+}
+
+void rms_norm(Decomposition& d) {
+  ValueId x = computed_input(d);
+  std::vector<SymExpr> row = d.integers("normalized_shape");
+  if (d.failed()) return;
+  DType dtype = d.dtype_of(d.value("input"));
+  auto rank = static_cast<std::int64_t>(d.rank(x));
+  auto dims = range(rank - static_cast<std::int64_t>(row.size()), rank);
+  ValueId squares = d.binary("mul", value_argument(x), value_argument(x));
+  ValueId mean = divide_by(d, d.reduce("sum", squares, dims, true), d.count(d.sizes(x), dims));
+  double eps = d.real("eps", ops::epsilon(d.dtype_of(x)));
+  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(mean), eps));
+  ValueId result = scale_and_shift(d, d.binary_broadcast("mul", x, inverse), row);
+  if (d.has("weight")) dtype = ops::promote(dtype, d.dtype_of(d.value("weight")));
+  d.finish(result, dtype);
+}
+
+namespace {
+
+/// Writes momentum's mixture of the batch's statistic into a running one.
+void update_running(Decomposition& d, const char* name, ValueId batch, double momentum) {
+  if (!d.has(name)) return;
+  ValueId running = d.value(name);
+  DType dtype = d.dtype_of(running);
+  ValueId old = d.binary("mul", value_argument(d.convert(running, d.dtype_of(batch))), 1 - momentum);
+  ValueId share = d.binary("mul", value_argument(batch), momentum);
+  ValueId mixed = d.convert(d.binary("add", value_argument(old), value_argument(share)), dtype);
+  d.write(running, mixed);
+}
+
+void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& channel) {
+  DType dtype = d.dtype_of(d.value("input"));
+  auto dims = range(2, static_cast<std::int64_t>(d.rank(x)));
+  dims.insert(dims.begin(), 0);
+  SymExpr count = d.count(d.sizes(x), dims), channels = d.sizes(x)[1];
+  double momentum = d.real("momentum", 0.1);
+  auto [mean, deviations] = statistics(d, x, dims);
+  if (d.failed()) return;
+  ValueId variance = divide_by(d, deviations, count);
+  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(variance), d.real("eps", 1e-5)));
+  ValueId value = d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), inverse);
+  d.finish(scale_and_shift(d, value, channel), dtype);
+  update_running(d, "running_mean", d.reshape(mean, {channels}), momentum);
+  ValueId unbiased = divide_by(d, d.reshape(deviations, {channels}), count - SymExpr(1));
+  update_running(d, "running_var", unbiased, momentum);
+}
+
+}  // namespace
+
+void batch_norm(Decomposition& d) {
+  ValueId x = computed_input(d);
+  if (d.failed() || d.rank(x) < 2) return d.fail("batch norm needs dims N, C, …");
+  DType dtype = d.dtype_of(d.value("input"));
+  std::vector<SymExpr> channel(d.rank(x), SymExpr(1));
+  channel[1] = d.sizes(x)[1];
+  if (d.boolean("training", false)) return train_batch_norm(d, x, channel);
+  auto statistic = [&](const char* name) {
+    return d.reshape(d.convert(d.value(name), d.dtype_of(x)), channel);
+  };
+  ValueId variance = d.binary("add", value_argument(statistic("running_var")), d.real("eps", 1e-5));
+  ValueId centred = d.binary_broadcast("sub", x, statistic("running_mean"));
+  ValueId value = d.binary_broadcast("mul", centred, d.unary("rsqrt", variance));
+  d.finish(scale_and_shift(d, value, channel), dtype);
+  if (d.detail() != "native") return;
+  d.result(d.full({SymExpr(0)}, 0.0, dtype));
+  d.result(d.full({SymExpr(0)}, 0.0, dtype));
+}
+
+}  // namespace penstock::passes

@@ -1,0 +1,303 @@
+// Elementwise arithmetic, comparisons and casts.
+#include <cmath>
+#include <limits>
+
+#include "ops/float_format.h"
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+namespace {
+
+std::string_view second_name(Decomposition& d) { return d.has("exponent") ? "exponent" : "other"; }
+
+bool is_number(const Argument& term) { return term.as<Argument::Value>() == nullptr; }
+
+bool is_value(const Argument& term, double number) {
+  if (auto* real = term.as<double>()) return *real == number;
+  if (auto* integer = term.as<std::int64_t>()) return static_cast<double>(*integer) == number;
+  return false;
+}
+
+/// One number among the terms would leave a prim without a tensor; so would none.
+void require_tensor(Decomposition& d, Operands& operands) {
+  if (d.failed() || !is_number(operands.terms[0]) || !is_number(operands.terms[1])) return;
+  operands.terms[0] = value_argument(d.materialize(operands.terms[0], operands));
+}
+
+/// A number that a 16-bit tensor is compared with takes part as that dtype holds it.
+void round_numbers(Operands& operands) {
+  for (Argument& term : operands.terms) {
+    if (auto* real = term.as<double>()) term = ops::round_to(*real, operands.compute);
+  }
+}
+
+}  // namespace
+
+void unary_prim(Decomposition& d) {
+  Operands x = d.operands({"self"}, Promotion::same);
+  ValueId self = d.materialize(x.terms[0], x);
+  d.finish(d.unary(d.detail(), self), x.promoted);
+}
+
+void unary_rounding(Decomposition& d) {
+  Operands x = d.operands({"self"}, Promotion::same);
+  ValueId self = d.materialize(x.terms[0], x);
+  if (!is_floating(x.promoted)) return d.result(d.unary("clone", self));
+  d.finish(d.unary(d.detail(), self), x.promoted);
+}
+
+void unary_float_prim(Decomposition& d) {
+  Operands x = d.operands({"self"}, Promotion::to_float);
+  d.finish(d.unary(d.detail(), d.materialize(x.terms[0], x)), x.promoted);
+}
+
+void float_test(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (!is_floating(d.dtype_of(self))) {
+    return d.result(d.full(d.sizes(self), d.detail() == "isfinite", DType::bool_));
+  }
+  if (d.detail() != "isinf") return d.result(d.unary(d.detail(), self));
+  d.result(d.binary("eq", value_argument(d.unary("abs", self)), std::numeric_limits<double>::infinity()));
+}
+
+ValueId to_bool(Decomposition& d, ValueId x) {
+  if (is_boolean(d.dtype_of(x))) return x;
+  Argument zero = is_floating(d.dtype_of(x)) ? Argument(0.0) : Argument(std::int64_t{0});
+  return d.binary("ne", value_argument(x), zero);
+}
+
+void logical_not(Decomposition& d) { d.result(d.unary("not", to_bool(d, d.value("self")))); }
+
+void square(Decomposition& d) {
+  Operands x = d.operands({"self"}, Promotion::same);
+  ValueId self = d.materialize(x.terms[0], x);
+  d.finish(d.binary("mul", value_argument(self), value_argument(self)), x.promoted);
+}
+
+void frac(Decomposition& d) {
+  Operands x = d.operands({"self"}, Promotion::same);
+  ValueId self = d.materialize(x.terms[0], x);
+  d.finish(d.binary("sub", value_argument(self), value_argument(d.unary("trunc", self))), x.promoted);
+}
+
+void add_scaled(Decomposition& d) {
+  bool reversed = d.detail() == "rsub";
+  Operands x = d.operands({"self", "other"}, Promotion::same);
+  if (reversed && !d.failed()) std::swap(x.terms[0], x.terms[1]);
+  require_tensor(d, x);
+  if (d.failed()) return;
+  ops::Number alpha = d.number("alpha", {DTypeCategory::integral, 1, 1});
+  if (alpha.real != 1) {
+    Argument& scaled = x.terms[1];
+    Argument factor = is_floating(x.compute) ? Argument(alpha.real) : Decomposition::integer_argument(alpha.integer);
+    scaled = value_argument(d.binary("mul", value_argument(d.materialize(scaled, x)), factor));
+  }
+  std::string_view prim = d.detail() == "add" ? "add" : "sub";
+  if (is_boolean(x.compute) && prim == "add") prim = "or";
+  d.finish(d.binary(prim, x.terms[0], x.terms[1]), x.promoted);
+}
+
+void binary_prim(Decomposition& d) {
+  Operands x = d.operands({"self", second_name(d)}, Promotion::same);
+  require_tensor(d, x);
+  if (d.failed()) return;
+  std::string_view prim = d.detail();
+  if (is_boolean(x.compute) && prim == "mul") prim = "and";
+  d.finish(d.binary(prim, x.terms[0], x.terms[1]), x.promoted);
+}
+
+void binary_float_prim(Decomposition& d) {
+  Operands x = d.operands({"self", "other"}, Promotion::to_float);
+  require_tensor(d, x);
+  if (!d.failed()) d.finish(d.binary(d.detail(), x.terms[0], x.terms[1]), x.promoted);
+}
+
+void binary_exact(Decomposition& d) {
+  Operands x = d.operands({"self", "other"}, Promotion::exact);
+  require_tensor(d, x);
+  if (!d.failed()) d.result(d.binary(d.detail(), x.terms[0], x.terms[1]));
+}
+
+void comparison(Decomposition& d) {
+  Operands x = d.operands({"self", "other"}, Promotion::exact);
+  require_tensor(d, x);
+  if (d.failed()) return;
+  round_numbers(x);
+  d.result(d.binary(d.detail(), x.terms[0], x.terms[1]));
+}
+
+void logical(Decomposition& d) {
+  ValueId a = to_bool(d, d.value("self")), b = to_bool(d, d.value("other"));
+  if (d.failed()) return;
+  TensorType left = d.type(a), right = d.type(b);
+  const TensorType* both[] = {&left, &right};
+  std::vector<SymExpr> sizes = broadcast_sizes(d, both);
+  d.result(d.binary(d.detail(), value_argument(d.broadcast(a, sizes)), value_argument(d.broadcast(b, sizes))));
+}
+
+void div_mode(Decomposition& d) {
+  std::string mode = d.text("rounding_mode", "");
+  Operands x = d.operands({"self", "other"}, mode.empty() ? Promotion::to_float : Promotion::same);
+  require_tensor(d, x);
+  if (d.failed()) return;
+  if (mode == "floor") return d.finish(d.binary("floordiv", x.terms[0], x.terms[1]), x.promoted);
+  ValueId quotient = d.binary("div", x.terms[0], x.terms[1]);
+  bool truncates = mode == "trunc" && is_floating(x.compute);  // integer division truncates already
+  d.finish(truncates ? d.unary("trunc", quotient) : quotient, x.promoted);
+}
+
+void pow(Decomposition& d) {
+  Operands x = d.operands({"self", "exponent"}, Promotion::same);
+  require_tensor(d, x);
+  if (d.failed()) return;
+  const Argument& exponent = x.terms[1];
+  Argument base = x.terms[0];
+  bool real = is_floating(x.compute);
+  ValueId result;
+  if (is_value(exponent, 2)) {
+    result = d.binary("mul", base, base);
+  } else if (is_value(exponent, 3)) {
+    result = d.binary("mul", value_argument(d.binary("mul", base, base)), base);
+  } else if (real && is_value(exponent, 0.5)) {
+    result = d.unary("sqrt", base.as<Argument::Value>()->id);
+  } else if (real && is_value(exponent, -0.5)) {
+    result = d.unary("rsqrt", base.as<Argument::Value>()->id);
+  } else if (real && is_value(exponent, -1)) {
+    result = d.unary("reciprocal", base.as<Argument::Value>()->id);
+  } else {
+    result = d.binary("pow", base, exponent);
+  }
+  d.finish(result, x.promoted);
+}
+
+void where(Decomposition& d) {
+  ValueId condition = to_bool(d, d.value("condition"));
+  Operands x = d.operands({"self", "other"}, Promotion::exact);
+  if (d.failed()) return;
+  TensorType mask = d.type(condition), rest;
+  rest.sizes = x.sizes;
+  const TensorType* both[] = {&mask, &rest};
+  x.sizes = broadcast_sizes(d, both);
+  if (is_number(x.terms[0]) && is_number(x.terms[1])) {
+    x.terms[0] = value_argument(d.full(x.sizes, x.terms[0], x.compute));
+  }
+  for (Argument& term : x.terms) {
+    if (auto* value = term.as<Argument::Value>()) term = value_argument(d.broadcast(value->id, x.sizes));
+  }
+  d.result(d.where(d.broadcast(condition, x.sizes), x.terms[0], x.terms[1]));
+}
+
+void clamp(Decomposition& d) {
+  bool low = d.has("min"), high = d.has("max");
+  Operands x = low && high ? d.operands({"self", "min", "max"}, Promotion::exact)
+               : low       ? d.operands({"self", "min"}, Promotion::exact)
+                           : d.operands({"self", "max"}, Promotion::exact);
+  if (d.failed()) return;
+  Argument value = x.terms[0];
+  if (low) value = value_argument(d.binary("maximum", value, x.terms[1]));
+  if (high) value = value_argument(d.binary("minimum", value, x.terms[low ? 2 : 1]));
+  d.result(value.as<Argument::Value>()->id);
+}
+
+void addcmul(Decomposition& d) {
+  Operands x = d.operands({"self", "tensor1", "tensor2"}, Promotion::same);
+  if (d.failed()) return;
+  ops::Number scale = d.number("value", {DTypeCategory::integral, 1, 1});
+  Argument factor = is_floating(x.compute) ? Argument(scale.real) : Decomposition::integer_argument(scale.integer);
+  ValueId first = d.materialize(x.terms[1], x);
+  if (scale.real != 1) first = d.binary("mul", value_argument(first), factor);
+  ValueId product = d.binary(d.detail(), value_argument(first), x.terms[2]);
+  d.finish(d.binary("add", x.terms[0], value_argument(product)), x.promoted);
+}
+
+void lerp(Decomposition& d) {
+  Operands x = d.operands({"self", "end", "weight"}, Promotion::same);
+  if (d.failed()) return;
+  // Two formulas, as torch has them: each is exact at its end of the interval.
+  ValueId difference = d.binary("sub", x.terms[1], x.terms[0]);
+  Argument weight = x.terms[2];
+  auto near_start = [&] {
+    return d.binary("add", x.terms[0], value_argument(d.binary("mul", value_argument(difference), weight)));
+  };
+  auto near_end = [&] {
+    Argument rest = is_number(weight) ? Argument(1.0 - *weight.as<double>())
+                                      : value_argument(d.binary("sub", 1.0, weight));
+    return d.binary("sub", x.terms[1], value_argument(d.binary("mul", value_argument(difference), rest)));
+  };
+  if (is_number(weight)) return d.finish(std::abs(*weight.as<double>()) < 0.5 ? near_start() : near_end(), x.promoted);
+  ValueId small = d.binary("lt", value_argument(d.unary("abs", weight.as<Argument::Value>()->id)), 0.5);
+  d.finish(d.where(small, value_argument(near_start()), value_argument(near_end())), x.promoted);
+}
+
+void masked_fill(Decomposition& d) {
+  ValueId self = d.value("self"), mask = d.value("mask");
+  if (d.failed()) return;
+  TensorType left = d.type(self), right = d.type(mask);
+  const TensorType* both[] = {&left, &right};
+  std::vector<SymExpr> sizes = broadcast_sizes(d, both);
+  ops::Operand fill = d.operand("value");
+  Argument value = 0.0;
+  if (fill.is_tensor()) value = value_argument(d.broadcast(d.convert(fill.value, left.dtype), sizes));
+  else if (is_floating(left.dtype)) value = fill.number.real;
+  else if (is_boolean(left.dtype)) value = fill.number.real != 0;
+  else value = static_cast<std::int64_t>(fill.number.real);
+  d.result(d.where(d.broadcast(to_bool(d, mask), sizes), value, value_argument(d.broadcast(self, sizes))));
+}
+
+void nan_to_num(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed()) return;
+  DType dtype = d.dtype_of(self);
+  if (!is_floating(dtype)) return d.result(d.unary("clone", self));
+  double infinity = std::numeric_limits<double>::infinity(), largest = ops::largest(dtype);
+  auto replace = [&](ValueId x, ValueId where, double with) { return d.where(where, with, value_argument(x)); };
+  ValueId result = replace(self, d.unary("isnan", self), d.real("nan", 0));
+  result = replace(result, d.binary("eq", value_argument(self), infinity), d.real("posinf", largest));
+  d.result(replace(result, d.binary("eq", value_argument(self), -infinity), d.real("neginf", -largest)));
+}
+
+void logit(Decomposition& d) {
+  Operands x = d.operands({"self"}, Promotion::to_float);
+  ValueId self = d.materialize(x.terms[0], x);
+  if (d.has("eps")) {
+    double eps = d.real("eps", 0);
+    self = d.binary("maximum", value_argument(self), eps);
+    self = d.binary("minimum", value_argument(self), 1 - eps);
+  }
+  ValueId rest = d.binary("sub", 1.0, value_argument(self));
+  d.finish(d.unary("log", d.binary("div", value_argument(self), value_argument(rest))), x.promoted);
+}
+
+void convert_copy(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed()) return;
+  DType dtype = d.dtype("dtype").value_or(d.dtype_of(self));
+  d.result(dtype == d.dtype_of(self) ? d.unary("clone", self) : d.convert(self, dtype));
+}
+
+void convert_or_alias(Decomposition& d) {
+  ValueId self = d.value("self");
+  auto results = infer_results(d.node(), d.graph(), d.shapes());
+  if (d.failed()) return;
+  if (!results) return d.fail("the types do not fit");
+  const ops::InferredResult& wanted = results->front();
+  if (wanted.alias != kNoValue) return d.result(self);
+  if (wanted.type.device != d.type(self).device) return d.keep();
+  DType dtype = wanted.type.dtype;
+  d.result(dtype == d.dtype_of(self) ? d.unary("clone", self) : d.convert(self, dtype));
+}
+
+void clone(Decomposition& d) { d.result(d.unary("clone", d.value("self"))); }
+
+void drop_out(Decomposition& d) {
+  std::string_view name = d.has("self") ? "self" : "input";
+  bool native = d.op().id == ops::OpId::native_dropout_default;
+  bool draws = d.boolean("train", native) && d.real("p", 0.5) > 0;
+  if (draws) return d.keep();
+  ValueId self = d.value(name);
+  d.result(native ? d.unary("clone", self) : self);
+  if (native) d.result(d.full(d.sizes(self), true, DType::bool_));
+}
+
+}  // namespace penstock::passes

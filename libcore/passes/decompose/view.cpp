@@ -1,0 +1,151 @@
+// Views: six prims say where every element comes from.
+#include <algorithm>
+#include <numeric>
+
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+namespace {
+
+/// The result types that the op's own rule gives.
+std::vector<ops::InferredResult> inferred(Decomposition& d) {
+  if (d.failed()) return {};
+  auto results = ops::infer_results(d.node(), d.graph(), d.shapes());
+  if (results) return std::move(*results);
+  d.fail(results.error().message);
+  return {};
+}
+
+ValueId without_dim(Decomposition& d, ValueId x, std::int64_t dim) {
+  if (d.failed()) return x;
+  std::vector<SymExpr> sizes = d.sizes(x);
+  sizes.erase(sizes.begin() + dim);
+  return d.reshape(x, sizes);
+}
+
+}  // namespace
+
+void view_as_reshape(Decomposition& d) {
+  for (const ops::InferredResult& result : inferred(d)) d.result(d.reshape(d.value("self"), result.type.sizes));
+}
+
+void alias(Decomposition& d) { d.result(d.value("self")); }
+
+void permute(Decomposition& d) {
+  ValueId self = d.value("self");
+  std::vector<std::int64_t> dims = ops::view_permutation(d);
+  if (!d.failed()) d.result(d.permute(self, dims));
+}
+
+void expand(Decomposition& d) {
+  for (const ops::InferredResult& result : inferred(d)) d.result(d.broadcast(d.value("self"), result.type.sizes));
+}
+
+void select(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed() || d.rank(self) == 0) return d.fail("select needs a dim");
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  SymExpr index = d.integer("index");
+  if (d.less(index, SymExpr(0))) index += d.sizes(self)[dim];
+  d.result(without_dim(d, d.slice(self, dim, index, 1, 1), dim));
+}
+
+void slice(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed() || d.rank(self) == 0) return d.fail("slice needs a dim");
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  SymExpr step = d.integer("step", 1);
+  SymExpr size = d.sizes(self)[dim];
+  ops::SliceBounds bounds = ops::clamp_slice(d, size, d.find("start"), d.find("end"), step);
+  d.result(d.slice(self, dim, bounds.start, bounds.length, step));
+}
+
+void narrow(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed() || d.rank(self) == 0) return d.fail("narrow needs a dim");
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  SymExpr start = d.integer("start"), length = d.integer("length");
+  if (d.less(start, SymExpr(0))) start += d.sizes(self)[dim];
+  d.result(d.slice(self, dim, start, length, 1));
+}
+
+void split(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed() || d.rank(self) == 0) return d.fail("split needs a dim");
+  std::int64_t dim = d.dim("dim", 0, d.rank(self));
+  SymExpr start = 0;
+  for (const ops::InferredResult& piece : inferred(d)) {
+    d.result(d.slice(self, dim, start, piece.type.sizes[dim], 1));
+    start += piece.type.sizes[dim];
+  }
+}
+
+void unbind(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed() || d.rank(self) == 0) return d.fail("unbind needs a dim");
+  std::int64_t dim = d.dim("dim", 0, d.rank(self)), index = 0;
+  for (std::size_t pieces = inferred(d).size(); pieces > 0; --pieces) {
+    d.result(without_dim(d, d.slice(self, dim, index++, 1, 1), dim));
+  }
+}
+
+void diagonal(Decomposition& d) {
+  ValueId self = d.value("self");
+  std::vector<ops::InferredResult> results = inferred(d);
+  if (d.failed() || results.empty()) return;
+  auto rank = static_cast<std::int64_t>(d.rank(self));
+  std::int64_t rows = d.dim("dim1", 0, d.rank(self)), columns = d.dim("dim2", 1, d.rank(self));
+  std::vector<std::int64_t> order;
+  for (std::int64_t dim = 0; dim < rank; ++dim) {
+    if (dim != rows && dim != columns) order.push_back(dim);
+  }
+  order.insert(order.end(), {rows, columns});
+  // In the flattened matrix the diagonal is a slice of step width + 1.
+  ValueId moved = d.permute(self, order);
+  std::vector<SymExpr> sizes = d.sizes(moved);
+  SymExpr width = sizes.back(), offset = d.integer("offset", 0);
+  SymExpr start = d.less(offset, SymExpr(0)) ? -offset * width : offset;
+  sizes[sizes.size() - 2] *= width;
+  sizes.pop_back();
+  SymExpr length = results.front().type.sizes.back();
+  if (length == SymExpr(0)) start = 0;
+  d.result(d.slice(d.reshape(moved, sizes), rank - 2, start, length, width + SymExpr(1)));
+}
+
+void unfold(Decomposition& d) {
+  ValueId self = d.value("self");
+  std::vector<ops::InferredResult> results = inferred(d);
+  if (d.failed() || results.empty()) return;
+  std::int64_t dim = d.dim("dimension", 0, d.rank(self));
+  SymExpr size = d.integer("size"), step = d.integer("step", 1), windows = results.front().type.sizes[dim];
+  auto iota = [&](const SymExpr& length, const SymExpr& stride) {
+    return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)), arg("start", std::int64_t{0}),
+                                arg("step", Decomposition::integer_argument(stride)), arg("dtype", DType::int64)});
+  };
+  std::vector<SymExpr> grid = {windows, size};
+  ValueId places = d.binary("add", value_argument(d.broadcast(iota(windows, step), grid, {0})),
+                            value_argument(d.broadcast(iota(size, 1), grid, {1})));
+  ValueId picked = d.emit("prim.index_select", {arg("self", value_argument(self)),
+                                                arg("index", value_argument(d.reshape(places, {windows * size}))),
+                                                arg("dim", dim)});
+  if (d.failed()) return;
+  std::vector<SymExpr> sizes = d.sizes(picked);
+  sizes[dim] = windows;
+  sizes.insert(sizes.begin() + dim + 1, size);
+  std::vector<std::int64_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + dim + 1, order.begin() + dim + 2, order.end());
+  d.result(d.permute(d.reshape(picked, sizes), order));
+}
+
+void as_strided(Decomposition& d) {
+  for (const ops::InferredResult& result : inferred(d)) {
+    const TensorType& type = result.type;
+    d.result(d.emit("prim.as_strided", {arg("self", value_argument(d.value("self"))), arg("size", list_of(type.sizes)),
+                                        arg("stride", list_of(type.strides)),
+                                        arg("offset", Decomposition::integer_argument(type.storage_offset))}));
+  }
+}
+
+}  // namespace penstock::passes

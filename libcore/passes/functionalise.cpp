@@ -1,0 +1,220 @@
+// Turning writes into values.
+//
+// Every value is a window on one memory: the value that made the memory (a root), or a view of another
+// window. A root's memory has a version, which grows with every write. A window remembers the version
+// that its newest content belongs to; when it is read at an older one, its view is taken again from its
+// parent's newest content. A write to a window gives it new content, and walks up to the root: each
+// parent's new content is its old content with the window replaced (scatter_slice, or the inverse of a
+// view that only rearranges). What is left to do at the end is one copy_ into every input whose memory
+// was written. Each read and write costs the length of its chain of views, which programs keep short.
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "ops/op.h"
+#include "passes/core_passes.h"
+#include "passes/rewrite.h"
+
+namespace penstock::passes {
+
+namespace {
+
+/// What is known of one value of the graph.
+struct Window {
+  ValueId root = kNoValue;    ///< the value that made the memory; kNoValue: not seen yet, itself a root
+  ValueId parent = kNoValue;  ///< what it is a view of; kNoValue for a root
+  std::int32_t view = -1;     ///< the old node that takes the view
+  std::int32_t version = 0;   ///< of the root's memory that `content` belongs to
+  ValueId content = kNoValue;
+};
+
+class Functionalisation {
+ public:
+  explicit Functionalisation(Graph graph) : rewrite_(std::move(graph)) {
+    windows_.resize(rewrite_.graph().values.size());
+    versions_.resize(windows_.size(), 0);
+    for (ValueId id = 0; id < windows_.size(); ++id) windows_[id].root = windows_[id].content = id;
+    join_inputs();
+  }
+
+  Result<Graph> run() {
+    const std::vector<Node>& nodes = rewrite_.old_nodes();
+    for (std::size_t i = 0; i < nodes.size() && !rewrite_.failed(); ++i) {
+      rewrite_.set_call(nodes[i].call);
+      visit(nodes[i], static_cast<std::int32_t>(i));
+    }
+    if (!rewrite_.failed()) finish_outputs();
+    return rewrite_.finish();
+  }
+
+ private:
+  /// Inputs that are the same memory seen the same way are one; others that overlap are refused once
+  /// one of them is written.
+  void join_inputs() {
+    const Interface& interface = rewrite_.graph().interface;
+    for (ValueId id = 0; id < interface.inputs.size(); ++id) {
+      const TensorType& type = interface.inputs[id].type;
+      if (type.storage < 0) continue;
+      auto [found, is_new] = storages_.try_emplace(type.storage, id);
+      if (is_new) continue;
+      const TensorType& first = interface.inputs[found->second].type;
+      bool same = first.sizes == type.sizes && first.strides == type.strides &&
+                  first.storage_offset == type.storage_offset && first.dtype == type.dtype;
+      if (same) windows_[id] = windows_[found->second];
+      else overlapping_.push_back({found->second, id});
+    }
+  }
+
+  void visit(const Node& node, std::int32_t position) {
+    if (node.op == "prim.copy_") return visit_write(node);
+    ValueId base = kNoValue;
+    const ops::OpFacts* op = ops::find_op(node.op);
+    if (op && op->is_prim() && op->has(ops::kView)) base = view_base(node);
+    Node now = with_contents(node);
+    if (base != kNoValue) {
+      Window& window = windows_[node.results.front()];
+      window = {windows_[base].root, base, position, versions_[windows_[base].root], node.results.front()};
+    }
+    rewrite_.keep(std::move(now));
+  }
+
+  /// The value whose memory a view shares, if it does: reshape may have to copy.
+  ValueId view_base(const Node& node) {
+    auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
+    if (results) return results->front().alias;
+    rewrite_.fail(results.error());
+    return kNoValue;
+  }
+
+  Node with_contents(const Node& node) {
+    Node now = node;
+    for (NamedArgument& argument : now.args) {
+      map_values(argument.value, [&](ValueId id) { return read(id); });
+    }
+    return now;
+  }
+
+  /// The value that holds what `id` shows now.
+  ValueId read(ValueId id) {
+    Window& window = windows_[id];
+    if (window.version == versions_[window.root]) return window.content;
+    if (window.parent == kNoValue) {
+      // A second input of the same memory follows the first.
+      window.content = windows_[window.root].content;
+    } else {
+      Node view = rewrite_.old_nodes()[window.view];
+      ValueId parent = read(window.parent);
+      for (NamedArgument& argument : view.args) {
+        map_values(argument.value, [&](ValueId value) { return value == window.parent ? parent : value; });
+      }
+      window.content = rewrite_.emit_one(view.op, std::move(view.args));
+    }
+    window.version = versions_[window.root];
+    return window.content;
+  }
+
+  void visit_write(const Node& node) {
+    const auto* target = find_argument(node, "self")->as<Argument::Value>();
+    const auto* source = find_argument(node, "src")->as<Argument::Value>();
+    if (!target || !source) return fail(node, "writes something that is no tensor");
+    ValueId id = target->id, content = read(source->id), root = windows_[id].root;
+    for (auto [a, b] : overlapping_) {
+      if (a == root || b == root) return fail(node, "writes an input that overlaps another one");
+    }
+    while (windows_[id].parent != kNoValue) {
+      pending_.emplace_back(id, content);
+      ValueId parent = windows_[id].parent;
+      const Node& view = rewrite_.old_nodes()[windows_[id].view];
+      content = written_parent(view, read(parent), content);
+      if (rewrite_.failed()) return;
+      id = parent;
+    }
+    pending_.emplace_back(id, content);
+    if (id != root) pending_.emplace_back(root, content);
+    std::int32_t version = ++versions_[root];
+    for (auto [window, value] : pending_) {
+      windows_[window].content = value;
+      windows_[window].version = version;
+    }
+    pending_.clear();
+  }
+
+  /// `parent` after `content` was written through `view` of it.
+  ValueId written_parent(const Node& view, ValueId parent, ValueId content) {
+    TensorType type = rewrite_.type(parent);
+    auto argument = [&](std::string_view name) { return *find_argument(view, name); };
+    if (view.op == "prim.reshape") return reshape(content, type.sizes);
+    if (view.op == "prim.permute") return permute_back(argument("dims"), content);
+    if (view.op == "prim.slice") {
+      return rewrite_.emit_one("prim.scatter_slice", {arg("self", Argument::Value{parent}), arg("src", Argument::Value{content}),
+                                                      arg("start", argument("start")), arg("step", argument("step"))});
+    }
+    bool repeats = element_count(type.sizes) != element_count(rewrite_.type(content).sizes);
+    if (view.op == "prim.broadcast" && !repeats) return reshape(content, type.sizes);
+    fail(view, "is written through, although its elements are not each one element of its argument");
+    return parent;
+  }
+
+  ValueId reshape(ValueId content, const std::vector<SymExpr>& sizes) {
+    return rewrite_.emit_one("prim.reshape", {arg("self", Argument::Value{content}), arg("size", list_of(sizes))});
+  }
+
+  ValueId permute_back(const Argument& dims, ValueId content) {
+    const auto& items = dims.as<Argument::Sequence>()->items;
+    std::vector<std::int64_t> inverse(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) inverse[*items[i].as<std::int64_t>()] = static_cast<std::int64_t>(i);
+    return rewrite_.emit_one("prim.permute", {arg("self", Argument::Value{content}), arg("dims", list_of(inverse))});
+  }
+
+  /// Outputs become what their windows show at the end; aliases are recorded; inputs are written.
+  void finish_outputs() {
+    Graph& graph = rewrite_.graph();
+    std::size_t inputs = graph.interface.inputs.size();
+    std::unordered_map<ValueId, std::int32_t> first_output;  // by root
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      ValueId id = graph.outputs[i], root = windows_[id].root;
+      OutputAlias& alias = graph.interface.outputs[i].alias;
+      auto [first, is_new] = first_output.try_emplace(root, static_cast<std::int32_t>(i));
+      if (root < inputs) alias = {OutputAlias::Kind::input, static_cast<std::int32_t>(root)};
+      else if (!is_new) alias = {OutputAlias::Kind::output, first->second};
+      else alias = {};
+      graph.outputs[i] = read(id);
+    }
+    for (ValueId input = 0; input < inputs && !rewrite_.failed(); ++input) {
+      if (versions_[input] > 0 && windows_[input].root == input) write_input(input);
+    }
+  }
+
+  void write_input(ValueId input) {
+    Graph& graph = rewrite_.graph();
+    ValueId content = read(input);
+    auto number = static_cast<std::int32_t>(input);
+    auto& mutations = graph.interface.mutations;
+    bool known = std::any_of(mutations.begin(), mutations.end(), [&](const Mutation& m) { return m.input == number; });
+    if (!known) {
+      mutations.push_back({number, static_cast<std::int32_t>(graph.outputs.size())});
+      graph.outputs.push_back(content);
+      TensorType type = graph.interface.inputs[input].type;
+      graph.interface.outputs.push_back({std::move(type), {OutputAlias::Kind::input, number}, {}});
+    }
+    rewrite_.set_call(-1);
+    rewrite_.emit("prim.copy_", {arg("self", Argument::Value{input}), arg("src", Argument::Value{content})});
+  }
+
+  void fail(const Node& node, std::string_view message) {
+    rewrite_.fail({Code::PS0602, node.op + " " + std::string(message), std::nullopt, {}, {}, Severity::error});
+  }
+
+  Rewrite rewrite_;
+  std::vector<Window> windows_;           ///< by value of the graph as it came in
+  std::vector<std::int32_t> versions_;    ///< by root
+  std::vector<std::pair<ValueId, ValueId>> pending_;
+  std::unordered_map<std::int32_t, ValueId> storages_;
+  std::vector<std::pair<ValueId, ValueId>> overlapping_;
+};
+
+}  // namespace
+
+Result<Graph> functionalise(Graph graph) { return Functionalisation(std::move(graph)).run(); }
+
+}  // namespace penstock::passes

@@ -1,0 +1,185 @@
+#include <utility>
+
+#include "ops/op.h"
+#include "passes/core_passes.h"
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+namespace {
+
+/// One row of decompositions.def.
+struct Row {
+  void (*function)(Decomposition&) = nullptr;
+  std::string_view detail;
+};
+
+struct Table {
+  Row rows[static_cast<std::size_t>(ops::OpId::count)] = {};
+};
+
+constexpr Table make_table() {
+  Table table;
+#define PS_DECOMPOSITION(id, function, detail) \
+  table.rows[static_cast<std::size_t>(ops::OpId::id)] = {penstock::passes::function, detail};
+#include "passes/decompose/decompositions.def"
+#undef PS_DECOMPOSITION
+  return table;
+}
+
+constexpr Table kTable = make_table();
+
+/// Columns of ops.def that say whether a row must decompose.
+struct Duty {
+  ops::OpId id;
+  ops::OpFamily family;
+  int flags;
+};
+using namespace ops;  // the flags of ops.def are named without a qualifier
+constexpr Duty kDuties[] = {
+#define PS_OP(id, name, family, flags, rule, reference) {OpId::id, OpFamily::family, flags},
+#include "ops/ops.def"
+#undef PS_OP
+};
+
+constexpr bool is_complete() {
+  for (const Duty& duty : kDuties) {
+    bool has_row = kTable.rows[static_cast<std::size_t>(duty.id)].function != nullptr;
+    bool excused = (duty.flags & kOpaque) != 0 || duty.family == OpFamily::in_place;
+    if (has_row == excused) return false;
+  }
+  return true;
+}
+static_assert(is_complete(), "every op has a decomposition, unless it is opaque or in place");
+
+class Lowering {
+ public:
+  explicit Lowering(Graph graph) : rewrite_(std::move(graph)) {}
+
+  Result<Graph> run() {
+    for (const Node& old : rewrite_.old_nodes()) {
+      rewrite_.set_call(old.call);
+      lower(rewrite_.current(old));
+      if (rewrite_.failed()) break;
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  /// Takes `node` apart and lets the parts stand for its results.
+  void lower(Node node) {
+    const OpFacts* op = find_op(node.op);
+    if (!op) return lower_unknown(std::move(node));
+    if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
+    std::vector<ValueId> results = take_apart(*op, node);
+    finish(node, results);
+  }
+
+  /// The values that compute the results of `node`; empty when the op stays as it is.
+  std::vector<ValueId> take_apart(const OpFacts& op, const Node& node) {
+    const Row& row = kTable.rows[static_cast<std::size_t>(op.id)];
+    if (!row.function) return {};
+    Decomposition decomposition(op, node, rewrite_, row.detail);
+    row.function(decomposition);
+    if (decomposition.failed()) rewrite_.fail(*decomposition.error());
+    return decomposition.kept() ? std::vector<ValueId>{} : decomposition.results();
+  }
+
+  void finish(Node& node, const std::vector<ValueId>& results) {
+    if (rewrite_.failed()) return;
+    if (results.empty()) return rewrite_.keep(std::move(node));
+    if (results.size() < node.results.size()) {
+      return fail(node, "the decomposition gives fewer results than the node has");
+    }
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      take_name(node.results[i], results[i]);
+      rewrite_.replace(node.results[i], results[i]);
+    }
+  }
+
+  /// A value made for a result goes by the result's name: reports and edits refer to it.
+  void take_name(ValueId old, ValueId made) {
+    std::vector<Value>& values = rewrite_.graph().values;
+    if (made > old && made >= named_.size()) named_.resize(made + 1, false);
+    if (made < old || named_[made]) return;
+    std::swap(values[old].name, values[made].name);
+    named_[made] = true;
+  }
+
+  /// self.op_(…) is copy_(self, op(self, …)); copy_, fill_ and zero_ have the content as an argument.
+  void lower_in_place(const OpFacts& op, Node& node) {
+    Arguments arguments(node, rewrite_.graph());
+    ValueId self = arguments.value("self");
+    if (arguments.failed()) return rewrite_.fail(*arguments.error());
+    ValueId content = content_of(op, node, self);
+    if (rewrite_.failed()) return;
+    Decomposition writer(op, node, rewrite_, {});
+    writer.write(self, content);
+    if (writer.failed()) return rewrite_.fail(*writer.error());
+    for (ValueId result : node.results) rewrite_.replace(result, self);
+  }
+
+  ValueId content_of(const OpFacts& op, const Node& node, ValueId self) {
+    Decomposition d(op, node, rewrite_, {});
+    if (op.id == OpId::copy__default) return d.value("src");
+    DType dtype = rewrite_.type(self).dtype;
+    if (op.family == OpFamily::in_place && op.id == OpId::zero__default) return splat(d, self, {DTypeCategory::integral, 0, 0});
+    if (op.id == OpId::fill__Scalar || op.id == OpId::fill__Tensor) {
+      Operand value = d.operand("value");
+      if (value.is_tensor()) return d.convert(value.value, dtype);
+      return splat(d, self, value.number);
+    }
+    const OpFacts* functional = functional_op(op);
+    if (!functional) {
+      fail(node, "has no functional form");
+      return self;
+    }
+    Node pure = node;
+    pure.op = functional->name;
+    pure.results.clear();
+    std::vector<ValueId> results = take_apart(*functional, pure);
+    if (!results.empty() || rewrite_.failed()) return results.empty() ? self : results.front();
+    return rewrite_.emit_one(pure.op, pure.args);
+  }
+
+  ValueId splat(Decomposition& d, ValueId self, const Number& number) {
+    DType dtype = d.dtype_of(self);
+    Argument value = is_floating(dtype) ? Argument(number.real)
+                     : is_boolean(dtype) ? Argument(number.real != 0)
+                                         : Argument(static_cast<std::int64_t>(number.real));
+    return d.full(d.sizes(self), std::move(value), dtype);
+  }
+
+  /// An op that the tables do not know stays as it is. If its name says that it writes its first
+  /// argument, it writes a copy instead, and the copy's content is what the argument gets.
+  void lower_unknown(Node node) {
+    if (node.op.ends_with(".out")) return fail(node, "ops that write an argument called 'out' are not supported");
+    std::size_t overload = node.op.rfind('.');
+    bool writes = overload != std::string::npos && overload > 0 && node.op[overload - 1] == '_' && !node.op.ends_with("__");
+    const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+    if (!writes || !self || node.results.size() != 1) return rewrite_.keep(std::move(node));
+    ValueId target = self->id;
+    ValueId copy = rewrite_.emit_one("prim.clone", {arg("self", value_argument(target))});
+    node.args.front().value = value_argument(copy);
+    ValueId result = node.results.front();
+    ValueId content = add_value(rewrite_.graph(), "written", rewrite_.type(copy));
+    node.results = {content};
+    rewrite_.keep(std::move(node));
+    rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
+    rewrite_.replace(result, target);
+  }
+
+  void fail(const Node& node, std::string_view message) {
+    Diagnostic error{Code::PS0602, node.op + ": " + std::string(message), std::nullopt, {}, {}, Severity::error};
+    rewrite_.fail(std::move(error));
+  }
+
+  Rewrite rewrite_;
+  std::vector<bool> named_;  ///< values that go by the name of a result already
+};
+
+}  // namespace
+
+Result<Graph> lower_ops(Graph graph) { return Lowering(std::move(graph)).run(); }
+
+}  // namespace penstock::passes

@@ -1,0 +1,118 @@
+#include "passes/rewrite.h"
+
+#include <utility>
+
+#include "ops/op.h"
+
+namespace penstock::passes {
+
+NamedArgument arg(std::string_view name, Argument value) {
+  return {std::string(name), std::move(value)};
+}
+
+namespace {
+
+template <class Item>
+Argument make_list(std::vector<Item> items) {
+  Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+  for (Item& item : items) list.items.emplace_back(std::move(item));
+  return list;
+}
+
+}  // namespace
+
+Argument list_of(const std::vector<SymExpr>& integers) {
+  Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+  for (const SymExpr& integer : integers) {
+    if (auto plain = integer.constant()) list.items.emplace_back(*plain);
+    else list.items.emplace_back(integer);
+  }
+  return list;
+}
+
+Argument list_of(const std::vector<std::int64_t>& integers) { return make_list(integers); }
+
+Argument list_of(const std::vector<ValueId>& values) {
+  Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+  for (ValueId value : values) list.items.emplace_back(Argument::Value{value});
+  return list;
+}
+
+Rewrite::Rewrite(Graph graph)
+    : graph_(std::move(graph)), old_nodes_(std::exchange(graph_.nodes, {})), shapes_(graph_.interface) {
+  graph_.nodes.reserve(old_nodes_.size());
+}
+
+ValueId Rewrite::current(ValueId id) const {
+  while (id < stands_for_.size() && stands_for_[id] != id) id = stands_for_[id];
+  return id;
+}
+
+Node Rewrite::current(const Node& node) const {
+  Node mapped = node;
+  for (NamedArgument& argument : mapped.args) {
+    map_values(argument.value, [&](ValueId id) { return current(id); });
+  }
+  return mapped;
+}
+
+void Rewrite::replace(ValueId value, ValueId replacement) {
+  if (value == replacement) return;
+  for (auto id = static_cast<ValueId>(stands_for_.size()); id <= value; ++id) stands_for_.push_back(id);
+  stands_for_[value] = current(replacement);
+}
+
+void Rewrite::keep(Node node) { graph_.nodes.push_back(std::move(node)); }
+
+void Rewrite::keep_inferred(Node node) {
+  if (failed()) return;
+  if (ops::find_op(node.op)) {
+    // A rule that fails here (a result whose size depends on data) leaves the types that were recorded.
+    if (auto types = ops::infer(node, graph_, shapes_)) {
+      for (std::size_t i = 0; i < node.results.size() && i < types->size(); ++i) {
+        graph_.values[node.results[i]].type = std::move((*types)[i]);
+      }
+    }
+  }
+  keep(std::move(node));
+}
+
+std::vector<ValueId> Rewrite::emit(std::string_view op, std::vector<NamedArgument> args) {
+  Node node{std::string(op), std::move(args), {}, call_};
+  if (failed()) return {};
+  auto types = ops::infer(node, graph_, shapes_);
+  if (!types) {
+    fail(types.error());
+    return {};
+  }
+  // "aten.mm.default" names its result mm, "prim.add" add.
+  std::string_view stem = op.substr(op.find('.') + 1);
+  stem = stem.substr(0, stem.find('.'));
+  for (TensorType& type : *types) node.results.push_back(add_value(graph_, stem, std::move(type)));
+  std::vector<ValueId> results = node.results;
+  graph_.nodes.push_back(std::move(node));
+  return results;
+}
+
+ValueId Rewrite::emit_one(std::string_view op, std::vector<NamedArgument> args) {
+  std::vector<ValueId> results = emit(op, std::move(args));
+  return results.empty() ? 0 : results.front();
+}
+
+void Rewrite::fail(Diagnostic error) {
+  if (!error_) error_ = std::move(error);
+}
+
+Result<Graph> Rewrite::finish() {
+  if (error_) return tl::unexpected(*error_);
+  auto stand_in = [&](ValueId id) { return current(id); };
+  for (ValueId& output : graph_.outputs) output = current(output);
+  for (Call& call : graph_.calls) {
+    for (Argument& argument : call.args) map_values(argument, stand_in);
+    for (NamedArgument& argument : call.kwargs) map_values(argument.value, stand_in);
+    map_values(call.result, stand_in);
+  }
+  return std::move(graph_);
+}
+
+}  // namespace penstock::passes

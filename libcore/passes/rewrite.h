@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/infer.h"
+
+namespace penstock::passes {
+
+/// Shorthand for an argument of a node under construction.
+NamedArgument arg(std::string_view name, Argument value);
+Argument list_of(const std::vector<SymExpr>& integers);
+Argument list_of(const std::vector<std::int64_t>& integers);
+Argument list_of(const std::vector<ValueId>& values);
+
+/// A graph whose nodes are made anew, one after the other, while its values stay: ids remain valid, new
+/// values are appended, and a value that something else now computes is replaced everywhere at the end.
+/// The first error sticks; `finish` returns it.
+class Rewrite {
+ public:
+  explicit Rewrite(Graph graph);
+  Rewrite(const Rewrite&) = delete;
+
+  Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
+  ops::ShapeContext& shapes() { return shapes_; }
+  const std::vector<Node>& old_nodes() const { return old_nodes_; }
+  const TensorType& type(ValueId id) const { return graph_.values[id].type; }
+
+  /// `node` with every argument replaced by what stands for it now.
+  Node current(const Node& node) const;
+  ValueId current(ValueId id) const;
+  /// From now on `replacement` stands for `value`, in nodes to come, outputs and calls.
+  void replace(ValueId value, ValueId replacement);
+
+  /// Keeps `node`, whose arguments are current, with its results.
+  void keep(Node node);
+  /// The same, but the results' types are inferred anew: an argument may lie differently now.
+  void keep_inferred(Node node);
+  /// Makes a node of the op and returns its results, with the types that the op's rule gives.
+  std::vector<ValueId> emit(std::string_view op, std::vector<NamedArgument> args);
+  /// The same for an op with one result.
+  ValueId emit_one(std::string_view op, std::vector<NamedArgument> args);
+  /// The call that new nodes belong to.
+  void set_call(std::int32_t call) { call_ = call; }
+
+  bool failed() const { return error_.has_value(); }
+  void fail(Diagnostic error);
+  Result<Graph> finish();
+
+ private:
+  Graph graph_;
+  std::vector<Node> old_nodes_;
+  std::vector<ValueId> stands_for_;  ///< by value: its replacement, or itself
+  ops::GuardingShapes shapes_;
+  std::int32_t call_ = -1;
+  std::optional<Diagnostic> error_;
+};
+
+}  // namespace penstock::passes
