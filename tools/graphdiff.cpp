@@ -1,6 +1,5 @@
 // Helper graphdiff: do two streams hold the same graphs?
-#include "tools/graphdiff/diff.h"
-
+#include "formats/diff.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
 
@@ -22,9 +21,8 @@ int main(int argc, char** argv) {
       };
       if (auto read = for_each_document(stage, files[side], keep); !read) return read;
     }
-    auto differences = graphdiff::diff(streams[0], streams[1]);
+    auto differences = formats::compare(streams[0], streams[1]);
     if (!differences.empty()) stage.answer(status(Exit::negative));
-    return stage.write(json ? graphdiff::to_json(differences)
-                            : graphdiff::to_text(differences, stage.color(1)));
+    return stage.write(json ? formats::to_json(differences) : formats::to_text(differences));
   });
 }
