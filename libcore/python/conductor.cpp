@@ -86,8 +86,8 @@ class Activation {
 
   bool in_window(const Instruction& instruction) {
     const std::vector<int> exits = driver_.window_exits(frame_, instruction);
-    WindowResult window = exits.empty() ? run_instruction_window(frame_, instruction)
-                                        : run_window(frame_, exits);
+    WindowResult window =
+        exits.empty() ? run_instruction_window(frame_, instruction) : run_window(frame_, exits);
     switch (window.end) {
       case WindowEnd::impossible:
         return leave_to_evaluator();

@@ -48,8 +48,9 @@ class FrameDriver {
   virtual Entry enter(Frame& frame) = 0;
   /// Before each instruction, with the frame linked and all its state real.
   virtual Directive instruction(Frame& frame, const Instruction& instruction) = 0;
-  /// The exits of a native window at `instruction` (units; run_window says which are possible). Empty:
-  /// a window of this one instruction. Asked for Directive::window and for what cannot be stepped.
+  /// The exits of a native window at `instruction` (units; run_window says which are possible).
+  /// Empty: a window of this one instruction. Asked for Directive::window and for what cannot be
+  /// stepped.
   virtual std::vector<int> window_exits(Frame&, const Instruction&) { return {}; }
   /// After an instruction that the conductor executed (step or window). With `raised` the error is
   /// set and not dispatched yet. Answering true leaves the frame to the evaluator here: at the next

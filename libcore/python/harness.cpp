@@ -36,8 +36,7 @@ Directive HarnessDriver::instruction(Frame& frame, const Instruction&) {
   }
   if (left > 1) frame.attachment = reinterpret_cast<void*>(left - 1);
   if (plan_.random_windows != 0 && random_ == 0) random_ = plan_.random_windows;
-  const bool window =
-      plan_.windows || (plan_.random_windows != 0 && next_random(random_) % 3 == 0);
+  const bool window = plan_.windows || (plan_.random_windows != 0 && next_random(random_) % 3 == 0);
   if (!window) return Directive::step;
   ++windows;
   return Directive::window;

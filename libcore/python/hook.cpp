@@ -7,6 +7,7 @@
 #include "python/code_cache.h"
 #include "python/cpython.h"
 #include "python/eval_breaker.h"
+#include "python/materialise.h"
 #include "python/self_test.h"
 
 namespace penstock::python {
@@ -100,6 +101,7 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing
     return _PyEval_EvalFrameDefault(thread, raw, throwing);
   }
   ++g_counts->seen;
+  claim_state(thread, raw);
   if (makes_generator(raw)) return native(thread, raw, throwing, Native::generator);
   if (thread->cframe->use_tracing != 0) return native(thread, raw, throwing, Native::traced);
   const CodeRecord* record = find_record(raw->f_code);

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "python/harness.h"
+#include "python/materialise.h"
+#include "python/materialise_harness.h"
 #include "python/tensor_bridge.h"
 #include "tools/extension/modes.h"
 
@@ -25,19 +27,24 @@ using python::PyRef;
 class CommandedDriver final : public python::FrameDriver {
  public:
   python::Entry enter(python::Frame& frame) override {
-    return selected ? driver.enter(frame) : python::Entry::native;
+    return selected ? current->enter(frame) : python::Entry::native;
   }
   python::Directive instruction(python::Frame& frame, const python::Instruction& at) override {
-    return driver.instruction(frame, at);
+    return current->instruction(frame, at);
   }
   std::vector<int> window_exits(python::Frame& frame, const python::Instruction& at) override {
-    return driver.window_exits(frame, at);
+    return current->window_exits(frame, at);
   }
   bool stepped(python::Frame& frame, const python::Instruction& at,
                python::Outcome outcome) override {
-    return driver.stepped(frame, at, outcome);
+    return current->stepped(frame, at, outcome);
+  }
+  void leave(python::Frame& frame, python::Leaving how, PyObject* value) override {
+    current->leave(frame, how, value);
   }
   HarnessDriver driver;
+  python::MaterialiseDriver materialiser;
+  python::FrameDriver* current = &driver;
   PyRef selected;
 };
 CommandedDriver* g_driver = nullptr;
@@ -57,6 +64,7 @@ PyObject* select(PyObject*, PyObject* arguments, PyObject* names) {
   plan.exit_when_raised = raised != 0;
   plan.windows = windows != 0;
   g_driver->driver.set_plan(plan);
+  g_driver->current = &g_driver->driver;
   g_driver->selected = PyRef::borrow(code);
   Py_RETURN_NONE;
 }
@@ -64,6 +72,35 @@ PyObject* select(PyObject*, PyObject* arguments, PyObject* names) {
 PyObject* release(PyObject*, PyObject*) {
   g_driver->selected = nullptr;
   Py_RETURN_NONE;
+}
+
+PyObject* materialise(PyObject*, PyObject* arguments) {
+  PyObject* code = nullptr;
+  int after = 0, conduct_on = 0;
+  if (PyArg_ParseTuple(arguments, "O!ip", &PyCode_Type, &code, &after, &conduct_on) == 0) {
+    return nullptr;
+  }
+  python::MaterialiseDriver& driver = g_driver->materialiser;
+  driver.outer = reinterpret_cast<PyCodeObject*>(code);
+  driver.after = after;
+  driver.conduct_on = conduct_on != 0;
+  g_driver->current = &driver;
+  g_driver->selected = PyRef::borrow(code);
+  Py_RETURN_NONE;
+}
+
+PyObject* materialised(PyObject*, PyObject*) {
+  const python::MaterialiseDriver& driver = g_driver->materialiser;
+  return Py_BuildValue("KK", static_cast<unsigned long long>(driver.materialised),
+                       static_cast<unsigned long long>(driver.unclaimed));
+}
+
+PyObject* take_over(PyObject*, PyObject* arguments) {
+  PyObject *donor, *fresh;
+  if (PyArg_ParseTuple(arguments, "OO", &donor, &fresh) == 0) return nullptr;
+  python::FrameState state;
+  if (!python::take_generator(donor, state)) Py_RETURN_FALSE;
+  return PyBool_FromLong(python::materialise_generator(fresh, std::move(state)));
 }
 
 PyObject* counts(PyObject*, PyObject*) {
@@ -162,6 +199,9 @@ PyObject* make(PyObject*, PyObject* arguments) {
 PyMethodDef g_methods[] = {
     {"select", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(select)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"materialise", materialise, METH_VARARGS, nullptr},
+    {"materialised", materialised, METH_NOARGS, nullptr},
+    {"take_over", take_over, METH_VARARGS, nullptr},
     {"release", release, METH_NOARGS, nullptr},
     {"counts", counts, METH_NOARGS, nullptr},
     {"tensor", tensor, METH_O, nullptr},

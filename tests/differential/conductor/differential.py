@@ -7,6 +7,7 @@ traceback entries (name, line, last instruction, current line), the log of side 
 sys.exc_info() afterwards. The reference is the same code with the hook installed and idle.
 """
 
+import gc
 import sys
 
 import penstock_harness
@@ -81,6 +82,28 @@ def plans_for(name):
             yield {"exit_after": exit_after, "exit_when_raised": raised}
 
 
+def leaks():
+    """Blocks allocated must not grow with the number of runs. (Windows keep one copy per set of exits.)"""
+    loaded = [(load(source), entry, target) for name, (source, entry, target) in programs.SOURCES.items()
+              if name not in ("coroutines", "async_generator", "awaited", "imports")]
+
+    def rotate(runs):
+        for run in range(runs):
+            namespace, entry, target = loaded[run % len(loaded)]
+            plan = {"windows": True} if run % 5 == 0 else {"exit_after": run // len(loaded) % 150,
+                                                           "exit_when_raised": run % 2 == 0}
+            penstock_harness.select(namespace[target].__code__, **plan)
+            observe(namespace, entry)
+        penstock_harness.release()
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    rotate(3000)
+    growth = -rotate(1500) + rotate(10000)
+    print(f"{growth} blocks more after 10,000 runs")
+    return growth < 200
+
+
 def main():
     passed = failed = exits = windows = 0
     only = sys.argv[1:]
@@ -107,6 +130,10 @@ def main():
             if idle == 2:
                 break  # no frame lives that long
     print(f"{exits} exits, {windows} windows")
+    if leaks():
+        passed += 1
+    else:
+        failed += 1
     print(f"{passed} passed, {failed} failed")
     return failed != 0
 
