@@ -51,7 +51,7 @@ bool JitClient::finish_call(python::Frame& frame) {
     return false;
   }
   Ran ran = Ran::refused;
-  PyRef result = entry->run_direct(pool_, ran);
+  PyRef result = entry->run_direct(ran);
   if (ran != Ran::done) {
     note_failure(*entry);
     // Raised: an input was written, but the result could not be made. The error is the call's.
@@ -93,7 +93,7 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame) {
   ++*entry.calls;
   if (!entry.runs()) return step(segment, &entry);
   PyRef result;
-  const Ran ran = entry.run(frame, pool_, result);
+  const Ran ran = entry.run(frame, result);
   if (ran == Ran::refused) {
     note_failure(entry);
     return step(segment, &entry);
@@ -181,12 +181,11 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryId id) 
     (*entry)->why_not = facts(Code::PS0504).title;
   } else {
     auto executor = compiler_.compile(std::move(recorded.graph));
-    Result<void> done;
-    if (executor) done = (*entry)->set_executor(std::move(*executor));
-    if (!executor) done = tl::unexpected(executor.error());
-    if (!done) {
-      (*entry)->why_not = done.error().message;
-      say(std::move(done.error()), interface);
+    if (executor) {
+      (*entry)->set_executor(std::move(*executor));
+    } else {
+      (*entry)->why_not = executor.error().message;
+      say(std::move(executor.error()), interface);
     }
   }
   counter->runs = (*entry)->runs() ? 1 : 0;

@@ -57,7 +57,6 @@ class JitClient final : public capture::SegmentClient {
   GraphCompiler& compiler_;
   capture::EventSink& sink_;
   ClientOptions options_;
-  OutputPool pool_;
   std::int32_t next_frame_ = 0;
   std::vector<EntryCounter*> counters_;
   std::deque<EntryCounter> own_counters_;  // of entries beyond the shared ones

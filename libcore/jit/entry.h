@@ -8,7 +8,6 @@
 #include "jit/executor.h"
 #include "jit/guard_program.h"
 #include "jit/live_table.h"
-#include "jit/outputs.h"
 #include "jit/restore.h"
 
 namespace penstock::jit {
@@ -29,7 +28,7 @@ class Entry {
 
   /// Gives the entry its executor: from now on calls run it. Before that, and for one that never
   /// gets any, a fitting call is stepped.
-  Result<void> set_executor(std::unique_ptr<Executor> executor);
+  void set_executor(std::unique_ptr<Executor> executor);
   bool runs() const { return executor_ != nullptr; }
 
   bool fits(const python::Frame& frame) { return guards_->check(frame); }
@@ -38,11 +37,11 @@ class Entry {
 
   /// After fits(): runs a segment that is the frame's rest and leaves only a result. Needs no frame.
   /// Null unless `ran` is done.
-  python::PyRef run_direct(OutputPool& pool, Ran& ran);
+  python::PyRef run_direct(Ran& ran);
   bool is_direct() const { return runs() && restore_->only_returns(); }
 
   /// After fits(): runs the segment on a linked frame.
-  Ran run(python::Frame& frame, OutputPool& pool, python::PyRef& result);
+  Ran run(python::Frame& frame, python::PyRef& result);
 
   EntryId id() const { return interface_.id; }
   const Interface& interface() const { return interface_; }
@@ -59,23 +58,17 @@ class Entry {
 
  private:
   Entry() = default;
-  bool compute(OutputPool& pool);
-  bool make_objects();
-  bool bump_versions();
-  Ran compute_and_make(OutputPool& pool);
+  Ran compute();
 
   Interface interface_;
   LiveTable live_;
   std::unique_ptr<GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;
-  std::unique_ptr<OutputMaker> output_maker_;
   std::unique_ptr<Executor> executor_;
-  python::TensorBridge* bridge_ = nullptr;
   bool active_ = false;
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<InputValue> inputs_;
   std::vector<python::PyRef> outputs_;
-  std::vector<void*> memory_;
 };
 
 /// All entries of one segment start, most recently used first.

@@ -8,22 +8,18 @@
 
 namespace penstock::jit {
 
-/// One run of a graph.
-struct ExecutorCall {
-  std::span<const InputValue> inputs;   ///< one per Interface::inputs; borrowed
-  const std::int64_t* symbols;          ///< in the order of Interface::symbols
-  std::span<void* const> memory;        ///< per output: where it goes; null where it aliases
-  std::span<python::PyRef> outputs;     ///< per output: its tensor, over `memory`
-};
-
 /// Runs the graph of one entry: the pipeline's kernels in the product.
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// True if run() makes the output tensors itself: no memory is given then.
-  virtual bool makes_outputs() const { return false; }
-  /// Fails before anything was written to an input, or not at all. Called with the GIL.
-  virtual Result<void> run(const ExecutorCall& call) = 0;
+
+  /// Runs on `inputs` (one per Interface::inputs, borrowed) and makes the output tensors, one per
+  /// output of the captured graph. Inputs that the graph mutates are written, and torch is told so.
+  /// Called with the GIL; one run at a time.
+  ///
+  /// A failure means that no input was written, or `written` says so. No Python error is left set.
+  virtual Result<void> run(std::span<const InputValue> inputs, std::span<python::PyRef> outputs,
+                           bool& written) = 0;
 };
 
 /// Makes executors. Called with the GIL held; may take milliseconds.

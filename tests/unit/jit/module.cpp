@@ -5,26 +5,109 @@
 //   detach()
 //   last() -> (checked, failed guards as (source, expected, actual))   of the last frame
 //   steps() -> number of steps
-//   measure(code, calls) -> ns        of one guard check (the frame is that of the next call)
+//   repeat(n), nanoseconds()          the next frame checks n times: the time of one check
+//
+// and the client that runs recorded segments, without a walker to record them:
+//
+//   install(code, spec)               hands the client a recorded segment
+//   state() -> {"compiled", "calls": [(id, calls, runs)], "recompiles": [...], "messages": [...],
+//               "found": {"returned": n, …}}
+//   fail(flag)                        executors refuse to run
 #include <Python.h>
 
 #include <chrono>
 
+#include <map>
+#include <string>
+
+#include "jit/client.h"
 #include "jit/guard_program.h"
 #include "jit/restore.h"
 #include "python/hook.h"
 #include "spec.h"
+#include "torch_executor.h"
 
 namespace penstock::test {
 namespace {
 
 using python::PyRef;
 
+/// What capture would be told.
+class TestSink final : public capture::EventSink {
+ public:
+  void recompiled(const RecompileEvent& event) override {
+    std::string text = to_string(event.id) + (event.limit ? " limit" : "");
+    for (const auto& entry : event.entries) {
+      for (const FailedGuard& failed : entry.failed) {
+        text += "; " + to_string(entry.id) + ": " + failed.text + ", is " + failed.actual;
+      }
+    }
+    recompiles.push_back(std::move(text));
+  }
+  std::vector<std::string> recompiles;
+};
+
+/// The frame ends through its own RETURN_VALUE.
+void return_value(python::Frame& frame, PyRef result) {
+  for (const python::Instruction& instruction : frame.bytecode().instructions()) {
+    if (instruction.opcode != python::Opcode::RETURN_VALUE) continue;
+    frame.unwind_to(0);
+    frame.push(std::move(result));
+    return frame.jump(instruction.offset);
+  }
+}
+
+/// Does what a walker does on later calls: asks the client wherever a segment starts.
+class CallDriver {
+ public:
+  CallDriver() : client(compiler, sink, options()) {}
+
+  jit::ClientOptions options() {
+    jit::ClientOptions options;
+    options.report = [this](const Diagnostic& diagnostic) {
+      messages.push_back(std::string(facts(diagnostic.code).id) + " " + diagnostic.message);
+    };
+    return options;
+  }
+
+  python::Entry enter(python::Frame& frame) {
+    if (client.finish_call(frame)) {
+      ++found["finished"];
+      return python::Entry::finished;
+    }
+    return client.starts_at(frame.bytecode(), 0) && !frame.is_generator() ? python::Entry::conduct
+                                                                        : python::Entry::native;
+  }
+
+  python::Directive instruction(python::Frame& frame) {
+    if (!client.starts_at(frame.bytecode(), frame.unit())) return python::Directive::step;
+    capture::Lookup answer = client.lookup(frame);
+    switch (answer.found) {
+      case capture::Found::moved: ++found["moved"]; return python::Directive::done;
+      case capture::Found::raised: ++found["raised"]; return python::Directive::raised;
+      case capture::Found::returned:
+        ++found["returned"];
+        return_value(frame, std::move(answer.value));
+        return python::Directive::done;
+      case capture::Found::miss: ++found["miss"]; break;
+      case capture::Found::step: ++found["step"]; break;
+      case capture::Found::none: ++found["none"]; break;
+    }
+    return python::Directive::step;
+  }
+
+  TorchCompiler compiler;
+  TestSink sink;
+  std::vector<std::string> messages;
+  std::map<std::string, int> found;
+  jit::JitClient client;
+};
+
 /// Checks the attached program on each frame of its code; with restore records it runs those.
 class TestDriver final : public python::FrameDriver {
  public:
   python::Entry enter(python::Frame& frame) override {
-    if (guards == nullptr || frame.code() != code) return python::Entry::native;
+    if (guards == nullptr || frame.code() != code) return calls.enter(frame);
     checked = guards->check(frame);
     failed = checked ? std::vector<FailedGuard>{} : guards->explain(frame);
     if (repeat > 0) measure(frame);
@@ -36,22 +119,13 @@ class TestDriver final : public python::FrameDriver {
   }
 
   python::Directive instruction(python::Frame& frame, const python::Instruction&) override {
+    if (restore == nullptr || frame.code() != code) return calls.instruction(frame);
     if (frame.attachment != nullptr || frame.unit() != 0) return python::Directive::step;
     frame.attachment = this;
     PyRef result;
     if (!restore->apply(frame, result)) return python::Directive::raised;
     if (result) return_value(frame, std::move(result));
     return python::Directive::done;
-  }
-
-  /// The frame ends through its own RETURN_VALUE.
-  static void return_value(python::Frame& frame, PyRef result) {
-    for (const python::Instruction& instruction : frame.bytecode().instructions()) {
-      if (instruction.opcode != python::Opcode::RETURN_VALUE) continue;
-      frame.unwind_to(0);
-      frame.push(std::move(result));
-      return frame.jump(instruction.offset);
-    }
   }
 
   void measure(python::Frame& frame) {
@@ -67,8 +141,9 @@ class TestDriver final : public python::FrameDriver {
     return python::Entry::finished;
   }
 
+  CallDriver calls;
   PyCodeObject* code = nullptr;
-  Spec spec;
+  std::unique_ptr<Spec> spec;
   jit::LiveTable live;
   std::unique_ptr<jit::GuardProgram> guards;
   std::unique_ptr<jit::RestoreProgram> restore;
@@ -89,7 +164,7 @@ PyObject* detach(PyObject*, PyObject*) {
   g_driver->restore = nullptr;
   g_driver->guards = nullptr;
   g_driver->code = nullptr;
-  g_driver->spec = Spec{};
+  g_driver->spec = nullptr;
   g_driver->live = jit::LiveTable{};
   g_driver->outputs.clear();
   Py_RETURN_NONE;
@@ -104,13 +179,14 @@ PyObject* attach(PyObject*, PyObject* arguments) {
   TestDriver& driver = *g_driver;
   PyRef::steal(detach(nullptr, nullptr));
   auto* code_object = reinterpret_cast<PyCodeObject*>(code);
-  if (!read_spec(dict, code_object, driver.spec)) return nullptr;
-  driver.live = jit::LiveTable(driver.spec.live);
-  driver.spec.live.clear();
-  auto guards = jit::GuardProgram::compile(driver.spec.interface, driver.live, code_object);
+  driver.spec = std::make_unique<Spec>();
+  if (!read_spec(dict, code_object, *driver.spec)) return nullptr;
+  driver.live = jit::LiveTable(driver.spec->live);
+  driver.spec->live.clear();
+  auto guards = jit::GuardProgram::compile(driver.spec->interface, driver.live, code_object);
   if (!guards) return fail(guards.error());
-  if (!driver.spec.interface.restore.empty()) {
-    auto restore = jit::RestoreProgram::compile(driver.spec.interface, driver.live, code_object);
+  if (!driver.spec->interface.restore.empty()) {
+    auto restore = jit::RestoreProgram::compile(driver.spec->interface, driver.live, code_object);
     if (!restore) return fail(restore.error());
     driver.restore = std::move(*restore);
   }
@@ -143,7 +219,54 @@ PyObject* repeat(PyObject*, PyObject* count) {
 
 PyObject* nanoseconds(PyObject*, PyObject*) { return PyFloat_FromDouble(g_driver->nanoseconds); }
 
+PyObject* install(PyObject*, PyObject* arguments) {
+  PyObject *code = nullptr, *dict = nullptr;
+  if (PyArg_ParseTuple(arguments, "O!O!", &PyCode_Type, &code, &PyDict_Type, &dict) == 0) {
+    return nullptr;
+  }
+  Spec spec;
+  auto* code_object = reinterpret_cast<PyCodeObject*>(code);
+  if (!read_spec(dict, code_object, spec)) return nullptr;
+  capture::CapturedSegment segment{std::move(spec.graph), code_object, std::move(spec.live), {}, {}};
+  return PyUnicode_FromString(
+      to_string(g_driver->calls.client.captured(std::move(segment))).c_str());
+}
+
+PyRef text_list(const std::vector<std::string>& texts) {
+  PyRef list = PyRef::steal(PyList_New(0));
+  for (const std::string& text : texts) {
+    PyList_Append(list.get(), PyRef::steal(PyUnicode_FromString(text.c_str())).get());
+  }
+  return list;
+}
+
+PyObject* state(PyObject*, PyObject*) {
+  CallDriver& calls = g_driver->calls;
+  PyRef counts = PyRef::steal(PyList_New(0));
+  for (const jit::EntryCounter* counter : calls.client.counters()) {
+    PyRef row = PyRef::steal(Py_BuildValue("(sKi)", to_string(counter->id).c_str(),
+                                           static_cast<unsigned long long>(counter->calls),
+                                           static_cast<int>(counter->runs)));
+    PyList_Append(counts.get(), row.get());
+  }
+  PyRef found = PyRef::steal(PyDict_New());
+  for (const auto& [name, count] : calls.found) {
+    PyDict_SetItemString(found.get(), name.c_str(), PyRef::steal(PyLong_FromLong(count)).get());
+  }
+  return Py_BuildValue("{s:i,s:N,s:N,s:N,s:N}", "compiled", calls.compiler.compiled, "calls",
+                       counts.release(), "recompiles", text_list(calls.sink.recompiles).release(),
+                       "messages", text_list(calls.messages).release(), "found", found.release());
+}
+
+PyObject* set_failing(PyObject*, PyObject* flag) {
+  g_driver->calls.compiler.fails = PyObject_IsTrue(flag) != 0;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef g_methods[] = {
+    {"install", install, METH_VARARGS, nullptr},
+    {"state", state, METH_NOARGS, nullptr},
+    {"fail", set_failing, METH_O, nullptr},
     {"attach", attach, METH_VARARGS, nullptr},
     {"detach", detach, METH_NOARGS, nullptr},
     {"last", last, METH_NOARGS, nullptr},

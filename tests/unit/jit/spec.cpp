@@ -28,7 +28,8 @@ class Reader {
              interface.objects.emplace_back();
              return recipe(row, interface.objects.back());
            }) &&
-           each(get(dict, "restore"), [&](PyObject* row) { return restore(row); });
+           each(get(dict, "restore"), [&](PyObject* row) { return restore(row); }) &&
+           graph(dict);
   }
 
  private:
@@ -131,6 +132,41 @@ class Reader {
     if (!parsed) return wrong(parsed.error().message);
     value = *parsed;
     return true;
+  }
+
+  bool graph(PyObject* dict) {
+    Graph& graph = spec_.graph;
+    for (std::int64_t i = 0; i < number(get(dict, "values"), 0); ++i) {
+      add_value(graph, "v", TensorType{});
+    }
+    return each(get(dict, "nodes"), [&](PyObject* row) { return node(row); }) &&
+           each(get(dict, "outputs"), [&](PyObject* item) {
+             graph.outputs.push_back(static_cast<ValueId>(number(item, 0)));
+             graph.interface.outputs.emplace_back();
+             return true;
+           });
+  }
+
+  bool node(PyObject* row) {
+    Node node;
+    node.op = text(PyTuple_GetItem(row, 0));
+    Py_ssize_t position = 0;
+    PyObject *key = nullptr, *item = nullptr;
+    while (PyDict_Next(PyTuple_GetItem(row, 1), &position, &key, &item)) {
+      NamedArgument& argument = node.args.emplace_back();
+      argument.name = text(key);
+      const std::string value = PyUnicode_Check(item) ? text(item) : "";
+      if (!value.empty() && value[0] == '%') {
+        argument.value = Argument::Value{static_cast<ValueId>(std::stoi(value.substr(1)))};
+      } else if (!this->argument(item, argument.value)) {
+        return false;
+      }
+    }
+    spec_.graph.nodes.push_back(std::move(node));
+    return each(PyTuple_GetItem(row, 2), [&](PyObject* result) {
+      spec_.graph.nodes.back().results.push_back(static_cast<ValueId>(number(result, 0)));
+      return true;
+    });
   }
 
   bool symbol(PyObject* row) {

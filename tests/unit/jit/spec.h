@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/interface.h"
+#include "ir/graph.h"
 #include "python/object.h"
 
 namespace penstock::test {
@@ -18,9 +18,13 @@ namespace penstock::test {
 ///
 /// A recipe is ("source", "L['x']"), ("literal", value), ("live", object), ("symbol", "s0*2"),
 /// ("output", 0), ("object", 0) or a kind with recipes behind it: ("list", recipe, …).
+///
+/// A graph has "values" (their number), "nodes" [("aten.add.Tensor", {"self": "%0", "other": 1}, [2])]
+/// and "outputs" (value numbers); the first values are the inputs.
 struct Spec {
-  Interface interface;
+  Graph graph;
   std::vector<python::PyRef> live;
+  Interface& interface = graph.interface;
 };
 
 /// Reads the dict; false with a Python error set. Slots of locals are looked up in `code`.

@@ -1,0 +1,159 @@
+"""The client that runs recorded segments: entries, misses, limits, failures, frames that go on."""
+import dis
+import gc
+import weakref
+
+import torch
+
+from support import check, finish, jit
+
+torch.set_grad_enabled(False)
+TWO = (2, 3)
+
+
+def tensor_guard(name, sizes=TWO, dtype="float32"):
+    return {"kind": "tensor", "source": f"L['{name}']", "tensor": (dtype, list(sizes))}
+
+
+def add_segment(sizes=TWO, dtype="float32"):
+    return {"guards": [tensor_guard("x", sizes, dtype), tensor_guard("y", sizes, dtype)],
+            "inputs": ["L['x']", "L['y']"], "values": 3,
+            "nodes": [("aten.add.Tensor", {"self": "%0", "other": "%1"}, [2])],
+            "outputs": [2], "restore": [("result", ("output", 0))]}
+
+
+def calls():
+    return {row[0]: row[1] for row in jit.state()["calls"]}
+
+
+# -- a whole function, returned directly
+def add(x, y):
+    raise AssertionError("the body ran")
+
+
+first = jit.install(add.__code__, add_segment())
+x, y = torch.ones(TWO), torch.full(TWO, 2.0)
+check("direct", torch.equal(add(x, y), torch.full(TWO, 3.0)) and first == "0/0")
+check("counted", calls()["0/0"] == 1 and jit.state()["found"]["finished"] == 1)
+for _ in range(10):
+    add(x, y)
+check("again", calls()["0/0"] == 11)
+reference = weakref.ref(x)
+del x
+check("inputs are not kept", reference() is None)
+
+# -- a second entry, most recently used first
+try:
+    add(torch.ones(5), torch.ones(5))
+    check("miss runs the body", False)
+except AssertionError:
+    check("miss runs the body", jit.state()["found"]["miss"] == 1)
+second = jit.install(add.__code__, add_segment((5,)))
+check("second entry", second == "0/1" and torch.equal(add(torch.ones(5), torch.ones(5)), torch.full((5,), 2.0)))
+recompile = jit.state()["recompiles"][-1]
+check("recompile is explained", recompile.startswith("0/1; 0/0: L['x'] is a tensor float32[2, 3]") and
+      "float32[5]" in recompile, recompile)
+check("first entry is still used", torch.equal(add(y, y), torch.full(TWO, 4.0)))
+
+# -- limit
+for size in range(6, 12):
+    jit.install(add.__code__, add_segment((size,)))
+try:
+    add(torch.ones(20), torch.ones(20))
+except AssertionError:
+    pass
+check("limit", jit.state()["found"]["step"] == 1 and jit.state()["recompiles"][-1].startswith("0/-1 limit"),
+      jit.state())
+check("limit is said once", [m[:6] for m in jit.state()["messages"]] == ["PS0502"], jit.state()["messages"])
+
+
+# -- a segment in the middle of a frame, and one behind a break
+def broken(x, y):
+    z = x + y
+    print_nothing(z)
+    return z + y
+
+
+def print_nothing(value):
+    seen.append(value)
+
+
+seen = []
+
+
+def unit_of_line(function, line):
+    wanted = function.__code__.co_firstlineno + line
+    return next(i.offset for i in dis.get_instructions(function) if i.starts_line == wanted) // 2
+
+
+stop, rest = unit_of_line(broken, 2), unit_of_line(broken, 3)
+head = add_segment()
+head.update(end=stop, restore=[("local", "z", ("output", 0))])
+tail = {"start": rest, "guards": [tensor_guard("z"), tensor_guard("y")],
+        "inputs": ["L['z']", "L['y']"], "values": 3,
+        "nodes": [("aten.add.Tensor", {"self": "%0", "other": "%1"}, [2])],
+        "outputs": [2], "restore": [("result", ("output", 0))]}
+ids = jit.install(broken.__code__, head), jit.install(broken.__code__, tail)
+check("frame numbers", ids == ("1/0", "2/0"), ids)
+for n in range(1, 4):
+    check("break in the middle", torch.equal(broken(y, y), torch.full(TWO, 6.0)) and len(seen) == n)
+check("both were run", calls()["1/0"] == 3 and calls()["2/0"] == 3, calls())
+
+# -- kernels that fail: the segment is stepped
+jit.fail(True)
+check("failure is stepped", torch.equal(broken(y, y), torch.full(TWO, 6.0)))
+check("failure is said", any(m.startswith("PS0505") for m in jit.state()["messages"]))
+jit.fail(False)
+
+
+# -- an input that is written
+def double(x):
+    raise AssertionError("the body ran")
+
+
+jit.install(double.__code__, {
+    "guards": [tensor_guard("x")], "inputs": ["L['x']"], "values": 2,
+    "nodes": [("aten.mul_.Tensor", {"self": "%0", "other": 2.0}, [1])], "outputs": [1],
+    "restore": [("result", ("source", "L['x']"))]})
+x = torch.ones(TWO)
+version = x._version
+check("written input is the result", double(x) is x and torch.equal(x, torch.full(TWO, 2.0)))
+check("version", x._version > version)
+
+# -- a dead entry makes room
+
+
+class Token:
+    pass
+
+
+def with_token(x, token):
+    return x + 1
+
+
+token = Token()
+jit.install(with_token.__code__, {
+    "guards": [{"kind": "identity", "source": "L['token']", "live": token}, tensor_guard("x")],
+    "inputs": ["L['x']"], "values": 2,
+    "nodes": [("aten.add.Scalar", {"self": "%0", "other": 5}, [1])], "outputs": [1],
+    "restore": [("result", ("output", 0))]})
+check("token", with_token(x, token)[0, 0].item() == 7)
+reference = weakref.ref(token)
+token = None
+gc.collect()
+check("token is not kept", reference() is None)
+check("another token", with_token(x, Token())[0, 0].item() == 3)
+
+
+# -- gradients: recorded, but the frame runs as it is
+def grad(x):
+    return x * 2
+
+
+with torch.enable_grad():
+    leaf = torch.ones(TWO, requires_grad=True)
+    spec = {"guards": [{"kind": "grad_mode", "expected": True}], "inputs": ["L['x']"], "values": 2,
+            "nodes": [], "outputs": [], "restore": [("result", ("source", "L['x']"))]}
+    jit.install(grad.__code__, spec)
+    check("grad mode alone is no reason", [r for r in jit.state()["calls"] if r[0] == "5/0"][0][2] == 1)
+finish()

@@ -1,0 +1,46 @@
+#include "torch_executor.h"
+
+#include "jit/torch_ops.h"
+
+namespace penstock::test {
+namespace {
+
+using python::PyRef;
+
+class TorchExecutor final : public jit::Executor {
+ public:
+  TorchExecutor(Graph graph, const bool& fails) : graph_(std::move(graph)), fails_(fails) {}
+
+  Result<void> run(std::span<const jit::InputValue> inputs, std::span<PyRef> outputs,
+                   bool& written) override {
+    if (fails_) return failure(Code::PS0505, "told to fail");
+    std::vector<PyRef> values(graph_.values.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[i] = PyRef::borrow(inputs[i].object);
+    for (const Node& node : graph_.nodes) {
+      auto results = ops_.call(
+          node.op, node.args, [&](ValueId id) { return values[id]; },
+          [](std::string_view) { return std::nullopt; });
+      if (!results) return tl::unexpected(results.error());
+      written = written || !graph_.interface.mutations.empty();
+      for (std::size_t i = 0; i < node.results.size(); ++i) {
+        values[node.results[i]] = (*results)[i];
+      }
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = values[graph_.outputs[i]];
+    return {};
+  }
+
+ private:
+  Graph graph_;
+  const bool& fails_;
+  jit::TorchOps ops_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<jit::Executor>> TorchCompiler::compile(Graph graph) {
+  ++compiled;
+  return std::make_unique<TorchExecutor>(std::move(graph), fails);
+}
+
+}  // namespace penstock::test
