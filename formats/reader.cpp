@@ -115,6 +115,8 @@ struct DocumentReader::State {
     bool map = first >= 0xA0 && first <= 0xBF;
     if (map || buffer[start] == kCborTag.front()) {
       encoding = Encoding::cbor;
+    } else if (first == 'P') {
+      return fail(Code::PS0201, "a packed file cannot be read from a pipe: name the file");
     } else if (first != '{') {
       return fail(Code::PS0201, fmt::format("the input is neither JSON nor CBOR documents: it starts "
                                             "with byte 0x{:02x}", first));

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "formats/pack.h"
 #include "ir/interface.h"
 #include "partition/contract.h"
 
@@ -107,9 +108,9 @@ Result<std::string> text_of(const Document& document) {
 }
 
 Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit) {
-  Result<formats::ByteSource> source = formats::open_source(file);
-  if (!source) return tl::unexpected(source.error());
-  formats::DocumentReader reader(std::move(*source), file == "-" ? "stdin" : file);
+  Result<formats::DocumentReader> opened = formats::open_documents(file);
+  if (!opened) return tl::unexpected(opened.error());
+  formats::DocumentReader& reader = *opened;
   while (true) {
     Result<std::optional<Document>> document = [&] {
       auto timer = stage.phase("read");
