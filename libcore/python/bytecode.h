@@ -98,6 +98,10 @@ class Bytecode {
     if (unit < 0 || unit >= static_cast<int>(index_.size()) || index_[unit] < 0) return nullptr;
     return &instructions_[index_[unit]];
   }
+  /// The same for a unit known to be an instruction's start.
+  const Instruction& starting_at(int unit) const {
+    return instructions_[static_cast<std::size_t>(index_[static_cast<std::size_t>(unit)])];
+  }
   /// The instruction that contains `unit` (a prefix, an opcode or a cache).
   const Instruction& containing(int unit) const;
   const std::vector<Handler>& handlers() const { return handlers_; }

@@ -17,7 +17,8 @@ namespace {
 /// One activation under way.
 class Activation {
  public:
-  Activation(Frame& frame, FrameDriver& driver) : frame_(frame), driver_(driver) {}
+  Activation(Frame& frame, FrameDriver& driver)
+      : frame_(frame), driver_(driver), breaker_(breaker_flag(frame.thread())) {}
 
   PyObject* run(bool throwing) {
     frame_.link();
@@ -31,16 +32,31 @@ class Activation {
   }
 
  private:
-  /// Executes one instruction. False: the activation ended with result_.
+  /// Executes instructions until one of them is not simply stepped. False: the activation ended
+  /// with result_.
   bool advance() {
-    const Instruction& instruction = frame_.instruction();
-    if (frame_.traced()) return leave_to_evaluator();
-    frame_.mark(instruction);
-    switch (driver_.instruction(frame_, instruction)) {
+    for (;;) {
+      const Instruction& instruction = frame_.instruction();
+      if (frame_.traced()) [[unlikely]]
+        return leave_to_evaluator();
+      frame_.mark(instruction);
+      const Directive directive = driver_.instruction(frame_, instruction);
+      if (directive != Directive::step) [[unlikely]]
+        return directed(directive, instruction);
+      const Outcome outcome = step(frame_, instruction);
+      const bool goes_on = outcome == Outcome::next || outcome == Outcome::jumped;
+      if (!goes_on || breaker_set(breaker_)) [[unlikely]]
+        return executed(instruction, outcome);
+      if (driver_.stepped(frame_, instruction, outcome)) return leave_to_evaluator();
+    }
+  }
+
+  bool directed(Directive directive, const Instruction& instruction) {
+    switch (directive) {
       case Directive::step:
-        return executed(instruction, step(frame_, instruction));
+        break;
       case Directive::done:
-        return true;
+        return !breaker_set(breaker_) || serve_before_next();
       case Directive::window:
         return in_window(instruction);
       case Directive::exit:
@@ -51,6 +67,13 @@ class Activation {
         return end(Leaving::returned, frame_.pop());
     }
     return leave_to_evaluator();
+  }
+
+  /// The driver may have executed loops: serves the breaker where the frame stands now.
+  bool serve_before_next() {
+    const Instruction& next = frame_.instruction();
+    frame_.mark(next);
+    return serve_breaker() || caught(next, next.at, true);
   }
 
   bool executed(const Instruction& instruction, Outcome outcome) {
@@ -77,7 +100,7 @@ class Activation {
 
   bool continued(const Instruction& instruction, bool jumped, bool leave) {
     if (leave) return leave_to_evaluator();
-    if (breaker_set(frame_.thread()) && checks_breaker(instruction, jumped) && !serve_breaker()) {
+    if (breaker_set(breaker_) && checks_breaker(instruction, jumped) && !serve_breaker()) {
       // CPython looks for the handler one unit before the place it has moved to.
       return caught(instruction, frame_.unit() - 1, true);
     }
@@ -173,6 +196,7 @@ class Activation {
 
   Frame& frame_;
   FrameDriver& driver_;
+  const volatile int* breaker_;
   PyObject* result_ = nullptr;
 };
 

@@ -23,8 +23,8 @@ void forget_own_frame() {
 
 }  // namespace
 
-bool breaker_set(PyThreadState* thread) {
-  return _Py_atomic_load_relaxed(&thread->interp->ceval.eval_breaker) != 0;
+const volatile int* breaker_flag(PyThreadState* thread) {
+  return &thread->interp->ceval.eval_breaker._value;
 }
 
 bool checks_breaker(const Instruction& instruction, bool jumped) {

@@ -6,7 +6,11 @@ namespace penstock::python {
 
 /// True if the interpreter wants something done at the next safe place: a signal, a pending call,
 /// another thread waiting for the GIL, an asynchronous exception.
-bool breaker_set(PyThreadState* thread);
+inline bool breaker_set(const volatile int* flag) {
+  return *flag != 0;
+}
+/// The flag of the thread's interpreter.
+const volatile int* breaker_flag(PyThreadState* thread);
 
 /// True if CPython looks at the breaker after `instruction`; `jumped`: it took its jump.
 bool checks_breaker(const Instruction& instruction, bool jumped);

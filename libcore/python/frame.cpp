@@ -11,6 +11,8 @@ Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
       bytecode_(&bytecode_of(raw->f_code)),
       slots_(raw->localsplus),
       top_(raw->localsplus + raw->stacktop),
+      place_(&raw->prev_instr),
+      units_(_PyCode_CODE(raw->f_code)),
       unit_(static_cast<int>(raw->prev_instr - _PyCode_CODE(raw->f_code)) + 1) {}
 
 PyObject* Frame::function() const {
@@ -38,11 +40,6 @@ PyObject* Frame::generator() const {
   return reinterpret_cast<PyObject*>(_PyFrame_GetGenerator(raw_));
 }
 
-void Frame::set_local(int slot, PyRef value) {
-  const PyRef old = PyRef::steal(slots_[slot]);
-  slots_[slot] = value.release();
-}
-
 PyObject* Frame::cell_content(int slot) const {
   return PyCell_GET(slots_[slot]);
 }
@@ -66,18 +63,6 @@ void Frame::unwind_to(int depth) {
   while (top_ > bottom) Py_XDECREF(*--top_);
 }
 
-void Frame::mark(const Instruction& instruction) {
-  raw_->prev_instr = _PyCode_CODE(code_) + instruction.at;
-}
-
-void Frame::mark_unit(int unit) {
-  raw_->prev_instr = _PyCode_CODE(code_) + unit;
-}
-
-int Frame::last_unit() const {
-  return static_cast<int>(raw_->prev_instr - _PyCode_CODE(code_));
-}
-
 void Frame::link() {
   _PyCFrame* cframe = thread_->cframe;
   raw_->is_entry = true;
@@ -96,17 +81,15 @@ void Frame::unlink() {
   linked_ = false;
 }
 
-bool Frame::traced() const {
-  return thread_->cframe->use_tracing != 0;
-}
-
 PyObject* Frame::exit() {
+  handed_over_ = true;
   raw_->prev_instr = _PyCode_CODE(code_) + unit_ - 1;
   unlink();
   return _PyEval_EvalFrameDefault(thread_, raw_, 0);
 }
 
 PyObject* Frame::exit_raising(const Instruction& instruction) {
+  handed_over_ = true;
   mark(instruction);
   unlink();
   return _PyEval_EvalFrameDefault(thread_, raw_, 1);

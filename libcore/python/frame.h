@@ -45,7 +45,10 @@ class Frame {
   /// MAKE_CELL and COPY_FREE_VARS ran).
   PyObject* local(int slot) const { return slots_[slot]; }
   /// Replaces a slot; the old value is released last, as CPython does (it may run code).
-  void set_local(int slot, PyRef value);
+  void set_local(int slot, PyRef value) {
+    const PyRef old = PyRef::steal(slots_[slot]);
+    slots_[slot] = value.release();
+  }
   PyObject* cell_content(int slot) const;  ///< borrowed; null when empty
   void set_cell_content(int slot, PyRef value);
 
@@ -69,12 +72,12 @@ class Frame {
   /// Unit of the next instruction to execute.
   int unit() const { return unit_; }
   void jump(int unit) { unit_ = unit; }
-  const Instruction& instruction() const { return *bytecode_->at(unit_); }
+  const Instruction& instruction() const { return bytecode_->starting_at(unit_); }
   /// Makes `instruction` the one that tracebacks and f_lineno of this frame name.
-  void mark(const Instruction& instruction);
-  void mark_unit(int unit);  ///< the same by Instruction::at
+  void mark(const Instruction& instruction) { *place_ = units_ + instruction.at; }
+  void mark_unit(int unit) { *place_ = units_ + unit; }  ///< the same by Instruction::at
   /// The unit that the frame names as its last instruction (f_lasti / 2), or -1 before the first.
-  int last_unit() const;
+  int last_unit() const { return static_cast<int>(*place_ - units_); }
 
   // -- linking and leaving
   // --------------------------------------------------------------------------
@@ -84,10 +87,11 @@ class Frame {
   void unlink();
   bool linked() const { return linked_; }
   /// A tracer or profiler is active on this thread: the evaluator has to run this frame.
-  bool traced() const;
+  bool traced() const { return thread_->cframe->use_tracing != 0; }
   /// Hands the rest of the frame to CPython's evaluator, from unit() on, and returns its result
   /// (null: raised; for generators also a yielded value). The frame must not be touched afterwards.
   PyObject* exit();
+  bool handed_over() const { return handed_over_; }  ///< after exit() or exit_raising()
   /// The same with the error that is set raised at `instruction`: the evaluator adds the traceback
   /// entry, runs a handler of the frame or unwinds it.
   PyObject* exit_raising(const Instruction& instruction);
@@ -106,8 +110,11 @@ class Frame {
   Bytecode* bytecode_;
   PyObject** slots_;
   PyObject** top_;
+  _Py_CODEUNIT** place_;  // where the interpreter frame names its last instruction
+  _Py_CODEUNIT* units_;   // the code's first unit
   int unit_;
   bool linked_ = false;
+  bool handed_over_ = false;
 };
 
 }  // namespace penstock::python

@@ -63,27 +63,6 @@ PyObject* evaluate_unhooked(PyThreadState* thread, _PyInterpreterFrame* raw, int
   return result;
 }
 
-/// Counts how conducted activations end, and passes everything on.
-class CountingDriver final : public FrameDriver {
- public:
-  Entry enter(Frame& frame) override { return g_driver->enter(frame); }
-  Directive instruction(Frame& frame, const Instruction& instruction) override {
-    return g_driver->instruction(frame, instruction);
-  }
-  std::vector<int> window_exits(Frame& frame, const Instruction& instruction) override {
-    return g_driver->window_exits(frame, instruction);
-  }
-  bool stepped(Frame& frame, const Instruction& instruction, Outcome outcome) override {
-    return g_driver->stepped(frame, instruction, outcome);
-  }
-  void unwound(Frame& frame, int depth) override { g_driver->unwound(frame, depth); }
-  void leave(Frame& frame, Leaving how, PyObject* value) override {
-    ++(how == Leaving::exited ? g_counts->exited : g_counts->conducted);
-    g_driver->leave(frame, how, value);
-  }
-};
-CountingDriver g_counting;
-
 PyObject* native(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing, Native reason) {
   count_native(reason);
   return _PyEval_EvalFrameDefault(thread, raw, throwing);
@@ -118,7 +97,9 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing
     ++g_counts->conducted;
     return static_cast<PyObject*>(frame.attachment);
   }
-  return conduct(frame, g_counting, throwing != 0);
+  PyObject* result = conduct(frame, *g_driver, throwing != 0);
+  ++(frame.handed_over() ? g_counts->exited : g_counts->conducted);
+  return result;
 }
 
 }  // namespace
