@@ -39,6 +39,8 @@ struct Mode {
   /// Called once when the interpreter shuts down (atexit, GIL held), before the driver is
   /// destroyed.
   std::function<void(FrameDriver&)> finish;
+  /// Without torch on sys.path the mode does not start (PS0113).
+  bool needs_torch = false;
 };
 
 }  // namespace penstock::python

@@ -243,7 +243,9 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   if (!python) return tl::unexpected(python.error());
   auto parts = find_parts();
   if (!parts) return tl::unexpected(parts.error());
-  auto settings = write_settings(options.settings);
+  auto values = options.settings;
+  values["required"] = options.required ? "1" : "0";
+  auto settings = write_settings(values);
   if (!settings) return tl::unexpected(settings.error());
   const Descriptor settings_file(*settings);
   auto made =
@@ -283,7 +285,8 @@ std::string describe_frames(const python::FrameCounts& frames) {
                   : 100.0 * static_cast<double>(frames.conducted) / static_cast<double>(bodies);
   return fmt::format(
       "frames: {} seen, {} conducted ({:.2f}%), {} left to the evaluator in the middle, native: "
-      "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made a "
+      "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made "
+      "a "
       "generator, {} refused by the recursion limit",
       bodies, frames.conducted, share, frames.exited, native(Native::traced), native(Native::stack),
       native(Native::driver), native(Native::skipped), native(Native::generator),

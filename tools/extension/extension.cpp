@@ -23,11 +23,17 @@ struct Process {
 };
 Process* g_process = nullptr;
 
-int refuse(const Diagnostic& diagnostic) {
-  const CodeFacts& row = facts(diagnostic.code);
-  fprintf(stderr, "penstock: error[%.*s]: %s\n", static_cast<int>(row.id.size()), row.id.data(),
-          diagnostic.message.c_str());
+/// Says why the extension does not start. Nonzero: the stub ends the program, or lets it run
+/// plainly.
+int refuse(const python::Settings& settings, const Diagnostic& diagnostic) {
+  const std::string id(facts(diagnostic.code).id);
+  const bool required = settings.get("required") == "1";
+  fprintf(stderr, "penstock: %s[%s]: %s%s\n", required ? "error" : "warning", id.c_str(),
+          diagnostic.message.c_str(), required ? "" : "; the program runs without it");
   return 1;
+}
+int refuse(const python::Settings& settings, Code code, std::string message) {
+  return refuse(settings, failure(code, std::move(message)).value());
 }
 
 /// The settings: "key\0value\0" pairs.
@@ -100,27 +106,24 @@ int start(int settings_descriptor, int shared_descriptor, int output) {
   const python::Settings settings(std::move(values));
   const python::Mode* mode = find_mode(settings.get("mode", "idle"));
   if (mode == nullptr) {
-    return refuse({Code::PS0115,
-                   "the extension has no mode " + std::string(settings.get("mode")),
-                   {},
-                   {},
-                   {},
-                   Severity::error});
+    std::string message = "the extension has no mode ";
+    message += settings.get("mode");
+    return refuse(settings, Code::PS0115, std::move(message));
   }
-  if (settings.get("torch-required") == "1" && !has_torch()) {
-    return refuse({Code::PS0113, "this Python has no torch", {}, {}, {}, Severity::error});
+  if (mode->needs_torch && !has_torch()) {
+    return refuse(settings, Code::PS0113, "this Python has no torch");
   }
   auto process = std::make_unique<Process>();
   process->mode = mode;
   process->shared = map_shared(shared_descriptor);
   auto driver = mode->start(settings);
-  if (!driver) return refuse(driver.error());
+  if (!driver) return refuse(settings, driver.error());
   process->driver = std::move(*driver);
   g_process = process.release();
   if (g_process->driver != nullptr) {
     const auto installed = python::install_hook(
         *g_process->driver, g_process->shared != nullptr ? &g_process->shared->frames : nullptr);
-    if (!installed) return refuse(installed.error());
+    if (!installed) return refuse(settings, installed.error());
   }
   pthread_atfork(nullptr, nullptr, in_forked_child);
   if (!register_finish()) PyErr_Clear();

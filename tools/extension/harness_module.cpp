@@ -3,6 +3,7 @@
 //   select(code, exit_after=-1, exit_when_raised=False, windows=False)   which frames, and what to
 //   do release()                                                           nothing is conducted
 //   counts() -> (exits, exits with an error pending, windows)
+//   decode(code) -> (instructions, handlers), both lists of tuples
 //   tensor(t) -> what the tensor bridge reads of it, a dict
 //   fast() -> (abi, version, requires_grad): which parts of the bridge need no attribute access
 //   make(sizes, strides, floats) -> (tensor over memory of ours, released() -> bool)
@@ -110,6 +111,32 @@ PyObject* counts(PyObject*, PyObject*) {
                        static_cast<unsigned long long>(driver.windows));
 }
 
+/// (name, argument, offset, at, next, target, keyword names, depth, line, end line, columns).
+PyRef instruction_tuple(const python::Bytecode& code, const python::Instruction& i) {
+  const python::Position& place = code.position(i);
+  const std::string name(python::facts(i.opcode).name);
+  return PyRef::steal(Py_BuildValue("siiiiiiiiiii", name.c_str(), i.argument, i.offset, i.at,
+                                    i.next, i.target, i.keyword_names, code.depth(i.offset),
+                                    place.line, place.end_line, place.column, place.end_column));
+}
+
+PyObject* decode(PyObject*, PyObject* code) {
+  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "not a code object");
+  const python::Bytecode& decoded = python::bytecode_of(reinterpret_cast<PyCodeObject*>(code));
+  const PyRef instructions = PyRef::steal(PyList_New(0)), handlers = PyRef::steal(PyList_New(0));
+  for (const python::Instruction& instruction : decoded.instructions()) {
+    const PyRef row = instruction_tuple(decoded, instruction);
+    if (!row || PyList_Append(instructions.get(), row.get()) < 0) return nullptr;
+  }
+  for (const python::Handler& handler : decoded.handlers()) {
+    const PyRef row =
+        PyRef::steal(Py_BuildValue("iiiii", handler.start, handler.end, handler.target,
+                                   handler.depth, handler.push_lasti ? 1 : 0));
+    if (!row || PyList_Append(handlers.get(), row.get()) < 0) return nullptr;
+  }
+  return Py_BuildValue("OO", instructions.get(), handlers.get());
+}
+
 /// The bridge, or null with a Python error set.
 python::TensorBridge* bridge() {
   const auto found = python::TensorBridge::get();
@@ -204,6 +231,7 @@ PyMethodDef g_methods[] = {
     {"take_over", take_over, METH_VARARGS, nullptr},
     {"release", release, METH_NOARGS, nullptr},
     {"counts", counts, METH_NOARGS, nullptr},
+    {"decode", decode, METH_O, nullptr},
     {"tensor", tensor, METH_O, nullptr},
     {"fast", fast, METH_NOARGS, nullptr},
     {"make", make, METH_VARARGS, nullptr},

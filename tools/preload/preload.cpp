@@ -38,7 +38,8 @@ void record(Reached reached) {
 
 /// No extension for this Python: the program runs plainly, or not at all.
 int refuse(const char* why, const char* detail) {
-  fprintf(stderr, "penstock: error[PS0112]: %s%s%s\n", why, detail[0] != 0 ? ": " : "", detail);
+  fprintf(stderr, "penstock: %s[PS0112]: %s%s%s\n", g_launch.required != 0 ? "error" : "warning",
+          why, detail, g_launch.required != 0 ? "" : "; the program runs without it");
   record(Reached::refused);
   if (g_launch.required != 0) _exit(6);
   return 0;
@@ -54,15 +55,15 @@ int start() {
   char named[64];
   snprintf(named, sizeof named, "Python %d.%d", major, minor);
   if (dlsym(RTLD_DEFAULT, "_Py_RefTotal") != nullptr) {
-    return refuse("debug builds of Python are not supported", named);
+    return refuse("there is no extension for debug builds of ", named);
   }
   char path[4200];
   snprintf(path, sizeof path, "%s/_penstock%d%d.so", g_launch.extensions, major, minor);
-  if (access(path, R_OK) != 0) return refuse("there is no extension for", named);
+  if (access(path, R_OK) != 0) return refuse("there is no extension for ", named);
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return refuse("the extension cannot be loaded", dlerror());
+  if (library == nullptr) return refuse("the extension cannot be loaded: ", dlerror());
   const auto entry = reinterpret_cast<StartFunction>(dlsym(library, kStartSymbol));
-  if (entry == nullptr) return refuse("the extension has no entry", path);
+  if (entry == nullptr) return refuse("the extension has no entry: ", path);
   if (entry(g_launch.settings, g_launch.shared, g_launch.output) == 0) return 0;
   record(Reached::refused);
   if (g_launch.required != 0) _exit(6);
