@@ -1,0 +1,39 @@
+#include "jit/torch_fallback.h"
+
+namespace penstock::jit {
+
+using python::PyRef;
+
+/// A tensor that owns nothing: it must not outlive the call.
+PyRef TorchFallback::tensor_over(const runtime::TensorWindow& window) const {
+  python::TensorSpec spec;
+  spec.sizes = window.sizes;
+  spec.strides = window.strides;
+  spec.dtype = facts(window.dtype).torch_scalar_type;
+  spec.data = window.data;
+  spec.release = [](void*) {};
+  return bridge_.make(spec);
+}
+
+Result<void> TorchFallback::run(const FallbackCall& call,
+                                const std::function<runtime::TensorWindow(BufferId)>& window) {
+  const auto value_of = [&](ValueId id) {
+    return tensor_over(window(static_cast<BufferId>(id)));
+  };
+  auto results = ops_.call(call.op, call.arguments, value_of, symbol_of_);
+  if (!results) return tl::unexpected(results.error());
+  if (results->size() < call.outputs.size()) {
+    return failure(Code::PS0505, call.op + " gave fewer results than the graph expects");
+  }
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i] == kNoBuffer) continue;
+    PyRef target = tensor_over(window(call.outputs[i]));
+    const Argument::Value self{0}, source{1};
+    const auto of = [&](ValueId id) { return id == 0 ? target : (*results)[i]; };
+    auto copied = ops_.call("aten.copy_.default", {{"self", self}, {"src", source}}, of, symbol_of_);
+    if (!copied) return tl::unexpected(copied.error());
+  }
+  return {};
+}
+
+}  // namespace penstock::jit

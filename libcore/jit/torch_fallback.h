@@ -1,0 +1,28 @@
+#pragma once
+
+#include "jit/torch_ops.h"
+#include "python/tensor_bridge.h"
+#include "runtime/executor.h"
+
+namespace penstock::jit {
+
+/// Runs a bundle's fallback calls through the program's own torch, on tensors over the bundle's
+/// memory. Called with the GIL.
+class TorchFallback final : public runtime::FallbackRunner {
+ public:
+  explicit TorchFallback(const python::TensorBridge& bridge) : bridge_(bridge) {}
+
+  Result<void> run(const FallbackCall& call,
+                   const std::function<runtime::TensorWindow(BufferId)>& window) override;
+  /// Gives the symbols of fallback arguments their values in the run at hand.
+  void set_symbols(TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
+
+ private:
+  python::PyRef tensor_over(const runtime::TensorWindow& window) const;
+
+  const python::TensorBridge& bridge_;
+  TorchOps ops_;
+  TorchOps::SymbolOf symbol_of_ = [](std::string_view) { return std::nullopt; };
+};
+
+}  // namespace penstock::jit
