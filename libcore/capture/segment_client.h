@@ -53,6 +53,9 @@ struct Lookup {
   EntryId id;            ///< moved, returned; step: of the entry that fits (recompile -1: none does)
   std::int32_t end = -1; ///< step: unit of the root's frame at which stepping ends; -1: its return
   python::PyRef value;   ///< returned
+  /// moved: the segment ended inside functions that it inlined, and their frames are announced
+  /// (python/materialise.h). The frame stands at its call: step it, then withdraw_frames(frame).
+  bool announced = false;
 };
 
 /// What becomes of recorded segments: capture mode writes them, jit mode compiles and runs them.

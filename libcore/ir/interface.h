@@ -123,6 +123,17 @@ struct SegmentEnd {
   std::string code;          ///< diagnostic code of the break
 };
 
+/// A frame of a function that the segment inlined and in which it ends, below the root's or another
+/// one's. To make it real the frame around it, standing at its own call, calls the function with the
+/// arguments on its stack; the fresh frame then gets these contents and goes on at `offset`.
+struct InlinedFrame {
+  std::string name;                  ///< qualified name of the function
+  Recipe function;
+  std::int32_t offset = -1;          ///< code unit at which it stands: of the break, or of its call
+  std::optional<Location> location;
+  std::vector<Restore> restore;      ///< local, unbind, cell and stack records of this frame
+};
+
 /// Everything about how a graph meets its program; all levels carry it unchanged, so that `run` in
 /// process needs only the last one.
 struct Interface {
@@ -141,6 +152,9 @@ struct Interface {
   ReturnTree returns;
   std::vector<Restore> restore;
   SegmentEnd end;
+  /// When a segment ends inside functions that it inlined: their frames, outermost first. The root
+  /// stands at its own call then (end.offset), with callable and arguments on its stack.
+  std::vector<InlinedFrame> frames;
   std::int64_t capture_ns = 0;       ///< DESIGN's capture time; written under meta
 };
 

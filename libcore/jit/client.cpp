@@ -41,7 +41,8 @@ bool JitClient::finish_call(python::Frame& frame) {
   CodeSegments* segments = segments_of(frame.bytecode());
   if (segments == nullptr) return false;
   Segment* segment = segments->find(0);
-  if (segment == nullptr || segment->entries.empty() || frame.is_generator()) return false;
+  if (segment == nullptr || segment->entries.empty()) return false;
+  if (frame.is_generator() || frame.unit() != 0) return false;
   if (segment->entries[0]->is_active()) return false;
   Entry* entry = find_fitting(*segment, frame);
   if (entry == nullptr) return false;
@@ -104,6 +105,7 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame) {
                  : entry.returns()  ? Found::returned
                                     : Found::moved;
   answer.value = std::move(result);
+  answer.announced = answer.found == Found::moved && entry.announces();
   return answer;
 }
 

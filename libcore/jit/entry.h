@@ -46,6 +46,7 @@ class Entry {
   EntryId id() const { return interface_.id; }
   const Interface& interface() const { return interface_; }
   bool returns() const { return interface_.end.kind == SegmentEnd::Kind::returned; }
+  bool announces() const { return restore_->announces(); }
   /// Unit at which stepping the segment ends; -1: the frame's return.
   std::int32_t end() const { return returns() ? -1 : interface_.end.offset; }
 

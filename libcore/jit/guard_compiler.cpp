@@ -125,10 +125,17 @@ void GuardCompiler::collect() {
     nodes_[source].symbols.push_back(static_cast<std::int32_t>(i));
   }
   for (const Recipe& object : interface_.objects) need_recipe(object);
-  for (const Restore& record : interface_.restore) {
-    need_recipe(record.target);
-    need_recipe(record.key);
-    need_recipe(record.value);
+  const auto need_records = [&](const std::vector<Restore>& records) {
+    for (const Restore& record : records) {
+      need_recipe(record.target);
+      need_recipe(record.key);
+      need_recipe(record.value);
+    }
+  };
+  need_records(interface_.restore);
+  for (const InlinedFrame& frame : interface_.frames) {
+    need_recipe(frame.function);
+    need_records(frame.restore);
   }
   const auto cheaper = [&](std::int32_t a, std::int32_t b) {
     return facts(interface_.guards[a].kind).cost < facts(interface_.guards[b].kind).cost;

@@ -9,6 +9,7 @@
 #include "jit/live_table.h"
 #include "jit/size_program.h"
 #include "python/frame.h"
+#include "python/materialise.h"
 
 namespace penstock::jit {
 
@@ -33,6 +34,10 @@ class RestoreProgram {
   /// For a segment that returns and leaves nothing else behind: its result alone, no frame needed.
   python::PyRef take_result();
 
+  /// True if the segment ends inside functions that it inlined: apply() announces their frames, and
+  /// the call at which the root then stands makes them real. Whoever steps it withdraws them.
+  bool announces() const { return !frames_.empty(); }
+
   /// True if make() and apply() do nothing but build the result from outputs, sources and literals:
   /// no foreign code runs and no frame is touched.
   bool only_returns() const { return only_returns_; }
@@ -55,6 +60,12 @@ class RestoreProgram {
     PyObject* name = nullptr;       // interned; borrowed
     std::int32_t target = -1, key = -1, value = -1;  // slots in made_
   };
+  /// A frame of an inlined function.
+  struct FrameSteps {
+    std::uint32_t function = 0;     // slot in made_
+    std::int32_t unit = 0;
+    std::vector<ApplyStep> steps;   // local, unbind, cell, stack
+  };
   class Compiler;
 
   bool run(const MakeStep& step, const GuardProgram& guards,
@@ -65,9 +76,13 @@ class RestoreProgram {
   bool apply_step(const ApplyStep& step, const std::vector<python::PyRef>& objects,
                   python::Frame& frame, python::PyRef& result);
   void run_prologue(python::Frame& frame) const;
+  void announce(python::Frame& frame, const std::vector<python::PyRef>& objects) const;
+  python::FrameState state_of(const FrameSteps& frame,
+                              const std::vector<python::PyRef>& objects) const;
 
   std::vector<MakeStep> make_steps_;
   std::vector<ApplyStep> apply_steps_;
+  std::vector<FrameSteps> frames_;
   std::vector<std::uint32_t> operands_;
   std::vector<python::PyRef> made_;
   std::vector<SizeProgram> sizes_;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "jit/literal.h"
 #include "jit/restore.h"
 #include "python/bytecode.h"
@@ -190,7 +192,43 @@ bool RestoreProgram::apply(python::Frame& frame, PyRef& result) {
     if (!done) break;
   }
   if (end_offset_ >= 0) frame.jump(end_offset_);
+  if (done && announces()) announce(frame, objects);
   return done;
+}
+
+void RestoreProgram::announce(python::Frame& frame, const std::vector<PyRef>& objects) const {
+  std::vector<python::FrameState> states;
+  for (const FrameSteps& inlined : frames_) states.push_back(state_of(inlined, objects));
+  python::announce_frames(frame, std::move(states));
+}
+
+python::FrameState RestoreProgram::state_of(const FrameSteps& frame,
+                                            const std::vector<PyRef>& objects) const {
+  python::FrameState state;
+  state.function = objects[frame.function];
+  state.unit = frame.unit;
+  if (!PyFunction_Check(state.function.get())) return state;  // no frame will claim it
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(state.function.get()));
+  const int slots = code->co_nlocalsplus;
+  state.slots.resize(slots);
+  state.stack.resize(std::max(python::bytecode_of(code).depth(frame.unit), 0));
+  PyObject* closure = PyFunction_GET_CLOSURE(state.function.get());
+  for (int i = 0; closure != nullptr && i < code->co_nfreevars; ++i) {
+    state.slots[slots - code->co_nfreevars + i] = PyRef::borrow(PyTuple_GET_ITEM(closure, i));
+  }
+  for (const ApplyStep& step : frame.steps) {
+    PyObject* value = step.value < 0 ? nullptr : objects[step.value].get();
+    if (step.kind == Restore::Kind::stack) {
+      state.stack[step.index] = PyRef::borrow(value);
+    } else if (step.kind == Restore::Kind::cell) {
+      PyRef& slot = state.slots[step.index];
+      if (!slot || !PyCell_Check(slot.get())) slot = PyRef::steal(PyCell_New(nullptr));
+      PyCell_Set(slot.get(), value);
+    } else {
+      state.slots[step.index] = PyRef::borrow(value);
+    }
+  }
+  return state;
 }
 
 PyRef RestoreProgram::take_result() {

@@ -44,7 +44,10 @@ class RestoreProgram::Compiler {
 
   Result<void> compile() {
     for (const Restore& record : interface_.restore) {
-      if (auto done = add_record(record); !done) return done;
+      if (auto done = add_record(record, program_.apply_steps_); !done) return done;
+    }
+    for (const InlinedFrame& frame : interface_.frames) {
+      if (auto done = add_frame(frame); !done) return done;
     }
     const bool returns = interface_.end.kind == SegmentEnd::Kind::returned;
     program_.only_returns_ = returns && program_.apply_steps_.size() == 1 &&
@@ -58,7 +61,18 @@ class RestoreProgram::Compiler {
   }
 
  private:
-  Result<void> add_record(const Restore& record) {
+  Result<void> add_frame(const InlinedFrame& frame) {
+    auto function = emit(frame.function);
+    if (!function) return tl::unexpected(function.error());
+    FrameSteps steps{*function, frame.offset, {}};
+    for (const Restore& record : frame.restore) {
+      if (auto done = add_record(record, steps.steps); !done) return done;
+    }
+    program_.frames_.push_back(std::move(steps));
+    return {};
+  }
+
+  Result<void> add_record(const Restore& record, std::vector<ApplyStep>& steps) {
     ApplyStep step{.kind = record.kind, .index = record.index};
     if (!record.name.empty()) step.name = intern(record.name);
     const auto add = [&](const Recipe& recipe, std::int32_t& slot) -> Result<void> {
@@ -85,7 +99,7 @@ class RestoreProgram::Compiler {
     if (takes_value(record.kind)) {
       if (auto done = add(record.value, step.value); !done) return done;
     }
-    program_.apply_steps_.push_back(step);
+    steps.push_back(step);
     return {};
   }
 
