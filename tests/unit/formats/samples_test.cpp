@@ -34,10 +34,12 @@ std::vector<Document> read(std::string_view bytes) {
 
 std::string write(const std::vector<Document>& documents, Encoding encoding) {
   std::string bytes;
+  WriteOptions options;
+  options.encoding = encoding;
   DocumentWriter writer([&](std::string_view piece) -> Result<void> {
     bytes += piece;
     return {};
-  }, {.encoding = encoding});
+  }, options);
   for (const Document& document : documents) {
     auto written = writer.write(document);
     INFO((written ? std::string() : describe(written.error())));
