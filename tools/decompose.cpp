@@ -1,0 +1,16 @@
+// Stage decompose: graphs of level torch in, graphs of level core out.
+#include "passes/decompose.h"
+
+#include "tools/common/tools.h"
+#include "tools/common/transform.h"
+
+using namespace penstock;
+using namespace penstock::tools;
+
+int main(int argc, char** argv) {
+  Stage stage(find_tool("decompose"), argc, argv, {.passes = true});
+  stage.options().passes(passes::decompose_passes());
+  return map_graphs<Graph>(stage, Level::torch, [&](Graph graph, PassTrace& trace) {
+    return passes::decompose(std::move(graph), {}, trace);
+  });
+}
