@@ -1,0 +1,119 @@
+#include "codegen/compile.h"
+
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "bundle/kernel_abi.h"
+#include "codegen/kernel_emitter.h"
+
+namespace penstock::codegen {
+
+namespace {
+
+void add_abi_version(llvm::Module& module) {
+  auto* type = llvm::Type::getInt32Ty(module.getContext());
+  new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
+                           llvm::ConstantInt::get(type, PENSTOCK_KERNEL_ABI),
+                           "penstock_abi_version");
+}
+
+Result<void> emit_jobs(llvm::Module& module, const std::vector<FunctionJob>& jobs,
+                       const CompileContext& context) {
+  for (const FunctionJob& job : jobs) {
+    KernelEmitter emitter(module, context.target, context.buffers, context.symbols);
+    if (auto done = emitter.emit(*job.kernel, *job.signature, job.name); !done) {
+      if (done.error().place.empty()) done.error().place = "kernel " + job.kernel->name;
+      return done;
+    }
+  }
+  return {};
+}
+
+/// One module from IR to bytes: no pass but the code generator's own.
+Result<std::string> compile_module(const std::vector<FunctionJob>& jobs,
+                                   const CompileContext& context, bool with_version,
+                                   CodeText text) {
+  llvm::LLVMContext llvm_context;
+  auto machine = make_machine(context.target);
+  if (!machine) return tl::unexpected(machine.error());
+  llvm::Module module("penstock", llvm_context);
+  module.setTargetTriple((*machine)->getTargetTriple().str());
+  module.setDataLayout((*machine)->createDataLayout());
+  module.setPICLevel(llvm::PICLevel::BigPIC);
+  if (with_version) add_abi_version(module);
+  if (auto done = emit_jobs(module, jobs, context); !done) return tl::unexpected(done.error());
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  if (text == CodeText::llvm) {
+    module.print(stream, nullptr);
+    return std::string(bytes.begin(), bytes.end());
+  }
+  llvm::legacy::PassManager passes;
+  auto kind = text == CodeText::assembly ? llvm::CodeGenFileType::AssemblyFile
+                                         : llvm::CodeGenFileType::ObjectFile;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, kind)) {
+    return failure(Code::PS0704, "LLVM cannot write object files for " + context.target.cpu);
+  }
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+/// A measure of how long a job takes to compile.
+std::size_t weight(const FunctionJob& job) {
+  std::size_t count = 1;
+  for_each_instruction(job.kernel->body, [&](const Instruction&) { ++count; });
+  return count;
+}
+
+/// Spreads jobs over `count` lists: the heaviest first, each to the lightest list, order kept.
+std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& jobs, int count) {
+  std::vector<std::size_t> order(jobs.size()), load(count, 0), place(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return weight(jobs[a]) > weight(jobs[b]);
+  });
+  for (std::size_t job : order) {
+    place[job] = std::min_element(load.begin(), load.end()) - load.begin();
+    load[place[job]] += weight(jobs[job]);
+  }
+  std::vector<std::vector<FunctionJob>> lists(count);
+  for (std::size_t i = 0; i < jobs.size(); ++i) lists[place[i]].push_back(jobs[i]);
+  return lists;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> compile_objects(const std::vector<FunctionJob>& jobs,
+                                                 const CompileContext& context, int threads) {
+  int available = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
+  // A module has a fixed cost of about a fifth of a kernel: small programs stay in one.
+  int count = std::clamp<int>(static_cast<int>(jobs.size() / 2), 1, std::max(available, 1));
+  auto lists = spread(jobs, count);
+  std::vector<Result<std::string>> objects(count, std::string());
+  auto work = [&](int i) {
+    objects[i] = compile_module(lists[i], context, i == 0, CodeText::object);
+  };
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < count; ++i) helpers.emplace_back(work, i);
+  work(0);
+  for (std::thread& helper : helpers) helper.join();
+  std::vector<std::string> bytes;
+  for (auto& object : objects) {
+    if (!object) return tl::unexpected(object.error());
+    bytes.push_back(std::move(*object));
+  }
+  return bytes;
+}
+
+Result<std::string> compile_text(const std::vector<FunctionJob>& jobs,
+                                 const CompileContext& context, CodeText text) {
+  return compile_module(jobs, context, true, text);
+}
+
+}  // namespace penstock::codegen

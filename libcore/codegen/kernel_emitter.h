@@ -1,0 +1,154 @@
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/accumulate.h"
+#include "codegen/signature.h"
+#include "codegen/target.h"
+
+namespace penstock::codegen {
+
+/// One term of a polynomial as an expression.
+inline SymExpr to_expression(const SymTerm& term) {
+  return term.atoms.empty() ? SymExpr(term.coefficient) : make_expression(0, {term});
+}
+
+/// Turns one loop kernel into one LLVM function.
+///
+/// The nest is walked once. A vectorised loop runs `copies` vectors of `lanes` iterations a step, then
+/// vectors of one copy under a mask for what is left. A scalar of the program becomes a Pack: one LLVM
+/// value where all lanes agree, else one vector a copy. No LLVM pass cleans up behind, so the walk does
+/// what they would: whatever does not depend on a loop goes in front of it (its preheader), addresses
+/// are split into a part that is invariant and a step, copies give independent chains.
+class KernelEmitter {
+ public:
+  KernelEmitter(llvm::Module& module, const Target& target, const std::vector<Buffer>& buffers,
+                const std::vector<std::string>& symbols)
+      : module_(module), target_(target), buffers_(buffers), symbols_(symbols),
+        ir_(module.getContext()) {}
+
+  /// Adds the function `name` (bundle/kernel_abi.h) to the module.
+  Result<void> emit(const LoopKernel& kernel, const Signature& signature, const std::string& name);
+
+ private:
+  using Value = llvm::Value;
+
+  struct Pack {
+    llvm::SmallVector<Value*, 4> copies;  ///< one, or one per copy of the vectorised loop
+    bool vector = false;                  ///< lanes differ
+    int level = 0;                        ///< innermost frame that it depends on
+    DType dtype = DType::float32;
+  };
+
+  /// A loop being emitted; frame 0 is the function's body.
+  struct Frame {
+    std::string variable;
+    llvm::BasicBlock* preheader = nullptr;  ///< runs once, if the body runs at all
+    bool runs = true;        ///< the body runs at least once whenever the code around the loop runs
+    Value* index = nullptr;  ///< i64: the variable in the first lane of the first copy
+    int lanes = 0;           ///< 0: not vectorised
+    int copies = 1;
+    Value* mask = nullptr;   ///< lanes that take part; null: all
+    std::unordered_map<ScalarId, Pack> values;   ///< made in the body
+    std::unordered_map<ScalarId, Pack> hoisted;  ///< made in the preheader
+    std::unordered_map<std::string, Value*> indices, hoisted_indices;
+  };
+
+  /// A loop's bounds and how far it goes in one step.
+  struct Range {
+    Value* begin;
+    Value* end;
+    std::int64_t step;
+  };
+  using States = llvm::SmallVector<AccumulatorState, 4>;  ///< one per copy
+  using Carried = llvm::SmallVector<Value*, 8>;
+
+  // kernel_emitter.cpp: instructions
+  Result<void> body(const std::vector<Statement>& statements);
+  Result<void> instruction(const Instruction& instruction);
+  Result<void> check_operands(const Instruction& instruction) const;
+  Result<Pack> compute(const Instruction& instruction, int level);
+  Result<Pack> constant(const Instruction& instruction);
+  const Pack* find(ScalarId id) const;
+  void define(ScalarId id, Pack pack);
+  Value* copy_of(const Pack& pack, int copy, bool as_vector);
+  int current_level() const { return static_cast<int>(frames_.size()) - 1; }
+  Frame& top() { return frames_.back(); }
+  const Frame* vector_frame() const {
+    return vector_level_ < 0 ? nullptr : &frames_[vector_level_];
+  }
+  int hoisting_level(const Instruction& instruction) const;
+  /// Runs `emit` where values of `level` belong: here, or in the preheader of the loop inside it.
+  template <class Emit>
+  auto at_level(int level, const Emit& emit) {
+    if (level >= current_level()) return emit();
+    llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+    ir_.SetInsertPoint(frames_[level + 1].preheader->getTerminator());
+    return emit();
+  }
+
+  // index.cpp: size and index expressions
+  int level_of(const SymExpr& expression) const;
+  bool depends_on_lanes(const SymExpr& expression) const;
+  bool depends_on_lanes(const SymTerm& term) const;
+  /// How much the expression grows from lane to lane; nothing if it does so unevenly.
+  std::optional<SymExpr> lane_step(const SymExpr& expression) const;
+  /// The value in the first lane of the first copy.
+  Value* scalar_index(const SymExpr& expression);
+  Value* scalar_term(const SymTerm& term);
+  Value* scalar_atom(const SymAtom& atom);
+  Value* scalar_symbol(const std::string& name);
+  /// The values in all lanes of `copy`; `bits` wide.
+  Value* vector_index(const SymExpr& expression, int copy, int bits);
+  Value* vector_atom(const SymAtom& atom, int copy, int bits);
+  Value* divide_index(SymAtom::Kind kind, const SymExpr& a, const SymExpr& b, Value* x, Value* y);
+  /// 32 when every part of the expression provably stays below 2**31, else 64.
+  int index_bits(const SymExpr& expression) const;
+  std::optional<std::int64_t> upper_bound(const SymExpr& expression) const;
+  bool is_non_negative(const SymExpr& expression) const;
+
+  // memory.cpp: loads and stores
+  Result<Pack> load(const Instruction& instruction, int level);
+  Result<void> store(const Instruction& instruction);
+  Value* memory(const Instruction& instruction);
+  Value* element_pointer(const Instruction& instruction, llvm::Type* type);
+  Value* lane_pointers(const Instruction& instruction, llvm::Type* type, int copy);
+  Value* lane_mask(const Instruction& instruction, std::size_t operand, int copy);
+  Value* load_uniform(const Instruction& instruction);
+  Value* load_lanes(const Instruction& instruction, const SymExpr* step, int copy);
+
+  // loops.cpp
+  Result<void> loop(const Loop& loop);
+  Result<void> scalar_loop(const Loop& loop, Range range);
+  Result<void> vector_loop(const Loop& loop, Range range);
+  Result<Carried> counted_loop(Frame frame, Range range, const Carried& start,
+                               const std::function<Result<Carried>(const Carried&)>& body);
+  Result<Carried> accumulate_body(const Loop& loop, const Carried& carried, std::int64_t iterations,
+                                  Value* begin);
+  AccumulatorStep shared_count(const Accumulator& accumulator, std::int64_t iterations,
+                               Value* begin);
+  bool can_vectorize(const Loop& loop) const;
+  int choose_copies(const Loop& loop, Value* begin, Value* end) const;
+
+  llvm::Module& module_;
+  const Target& target_;
+  const std::vector<Buffer>& buffers_;
+  const std::vector<std::string>& symbols_;
+  llvm::IRBuilder<> ir_;
+  const Signature* signature_ = nullptr;
+  llvm::Function* function_ = nullptr;
+  std::vector<Value*> memories_;  ///< by position in the signature
+  std::unordered_map<std::string, Value*> symbol_values_;
+  std::unordered_map<std::string, std::int64_t> extents_;  ///< of loops around, where constant
+  std::vector<Frame> frames_;
+  int vector_level_ = -1;
+};
+
+}  // namespace penstock::codegen

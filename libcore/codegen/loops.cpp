@@ -1,0 +1,298 @@
+// Loops. A vectorised loop is two: whole steps of copies * lanes iterations, then single vectors under a
+// mask. Accumulators of the first are joined copy by copy, go on through the second, and are joined
+// across the lanes at the end, always in the same tree.
+#include <llvm/IR/CFG.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/arithmetic.h"
+#include "codegen/kernel_emitter.h"
+
+namespace penstock::codegen {
+
+using llvm::Value;
+
+namespace {
+
+std::optional<std::int64_t> constant_of(Value* value) {
+  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(value)) return number->getSExtValue();
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
+    Frame frame, Range range, const Carried& start,
+    const std::function<Result<Carried>(const Carried&)>& body) {
+  auto begin = constant_of(range.begin), end = constant_of(range.end);
+  frame.runs = begin && end;
+  if (frame.runs && *begin >= *end) return start;
+  bool once = frame.runs && *end - *begin <= range.step;
+  llvm::LLVMContext& context = module_.getContext();
+  auto block = [&](const char* name) { return llvm::BasicBlock::Create(context, name, function_); };
+  llvm::BasicBlock* before = ir_.GetInsertBlock();
+  llvm::BasicBlock *preheader = block("preheader"), *header = block("loop"), *exit = block("exit");
+  if (frame.runs) {
+    ir_.CreateBr(preheader);
+  } else {
+    ir_.CreateCondBr(ir_.CreateICmpSLT(range.begin, range.end), preheader, exit);
+  }
+  ir_.SetInsertPoint(preheader);
+  ir_.CreateBr(header);
+  ir_.SetInsertPoint(header);
+  llvm::SmallVector<llvm::PHINode*, 8> phis;
+  Carried current = start;
+  frame.index = range.begin;
+  if (!once) {
+    auto* index = ir_.CreatePHI(ir_.getInt64Ty(), 2, "i");
+    frame.index = index;
+    phis.push_back(index);
+    for (Value*& value : current) {
+      phis.push_back(ir_.CreatePHI(value->getType(), 2));
+      value = phis.back();
+    }
+  }
+  frame.preheader = preheader;
+  frames_.push_back(std::move(frame));
+  auto next = body(current);
+  Value* index = phis.empty() ? nullptr : phis.front();
+  frames_.pop_back();
+  if (!next) return next;
+  llvm::BasicBlock* latch = ir_.GetInsertBlock();
+  if (once) {
+    ir_.CreateBr(exit);
+  } else {
+    Value* advanced = ir_.CreateNSWAdd(index, ir_.getInt64(range.step));
+    ir_.CreateCondBr(ir_.CreateICmpSLT(advanced, range.end), header, exit);
+    phis[0]->addIncoming(range.begin, preheader);
+    phis[0]->addIncoming(advanced, latch);
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      phis[i + 1]->addIncoming(start[i], preheader);
+      phis[i + 1]->addIncoming((*next)[i], latch);
+    }
+  }
+  ir_.SetInsertPoint(exit);
+  if (llvm::pred_size(exit) == 1) return next;
+  Carried results;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    llvm::PHINode* phi = ir_.CreatePHI(start[i]->getType(), 2);
+    phi->addIncoming(start[i], before);
+    phi->addIncoming((*next)[i], latch);
+    results.push_back(phi);
+  }
+  return results;
+}
+
+/// The count of a welford accumulator where all lanes and copies have seen as many values since `begin`:
+/// one scalar division serves them.
+AccumulatorStep KernelEmitter::shared_count(const Accumulator& accumulator, std::int64_t iterations,
+                                            Value* begin) {
+  AccumulatorStep step{};
+  if (accumulator.op != "welford" || begin == nullptr) return step;
+  Value* steps = ir_.CreateUDiv(ir_.CreateSub(top().index, begin), ir_.getInt64(iterations));
+  llvm::Type* scalar = register_type(ir_.getContext(), accumulator.dtype, 0);
+  Value* number = ir_.CreateSIToFP(ir_.CreateAdd(steps, ir_.getInt64(1)), scalar);
+  Value* inverse = ir_.CreateFDiv(llvm::ConstantFP::get(scalar, 1.0), number);
+  step.count = ir_.CreateVectorSplat(top().lanes, number);
+  step.inverse_count = ir_.CreateVectorSplat(top().lanes, inverse);
+  return step;
+}
+
+/// One step of the body and of the accumulators. `carried` holds, accumulator by accumulator, the
+/// components of each copy; `begin` is where a vectorised loop with all lanes started, else null.
+Result<KernelEmitter::Carried> KernelEmitter::accumulate_body(const Loop& loop,
+                                                              const Carried& carried,
+                                                              std::int64_t iterations,
+                                                              Value* begin) {
+  if (auto done = body(loop.body); !done) return tl::unexpected(done.error());
+  const Frame* vector = vector_frame();
+  bool own_vector = vector == &top();
+  int copies = vector == nullptr ? 1 : vector->copies;
+  Carried next;
+  std::size_t place = 0;
+  for (const Accumulator& accumulator : loop.accumulators) {
+    auto kind = find_accumulator(accumulator.op);
+    if (!kind) return tl::unexpected(kind.error());
+    const Pack* value = find(accumulator.value);
+    if (value == nullptr) {
+      return failure(Code::PS0702, "an accumulator takes v" + std::to_string(accumulator.value) +
+                                       ", which its loop does not make");
+    }
+    bool positions = (*kind)->components == 2;
+    AccumulatorStep step = shared_count(accumulator, iterations, begin);
+    for (int copy = 0; copy < copies; ++copy) {
+      AccumulatorState state;
+      for (int i = 0; i < (*kind)->components; ++i) state.push_back(carried[place++]);
+      step.value = emit_convert(ir_, copy_of(*value, copy, vector != nullptr), value->dtype,
+                                accumulator.dtype);
+      if (positions && own_vector) {
+        step.position = vector_atom({SymAtom::Kind::symbol, top().variable, {}}, copy, 64);
+      } else if (positions) {
+        step.position = vector == nullptr ? top().index
+                                          : ir_.CreateVectorSplat(vector->lanes, top().index);
+      }
+      step.mask = own_vector ? top().mask : nullptr;
+      AccumulatorState stepped = accumulate(ir_, **kind, accumulator.dtype, state, step);
+      next.append(stepped.begin(), stepped.end());
+    }
+  }
+  return next;
+}
+
+namespace {
+
+/// The states of one accumulator, copy by copy, cut out of what a loop carried.
+llvm::SmallVector<AccumulatorState, 4> take_states(llvm::ArrayRef<Value*> carried,
+                                                   std::size_t& place, int components,
+                                                   int copies) {
+  llvm::SmallVector<AccumulatorState, 4> states;
+  for (int copy = 0; copy < copies; ++copy) {
+    states.emplace_back(carried.slice(place, components));
+    place += components;
+  }
+  return states;
+}
+
+/// The components that a program sees as results: of argmax the position alone.
+std::size_t first_result(std::string_view op) { return op.starts_with("arg") ? 1 : 0; }
+
+}  // namespace
+
+Result<void> KernelEmitter::scalar_loop(const Loop& loop, Range range) {
+  const Frame* vector = vector_frame();
+  int lanes = vector ? vector->lanes : 0;
+  int copies = vector ? vector->copies : 1;
+  Carried start;
+  for (const Accumulator& accumulator : loop.accumulators) {
+    auto kind = find_accumulator(accumulator.op);
+    if (!kind) return tl::unexpected(kind.error());
+    for (int copy = 0; copy < copies; ++copy) {
+      start.append((*kind)->identity(ir_, accumulator.dtype, lanes));
+    }
+  }
+  Frame frame;
+  frame.variable = loop.variable;
+  auto end = counted_loop(std::move(frame), range, start, [&](const Carried& carried) {
+    return accumulate_body(loop, carried, 1, nullptr);
+  });
+  if (!end) return tl::unexpected(end.error());
+  std::size_t place = 0;
+  for (const Accumulator& accumulator : loop.accumulators) {
+    int components = (*find_accumulator(accumulator.op))->components;
+    auto states = take_states(*end, place, components, copies);
+    for (std::size_t i = 0; i < accumulator.results.size(); ++i) {
+      std::size_t component = first_result(accumulator.op) + i;
+      Pack pack{{}, vector != nullptr, current_level(), accumulator.dtype};
+      if (first_result(accumulator.op) == 1) pack.dtype = DType::int64;
+      for (AccumulatorState& state : states) pack.copies.push_back(state[component]);
+      define(accumulator.results[i], std::move(pack));
+    }
+  }
+  return {};
+}
+
+Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
+  int lanes = target_.lanes;
+  int copies = choose_copies(loop, range.begin, range.end);
+  std::int64_t step = static_cast<std::int64_t>(lanes) * copies;
+  Value* length = ir_.CreateSub(range.end, range.begin);
+  Value* whole = ir_.CreateAnd(length, ir_.getInt64(-step));
+  Value* middle = ir_.CreateAdd(range.begin, whole);
+  std::vector<const AccumulatorKind*> kinds;
+  Carried start;
+  for (const Accumulator& accumulator : loop.accumulators) {
+    auto kind = find_accumulator(accumulator.op);
+    if (!kind) return tl::unexpected(kind.error());
+    kinds.push_back(*kind);
+    for (int copy = 0; copy < copies; ++copy) {
+      start.append((*kind)->identity(ir_, accumulator.dtype, lanes));
+    }
+  }
+  vector_level_ = current_level() + 1;
+  Frame frame;
+  frame.variable = loop.variable;
+  frame.lanes = lanes;
+  frame.copies = copies;
+  auto main = counted_loop(std::move(frame), {range.begin, middle, step}, start,
+                           [&](const Carried& carried) {
+                             return accumulate_body(loop, carried, step, range.begin);
+                           });
+  if (!main) return tl::unexpected(main.error());
+  Carried joined;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    auto states = take_states(*main, place, kinds[i]->components, copies);
+    joined.append(reduce_copies(ir_, *kinds[i], loop.accumulators[i].dtype, std::move(states)));
+  }
+  auto rest_length = constant_of(ir_.CreateSub(range.end, middle));
+  bool masked = !rest_length || *rest_length % lanes != 0;
+  Frame rest;
+  rest.variable = loop.variable;
+  rest.lanes = lanes;
+  auto end = counted_loop(
+      std::move(rest), {middle, range.end, lanes}, joined, [&](const Carried& carried) {
+        if (masked) {
+          Value* left = ir_.CreateSub(range.end, top().index);
+          left = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, ir_.getInt64(lanes));
+          Value* splat = ir_.CreateVectorSplat(lanes, ir_.CreateTrunc(left, ir_.getInt32Ty()));
+          llvm::SmallVector<llvm::Constant*, 16> numbers;
+          for (int lane = 0; lane < lanes; ++lane) numbers.push_back(ir_.getInt32(lane));
+          top().mask = ir_.CreateICmpSLT(llvm::ConstantVector::get(numbers), splat);
+        }
+        return accumulate_body(loop, carried, lanes, nullptr);
+      });
+  vector_level_ = -1;
+  if (!end) return tl::unexpected(end.error());
+  place = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const Accumulator& accumulator = loop.accumulators[i];
+    auto states = take_states(*end, place, kinds[i]->components, 1);
+    AccumulatorState state = reduce_lanes(ir_, *kinds[i], accumulator.dtype, states.front());
+    for (std::size_t k = 0; k < accumulator.results.size(); ++k) {
+      std::size_t component = first_result(accumulator.op) + k;
+      DType dtype = first_result(accumulator.op) == 1 ? DType::int64 : accumulator.dtype;
+      define(accumulator.results[k], Pack{{state[component]}, false, current_level(), dtype});
+    }
+  }
+  return {};
+}
+
+bool KernelEmitter::can_vectorize(const Loop& loop) const {
+  if (!loop.schedule.vectorize || vector_level_ >= 0) return false;
+  // Inner loops run in step for all lanes, so their length may not depend on this one.
+  for (const Statement& statement : loop.body) {
+    auto* inner = std::get_if<std::vector<Loop>>(&statement);
+    if (inner == nullptr) continue;
+    for (const Loop& nested : *inner) {
+      bool varies = false;
+      nested.extent.for_each_symbol([&](std::string_view name) {
+        varies |= name == loop.variable || name.front() == 'v';
+      });
+      if (varies) return false;
+    }
+  }
+  return true;
+}
+
+int KernelEmitter::choose_copies(const Loop& loop, Value* begin, Value* end) const {
+  auto wanted = static_cast<std::uint64_t>(std::clamp<std::int64_t>(loop.schedule.unroll, 1, 8));
+  int copies = static_cast<int>(std::bit_floor(wanted));
+  auto first = constant_of(begin), last = constant_of(end);
+  while (first && last && copies > 1 && *last - *first < copies * target_.lanes) copies /= 2;
+  return copies;
+}
+
+Result<void> KernelEmitter::loop(const Loop& loop) {
+  Range range{ir_.getInt64(0), nullptr, 1};
+  if (&loop == signature_->parallel) {
+    range.begin = function_->getArg(2);
+    range.end = function_->getArg(3);
+  } else {
+    range.end = scalar_index(loop.extent);
+  }
+  if (auto extent = loop.extent.constant()) extents_[loop.variable] = *extent;
+  return can_vectorize(loop) ? vector_loop(loop, range) : scalar_loop(loop, range);
+}
+
+}  // namespace penstock::codegen

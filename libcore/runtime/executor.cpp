@@ -1,0 +1,298 @@
+#include "runtime/executor.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/plan.h"
+#include "runtime/shared_object.h"
+
+namespace penstock::runtime {
+
+struct Executor::State {
+  std::shared_ptr<Runtime> runtime;
+  KernelBundle bundle;
+  FallbackRunner* fallback = nullptr;
+  std::shared_ptr<SharedObject> code;
+  std::unordered_map<std::string, penstock_kernel> functions;
+  std::vector<SymbolBinding> bindings;
+  std::vector<const void*> constants;  ///< by buffer; null for others
+  std::vector<std::unique_ptr<Plan>> plans;  ///< last used first
+  std::vector<std::int64_t> symbols;         ///< of the run at hand
+  std::vector<void*> memories;               ///< by buffer, of the run at hand
+  std::vector<void*> pointers;               ///< by pointer of the plan
+  std::vector<std::uint64_t> versions;
+
+  Result<void> load(BlobSource& blobs);
+  Result<Plan*> plan_for(std::span<const TensorArgument> inputs);
+  Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
+                   std::vector<StepTime>* times);
+  Result<void> run_step(const PlannedStep& step, const Plan& plan,
+                        std::span<const TensorArgument> inputs, char* scratch, int threads);
+  void run_kernel(const PlannedStep& step, const Plan& plan, char* scratch, int threads);
+  void run_library_call(const PlannedStep& step, std::span<const TensorArgument> inputs,
+                        char* scratch);
+  Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
+  void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
+};
+
+namespace {
+
+/// Plans are kept for this many sets of sizes.
+constexpr std::size_t kMostPlans = 16;
+
+std::int64_t now_ns() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+/// The first code of the bundle that this CPU can run.
+Result<const KernelBundle::Code*> choose_code(const KernelBundle& bundle) {
+  std::string missing;
+  for (const KernelBundle::Code& code : bundle.code) {
+    if (cpu_has(code.features, &missing)) return &code;
+  }
+  return failure(Code::PS0706, "the kernels are for " + bundle.target + "; this CPU has no " +
+                                   missing);
+}
+
+}  // namespace
+
+Result<void> Executor::State::load(BlobSource& blobs) {
+  bool kernels = false, library_calls = false;
+  for (const BundleStep& step : bundle.steps) {
+    kernels |= std::holds_alternative<KernelCall>(step);
+    library_calls |= std::holds_alternative<LibraryCall>(step);
+    if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
+      return failure(Code::PS0801, call->op + " needs torch" +
+                                       (call->reason.empty() ? "" : ": " + call->reason));
+    }
+  }
+  if (kernels) {
+    auto chosen = choose_code(bundle);
+    if (!chosen) return tl::unexpected(chosen.error());
+    auto path = blobs.code_path((*chosen)->blob);
+    if (!path) return tl::unexpected(path.error());
+    auto opened = SharedObject::open(*path);
+    if (!opened) return tl::unexpected(opened.error());
+    code = std::move(*opened);
+  }
+  for (const BundleStep& step : bundle.steps) {
+    auto* kernel = std::get_if<KernelCall>(&step);
+    if (kernel == nullptr || functions.contains(kernel->function)) continue;
+    penstock_kernel function = code->function(kernel->function);
+    if (function != nullptr) functions.emplace(kernel->function, function);
+  }
+  if (library_calls && runtime->library == nullptr) {
+    auto library = open_library();
+    if (!library) return tl::unexpected(library.error());
+    runtime->library = std::move(*library);
+  }
+  for (const Buffer& buffer : bundle.buffers) {
+    const void* data = nullptr;
+    if (buffer.kind == Buffer::Kind::constant) {
+      auto found = blobs.constant(buffer.blob);
+      if (!found) return tl::unexpected(found.error());
+      data = *found;
+    }
+    constants.push_back(data);
+  }
+  auto bound = bind_symbols(bundle);
+  if (!bound) return tl::unexpected(bound.error());
+  bindings = std::move(*bound);
+  memories.resize(bundle.buffers.size());
+  return {};
+}
+
+Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) {
+  symbols.clear();
+  for (const SymbolBinding& binding : bindings) {
+    const TensorArgument& input = inputs[binding.input];
+    switch (binding.kind) {
+      case SymbolBinding::Kind::size: symbols.push_back(input.sizes[binding.dimension]); break;
+      case SymbolBinding::Kind::stride: symbols.push_back(input.strides[binding.dimension]); break;
+      case SymbolBinding::Kind::number:
+        symbols.push_back(*static_cast<const std::int64_t*>(input.data));
+        break;
+    }
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i]->symbols != symbols) continue;
+    std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
+                plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return plans.front().get();
+  }
+  auto plan = make_plan({bundle, functions, runtime->library.get()}, symbols);
+  if (!plan) return tl::unexpected(plan.error());
+  if (plans.size() == kMostPlans) plans.pop_back();
+  plans.insert(plans.begin(), std::move(*plan));
+  return plans.front().get();
+}
+
+void Executor::State::run_kernel(const PlannedStep& step, const Plan& plan, char* scratch,
+                                 int threads) {
+  void* const* buffers = pointers.data() + step.first;
+  if (!step.parallel) return step.function(buffers, plan.symbols.data(), 0, 1, scratch);
+  if (step.extent == 0) return;
+  struct Call {
+    const PlannedStep& step;
+    void* const* buffers;
+    const std::int64_t* symbols;
+    char* scratch;
+  } call{step, buffers, plan.symbols.data(), scratch};
+  runtime->threads.run(
+      step.extent, step.grain, threads,
+      [](void* data, std::int64_t begin, std::int64_t end, int thread) {
+        auto* own = static_cast<Call*>(data);
+        own->step.function(own->buffers, own->symbols, begin, end,
+                           own->scratch + own->step.scratch_bytes * thread);
+      },
+      &call);
+}
+
+void Executor::State::run_library_call(const PlannedStep& step,
+                                       std::span<const TensorArgument> inputs, char* scratch) {
+  versions.clear();
+  for (std::int32_t source : step.version_of) {
+    versions.push_back(source >= 0    ? inputs[source].version
+                       : source == -1 ? 0
+                                      : kUnversioned);
+  }
+  void* const* first = pointers.data() + step.first;
+  LibraryMemory memory;
+  memory.inputs = {first, static_cast<std::size_t>(step.inputs)};
+  memory.outputs = {first + step.inputs, static_cast<std::size_t>(step.outputs)};
+  memory.post_ops = {first + step.inputs + step.outputs, static_cast<std::size_t>(step.post_ops)};
+  memory.versions = versions;
+  memory.scratch = scratch;
+  step.kernel->run(memory);
+}
+
+Result<void> Executor::State::run_fallback(const FallbackCall& call, const Plan& plan) {
+  return fallback->run(call, [&](BufferId id) {
+    const Window& window = plan.windows[id];
+    char* start = static_cast<char*>(memories[window.memory]) + plan.arena_offsets[window.memory];
+    return TensorWindow{start + window.start, window.dtype, window.sizes, window.strides};
+  });
+}
+
+Result<void> Executor::State::run_step(const PlannedStep& step, const Plan& plan,
+                                       std::span<const TensorArgument> inputs, char* scratch,
+                                       int threads) {
+  if (step.function != nullptr) {
+    run_kernel(step, plan, scratch, threads);
+  } else if (step.kernel != nullptr) {
+    run_library_call(step, inputs, scratch);
+  } else {
+    return run_fallback(std::get<FallbackCall>(*step.step), plan);
+  }
+  return {};
+}
+
+void Executor::State::describe_output(const Plan& plan, std::size_t index,
+                                      std::span<OutputTensor> outputs) {
+  BufferId id = bundle.outputs[index];
+  const Window& window = plan.windows[id];
+  const Buffer& memory = bundle.buffers[window.memory];
+  OutputTensor& output = outputs[index];
+  output.data = static_cast<char*>(memories[window.memory]) + window.start;
+  output.dtype = window.dtype;
+  output.sizes = window.sizes;
+  output.strides = window.strides;
+  if (memory.kind == Buffer::Kind::input) output.input = memory.index;
+  if (memory.kind == Buffer::Kind::constant) output.constant = true;
+  if (memory.kind == Buffer::Kind::output && memory.index != static_cast<std::int32_t>(index)) {
+    output.output = memory.index;
+  }
+}
+
+Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
+                                  std::span<OutputTensor> outputs, std::vector<StepTime>* times) {
+  auto planned = plan_for(inputs);
+  if (!planned) return tl::unexpected(planned.error());
+  const Plan& plan = **planned;
+  int threads = runtime->threads.size();
+  PooledMemory arena(runtime->memory, plan.arena_bytes);
+  PooledMemory scratch(runtime->memory, plan.scratch_bytes * threads);
+  bool complete = arena && scratch;
+  for (OutputTensor& output : outputs) output = OutputTensor();
+  for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
+    const Buffer& buffer = bundle.buffers[i];
+    switch (buffer.kind) {
+      case Buffer::Kind::input: memories[i] = inputs[buffer.index].data; break;
+      case Buffer::Kind::temporary: memories[i] = arena.data(); break;
+      case Buffer::Kind::constant: memories[i] = const_cast<void*>(constants[i]); break;
+      case Buffer::Kind::output: {
+        PooledMemory& memory = outputs[buffer.index].memory;
+        memory = PooledMemory(runtime->memory, plan.output_bytes[i]);
+        memories[i] = memory.data();
+        complete = complete && memory;
+        break;
+      }
+      case Buffer::Kind::view:
+      case Buffer::Kind::scratch: break;
+    }
+  }
+  if (!complete) return failure(Code::PS0803, "no memory for outputs and temporaries");
+  pointers.resize(plan.pointer_memory.size());
+  for (std::size_t i = 0; i < pointers.size(); ++i) {
+    BufferId memory = plan.pointer_memory[i];
+    pointers[i] = memory == kNoBuffer
+                      ? nullptr : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
+  }
+  char* scratch_data = static_cast<char*>(scratch.data());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    std::int64_t start = times == nullptr ? 0 : now_ns();
+    auto done = run_step(plan.steps[i], plan, inputs, scratch_data, threads);
+    if (!done) return done;
+    if (times != nullptr) (*times)[i].nanoseconds = now_ns() - start;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) describe_output(plan, i, outputs);
+  return {};
+}
+
+Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Executor::~Executor() = default;
+
+Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<Runtime> runtime,
+                                                   KernelBundle bundle, BlobSource& blobs,
+                                                   FallbackRunner* fallback) {
+  auto state = std::make_unique<State>();
+  state->runtime = std::move(runtime);
+  state->bundle = std::move(bundle);
+  state->fallback = fallback;
+  if (auto loaded = state->load(blobs); !loaded) return tl::unexpected(loaded.error());
+  return std::unique_ptr<Executor>(new Executor(std::move(state)));
+}
+
+const KernelBundle& Executor::bundle() const { return state_->bundle; }
+
+Result<void> Executor::run(std::span<const TensorArgument> inputs,
+                           std::span<OutputTensor> outputs) {
+  return state_->run(inputs, outputs, nullptr);
+}
+
+Result<std::vector<StepTime>> Executor::profile(std::span<const TensorArgument> inputs,
+                                                std::span<OutputTensor> outputs) {
+  std::vector<StepTime> times(state_->bundle.steps.size());
+  if (auto done = state_->run(inputs, outputs, &times); !done) return tl::unexpected(done.error());
+  const Plan& plan = *state_->plans.front();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const PlannedStep& planned = plan.steps[i];
+    StepTime& time = times[i];
+    time.flops = planned.flops;
+    time.bytes = planned.bytes;
+    time.parallel = planned.parallel;
+    if (auto* kernel = std::get_if<KernelCall>(planned.step)) {
+      time.name = kernel->name;
+    } else if (auto* call = std::get_if<LibraryCall>(planned.step)) {
+      time.name = call->name + " " + std::string(planned.kernel->implementation());
+      time.op = call->op;
+      time.parallel = true;
+    } else {
+      time.name = "torch";
+      time.op = std::get<FallbackCall>(*planned.step).op;
+    }
+  }
+  return times;
+}
+
+}  // namespace penstock::runtime

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bundle/kernel_bundle.h"
+#include "runtime/library_kernel.h"
+#include "runtime/memory_pool.h"
+#include "runtime/threads.h"
+
+namespace penstock::runtime {
+
+/// A tensor, or a number of rank 0, that a bundle is called with. `data` is its first element; sizes and
+/// strides count elements and live as long as the call.
+struct TensorArgument {
+  void* data = nullptr;
+  std::span<const std::int64_t> sizes, strides;
+  std::uint64_t version = kUnversioned;
+};
+
+/// A tensor that a bundle gives. Sizes and strides live as long as the executor.
+struct OutputTensor {
+  void* data = nullptr;
+  DType dtype = DType::float32;
+  std::span<const std::int64_t> sizes, strides;
+  PooledMemory memory;           ///< holds the data; empty when it is someone else's
+  std::int32_t input = -1;       ///< a window on the memory of this input
+  std::int32_t output = -1;      ///< a window on the memory of this earlier output
+  bool constant = false;         ///< a window on a constant of the bundle: to be read only
+};
+
+/// Where a bundle's blobs are.
+class BlobSource {
+ public:
+  virtual ~BlobSource() = default;
+  /// The file of a blob that is an ELF shared object.
+  virtual Result<std::string> code_path(const std::string& blob) = 0;
+  /// The elements of a constant; valid as long as the source.
+  virtual Result<const void*> constant(const std::string& blob) = 0;
+};
+
+/// A buffer in one run, for fallback calls.
+struct TensorWindow {
+  void* data;
+  DType dtype;
+  std::span<const std::int64_t> sizes, strides;
+};
+
+/// Runs what no kernel of ours does, in process only.
+class FallbackRunner {
+ public:
+  virtual ~FallbackRunner() = default;
+  /// Computes `call` and copies its results into its outputs, whose memory is there.
+  virtual Result<void> run(const FallbackCall& call,
+                           const std::function<TensorWindow(BufferId)>& window) = 0;
+};
+
+/// What executors of a process share. Thread-safe.
+struct Runtime {
+  std::shared_ptr<MemoryPool> memory = std::make_shared<MemoryPool>();
+  ThreadTeam threads;
+  std::shared_ptr<Library> library;  ///< opened by the first bundle that calls it
+};
+
+/// One step of a profile.
+struct StepTime {
+  std::string name;            ///< kernel, or the library's name and its implementation
+  std::string op;              ///< library and fallback calls: where it came from
+  std::int64_t nanoseconds = 0;
+  std::int64_t flops = 0, bytes = 0;  ///< 0: not known
+  bool parallel = false;
+};
+
+/// Runs one kernel bundle. Everything that depends on sizes alone is worked out once per set of sizes
+/// and kept. Used by one thread at a time; several executors may run at once.
+class Executor {
+ public:
+  /// Loads the code. PS0705, PS0706 (the CPU lacks a feature), PS0707, PS0206 as the source says.
+  /// `blobs` and `fallback` outlive the executor; `fallback` may be null: bundles with fallback calls
+  /// are then PS0801.
+  static Result<std::unique_ptr<Executor>> create(std::shared_ptr<Runtime> runtime,
+                                                  KernelBundle bundle, BlobSource& blobs,
+                                                  FallbackRunner* fallback = nullptr);
+  ~Executor();
+
+  const KernelBundle& bundle() const;
+
+  /// Runs all steps. Inputs are those of the bundle's interface, in order; `outputs` has as many places.
+  /// Fails before anything is written, unless a fallback call fails.
+  Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs);
+  /// The same, timing each step.
+  Result<std::vector<StepTime>> profile(std::span<const TensorArgument> inputs,
+                                        std::span<OutputTensor> outputs);
+
+ private:
+  struct State;
+  explicit Executor(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock::runtime

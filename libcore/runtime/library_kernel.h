@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bundle/kernel_bundle.h"
+
+namespace penstock::runtime {
+
+/// Contents of a tensor are known by its data pointer and a version that grows with every write. A
+/// tensor whose storage escapes counting has this version and is never packed ahead.
+inline constexpr std::uint64_t kUnversioned = ~std::uint64_t{0};
+
+/// What a library call works on, with the sizes of one plan: element counts, offset applied elsewhere.
+struct Operand {
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes, strides;
+};
+
+/// The operands of a call: those of LibraryCall::inputs (an absent one has no sizes and is not
+/// `present`), outputs, and one per post-op that has an operand, in order.
+struct LibraryOperands {
+  std::vector<Operand> inputs, outputs, post_ops;
+  std::vector<bool> present;  ///< by input
+};
+
+/// Where they lie in one run. `versions` stand for the contents of the inputs.
+struct LibraryMemory {
+  std::span<void* const> inputs, outputs, post_ops;
+  std::span<const std::uint64_t> versions;
+  void* scratch = nullptr;
+};
+
+/// A library call made ready for its sizes; used by one thread at a time.
+class LibraryKernel {
+ public:
+  virtual ~LibraryKernel() = default;
+  /// Bytes of LibraryMemory::scratch, 64-byte aligned.
+  virtual std::size_t scratch_bytes() const = 0;
+  virtual void run(const LibraryMemory& memory) = 0;
+  /// What the library chose: "brgemm:avx512_core".
+  virtual std::string_view implementation() const = 0;
+};
+
+/// A library of kernels (oneDNN); thread-safe.
+class Library {
+ public:
+  virtual ~Library() = default;
+  /// PS0708 for a call that it has no kernel for.
+  virtual Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
+                                                      const LibraryOperands& operands) = 0;
+};
+
+/// Opens libpenstock-onednn.so, which keeps oneDNN out of processes that make no library call. PS0707
+/// when it cannot be opened.
+Result<std::shared_ptr<Library>> open_library();
+
+/// The file `name` of an installation or a build tree, seen from the file that holds the caller's code;
+/// `folder` is its place in the build tree, from the root. Empty: not found, try the loader's own search.
+std::string find_component(std::string_view name, std::string_view folder);
+
+}  // namespace penstock::runtime

@@ -1,0 +1,196 @@
+#include "runtime/plan.h"
+
+#include <algorithm>
+
+namespace penstock::runtime {
+
+namespace {
+
+class Planner {
+ public:
+  Planner(const PlanContext& context, std::vector<std::int64_t> symbols)
+      : context_(context), plan_(std::make_unique<Plan>()) {
+    const auto& names = context.bundle.symbols;
+    for (std::size_t i = 0; i < names.size(); ++i) values_[names[i]] = symbols[i];
+    plan_->symbols = std::move(symbols);
+  }
+
+  Result<std::unique_ptr<Plan>> make() {
+    for (const Buffer& buffer : context_.bundle.buffers) add_window(buffer);
+    for (const BundleStep& step : context_.bundle.steps) {
+      if (auto done = add_step(step); !done) return tl::unexpected(done.error());
+    }
+    plan_->arena_bytes = static_cast<std::size_t>(value(context_.bundle.arena_bytes));
+    if (problem_) return tl::unexpected(*problem_);
+    return std::move(plan_);
+  }
+
+ private:
+  std::int64_t value(const SymExpr& expression) {
+    if (auto number = expression.constant()) return *number;
+    auto result = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+      auto found = values_.find(std::string(name));
+      return found == values_.end() ? std::nullopt : std::optional(found->second);
+    });
+    if (!result && !problem_) {
+      problem_ = failure(Code::PS0802, "size '" + expression.to_string() +
+                                           "' is not determined by the inputs").value();
+    }
+    return result.value_or(0);
+  }
+
+  void add_window(const Buffer& buffer) {
+    auto id = static_cast<BufferId>(plan_->windows.size());
+    Window window;
+    window.memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
+    window.dtype = buffer.dtype;
+    window.start = value(buffer.offset) * facts(buffer.dtype).size;
+    for (const SymExpr& size : buffer.sizes) window.sizes.push_back(value(size));
+    for (const SymExpr& stride : buffer.strides) window.strides.push_back(value(stride));
+    plan_->windows.push_back(std::move(window));
+    bool temporary = buffer.kind == Buffer::Kind::temporary;
+    plan_->arena_offsets.push_back(temporary ? value(buffer.arena_offset) : 0);
+    bool output = buffer.kind == Buffer::Kind::output;
+    plan_->output_bytes.push_back(output ? static_cast<std::size_t>(value(buffer.bytes)) : 0);
+  }
+
+  /// A pointer of a step: to the start of the memory, or to the first element of the window.
+  void add_pointer(BufferId buffer, bool first_element) {
+    BufferId memory = buffer == kNoBuffer ? kNoBuffer : plan_->windows[buffer].memory;
+    std::int64_t start = 0;
+    if (memory != kNoBuffer) {
+      start = plan_->arena_offsets[memory] + (first_element ? plan_->windows[buffer].start : 0);
+    }
+    plan_->pointer_memory.push_back(memory);
+    plan_->pointer_start.push_back(start);
+  }
+
+  Result<void> add_step(const BundleStep& step) {
+    PlannedStep planned;
+    planned.step = &step;
+    planned.first = static_cast<std::int32_t>(plan_->pointer_memory.size());
+    Result<void> done;
+    if (auto* kernel = std::get_if<KernelCall>(&step)) done = add_kernel(*kernel, planned);
+    if (auto* call = std::get_if<LibraryCall>(&step)) done = add_library_call(*call, planned);
+    if (!done) return done;
+    planned.count = static_cast<std::int32_t>(plan_->pointer_memory.size()) - planned.first;
+    plan_->steps.push_back(std::move(planned));
+    return {};
+  }
+
+  Result<void> add_kernel(const KernelCall& kernel, PlannedStep& planned) {
+    auto function = context_.functions.find(kernel.function);
+    if (function == context_.functions.end()) {
+      return failure(Code::PS0705, "the code has no function '" + kernel.function + "'");
+    }
+    planned.function = function->second;
+    planned.extent = value(kernel.extent);
+    planned.grain = kernel.grain;
+    planned.parallel = kernel.parallel;
+    planned.scratch_bytes = static_cast<std::size_t>((kernel.scratch_bytes + 63) / 64 * 64);
+    planned.flops = value(kernel.flops);
+    planned.bytes = value(kernel.bytes);
+    plan_->scratch_bytes = std::max(plan_->scratch_bytes, planned.scratch_bytes);
+    for (BufferId buffer : kernel.buffers) add_pointer(buffer, false);
+    return {};
+  }
+
+  Operand operand(BufferId buffer) const {
+    if (buffer == kNoBuffer) return {};
+    const Window& window = plan_->windows[buffer];
+    return {window.dtype, window.sizes, window.strides};
+  }
+
+  /// Whose version stands for the contents of a buffer: an input's, none for what a step wrote.
+  std::int32_t version_of(BufferId buffer) const {
+    if (buffer == kNoBuffer) return -2;
+    const Buffer& memory = context_.bundle.buffers[plan_->windows[buffer].memory];
+    if (memory.kind == Buffer::Kind::constant) return -1;
+    return memory.kind == Buffer::Kind::input ? memory.index : -2;
+  }
+
+  Result<void> add_library_call(const LibraryCall& call, PlannedStep& planned) {
+    LibraryOperands operands;
+    for (BufferId buffer : call.inputs) {
+      operands.inputs.push_back(operand(buffer));
+      operands.present.push_back(buffer != kNoBuffer);
+      planned.version_of.push_back(version_of(buffer));
+      add_pointer(buffer, true);
+    }
+    for (BufferId buffer : call.outputs) {
+      operands.outputs.push_back(operand(buffer));
+      add_pointer(buffer, true);
+    }
+    for (const PostOp& post_op : call.post_ops) {
+      if (post_op.operand == kNoBuffer) continue;
+      operands.post_ops.push_back(operand(post_op.operand));
+      add_pointer(post_op.operand, true);
+    }
+    planned.inputs = static_cast<std::int32_t>(operands.inputs.size());
+    planned.outputs = static_cast<std::int32_t>(operands.outputs.size());
+    planned.post_ops = static_cast<std::int32_t>(operands.post_ops.size());
+    if (problem_) return tl::unexpected(*problem_);
+    auto kernel = context_.library->make(call, operands);
+    if (!kernel) return tl::unexpected(kernel.error());
+    planned.kernel = std::move(*kernel);
+    std::size_t scratch = (planned.kernel->scratch_bytes() + 63) / 64 * 64;
+    plan_->scratch_bytes = std::max(plan_->scratch_bytes, scratch);
+    return {};
+  }
+
+  const PlanContext& context_;
+  std::unordered_map<std::string, std::int64_t> values_;
+  std::unique_ptr<Plan> plan_;
+  std::optional<Diagnostic> problem_;
+};
+
+std::optional<SymbolBinding> find_symbol(const KernelBundle& bundle, const std::string& name) {
+  const auto& inputs = bundle.interface.inputs;
+  auto places = [&](auto member, SymbolBinding::Kind kind) -> std::optional<SymbolBinding> {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::vector<SymExpr>& list = inputs[i].type.*member;
+      for (std::size_t d = 0; d < list.size(); ++d) {
+        if (list[d].symbol_name() != name) continue;
+        return SymbolBinding{kind, static_cast<std::int32_t>(i), static_cast<std::int32_t>(d)};
+      }
+    }
+    return std::nullopt;
+  };
+  if (auto size = places(&TensorType::sizes, SymbolBinding::Kind::size)) return size;
+  if (auto stride = places(&TensorType::strides, SymbolBinding::Kind::stride)) return stride;
+  for (const Symbol& symbol : bundle.interface.symbols) {
+    if (symbol.name != name || symbol.source == kNoSource) continue;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].kind == InputKind::size && inputs[i].source == symbol.source) {
+        return SymbolBinding{SymbolBinding::Kind::number, static_cast<std::int32_t>(i), 0};
+      }
+    }
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind == InputKind::size && inputs[i].name == name) {
+      return SymbolBinding{SymbolBinding::Kind::number, static_cast<std::int32_t>(i), 0};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
+                                        std::vector<std::int64_t> symbols) {
+  return Planner(context, std::move(symbols)).make();
+}
+
+Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle) {
+  std::vector<SymbolBinding> bindings;
+  for (const std::string& name : bundle.symbols) {
+    auto binding = find_symbol(bundle, name);
+    if (!binding) {
+      return failure(Code::PS0802, "symbol '" + name + "' is the size of no input");
+    }
+    bindings.push_back(*binding);
+  }
+  return bindings;
+}
+
+}  // namespace penstock::runtime

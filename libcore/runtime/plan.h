@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bundle/kernel_abi.h"
+#include "runtime/executor.h"
+
+namespace penstock::runtime {
+
+/// A buffer with its sizes: elements, and bytes from the start of the memory that it lies in.
+struct Window {
+  BufferId memory;          ///< the buffer whose memory it is; itself unless a view
+  std::int64_t start = 0;   ///< bytes from there to the first element
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes, strides;
+};
+
+/// One step, ready to run. `first` and `count` name its pointers in the table that a run fills in.
+struct PlannedStep {
+  const BundleStep* step = nullptr;
+  std::int32_t first = 0, count = 0;
+  // Kernel:
+  penstock_kernel function = nullptr;
+  std::int64_t extent = 1, grain = 1;
+  bool parallel = false;
+  std::size_t scratch_bytes = 0;  ///< per thread, a multiple of 64
+  std::int64_t flops = 0, bytes = 0;
+  // Library call:
+  std::unique_ptr<LibraryKernel> kernel;
+  std::int32_t inputs = 0, outputs = 0, post_ops = 0;
+  std::vector<std::int32_t> version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none
+};
+
+/// Everything about a bundle that depends on its sizes.
+struct Plan {
+  std::vector<std::int64_t> symbols;
+  std::vector<Window> windows;              ///< by buffer
+  std::vector<std::int64_t> arena_offsets;  ///< by buffer; temporaries only
+  std::vector<std::size_t> output_bytes;    ///< by buffer; outputs only
+  std::size_t arena_bytes = 0, scratch_bytes = 0;  ///< scratch: per thread, the most of any step
+  std::vector<PlannedStep> steps;
+  std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from
+  std::vector<std::int64_t> pointer_start;  ///< and the bytes to add
+};
+
+/// What a plan is made from.
+struct PlanContext {
+  const KernelBundle& bundle;
+  const std::unordered_map<std::string, penstock_kernel>& functions;
+  Library* library;
+};
+
+/// Evaluates every size of the bundle. PS0802 for a size that the symbols do not determine.
+Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
+                                        std::vector<std::int64_t> symbols);
+
+/// Where the value of a symbol is read.
+struct SymbolBinding {
+  enum class Kind : std::uint8_t { size, stride, number };
+  Kind kind = Kind::size;
+  std::int32_t input = 0;
+  std::int32_t dimension = 0;
+};
+
+/// One binding per symbol of the bundle. PS0802 when a symbol stands in no input.
+Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle);
+
+}  // namespace penstock::runtime
