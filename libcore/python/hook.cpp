@@ -75,31 +75,48 @@ bool makes_generator(const _PyInterpreterFrame* raw) {
   return (raw->f_code->co_flags & kFlags) != 0 && raw->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
-PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept {
-  if (g_driver == nullptr || t_paused != 0 || raw->f_code == breaker_code()) {
-    return _PyEval_EvalFrameDefault(thread, raw, throwing);
-  }
-  ++g_counts->seen;
-  claim_state(thread, raw);
-  if (makes_generator(raw)) return native(thread, raw, throwing, Native::generator);
-  if (thread->cframe->use_tracing != 0) return native(thread, raw, throwing, Native::traced);
-  const CodeRecord* record = find_record(raw->f_code);
-  if (record != nullptr && record->skip) return native(thread, raw, throwing, Native::skipped);
-  if (thread->recursion_remaining <= 0) return native(thread, raw, throwing, Native::limit);
-  if (stack_left() < stack_bounds().margin) {
-    count_native(Native::stack);
-    return evaluate_unhooked(thread, raw, throwing);
-  }
+/// A frame that nothing speaks against conducting: asks the driver.
+PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
   Frame frame(thread, raw);
-  const Entry entry = frame.bytecode().valid() ? g_driver->enter(frame) : Entry::native;
-  if (entry == Entry::native) return native(thread, raw, throwing, Native::driver);
-  if (entry == Entry::finished) {
-    ++g_counts->conducted;
-    return static_cast<PyObject*>(frame.attachment);
+  if (!frame.bytecode().valid()) return native(thread, raw, throwing, Native::driver);
+  switch (g_driver->enter(frame)) {
+    case Entry::conduct:
+      break;
+    case Entry::native:
+      return native(thread, raw, throwing, Native::driver);
+    case Entry::native_below:
+      count_native(Native::driver);
+      return evaluate_unhooked(thread, raw, throwing);
+    case Entry::finished:  // the caller clears and pops the frame, which still owns its slots
+      ++g_counts->conducted;
+      return static_cast<PyObject*>(frame.attachment);
   }
   PyObject* result = conduct(frame, *g_driver, throwing != 0);
   ++(frame.handed_over() ? g_counts->exited : g_counts->conducted);
   return result;
+}
+
+// An if-chain, most frequent first: this runs for every Python call of the process.
+PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept {
+  const CodeRecord* record = find_record(raw->f_code);
+  if (record != nullptr && record->skip) {
+    if (!record->ours) {
+      ++g_counts->seen;
+      count_native(Native::skipped);
+    }
+    return _PyEval_EvalFrameDefault(thread, raw, throwing);
+  }
+  if (g_driver == nullptr || t_paused != 0) return _PyEval_EvalFrameDefault(thread, raw, throwing);
+  ++g_counts->seen;
+  if (states_announced()) claim_state(thread, raw);
+  if (makes_generator(raw)) return native(thread, raw, throwing, Native::generator);
+  if (thread->cframe->use_tracing != 0) return native(thread, raw, throwing, Native::traced);
+  if (thread->recursion_remaining <= 0) return native(thread, raw, throwing, Native::limit);
+  if (stack_left() < t_stack.margin) {
+    count_native(Native::stack);
+    return evaluate_unhooked(thread, raw, throwing);
+  }
+  return evaluate_driven(thread, raw, throwing);
 }
 
 }  // namespace
@@ -114,6 +131,8 @@ Result<void> install_hook(FrameDriver& driver, FrameCounts* counts) {
     PyErr_Clear();
     return failure(Code::PS0110, "the function that serves CPython's eval breaker cannot be made");
   }
+  CodeRecord& breaker = record_of(breaker_code());
+  breaker.skip = breaker.ours = true;
   PyInterpreterState* interpreter = PyInterpreterState_Get();
   _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
   g_counts = &g_own_counts;

@@ -83,6 +83,10 @@ std::size_t withdraw_frames(const Frame& caller) {
   return ended->states.size() - ended->next;
 }
 
+bool states_announced() {
+  return t_announced != nullptr;
+}
+
 bool claim_state(PyThreadState* thread, _PyInterpreterFrame* raw) {
   Announcement* announced = t_announced;
   if (announced == nullptr || announced->next == announced->states.size()) return false;

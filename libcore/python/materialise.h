@@ -37,6 +37,9 @@ void announce_frames(const Frame& caller, std::vector<FrameState> states);
 /// claimed (not 0: an error of ours, the call ran from its start).
 std::size_t withdraw_frames(const Frame& caller);
 
+/// True if this thread has announced anything.
+bool states_announced();
+
 /// Called by the hook for every frame about to run: true if it claimed an announced state, which is
 /// then in place.
 bool claim_state(PyThreadState* thread, _PyInterpreterFrame* raw);

@@ -244,7 +244,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   auto parts = find_parts();
   if (!parts) return tl::unexpected(parts.error());
   auto values = options.settings;
-  values["required"] = options.required ? "1" : "0";
+  values.emplace("required", options.required ? "1" : "0");
   auto settings = write_settings(values);
   if (!settings) return tl::unexpected(settings.error());
   const Descriptor settings_file(*settings);
