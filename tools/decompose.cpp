@@ -8,9 +8,12 @@ using namespace penstock;
 using namespace penstock::tools;
 
 int main(int argc, char** argv) {
+  bool plain = false;
   Stage stage(find_tool("decompose"), argc, argv, {.passes = true});
   stage.options().passes(passes::decompose_passes());
+  stage.options().flag("--no-simplify", plain,
+                       "Decompose only: merge, fold and drop nothing that is redundant.");
   return map_graphs<Graph>(stage, Level::torch, [&](Graph graph, PassTrace& trace) {
-    return passes::decompose(std::move(graph), {}, trace);
+    return passes::decompose(std::move(graph), {.simplify = !plain}, trace);
   });
 }

@@ -154,6 +154,13 @@ bool GuardProgram::check_tensor(const TensorCheck& expected, const TensorView& v
   return true;
 }
 
+bool GuardProgram::passes(TensorCheck& expected, std::uint32_t view) {
+  if (expected.passed == readings_[view]) return true;
+  if (!check_tensor(expected, views_[view])) return false;
+  expected.passed = readings_[view];
+  return true;
+}
+
 bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
   AttributePath& path = attributes_[step.index];
   if (!path_fits(path, base)) path = resolve_attribute(base, step.object);
@@ -172,6 +179,21 @@ bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
   }
   slots_[step.slot] = value;
   return value != nullptr;
+}
+
+bool GuardProgram::read_tensor(const GuardStep& step) {
+  PyObject* tensor = slots_[step.slot];
+  if (!bridge_->is_plain_tensor(tensor)) return false;
+  TensorView& view = views_[step.index];
+  if (bridge_->unchanged(tensor, stamps_[step.index], view)) return true;
+  ++readings_[step.index];
+  if (!bridge_->read(tensor, view)) {
+    PyErr_Clear();
+    stamps_[step.index].handle = nullptr;
+    return false;
+  }
+  bridge_->take_stamp(tensor, view, stamps_[step.index]);
+  return true;
 }
 
 template <class Scope>
@@ -247,11 +269,7 @@ bool GuardProgram::run_load(GuardStep& step, const Scope& frame) {
     case GuardOp::load_length:
       numbers_[step.slot] = length_of(base);
       return numbers_[step.slot] >= 0;
-    case GuardOp::read_tensor:
-      if (!bridge_->is_plain_tensor(slots_[step.slot])) return false;
-      if (bridge_->read(slots_[step.slot], views_[step.index])) return true;
-      PyErr_Clear();
-      return false;
+    case GuardOp::read_tensor: return read_tensor(step);
     default: return false;
   }
   slots_[step.slot] = value;
@@ -292,7 +310,8 @@ bool GuardProgram::run_check(GuardStep& step) {
     case GuardOp::check_dict_version:
       return PyDict_Check(object) &&
              python::dict_version(object) == static_cast<std::uint64_t>(step.number);
-    case GuardOp::check_tensor: return check_tensor(tensors_[step.index], views_[step.base]);
+    case GuardOp::check_tensor:
+      return passes(tensors_[step.index], step.base);
     case GuardOp::check_no_overlap:
       return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
     case GuardOp::check_grad_mode: return grad_enabled() == (step.number != 0);
@@ -422,6 +441,8 @@ Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& int
   std::unique_ptr<GuardProgram> program(new GuardProgram(interface));
   GuardCompiler compiler(interface, live, code, *program);
   if (auto done = compiler.compile(); !done) return tl::unexpected(done.error());
+  program->stamps_.resize(program->views_.size());
+  program->readings_.resize(program->views_.size());
   if (!program->views_.empty()) {
     auto bridge = python::TensorBridge::get();
     if (!bridge) return tl::unexpected(bridge.error());

@@ -69,6 +69,8 @@ class GuardProgram {
   bool run_check(GuardStep& step);
   bool run_size(GuardStep& step);
   bool check_tensor(const TensorCheck& expected, const python::TensorView& view) const;
+  bool passes(TensorCheck& expected, std::uint32_t view);
+  bool read_tensor(const GuardStep& step);
   bool load_attribute(GuardStep& step, PyObject* base);
   std::int64_t size_part(const SizeCheck& check) const;
   bool integer_of(std::uint32_t slot, std::int64_t& value) const;
@@ -82,6 +84,8 @@ class GuardProgram {
   std::vector<std::uint8_t> is_number_; // by SourceId
   std::vector<std::int32_t> view_of_;   // by SourceId; -1: no tensor is read there
   std::vector<python::TensorView> views_;
+  std::vector<python::TensorStamp> stamps_;  // by view: the record when it was last read
+  std::vector<std::uint32_t> readings_;      // by view: counts how often it was read anew
   std::vector<std::int64_t> symbols_;
   std::vector<TensorCheck> tensors_;
   std::vector<SizeCheck> sizes_;

@@ -91,8 +91,8 @@ struct TensorCheck {
   std::int32_t device_index;
   bool requires_grad;
   bool fixed;  ///< all sizes and strides are numbers: compare them at once
-  std::int64_t storage_offset = -1;  ///< -1: any
   std::vector<std::int64_t> sizes, strides;
+  std::uint32_t passed = 0;  ///< the reading of the view that passed last: it would pass again
 };
 
 /// A size, stride, offset or integer against a symbol or an expression.

@@ -11,6 +11,7 @@
 #include "python/tensor_bridge.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -127,6 +128,9 @@ struct TensorBridge::Abi {
   int version_word = kUnknown;   ///< word of the TensorImpl that points to the counter …
   int version_half = kUnknown;   ///< … and the 32-bit word of its target
   int autograd_word = kUnknown;  ///< null: neither requires_grad nor grad_fn
+  int requires_grad_byte = kUnknown;  ///< of what the autograd word points to: set on such leaves
+  int record_words = 0;          ///< length of a TensorImpl; 0: unknown
+  std::uint64_t record_kind = 0; ///< first word of a plain tensor's TensorImpl
 
   const dlpack::ExchangeApi* exchange = nullptr;
   PyRef from_dlpack;
@@ -136,11 +140,18 @@ struct TensorBridge::Abi {
   void find_storage(PyObject* scratch, PyObject* other);
   void find_version(PyObject* scratch, PyObject* other);
   void find_autograd(PyObject* scratch, PyObject* other);
+  void find_requires_grad(PyObject* scratch);
+  void find_record(PyObject* scratch, PyObject* other);
   bool self_test(PyObject* scratch, const TensorSpec& spec) const;
 
   Handle handle(PyObject* tensor) const { return reinterpret_cast<char*>(tensor) + handle_offset; }
   const std::uint64_t* words(PyObject* tensor) const {
     return *static_cast<const std::uint64_t* const*>(handle(tensor));
+  }
+  /// A leaf that requires gradients; false is no answer.
+  bool is_marked(const std::uint64_t* words) const {
+    const auto* record = reinterpret_cast<const unsigned char*>(words[autograd_word]);
+    return requires_grad_byte != kUnknown && record[requires_grad_byte] == 1;
   }
   std::uint32_t version_at(PyObject* tensor, bool& has_version) const {
     const auto* counter = reinterpret_cast<const std::uint32_t*>(words(tensor)[version_word]);
@@ -187,6 +198,8 @@ void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
   find_storage(scratch, other);
   find_version(scratch, other);
   find_autograd(scratch, other);
+  find_requires_grad(scratch);
+  find_record(scratch, other);
 }
 
 void TensorBridge::Abi::find_storage(PyObject* scratch, PyObject* other) {
@@ -277,6 +290,37 @@ void TensorBridge::Abi::find_autograd(PyObject* scratch, PyObject* other) {
     ++found;
   }
   if (found != 1 || words(other)[autograd_word] != 0) autograd_word = kUnknown;
+}
+
+/// The byte behind the autograd word that follows requires_grad on a leaf.
+void TensorBridge::Abi::find_requires_grad(PyObject* scratch) {
+  constexpr int kBytes = 256;
+  if (autograd_word == kUnknown) return;
+  std::array<std::array<unsigned char, kBytes>, 3> seen{};
+  for (std::size_t round = 0; round < seen.size(); ++round) {
+    PyObject* value = round == 1 ? Py_False : Py_True;
+    if (PyObject_SetAttrString(scratch, "requires_grad", value) < 0) return PyErr_Clear();
+    const auto* record = reinterpret_cast<const void*>(words(scratch)[autograd_word]);
+    if (!read_safely(record, seen[round].data(), kBytes)) return;
+  }
+  if (PyObject_SetAttrString(scratch, "requires_grad", Py_False) < 0) return PyErr_Clear();
+  int found = 0;
+  for (int byte = 0; byte < kBytes; ++byte) {
+    if (seen[0][byte] != 1 || seen[1][byte] != 0 || seen[2][byte] != 1) continue;
+    requires_grad_byte = byte;
+    ++found;
+  }
+  if (found != 1) requires_grad_byte = kUnknown;
+}
+
+/// How long a TensorImpl is, as its allocation says.
+void TensorBridge::Abi::find_record(PyObject* scratch, PyObject* other) {
+  const std::size_t length = malloc_usable_size(const_cast<std::uint64_t*>(words(scratch)));
+  const std::size_t most = TensorStamp{}.words.size();
+  if (length < 64 || length / 8 > most || version_word == kUnknown) return;
+  if (words(scratch)[0] != words(other)[0]) return;
+  record_words = static_cast<int>(length / 8);
+  record_kind = words(scratch)[0];
 }
 
 bool TensorBridge::Abi::self_test(PyObject* scratch, const TensorSpec& spec) const {
@@ -386,8 +430,38 @@ std::uint32_t TensorBridge::version(PyObject* tensor) const {
   return static_cast<std::uint32_t>(number(tensor, "_version").value_or(0));
 }
 
+bool TensorBridge::take_stamp(PyObject* tensor, const TensorView& view, TensorStamp& stamp) const {
+  constexpr std::size_t kInlineRank = 5;  // sizes of more dimensions stand outside the record
+  const std::uint64_t* words = abi_->words(tensor);
+  stamp.handle = nullptr;
+  if (abi_->record_words == 0 || !abi_->usable || words[0] != abi_->record_kind) return false;
+  if (view.sizes.size() > kInlineRank || view.extents != nullptr) return false;
+  if (!fast_requires_grad()) return false;
+  if (words[abi_->autograd_word] != 0 && !abi_->is_marked(words)) return false;
+  std::memcpy(stamp.words.data(), words, static_cast<std::size_t>(abi_->record_words) * 8);
+  stamp.handle = words;
+  return true;
+}
+
+bool TensorBridge::unchanged(PyObject* tensor, const TensorStamp& stamp, TensorView& view) const {
+  const std::uint64_t* words = abi_->words(tensor);
+  if (words != stamp.handle) return false;
+  // The second word counts references.
+  std::uint64_t different = words[0] ^ stamp.words[0];
+  for (int word = 2; word < abi_->record_words; ++word) different |= words[word] ^ stamp.words[word];
+  if (different != 0) return false;
+  if (words[abi_->autograd_word] != 0 && !abi_->is_marked(words)) return false;
+  if (view.device_type != kMeta && abi_->data(abi_->handle(tensor), &view.data) != 0) return false;
+  view.version = abi_->version_at(tensor, view.has_version);
+  return true;
+}
+
 bool TensorBridge::requires_grad(PyObject* tensor) const {
-  if (fast_requires_grad() && abi_->words(tensor)[abi_->autograd_word] == 0) return false;
+  if (fast_requires_grad()) {
+    const std::uint64_t* words = abi_->words(tensor);
+    if (words[abi_->autograd_word] == 0) return false;
+    if (abi_->is_marked(words)) return true;
+  }
   const PyRef value = attribute(tensor, "requires_grad");
   PyErr_Clear();
   return value.get() == Py_True;

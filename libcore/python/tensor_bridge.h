@@ -2,6 +2,7 @@
 
 #include <Python.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,6 +42,13 @@ struct TensorSpec {
   void* context = nullptr;
 };
 
+/// What a tensor's own record (its TensorImpl) held when it was read. While it holds the same, so
+/// does all of the view but `data` and `version`.
+struct TensorStamp {
+  const void* handle = nullptr;  ///< null: none was taken
+  std::array<std::uint64_t, 40> words{};
+};
+
 /// Access to the program's torch, without its headers: through the C ABI that libtorch_cpu exports
 /// and an offset found by calibration on a scratch tensor, tested at start; by attribute access
 /// where a part is missing. Exists only after the program imported torch: we never import it.
@@ -63,6 +71,12 @@ class TensorBridge {
   /// Fills `view`. False with a Python error set if torch refuses (sparse tensors have no strides).
   /// Meant for plain tensors: a subclass may hide what it is behind what it reports.
   bool read(PyObject* tensor, TensorView& view) const;
+  /// Remembers the record behind `view`, which read() filled from it just now. False where that
+  /// cannot be done: torch's layout was not found out, or is another for this tensor.
+  bool take_stamp(PyObject* tensor, const TensorView& view, TensorStamp& stamp) const;
+  /// True if the tensor is as it was when the stamp was taken (some 60 instructions); `view`, filled
+  /// then, gets the data pointer and version of now.
+  bool unchanged(PyObject* tensor, const TensorStamp& stamp, TensorView& view) const;
   /// The TensorImpl's address: what the identity of a tensor is to torch.
   void* handle(PyObject* tensor) const;
   /// The mutation counter alone (1 ns); 0 for inference tensors.

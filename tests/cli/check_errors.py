@@ -35,10 +35,11 @@ class Suite:
             self.passed += 1
 
     def sample(self, level: str) -> bytes:
-        """The level's sample, one document a line."""
+        """The level's sample, one document a line, without its tensors, which no store has."""
         if level not in self.lines:
             file = self.samples / f"{level}.json"
-            self.lines[level] = subprocess.check_output([self.tools / "penstock-convert", "--emit=json", file])
+            self.lines[level] = subprocess.check_output([self.tools / "penstock-convert", "--emit=json",
+                                                          "--no-tensors", file])
         return self.lines[level]
 
     def run(self, tool: str, *arguments: str, data: bytes = b"", shell: str = ""):

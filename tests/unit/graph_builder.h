@@ -47,6 +47,13 @@ class GraphBuilder {
   ValueId binary(std::string_view prim, ValueId self, Argument other) {
     return node(name(prim), {{"self", value(self)}, {"other", std::move(other)}}, fresh(self));
   }
+  /// A number as the other operand: doubles and 64-bit integers, so that none is taken for a value.
+  ValueId binary(std::string_view prim, ValueId self, double other) {
+    return binary(prim, self, Argument(other));
+  }
+  ValueId binary(std::string_view prim, ValueId self, std::int64_t other) {
+    return binary(prim, self, Argument(other));
+  }
   ValueId binary(std::string_view prim, ValueId self, ValueId other) {
     return binary(prim, self, value(other));
   }

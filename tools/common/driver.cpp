@@ -41,6 +41,7 @@ void declare_output(CommandLine& options, Settings& settings, const Stage::Share
                "Write to FILE, whole or not at all, instead of standard output.");
   std::vector<std::string> emits = {"auto"};
   emits.insert(emits.end(), shared.emits.begin(), shared.emits.end());
+  if (shared.emits.empty()) return;
   options.choice("--emit", settings.emit, emits,
                  "The format of the output. auto: by FILE's suffix, else as the input was.");
   options.flag("--pretty", settings.pretty,

@@ -128,7 +128,7 @@ void become_program(const Child& child, const LaunchOptions& options) {
   std::string preload = (child.parts / "penstock_preload.so").string();
   if (const char* users = getenv("LD_PRELOAD")) {
     setenv(kPreloadVariable, users, 1);
-    preload += std::string(":") + users;
+    preload.append(":").append(users);
   }
   setenv("LD_PRELOAD", preload.c_str(), 1);
   raise_stack_limit();
@@ -203,10 +203,24 @@ Result<int> run_child(const Child& child, const LaunchOptions& options) {
   return status;
 }
 
-SharedBlock read_shared(int descriptor) {
-  SharedBlock block;
-  if (pread(descriptor, &block, sizeof block, 0) != sizeof block) return SharedBlock{};
-  return block;
+/// The memory that launcher and extension share: a SharedBlock and the mode's part, all zero.
+Result<int> make_shared_memory() {
+  const int made = memfd_create("penstock-shared", MFD_CLOEXEC);
+  if (made < 0 || ftruncate(made, sizeof(SharedBlock) + kModeMemory) != 0) {
+    if (made >= 0) close(made);
+    return failure(Code::PS0106, "no shared memory");
+  }
+  return made;
+}
+
+void read_shared(int descriptor, LaunchOutcome& outcome) {
+  if (pread(descriptor, &outcome.shared, sizeof(SharedBlock), 0) != sizeof(SharedBlock)) {
+    outcome.shared = SharedBlock{};
+  }
+  outcome.mode_memory.resize(kModeMemory);
+  const ssize_t size =
+      pread(descriptor, outcome.mode_memory.data(), kModeMemory, sizeof(SharedBlock));
+  outcome.mode_memory.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
 }
 
 }  // namespace
@@ -229,15 +243,6 @@ Result<std::string> find_python(const std::string& wanted) {
   return failure(Code::PS0111, "there is no python3 on PATH");
 }
 
-Result<int> make_shared_memory(std::size_t size) {
-  const int made = memfd_create("penstock-shared", MFD_CLOEXEC);
-  if (made < 0 || ftruncate(made, static_cast<off_t>(size)) != 0) {
-    if (made >= 0) close(made);
-    return failure(Code::PS0106, "no shared memory");
-  }
-  return made;
-}
-
 Result<LaunchOutcome> launch(const LaunchOptions& options) {
   auto python = find_python(options.python);
   if (!python) return tl::unexpected(python.error());
@@ -248,16 +253,15 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   auto settings = write_settings(values);
   if (!settings) return tl::unexpected(settings.error());
   const Descriptor settings_file(*settings);
-  auto made =
-      options.shared >= 0 ? Result<int>(options.shared) : make_shared_memory(sizeof(SharedBlock));
-  if (!made) return tl::unexpected(made.error());
-  const Descriptor shared_file(options.shared >= 0 ? -1 : *made);
+  auto shared = make_shared_memory();
+  if (!shared) return tl::unexpected(shared.error());
+  const Descriptor shared_file(*shared);
 
-  const Child child{*python, *parts, settings_file.get(), *made, options.output};
+  const Child child{*python, *parts, settings_file.get(), shared_file.get(), options.output};
   const auto status = run_child(child, options);
   if (!status) return tl::unexpected(status.error());
   LaunchOutcome outcome;
-  outcome.shared = read_shared(*made);
+  read_shared(shared_file.get(), outcome);
   outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
   outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
   if (outcome.shared.reached == Reached::nothing) {

@@ -23,23 +23,19 @@ struct LaunchOptions {
   int output = -1;
   /// Without the extension (no such Python version, no torch) the program does not run at all.
   bool required = true;
-  /// An open shared-memory descriptor whose start is a SharedBlock; -1: one is made.
-  int shared = -1;
 };
 
 /// What became of the child process.
 struct LaunchOutcome {
-  SharedBlock shared;   ///< as the child left it
-  int exit_status = 0;  ///< of the child, if `signal` is 0
-  int signal = 0;       ///< that killed it
+  SharedBlock shared;       ///< as the child left it
+  std::string mode_memory;  ///< the mode's own part of the shared memory (kModeMemory bytes)
+  int exit_status = 0;      ///< of the child, if `signal` is 0
+  int signal = 0;           ///< that killed it
 };
 
 /// Finds the Python to run programs with: `wanted`, else $VIRTUAL_ENV/bin/python, else python3 or
 /// python on PATH. An absolute path, or PS0111.
 Result<std::string> find_python(const std::string& wanted);
-
-/// The memory that launcher and extension share, with room for `size` bytes. Close it when done.
-Result<int> make_shared_memory(std::size_t size);
 
 /// Runs the program in a child process: forwards signals, waits, and reports. Failures before the
 /// program started are diagnostics (PS0111, PS0112, PS0114, PS0115); the child's own messages are

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "python/frame_counts.h"
@@ -31,6 +32,10 @@ struct SharedBlock {
   std::uint32_t finished = 0;  ///< 1 once the interpreter shut down in order
   python::FrameCounts frames;
 };
+
+/// Bytes behind the SharedBlock that belong to the mode: counters of its own, in its own layout,
+/// all zero at first. They reach the launcher however the child ends.
+inline constexpr std::size_t kModeMemory = 256 * 1024;
 
 /// The extension's entry, called by the stub with the GIL held just before the program starts. The
 /// descriptors are its own. 0: go on; else the program must not start (a message was printed).

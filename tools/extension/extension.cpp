@@ -2,11 +2,13 @@
 #include <Python.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "python/hook.h"
 #include "tools/common/launch_protocol.h"
@@ -14,6 +16,8 @@
 
 namespace penstock::tools {
 namespace {
+
+constexpr std::size_t kSharedBytes = sizeof(SharedBlock) + kModeMemory;
 
 /// What lives as long as the process: CPython may call the hook until its very end.
 struct Process {
@@ -58,8 +62,7 @@ python::Settings read_settings(int descriptor) {
 
 SharedBlock* map_shared(int descriptor) {
   if (descriptor < 0) return nullptr;
-  void* memory =
-      mmap(nullptr, sizeof(SharedBlock), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  void* memory = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<SharedBlock*>(memory);
 }
 
@@ -95,14 +98,20 @@ bool register_finish() {
   return static_cast<bool>(done);
 }
 
+/// A forked child counts for itself: the same address gets private memory with the same content.
 void in_forked_child() {
   python::keep_own_counts();
+  if (g_process == nullptr || g_process->shared == nullptr) return;
+  std::vector<char> content(kSharedBytes);
+  memcpy(content.data(), g_process->shared, kSharedBytes);
+  void* again = mmap(g_process->shared, kSharedBytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (again != MAP_FAILED) memcpy(again, content.data(), kSharedBytes);
 }
 
 int start(int settings_descriptor, int shared_descriptor, int output) {
   std::map<std::string, std::string> values = read_settings(settings_descriptor).values();
   values["output-descriptor"] = std::to_string(output);
-  values["shared-descriptor"] = std::to_string(shared_descriptor);
   const python::Settings settings(std::move(values));
   const python::Mode* mode = find_mode(settings.get("mode", "idle"));
   if (mode == nullptr) {
@@ -113,13 +122,12 @@ int start(int settings_descriptor, int shared_descriptor, int output) {
   if (mode->needs_torch && !has_torch()) {
     return refuse(settings, Code::PS0113, "this Python has no torch");
   }
-  auto process = std::make_unique<Process>();
-  process->mode = mode;
-  process->shared = map_shared(shared_descriptor);
+  g_process = new Process;
+  g_process->mode = mode;
+  g_process->shared = map_shared(shared_descriptor);
   auto driver = mode->start(settings);
   if (!driver) return refuse(settings, driver.error());
-  process->driver = std::move(*driver);
-  g_process = process.release();
+  g_process->driver = std::move(*driver);
   if (g_process->driver != nullptr) {
     const auto installed = python::install_hook(
         *g_process->driver, g_process->shared != nullptr ? &g_process->shared->frames : nullptr);
@@ -132,6 +140,12 @@ int start(int settings_descriptor, int shared_descriptor, int output) {
 }
 
 }  // namespace
+
+std::span<std::byte> mode_memory() {
+  if (g_process == nullptr || g_process->shared == nullptr) return {};
+  return {reinterpret_cast<std::byte*>(g_process->shared + 1), kModeMemory};
+}
+
 }  // namespace penstock::tools
 
 extern "C" __attribute__((visibility("default"))) int penstock_start(int settings, int shared,

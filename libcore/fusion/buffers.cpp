@@ -1,0 +1,141 @@
+#include "fusion/buffers.h"
+
+#include <algorithm>
+
+#include "fusion/cost.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+/// Strides that name every element of a block of memory once, in some order of dims.
+bool is_dense(const TensorType& type, const Interface& interface) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (type.sizes[i] != SymExpr(1)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return estimate(type.strides[a], interface) < estimate(type.strides[b], interface);
+  });
+  SymExpr expected = 1;
+  for (std::size_t dim : order) {
+    if (type.strides[dim] != expected) return false;
+    expected *= type.sizes[dim];
+  }
+  return true;
+}
+
+BufferId add_buffer(FusionPlan& plan, Buffer buffer) {
+  plan.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(plan.buffers.size() - 1);
+}
+
+/// Memory for a computed value: that of its output, or a temporary of its own.
+void allocate(FusionPlan& plan, ValueId value) {
+  ValuePlan& facts = plan.values[value];
+  if (facts.window) return;
+  TensorType type = plan.type(value);
+  if (!is_dense(type, plan.interface())) type.strides = contiguous_strides(type.sizes);
+  Buffer buffer;
+  buffer.name = plan.graph().values[value].name;
+  buffer.dtype = type.dtype;
+  if (facts.output >= 0) {
+    const TensorType& output = plan.interface().outputs[facts.output].type;
+    buffer.kind = Buffer::Kind::output;
+    buffer.index = facts.output;
+    // A view of the value may be the output; then the value lies in its memory in row-major order.
+    bool direct = plan.graph().outputs[facts.output] == value;
+    type.strides = direct ? output.strides : contiguous_strides(type.sizes);
+    buffer.sizes = output.sizes;
+    buffer.strides = output.strides;
+    buffer.dtype = output.dtype;
+  } else {
+    buffer.sizes = type.sizes;
+    buffer.strides = type.strides;
+  }
+  buffer.bytes = element_count(type.sizes) * SymExpr(penstock::facts(type.dtype).size);
+  BufferId base = add_buffer(plan, std::move(buffer));
+  facts.window = Window{base, type.sizes, type.strides, 0};
+}
+
+/// Windows of the views whose operands have windows by now.
+void show_views(FusionPlan& plan) {
+  for (const Node& node : plan.graph().nodes) {
+    if (node.results.empty()) continue;
+    ValuePlan& facts = plan.values[node.results.front()];
+    if (facts.role != Role::view || facts.window) continue;
+    const auto& operand = plan.values[operand_value(node, "self")].window;
+    if (operand) facts.window = view_window(plan.graph(), node, *operand, plan.facts);
+  }
+}
+
+bool read_by_others(const FusionPlan& plan, const Root& reader, const Access& access) {
+  return plan.roots[plan.values[access.value].root].group != reader.group;
+}
+
+}  // namespace
+
+void assign_memory(FusionPlan& plan) {
+  const Graph& graph = plan.graph();
+  for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i) {
+    auto id = static_cast<ValueId>(i);
+    if (graph.values[i].is_scalar) continue;
+    Buffer buffer;
+    buffer.name = graph.values[i].name;
+    buffer.kind = Buffer::Kind::input;
+    buffer.index = static_cast<std::int32_t>(i);
+    buffer.dtype = plan.type(id).dtype;
+    buffer.sizes = plan.type(id).sizes;
+    buffer.strides = plan.type(id).strides;
+    BufferId base = add_buffer(plan, std::move(buffer));
+    plan.values[id].window = Window{base, plan.type(id).sizes, plan.type(id).strides, 0};
+  }
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.results) {
+      if (plan.values[id].role == Role::memory && !graph.values[id].is_scalar) allocate(plan, id);
+    }
+  }
+  show_views(plan);
+}
+
+void assign_stores(FusionPlan& plan) {
+  for (const Root& root : plan.roots) {
+    if (root.group < 0) continue;
+    for (const Access& access : root.accesses) {
+      if (read_by_others(plan, root, access)) plan.values[access.value].stored = true;
+    }
+  }
+  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+    ValuePlan& facts = plan.values[i];
+    if (facts.role != Role::root) continue;
+    facts.stored = facts.stored || facts.needed;
+    if (facts.stored) allocate(plan, static_cast<ValueId>(i));
+  }
+  show_views(plan);
+  for (ValueId id : plan.graph().outputs) plan.outputs.push_back(buffer_of(plan, id));
+}
+
+BufferId buffer_of(FusionPlan& plan, ValueId value) {
+  const Window& window = *plan.values[value].window;
+  auto shows = [&](const Buffer& buffer) {
+    return buffer.sizes == window.sizes && buffer.strides == window.strides &&
+           buffer.offset == window.offset && buffer.dtype == plan.type(value).dtype;
+  };
+  if (shows(plan.buffers[window.base])) return window.base;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    bool same = buffer.kind == Buffer::Kind::view && buffer.base == window.base && shows(buffer);
+    if (same) return static_cast<BufferId>(i);
+  }
+  Buffer view;
+  view.name = plan.graph().values[value].name;
+  view.kind = Buffer::Kind::view;
+  view.base = window.base;
+  view.dtype = plan.type(value).dtype;
+  view.sizes = window.sizes;
+  view.strides = window.strides;
+  view.offset = window.offset;
+  return add_buffer(plan, std::move(view));
+}
+
+}  // namespace penstock::fusion

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "fusion/fusion_plan.h"
+
+namespace penstock::fusion {
+
+/// Gives inputs and results of library and fallback calls their buffers and windows.
+/// Needs: make_plan's roles.
+void assign_memory(FusionPlan& plan);
+
+/// Decides which roots are stored, and gives those their buffers and windows; then the outputs.
+/// Needs: final groups.
+void assign_stores(FusionPlan& plan);
+
+/// A buffer that is exactly `value` as library and fallback calls read and write it: its memory, or a
+/// view of it. Needs: the value has a window.
+BufferId buffer_of(FusionPlan& plan, ValueId value);
+
+}  // namespace penstock::fusion

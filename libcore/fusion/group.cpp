@@ -1,0 +1,153 @@
+#include "fusion/group.h"
+
+#include <algorithm>
+#include <charconv>
+#include <queue>
+#include <unordered_set>
+
+#include "fusion/plan.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+constexpr std::size_t kMaxRoots = 64;     ///< of a group
+constexpr std::size_t kMaxVisited = 512;  ///< groups looked at for one merge: keeps merging linear
+
+}  // namespace
+
+std::int32_t domain_variable(const SymExpr& expression) {
+  std::string_view name = expression.symbol_name();
+  if (!name.starts_with(kDomainVariable)) return -1;
+  name.remove_prefix(1);
+  std::int32_t number = -1;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : -1;
+}
+
+GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size()) {
+  // A copy_ overwrites an input: whatever reads that input's memory goes first.
+  for (std::size_t r = 0; r < plan.roots.size(); ++r) {
+    const Root& root = plan.roots[r];
+    if (root.group < 0 || root.kind != RootKind::copy) continue;
+    const auto& window = plan.values[operand_value(plan.node_of(root), "self")].window;
+    for (std::size_t other = 0; window && other < plan.roots.size(); ++other) {
+      const Root& reader = plan.roots[other];
+      if (other == r || reader.group < 0) continue;
+      bool reads = std::find(reader.reads.begin(), reader.reads.end(), window->base) != reader.reads.end();
+      if (reads && reader.node < root.node) after_[r].push_back(static_cast<std::int32_t>(other));
+    }
+  }
+}
+
+std::vector<std::int32_t> GroupMerger::predecessors(std::int32_t group) const {
+  std::vector<std::int32_t> result;
+  auto add = [&](std::int32_t root) {
+    std::int32_t other = plan_.roots[root].group;
+    if (other < 0 || other == group) return;
+    if (std::find(result.begin(), result.end(), other) == result.end()) result.push_back(other);
+  };
+  for (std::int32_t root : plan_.groups[group].roots) {
+    for (const Access& access : plan_.roots[root].accesses) add(plan_.values[access.value].root);
+    for (std::int32_t earlier : after_[root]) add(earlier);
+  }
+  return result;
+}
+
+/// Whether a path leads from `target` to `start` through a third group; true when unsure.
+bool GroupMerger::reaches(std::int32_t target, std::int32_t start) const {
+  std::unordered_set<std::int32_t> visited;
+  std::vector<std::int32_t> stack;
+  for (std::int32_t group : predecessors(start)) {
+    if (group != target) stack.push_back(group);
+  }
+  while (!stack.empty()) {
+    std::int32_t group = stack.back();
+    stack.pop_back();
+    if (group == target) return true;
+    if (!visited.insert(group).second) continue;
+    if (visited.size() > kMaxVisited) return true;
+    for (std::int32_t next : predecessors(group)) stack.push_back(next);
+  }
+  return false;
+}
+
+/// Whether every root of one group that reads a root of the other reads it in its own row.
+bool GroupMerger::rows_agree(std::int32_t from, std::int32_t into) const {
+  auto agrees = [&](std::int32_t reader_group, std::int32_t read_group) {
+    for (std::int32_t number : plan_.groups[reader_group].roots) {
+      const Root& reader = plan_.roots[number];
+      for (const Access& access : reader.accesses) {
+        const Root& read = plan_.roots[plan_.values[access.value].root];
+        if (read.group != read_group) continue;
+        for (std::size_t i = 0; i < access.index.size(); ++i) {
+          if (read.row_of[i] < 0) continue;
+          std::int32_t dim = domain_variable(access.index[i]);
+          if (dim < 0 || reader.row_of[dim] != read.row_of[i]) return false;
+        }
+      }
+    }
+    return true;
+  };
+  return agrees(from, into) && agrees(into, from) && agrees(into, into) && agrees(from, from);
+}
+
+bool GroupMerger::merge(std::int32_t from, std::int32_t into, const Alignment& alignment) {
+  Group& a = plan_.groups[from];
+  Group& b = plan_.groups[into];
+  if (a.region != b.region || a.roots.size() + b.roots.size() > kMaxRoots) return false;
+  if (reaches(from, into) || reaches(into, from)) return false;
+  std::vector<std::vector<std::int32_t>> before;
+  for (const auto& [root, rows] : alignment.row_of) {
+    before.push_back(std::exchange(plan_.roots[root].row_of, rows));
+  }
+  if (!rows_agree(from, into)) {
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      plan_.roots[alignment.row_of[i].first].row_of = std::move(before[i]);
+    }
+    return false;
+  }
+  b.rows = alignment.rows;
+  b.pinned = alignment.pinned;
+  for (std::int32_t root : a.roots) {
+    plan_.roots[root].group = into;
+    b.roots.push_back(root);
+  }
+  a.roots.clear();
+  std::sort(b.roots.begin(), b.roots.end(), [&](std::int32_t x, std::int32_t y) {
+    return plan_.roots[x].node < plan_.roots[y].node;
+  });
+  return true;
+}
+
+std::vector<std::int32_t> GroupMerger::order() const {
+  // By region, and within one the first node of a group decides among groups that are ready.
+  using Entry = std::pair<std::int32_t, std::int32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  std::vector<std::vector<std::int32_t>> successors(plan_.groups.size());
+  std::vector<std::int32_t> missing(plan_.groups.size(), 0);
+  std::vector<std::int32_t> result;
+  auto make_ready = [&](std::int32_t group) {
+    ready.emplace(plan_.roots[plan_.groups[group].roots.front()].node, group);
+  };
+  for (std::size_t g = 0; g < plan_.groups.size(); ++g) {
+    if (plan_.groups[g].roots.empty()) continue;
+    auto number = static_cast<std::int32_t>(g);
+    for (std::int32_t before : predecessors(number)) {
+      successors[before].push_back(number);
+      ++missing[g];
+    }
+    if (missing[g] == 0) make_ready(number);
+  }
+  while (!ready.empty()) {
+    std::int32_t group = ready.top().second;
+    ready.pop();
+    result.push_back(group);
+    for (std::int32_t next : successors[group]) {
+      if (--missing[next] == 0) make_ready(next);
+    }
+  }
+  return result;
+}
+
+}  // namespace penstock::fusion

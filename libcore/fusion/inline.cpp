@@ -1,0 +1,147 @@
+// Inline
+//
+// A pointwise value that is stored costs its write and its reads; one that is computed at each use
+// costs its operands' reads and its arithmetic again. Going through the values in order, each one is
+// dissolved into its users when
+//   - it has one user that asks for each element once (the common chain), or
+//   - the user asks for it in loops that it does not vary with the innermost of (hoisted: once a row), or
+//   - asking again moves no more bytes than storing would, and costs a few additions at most.
+// What several users share and is not cheap stays a root: nest and zip will often bring its users into
+// one kernel, where it is computed once and never stored.
+//
+// Costs are counted per element, of the expression after inlining what is already inlined, so no
+// expression grows without bound and no kernel becomes quadratic: a reduction is never inlined.
+#include <algorithm>
+
+#include "fusion/cost.h"
+#include "fusion/plan.h"
+#include "fusion/rewrite.h"
+#include "ops/op.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+constexpr double kCheap = 3;       ///< additions that are always worth a store and a load
+constexpr double kMaxWeight = 400;  ///< of one inlined expression: kernels stay readable
+constexpr std::size_t kMaxParts = 4;  ///< of a cat that is a selection instead of copies
+
+/// What computing one element takes.
+struct Expense {
+  double weight = 0;  ///< arithmetic, in additions
+  double bytes = 0;   ///< read
+};
+
+class Inliner {
+ public:
+  explicit Inliner(FusionPlan& plan) : plan_(plan), expense_(plan.values.size()) {
+    for (Use& use : collect_uses(plan)) {
+      if (uses_.size() <= use.base) uses_.resize(use.base + 1);
+      uses_[use.base].push_back(std::move(use));
+    }
+    uses_.resize(plan.values.size());
+  }
+
+  void run() {
+    for (const Node& node : plan_.graph().nodes) {
+      for (ValueId id : node.results) consider(id);
+    }
+  }
+
+ private:
+  double elements(const TensorType& type) const {
+    return std::max(1.0, estimate(element_count(type.sizes), plan_.interface()));
+  }
+
+  void consider(ValueId value) {
+    ValuePlan& facts = plan_.values[value];
+    if (facts.node < 0 || (facts.role != Role::root && facts.role != Role::inlined)) return;
+    measure(value);
+    if (facts.role != Role::root || facts.needed || !can_inline(value)) return;
+    if (!worth_inlining(value)) return;
+    Root& root = plan_.roots[facts.root];
+    plan_.groups[root.group].roots.clear();
+    root.group = -1;
+    facts.role = Role::inlined;
+    facts.root = -1;
+  }
+
+  void measure(ValueId value) {
+    const Node& node = plan_.node_of(value);
+    Expense& expense = expense_[value];
+    expense.weight = op_weight(std::string_view(node.op).substr(node.op.find('.') + 1));
+    double count = elements(plan_.type(value));
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId operand) {
+        ValueId base = operand;
+        while (plan_.values[base].role == Role::view) {
+          base = operand_value(plan_.node_of(base), "self");
+        }
+        if (plan_.values[base].role == Role::inlined) {
+          expense.weight += expense_[base].weight;
+          expense.bytes += expense_[base].bytes;
+        } else {
+          double share = std::min(1.0, elements(plan_.type(base)) / count);
+          expense.bytes += share * facts(plan_.type(base).dtype).size;
+        }
+      });
+    }
+  }
+
+  bool can_inline(ValueId value) const {
+    const Root& root = plan_.roots[plan_.values[value].root];
+    const Node& node = plan_.node_of(root);
+    if (root.kind == RootKind::join) return operand_values(node, "tensors").size() <= kMaxParts;
+    return root.kind == RootKind::pointwise && node.results.size() == 1 &&
+           expense_[value].weight <= kMaxWeight;
+  }
+
+  /// How often the use asks for each element: hoisting out of loops that do not vary it included.
+  double repetitions(ValueId value, const Use& use) const {
+    const TensorType& operand = plan_.type(use.operand);
+    double ratio = elements(operand) / elements(plan_.type(value));
+    const Node& user = plan_.graph().nodes[use.node];
+    const ops::OpFacts* op = ops::find_op(user.op);
+    bool gathers = op == nullptr || op->group == ops::PrimGroup::index;
+    if (gathers && find_argument(user, "self") != nullptr && operand_value(user, "self") == use.operand) {
+      return elements(plan_.type(user.results.front())) / elements(plan_.type(value));
+    }
+    if (ratio <= 1 || operand.rank() == 0) return ratio;
+    std::size_t innermost = operand.rank() - 1;
+    while (innermost > 0 && operand.sizes[innermost] == SymExpr(1)) --innermost;
+    SymExpr variable = domain_variables(innermost + 1).back();
+    bool varies = false;
+    for (const SymExpr& e : use.index) {
+      e.for_each_symbol([&](std::string_view name) { varies |= name == variable.symbol_name(); });
+    }
+    return varies ? ratio : 1;
+  }
+
+  bool worth_inlining(ValueId value) const {
+    const std::vector<Use>& uses = uses_[value];
+    const Expense& expense = expense_[value];
+    double size = facts(plan_.type(value).dtype).size;
+    double repeated = 0, readers = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      // x * x asks once.
+      if (i > 0 && uses[i].node == uses[i - 1].node && uses[i].index == uses[i - 1].index) continue;
+      repeated += repetitions(value, uses[i]);
+      ++readers;
+    }
+    if (readers <= 1 && repeated <= 1) return true;
+    double again = std::max(repeated - 1, 0.0);
+    if (elements(plan_.type(value)) <= 1) return expense.weight <= kCheap * 4;
+    if (expense.weight > kCheap) return false;
+    return again * expense.bytes <= size * (1 + repeated);
+  }
+
+  FusionPlan& plan_;
+  std::vector<Expense> expense_;
+  std::vector<std::vector<Use>> uses_;
+};
+
+}  // namespace
+
+void inline_values(FusionPlan& plan) { Inliner(plan).run(); }
+
+}  // namespace penstock::fusion

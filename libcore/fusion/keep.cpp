@@ -1,0 +1,75 @@
+// Keep
+//
+// In a kernel with row loops, a root that is not stored is computed again in every inner loop that asks
+// for it. For cheap arithmetic on a row that is in the L1 cache by then, that is the best one can do.
+// What costs more than a store and a load is kept: a scratch row, one for each thread.
+#include <algorithm>
+
+#include "fusion/cost.h"
+#include "fusion/group.h"
+#include "fusion/kernel_builder.h"
+#include "fusion/plan.h"
+#include "fusion/rewrite.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+constexpr int kWorthKeeping = 8;              ///< additions; a store and a load cost about two
+constexpr std::int64_t kMaxRow = 32 * 1024;   ///< bytes: half of a usual L1 cache, with room beside it
+
+/// Arithmetic for one element of a root, up to other roots and memory.
+int weight_of(const FusionPlan& plan, const Root& root) {
+  KernelBuilder builder(plan, -1, [&](KernelBuilder& asking, ValueId value, const Index&) {
+    return std::optional(asking.constant(std::int64_t{0}, plan.type(value).dtype));
+  });
+  Index index = domain_variables(root.domain.size());
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    builder.open_loop(root.domain[i], std::string(index[i].symbol_name()));
+  }
+  builder.compute(plan.node_of(root).results.front(), index);
+  int weight = 0;
+  for (std::int32_t node : builder.nodes()) {
+    const std::string& op = plan.graph().nodes[node].op;
+    weight += op_weight(std::string_view(op).substr(op.find('.') + 1));
+  }
+  return weight;
+}
+
+/// The length of the root's row in bytes; nothing when it is not constant.
+std::optional<std::int64_t> row_bytes(const FusionPlan& plan, const Root& root) {
+  std::int64_t bytes = facts(plan.type(plan.node_of(root).results.front()).dtype).size;
+  bool inner = false;
+  for (std::size_t i = 0; i < root.domain.size(); ++i) {
+    if (root.row_of[i] >= 0 || root.domain[i] == SymExpr(1)) continue;
+    auto size = root.domain[i].constant();
+    if (!size) return std::nullopt;
+    bytes *= *size;
+    inner = true;
+  }
+  return inner ? std::optional(bytes) : std::nullopt;
+}
+
+}  // namespace
+
+void keep_rows(FusionPlan& plan) {
+  std::vector<int> readers(plan.values.size(), 0);
+  std::vector<bool> leaves(plan.values.size(), false);
+  for (const Root& root : plan.roots) {
+    if (root.group < 0) continue;
+    for (const Access& access : root.accesses) {
+      bool other = plan.roots[plan.values[access.value].root].group != root.group;
+      if (other) leaves[access.value] = true;
+      ++readers[access.value];
+    }
+  }
+  for (Root& root : plan.roots) {
+    if (root.group < 0 || root.kind != RootKind::pointwise) continue;
+    ValueId value = plan.node_of(root).results.front();
+    if (plan.values[value].needed || leaves[value] || readers[value] < 2) continue;
+    auto bytes = row_bytes(plan, root);
+    if (bytes && *bytes <= kMaxRow && weight_of(plan, root) >= kWorthKeeping) root.scratch = true;
+  }
+}
+
+}  // namespace penstock::fusion

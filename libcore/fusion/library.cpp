@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include "fusion/buffers.h"
+#include "fusion/emit.h"
+#include "partition/placement.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+/// The library's reading of one node: which operands are its inputs, in which attributes.
+class CallBuilder {
+ public:
+  CallBuilder(FusionPlan& plan, const Node& node) : plan_(plan), node_(node) {
+    call_.name = partition::library_call_of(node.op);
+    call_.op = node.op;
+    if (node.call >= 0) call_.calls.push_back(node.call);
+    call_.outputs.push_back(buffer_of(plan, node.results.front()));
+  }
+
+  LibraryCall build() {
+    if (call_.name == "matmul") {
+      matmul();
+    } else if (call_.name == "convolution") {
+      convolution();
+    } else {
+      pool();
+    }
+    return std::move(call_);
+  }
+
+ private:
+  void input(ValueId value, bool weight = false) {
+    call_.inputs.push_back(value == kNoValue ? kNoBuffer : buffer_of(plan_, value));
+    if (value == kNoValue || !weight) return;
+    ValueId base = plan_.base_of(value);
+    if (plan_.values[base].node >= 0) return;
+    InputKind kind = plan_.interface().inputs[base].kind;
+    if (kind == InputKind::parameter || kind == InputKind::constant) {
+      call_.prepack.push_back(static_cast<std::int32_t>(call_.inputs.size()) - 1);
+    }
+  }
+
+  void attribute(std::string name, Argument value) {
+    call_.attributes.push_back({std::move(name), std::move(value)});
+  }
+
+  /// A list of one entry for each spatial dim; a single entry stands for all, none for `missing`.
+  Argument spatial_list(std::string_view name, std::size_t dims, const Sizes& missing) const {
+    Sizes sizes = size_list(node_, name);
+    if (sizes.empty()) sizes = missing;
+    if (sizes.size() == 1) sizes.resize(dims, sizes.front());
+    Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+    for (const SymExpr& size : sizes) list.items.push_back(number(size));
+    return list;
+  }
+
+  static Argument number(const SymExpr& size) {
+    if (auto constant = size.constant()) return *constant;
+    return size;
+  }
+
+  Argument given(std::string_view name, Argument missing) const {
+    const Argument* argument = find_argument(node_, name);
+    return argument != nullptr ? *argument : std::move(missing);
+  }
+
+  /// A bias is a row that is added to each row; other addends, and all behind a factor, are post-ops.
+  void matmul() {
+    ValueId addend = kNoValue;
+    if (node_.op == "aten.addmm.default" || node_.op == "aten.baddbmm.default") {
+      bool batched = node_.op == "aten.baddbmm.default";
+      addend = operand_value(node_, "self");
+      input(operand_value(node_, batched ? "batch1" : "mat1"));
+      input(operand_value(node_, batched ? "batch2" : "mat2"), true);
+    } else {
+      input(operand_value(node_, "self"));
+      input(operand_value(node_, "mat2"), true);
+    }
+    double alpha = 1;
+    if (const Argument* given = find_argument(node_, "alpha")) {
+      if (const auto* real = given->as<double>()) alpha = *real;
+      if (const auto* integer = given->as<std::int64_t>()) alpha = static_cast<double>(*integer);
+    }
+    bool row = addend != kNoValue && plan_.type(addend).rank() == 1 && alpha == 1 &&
+               plan_.type(addend).sizes.back() == plan_.type(node_.results.front()).sizes.back();
+    input(row ? addend : kNoValue);
+    if (alpha != 1) call_.post_ops.push_back({PostOp::Kind::scale, alpha, 0, kNoBuffer});
+    if (addend != kNoValue && !row) {
+      call_.post_ops.push_back({PostOp::Kind::add, 0, 0, buffer_of(plan_, addend)});
+    }
+  }
+
+  void convolution() {
+    ValueId source = operand_value(node_, "input");
+    std::size_t dims = plan_.type(source).rank() - 2;
+    input(source);
+    input(operand_value(node_, "weight"), true);
+    input(operand_value(node_, "bias"));
+    attribute("stride", spatial_list("stride", dims, {1}));
+    attribute("padding", spatial_list("padding", dims, {0}));
+    attribute("dilation", spatial_list("dilation", dims, {1}));
+    attribute("transposed", given("transposed", false));
+    attribute("output_padding", spatial_list("output_padding", dims, {0}));
+    attribute("groups", given("groups", std::int64_t{1}));
+  }
+
+  void pool() {
+    ValueId source = operand_value(node_, "self");
+    const TensorType& from = plan_.type(source);
+    const TensorType& to = plan_.type(node_.results.front());
+    std::size_t dims = from.rank() - 2;
+    input(source);
+    if (node_.op.find("adaptive") != std::string::npos) return adaptive_pool(from, to, dims);
+    Sizes kernel = size_list(node_, "kernel_size");
+    attribute("kernel_size", spatial_list("kernel_size", dims, {1}));
+    attribute("stride", spatial_list("stride", dims, kernel));
+    attribute("padding", spatial_list("padding", dims, {0}));
+    if (call_.name == "pool_max") {
+      attribute("dilation", spatial_list("dilation", dims, {1}));
+      attribute("ceil_mode", given("ceil_mode", false));
+    } else {
+      attribute("ceil_mode", given("ceil_mode", false));
+      attribute("count_include_pad", given("count_include_pad", true));
+      attribute("divisor_override", given("divisor_override", Argument::None{}));
+    }
+  }
+
+  /// Placement made sure that the windows are equal: input size / output size long, side by side.
+  void adaptive_pool(const TensorType& from, const TensorType& to, std::size_t dims) {
+    Argument::Sequence window{Argument::Sequence::Kind::list, {}}, zeros = window;
+    for (std::size_t i = 2; i < dims + 2; ++i) {
+      window.items.push_back(number(floordiv(from.sizes[i], to.sizes[i])));
+      zeros.items.push_back(std::int64_t{0});
+    }
+    attribute("kernel_size", window);
+    attribute("stride", window);
+    attribute("padding", zeros);
+    attribute("ceil_mode", false);
+    attribute("count_include_pad", true);
+    attribute("divisor_override", Argument::None{});
+  }
+
+  FusionPlan& plan_;
+  const Node& node_;
+  LibraryCall call_;
+};
+
+/// Values of an argument become buffers; sizes that are values become their expressions.
+Argument with_buffers(FusionPlan& plan, const Argument& argument) {
+  if (const auto* value = argument.as<Argument::Value>()) {
+    const Value& facts = plan.graph().values[value->id];
+    if (facts.is_scalar) return facts.expression;
+    return Argument::Value{static_cast<ValueId>(buffer_of(plan, value->id))};
+  }
+  if (const auto* sequence = argument.as<Argument::Sequence>()) {
+    Argument::Sequence result{sequence->kind, {}};
+    for (const Argument& item : sequence->items) result.items.push_back(with_buffers(plan, item));
+    return result;
+  }
+  return argument;
+}
+
+FallbackCall fallback_call(FusionPlan& plan, const Region& region, const Node& node) {
+  FallbackCall call;
+  call.op = node.op;
+  call.reason = region.reason;
+  if (node.call >= 0) call.calls.push_back(node.call);
+  for (const NamedArgument& argument : node.args) {
+    call.arguments.push_back({argument.name, with_buffers(plan, argument.value)});
+  }
+  for (ValueId id : node.results) {
+    call.outputs.push_back(plan.values[id].window ? buffer_of(plan, id) : kNoBuffer);
+  }
+  return call;
+}
+
+}  // namespace
+
+Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32_t position) {
+  const Node& node = plan.graph().nodes[position];
+  for (const NamedArgument& argument : node.args) {
+    ValueId missing = kNoValue;
+    for_each_value(argument.value, [&](ValueId id) {
+      if (!plan.values[id].window && !plan.graph().values[id].is_scalar) missing = id;
+    });
+    if (missing == kNoValue) continue;
+    return failure(Code::PS0601, fmt::format("operand %{} of {} lies in no memory",
+                                             plan.graph().values[missing].name, node.op));
+  }
+  if (region.placement == Placement::fallback) return fallback_call(plan, region, node);
+  return CallBuilder(plan, node).build();
+}
+
+}  // namespace penstock::fusion

@@ -1,0 +1,246 @@
+#include "fusion/library_reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fusion/host_number.h"
+
+namespace penstock::fusion {
+
+std::byte* HostTensorView::at(const std::vector<std::int64_t>& index) const {
+  std::int64_t element = offset;
+  for (std::size_t i = 0; i < index.size(); ++i) element += index[i] * strides[i];
+  return memory + element * facts(dtype).size;
+}
+
+std::byte* HostTensorView::at(std::int64_t linear) const {
+  std::vector<std::int64_t> index(sizes.size());
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    index[i] = linear % sizes[i];
+    linear /= sizes[i];
+  }
+  return at(index);
+}
+
+std::int64_t HostTensorView::count() const {
+  std::int64_t count = 1;
+  for (std::int64_t size : sizes) count *= size;
+  return count;
+}
+
+namespace {
+
+using Index = std::vector<std::int64_t>;
+
+double number(const HostTensorView& tensor, const Index& index) {
+  HostNumber value = load_number(tensor.dtype, tensor.at(index));
+  return is_floating(tensor.dtype) ? value.real : static_cast<double>(value.integer);
+}
+
+/// `index` on a tensor that may have fewer dims, or size 1 where the index is larger.
+double broadcast_number(const HostTensorView& tensor, const Index& index) {
+  Index own(tensor.sizes.size());
+  std::size_t skip = index.size() - own.size();
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = tensor.sizes[i] == 1 ? 0 : index[i + skip];
+  return number(tensor, own);
+}
+
+/// Calls visit(index) for every index below `sizes`, the last dim fastest.
+template <class Visit>
+void for_each_index(const Index& sizes, const Visit& visit) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return;
+  Index index(sizes.size(), 0);
+  while (true) {
+    visit(index);
+    std::size_t i = sizes.size();
+    while (i > 0 && ++index[i - 1] == sizes[i - 1]) index[--i] = 0;
+    if (i == 0) return;
+  }
+}
+
+/// Attributes of a call.
+class Attributes {
+ public:
+  explicit Attributes(const LibraryCall& call) : call_(call) {}
+  const Argument* find(std::string_view name) const {
+    for (const NamedArgument& attribute : call_.attributes) {
+      if (attribute.name == name) return &attribute.value;
+    }
+    return nullptr;
+  }
+  Index list(std::string_view name) const {
+    Index result;
+    const Argument* argument = find(name);
+    const auto* sequence = argument != nullptr ? argument->as<Argument::Sequence>() : nullptr;
+    if (sequence == nullptr) return result;
+    for (const Argument& item : sequence->items) {
+      const auto* integer = item.as<std::int64_t>();
+      result.push_back(integer != nullptr ? *integer : 0);
+    }
+    return result;
+  }
+  std::int64_t integer(std::string_view name, std::int64_t missing) const {
+    const Argument* argument = find(name);
+    const auto* value = argument != nullptr ? argument->as<std::int64_t>() : nullptr;
+    return value != nullptr ? *value : missing;
+  }
+  bool flag(std::string_view name) const {
+    const Argument* argument = find(name);
+    const auto* value = argument != nullptr ? argument->as<bool>() : nullptr;
+    return value != nullptr && *value;
+  }
+
+ private:
+  const LibraryCall& call_;
+};
+
+double matmul_element(const HostTensorView& a, const HostTensorView& b, const HostTensorView* bias,
+                      const Index& at) {
+  Index left = at, right = at;
+  std::size_t m = at.size() - 2, n = at.size() - 1;
+  for (std::size_t i = 0; i < m; ++i) {
+    if (a.sizes[i] == 1) left[i] = 0;
+    if (b.sizes[i] == 1) right[i] = 0;
+  }
+  double sum = 0;
+  for (std::int64_t k = 0; k < a.sizes[n]; ++k) {
+    left[n] = k;
+    right[m] = k;
+    sum += number(a, left) * number(b, right);
+  }
+  return bias == nullptr ? sum : sum + broadcast_number(*bias, {at[n]});
+}
+
+/// Input positions that kernel element `tap` reads for output position `out` of one dim; -1: none.
+std::int64_t source_position(const Attributes& attributes, std::size_t dim, std::int64_t out,
+                             std::int64_t tap, std::int64_t size) {
+  std::int64_t stride = attributes.list("stride")[dim], padding = attributes.list("padding")[dim];
+  Index dilations = attributes.list("dilation");
+  std::int64_t dilation = dilations.empty() ? 1 : dilations[dim];
+  std::int64_t position;
+  if (attributes.flag("transposed")) {
+    position = out + padding - tap * dilation;
+    if (position % stride != 0) return -1;
+    position /= stride;
+  } else {
+    position = out * stride - padding + tap * dilation;
+  }
+  return position >= 0 && position < size ? position : -1;
+}
+
+double convolution_element(const Attributes& attributes, const HostTensorView& input,
+                           const HostTensorView& weight, const HostTensorView* bias,
+                           const Index& at, std::int64_t out_channels) {
+  std::int64_t groups = attributes.integer("groups", 1);
+  bool transposed = attributes.flag("transposed");
+  std::int64_t in_per_group = input.sizes[1] / groups, out_per_group = out_channels / groups;
+  std::int64_t group = at[1] / out_per_group;
+  Index taps(weight.sizes.begin() + 2, weight.sizes.end());
+  double sum = 0;
+  for_each_index(taps, [&](const Index& tap) {
+    Index source = at;
+    for (std::size_t d = 0; d < tap.size(); ++d) {
+      source[d + 2] = source_position(attributes, d, at[d + 2], tap[d], input.sizes[d + 2]);
+      if (source[d + 2] < 0) return;
+    }
+    Index kernel(weight.sizes.size());
+    std::copy(tap.begin(), tap.end(), kernel.begin() + 2);
+    for (std::int64_t c = 0; c < in_per_group; ++c) {
+      source[1] = group * in_per_group + c;
+      kernel[0] = transposed ? source[1] : at[1];
+      kernel[1] = transposed ? at[1] % out_per_group : c;
+      sum += number(input, source) * number(weight, kernel);
+    }
+  });
+  return bias == nullptr ? sum : sum + broadcast_number(*bias, {at[1]});
+}
+
+double pool_element(const Attributes& attributes, const HostTensorView& input, const Index& at,
+                    bool maximum) {
+  Index window = attributes.list("kernel_size");
+  double best = -std::numeric_limits<double>::infinity(), sum = 0;
+  std::int64_t inside = 0, padded = 1;
+  for (std::size_t d = 0; d < window.size(); ++d) {
+    // What counts as padding ends where the padded input does.
+    std::int64_t stride = attributes.list("stride")[d], padding = attributes.list("padding")[d];
+    std::int64_t start = at[d + 2] * stride - padding;
+    std::int64_t end = std::min(start + window[d], input.sizes[d + 2] + padding);
+    padded *= end - start;
+  }
+  for_each_index(window, [&](const Index& tap) {
+    Index source = at;
+    for (std::size_t d = 0; d < tap.size(); ++d) {
+      source[d + 2] = source_position(attributes, d, at[d + 2], tap[d], input.sizes[d + 2]);
+      if (source[d + 2] < 0) return;
+    }
+    double value = number(input, source);
+    best = std::isnan(value) || std::isnan(best) ? std::nan("") : std::max(best, value);
+    sum += value;
+    ++inside;
+  });
+  if (maximum) return best;
+  std::int64_t divisor = attributes.flag("count_include_pad") ? padded : inside;
+  return sum / static_cast<double>(attributes.integer("divisor_override", divisor));
+}
+
+double post_op(const PostOp& op, double x, double operand, double before) {
+  switch (op.kind) {
+    case PostOp::Kind::relu: return std::isnan(x) ? x : std::max(x, 0.0);
+    case PostOp::Kind::gelu_erf: return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
+    case PostOp::Kind::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case PostOp::Kind::silu: return x / (1 + std::exp(-x));
+    case PostOp::Kind::hardswish: return x * std::clamp(x + 3, 0.0, 6.0) / 6;
+    case PostOp::Kind::hardsigmoid: return std::clamp(x + 3, 0.0, 6.0) / 6;
+    case PostOp::Kind::sigmoid: return 1 / (1 + std::exp(-x));
+    case PostOp::Kind::tanh: return std::tanh(x);
+    case PostOp::Kind::clamp: return std::clamp(x, op.alpha, op.beta);
+    case PostOp::Kind::scale: return x * op.alpha;
+    case PostOp::Kind::add: return x + operand;
+    case PostOp::Kind::mul: return x * operand;
+    case PostOp::Kind::sum: return x + before;
+  }
+  return x;
+}
+
+}  // namespace
+
+Result<void> run_library_call(const LibraryCall& call,
+                              const std::function<HostTensorView(BufferId)>& tensor) {
+  if (find_library_call(call.name) == nullptr) {
+    return failure(Code::PS0205, fmt::format("the library has no {}", call.name));
+  }
+  Attributes attributes(call);
+  HostTensorView out = tensor(call.outputs.front());
+  HostTensorView first = tensor(call.inputs[0]);
+  bool takes_weight = call.inputs.size() > 1;
+  HostTensorView second = takes_weight ? tensor(call.inputs[1]) : first;
+  bool biased = call.inputs.size() > 2 && call.inputs[2] != kNoBuffer;
+  HostTensorView bias = biased ? tensor(call.inputs[2]) : first;
+  std::vector<HostTensorView> operands;
+  for (const PostOp& op : call.post_ops) {
+    operands.push_back(op.operand == kNoBuffer ? first : tensor(op.operand));
+  }
+  for_each_index(out.sizes, [&](const Index& at) {
+    double before = number(out, at), x;
+    const HostTensorView* addend = biased ? &bias : nullptr;
+    if (call.name == "matmul") {
+      x = matmul_element(first, second, addend, at);
+    } else if (call.name == "convolution") {
+      x = convolution_element(attributes, first, second, addend, at, out.sizes[1]);
+    } else {
+      x = pool_element(attributes, first, at, call.name == "pool_max");
+    }
+    for (std::size_t i = 0; i < call.post_ops.size(); ++i) {
+      bool has_operand = call.post_ops[i].operand != kNoBuffer;
+      x = post_op(call.post_ops[i], x, has_operand ? broadcast_number(operands[i], at) : 0, before);
+    }
+    store_number(out.dtype, out.at(at), {x, static_cast<std::int64_t>(x)});
+  });
+  return {};
+}
+
+}  // namespace penstock::fusion

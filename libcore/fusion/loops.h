@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fusion/loop_program.h"
+#include "shape/prover.h"
+
+// Looking at and renaming what stands in loops: shared by the rewrites of loop programs.
+namespace penstock::fusion {
+
+using Body = std::vector<Statement>;
+
+inline const Instruction* as_instruction(const Statement& s) { return std::get_if<Instruction>(&s); }
+inline Instruction* as_instruction(Statement& s) { return std::get_if<Instruction>(&s); }
+inline const Loop* as_loop(const Statement& s) {
+  auto* loops = std::get_if<std::vector<Loop>>(&s);
+  return loops != nullptr ? &loops->front() : nullptr;
+}
+inline Loop* as_loop(Statement& s) {
+  auto* loops = std::get_if<std::vector<Loop>>(&s);
+  return loops != nullptr ? &loops->front() : nullptr;
+}
+inline Statement loop_statement(Loop loop) {
+  std::vector<Loop> one;
+  one.push_back(std::move(loop));
+  return one;
+}
+
+/// Calls `visit(const Instruction&)` for every instruction, in order, inner loops' too.
+template <class Visit>
+void for_each_instruction(const Body& body, const Visit& visit) {
+  for (const Statement& statement : body) {
+    if (const Instruction* instruction = as_instruction(statement)) {
+      visit(*instruction);
+    } else {
+      for_each_instruction(as_loop(statement)->body, visit);
+    }
+  }
+}
+
+/// New names for scalars and for symbols of index expressions ("i3", and "v12" for scalars).
+struct Renaming {
+  std::map<ScalarId, ScalarId> scalars;
+  std::map<std::string, SymExpr, std::less<>> symbols;
+};
+void rename(Body& body, const Renaming& renaming);
+
+/// Whether `expression` has the symbol `name`.
+bool mentions(const SymExpr& expression, std::string_view name);
+
+/// The scalar that a symbol of an index expression stands for ("v12"); -1 for other symbols.
+ScalarId scalar_of_symbol(std::string_view name);
+
+/// By how much `index` grows with each step of `variable`: a number, or nothing when it varies
+/// irregularly or with a symbolic stride.
+std::optional<std::int64_t> stride_of(const SymExpr& index, std::string_view variable);
+
+/// Numbers loop variables (i0, i1, …) and scalars (0, 1, …) anew, in the order of the text.
+void renumber(LoopKernel& kernel);
+
+/// Which buffers a step reads and writes; views stand for their bases.
+struct StepUses {
+  std::set<BufferId> reads, writes;
+};
+StepUses uses_of(const LoopProgram& program, const ProgramStep& step);
+
+/// Whether each element of `from` is read for the last time right before the same element of `to`
+/// is written.
+bool reads_then_writes(const Body& body, BufferId from, BufferId to);
+
+/// Ranges of the size symbols of an interface.
+RangeFacts symbol_facts(const Interface& interface);
+
+}  // namespace penstock::fusion

@@ -1,0 +1,262 @@
+#include "fusion/plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "fusion/kernel_builder.h"
+#include "fusion/loops.h"
+#include "ops/op.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+RootKind kind_of(const Node& node) {
+  if (node.op == "prim.scatter" || node.op == "prim.scatter_add") return RootKind::scatter;
+  if (node.op == "prim.cat") return RootKind::join;
+  const ops::OpFacts* op = ops::find_op(node.op);
+  if (op == nullptr) return RootKind::pointwise;
+  switch (op->group) {
+    case ops::PrimGroup::reduce: return RootKind::reduction;
+    case ops::PrimGroup::scan: return RootKind::scan;
+    case ops::PrimGroup::effect: return RootKind::copy;
+    default: return RootKind::pointwise;
+  }
+}
+
+bool is_kind(const Node& node, ops::PrimGroup group) {
+  const ops::OpFacts* op = ops::find_op(node.op);
+  return op != nullptr && op->group == group;
+}
+
+void add_root(FusionPlan& plan, std::int32_t position, std::int32_t region) {
+  const Node& node = plan.graph().nodes[position];
+  Root root;
+  root.node = position;
+  root.kind = kind_of(node);
+  root.domain = root.kind == RootKind::copy ? plan.type(operand_value(node, "self")).sizes
+                                            : plan.type(node.results.front()).sizes;
+  root.group = static_cast<std::int32_t>(plan.groups.size());
+  Sizes rows;
+  for (const SymExpr& size : root.domain) {
+    root.row_of.push_back(size == SymExpr(1) ? -1 : static_cast<std::int32_t>(rows.size()));
+    if (size != SymExpr(1)) rows.push_back(size);
+  }
+  auto number = static_cast<std::int32_t>(plan.roots.size());
+  for (ValueId id : node.results) {
+    plan.values[id].role = Role::root;
+    plan.values[id].root = number;
+  }
+  Group group;
+  group.region = region;
+  group.rows = std::move(rows);
+  group.pinned = root.kind == RootKind::reduction;
+  group.roots = {number};
+  plan.groups.push_back(std::move(group));
+  plan.roots.push_back(std::move(root));
+}
+
+/// Roles of the results of one compiled node.
+void place_node(FusionPlan& plan, std::int32_t position, std::int32_t region) {
+  const Node& node = plan.graph().nodes[position];
+  bool scalar = !node.results.empty() && plan.graph().values[node.results.front()].is_scalar;
+  if (scalar || is_kind(node, ops::PrimGroup::create)) {
+    for (ValueId id : node.results) plan.values[id].role = Role::inlined;
+  } else if (is_kind(node, ops::PrimGroup::view)) {
+    plan.values[node.results.front()].role = Role::view;
+  } else {
+    add_root(plan, position, region);
+  }
+}
+
+Window contiguous_window(const TensorType& type) {
+  return {kNoBuffer, type.sizes, contiguous_strides(type.sizes), 0};
+}
+
+/// The window that a view shows of its base, were the base contiguous.
+std::optional<Window> window_on_base(const FusionPlan& plan, ValueId value) {
+  if (plan.values[value].role != Role::view) return contiguous_window(plan.type(value));
+  auto operand = window_on_base(plan, operand_value(plan.node_of(value), "self"));
+  return operand ? view_window(plan.graph(), plan.node_of(value), *operand, plan.facts) : operand;
+}
+
+/// A value that something outside its region reads from memory.
+void need(FusionPlan& plan, ValueId value) {
+  ValuePlan& facts = plan.values[value];
+  if (facts.role == Role::view && !window_on_base(plan, value)) make_root(plan, value);
+  if (facts.role == Role::inlined) make_root(plan, value);
+  ValueId base = plan.base_of(value);
+  if (plan.values[base].role == Role::inlined) make_root(plan, base);
+  plan.values[base].needed = true;
+}
+
+/// Whether the base of the view `value`, laid out in row-major order, fills the memory of output
+/// `output` exactly, so that the view is that output.
+bool fills_output(const FusionPlan& plan, ValueId value, std::size_t output) {
+  auto window = window_on_base(plan, value);
+  ValueId base = plan.base_of(value);
+  const ValuePlan& facts = plan.values[base];
+  if (!window || facts.node < 0 || facts.output >= 0 || facts.role == Role::inlined) return false;
+  const TensorType& type = plan.interface().outputs[output].type;
+  return window->offset == SymExpr(0) && window->strides == type.strides &&
+         element_count(plan.type(base).sizes) == element_count(type.sizes);
+}
+
+/// Decides whose memory each output is: a value's own, or that of the value it is a view of.
+void claim_outputs(FusionPlan& plan) {
+  const Graph& graph = plan.graph();
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    ValueId value = graph.outputs[i];
+    ValueId base = plan.base_of(value);
+    auto number = static_cast<std::int32_t>(i);
+    bool passes_on = graph.interface.outputs[i].alias.kind != OutputAlias::Kind::none ||
+                     plan.values[base].node < 0;
+    if (!passes_on && plan.values[value].role == Role::view) {
+      if (fills_output(plan, value, i)) {
+        plan.values[base].output = number;
+      } else {
+        make_root(plan, value);
+      }
+    }
+    need(plan, value);
+    const ValuePlan& facts = plan.values[value];
+    bool own = facts.role != Role::view && facts.node >= 0;
+    if (own && facts.output < 0) plan.values[value].output = number;
+  }
+}
+
+}  // namespace
+
+Index domain_variables(std::size_t rank) {
+  Index index;
+  for (std::size_t i = 0; i < rank; ++i) {
+    index.push_back(SymExpr::symbol(kDomainVariable + std::to_string(i)));
+  }
+  return index;
+}
+
+ValueId FusionPlan::base_of(ValueId value) const {
+  while (values[value].role == Role::view) value = operand_value(node_of(value), "self");
+  return value;
+}
+
+void make_root(FusionPlan& plan, ValueId value) {
+  add_root(plan, plan.values[value].node, plan.values[value].region);
+}
+
+FusionPlan make_plan(PlacedGraph placed) {
+  FusionPlan plan;
+  plan.placed = std::move(placed);
+  plan.facts = symbol_facts(plan.interface());
+  plan.values.resize(plan.graph().values.size());
+  for (std::size_t r = 0; r < plan.placed.regions.size(); ++r) {
+    const Region& region = plan.placed.regions[r];
+    auto number = static_cast<std::int32_t>(r);
+    for (std::int32_t i = region.first; i < region.last; ++i) {
+      for (ValueId id : plan.graph().nodes[i].results) {
+        plan.values[id].node = i;
+        plan.values[id].region = number;
+      }
+      if (region.placement == Placement::compiled) place_node(plan, i, number);
+    }
+  }
+  claim_outputs(plan);
+  for (const Region& region : plan.placed.regions) {
+    for (ValueId id : region.inputs) {
+      if (plan.values[id].node >= 0) need(plan, id);
+    }
+    for (std::int32_t i = region.first; i < region.last; ++i) {
+      // What an input is overwritten with lies in memory: its expression may read that input.
+      const Node& node = plan.graph().nodes[i];
+      if (is_kind(node, ops::PrimGroup::effect)) need(plan, operand_value(node, "src"));
+      // Library and fallback calls read their operands, views of inputs too, as windows.
+      if (region.placement == Placement::compiled) continue;
+      for (ValueId id : region.inputs) need(plan, id);
+    }
+  }
+  return plan;
+}
+
+std::vector<Use> collect_uses(const FusionPlan& plan) {
+  std::vector<Use> uses;
+  for (std::size_t i = 0; i < plan.graph().nodes.size(); ++i) {
+    const Node& node = plan.graph().nodes[i];
+    if (!node.results.empty() && plan.values[node.results.front()].role == Role::view) continue;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId operand) {
+        Use use{static_cast<std::int32_t>(i), operand, operand,
+                domain_variables(plan.type(operand).rank())};
+        RangeFacts facts = plan.facts;
+        for (std::size_t d = 0; d < use.index.size(); ++d) {
+          facts.set_index(use.index[d].symbol_name(), plan.type(operand).sizes[d]);
+        }
+        while (plan.values[use.base].role == Role::view) {
+          const Node& view = plan.node_of(use.base);
+          use.base = operand_value(view, "self");
+          use.index = view.op == "prim.as_strided"
+                          ? Index(plan.type(use.base).rank(), SymExpr(0))
+                          : view_index(plan.graph(), view, use.index, facts);
+        }
+        uses.push_back(std::move(use));
+      });
+    }
+  }
+  return uses;
+}
+
+namespace {
+
+void collect_loads(const std::vector<Statement>& body, std::vector<BufferId>& buffers) {
+  for (const Statement& statement : body) {
+    if (const auto* instruction = std::get_if<Instruction>(&statement)) {
+      if (instruction->op == "load") buffers.push_back(instruction->buffer);
+    } else {
+      collect_loads(std::get<std::vector<Loop>>(statement).front().body, buffers);
+    }
+  }
+}
+
+/// Asks for what a root reads, at each element of the tensors that its loops run over.
+void ask(const FusionPlan& plan, const Root& root, KernelBuilder& builder) {
+  const Node& node = plan.node_of(root);
+  auto each_element = [&](ValueId value, auto&& body) {
+    Index index = domain_variables(plan.type(value).rank());
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      builder.open_loop(plan.type(value).sizes[i], std::string(index[i].symbol_name()));
+    }
+    ScalarId element = body(value, index);
+    Window nowhere{kNoBuffer, {}, Sizes(index.size(), SymExpr(0)), 0};
+    builder.store(nowhere, index, element, plan.type(value).dtype);
+    for (std::size_t i = 0; i < index.size(); ++i) builder.close_loop();
+  };
+  if (root.kind == RootKind::pointwise || root.kind == RootKind::reduction) {
+    for (ValueId id : node.results) {
+      each_element(id, [&](ValueId value, const Index& at) { return builder.compute(value, at); });
+    }
+    return;
+  }
+  for (const NamedArgument& argument : node.args) {
+    for_each_value(argument.value, [&](ValueId operand) {
+      if (root.kind == RootKind::copy && argument.name == "self") return;
+      each_element(operand, [&](ValueId value, const Index& at) { return builder.element(value, at); });
+    });
+  }
+}
+
+}  // namespace
+
+void find_accesses(FusionPlan& plan) {
+  for (Root& root : plan.roots) {
+    root.accesses.clear();
+    root.reads.clear();
+    if (root.group < 0) continue;
+    KernelBuilder builder(plan, -1, [&](KernelBuilder& asking, ValueId value, const Index& index) {
+      root.accesses.push_back({value, index});
+      return std::optional(asking.constant(std::int64_t{0}, plan.type(value).dtype));
+    });
+    ask(plan, root, builder);
+    collect_loads(builder.finish(), root.reads);
+  }
+}
+
+}  // namespace penstock::fusion

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "fusion/fusion_plan.h"
+
+namespace penstock::fusion {
+
+/// Gives every value a role: views are views, numbers made from nothing are inlined, everything else
+/// that is compiled is a root with a group of its own. Needs: level placed. Leaves: a plan that
+/// stores whatever it computes.
+FusionPlan make_plan(PlacedGraph placed);
+
+/// All uses of values by nodes that are no views, in node order.
+std::vector<Use> collect_uses(const FusionPlan& plan);
+
+/// Makes `value` a root in a group of its own; `plan` has no accesses yet.
+void make_root(FusionPlan& plan, ValueId value);
+
+/// Finds out what every root reads, by running its definition. Needs: roles that stay.
+void find_accesses(FusionPlan& plan);
+
+/// The variables that stand for the dims of an operand or a domain of `rank` dims.
+Index domain_variables(std::size_t rank);
+
+}  // namespace penstock::fusion

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "fusion/fusion_plan.h"
+#include "fusion/loop_program.h"
+
+// The rewrites of a fusion plan and of a loop program. Each one leaves a program that computes the
+// same; each may be left out.
+namespace penstock::fusion {
+
+/// Computes values where they are used, instead of storing them, when that moves fewer bytes and costs
+/// little arithmetic. Needs: make_plan's plan. Leaves: fewer roots, no accesses.
+void inline_values(FusionPlan& plan);
+
+/// Puts a reduction, what is computed from it and what it is computed from under common outer loops,
+/// one row after the other: softmax, layer_norm. Needs: find_accesses. Leaves: larger groups.
+void nest_rows(FusionPlan& plan);
+
+/// Computes roots of equal sizes in one loop nest, when one reads the other or both read the same
+/// memory. Needs: find_accesses. Leaves: larger groups.
+void zip_ranges(FusionPlan& plan);
+
+/// Keeps what a group would compute expensively in several inner loops in a row of scratch memory.
+/// Needs: final groups.
+void keep_rows(FusionPlan& plan);
+
+/// Merges inner loops of equal range that stand side by side, where no iteration needs a later one.
+void zip_loops(LoopProgram& program);
+
+/// Merges loops that walk memory as one loop would.
+void collapse_loops(LoopProgram& program);
+
+/// Chooses what runs in parallel and in vectors. Leaves: schedules; nothing else changes.
+void schedule_loops(LoopProgram& program);
+
+/// Gives temporaries places in one arena. Needs: all steps final.
+void plan_memory(LoopProgram& program);
+
+}  // namespace penstock::fusion

@@ -1,0 +1,98 @@
+#include "run_program.h"
+
+namespace penstock::fusion {
+namespace {
+
+ValueId softmax(GraphBuilder& b, ValueId x) {
+  GraphBuilder::Sizes sizes = b.sizes(x), rows(sizes.begin(), sizes.end() - 1);
+  auto last = static_cast<std::int64_t>(rows.size());
+  std::vector<std::int64_t> dims;
+  for (std::int64_t i = 0; i < last; ++i) dims.push_back(i);
+  ValueId peak = b.broadcast(b.reduce("amax", x, {last}), sizes, dims);
+  ValueId e = b.unary("exp", b.binary("sub", x, peak));
+  return b.binary("div", e, b.broadcast(b.reduce("sum", e, {last}), sizes, dims));
+}
+
+ValueId layer_norm(GraphBuilder& b, ValueId x, ValueId weight, ValueId bias, double width) {
+  GraphBuilder::Sizes sizes = b.sizes(x), rows(sizes.begin(), sizes.end() - 1);
+  auto last = static_cast<std::int64_t>(rows.size());
+  std::vector<std::int64_t> dims;
+  for (std::int64_t i = 0; i < last; ++i) dims.push_back(i);
+  auto [mean, m2] = b.welford(x, {last});
+  ValueId scale = b.unary("rsqrt", b.binary("add", b.binary("div", m2, width), 1e-5));
+  ValueId centred = b.binary("sub", x, b.broadcast(mean, sizes, dims));
+  ValueId normal = b.binary("mul", centred, b.broadcast(scale, sizes, dims));
+  ValueId scaled = b.binary("mul", normal, b.broadcast(weight, sizes, {last}));
+  return b.binary("add", scaled, b.broadcast(bias, sizes, {last}));
+}
+
+TEST_CASE("a chain of pointwise ops is one kernel without temporaries") {
+  GraphBuilder b;
+  ValueId x = b.input({4, 6});
+  ValueId y = b.binary("mul", b.unary("exp", b.binary("add", x, 1.0)), b.unary("tanh", x));
+  b.output(y);
+  LoopProgram program = check_against_unfused(b);
+  CHECK(program.steps.size() == 1);
+  CHECK(program.arena_bytes == SymExpr(0));
+  CHECK(to_text(program).find("for i0 in 24 parallel") != std::string::npos);
+}
+
+TEST_CASE("softmax is one row kernel that keeps its exponentials") {
+  GraphBuilder b;
+  b.output(softmax(b, b.input({6, 5, 16})));
+  LoopProgram program = check_against_unfused(b);
+  CHECK(kernel_count(program) == 1);
+  std::string text = to_text(program);
+  CHECK(text.find("for i0 in 30 parallel") != std::string::npos);
+  CHECK(text.find("scratch @v_3_row") != std::string::npos);
+  CHECK(text.find("exp(") == text.rfind("exp("));
+}
+
+TEST_CASE("softmax of symbolic sizes is one row kernel") {
+  GraphBuilder b;
+  SymExpr n = b.symbol("s0", 6), m = b.symbol("s1", 9);
+  b.output(softmax(b, b.input({n, 3, m})));
+  LoopProgram program = check_against_unfused(b);
+  CHECK(kernel_count(program) == 1);
+  CHECK(to_text(program).find("for i0 in 3*s0 parallel") != std::string::npos);
+}
+
+TEST_CASE("layer_norm behind a residual is one row kernel") {
+  GraphBuilder b;
+  ValueId x = b.input({2, 7, 16}), r = b.input({2, 7, 16}), w = b.input({16}), bias = b.input({16});
+  ValueId sum = b.binary("add", x, r);
+  b.output(layer_norm(b, sum, w, bias, 16));
+  b.output(sum);
+  LoopProgram program = check_against_unfused(b);
+  CHECK(kernel_count(program) == 1);
+  CHECK(program.arena_bytes == SymExpr(0));
+  // The residual is added once: the second loop reads what the first one stored.
+  std::string text = to_text(program);
+  CHECK(text.find("welford") != std::string::npos);
+  CHECK(text.find("@x_1.1[") == text.rfind("@x_1.1["));
+}
+
+TEST_CASE("views become index expressions") {
+  GraphBuilder b;
+  ValueId x = b.input({4, 6, 8});
+  ValueId heads = b.permute(b.reshape(b.unary("exp", x), {4, 6, 2, 4}), {0, 2, 1, 3});
+  b.output(b.binary("add", b.unary("neg", heads), 1.0));
+  LoopProgram program = check_against_unfused(b);
+  CHECK(kernel_count(program) == 1);
+  CHECK(to_text(program).find("@x.0[48*i0+4*i1+8*i2+i3]") != std::string::npos);
+}
+
+TEST_CASE("a library call reads views of what kernels wrote") {
+  GraphBuilder b;
+  ValueId x = b.input({8, 4}), w = b.input({6, 4});
+  ValueId y = b.matmul(b.unary("exp", x), b.permute(w, {1, 0}));
+  b.output(b.binary("maximum", y, 0.0));
+  LoopProgram program = check_against_unfused(b);
+  REQUIRE(program.steps.size() == 3);
+  const auto& call = std::get<LibraryCall>(program.steps[1]);
+  CHECK(program.buffers[call.inputs[1]].kind == Buffer::Kind::view);
+  CHECK(program.buffers[call.inputs[1]].strides == std::vector<SymExpr>{1, 4});
+}
+
+}  // namespace
+}  // namespace penstock::fusion
