@@ -74,9 +74,11 @@ class TensorBridge {
   /// Remembers the record behind `view`, which read() filled from it just now. False where that
   /// cannot be done: torch's layout was not found out, or is another for this tensor.
   bool take_stamp(PyObject* tensor, const TensorView& view, TensorStamp& stamp) const;
-  /// True if the tensor is as it was when the stamp was taken (some 60 instructions); `view`, filled
-  /// then, gets the data pointer and version of now.
+  /// True if the tensor is as it was when the stamp was taken (some 60 instructions); `view`,
+  /// filled then, gets the data pointer and version of now.
   bool unchanged(PyObject* tensor, const TensorStamp& stamp, TensorView& view) const;
+  /// Sizes, strides, offset, dtype, device and address by attribute: where the C ABI has no answer.
+  bool read_attributes(PyObject* tensor, TensorView& view) const;
   /// The TensorImpl's address: what the identity of a tensor is to torch.
   void* handle(PyObject* tensor) const;
   /// The mutation counter alone (1 ns); 0 for inference tensors.
@@ -96,7 +98,6 @@ class TensorBridge {
   struct Abi;
   Result<void> set_up(PyObject* torch, PyObject* file);
   bool read_abi(PyObject* tensor, TensorView& view) const;
-  bool read_attributes(PyObject* tensor, TensorView& view) const;
   std::unique_ptr<Abi> abi_;
   PyTypeObject* tensor_type_ = nullptr;
   PyTypeObject* parameter_type_ = nullptr;

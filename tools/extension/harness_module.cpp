@@ -4,11 +4,12 @@
 //   do release()                                                           nothing is conducted
 //   counts() -> (exits, exits with an error pending, windows)
 //   decode(code) -> (instructions, handlers), both lists of tuples
-//   tensor(t) -> what the tensor bridge reads of it, a dict
+//   tensor(t) -> what the tensor bridge reads of it, a dict; "agree": by attribute too
 //   fast() -> (abi, version, requires_grad): which parts of the bridge need no attribute access
 //   make(sizes, strides, floats) -> (tensor over memory of ours, released() -> bool)
 #include <Python.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "python/harness.h"
@@ -157,17 +158,23 @@ PyRef tuple_of(std::span<const std::int64_t> numbers) {
 
 PyObject* tensor(PyObject*, PyObject* object) {
   const python::TensorBridge* torch = bridge();
-  python::TensorView view;
+  python::TensorView view, slow;
   if (torch == nullptr || !torch->read(object, view)) return nullptr;
+  if (!torch->read_attributes(object, slow)) return nullptr;
+  const bool agree = std::ranges::equal(view.sizes, slow.sizes) &&
+                     std::ranges::equal(view.strides, slow.strides) && view.data == slow.data &&
+                     view.storage_offset == slow.storage_offset && view.dtype == slow.dtype &&
+                     view.device_type == slow.device_type;
   const PyRef sizes = tuple_of(view.sizes), strides = tuple_of(view.strides);
-  return Py_BuildValue("{sOsOsLsKsKsisisisIsOsO}", "sizes", sizes.get(), "strides", strides.get(),
+  return Py_BuildValue("{sOsOsLsKsKsisisisIsOsOsO}", "sizes", sizes.get(), "strides", strides.get(),
                        "offset", static_cast<long long>(view.storage_offset), "data",
                        reinterpret_cast<std::uintptr_t>(view.data), "storage",
                        reinterpret_cast<std::uintptr_t>(view.storage), "dtype", view.dtype,
                        "device_type", view.device_type, "device_index", view.device_index,
                        "version", view.version, "has_version",
                        view.has_version ? Py_True : Py_False, "requires_grad",
-                       view.requires_grad ? Py_True : Py_False);
+                       view.requires_grad ? Py_True : Py_False, "agree",
+                       agree ? Py_True : Py_False);
 }
 
 PyObject* fast(PyObject*, PyObject*) {

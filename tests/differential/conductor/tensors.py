@@ -24,6 +24,7 @@ NUMBERS = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.
 
 def compare(tensor, what):
     seen = penstock_harness.tensor(tensor)
+    expect(seen["agree"], (what, "by attribute", seen))
     expect(seen["sizes"] == tuple(tensor.shape), (what, "sizes", seen))
     expect(seen["strides"] == tensor.stride(), (what, "strides", seen))
     expect(seen["offset"] == tensor.storage_offset(), (what, "offset", seen))

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "python/dlpack.h"
+#include "python/tensor_bridge.h"
+
+namespace penstock::python {
+
+/// An attribute's value; null with a Python error set if there is none.
+inline PyRef attribute(PyObject* object, const char* name) {
+  return PyRef::steal(PyObject_GetAttrString(object, name));
+}
+/// The number behind an attribute; nothing (and no error) if there is none.
+std::optional<std::uint64_t> number_attribute(PyObject* object, const char* name);
+
+/// The identity of a tensor's storage, by attribute; nothing (and no error) if it has none.
+std::optional<std::uint64_t> storage_attribute(PyObject* tensor);
+
+/// torch's C ABI and what calibration found; see tensor_calibration.cpp.
+struct TensorBridge::Abi {
+  using Handle = void*;
+  template <class T>
+  using Getter = std::int32_t (*)(Handle, T*);
+  static constexpr int kUnknown = -1;
+
+  // torch's C ABI; all or none.
+  Getter<std::int64_t> dim = nullptr;
+  Getter<std::int64_t*> sizes = nullptr;
+  Getter<std::int64_t*> strides = nullptr;
+  Getter<std::int64_t> storage_offset = nullptr;
+  Getter<std::int32_t> dtype = nullptr;
+  Getter<std::int32_t> device_type = nullptr;
+  Getter<std::int32_t> device_index = nullptr;
+  Getter<std::int32_t> layout = nullptr;
+  Getter<void*> data = nullptr;
+  bool usable = false;
+
+  int handle_offset = kUnknown;       ///< bytes into the Python object
+  int storage_word = kUnknown;        ///< words into the TensorImpl
+  int version_word = kUnknown;        ///< word of the TensorImpl that points to the counter …
+  int version_half = kUnknown;        ///< … and the 32-bit word of its target
+  int autograd_word = kUnknown;       ///< null: neither requires_grad nor grad_fn
+  int requires_grad_byte = kUnknown;  ///< of what that word points to: set on such leaves
+  int record_words = 0;               ///< length of a TensorImpl; 0: unknown
+  std::uint64_t record_kind = 0;      ///< first word of a plain tensor's TensorImpl
+
+  const dlpack::ExchangeApi* exchange = nullptr;
+  PyRef from_dlpack;
+
+  void load(const std::string& library);
+  void calibrate(PyObject* scratch, PyObject* other);
+  void find_storage(PyObject* scratch, PyObject* other);
+  void find_version(PyObject* scratch, PyObject* other);
+  void find_autograd(PyObject* scratch, PyObject* other);
+  void find_requires_grad(PyObject* scratch);
+  void find_record(PyObject* scratch, PyObject* other);
+  bool self_test(PyObject* scratch, const TensorSpec& spec) const;
+
+  Handle handle(PyObject* tensor) const { return reinterpret_cast<char*>(tensor) + handle_offset; }
+  const std::uint64_t* words(PyObject* tensor) const {
+    return *static_cast<const std::uint64_t* const*>(handle(tensor));
+  }
+  /// A leaf that requires gradients; false is no answer.
+  bool is_marked(const std::uint64_t* words) const {
+    const auto* record = reinterpret_cast<const unsigned char*>(words[autograd_word]);
+    return requires_grad_byte != kUnknown && record[requires_grad_byte] == 1;
+  }
+  std::uint32_t version_at(PyObject* tensor, bool& has_version) const {
+    const auto* counter = reinterpret_cast<const std::uint32_t*>(words(tensor)[version_word]);
+    has_version = counter != nullptr;
+    return counter == nullptr ? 0 : counter[version_half];
+  }
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,228 @@
+// Tensors without torch's headers.
+//
+// A tensor's Python object holds the address of its TensorImpl, and torch exports a C ABI whose
+// handles are "the address of such an address" (at::Tensor*). So the place inside the Python object
+// is the handle, once its offset is known: it is found by looking for the value of the public
+// attribute `_cdata` in a tensor of ours. What the ABI lacks (the storage's identity, the mutation
+// counter, whether there is autograd data at all) is found in the TensorImpl the same way: by
+// changing one known thing and looking for the word that followed. Everything found is tried on
+// other tensors before it is trusted; what is not found is read by attribute.
+#include <dlfcn.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "python/tensor_abi.h"
+
+namespace penstock::python {
+namespace {
+
+/// Reads memory that may not exist: the kernel refuses to write from a bad address.
+bool read_safely(const void* address, void* into, std::size_t size) {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  const bool read_all = write(ends[1], address, size) == static_cast<ssize_t>(size) &&
+                        read(ends[0], into, size) == static_cast<ssize_t>(size);
+  close(ends[0]);
+  close(ends[1]);
+  return read_all;
+}
+
+constexpr int kImplWords = 24;  // of a TensorImpl, as far as we look
+using ImplWords = std::array<std::uint64_t, kImplWords>;
+
+}  // namespace
+
+std::optional<std::uint64_t> number_attribute(PyObject* object, const char* name) {
+  const PyRef value = attribute(object, name);
+  const std::uint64_t result = value ? PyLong_AsUnsignedLongLong(value.get()) : 0;
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return result;
+}
+std::optional<std::uint64_t> storage_attribute(PyObject* tensor) {
+  const PyRef storage = PyRef::steal(PyObject_CallMethod(tensor, "untyped_storage", nullptr));
+  if (storage) return number_attribute(storage.get(), "_cdata");
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+void TensorBridge::Abi::load(const std::string& library) {
+  void* opened = dlopen(library.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+  if (opened == nullptr) return;
+  bool complete = true;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(opened, name));
+    complete = complete && function != nullptr;
+  };
+  find(dim, "aoti_torch_get_dim");
+  find(sizes, "aoti_torch_get_sizes");
+  find(strides, "aoti_torch_get_strides");
+  find(storage_offset, "aoti_torch_get_storage_offset");
+  find(dtype, "aoti_torch_get_dtype");
+  find(device_type, "aoti_torch_get_device_type");
+  find(device_index, "aoti_torch_get_device_index");
+  find(layout, "aoti_torch_get_layout");
+  find(data, "aoti_torch_get_data_ptr");
+  usable = complete;
+}
+
+/// Finds the handle's offset and, where possible, the rest. `scratch` and `other` are two tensors
+/// of ours that share nothing.
+void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
+  const auto impl = number_attribute(scratch, "_cdata");
+  const auto other_impl = number_attribute(other, "_cdata");
+  if (!impl || !other_impl) return;
+  const auto* object = reinterpret_cast<const std::uint64_t*>(scratch);
+  const auto* other_object = reinterpret_cast<const std::uint64_t*>(other);
+  const int words = static_cast<int>(Py_TYPE(scratch)->tp_basicsize / 8);
+  for (int word = 2; word < words; ++word) {
+    if (object[word] != *impl || other_object[word] != *other_impl) continue;
+    handle_offset = word * 8;
+    break;
+  }
+  if (handle_offset == kUnknown) return;
+  find_storage(scratch, other);
+  find_version(scratch, other);
+  find_autograd(scratch, other);
+  find_requires_grad(scratch);
+  find_record(scratch, other);
+}
+
+void TensorBridge::Abi::find_storage(PyObject* scratch, PyObject* other) {
+  const auto mine = storage_attribute(scratch), others = storage_attribute(other);
+  ImplWords words{}, other_words{};
+  if (!mine || !others || !read_safely(this->words(scratch), words.data(), sizeof words) ||
+      !read_safely(this->words(other), other_words.data(), sizeof other_words)) {
+    return;
+  }
+  for (int word = 0; word < kImplWords; ++word) {
+    if (words[word] != *mine || other_words[word] != *others) continue;
+    storage_word = word;
+    return;
+  }
+}
+
+void TensorBridge::Abi::find_version(PyObject* scratch, PyObject* other) {
+  constexpr int kHalves = 8;  // of the counter object, as far as we look
+  struct Snapshot {
+    std::array<std::array<std::uint32_t, kHalves>, kImplWords> halves{};
+    std::array<bool, kImplWords> readable{};
+  };
+  const auto take = [&](PyObject* tensor) {
+    Snapshot snapshot;
+    ImplWords words{};
+    if (!read_safely(this->words(tensor), words.data(), sizeof words)) return snapshot;
+    for (int word = 0; word < kImplWords; ++word) {
+      if (words[word] < 0x10000 || words[word] % 8 != 0) continue;
+      snapshot.readable[word] =
+          read_safely(reinterpret_cast<const void*>(words[word]), snapshot.halves[word].data(),
+                      sizeof snapshot.halves[word]);
+    }
+    return snapshot;
+  };
+  const auto bump = [](PyObject* tensor, int times) {
+    for (int count = 0; count < times; ++count) {
+      Py_XDECREF(PyObject_CallMethod(tensor, "zero_", nullptr));
+    }
+    const bool failed = PyErr_Occurred() != nullptr;
+    PyErr_Clear();
+    return !failed;
+  };
+  constexpr std::uint32_t kBumps = 5;
+  const auto start = number_attribute(scratch, "_version");
+  const Snapshot before = take(scratch);
+  if (!start || !bump(scratch, kBumps)) return;
+  const Snapshot after = take(scratch);
+  int found = 0;
+  for (int word = 0; word < kImplWords; ++word) {
+    if (!before.readable[word] || !after.readable[word]) continue;
+    for (int half = 0; half < kHalves; ++half) {
+      if (before.halves[word][half] != *start || after.halves[word][half] != *start + kBumps) {
+        continue;
+      }
+      version_word = word;
+      version_half = half;
+      ++found;
+    }
+  }
+  bool has_version = false;
+  const bool sound = found == 1 && bump(other, 2) &&
+                     number_attribute(other, "_version") == version_at(other, has_version) &&
+                     has_version;
+  if (!sound) version_word = version_half = kUnknown;
+}
+
+void TensorBridge::Abi::find_autograd(PyObject* scratch, PyObject* other) {
+  ImplWords before{}, after{};
+  if (!read_safely(words(scratch), before.data(), sizeof before)) return;
+  if (PyObject_SetAttrString(scratch, "requires_grad", Py_True) < 0) {
+    PyErr_Clear();
+    return;
+  }
+  const bool read = read_safely(words(scratch), after.data(), sizeof after);
+  if (PyObject_SetAttrString(scratch, "requires_grad", Py_False) < 0) PyErr_Clear();
+  if (!read) return;
+  int found = 0;
+  for (int word = 0; word < kImplWords; ++word) {
+    if (before[word] != 0 || after[word] == 0) continue;
+    autograd_word = word;
+    ++found;
+  }
+  if (found != 1 || words(other)[autograd_word] != 0) autograd_word = kUnknown;
+}
+
+/// The byte behind the autograd word that follows requires_grad on a leaf.
+void TensorBridge::Abi::find_requires_grad(PyObject* scratch) {
+  constexpr int kBytes = 256;
+  if (autograd_word == kUnknown) return;
+  std::array<std::array<unsigned char, kBytes>, 3> seen{};
+  for (std::size_t round = 0; round < seen.size(); ++round) {
+    PyObject* value = round == 1 ? Py_False : Py_True;
+    if (PyObject_SetAttrString(scratch, "requires_grad", value) < 0) return PyErr_Clear();
+    const auto* record = reinterpret_cast<const void*>(words(scratch)[autograd_word]);
+    if (!read_safely(record, seen[round].data(), kBytes)) return;
+  }
+  if (PyObject_SetAttrString(scratch, "requires_grad", Py_False) < 0) return PyErr_Clear();
+  int found = 0;
+  for (int byte = 0; byte < kBytes; ++byte) {
+    if (seen[0][byte] != 1 || seen[1][byte] != 0 || seen[2][byte] != 1) continue;
+    requires_grad_byte = byte;
+    ++found;
+  }
+  if (found != 1) requires_grad_byte = kUnknown;
+}
+
+/// How long a TensorImpl is, as its allocation says.
+void TensorBridge::Abi::find_record(PyObject* scratch, PyObject* other) {
+  const std::size_t length = malloc_usable_size(const_cast<std::uint64_t*>(words(scratch)));
+  const std::size_t most = TensorStamp{}.words.size();
+  if (length < 64 || length / 8 > most || version_word == kUnknown) return;
+  if (words(scratch)[0] != words(other)[0]) return;
+  record_words = static_cast<int>(length / 8);
+  record_kind = words(scratch)[0];
+}
+
+bool TensorBridge::Abi::self_test(PyObject* scratch, const TensorSpec& spec) const {
+  std::int64_t dimensions = 0, offset = -1;
+  std::int64_t* extents = nullptr;
+  std::int64_t* steps = nullptr;
+  std::int32_t type = -1, device = -1;
+  void* address = nullptr;
+  const Handle at = handle(scratch);
+  const bool answered = dim(at, &dimensions) == 0 && sizes(at, &extents) == 0 &&
+                        strides(at, &steps) == 0 && storage_offset(at, &offset) == 0 &&
+                        dtype(at, &type) == 0 && device_type(at, &device) == 0 &&
+                        data(at, &address) == 0;
+  if (!answered || dimensions != static_cast<std::int64_t>(spec.sizes.size())) return false;
+  const std::size_t bytes = spec.sizes.size() * sizeof(std::int64_t);
+  return std::memcmp(extents, spec.sizes.data(), bytes) == 0 &&
+         std::memcmp(steps, spec.strides.data(), bytes) == 0 && offset == 0 && type == spec.dtype &&
+         device == 0 && address == spec.data;
+}
+
+}  // namespace penstock::python
