@@ -52,23 +52,6 @@ struct RecompileEvent {
   std::vector<Entry> entries;  ///< most recently used first
 };
 
-/// What a run of the program came to: document `end`. The counters live in memory shared with the
-/// parent process, so that they are right after a kill too.
-struct EndEvent {
-  struct Entry {
-    EntryId id;
-    std::int64_t calls = 0;  ///< times its graph ran, the first one included
-  };
-  std::vector<Entry> entries;     ///< in the order of their documents
-  std::int64_t captured_ops = 0;  ///< ATen calls of the program that entries stood for
-  std::int64_t native_ops = 0;    ///< ATen calls inside roots that ran outside entries
-  std::int64_t entry_ns = 0;      ///< time inside entries: graphs and kernels
-  std::int64_t root_ns = 0;       ///< time inside roots, entries included
-  std::int64_t bypasses = 0;      ///< frames that penstock gave up
-  std::int32_t exit_status = 0;   ///< the program's, as a shell gives it
-  std::string signal;             ///< "SIGKILL" when one ended the program, else empty
-};
-
 /// An analysis that started over because an assumption was wrong: document `restart`.
 struct RestartEvent {
   EntryId id;

@@ -28,6 +28,20 @@ struct GraphEntry {
   std::string not_placed;                ///< why not
 };
 
+/// What a run of the program came to, as document `end` has it.
+struct RunTotals {
+  struct Entry {
+    std::string id;          ///< "0/0"
+    std::int64_t calls = 0;  ///< times its graph ran, the first one included
+  };
+  std::vector<Entry> entries;
+  std::int64_t native_ops = 0;  ///< ATen calls inside roots that ran outside entries
+  std::int64_t entry_ns = 0;    ///< time inside entries: graphs and kernels
+  std::int64_t root_ns = 0;     ///< time inside roots, entries included
+  std::int64_t bypasses = 0;    ///< frames that penstock gave up
+  std::int32_t exit_status = 0;
+};
+
 /// All that a stream of documents tells about one run of a program.
 struct Report {
   std::vector<std::string> argv;
@@ -36,7 +50,7 @@ struct Report {
   std::vector<SkipEvent> skips;
   std::vector<RecompileEvent> recompiles;
   std::vector<RestartEvent> restarts;
-  std::optional<EndEvent> end;  ///< none: the stream was cut off
+  std::optional<RunTotals> end;  ///< none: the stream was cut off
 };
 
 /// What to print and how.

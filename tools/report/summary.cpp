@@ -11,8 +11,8 @@ double percent(double part, double whole) { return whole > 0 ? 100.0 * part / wh
 std::map<std::string, std::int64_t> calls_by_entry(const Report& report) {
   std::map<std::string, std::int64_t> calls;
   if (!report.end) return calls;
-  for (const EndEvent::Entry& entry : report.end->entries) {
-    calls[to_string(entry.id)] += entry.calls;
+  for (const RunTotals::Entry& entry : report.end->entries) {
+    calls[entry.id] += entry.calls;
   }
   return calls;
 }

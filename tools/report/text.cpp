@@ -17,8 +17,8 @@ class Printer {
  public:
   Printer(const Report& report, const TextOptions& options) : report_(report), options_(options) {
     if (report.end) {
-      for (const EndEvent::Entry& entry : report.end->entries) {
-        calls_[to_string(entry.id)] = entry.calls;
+      for (const RunTotals::Entry& entry : report.end->entries) {
+        calls_[entry.id] = entry.calls;
       }
     }
   }
