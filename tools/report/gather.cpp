@@ -98,8 +98,25 @@ void describe(const Graph& graph, GraphEntry& entry) {
   for (ValueId output : graph.outputs) entry.outputs.push_back(graph.values[output].name);
 }
 
+/// Names for the values of calls at a level that has no values any more: the inputs', the calls'.
+std::vector<std::string> names_from_calls(const std::vector<Input>& inputs,
+                                          const std::vector<Call>& calls) {
+  std::vector<std::string> names;
+  for (const Input& input : inputs) names.push_back(input.name);
+  for (const Call& call : calls) {
+    for_each_value(call.result, [&](ValueId id) {
+      for (std::size_t next = names.size(); next <= id; ++next) {
+        names.push_back("%" + std::to_string(next));
+      }
+      names[id] = call.name;
+    });
+  }
+  return names;
+}
+
 template <class Program>
 void describe_program(const Program& program, GraphEntry& entry) {
+  entry.value_names = names_from_calls(program.interface.inputs, program.calls);
   entry.ops = static_cast<std::int64_t>(program.calls.size());
   for (BufferId output : program.outputs) {
     entry.outputs.push_back(output < 0 ? "None" : program.buffers[output].name);
