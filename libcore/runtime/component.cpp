@@ -40,7 +40,7 @@ std::string find_component(std::string_view name, std::string_view folder) {
 
 Result<std::shared_ptr<Library>> open_library() {
   constexpr const char* kName = "libpenstock-onednn.so";
-  std::string path = find_component(kName, "libcore/runtime/library");
+  std::string path = find_component(kName, "libcore/runtime");
   // Never closed: oneDNN keeps threads and caches that outlive it badly.
   void* handle = dlopen(path.empty() ? kName : path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return failure(Code::PS0707, dlerror());

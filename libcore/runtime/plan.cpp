@@ -39,6 +39,14 @@ class Planner {
     return result.value_or(0);
   }
 
+  /// Puts numbers in the place of size expressions.
+  void evaluate(Argument& argument) {
+    if (auto* expression = argument.as<SymExpr>()) argument = Argument(value(*expression));
+    if (auto* list = std::get_if<Argument::Sequence>(&argument.datum)) {
+      for (Argument& item : list->items) evaluate(item);
+    }
+  }
+
   void add_window(const Buffer& buffer) {
     auto id = static_cast<BufferId>(plan_->windows.size());
     Window window;
@@ -129,8 +137,10 @@ class Planner {
     planned.inputs = static_cast<std::int32_t>(operands.inputs.size());
     planned.outputs = static_cast<std::int32_t>(operands.outputs.size());
     planned.post_ops = static_cast<std::int32_t>(operands.post_ops.size());
+    LibraryCall concrete = call;
+    for (NamedArgument& attribute : concrete.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
-    auto kernel = context_.library->make(call, operands);
+    auto kernel = context_.library->make(concrete, operands);
     if (!kernel) return tl::unexpected(kernel.error());
     planned.kernel = std::move(*kernel);
     std::size_t scratch = (planned.kernel->scratch_bytes() + 63) / 64 * 64;

@@ -1,0 +1,8 @@
+#include "codegen/library.h"
+
+extern "C" __attribute__((visibility("default"))) const penstock::codegen::CodegenLibrary
+    penstock_codegen_library;
+
+const penstock::codegen::CodegenLibrary penstock_codegen_library = {
+    penstock::codegen::kBuild, penstock::codegen::generate, penstock::codegen::generate_text,
+    penstock::codegen::probe};

@@ -1,0 +1,26 @@
+#include "pipeline/compile.h"
+
+#include <chrono>
+
+#include "pipeline/codegen_library.h"
+
+namespace penstock::pipeline {
+
+Result<KernelBundle> compile(Graph graph, const CompileOptions& options, codegen::CodeSink& sink,
+                             PassTrace& trace) {
+  auto core = passes::decompose(std::move(graph), options.decompose, trace);
+  if (!core) return tl::unexpected(core.error());
+  auto placed = partition::partition(std::move(*core), options.partition, trace);
+  if (!placed) return tl::unexpected(placed.error());
+  auto program = fusion::fuse(std::move(*placed), options.fuse, trace);
+  if (!program) return tl::unexpected(program.error());
+  auto library = open_codegen();
+  if (!library) return tl::unexpected(library.error());
+  auto start = std::chrono::steady_clock::now();
+  auto bundle = (*library)->generate(*program, options.codegen, sink, nullptr);
+  trace.after({"codegen", "make machine code of loop kernels"},
+              std::chrono::steady_clock::now() - start, [] { return std::string(); });
+  return bundle;
+}
+
+}  // namespace penstock::pipeline

@@ -1,0 +1,48 @@
+#include "pipeline/stored_code.h"
+
+#include <cstring>
+
+namespace penstock::pipeline {
+
+std::optional<std::string> StoredCode::find(std::string_view key) {
+  auto entry = store_.kernel(key);
+  if (!entry) return std::nullopt;
+  std::string blob(entry->bytes());
+  // The blob may have been pruned while its entry was kept.
+  if (!store::is_hash(blob) || !store_.has(blob)) return std::nullopt;
+  return blob;
+}
+
+Result<std::string> StoredCode::put(std::string_view key, std::string_view elf) {
+  auto blob = store_.put(elf);
+  if (!blob) return blob;
+  if (auto kept = store_.put_kernel(key, *blob); !kept) return tl::unexpected(kept.error());
+  return blob;
+}
+
+Result<std::string> StoredBlobs::code_path(const std::string& blob) {
+  if (!store::is_hash(blob) || !store_.has(blob)) {
+    return failure(Code::PS0206, "the store " + store_.directory() + " has no blob " + blob);
+  }
+  return store_.blob_path(blob);
+}
+
+Result<const void*> StoredBlobs::constant(const std::string& blob) {
+  std::lock_guard lock(mutex_);
+  auto found = mapped_.find(blob);
+  if (found == mapped_.end()) {
+    auto mapping = store_.get(blob);
+    if (!mapping) return tl::unexpected(mapping.error());
+    found = mapped_.emplace(blob, std::move(*mapping)).first;
+  }
+  // A blob of one tensor: the length of a header, the header, then the elements alone.
+  std::string_view bytes = found->second.bytes();
+  std::uint64_t header = 0;
+  if (bytes.size() >= 8) std::memcpy(&header, bytes.data(), 8);
+  if (bytes.size() < 8 || header > bytes.size() - 8) {
+    return failure(Code::PS0207, "blob " + blob + " holds no tensor");
+  }
+  return bytes.data() + 8 + header;
+}
+
+}  // namespace penstock::pipeline

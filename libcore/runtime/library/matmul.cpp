@@ -1,0 +1,262 @@
+// Matrix products. A batch in front of the rows of `a` joins them where the strides allow and `b` has
+// none, so that a Linear on any rank is one product of two matrices with a packed weight. What oneDNN
+// reads badly (neither of the last two dims has stride 1, or the same element several times) is copied
+// first.
+#include "runtime/library/onednn.h"
+
+namespace penstock::runtime {
+
+using dnnl::memory;
+
+namespace {
+
+/// The operands in the dims of the primitive.
+struct Problem {
+  Operand a, b, out;
+  std::vector<Operand> post_ops;
+};
+
+/// Gives an operand the rank of the result, ones in front, and drops strides of what is repeated.
+Operand with_rank(Operand operand, std::size_t rank, bool keep_last_two) {
+  std::size_t missing = rank - operand.sizes.size();
+  operand.sizes.insert(operand.sizes.begin(), missing, 1);
+  operand.strides.insert(operand.strides.begin(), missing, 0);
+  for (std::size_t i = 0; i < rank; ++i) {
+    bool repeated = operand.strides[i] == 0 && operand.sizes[i] > 1;
+    if (repeated && (i + 2 < rank || !keep_last_two)) operand.sizes[i] = 1;
+  }
+  // A dim of one element may have any stride; oneDNN wants a sensible one.
+  std::int64_t next = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    if (operand.sizes[i] == 1) operand.strides[i] = next;
+    next = std::max(next, operand.strides[i] * operand.sizes[i]);
+  }
+  return operand;
+}
+
+/// Whether the dims before the last may be one dim.
+bool rows_join(const Operand& operand) {
+  std::size_t rank = operand.sizes.size();
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
+    std::int64_t inner = operand.sizes[i + 1] * operand.strides[i + 1];
+    if (operand.sizes[i] != 1 && operand.strides[i] != inner) return false;
+  }
+  return true;
+}
+
+Operand join_rows(const Operand& operand) {
+  std::size_t rank = operand.sizes.size();
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < rank; ++i) rows *= operand.sizes[i];
+  // The innermost dim of more than one element gives the step from row to row.
+  std::int64_t stride = operand.strides[rank - 2];
+  for (std::size_t i = rank - 1; i-- > 0;) {
+    if (operand.sizes[i] == 1) continue;
+    stride = operand.strides[i];
+    break;
+  }
+  return {operand.dtype, {rows, operand.sizes[rank - 1]}, {stride, operand.strides[rank - 1]}};
+}
+
+std::int64_t batch_of(const Operand& operand) {
+  std::int64_t batch = 1;
+  for (std::size_t i = 0; i + 2 < operand.sizes.size(); ++i) batch *= operand.sizes[i];
+  return batch;
+}
+
+/// A row vector, or a full matrix, which joins as the result does.
+bool joins_with_result(const Operand& operand, const Operand& out) {
+  if (operand.sizes == out.sizes) return rows_join(operand);
+  for (std::size_t i = 0; i + 1 < operand.sizes.size(); ++i) {
+    if (operand.sizes[i] != 1) return false;
+  }
+  return true;
+}
+
+Problem simplify(Problem problem) {
+  std::size_t rank = problem.out.sizes.size();
+  problem.a = with_rank(problem.a, rank, true);
+  problem.b = with_rank(problem.b, rank, true);
+  problem.out = with_rank(problem.out, rank, true);
+  bool join = rank > 2 && batch_of(problem.b) == 1 && rows_join(problem.a) &&
+              rows_join(problem.out) &&
+              problem.a.sizes[rank - 2] * batch_of(problem.a) ==
+                  problem.out.sizes[rank - 2] * batch_of(problem.out);
+  for (Operand& operand : problem.post_ops) {
+    operand = with_rank(operand, rank, false);
+    join = join && joins_with_result(operand, problem.out);
+  }
+  if (!join) return problem;
+  for (Operand& operand : problem.post_ops) {
+    if (operand.sizes == problem.out.sizes) {
+      operand = join_rows(operand);
+    } else {
+      operand = {operand.dtype, {1, operand.sizes[rank - 1]},
+                 {operand.sizes[rank - 1], operand.strides[rank - 1]}};
+    }
+  }
+  problem.a = join_rows(problem.a);
+  problem.b = {problem.b.dtype,
+               {problem.b.sizes[rank - 2], problem.b.sizes[rank - 1]},
+               {problem.b.strides[rank - 2], problem.b.strides[rank - 1]}};
+  problem.out = join_rows(problem.out);
+  return problem;
+}
+
+/// Whether oneDNN's fast kernels read it in place: one of the last two dims is dense, the other steps
+/// over at least as much.
+bool readable(const Operand& operand) {
+  std::size_t rank = operand.sizes.size();
+  std::int64_t rows = operand.sizes[rank - 2], columns = operand.sizes[rank - 1];
+  std::int64_t row = operand.strides[rank - 2], column = operand.strides[rank - 1];
+  bool dense_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);
+  bool dense_columns = (row == 1 || rows == 1) && (column >= rows || columns == 1);
+  return dense_rows || dense_columns;
+}
+
+Operand dense(const Operand& operand) {
+  Operand made = operand;
+  std::int64_t next = 1;
+  for (std::size_t i = made.sizes.size(); i-- > 0;) {
+    made.strides[i] = next;
+    next *= std::max<std::int64_t>(made.sizes[i], 1);
+  }
+  return made;
+}
+
+class Matmul : public LibraryKernel {
+ public:
+  Matmul(std::shared_ptr<OneDnn> library, const LibraryCall& call, const Problem& problem,
+         const Operand* bias)
+      : library_(std::move(library)) {
+    OneDnn& shared = *library_;
+    // A repeated element or a far step: copied into rows first.
+    memory::desc a = describe(problem.a), out = describe(problem.out);
+    memory::desc a_read = describe(readable(problem.a) ? problem.a : dense(problem.a));
+    memory::desc out_written = describe(readable(problem.out) ? problem.out : dense(problem.out));
+    copy_a_ = Relayout(shared, a, a_read);
+    copy_out_ = Relayout(shared, out_written, out);
+    a_bytes_ = copy_a_.needed() ? Relayout::bytes(a_read) : 0;
+    out_bytes_ = copy_out_.needed() ? Relayout::bytes(out_written) : 0;
+    bool pack = !call.prepack.empty() && problem.b.sizes.size() == 2;
+    memory::desc b = describe(problem.b);
+    memory::desc b_any = pack ? memory::desc(problem.b.sizes, data_type(problem.b.dtype),
+                                             memory::format_tag::any)
+                              : describe(readable(problem.b) ? problem.b : dense(problem.b));
+    make_primitive(call, problem, bias, a_read, b_any, out_written);
+    weight_ = Weight(shared, b, chosen_.weights_desc());
+    version_counts_ = pack;
+    add_arguments(bias != nullptr);
+  }
+
+  std::size_t scratch_bytes() const override {
+    return a_bytes_ + out_bytes_ + weight_.scratch_bytes() + own_bytes();
+  }
+  std::string_view implementation() const override { return name_; }
+
+  void run(const LibraryMemory& given) override {
+    OneDnn& shared = *library_;
+    char* scratch = static_cast<char*>(given.scratch);
+    void* a = given.inputs[0];
+    void* out = given.outputs[0];
+    arguments_.set(scratch_place_, scratch);
+    scratch += own_bytes();
+    if (copy_a_.needed()) {
+      copy_a_.run(shared, a, scratch);
+      a = scratch;
+      scratch += a_bytes_;
+    }
+    void* target = copy_out_.needed() ? scratch : out;
+    scratch += out_bytes_;
+    std::uint64_t version = version_counts_ ? given.versions[1] : kUnversioned;
+    arguments_.set(0, a);
+    arguments_.set(1, weight_.prepare(shared, given.inputs[1], version, scratch));
+    arguments_.set(2, target);
+    if (has_bias_) arguments_.set(3, given.inputs[2]);
+    for (std::size_t i = 0; i < post_op_places_.size(); ++i) {
+      arguments_.set(post_op_places_[i], given.post_ops[i]);
+    }
+    arguments_.execute(primitive_, shared.stream);
+    if (copy_out_.needed()) copy_out_.run(shared, target, out);
+  }
+
+ private:
+  void make_primitive(const LibraryCall& call, const Problem& problem, const Operand* bias,
+                      const memory::desc& a, const memory::desc& b, const memory::desc& out) {
+    std::vector<memory::desc> operands;
+    for (const Operand& operand : problem.post_ops) operands.push_back(describe(operand));
+    auto post_ops = make_post_ops(call, operands);
+    post_op_kinds_ = post_ops->argument_kinds;
+    post_op_descs_ = operands;
+    dnnl::primitive_attr attributes;
+    attributes.set_post_ops(post_ops->ops);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    has_bias_ = bias != nullptr;
+    if (has_bias_) {
+      std::vector<std::int64_t> sizes(problem.out.sizes.size(), 1), strides(sizes.size(), 1);
+      sizes.back() = bias->sizes.back();
+      for (std::size_t i = 0; i + 1 < sizes.size(); ++i) strides[i] = sizes.back();
+      memory::desc desc = describe(bias->dtype, sizes, strides);
+      chosen_ = {dnnl::matmul::desc(a, b, desc, out), attributes, library_->engine};
+    } else {
+      chosen_ = {dnnl::matmul::desc(a, b, out), attributes, library_->engine};
+    }
+    primitive_ = dnnl::matmul(chosen_);
+    name_ = chosen_.impl_info_str();
+  }
+
+  void add_arguments(bool bias) {
+    OneDnn& shared = *library_;
+    arguments_.add(shared, DNNL_ARG_SRC, chosen_.src_desc());
+    arguments_.add(shared, DNNL_ARG_WEIGHTS, chosen_.weights_desc());
+    arguments_.add(shared, DNNL_ARG_DST, chosen_.dst_desc());
+    if (bias) arguments_.add(shared, DNNL_ARG_BIAS, chosen_.bias_desc());
+    scratch_place_ = arguments_.add(shared, DNNL_ARG_SCRATCHPAD, chosen_.scratchpad_desc());
+    for (std::size_t i = 0; i < post_op_kinds_.size(); ++i) {
+      post_op_places_.push_back(arguments_.add(shared, post_op_kinds_[i], post_op_descs_[i]));
+    }
+  }
+
+  std::size_t own_bytes() const { return Relayout::bytes(chosen_.scratchpad_desc()); }
+
+  std::shared_ptr<OneDnn> library_;
+  Relayout copy_a_, copy_out_;
+  std::size_t a_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0;
+  dnnl::matmul::primitive_desc chosen_;
+  dnnl::matmul primitive_;
+  Weight weight_;
+  bool version_counts_ = false, has_bias_ = false;
+  std::vector<int> post_op_kinds_;
+  std::vector<memory::desc> post_op_descs_;
+  std::vector<std::size_t> post_op_places_;
+  Arguments arguments_;
+  std::string name_;
+};
+
+/// A product with an empty dim: nothing to do, or zeros, bias and post-ops of zeros. oneDNN's kernels
+/// take the first; the second (an empty sum) they refuse.
+class EmptyMatmul : public LibraryKernel {
+ public:
+  std::size_t scratch_bytes() const override { return 0; }
+  std::string_view implementation() const override { return "empty"; }
+  void run(const LibraryMemory&) override {}
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,
+                                                   const LibraryCall& call,
+                                                   const LibraryOperands& operands) {
+  Problem problem{operands.inputs[0], operands.inputs[1], operands.outputs[0], operands.post_ops};
+  for (std::int64_t size : problem.out.sizes) {
+    if (size == 0) return std::make_unique<EmptyMatmul>();
+  }
+  if (problem.a.sizes.back() == 0) {
+    return failure(Code::PS0708, "a product over an empty dimension");
+  }
+  bool bias = operands.present.size() > 2 && operands.present[2];
+  return std::make_unique<Matmul>(std::move(library), call, simplify(std::move(problem)),
+                                  bias ? &operands.inputs[2] : nullptr);
+}
+
+}  // namespace penstock::runtime

@@ -1,0 +1,194 @@
+#include "runtime/library/onednn.h"
+
+#include <cstring>
+
+namespace penstock::runtime {
+
+using dnnl::memory;
+
+std::size_t Arguments::add(OneDnn& library, int kind, const memory::desc& desc, void* data) {
+  memories_.emplace_back(desc, library.engine, data);
+  arguments_.push_back({kind, memories_.back().get()});
+  return memories_.size() - 1;
+}
+
+void Arguments::set(std::size_t place, void* data) { memories_[place].set_data_handle(data); }
+
+void Arguments::execute(const dnnl::primitive& primitive, const dnnl::stream& stream) const {
+  dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments_.size()),
+                         arguments_.data());
+}
+
+memory::data_type data_type(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return memory::data_type::f32;
+    case DType::bfloat16: return memory::data_type::bf16;
+    default: return memory::data_type::undef;
+  }
+}
+
+memory::desc describe(DType dtype, const std::vector<std::int64_t>& sizes,
+                      const std::vector<std::int64_t>& strides) {
+  return memory::desc(sizes, data_type(dtype), strides);
+}
+
+memory::desc describe(const Operand& operand) {
+  return describe(operand.dtype, operand.sizes, operand.strides);
+}
+
+Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<memory::desc>& operands) {
+  using dnnl::algorithm;
+  PostOps made;
+  std::size_t next = 0;
+  auto eltwise = [&](algorithm kind, double alpha = 0, double beta = 0) {
+    made.ops.append_eltwise(1.0f, kind, static_cast<float>(alpha), static_cast<float>(beta));
+  };
+  auto binary = [&](algorithm kind) {
+    made.argument_kinds.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(made.ops.len()) | DNNL_ARG_SRC_1);
+    made.ops.append_binary(kind, operands[next++]);
+  };
+  for (const PostOp& op : call.post_ops) {
+    switch (op.kind) {
+      case PostOp::Kind::relu: eltwise(algorithm::eltwise_relu); break;
+      case PostOp::Kind::gelu_erf: eltwise(algorithm::eltwise_gelu_erf); break;
+      case PostOp::Kind::gelu_tanh: eltwise(algorithm::eltwise_gelu_tanh); break;
+      case PostOp::Kind::silu: eltwise(algorithm::eltwise_swish, 1); break;
+      case PostOp::Kind::hardswish: eltwise(algorithm::eltwise_hardswish); break;
+      case PostOp::Kind::hardsigmoid:
+        eltwise(algorithm::eltwise_linear, 1.0 / 6, 0.5);
+        eltwise(algorithm::eltwise_clip_v2, 0, 1);
+        break;
+      case PostOp::Kind::sigmoid: eltwise(algorithm::eltwise_logistic); break;
+      case PostOp::Kind::tanh: eltwise(algorithm::eltwise_tanh); break;
+      case PostOp::Kind::clamp: eltwise(algorithm::eltwise_clip_v2, op.alpha, op.beta); break;
+      case PostOp::Kind::scale: eltwise(algorithm::eltwise_linear, op.alpha); break;
+      case PostOp::Kind::add: binary(algorithm::binary_add); break;
+      case PostOp::Kind::mul: binary(algorithm::binary_mul); break;
+      case PostOp::Kind::sum: made.ops.append_sum(1.0f); break;
+    }
+  }
+  return made;
+}
+
+namespace {
+
+const Argument* attribute(const LibraryCall& call, std::string_view name) {
+  for (const NamedArgument& argument : call.attributes) {
+    if (argument.name == name) return &argument.value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> int_list(const LibraryCall& call, std::string_view name) {
+  std::vector<std::int64_t> values;
+  const Argument* argument = attribute(call, name);
+  if (argument == nullptr) return values;
+  if (auto* list = argument->as<Argument::Sequence>()) {
+    for (const Argument& item : list->items) {
+      if (auto* value = item.as<std::int64_t>()) values.push_back(*value);
+    }
+  }
+  return values;
+}
+
+bool flag(const LibraryCall& call, std::string_view name) {
+  const Argument* argument = attribute(call, name);
+  auto* value = argument == nullptr ? nullptr : argument->as<bool>();
+  return value != nullptr && *value;
+}
+
+std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_t missing) {
+  const Argument* argument = attribute(call, name);
+  auto* value = argument == nullptr ? nullptr : argument->as<std::int64_t>();
+  return value == nullptr ? missing : *value;
+}
+
+Weight::Weight(OneDnn& library, memory::desc plain, memory::desc wanted)
+    : plain_(std::move(plain)), wanted_(std::move(wanted)), same_(plain_ == wanted_) {
+  if (same_) return;
+  reorder_ = dnnl::reorder({library.engine, plain_, library.engine, wanted_});
+}
+
+std::size_t Weight::scratch_bytes() const { return same_ ? 0 : Relayout::bytes(wanted_); }
+
+void* Weight::prepare(OneDnn& library, void* data, std::uint64_t version, void* scratch) {
+  if (same_) return data;
+  auto pack = [&](void* destination) {
+    memory from(plain_, library.engine, data), to(wanted_, library.engine, destination);
+    reorder_.execute(library.stream, from, to);
+  };
+  if (version == kUnversioned) {
+    pack(scratch);
+    return scratch;
+  }
+  if (packed_ == nullptr || packed_data_ != data || packed_version_ != version) {
+    // Layouts of one build are equal exactly when their bytes are.
+    std::string layout(reinterpret_cast<const char*>(&wanted_.data), sizeof wanted_.data);
+    layout.append(reinterpret_cast<const char*>(&plain_.data), sizeof plain_.data);
+    packed_ = library.packed.get({data, version, std::move(layout)}, wanted_.get_size(), pack);
+    packed_data_ = data;
+    packed_version_ = version;
+  }
+  return packed_.get();
+}
+
+Relayout::Relayout(OneDnn& library, memory::desc from, memory::desc to) : needed_(from != to) {
+  if (!needed_) return;
+  reorder_ = dnnl::reorder({library.engine, from, library.engine, to});
+  arguments_.add(library, DNNL_ARG_FROM, from);
+  arguments_.add(library, DNNL_ARG_TO, to);
+}
+
+void Relayout::run(OneDnn& library, void* from, void* to) {
+  arguments_.set(0, from);
+  arguments_.set(1, to);
+  arguments_.execute(reorder_, library.stream);
+}
+
+namespace {
+
+/// Picks the kernel by name and turns oneDNN's exceptions into diagnostics.
+class OneDnnLibrary : public Library {
+ public:
+  Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
+                                              const LibraryOperands& operands) override {
+    if (!supports_dtypes(operands)) {
+      return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN computes here on "
+                                               "float32 and bfloat16 only");
+    }
+    try {
+      if (call.name == "matmul") return make_matmul(shared_, call, operands);
+      if (call.name == "convolution") return make_convolution(shared_, call, operands);
+      if (call.name == "pool_max" || call.name == "pool_avg") {
+        return make_pooling(shared_, call, operands);
+      }
+    } catch (const dnnl::error& error) {
+      return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN: " + error.what());
+    }
+    return failure(Code::PS0708, "no library call '" + call.name + "'");
+  }
+
+ private:
+  static bool supports_dtypes(const LibraryOperands& operands) {
+    auto supported = [](const Operand& operand) {
+      return data_type(operand.dtype) != memory::data_type::undef;
+    };
+    for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
+      if (operands.present[i] && !supported(operands.inputs[i])) return false;
+    }
+    return supported(operands.outputs.front());
+  }
+
+  std::shared_ptr<OneDnn> shared_ = std::make_shared<OneDnn>();
+};
+
+}  // namespace
+
+}  // namespace penstock::runtime
+
+extern "C" __attribute__((visibility("default"))) penstock::runtime::Library*
+penstock_make_library() {
+  return new penstock::runtime::OneDnnLibrary();
+}

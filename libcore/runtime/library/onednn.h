@@ -1,0 +1,103 @@
+#pragma once
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/library/packed_weights.h"
+#include "runtime/library_kernel.h"
+
+namespace penstock::runtime {
+
+/// What kernels of the library share.
+struct OneDnn {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  PackedWeights packed;
+};
+
+/// One argument of a primitive whose memory is given at every run, or stays.
+class Arguments {
+ public:
+  /// `data` may be null: set() gives it before the first run.
+  std::size_t add(OneDnn& library, int kind, const dnnl::memory::desc& desc, void* data = nullptr);
+  void set(std::size_t place, void* data);
+  void execute(const dnnl::primitive& primitive, const dnnl::stream& stream) const;
+
+ private:
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// The dtype as oneDNN names it; `undef` for those that its kernels here do not take.
+dnnl::memory::data_type data_type(DType dtype);
+/// A strided window.
+dnnl::memory::desc describe(const Operand& operand);
+/// One whose dims were chosen by the caller.
+dnnl::memory::desc describe(DType dtype, const std::vector<std::int64_t>& sizes,
+                            const std::vector<std::int64_t>& strides);
+
+/// The post-ops of a call. `operands` describes those that have one, in order, in the dims of the
+/// result; arguments for them are to be added by attach_post_ops.
+struct PostOps {
+  dnnl::post_ops ops;
+  std::vector<int> argument_kinds;  ///< of each operand
+};
+/// PS0708 for a kind that the library does not have.
+Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<dnnl::memory::desc>& operands);
+
+/// An int list attribute ("stride"), and a single one.
+std::vector<std::int64_t> int_list(const LibraryCall& call, std::string_view name);
+bool flag(const LibraryCall& call, std::string_view name);
+std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_t missing);
+
+/// A weight that is packed once when its contents are known, else in every run.
+class Weight {
+ public:
+  Weight() = default;
+  /// `plain` is how it lies in the program, `wanted` how the primitive reads it; equal: no packing.
+  Weight(OneDnn& library, dnnl::memory::desc plain, dnnl::memory::desc wanted);
+  /// Bytes of scratch for runs in which it cannot be kept.
+  std::size_t scratch_bytes() const;
+  /// Where the primitive finds the contents that `data` has at `version`.
+  void* prepare(OneDnn& library, void* data, std::uint64_t version, void* scratch);
+
+ private:
+  dnnl::memory::desc plain_, wanted_;
+  dnnl::reorder reorder_;
+  bool same_ = true;
+  const void* packed_data_ = nullptr;
+  std::uint64_t packed_version_ = kUnversioned;
+  std::shared_ptr<void> packed_;
+};
+
+/// A tensor that the primitive wants in another layout than the program has it: copied before, or after.
+class Relayout {
+ public:
+  Relayout() = default;
+  Relayout(OneDnn& library, dnnl::memory::desc from, dnnl::memory::desc to);
+  bool needed() const { return needed_; }
+  /// Bytes of the copy that is not the program's.
+  static std::size_t bytes(const dnnl::memory::desc& desc) { return (desc.get_size() + 63) / 64 * 64; }
+  void run(OneDnn& library, void* from, void* to);
+
+ private:
+  bool needed_ = false;
+  dnnl::reorder reorder_;
+  Arguments arguments_;
+};
+
+/// The kernels, one file each; all may throw dnnl::error.
+Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,
+                                                   const LibraryCall& call,
+                                                   const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_convolution(std::shared_ptr<OneDnn> library,
+                                                        const LibraryCall& call,
+                                                        const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_pooling(std::shared_ptr<OneDnn> library,
+                                                    const LibraryCall& call,
+                                                    const LibraryOperands& operands);
+
+}  // namespace penstock::runtime

@@ -1,0 +1,90 @@
+// Pooling, on any layout that the input has.
+#include "runtime/library/onednn.h"
+
+namespace penstock::runtime {
+
+using dnnl::memory;
+
+namespace {
+
+/// Padding behind that makes the windows come out as many as the result has places: with ceil_mode the
+/// last window may reach past the padded end.
+memory::dims padding_behind(const LibraryOperands& operands, const memory::dims& kernel,
+                            const memory::dims& stride, const memory::dims& dilation,
+                            const memory::dims& padding) {
+  memory::dims behind;
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    std::int64_t window = (kernel[i] - 1) * (dilation[i] + 1) + 1;
+    std::int64_t reach = (operands.outputs[0].sizes[i + 2] - 1) * stride[i] + window;
+    behind.push_back(reach - operands.inputs[0].sizes[i + 2] - padding[i]);
+  }
+  return behind;
+}
+
+class Pooling : public LibraryKernel {
+ public:
+  Pooling(std::shared_ptr<OneDnn> library, const LibraryCall& call,
+          const LibraryOperands& operands, dnnl::algorithm kind, const memory::dims& kernel,
+          const memory::dims& dilation)
+      : library_(std::move(library)) {
+    memory::dims stride = int_list(call, "stride"), padding = int_list(call, "padding");
+    memory::dims behind = padding_behind(operands, kernel, stride, dilation, padding);
+    memory::desc source = describe(operands.inputs[0]), result = describe(operands.outputs[0]);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::pooling_v2_forward::primitive_desc chosen(
+        {dnnl::prop_kind::forward_inference, kind, source, result, stride, kernel, dilation, padding,
+         behind},
+        attributes, library_->engine);
+    primitive_ = dnnl::pooling_v2_forward(chosen);
+    name_ = chosen.impl_info_str();
+    scratchpad_ = chosen.scratchpad_desc();
+    arguments_.add(*library_, DNNL_ARG_SRC, source);
+    arguments_.add(*library_, DNNL_ARG_DST, result);
+    arguments_.add(*library_, DNNL_ARG_SCRATCHPAD, scratchpad_);
+  }
+
+  std::size_t scratch_bytes() const override { return Relayout::bytes(scratchpad_); }
+  std::string_view implementation() const override { return name_; }
+  void run(const LibraryMemory& given) override {
+    arguments_.set(0, given.inputs[0]);
+    arguments_.set(1, given.outputs[0]);
+    arguments_.set(2, given.scratch);
+    arguments_.execute(primitive_, library_->stream);
+  }
+
+ private:
+  std::shared_ptr<OneDnn> library_;
+  memory::desc scratchpad_;
+  dnnl::primitive primitive_;
+  Arguments arguments_;
+  std::string name_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LibraryKernel>> make_pooling(std::shared_ptr<OneDnn> library,
+                                                    const LibraryCall& call,
+                                                    const LibraryOperands& operands) {
+  memory::dims kernel = int_list(call, "kernel_size"), dilation = int_list(call, "dilation");
+  if (dilation.empty()) dilation.assign(kernel.size(), 1);
+  for (std::int64_t& value : dilation) value -= 1;  // oneDNN counts the gaps
+  dnnl::algorithm kind = dnnl::algorithm::pooling_max;
+  if (call.name == "pool_avg") {
+    if (integer(call, "divisor_override", 0) != 0) {
+      return failure(Code::PS0708, "pool_avg with a divisor of its own");
+    }
+    // torch counts padding in the divisor, but never what ceil_mode reaches beyond it.
+    bool whole = flag(call, "count_include_pad") && !flag(call, "ceil_mode");
+    kind = whole ? dnnl::algorithm::pooling_avg_include_padding
+                 : dnnl::algorithm::pooling_avg_exclude_padding;
+    bool padded = false;
+    for (std::int64_t value : int_list(call, "padding")) padded |= value != 0;
+    if (flag(call, "count_include_pad") && flag(call, "ceil_mode") && padded) {
+      return failure(Code::PS0708, "pool_avg with ceil_mode that counts its padding");
+    }
+  }
+  return std::make_unique<Pooling>(std::move(library), call, operands, kind, kernel, dilation);
+}
+
+}  // namespace penstock::runtime

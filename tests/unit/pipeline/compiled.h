@@ -1,0 +1,116 @@
+#pragma once
+
+#include <filesystem>
+
+#include "../fusion/run_program.h"
+#include "pipeline/codegen_library.h"
+#include "pipeline/stored_code.h"
+#include "runtime/executor.h"
+
+namespace penstock::pipeline {
+
+/// A store that is gone when the tests are.
+class TestStore {
+ public:
+  TestStore() : path_(std::filesystem::temp_directory_path() / "penstock-test-store-XXXXXX") {
+    REQUIRE(mkdtemp(path_.data()) != nullptr);
+    store.emplace(path_);
+  }
+  ~TestStore() { std::filesystem::remove_all(path_); }
+  std::optional<store::Store> store;
+
+ private:
+  std::string path_;
+};
+
+inline store::Store& test_store() {
+  static TestStore made;
+  return *made.store;
+}
+
+inline std::shared_ptr<runtime::Runtime> test_runtime() {
+  static auto made = std::make_shared<runtime::Runtime>();
+  return made;
+}
+
+inline KernelBundle generate(const LoopProgram& program, codegen::CodegenOptions options = {},
+                             codegen::CodegenStatistics* statistics = nullptr) {
+  auto library = open_codegen();
+  REQUIRE_MESSAGE(library.has_value(), library.error().message);
+  StoredCode sink(test_store());
+  auto bundle = (*library)->generate(program, options, sink, statistics);
+  REQUIRE_MESSAGE(bundle.has_value(), (bundle.error().place + ": " + bundle.error().message));
+  return *bundle;
+}
+
+inline std::unique_ptr<runtime::Executor> load(KernelBundle bundle) {
+  static StoredBlobs blobs(test_store());
+  auto executor = runtime::Executor::create(test_runtime(), std::move(bundle), blobs);
+  REQUIRE_MESSAGE(executor.has_value(), executor.error().message);
+  return std::move(*executor);
+}
+
+inline std::vector<runtime::TensorArgument> arguments_of(std::vector<fusion::HostArray>& inputs) {
+  std::vector<runtime::TensorArgument> arguments;
+  for (fusion::HostArray& input : inputs) {
+    arguments.push_back({input.memory.data(), input.sizes, input.strides, 1});
+  }
+  return arguments;
+}
+
+/// The elements of an output in row-major order.
+inline std::vector<double> elements(const runtime::OutputTensor& output) {
+  std::vector<double> values;
+  std::vector<std::int64_t> index(output.sizes.size(), 0);
+  std::int64_t count = 1;
+  for (std::int64_t size : output.sizes) count *= size;
+  int size = facts(output.dtype).size;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) place += index[d] * output.strides[d];
+    auto number = fusion::load_number(
+        output.dtype, static_cast<const std::byte*>(output.data) + place * size);
+    values.push_back(is_floating(output.dtype) ? number.real : static_cast<double>(number.integer));
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < output.sizes[d]) break;
+      index[d] = 0;
+    }
+  }
+  return values;
+}
+
+inline std::vector<std::vector<double>> run(runtime::Executor& executor,
+                                            std::vector<fusion::HostArray> inputs) {
+  auto arguments = arguments_of(inputs);
+  std::vector<runtime::OutputTensor> outputs(executor.bundle().outputs.size());
+  auto done = executor.run(arguments, outputs);
+  REQUIRE_MESSAGE(done.has_value(), done.error().message);
+  std::vector<std::vector<double>> values;
+  for (const auto& output : outputs) values.push_back(elements(output));
+  return values;
+}
+
+/// Compiled code must give what the interpreter of the same program gives.
+inline void check_compiled(const GraphBuilder& builder, double tolerance = 1e-5, unsigned seed = 1) {
+  LoopProgram program = fusion::fuse_graph(builder);
+  std::vector<fusion::HostArray> inputs = fusion::random_inputs(program.interface, seed);
+  auto copy = inputs;
+  auto expected = fusion::interpret(program, copy, fusion::hints(program.interface));
+  REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
+  auto executor = load(generate(program));
+  auto actual = run(*executor, inputs);
+  REQUIRE(actual.size() == expected->size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    // The interpreter gives its arrays with their strides.
+    runtime::OutputTensor array;
+    const fusion::HostArray& host = (*expected)[i];
+    array.data = const_cast<std::byte*>(host.memory.data()) + host.offset * facts(host.dtype).size;
+    array.dtype = host.dtype;
+    array.sizes = host.sizes;
+    array.strides = host.strides;
+    double error = fusion::difference(actual[i], elements(array));
+    CHECK_MESSAGE(error <= tolerance, to_text(program));
+  }
+}
+
+}  // namespace penstock::pipeline

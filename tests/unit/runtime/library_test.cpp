@@ -1,0 +1,338 @@
+// oneDNN's kernels against plain loops, over layouts, ranks, post-ops, prepacking.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "runtime/library_kernel.h"
+
+namespace penstock::runtime {
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+Sizes dense_strides(const Sizes& sizes) {
+  Sizes strides(sizes.size());
+  std::int64_t next = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = next;
+    next *= sizes[i];
+  }
+  return strides;
+}
+
+/// A tensor with memory of its own.
+struct Tensor {
+  Operand operand;
+  std::vector<float> memory;
+
+  Tensor(Sizes sizes, Sizes strides) : operand{DType::float32, sizes, strides} {
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
+    memory.resize(static_cast<std::size_t>(last + 1));
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      memory[i] = static_cast<float>((i * 2654435761u % 1000) / 500.0 - 1.0);
+    }
+  }
+  explicit Tensor(const Sizes& sizes) : Tensor(sizes, dense_strides(sizes)) {}
+  /// Indices of more dims than there are are cut in front; dims of size 1 repeat.
+  float& at(Sizes index) {
+    index.erase(index.begin(),
+                index.begin() + static_cast<std::ptrdiff_t>(index.size() - operand.sizes.size()));
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      place += (operand.sizes[i] == 1 ? 0 : index[i]) * operand.strides[i];
+    }
+    return memory[static_cast<std::size_t>(place)];
+  }
+};
+
+void for_each_index(const Sizes& sizes, const std::function<void(const Sizes&)>& visit) {
+  Sizes index(sizes.size(), 0);
+  while (true) {
+    visit(index);
+    std::size_t i = sizes.size();
+    while (i > 0 && ++index[i - 1] == sizes[i - 1]) index[--i] = 0;
+    if (i == 0) return;
+  }
+}
+
+struct Given {
+  std::vector<Tensor*> inputs;  ///< null: absent
+  Tensor* out;
+  std::vector<Tensor*> post_ops;
+};
+
+struct Ready {
+  std::unique_ptr<LibraryKernel> kernel;
+  void run(const Given& given, std::uint64_t version = kUnversioned) {
+    std::vector<void*> inputs, post_ops;
+    for (Tensor* tensor : given.inputs) inputs.push_back(tensor ? tensor->memory.data() : nullptr);
+    for (Tensor* tensor : given.post_ops) post_ops.push_back(tensor->memory.data());
+    void* outputs[] = {given.out->memory.data()};
+    std::vector<std::uint64_t> versions(inputs.size(), version);
+    void* scratch = std::aligned_alloc(64, (kernel->scratch_bytes() + 127) / 64 * 64);
+    LibraryMemory memory{inputs, outputs, post_ops, versions, scratch};
+    kernel->run(memory);
+    std::free(scratch);
+  }
+};
+
+Library& library() {
+  static std::shared_ptr<Library> opened = [] {
+    auto result = open_library();
+    REQUIRE_MESSAGE(result.has_value(), result.error().message);
+    return *result;
+  }();
+  return *opened;
+}
+
+Ready make(const LibraryCall& call, const Given& given) {
+  LibraryOperands operands;
+  for (Tensor* tensor : given.inputs) {
+    operands.inputs.push_back(tensor ? tensor->operand : Operand{});
+    operands.present.push_back(tensor != nullptr);
+  }
+  operands.outputs.push_back(given.out->operand);
+  for (Tensor* tensor : given.post_ops) operands.post_ops.push_back(tensor->operand);
+  auto kernel = library().make(call, operands);
+  REQUIRE_MESSAGE(kernel.has_value(), kernel.error().message);
+  return {std::move(*kernel)};
+}
+
+double matmul_element(Tensor& a, Tensor& b, Tensor* bias, const Sizes& index) {
+  Sizes ia = index, ib = index;
+  std::size_t rank = index.size();
+  double sum = bias ? bias->at({index.back()}) : 0;
+  for (std::int64_t k = 0; k < a.operand.sizes.back(); ++k) {
+    ia[rank - 1] = k;
+    ib[rank - 2] = k;
+    sum += static_cast<double>(a.at(ia)) * b.at(ib);
+  }
+  return sum;
+}
+
+void check_matmul(Tensor a, Tensor b, Tensor out, bool with_bias, bool prepack) {
+  Tensor bias({out.operand.sizes.back()});
+  LibraryCall call;
+  call.name = "matmul";
+  if (prepack) call.prepack = {1};
+  Given given{{&a, &b, with_bias ? &bias : nullptr}, &out, {}};
+  Ready ready = make(call, given);
+  for (std::uint64_t version : {kUnversioned, std::uint64_t{1}, std::uint64_t{1}}) {
+    ready.run(given, version);
+    double worst = 0;
+    for_each_index(out.operand.sizes, [&](const Sizes& index) {
+      double expected = matmul_element(a, b, with_bias ? &bias : nullptr, index);
+      worst = std::max(worst, std::fabs(out.at(index) - expected));
+    });
+    CHECK(worst < 1e-4);
+  }
+}
+
+NamedArgument ints(std::string name, std::vector<std::int64_t> values) {
+  Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+  for (std::int64_t value : values) list.items.push_back(value);
+  return {std::move(name), list};
+}
+
+}  // namespace
+
+TEST_CASE("matrix products of every layout") {
+  for (bool bias : {false, true}) {
+    for (bool prepack : {false, true}) {
+      check_matmul(Tensor({7, 30}), Tensor({30, 12}), Tensor({7, 12}), bias, prepack);
+      check_matmul(Tensor({1, 64}), Tensor({64, 50}, {1, 64}), Tensor({1, 50}), bias, prepack);
+      check_matmul(Tensor({2, 5, 16}), Tensor({1, 16, 8}, {0, 1, 16}), Tensor({2, 5, 8}), bias,
+                   prepack);
+      // Rows with a gap, columns of every other element, a repeated row.
+      check_matmul(Tensor({4, 8}, {20, 1}), Tensor({8, 6}, {24, 2}), Tensor({4, 6}, {12, 1}), bias,
+                   prepack);
+      check_matmul(Tensor({4, 8}, {0, 1}), Tensor({8, 6}), Tensor({4, 6}), bias, prepack);
+    }
+  }
+  // Heads as strided views: [b, h, l, d] in memory as [b, l, h, d].
+  check_matmul(Tensor({2, 3, 10, 16}, {480, 16, 48, 1}), Tensor({2, 3, 16, 10}, {480, 16, 1, 48}),
+               Tensor({2, 3, 10, 10}), false, false);
+  check_matmul(Tensor({2, 3, 10, 10}), Tensor({2, 3, 10, 16}, {480, 16, 48, 1}),
+               Tensor({2, 3, 10, 16}, {480, 16, 48, 1}), false, false);
+}
+
+TEST_CASE("a packed weight follows its version") {
+  Tensor a({3, 16}), b({16, 16}), out({3, 16});
+  LibraryCall call;
+  call.name = "matmul";
+  call.prepack = {1};
+  Given given{{&a, &b, nullptr}, &out, {}};
+  Ready ready = make(call, given);
+  ready.run(given, 5);
+  for (float& value : b.memory) value *= 2;
+  ready.run(given, 6);
+  double expected = matmul_element(a, b, nullptr, {2, 3});
+  CHECK(std::fabs(out.at({2, 3}) - expected) < 1e-4);
+  for (float& value : b.memory) value *= 2;
+  ready.run(given, kUnversioned);
+  expected = matmul_element(a, b, nullptr, {2, 3});
+  CHECK(std::fabs(out.at({2, 3}) - expected) < 1e-4);
+}
+
+TEST_CASE("post-ops") {
+  struct Row {
+    PostOp::Kind kind;
+    std::function<double(double, double)> apply;
+    double alpha = 0, beta = 0;
+  };
+  const Row rows[] = {
+      {PostOp::Kind::relu, [](double x, double) { return std::max(x, 0.0); }},
+      {PostOp::Kind::gelu_erf,
+       [](double x, double) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+      {PostOp::Kind::gelu_tanh,
+       [](double x, double) {
+         return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+       }},
+      {PostOp::Kind::silu, [](double x, double) { return x / (1 + std::exp(-x)); }},
+      {PostOp::Kind::hardswish,
+       [](double x, double) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }},
+      {PostOp::Kind::hardsigmoid, [](double x, double) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); }},
+      {PostOp::Kind::sigmoid, [](double x, double) { return 1 / (1 + std::exp(-x)); }},
+      {PostOp::Kind::tanh, [](double x, double) { return std::tanh(x); }},
+      {PostOp::Kind::clamp, [](double x, double) { return std::clamp(x, -0.5, 0.7); }, -0.5, 0.7},
+      {PostOp::Kind::scale, [](double x, double) { return 0.25 * x; }, 0.25},
+      {PostOp::Kind::add, [](double x, double y) { return x + y; }},
+      {PostOp::Kind::mul, [](double x, double y) { return x * y; }},
+      {PostOp::Kind::sum, [](double x, double y) { return x + y; }},
+  };
+  static_assert(std::size(rows) == static_cast<std::size_t>(PostOp::Kind::sum) + 1);
+  for (const Row& row : rows) {
+    for (const Sizes& shape : {Sizes{6, 20}, Sizes{2, 3, 20}}) {
+      Sizes a_sizes = shape, b_sizes(shape.size(), 1);
+      a_sizes.back() = 8;
+      b_sizes[shape.size() - 2] = 8;
+      b_sizes.back() = 20;
+      for (const Sizes& operand_sizes : {shape, Sizes{20}}) {
+        Tensor a(a_sizes), b(b_sizes), out(shape), operand(operand_sizes);
+        std::vector<float> before = out.memory;
+        LibraryCall call;
+        call.name = "matmul";
+        call.post_ops.push_back({row.kind, row.alpha, row.beta, kNoBuffer});
+        bool binary = row.kind == PostOp::Kind::add || row.kind == PostOp::Kind::mul;
+        Given given{{&a, &b, nullptr}, &out, {}};
+        if (binary) given.post_ops.push_back(&operand);
+        Ready ready = make(call, given);
+        ready.run(given);
+        double worst = 0;
+        std::size_t place = 0;
+        for_each_index(shape, [&](const Sizes& index) {
+          double other = binary ? operand.at(index) : before[place];
+          ++place;
+          double expected = row.apply(matmul_element(a, b, nullptr, index), other);
+          worst = std::max(worst, std::fabs(out.at(index) - expected));
+        });
+        CAPTURE(to_string(row.kind));
+        CHECK(worst < 1e-4);
+      }
+    }
+  }
+}
+
+TEST_CASE("convolutions of both layouts, grouped, strided, transposed") {
+  struct Case {
+    std::int64_t in, out, groups, kernel, stride, padding, dilation;
+    bool transposed;
+  };
+  const Case cases[] = {{3, 16, 1, 3, 2, 1, 1, false}, {16, 16, 16, 3, 1, 1, 1, false},
+                        {8, 12, 4, 1, 1, 0, 1, false}, {8, 8, 1, 3, 1, 2, 2, false},
+                        {8, 6, 2, 3, 2, 1, 1, true}};
+  for (const Case& c : cases) {
+    for (bool last : {false, true}) {
+      std::int64_t size = 9;
+      std::int64_t result = c.transposed
+                                ? (size - 1) * c.stride - 2 * c.padding + c.kernel
+                                : (size + 2 * c.padding - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
+      auto activation = [&](std::int64_t channels, std::int64_t edge) {
+        Sizes sizes{2, channels, edge, edge};
+        if (!last) return Tensor(sizes);
+        return Tensor(sizes, {channels * edge * edge, 1, channels * edge, channels});
+      };
+      Tensor x = activation(c.in, size), y = activation(c.out, result), bias({c.out});
+      Tensor w(c.transposed ? Sizes{c.in, c.out / c.groups, c.kernel, c.kernel}
+                            : Sizes{c.out, c.in / c.groups, c.kernel, c.kernel});
+      LibraryCall call;
+      call.name = "convolution";
+      call.prepack = {1};
+      call.attributes = {ints("stride", {c.stride, c.stride}),
+                         ints("padding", {c.padding, c.padding}),
+                         ints("dilation", {c.dilation, c.dilation}),
+                         {"transposed", c.transposed},
+                         ints("output_padding", {0, 0}),
+                         {"groups", c.groups}};
+      Given given{{&x, &w, &bias}, &y, {}};
+      Ready ready = make(call, given);
+      ready.run(given, 1);
+      std::vector<double> expected(y.memory.size());
+      auto place = [&](const Sizes& index) { return &y.at(index) - y.memory.data(); };
+      for_each_index(y.operand.sizes, [&](const Sizes& i) { expected[place(i)] = bias.at({i[1]}); });
+      for_each_index(c.transposed ? x.operand.sizes : y.operand.sizes, [&](const Sizes& i) {
+        std::int64_t per_group = (c.transposed ? c.in : c.out) / c.groups, group = i[1] / per_group;
+        std::int64_t others = (c.transposed ? c.out : c.in) / c.groups;
+        for_each_index({others, c.kernel, c.kernel}, [&](const Sizes& k) {
+          std::int64_t row = i[2] * c.stride - c.padding + k[1] * c.dilation;
+          std::int64_t column = i[3] * c.stride - c.padding + k[2] * c.dilation;
+          std::int64_t edge = c.transposed ? result : size;
+          if (row < 0 || column < 0 || row >= edge || column >= edge) return;
+          Sizes other{i[0], group * others + k[0], row, column};
+          double product = static_cast<double>(w.at({i[1], k[0], k[1], k[2]}));
+          if (c.transposed) {
+            expected[place(other)] += product * x.at(i);
+          } else {
+            expected[place(i)] += product * x.at(other);
+          }
+        });
+      });
+      double worst = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        worst = std::max(worst, std::fabs(y.memory[i] - expected[i]));
+      }
+      CHECK(worst < 1e-4);
+    }
+  }
+}
+
+TEST_CASE("pooling") {
+  Tensor x({2, 4, 9, 9}), y({2, 4, 4, 4});
+  for (bool max : {true, false}) {
+    LibraryCall call;
+    call.name = max ? "pool_max" : "pool_avg";
+    call.attributes = {ints("kernel_size", {3, 3}), ints("stride", {2, 2}), ints("padding", {0, 0}),
+                       {"ceil_mode", false}, {"count_include_pad", true}};
+    Given given{{&x}, &y, {}};
+    Ready ready = make(call, given);
+    ready.run(given);
+    double worst = 0;
+    for_each_index(y.operand.sizes, [&](const Sizes& i) {
+      double largest = -INFINITY, sum = 0;
+      for_each_index({3, 3}, [&](const Sizes& k) {
+        float value = x.at({i[0], i[1], 2 * i[2] + k[0], 2 * i[3] + k[1]});
+        largest = std::max<double>(largest, value);
+        sum += value;
+      });
+      worst = std::max(worst, std::fabs(y.at(i) - (max ? largest : sum / 9)));
+    });
+    CHECK(worst < 1e-5);
+  }
+}
+
+TEST_CASE("dtypes that oneDNN lacks are refused by name") {
+  Operand a{DType::float64, {2, 2}, {2, 1}};
+  LibraryCall call;
+  call.name = "matmul";
+  LibraryOperands operands{{a, a, {}}, {a}, {}, {true, true, false}};
+  auto kernel = library().make(call, operands);
+  REQUIRE(!kernel.has_value());
+  CHECK(kernel.error().code == Code::PS0708);
+}
+
+}  // namespace penstock::runtime
