@@ -57,6 +57,16 @@ double round_to(double value, DType dtype) {
   }
 }
 
+std::int64_t wrap_to(std::int64_t value, DType dtype) {
+  switch (dtype) {
+    case DType::uint8: return static_cast<std::uint8_t>(value);
+    case DType::int8: return static_cast<std::int8_t>(value);
+    case DType::int16: return static_cast<std::int16_t>(value);
+    case DType::int32: return static_cast<std::int32_t>(value);
+    default: return value;
+  }
+}
+
 double largest(DType dtype) {
   switch (dtype) {
     case DType::float16: return 65504;

@@ -14,6 +14,8 @@ std::uint16_t to_bfloat16(double value);
 
 /// `value` as a tensor of the floating dtype holds it; unchanged for other dtypes.
 double round_to(double value, DType dtype);
+/// `value` as a tensor of the integral dtype holds it: the low bits.
+std::int64_t wrap_to(std::int64_t value, DType dtype);
 /// The largest finite value and the distance from 1 to the next one, of a floating dtype.
 double largest(DType dtype);
 double epsilon(DType dtype);

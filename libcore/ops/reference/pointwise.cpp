@@ -18,13 +18,21 @@ struct Pair {
   std::vector<double> a, b;
 };
 
-std::vector<std::int64_t> integers_of(Evaluation& e, std::string_view name, const Shape& sizes) {
+/// Whether the op takes a second operand without dims unrounded where the first is a 16-bit float:
+/// torch's kernels of these ops hand it on in float32.
+bool keeps_numbers(Evaluation& e) {
+  std::string_view base = e.base_name();
+  return base == "add" || base == "sub" || base == "mul" || base == "div" || base == "floor_divide" ||
+         base == "floordiv" || base == "pow";
+}
+
+std::vector<std::int64_t> integers_of(Evaluation& e, std::string_view name, const Shape& sizes, DType dtype) {
   Operand operand = e.operand(name);
   auto count = static_cast<std::size_t>(product(sizes));
   if (!operand.is_tensor()) {
     bool real = operand.number.category == DTypeCategory::floating;
     auto value = real ? static_cast<std::int64_t>(operand.number.real) : operand.number.integer.constant().value_or(0);
-    return std::vector<std::int64_t>(count, value);
+    return std::vector<std::int64_t>(count, wrap_to(value, dtype));
   }
   HostTensor view = e.host(operand.value);
   Shape strides(sizes.size(), 0);
@@ -37,16 +45,15 @@ std::vector<std::int64_t> integers_of(Evaluation& e, std::string_view name, cons
   return view.integers();
 }
 
-std::vector<double> reals_of(Evaluation& e, std::string_view name, const Shape& sizes, DType dtype, bool round_numbers) {
+std::vector<double> reals_of(Evaluation& e, std::string_view name, const Shape& sizes, DType dtype) {
   Array array = e.array_or(name, 0);
-  // 16-bit arithmetic takes Python numbers unrounded; comparisons take them in the dtype.
-  bool number = !e.operand(name).is_tensor();
-  DType as = number && !round_numbers ? compute_dtype(dtype) : dtype;
+  bool number = name != "self" && array.rank() == 0 && keeps_numbers(e);
+  DType as = number ? compute_dtype(dtype) : dtype;
   array = map(std::move(array), [&](double x) { return round_to(x, as); });
   return broadcast(array, sizes).values;
 }
 
-Pair operands(Evaluation& e, bool exact) {
+Pair operands(Evaluation& e) {
   std::string_view second = second_name(e);
   Pair pair;
   pair.dtype = e.promoted({"self", second});
@@ -54,11 +61,11 @@ Pair operands(Evaluation& e, bool exact) {
   if (!is_floating(pair.dtype) && is_floating(result)) pair.dtype = result;
   const Shape& sizes = e.result().sizes;
   if (is_floating(pair.dtype)) {
-    pair.a = reals_of(e, "self", sizes, pair.dtype, exact);
-    pair.b = reals_of(e, second, sizes, pair.dtype, exact);
+    pair.a = reals_of(e, "self", sizes, pair.dtype);
+    pair.b = reals_of(e, second, sizes, pair.dtype);
   } else {
-    pair.a_integers = integers_of(e, "self", sizes);
-    pair.b_integers = integers_of(e, second, sizes);
+    pair.a_integers = integers_of(e, "self", sizes, pair.dtype);
+    pair.b_integers = integers_of(e, second, sizes, pair.dtype);
   }
   return pair;
 }
@@ -79,7 +86,7 @@ void store_binary(Evaluation& e, Pair pair, const BinaryScalar& scalar) {
 
 /// self + alpha * other and its kin.
 void add_scaled(Evaluation& e, int self_sign, int other_sign) {
-  Pair pair = operands(e, false);
+  Pair pair = operands(e);
   Number alpha = e.number("alpha", {DTypeCategory::integral, 1, 1});
   bool scales_self = self_sign < 0;  // rsub: alpha belongs to self
   for (std::size_t i = 0; i < pair.a.size(); ++i) {
@@ -114,8 +121,7 @@ void apply_unary(Evaluation& e, const UnaryScalar& scalar) {
 }
 
 void apply_binary(Evaluation& e, const BinaryScalar& scalar) {
-  bool exact = e.result().dtype == DType::bool_;
-  store_binary(e, operands(e, exact), scalar);
+  store_binary(e, operands(e), scalar);
 }
 
 void add(Evaluation& e) { add_scaled(e, 1, 1); }
@@ -133,7 +139,8 @@ void where(Evaluation& e) {
   Shape sizes = e.result().sizes;
   Array condition = broadcast(e.array("condition"), sizes);
   if (!is_floating(e.result().dtype)) {
-    std::vector<std::int64_t> a = integers_of(e, "self", sizes), b = integers_of(e, "other", sizes);
+    std::vector<std::int64_t> a = integers_of(e, "self", sizes, e.result().dtype);
+    std::vector<std::int64_t> b = integers_of(e, "other", sizes, e.result().dtype);
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = condition.values[i] != 0 ? a[i] : b[i];
     return e.result().assign(a);
   }

@@ -394,6 +394,8 @@ void cross_entropy(Evaluation& e) {
     soften(row, true);
     for (std::int64_t i = 0; i < strip.size; ++i) first[i * strip.inner] = row[i];
   }
+  DType dtype = e.host("self").dtype;  // torch's log_softmax rounds to it before the loss looks
+  x = map(std::move(x), [&](double v) { return round_to(v, dtype); });
   if (!is_floating(e.host("target").dtype)) return class_losses(e, std::move(x));
   if (e.has("weight")) return e.fail("weighted probabilities have no reference");
   Array products = zip(x, e.array("target"), [](double a, double t) { return -a * t; });

@@ -61,14 +61,7 @@ void matmul(Inference& in) {
   std::vector<SymExpr> sizes = broadcast_sizes(in, std::array<const TensorType*, 2>{&left, &right});
   sizes.push_back(a.sizes[a.rank() - 2]);
   sizes.push_back(b.sizes.back());
-  TensorType type = contiguous_type(a.dtype, sizes, a);
-  // A matrix times a batch is computed as the transposed product and comes out transposed.
-  bool transposed = !vector_left && a.rank() == 2 && b.rank() >= 3;
-  if (transposed) {
-    std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
-    type.strides = contiguous_strides(sizes);
-    std::swap(type.strides[sizes.size() - 1], type.strides[sizes.size() - 2]);
-  }
+  TensorType type = contiguous_type(a.dtype, std::move(sizes), a);
   if (vector_right) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - 1);
   if (vector_left) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - (vector_right ? 1 : 2));
   if (!in.failed()) in.add(std::move(type));
@@ -82,15 +75,10 @@ void attention(Inference& in) {
   std::vector<SymExpr> sizes = query.sizes;
   sizes.back() = value.sizes.back();
   TensorType type = contiguous_type(query.dtype, sizes, query);
-  // The fused kernel writes batch, length, heads, features and returns a transposed view.
-  bool fused = query.rank() == 4 && key.rank() == 4 && query.sizes[0] == key.sizes[0] &&
-               query.sizes[1] == key.sizes[1] && query.sizes[3] == value.sizes[3] &&
-               query.strides[3] == SymExpr(1) && key.strides[3] == SymExpr(1) &&
-               value.strides[3] == SymExpr(1) && in.real("dropout_p", 0) == 0;
-  if (fused) {
-    type.strides = contiguous_strides({sizes[0], sizes[2], sizes[1], sizes[3]});
-    std::swap(type.strides[1], type.strides[2]);
-  }
+  // The fused kernel's result lies as the query does.
+  bool fused = query.rank() == 4 && key.rank() == 4 && in.equal(query.sizes[3], value.sizes[3]) &&
+               in.real("dropout_p", 0) == 0;
+  if (fused && is_dense(in, query)) type.strides = query.strides;
   in.add(std::move(type));
 }
 

@@ -221,7 +221,18 @@ void dropout(Inference& in) {
   if (native) in.add(elementwise_type(in, std::array{&self}, DType::bool_));
 }
 
-void triangle(Inference& in) {
+void square(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  DType dtype = is_boolean(self.dtype) ? DType::int64 : self.dtype;  // pow(self, 2)
+  if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, dtype));
+}
+
+void rsub(Inference& in) {
+  Elementwise operands = gather(in, {"other", "self"});
+  operands.finish(in, operands.promoted.dtype());
+}
+
+void fresh_contiguous(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (!in.failed()) in.add(self.dtype, self.sizes, self);
 }

@@ -110,6 +110,14 @@ void flatten(Inference& in) {
   add_view_or_copy(in, self, std::move(sizes), true);
 }
 
+void ravel(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (in.failed()) return;
+  SymExpr count = element_count(self.sizes);
+  if (!is_contiguous(self)) return in.add(self.dtype, {count}, self);
+  add_view_or_copy(in, self, {count}, false);
+}
+
 void unflatten(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::int64_t dim = in.dim("dim", 0, self.rank());

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ops/float_format.h"
+
 namespace penstock::passes {
 
 namespace {
@@ -24,6 +26,7 @@ Argument number_argument(const ops::Number& number, DType dtype) {
     return number.integer;
   }
   if (number.category == DTypeCategory::floating) return static_cast<std::int64_t>(number.real);
+  if (auto plain = number.integer.constant(); plain && is_integral(dtype)) return ops::wrap_to(*plain, dtype);
   if (is_boolean(dtype)) return number.integer != SymExpr(0);
   return Decomposition::integer_argument(number.integer);
 }
@@ -46,7 +49,9 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
   Operands result;
   if (failed()) return result;
   result.promoted = common_dtype(read);
-  if (promotion == Promotion::to_float && !is_floating(result.promoted)) result.promoted = ops::kDefaultDType;
+  bool to_float = promotion == Promotion::to_float || promotion == Promotion::float_opmath;
+  bool keeps_scalars = promotion == Promotion::opmath || promotion == Promotion::float_opmath;
+  if (to_float && !is_floating(result.promoted)) result.promoted = ops::kDefaultDType;
   result.compute = promotion == Promotion::exact ? result.promoted : ops::compute_dtype(result.promoted);
   std::vector<TensorType> types;  // copies: emission may move the graph's values
   for (const ops::Operand& operand : read) {
@@ -58,11 +63,17 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
   for (const ops::Operand& operand : read) {
     bool scalar_input = !operand.is_tensor() && operand.value != kNoValue &&
                         operand.value < graph().interface.inputs.size();
+    bool second = &operand != &read.front();
     if (operand.is_tensor() || scalar_input) {
-      ValueId converted = convert(operand.value, result.compute);
+      bool unrounded = keeps_scalars && second && rank(operand.value) == 0;
+      ValueId rounded = unrounded ? operand.value : convert(operand.value, result.promoted);
+      ValueId converted = convert(rounded, result.compute);
       result.terms.push_back(value_argument(broadcast(converted, result.sizes)));
     } else {
-      result.terms.push_back(number_argument(operand.number, result.compute));
+      Argument number = number_argument(operand.number, result.compute);
+      const double* real = number.as<double>();
+      if (real && !keeps_scalars) number = ops::round_to(*real, result.promoted);
+      result.terms.push_back(std::move(number));
     }
   }
   return result;

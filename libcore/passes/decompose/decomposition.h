@@ -22,6 +22,8 @@ struct Operands {
 enum class Promotion : std::uint8_t {
   same,      ///< the operands' common dtype
   to_float,  ///< integers and bools become float32
+  opmath,    ///< as `same`, but a second operand without dims is not rounded to a 16-bit dtype first
+  float_opmath,  ///< as `to_float`, likewise
   exact,     ///< no wider compute dtype: comparisons, selections
 };
 

@@ -142,6 +142,8 @@ void cross_entropy(Decomposition& d) {
   DType dtype = d.dtype_of(self);
   std::int64_t dim = d.rank(self) == 1 ? 0 : 1;
   ValueId logs = softmax_over(d, d.convert(self, ops::compute_dtype(dtype)), dim, true);
+  // torch's log_softmax rounds to the dtype before the loss looks.
+  logs = d.convert(d.convert(logs, dtype), ops::compute_dtype(dtype));
   if (!is_floating(d.dtype_of(target))) return finish_picked(d, pick_classes(d, logs, target, dim), dtype);
   if (d.has("weight")) return d.keep();
   ValueId shares = d.convert(target, d.dtype_of(logs));

@@ -25,13 +25,6 @@ void require_tensor(Decomposition& d, Operands& operands) {
   operands.terms[0] = value_argument(d.materialize(operands.terms[0], operands));
 }
 
-/// A number that a 16-bit tensor is compared with takes part as that dtype holds it.
-void round_numbers(Operands& operands) {
-  for (Argument& term : operands.terms) {
-    if (auto* real = term.as<double>()) term = ops::round_to(*real, operands.compute);
-  }
-}
-
 }  // namespace
 
 void unary_prim(Decomposition& d) {
@@ -72,6 +65,7 @@ void logical_not(Decomposition& d) { d.result(d.unary("not", to_bool(d, d.value(
 void square(Decomposition& d) {
   Operands x = d.operands({"self"}, Promotion::same);
   ValueId self = d.materialize(x.terms[0], x);
+  if (is_boolean(x.promoted)) self = d.convert(self, x.promoted = DType::int64);
   d.finish(d.binary("mul", value_argument(self), value_argument(self)), x.promoted);
 }
 
@@ -83,7 +77,7 @@ void frac(Decomposition& d) {
 
 void add_scaled(Decomposition& d) {
   bool reversed = d.detail() == "rsub";
-  Operands x = d.operands({"self", "other"}, Promotion::same);
+  Operands x = d.operands({"self", "other"}, reversed ? Promotion::same : Promotion::opmath);
   if (reversed && !d.failed()) std::swap(x.terms[0], x.terms[1]);
   require_tensor(d, x);
   if (d.failed()) return;
@@ -99,16 +93,18 @@ void add_scaled(Decomposition& d) {
 }
 
 void binary_prim(Decomposition& d) {
-  Operands x = d.operands({"self", second_name(d)}, Promotion::same);
+  std::string_view prim = d.detail();
+  bool keeps_scalars = prim == "mul" || prim == "floordiv";
+  Operands x = d.operands({"self", second_name(d)}, keeps_scalars ? Promotion::opmath : Promotion::same);
   require_tensor(d, x);
   if (d.failed()) return;
-  std::string_view prim = d.detail();
   if (is_boolean(x.compute) && prim == "mul") prim = "and";
   d.finish(d.binary(prim, x.terms[0], x.terms[1]), x.promoted);
 }
 
 void binary_float_prim(Decomposition& d) {
-  Operands x = d.operands({"self", "other"}, Promotion::to_float);
+  bool keeps_scalars = d.detail() == "div";
+  Operands x = d.operands({"self", "other"}, keeps_scalars ? Promotion::float_opmath : Promotion::to_float);
   require_tensor(d, x);
   if (!d.failed()) d.finish(d.binary(d.detail(), x.terms[0], x.terms[1]), x.promoted);
 }
@@ -123,7 +119,6 @@ void comparison(Decomposition& d) {
   Operands x = d.operands({"self", "other"}, Promotion::exact);
   require_tensor(d, x);
   if (d.failed()) return;
-  round_numbers(x);
   d.result(d.binary(d.detail(), x.terms[0], x.terms[1]));
 }
 
@@ -138,7 +133,7 @@ void logical(Decomposition& d) {
 
 void div_mode(Decomposition& d) {
   std::string mode = d.text("rounding_mode", "");
-  Operands x = d.operands({"self", "other"}, mode.empty() ? Promotion::to_float : Promotion::same);
+  Operands x = d.operands({"self", "other"}, mode.empty() ? Promotion::float_opmath : Promotion::opmath);
   require_tensor(d, x);
   if (d.failed()) return;
   if (mode == "floor") return d.finish(d.binary("floordiv", x.terms[0], x.terms[1]), x.promoted);
@@ -148,7 +143,7 @@ void div_mode(Decomposition& d) {
 }
 
 void pow(Decomposition& d) {
-  Operands x = d.operands({"self", "exponent"}, Promotion::same);
+  Operands x = d.operands({"self", "exponent"}, Promotion::opmath);
   require_tensor(d, x);
   if (d.failed()) return;
   const Argument& exponent = x.terms[1];
@@ -212,7 +207,7 @@ void addcmul(Decomposition& d) {
 }
 
 void lerp(Decomposition& d) {
-  Operands x = d.operands({"self", "end", "weight"}, Promotion::same);
+  Operands x = d.operands({"self", "end", "weight"}, Promotion::opmath);
   if (d.failed()) return;
   // Two formulas, as torch has them: each is exact at its end of the interval.
   ValueId difference = d.binary("sub", x.terms[1], x.terms[0]);
