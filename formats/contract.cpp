@@ -1,5 +1,6 @@
 // What every document of a level promises, checked when it is read and when it is written, so that a
-// stage may rely on it: every index names something, every name is known.
+// stage may rely on it: every index names something, every name is known. What needs the facts of
+// ops stands in the rooms ops and partition; here are the levels whose types are data alone.
 
 #include <fmt/format.h>
 
@@ -7,6 +8,8 @@
 
 #include "formats/document.h"
 #include "ir/interface_verify.h"
+#include "ops/contract.h"
+#include "partition/contract.h"
 
 namespace penstock::formats {
 
@@ -48,32 +51,6 @@ class Checker {
   std::unordered_set<std::string_view> known_;
   Result<void> result_;
 };
-
-Result<void> verify_placed(const PlacedGraph& placed) {
-  Checker check(placed.graph.interface);
-  check.adopt(verify_structure(placed.graph));
-  std::int32_t next = 0;
-  for (std::size_t i = 0; i < placed.regions.size(); ++i) {
-    const Region& region = placed.regions[i];
-    std::string place = fmt::format("regions[{}]", i);
-    if (region.first != next || region.last <= region.first) {
-      check.broken(place, fmt::format("regions must cover the nodes one behind the other: expected "
-                                      "one from node {}, found [{}, {})", next, region.first,
-                                      region.last));
-    }
-    next = region.last;
-    for (ValueId id : region.inputs) check.index(id, placed.graph.values.size(), "value", place);
-    for (ValueId id : region.outputs) check.index(id, placed.graph.values.size(), "value", place);
-    if (region.placement == Placement::fallback && region.reason.empty()) {
-      check.broken(place, "a fallback region says no reason");
-    }
-  }
-  if (next != static_cast<std::int32_t>(placed.graph.nodes.size())) {
-    check.broken("regions", fmt::format("{} nodes, but the regions cover {}",
-                                        placed.graph.nodes.size(), next));
-  }
-  return check.finish();
-}
 
 /// What LoopProgram and KernelBundle share: buffers, outputs, library and fallback calls.
 class ProgramChecker : public Checker {
@@ -262,8 +239,10 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
 }
 
 struct Verifier {
-  Result<void> operator()(const Graph& graph) const { return verify_structure(graph); }
-  Result<void> operator()(const PlacedGraph& placed) const { return verify_placed(placed); }
+  Result<void> operator()(const Graph& graph) const {
+    return ops::verify_contract(graph, graph.level);
+  }
+  Result<void> operator()(const PlacedGraph& placed) const { return verify_contract(placed); }
   Result<void> operator()(const LoopProgram& program) const { return verify_program(program); }
   Result<void> operator()(const KernelBundle& bundle) const { return verify_bundle(bundle); }
 };

@@ -1,19 +1,48 @@
-// Helper convert: the same documents in another encoding, or as text.
+// Helper convert: the same documents in another encoding, as text, or drawn.
+#include "formats/dot.h"
+#include "formats/version/version.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
 
 using namespace penstock;
 using namespace penstock::tools;
 
+namespace {
+
+/// One drawing a graph, one behind the other, as Graphviz reads them.
+Result<void> draw(Stage& stage) {
+  auto one = [&](formats::Document document, const formats::DocumentReader&) -> Result<void> {
+    auto* graph = std::get_if<formats::GraphDocument>(&document);
+    return graph == nullptr ? Result<void>() : stage.write(formats::to_dot(*graph));
+  };
+  for (const std::string& file : stage.inputs()) {
+    if (auto read = for_each_document(stage, file, one); !read) return read;
+  }
+  return {};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   bool no_tensors = false;
+  std::string target;
   formats::WriteOptions how;
-  Stage stage(find_tool("convert"), argc, argv);
+  Stage::Shared shared;
+  shared.emits = {"json", "cbor", "text", "dot"};
+  Stage stage(find_tool("convert"), argc, argv, shared);
   stage.options().flag("--no-tensors", no_tensors,
                        "Leave out which stored tensors belong to a graph.");
   stage.options().flag("--strip-meta", how.strip_meta,
                        "Leave out times, versions and absolute paths.");
-  return stage.run([&](Stage&) -> Result<void> {
+  stage.options().text("--target-version", target, "VERSION",
+                       "Write documents of this version of the format.");
+  return stage.run([&](Stage& stage) -> Result<void> {
+    if (!target.empty()) {
+      auto version = formats::parse_version(target);
+      if (!version) return tl::unexpected(version.error());
+      if (auto able = formats::can_write(*version); !able) return able;
+    }
+    if (stage.settings().emit == "dot") return draw(stage);
     how.tensors = !no_tensors;
     return copy_documents(stage, how);
   });
