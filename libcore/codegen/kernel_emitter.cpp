@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "codegen/arithmetic.h"
+#include "codegen/math/math_builder.h"
 
 namespace penstock::codegen {
 
@@ -175,6 +176,7 @@ Result<void> KernelEmitter::emit(const LoopKernel& kernel, const Signature& sign
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-builtins");
+  if (target_.avx512) function_->addFnAttr(kAvx512Attribute);
   if (target_.lanes == 16) {
     function_->addFnAttr("prefer-vector-width", "512");
     function_->addFnAttr("min-legal-vector-width", "512");

@@ -92,6 +92,8 @@ void vectorize(Loop& loop, const std::vector<Buffer>& buffers) {
                !uses_scratch(loop, buffers) && votes(loop.body, loop.variable) > std::max(inner_votes, 0);
   if (outer) {
     loop.schedule.vectorize = true;
+    // Several vectors side by side: each pass over the rows takes more of a row with it.
+    loop.schedule.unroll = kReductionUnroll;
     return;
   }
   for (Statement& statement : loop.body) {

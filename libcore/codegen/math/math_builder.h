@@ -7,6 +7,9 @@
 
 namespace penstock::codegen {
 
+/// Attribute of functions that may use AVX-512.
+inline constexpr const char* kAvx512Attribute = "penstock-avx512";
+
 /// Emits arithmetic on floats or doubles, scalars and vectors alike: every operand of one call has the
 /// same type, and so has the result (comparisons: i1 of that shape). Nothing that it emits becomes a
 /// call of another function on a CPU with FMA.
