@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "formats/json/codec.h"
@@ -11,6 +12,7 @@ namespace penstock::formats {
 namespace {
 
 constexpr std::string_view kEnds[] = {"returned", "broke", "loop", "raised"};
+static_assert(std::size(kEnds) == static_cast<int>(SegmentEnd::Kind::raised) + 1);
 
 Json encode_slots(const SourceTable& sources) {
   Json slots = Json::array();
@@ -119,6 +121,29 @@ SegmentEnd decode_end(const Field& field) {
   return end;
 }
 
+Json encode_frame(const InlinedFrame& frame, const SourceTable& sources) {
+  Json restore = Json::array();
+  for (const Restore& step : frame.restore) restore.push_back(encode_restore(step, sources));
+  Json out{{"name", frame.name},
+           {"function", encode_recipe(frame.function, sources)},
+           {"offset", frame.offset},
+           {"restore", std::move(restore)}};
+  if (frame.location) out["location"] = encode_location(*frame.location);
+  return out;
+}
+
+InlinedFrame decode_frame(const Field& field, SourceTable& sources) {
+  Record record(field);
+  InlinedFrame frame;
+  frame.name = record.required("name").text();
+  frame.function = decode_recipe(record.required("function"), sources);
+  frame.offset = record.required("offset").integer32();
+  if (auto location = record.optional("location")) frame.location = decode_location(*location);
+  record.required("restore").each(
+      [&](const Field& item) { frame.restore.push_back(decode_restore(item, sources)); });
+  return frame;
+}
+
 template <class Items, class Encode>
 Json list(const Items& items, const Encode& encode) {
   Json out = Json::array();
@@ -152,6 +177,10 @@ void encode_interface(const Interface& interface, Json& out) {
   out["restore"] = list(interface.restore,
                         [&](const Restore& step) { return encode_restore(step, sources); });
   out["ends"] = encode_end(interface.end);
+  if (interface.frames.empty()) return;
+  out["frames"] = list(interface.frames, [&](const InlinedFrame& frame) {
+    return encode_frame(frame, sources);
+  });
 }
 
 void decode_interface(Record& record, Interface& interface) {
@@ -185,6 +214,9 @@ void decode_interface(Record& record, Interface& interface) {
     interface.restore.push_back(decode_restore(item, sources));
   });
   interface.end = decode_end(record.required("ends"));
+  record.each("frames", [&](const Field& item) {
+    interface.frames.push_back(decode_frame(item, sources));
+  });
 }
 
 void decode_inputs(Record& record, Interface& interface, const BoundaryField& visit) {

@@ -127,6 +127,13 @@ RECORDS = {
         ("offset?", "integer", "code unit at which the frame goes on"),
         ("code?", "text", "of the break"),
     ]),
+    "inlined_frame": ("A frame of an inlined function that is made real behind the graph.", [
+        ("name", "text", "qualified name of the function"),
+        ("function", "recipe", "the function"),
+        ("offset", "integer", "code unit at which the frame stands"),
+        ("location?", "location", "of that"),
+        ("restore", "[restore]", "its variables and stack"),
+    ]),
     "frame": ("A frame of the Python stack.", [
         ("function", "text", "its qualified name"),
         ("location", "location", "of what it was executing"),
@@ -161,14 +168,16 @@ RECORDS = {
     ]),
     "buffer": ("A strided window on memory. Sizes, strides and offset count elements.", [
         ("name", "text", "for people"),
-        ("kind", "input|output|constant|temporary|view", "whose memory it is"),
+        ("kind", "input|output|constant|temporary|view|scratch", "whose memory it is; scratch: of one "
+                                                                 "thread while it runs a kernel"),
         ("dtype", "text", "of its elements"),
         ("sizes", "[size]", "one per dimension"),
         ("strides", "[size]", "one per dimension"),
         ("index?", "integer", "number of the input or output"),
         ("base?", "integer", "view: the buffer whose memory it looks at"),
         ("offset?", "size", "of the first element; left out: 0"),
-        ("arena_offset?", "size", "temporary: bytes into the arena; left out: 0"),
+        ("arena_offset?", "size", "temporary: bytes into the arena; scratch: into the kernel's scratch "
+                                  "memory; left out: 0"),
         ("bytes?", "size", "length of the memory; left out: 0"),
     ]),
     "instruction": ("One step of a kernel's body.", [
@@ -303,6 +312,7 @@ INTERFACE = [
     ("returns?", "recipe", "what the function returns, for `run --outputs` and export"),
     ("restore?", "[restore]", "what is put back into the frame and the world"),
     ("ends", "ends", "where the segment stops"),
+    ("frames?", "[inlined_frame]", "of inlined functions in which it stops, outermost first"),
     ("calls", "[call]", "as the program wrote them"),
     ("blobs?", "[blob]", "tensors and code; left out by --no-tensors"),
 ]

@@ -141,6 +141,12 @@ void add_items(const Interface& interface, DiffItems& items) {
   for (const Restore& restore : interface.restore) {
     add_line(items, "restore", text_of(restore, sources));
   }
+  for (const InlinedFrame& frame : interface.frames) {
+    add_line(items, "frame", frame.name + " at " + std::to_string(frame.offset));
+    for (const Restore& restore : frame.restore) {
+      add_line(items, "restore in " + frame.name, text_of(restore, sources));
+    }
+  }
   if (!interface.end.code.empty()) add_line(items, "ends with", interface.end.code);
 }
 

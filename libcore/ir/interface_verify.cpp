@@ -20,12 +20,10 @@ class Checker {
       recipe(interface_.objects[i], fmt::format("objects[{}]", i), 0);
     }
     recipe(interface_.returns, "returns", 0);
-    for (std::size_t i = 0; i < interface_.restore.size(); ++i) {
-      const Restore& restore = interface_.restore[i];
-      std::string place = fmt::format("restore[{}]", i);
-      recipe(restore.target, place, 0);
-      recipe(restore.key, place, 0);
-      recipe(restore.value, place, 0);
+    restore(interface_.restore, "restore");
+    for (std::size_t i = 0; i < interface_.frames.size(); ++i) {
+      recipe(interface_.frames[i].function, fmt::format("frames[{}]", i), 0);
+      restore(interface_.frames[i].restore, fmt::format("frames[{}] restore", i));
     }
     return std::move(result_);
   }
@@ -108,6 +106,15 @@ class Checker {
       if (!guard.condition) continue;
       expression(guard.condition->left, place);
       expression(guard.condition->right, place);
+    }
+  }
+
+  void restore(const std::vector<Restore>& steps, const std::string& where) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      std::string place = fmt::format("{}[{}]", where, i);
+      recipe(steps[i].target, place, 0);
+      recipe(steps[i].key, place, 0);
+      recipe(steps[i].value, place, 0);
     }
   }
 

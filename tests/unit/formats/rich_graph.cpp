@@ -172,6 +172,8 @@ GraphDocument rich_graph() {
     interface.restore.push_back(restore);
   }
   interface.end = {SegmentEnd::Kind::loop, 12, "PS0301"};
+  interface.frames.push_back({"helper", all_recipes(sources.front()), 8,
+                              Location{"model.py", 3, 1, 3, 9}, interface.restore});
   return {std::move(graph), {}};
 }
 
