@@ -6,6 +6,7 @@
 //   last() -> (checked, failed guards as (source, expected, actual))   of the last frame
 //   steps() -> number of steps
 //   repeat(n), nanoseconds()          the next frame checks n times: the time of one check
+//                                     (callgrind --collect-atstart=no counts just these)
 //
 // and the client that runs recorded segments, without a walker to record them:
 //
@@ -14,6 +15,12 @@
 //               "found": {"returned": n, …}}
 //   fail(flag)                        executors refuse to run
 #include <Python.h>
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_TOGGLE_COLLECT
+#endif
 
 #include <chrono>
 
@@ -130,7 +137,9 @@ class TestDriver final : public python::FrameDriver {
 
   void measure(python::Frame& frame) {
     const auto start = std::chrono::steady_clock::now();
+    CALLGRIND_TOGGLE_COLLECT;
     for (int i = 0; i < repeat; ++i) checked = guards->check(frame) && checked;
+    CALLGRIND_TOGGLE_COLLECT;
     const auto end = std::chrono::steady_clock::now();
     nanoseconds = std::chrono::duration<double, std::nano>(end - start).count() / repeat;
     repeat = 0;

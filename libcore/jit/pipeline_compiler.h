@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "jit/executor.h"
+#include "pipeline/compile.h"
+#include "pipeline/stored_code.h"
+
+namespace penstock::jit {
+
+/// Compiles captured graphs by the stages of the pipe, in this process; code and kernels are kept in
+/// the store, so that a program's next run finds them.
+class PipelineCompiler final : public GraphCompiler {
+ public:
+  /// PS0210 where there is no place for the store.
+  static Result<std::unique_ptr<PipelineCompiler>> create(const std::string& store,
+                                                          pipeline::CompileOptions options);
+
+  Result<std::unique_ptr<Executor>> compile(Graph graph) override;
+
+ private:
+  PipelineCompiler(store::Store store, pipeline::CompileOptions options)
+      : store_(std::move(store)), options_(std::move(options)), code_(store_), blobs_(store_) {}
+
+  store::Store store_;
+  pipeline::CompileOptions options_;
+  pipeline::StoredCode code_;
+  pipeline::StoredBlobs blobs_;
+  PassTrace trace_;
+  std::shared_ptr<runtime::Runtime> runtime_ = std::make_shared<runtime::Runtime>();
+};
+
+}  // namespace penstock::jit

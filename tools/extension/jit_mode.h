@@ -1,0 +1,11 @@
+#pragma once
+
+#include "python/mode.h"
+
+namespace penstock::tools {
+
+/// Runs the program with its tensor code compiled. Settings: "output-descriptor" and what goes with it
+/// (capture_mode.h), "store", "threads", "strict", "quiet", "only".
+python::Mode jit_mode();
+
+}  // namespace penstock::tools
