@@ -45,6 +45,10 @@ struct TensorBridge::Abi {
   int version_word = kUnknown;        ///< word of the TensorImpl that points to the counter …
   int version_half = kUnknown;        ///< … and the 32-bit word of its target
   int autograd_word = kUnknown;       ///< null: neither requires_grad nor grad_fn
+  /// Words of what the autograd word points to that are set where an op made the tensor and not on a
+  /// leaf: grad_fn is one of them.
+  std::array<int, 8> graph_words{};
+  int graph_word_count = 0;  ///< 0: not known
   int requires_grad_byte = kUnknown;  ///< of what that word points to: set on such leaves
   int record_words = 0;               ///< length of a TensorImpl; 0: unknown
   std::uint64_t record_kind = 0;      ///< first word of a plain tensor's TensorImpl
@@ -58,6 +62,7 @@ struct TensorBridge::Abi {
   void find_version(PyObject* scratch, PyObject* other);
   void find_autograd(PyObject* scratch, PyObject* other);
   void find_requires_grad(PyObject* scratch);
+  void find_graph_words(PyObject* scratch);
   void find_record(PyObject* scratch, PyObject* other);
   bool self_test(PyObject* scratch, const TensorSpec& spec) const;
 
@@ -65,10 +70,17 @@ struct TensorBridge::Abi {
   const std::uint64_t* words(PyObject* tensor) const {
     return *static_cast<const std::uint64_t* const*>(handle(tensor));
   }
-  /// A leaf that requires gradients; false is no answer.
-  bool is_marked(const std::uint64_t* words) const {
-    const auto* record = reinterpret_cast<const unsigned char*>(words[autograd_word]);
-    return requires_grad_byte != kUnknown && record[requires_grad_byte] == 1;
+  /// Whether a tensor requires gradients: 1, 0, or -1 where its record does not tell. It does if it is
+  /// a leaf marked so, or if it has a grad_fn, which stands in one of the graph words.
+  int grad_state(const std::uint64_t* words) const {
+    const auto* record = reinterpret_cast<const std::uint64_t*>(words[autograd_word]);
+    if (record == nullptr) return 0;
+    if (requires_grad_byte == kUnknown || graph_word_count == 0) return -1;
+    if (reinterpret_cast<const unsigned char*>(record)[requires_grad_byte] != 0) return 1;
+    for (int i = 0; i < graph_word_count; ++i) {
+      if (record[graph_words[i]] != 0) return -1;
+    }
+    return 0;
   }
   std::uint32_t version_at(PyObject* tensor, bool& has_version) const {
     const auto* counter = reinterpret_cast<const std::uint32_t*>(words(tensor)[version_word]);

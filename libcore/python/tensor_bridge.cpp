@@ -110,7 +110,7 @@ bool TensorBridge::take_stamp(PyObject* tensor, const TensorView& view, TensorSt
   if (abi_->record_words == 0 || !abi_->usable || words[0] != abi_->record_kind) return false;
   if (view.sizes.size() > kInlineRank || view.extents != nullptr) return false;
   if (!fast_requires_grad()) return false;
-  if (words[abi_->autograd_word] != 0 && !abi_->is_marked(words)) return false;
+  if (abi_->grad_state(words) != (view.requires_grad ? 1 : 0)) return false;
   std::memcpy(stamp.words.data(), words, static_cast<std::size_t>(abi_->record_words) * 8);
   stamp.handle = words;
   return true;
@@ -124,7 +124,7 @@ bool TensorBridge::unchanged(PyObject* tensor, const TensorStamp& stamp, TensorV
   for (int word = 2; word < abi_->record_words; ++word)
     different |= words[word] ^ stamp.words[word];
   if (different != 0) return false;
-  if (words[abi_->autograd_word] != 0 && !abi_->is_marked(words)) return false;
+  if (abi_->grad_state(words) != (view.requires_grad ? 1 : 0)) return false;
   if (view.device_type != kMeta && abi_->data(abi_->handle(tensor), &view.data) != 0) return false;
   view.version = abi_->version_at(tensor, view.has_version);
   return true;
@@ -132,9 +132,8 @@ bool TensorBridge::unchanged(PyObject* tensor, const TensorStamp& stamp, TensorV
 
 bool TensorBridge::requires_grad(PyObject* tensor) const {
   if (fast_requires_grad()) {
-    const std::uint64_t* words = abi_->words(tensor);
-    if (words[abi_->autograd_word] == 0) return false;
-    if (abi_->is_marked(words)) return true;
+    const int state = abi_->grad_state(abi_->words(tensor));
+    if (state >= 0) return state != 0;
   }
   const PyRef value = attribute(tensor, "requires_grad");
   PyErr_Clear();

@@ -90,6 +90,7 @@ void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
   find_version(scratch, other);
   find_autograd(scratch, other);
   find_requires_grad(scratch);
+  find_graph_words(scratch);
   find_record(scratch, other);
 }
 
@@ -195,6 +196,46 @@ void TensorBridge::Abi::find_requires_grad(PyObject* scratch) {
     ++found;
   }
   if (found != 1) requires_grad_byte = kUnknown;
+}
+
+/// What a copy made under grad mode has and a leaf has not.
+void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
+  if (requires_grad_byte == kUnknown) return;
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  const PyRef before = PyRef::steal(PyObject_CallMethod(torch, "is_grad_enabled", nullptr));
+  const PyRef module = PyRef::steal(PyObject_GetAttrString(torch, "_C"));
+  const auto set_mode = [&](PyObject* mode) {
+    return module && static_cast<bool>(PyRef::steal(
+                         PyObject_CallMethod(module.get(), "_set_grad_enabled", "O", mode)));
+  };
+  PyRef made;
+  std::array<std::uint64_t, 32> leaf{}, result{};
+  int length = 0;
+  if (before && set_mode(Py_True) &&
+      PyObject_SetAttrString(scratch, "requires_grad", Py_True) == 0) {
+    made = PyRef::steal(PyObject_CallMethod(scratch, "clone", nullptr));
+  }
+  if (made && words(made.get())[autograd_word] != 0) {
+    const std::size_t bytes =
+        malloc_usable_size(reinterpret_cast<void*>(words(made.get())[autograd_word]));
+    length = static_cast<int>(bytes / 8);
+    if (length > static_cast<int>(leaf.size())) length = 0;
+    std::memcpy(leaf.data(), reinterpret_cast<const void*>(words(scratch)[autograd_word]),
+                static_cast<std::size_t>(length) * 8);
+    std::memcpy(result.data(), reinterpret_cast<const void*>(words(made.get())[autograd_word]),
+                static_cast<std::size_t>(length) * 8);
+    for (int word = 1; word < length; ++word) {
+      if (leaf[word] != 0 || result[word] == 0) continue;
+      if (graph_word_count == static_cast<int>(graph_words.size())) {
+        graph_word_count = 0;
+        break;
+      }
+      graph_words[graph_word_count++] = word;
+    }
+  }
+  if (before) set_mode(before.get());
+  PyObject_SetAttrString(scratch, "requires_grad", Py_False);
+  PyErr_Clear();
 }
 
 /// How long a TensorImpl is, as its allocation says.
