@@ -67,6 +67,8 @@ std::string functional_name(std::string_view name) {
   if (text.starts_with("aten.__i")) return text.erase(sizeof("aten.__i") - 2, 1);
   std::size_t end = text.rfind("_.");
   if (end != std::string::npos) text.erase(end, 1);
+  // pow.Scalar is the one whose base is a number.
+  if (text.starts_with("aten.pow.")) text.insert(sizeof("aten.pow.") - 1, "Tensor_");
   return text;
 }
 

@@ -69,7 +69,11 @@ GuardingShapes::GuardingShapes(Interface& interface)
   }
 }
 
-std::optional<bool> GuardingShapes::decide(const Condition& condition) {
+std::optional<bool> GuardingShapes::decide(const Condition& asked) {
+  // a == b and b == a are one question.
+  bool symmetric = asked.relation == Relation::equal || asked.relation == Relation::not_equal;
+  bool swapped = symmetric && asked.right.to_string() < asked.left.to_string() && !asked.right.is_constant();
+  Condition condition = swapped ? Condition{asked.right, asked.relation, asked.left} : asked;
   if (auto proven = RangeShapes::decide(condition)) return proven;
   if (auto known = known_.find(to_string(condition)); known != known_.end()) return known->second;
   auto hint = [&](std::string_view name) -> std::optional<std::int64_t> {

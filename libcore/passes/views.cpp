@@ -75,6 +75,7 @@ class ViewAlgebra {
   }
 
   void compose(Node& node) {
+    if (node.op == "prim.broadcast") skip_new_ones(node);
     const Node* below = same_kind_below(node);
     if (!below) return;
     ValueId base = viewed(*below);
@@ -93,6 +94,25 @@ class ViewAlgebra {
     } else if (node.op == "prim.slice") {
       compose_slices(node, *below);
     }
+  }
+
+  /// A broadcast of a reshape that only put in dims of size 1 says itself where the dims go: what a
+  /// reduction that keeps its dims leaves behind.
+  void skip_new_ones(Node& node) {
+    auto found = makers_.find(viewed(node));
+    if (found == makers_.end()) return;
+    const Node& maker = rewrite_.graph().nodes[found->second];
+    if (maker.op != "prim.reshape") return;
+    const std::vector<SymExpr>& lifted = rewrite_.type(viewed(node)).sizes;
+    const std::vector<SymExpr>& own = rewrite_.type(viewed(maker)).sizes;
+    std::vector<std::int64_t> places = constants(node, "dims"), kept;
+    for (std::size_t i = 0; i < lifted.size(); ++i) {
+      if (kept.size() < own.size() && lifted[i] == own[kept.size()]) kept.push_back(places[i]);
+      else if (lifted[i] != SymExpr(1)) return;
+    }
+    if (kept.size() != own.size()) return;
+    set(node, "dims", list_of(kept));
+    set(node, "self", Argument::Value{viewed(maker)});
   }
 
   void compose_slices(Node& node, const Node& below) {

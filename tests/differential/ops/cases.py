@@ -90,6 +90,18 @@ def binary():
                     call(n, view, y)
                     return [call("mul.Tensor", x, 2), x]
                 yield Case(f"{op}_ through a slice {dtype}", run)
+    for op, other in (("pow_.Scalar", 3), ("pow_.Tensor", tensor((4,), low=1)), ("bitwise_and_.Scalar", 3), ("__iand__.Tensor", None), ("floor_divide_.Scalar", 2),
+                      ("div_.Tensor_mode", tensor((4,), low=1)), ("clamp_.default", 0.5), ("masked_fill_.Scalar", None), ("lerp_.Scalar", None), ("atan2_.default", tensor((4,)))):
+        def run(call, n=op, other=other, x=tensor((3, 4), low=0.5), i=tensor((3, 4), torch.int64, 1, 9)):
+            if n == "masked_fill_.Scalar":
+                return [call(n, x, i > 4, 2.5), x]
+            if n == "lerp_.Scalar":
+                return [call(n, x, x + 1, 0.25), x]
+            if "and" in n:
+                return [call(n, i, i + 1 if other is None else other), i]
+            extra = {"rounding_mode": "floor"} if "mode" in n else {}
+            return [call(n, x, other, **extra), x]
+        yield Case(f"{op} in place", run)
     for op, mode in itertools.product(("div.Tensor_mode", "div.Scalar_mode"), (None, "floor", "trunc")):
         for dtype in dtypes:
             x, y = tensor((3, 4), dtype, -9, 9), tensor((3, 4), dtype, 1, 4) if "Tensor" in op else 3

@@ -1,0 +1,64 @@
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string_view>
+
+#include "ops/float_format.h"
+#include "ops/op.h"
+#include "ops/promotion.h"
+
+using namespace penstock;
+using namespace penstock::ops;
+
+TEST_CASE("every row is found by its name, and names are unique") {
+  std::set<std::string_view> names;
+  for (const OpFacts& row : all_ops()) {
+    CHECK(names.insert(row.name).second);
+    CHECK(find_op(row.name) == &row);
+    CHECK(facts(row.id).name == row.name);
+  }
+  CHECK(find_op("aten.nothing.default") == nullptr);
+}
+
+TEST_CASE("in-place ops know their functional namesake") {
+  auto functional = [](std::string_view name) -> std::string_view {
+    const OpFacts* found = functional_op(*find_op(name));
+    return found ? found->name : "";
+  };
+  CHECK(functional("aten.add_.Tensor") == "aten.add.Tensor");
+  CHECK(functional("aten.floor_divide_.Tensor") == "aten.floor_divide.default");
+  CHECK(functional("aten.__iand__.Tensor") == "aten.__and__.Tensor");
+  CHECK(functional("aten.copy_.default").empty());
+  for (const OpFacts& row : all_ops()) {
+    if (row.family != OpFamily::in_place) continue;
+    bool own = row.id == OpId::copy__default || row.id == OpId::zero__default ||
+               row.id == OpId::fill__Scalar || row.id == OpId::fill__Tensor;
+    CHECK_MESSAGE((functional_op(row) != nullptr) != own, row.name);
+  }
+}
+
+TEST_CASE("promotion prefers tensors with dims, then categories") {
+  CHECK(promote(DType::uint8, DType::int8) == DType::int16);
+  CHECK(promote(DType::float16, DType::bfloat16) == DType::float32);
+  CHECK(promote(DType::bool_, DType::int8) == DType::int8);
+  CHECK(promote(DType::int64, DType::float16) == DType::float16);
+  CHECK(promote(DType::float64, DType::complex64) == DType::complex128);
+  ResultType type;
+  type.add_tensor(DType::float16, true);
+  type.add_tensor(DType::float64, false);
+  CHECK(type.dtype() == DType::float16);
+  ResultType integers;
+  integers.add_tensor(DType::int32, true);
+  integers.add_number(DTypeCategory::floating);
+  CHECK(integers.dtype() == DType::float32);
+}
+
+TEST_CASE("16-bit floats survive the way through double") {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    auto pattern = static_cast<std::uint16_t>(bits);
+    if (from_float16(pattern) == from_float16(pattern)) REQUIRE(to_float16(from_float16(pattern)) == pattern);
+    if (from_bfloat16(pattern) == from_bfloat16(pattern)) REQUIRE(to_bfloat16(from_bfloat16(pattern)) == pattern);
+  }
+  CHECK(to_float16(65520) == 0x7c00);  // the tie above the largest rounds to infinity
+  CHECK(round_to(1 + 1.0 / 256, DType::bfloat16) == 1);
+}

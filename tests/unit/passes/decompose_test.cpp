@@ -1,0 +1,148 @@
+#include "passes/decompose.h"
+
+#include <doctest/doctest.h>
+
+#include "ops/contract.h"
+#include "torch_graph.h"
+
+using namespace penstock;
+
+namespace {
+
+Graph decomposed(const TorchGraph& g) {
+  PassTrace silent;
+  auto core = passes::decompose(g.graph, {}, silent);
+  if (!core) FAIL(core.error().message);
+  CHECK(ops::verify_contract(*core, Level::core));
+  return std::move(*core);
+}
+
+Diagnostic refused(const TorchGraph& g) {
+  PassTrace silent;
+  auto core = passes::decompose(g.graph, {}, silent);
+  REQUIRE(!core);
+  return core.error();
+}
+
+}  // namespace
+
+TEST_CASE("a write to an input becomes an epilogue and an output") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)});
+  g.call("aten.add_.Tensor", {{"self", g.value(x)}, {"other", 1.0}});
+  g.output(g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}}));
+  Graph core = decomposed(g);
+  CHECK(ops_of(core) == "prim.add prim.mul prim.copy_");
+  REQUIRE(core.interface.mutations.size() == 1);
+  CHECK(core.interface.mutations[0].input == 0);
+  CHECK(core.interface.mutations[0].output == 1);
+  CHECK(core.interface.outputs[1].alias.kind == OutputAlias::Kind::input);
+}
+
+TEST_CASE("a write through a view replaces the part that it shows") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4), SymExpr(6)});
+  ValueId z = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}});
+  ValueId row = g.call("aten.select.int", {{"self", g.value(z)}, {"dim", std::int64_t{0}}, {"index", std::int64_t{1}}});
+  g.call("aten.zero_.default", {{"self", g.value(row)}});
+  g.output(z);
+  Graph core = decomposed(g);
+  CHECK(ops_of(core).find("prim.scatter_slice") != std::string::npos);
+  CHECK(core.interface.mutations.empty());
+}
+
+TEST_CASE("outputs that look at inputs or each other are aliases") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4), SymExpr(6)});
+  g.output(g.call("aten.t.default", {{"self", g.value(x)}}));
+  ValueId z = g.call("aten.exp.default", {{"self", g.value(x)}});
+  g.output(z);
+  g.output(g.call("aten.view.default", {{"self", g.value(z)}, {"size", g.list({24})}}));
+  Graph core = decomposed(g);
+  CHECK(core.interface.outputs[0].alias.kind == OutputAlias::Kind::input);
+  CHECK(core.interface.outputs[1].alias.kind == OutputAlias::Kind::none);
+  CHECK(core.interface.outputs[2].alias.kind == OutputAlias::Kind::output);
+  CHECK(core.interface.outputs[2].alias.index == 1);
+}
+
+TEST_CASE("outputs own their memory although their values are merged") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)});
+  g.output(g.call("aten.exp.default", {{"self", g.value(x)}}));
+  g.output(g.call("aten.exp.default", {{"self", g.value(x)}}));
+  g.output(g.call("aten.clone.default", {{"self", g.value(x)}}));
+  CHECK(ops_of(decomposed(g)) == "prim.exp prim.clone prim.clone");
+}
+
+TEST_CASE("an output lies as the program's result did") {
+  TorchGraph g;
+  ValueId a = g.input({SymExpr(4), SymExpr(6)});
+  g.output(g.call("aten.exp.default", {{"self", g.value(a)}}));
+  g.graph.interface.outputs[0].type.strides = {1, 4};
+  Graph core = decomposed(g);
+  CHECK(ops_of(core) == "prim.exp prim.permute prim.clone prim.permute");
+  CHECK(core.values[core.outputs[0]].type.strides == std::vector<SymExpr>{1, 4});
+}
+
+TEST_CASE("views compose and what is done twice is merged") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4), SymExpr(6)});
+  ValueId a = g.call("aten.reshape.default", {{"self", g.value(x)}, {"shape", g.list({2, 12})}});
+  ValueId b = g.call("aten.reshape.default", {{"self", g.value(a)}, {"shape", g.list({24})}});
+  ValueId c = g.call("aten.reshape.default", {{"self", g.value(x)}, {"shape", g.list({24})}});
+  g.output(g.call("aten.add.Tensor", {{"self", g.value(b)}, {"other", g.value(c)}}));
+  CHECK(ops_of(decomposed(g)) == "prim.reshape prim.add");
+}
+
+TEST_CASE("a kept dim and its broadcast are one broadcast") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4), SymExpr(6)});
+  g.output(g.call("aten.softmax.int", {{"self", g.value(x)}, {"dim", std::int64_t{-1}}}));
+  CHECK(ops_of(decomposed(g)) ==
+        "prim.amax prim.broadcast prim.sub prim.exp prim.sum prim.broadcast prim.div");
+}
+
+TEST_CASE("splats become numbers") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)});
+  ValueId ones = g.call("aten.ones_like.default", {{"self", g.value(x)}});
+  ValueId y = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", g.value(ones)}});
+  g.output(g.call("aten.sub.Tensor", {{"self", g.value(ones)}, {"other", g.value(y)}}));
+  Graph core = decomposed(g);
+  CHECK(ops_of(core) == "prim.sub");
+}
+
+TEST_CASE("an unknown op stays; one that writes gets a copy") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)});
+  ValueId y = add_value(g.graph, "y", g.graph.values[x].type);
+  g.graph.nodes.push_back({"aten.mystery_.default", {{"self", g.value(x)}}, {y}, -1});
+  g.output(y);
+  CHECK(ops_of(decomposed(g)).ends_with("aten.mystery_.default prim.copy_"));
+}
+
+TEST_CASE("16-bit arithmetic is done in float32, visibly") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)}, DType::bfloat16);
+  g.output(g.call("aten.exp.default", {{"self", g.value(x)}}));
+  CHECK(ops_of(decomposed(g)) == "prim.convert prim.exp prim.convert");
+}
+
+TEST_CASE("writes to inputs that overlap are refused") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)}, DType::float32, 0);
+  ValueId y = g.input({SymExpr(2)}, DType::float32, 0);
+  g.call("aten.zero_.default", {{"self", g.value(x)}});
+  g.output(g.call("aten.exp.default", {{"self", g.value(y)}}));
+  CHECK(refused(g).code == Code::PS0602);
+}
+
+TEST_CASE("results keep their names and sizes their symbols") {
+  TorchGraph g;
+  ValueId x = g.input({g.symbol("s0", 8), 4});
+  g.output(g.call("aten.gelu.default", {{"self", g.value(x)}}));
+  Graph core = decomposed(g);
+  CHECK(core.values[core.outputs[0]].name == "v");
+  CHECK(to_string(core.values[core.outputs[0]].type) == "float32[s0, 4]");
+  CHECK(core.interface.guards.empty());
+}
