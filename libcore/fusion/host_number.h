@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "ir/argument.h"
 #include "ir/dtype.h"
+#include "ops/host_tensor.h"
 
 namespace penstock::fusion {
 
@@ -16,13 +16,14 @@ struct HostNumber {
   std::int64_t integer = 0;
 };
 
-HostNumber load_number(DType dtype, const std::byte* at);
-void store_number(DType dtype, std::byte* at, const HostNumber& number);
+/// The element at `place` of the tensor's memory.
+HostNumber load_number(const ops::HostTensor& tensor, std::int64_t place);
+void store_number(ops::HostTensor& tensor, std::int64_t place, const HostNumber& number);
 HostNumber number_of(const Argument& argument, DType dtype);
 HostNumber convert_number(const HostNumber& number, DType from, DType to);
 
-/// The result of the pointwise prim `op` in `result`'s dtype on operands of `dtype`; a condition of
-/// `where` is the first operand.
+/// The result of the pointwise prim `op` in `result`'s dtype on operands of `dtype`, by ops' reference
+/// scalars; a condition of `where` is the first operand.
 HostNumber apply(std::string_view op, DType dtype, DType result,
                  const std::vector<HostNumber>& operands);
 

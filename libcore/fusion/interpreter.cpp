@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 
 #include "fusion/host_number.h"
 #include "fusion/library_reference.h"
@@ -12,14 +12,14 @@ namespace penstock::fusion {
 
 namespace {
 
-using SymbolValues = std::map<std::string, std::int64_t>;
+using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;
 
 /// Runs the kernels of a program; scalars and loop variables of one kernel at a time.
 class KernelRunner {
  public:
-  KernelRunner(const LoopProgram& program, const std::vector<std::byte*>& memory,
-               const SymbolValues& symbols)
-      : program_(program), memory_(memory), symbols_(symbols) {}
+  /// `memory`: for each buffer its memory, with the place of its element 0 as offset.
+  KernelRunner(std::vector<ops::HostTensor>& memory, const SymbolValues& symbols)
+      : memory_(memory), symbols_(symbols) {}
 
   Result<void> run(const LoopKernel& kernel) {
     kernel_ = &kernel;
@@ -38,7 +38,7 @@ class KernelRunner {
   std::int64_t evaluate(const SymExpr& expression) {
     auto value = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
       if (auto found = variables_.find(name); found != variables_.end()) return found->second;
-      if (auto found = symbols_.find(std::string(name)); found != symbols_.end()) return found->second;
+      if (auto found = symbols_.find(name); found != symbols_.end()) return found->second;
       ScalarId scalar = scalar_of_symbol(name);
       if (scalar >= 0 && scalar < static_cast<ScalarId>(scalars_.size())) {
         return scalars_[scalar].number.integer;
@@ -95,11 +95,13 @@ class KernelRunner {
     auto truth = [&](std::size_t operand) { return scalars_[in.operands[operand]].number.integer != 0; };
     if (in.op == "load") {
       bool masked = !in.operands.empty() && !truth(0);
-      set(in.result, masked ? number_of(in.immediate, in.dtype) : load_number(in.dtype, place(in)), in.dtype);
+      set(in.result, masked ? number_of(in.immediate, in.dtype) : load(in), in.dtype);
     } else if (in.op == "store") {
       if (in.operands.size() > 1 && !truth(1)) return;
       const Scalar& value = scalars_[in.operands[0]];
-      if (std::byte* at = place(in)) store_number(in.dtype, at, convert_number(value.number, value.dtype, in.dtype));
+      ops::HostTensor& memory = memory_[in.buffer];
+      std::int64_t at = place(in);
+      if (at >= 0) store_number(memory, at, convert_number(value.number, value.dtype, in.dtype));
     } else if (in.op == "constant") {
       set(in.result, number_of(in.immediate, in.dtype), in.dtype);
     } else if (in.op == "index") {
@@ -112,13 +114,22 @@ class KernelRunner {
     }
   }
 
-  std::byte* place(const Instruction& in) {
-    const Buffer& buffer = program_.buffers[in.buffer];
-    return memory_[in.buffer] + evaluate(in.index) * facts(buffer.dtype).size;
+  HostNumber load(const Instruction& in) {
+    std::int64_t at = place(in);
+    return at < 0 ? HostNumber{} : load_number(memory_[in.buffer], at);
   }
 
-  const LoopProgram& program_;
-  const std::vector<std::byte*>& memory_;
+  /// Where the instruction's element lies in its memory; -1 and an error when outside.
+  std::int64_t place(const Instruction& in) {
+    const ops::HostTensor& memory = memory_[in.buffer];
+    std::int64_t at = evaluate(in.index) + memory.offset;
+    auto length = static_cast<std::int64_t>(memory.memory->size()) / facts(memory.dtype).size;
+    if (at >= 0 && at < length) return at;
+    fail(fmt::format("{} of element {} is outside of its memory", in.op, in.index.to_string()));
+    return -1;
+  }
+
+  std::vector<ops::HostTensor>& memory_;
   const SymbolValues& symbols_;
   const LoopKernel* kernel_ = nullptr;
   std::vector<Scalar> scalars_;
@@ -126,33 +137,54 @@ class KernelRunner {
   Result<void> result_;
 };
 
+/// Symbols take their numbers from sizes and strides that are one symbol alone, and from inputs that
+/// are read where a symbol is.
+Result<SymbolValues> bind_symbols(const Interface& interface, const std::vector<ops::HostTensor>& inputs) {
+  SymbolValues values;
+  auto bind = [&](const SymExpr& expression, std::int64_t number) {
+    if (!expression.symbol_name().empty()) {
+      values.try_emplace(std::string(expression.symbol_name()), number);
+    }
+  };
+  if (inputs.size() != interface.inputs.size()) {
+    return failure(Code::PS0603, fmt::format("the program takes {} inputs, {} are given",
+                                             interface.inputs.size(), inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = interface.inputs[i];
+    const TensorType& type = input.type;
+    if (type.rank() != inputs[i].sizes.size() || type.dtype != inputs[i].dtype) {
+      return failure(Code::PS0603, "input " + input.name + " is not " + to_string(type));
+    }
+    for (std::size_t d = 0; d < type.rank(); ++d) {
+      bind(type.sizes[d], inputs[i].sizes[d]);
+      bind(type.strides[d], inputs[i].strides[d]);
+    }
+    for (const Symbol& symbol : interface.symbols) {
+      if (input.kind != InputKind::size || symbol.source != input.source) continue;
+      values.try_emplace(symbol.name, inputs[i].integer_at(inputs[i].offset));
+    }
+  }
+  return values;
+}
+
 /// Memory of all buffers. Temporaries lie where the plan puts them, so that a wrong plan gives
 /// wrong results.
 class Machine {
  public:
-  Machine(const LoopProgram& program, std::vector<HostArray>& inputs, const SymbolValues& symbols)
-      : program_(program), symbols_(symbols), memory_(program.buffers.size(), nullptr) {
-    arena_.resize(static_cast<std::size_t>(value(program.arena_bytes)));
+  Machine(const LoopProgram& program, std::vector<ops::HostTensor> inputs, SymbolValues symbols)
+      : program_(program), symbols_(std::move(symbols)), memory_(program.buffers.size()) {
+    auto arena = allocate(program.arena_bytes);
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       const Buffer& buffer = program.buffers[i];
-      switch (buffer.kind) {
-        case Buffer::Kind::input: {
-          HostArray& array = inputs[static_cast<std::size_t>(buffer.index)];
-          memory_[i] = array.memory.data() + array.offset * facts(array.dtype).size;
-          break;
-        }
-        case Buffer::Kind::temporary:
-          if (value(buffer.arena_offset + buffer.bytes) <= static_cast<std::int64_t>(arena_.size())) {
-            memory_[i] = arena_.data() + value(buffer.arena_offset);
-          }
-          break;
-        case Buffer::Kind::output:
-        case Buffer::Kind::scratch:
-          own_.emplace_back(static_cast<std::size_t>(value(buffer.bytes)));
-          memory_[i] = own_.back().data();
-          break;
-        case Buffer::Kind::view:
-        case Buffer::Kind::constant: break;
+      ops::HostTensor& memory = memory_[i];
+      if (buffer.kind == Buffer::Kind::input) memory = inputs[static_cast<std::size_t>(buffer.index)];
+      memory.dtype = buffer.dtype;
+      if (buffer.kind == Buffer::Kind::temporary) {
+        memory.memory = arena;
+        memory.offset = value(buffer.arena_offset) / facts(buffer.dtype).size;
+      } else if (memory.memory == nullptr && buffer.kind != Buffer::Kind::view) {
+        memory.memory = allocate(buffer.bytes);
       }
     }
     for (std::size_t i = 0; i < memory_.size(); ++i) {
@@ -162,11 +194,7 @@ class Machine {
   }
 
   Result<void> run() {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      if (memory_[i] != nullptr || value(program_.buffers[i].bytes) == 0) continue;
-      return failure(Code::PS0205, fmt::format("buffer {} lies in no memory", program_.buffers[i].name));
-    }
-    KernelRunner kernels(program_, memory_, symbols_);
+    KernelRunner kernels(memory_, symbols_);
     for (const ProgramStep& step : program_.steps) {
       Result<void> done;
       if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
@@ -182,62 +210,46 @@ class Machine {
     return {};
   }
 
-  HostArray result(BufferId id) const {
-    HostTensorView view = tensor(id);
-    HostArray array;
-    array.dtype = view.dtype;
-    array.sizes = view.sizes;
-    std::int64_t count = 1;
-    for (std::size_t i = view.sizes.size(); i-- > 0;) {
-      array.strides.insert(array.strides.begin(), count);
-      count *= std::max<std::int64_t>(view.sizes[i], 1);
-    }
-    count = 1;
-    for (std::int64_t size : view.sizes) count *= size;
-    int bytes = facts(view.dtype).size;
-    array.memory.resize(static_cast<std::size_t>(count * bytes));
-    for (std::int64_t e = 0; e < count; ++e) {
-      store_number(view.dtype, array.memory.data() + e * bytes, load_number(view.dtype, view.at(e)));
-    }
-    return array;
+  /// A buffer as a tensor of its sizes and strides.
+  ops::HostTensor tensor(BufferId id) const {
+    const Buffer& buffer = program_.buffers[id];
+    ops::HostTensor tensor = memory_[id];
+    tensor.offset += value(buffer.offset);
+    tensor.sizes.clear();
+    tensor.strides.clear();
+    for (const SymExpr& size : buffer.sizes) tensor.sizes.push_back(value(size));
+    for (const SymExpr& stride : buffer.strides) tensor.strides.push_back(value(stride));
+    return tensor;
   }
 
  private:
   std::int64_t value(const SymExpr& expression) const {
     auto number = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
-      auto found = symbols_.find(std::string(name));
+      auto found = symbols_.find(name);
       return found == symbols_.end() ? std::nullopt : std::optional(found->second);
     });
     return number.value_or(0);
   }
 
-  HostTensorView tensor(BufferId id) const {
-    const Buffer& buffer = program_.buffers[id];
-    HostTensorView view{buffer.dtype, memory_[id], {}, {}, value(buffer.offset)};
-    for (const SymExpr& size : buffer.sizes) view.sizes.push_back(value(size));
-    for (const SymExpr& stride : buffer.strides) view.strides.push_back(value(stride));
-    return view;
+  std::shared_ptr<std::vector<std::byte>> allocate(const SymExpr& bytes) const {
+    return std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(value(bytes)));
   }
 
   const LoopProgram& program_;
-  const SymbolValues& symbols_;
-  std::vector<std::byte> arena_;
-  std::vector<std::vector<std::byte>> own_;
-  std::vector<std::byte*> memory_;
+  SymbolValues symbols_;
+  std::vector<ops::HostTensor> memory_;
 };
 
 }  // namespace
 
-Result<std::vector<HostArray>> interpret(const LoopProgram& program, std::vector<HostArray>& inputs,
-                                         const SymbolValues& symbols) {
-  if (inputs.size() != program.interface.inputs.size()) {
-    return failure(Code::PS0205, fmt::format("the program takes {} inputs, {} are given",
-                                             program.interface.inputs.size(), inputs.size()));
-  }
-  Machine machine(program, inputs, symbols);
+Result<std::vector<ops::HostTensor>> interpret(const LoopProgram& program,
+                                               std::vector<ops::HostTensor> inputs) {
+  auto symbols = bind_symbols(program.interface, inputs);
+  if (!symbols) return tl::unexpected(symbols.error());
+  Machine machine(program, std::move(inputs), std::move(*symbols));
   if (auto done = machine.run(); !done) return tl::unexpected(done.error());
-  std::vector<HostArray> outputs;
-  for (BufferId id : program.outputs) outputs.push_back(machine.result(id));
+  std::vector<ops::HostTensor> outputs;
+  for (BufferId id : program.outputs) outputs.push_back(machine.tensor(id));
   return outputs;
 }
 

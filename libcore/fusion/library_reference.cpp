@@ -6,42 +6,25 @@
 #include <cmath>
 #include <limits>
 
-#include "fusion/host_number.h"
-
 namespace penstock::fusion {
-
-std::byte* HostTensorView::at(const std::vector<std::int64_t>& index) const {
-  std::int64_t element = offset;
-  for (std::size_t i = 0; i < index.size(); ++i) element += index[i] * strides[i];
-  return memory + element * facts(dtype).size;
-}
-
-std::byte* HostTensorView::at(std::int64_t linear) const {
-  std::vector<std::int64_t> index(sizes.size());
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    index[i] = linear % sizes[i];
-    linear /= sizes[i];
-  }
-  return at(index);
-}
-
-std::int64_t HostTensorView::count() const {
-  std::int64_t count = 1;
-  for (std::int64_t size : sizes) count *= size;
-  return count;
-}
 
 namespace {
 
+using ops::HostTensor;
 using Index = std::vector<std::int64_t>;
 
-double number(const HostTensorView& tensor, const Index& index) {
-  HostNumber value = load_number(tensor.dtype, tensor.at(index));
-  return is_floating(tensor.dtype) ? value.real : static_cast<double>(value.integer);
+std::int64_t place(const HostTensor& tensor, const Index& index) {
+  std::int64_t place = tensor.offset;
+  for (std::size_t i = 0; i < index.size(); ++i) place += index[i] * tensor.strides[i];
+  return place;
+}
+
+double number(const HostTensor& tensor, const Index& index) {
+  return tensor.real_at(place(tensor, index));
 }
 
 /// `index` on a tensor that may have fewer dims, or size 1 where the index is larger.
-double broadcast_number(const HostTensorView& tensor, const Index& index) {
+double broadcast_number(const HostTensor& tensor, const Index& index) {
   Index own(tensor.sizes.size());
   std::size_t skip = index.size() - own.size();
   for (std::size_t i = 0; i < own.size(); ++i) own[i] = tensor.sizes[i] == 1 ? 0 : index[i + skip];
@@ -97,7 +80,7 @@ class Attributes {
   const LibraryCall& call_;
 };
 
-double matmul_element(const HostTensorView& a, const HostTensorView& b, const HostTensorView* bias,
+double matmul_element(const HostTensor& a, const HostTensor& b, const HostTensor* bias,
                       const Index& at) {
   Index left = at, right = at;
   std::size_t m = at.size() - 2, n = at.size() - 1;
@@ -131,8 +114,8 @@ std::int64_t source_position(const Attributes& attributes, std::size_t dim, std:
   return position >= 0 && position < size ? position : -1;
 }
 
-double convolution_element(const Attributes& attributes, const HostTensorView& input,
-                           const HostTensorView& weight, const HostTensorView* bias,
+double convolution_element(const Attributes& attributes, const HostTensor& input,
+                           const HostTensor& weight, const HostTensor* bias,
                            const Index& at, std::int64_t out_channels) {
   std::int64_t groups = attributes.integer("groups", 1);
   bool transposed = attributes.flag("transposed");
@@ -158,7 +141,7 @@ double convolution_element(const Attributes& attributes, const HostTensorView& i
   return bias == nullptr ? sum : sum + broadcast_number(*bias, {at[1]});
 }
 
-double pool_element(const Attributes& attributes, const HostTensorView& input, const Index& at,
+double pool_element(const Attributes& attributes, const HostTensor& input, const Index& at,
                     bool maximum) {
   Index window = attributes.list("kernel_size");
   double best = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -209,24 +192,24 @@ double post_op(const PostOp& op, double x, double operand, double before) {
 }  // namespace
 
 Result<void> run_library_call(const LibraryCall& call,
-                              const std::function<HostTensorView(BufferId)>& tensor) {
+                              const std::function<ops::HostTensor(BufferId)>& tensor) {
   if (find_library_call(call.name) == nullptr) {
     return failure(Code::PS0205, fmt::format("the library has no {}", call.name));
   }
   Attributes attributes(call);
-  HostTensorView out = tensor(call.outputs.front());
-  HostTensorView first = tensor(call.inputs[0]);
+  HostTensor out = tensor(call.outputs.front());
+  HostTensor first = tensor(call.inputs[0]);
   bool takes_weight = call.inputs.size() > 1;
-  HostTensorView second = takes_weight ? tensor(call.inputs[1]) : first;
+  HostTensor second = takes_weight ? tensor(call.inputs[1]) : first;
   bool biased = call.inputs.size() > 2 && call.inputs[2] != kNoBuffer;
-  HostTensorView bias = biased ? tensor(call.inputs[2]) : first;
-  std::vector<HostTensorView> operands;
+  HostTensor bias = biased ? tensor(call.inputs[2]) : first;
+  std::vector<HostTensor> operands;
   for (const PostOp& op : call.post_ops) {
     operands.push_back(op.operand == kNoBuffer ? first : tensor(op.operand));
   }
   for_each_index(out.sizes, [&](const Index& at) {
     double before = number(out, at), x;
-    const HostTensorView* addend = biased ? &bias : nullptr;
+    const HostTensor* addend = biased ? &bias : nullptr;
     if (call.name == "matmul") {
       x = matmul_element(first, second, addend, at);
     } else if (call.name == "convolution") {
@@ -238,7 +221,7 @@ Result<void> run_library_call(const LibraryCall& call,
       bool has_operand = call.post_ops[i].operand != kNoBuffer;
       x = post_op(call.post_ops[i], x, has_operand ? broadcast_number(operands[i], at) : 0, before);
     }
-    store_number(out.dtype, out.at(at), {x, static_cast<std::int64_t>(x)});
+    out.set_real(place(out, at), x);
   });
   return {};
 }

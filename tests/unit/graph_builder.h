@@ -106,6 +106,60 @@ class GraphBuilder {
     graph.nodes[at].results.push_back(second);
     return {graph.nodes[at].results[0], second};
   }
+  /// Elements start, start + step, … below stop of one dim.
+  ValueId slice(ValueId self, std::size_t dim, std::int64_t start, std::int64_t stop,
+                std::int64_t step) {
+    TensorType to = graph.values[self].type;
+    Sizes starts(to.rank(), SymExpr(0)), stops = to.sizes, steps(to.rank(), SymExpr(1));
+    starts[dim] = start;
+    stops[dim] = stop;
+    steps[dim] = step;
+    to.sizes[dim] = (stop - start + step - 1) / step;
+    to.storage_offset += to.strides[dim] * SymExpr(start);
+    to.strides[dim] *= step;
+    return node("prim.slice",
+                {{"self", value(self)}, {"start", list(starts)}, {"stop", list(stops)}, {"step", list(steps)}},
+                to);
+  }
+  ValueId flip(ValueId self, std::vector<std::int64_t> dims) {
+    std::vector<Argument> items(dims.begin(), dims.end());
+    return node("prim.flip", {{"self", value(self)}, {"dims", list(items)}}, fresh(self));
+  }
+  ValueId pad(ValueId self, std::size_t dim, std::int64_t low, std::int64_t high, Argument fill) {
+    Sizes to = sizes(self), lows(to.size(), SymExpr(0)), highs = lows;
+    lows[dim] = low;
+    highs[dim] = high;
+    to[dim] += low + high;
+    return node("prim.pad",
+                {{"self", value(self)}, {"low", list(lows)}, {"high", list(highs)}, {"value", std::move(fill)}},
+                type(to, dtype(self)));
+  }
+  ValueId cat(const std::vector<ValueId>& parts, std::size_t dim) {
+    Sizes to = sizes(parts.front());
+    std::vector<Argument> items;
+    to[dim] = 0;
+    for (ValueId part : parts) {
+      to[dim] += sizes(part)[dim];
+      items.push_back(value(part));
+    }
+    return node("prim.cat", {{"tensors", list(items)}, {"dim", static_cast<std::int64_t>(dim)}},
+                type(to, dtype(parts.front())));
+  }
+  ValueId gather(ValueId self, ValueId index, std::int64_t dim) {
+    return node("prim.gather", {{"self", value(self)}, {"index", value(index)}, {"dim", dim}},
+                type(sizes(index), dtype(self)));
+  }
+  ValueId scatter(std::string_view prim, ValueId self, ValueId index, ValueId src, std::int64_t dim) {
+    return node(name(prim),
+                {{"self", value(self)}, {"index", value(index)}, {"src", value(src)}, {"dim", dim}},
+                fresh(self));
+  }
+  ValueId embedding(ValueId weight, ValueId indices) {
+    Sizes to = sizes(indices);
+    to.push_back(sizes(weight)[1]);
+    return node("aten.embedding.default", {{"weight", value(weight)}, {"indices", value(indices)}},
+                type(to, dtype(weight)));
+  }
   ValueId scan(std::string_view prim, ValueId self, std::int64_t dim) {
     return node(name(prim), {{"self", value(self)}, {"dim", dim}}, fresh(self));
   }

@@ -7,6 +7,7 @@
 
 #include "formats/pack.h"
 #include "ir/interface.h"
+#include "fusion/contract.h"
 #include "partition/contract.h"
 
 namespace penstock::tools {
@@ -95,6 +96,7 @@ std::string text_of(const GraphDocument& document) {
   if (const auto* placed = std::get_if<PlacedGraph>(&document.graph)) {
     return to_text(*placed);
   }
+  if (const auto* program = std::get_if<LoopProgram>(&document.graph)) return to_text(*program);
   return readable_json(Document(document));
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("a chain of pointwise ops is one kernel without temporaries") {
   ValueId x = b.input({4, 6});
   ValueId y = b.binary("mul", b.unary("exp", b.binary("add", x, 1.0)), b.unary("tanh", x));
   b.output(y);
-  LoopProgram program = check_against_unfused(b);
+  LoopProgram program = check(b);
   CHECK(program.steps.size() == 1);
   CHECK(program.arena_bytes == SymExpr(0));
   CHECK(to_text(program).find("for i0 in 24 parallel") != std::string::npos);
@@ -40,7 +40,7 @@ TEST_CASE("a chain of pointwise ops is one kernel without temporaries") {
 TEST_CASE("softmax is one row kernel that keeps its exponentials") {
   GraphBuilder b;
   b.output(softmax(b, b.input({6, 5, 16})));
-  LoopProgram program = check_against_unfused(b);
+  LoopProgram program = check(b);
   CHECK(kernel_count(program) == 1);
   std::string text = to_text(program);
   CHECK(text.find("for i0 in 30 parallel") != std::string::npos);
@@ -52,7 +52,7 @@ TEST_CASE("softmax of symbolic sizes is one row kernel") {
   GraphBuilder b;
   SymExpr n = b.symbol("s0", 6), m = b.symbol("s1", 9);
   b.output(softmax(b, b.input({n, 3, m})));
-  LoopProgram program = check_against_unfused(b);
+  LoopProgram program = check(b);
   CHECK(kernel_count(program) == 1);
   CHECK(to_text(program).find("for i0 in 3*s0 parallel") != std::string::npos);
 }
@@ -63,7 +63,7 @@ TEST_CASE("layer_norm behind a residual is one row kernel") {
   ValueId sum = b.binary("add", x, r);
   b.output(layer_norm(b, sum, w, bias, 16));
   b.output(sum);
-  LoopProgram program = check_against_unfused(b);
+  LoopProgram program = check(b);
   CHECK(kernel_count(program) == 1);
   CHECK(program.arena_bytes == SymExpr(0));
   // The residual is added once: the second loop reads what the first one stored.
@@ -77,7 +77,7 @@ TEST_CASE("views become index expressions") {
   ValueId x = b.input({4, 6, 8});
   ValueId heads = b.permute(b.reshape(b.unary("exp", x), {4, 6, 2, 4}), {0, 2, 1, 3});
   b.output(b.binary("add", b.unary("neg", heads), 1.0));
-  LoopProgram program = check_against_unfused(b);
+  LoopProgram program = check(b);
   CHECK(kernel_count(program) == 1);
   CHECK(to_text(program).find("@x.0[48*i0+4*i1+8*i2+i3]") != std::string::npos);
 }
@@ -87,7 +87,7 @@ TEST_CASE("a library call reads views of what kernels wrote") {
   ValueId x = b.input({8, 4}), w = b.input({6, 4});
   ValueId y = b.matmul(b.unary("exp", x), b.permute(w, {1, 0}));
   b.output(b.binary("maximum", y, 0.0));
-  LoopProgram program = check_against_unfused(b);
+  LoopProgram program = check(b);
   REQUIRE(program.steps.size() == 3);
   const auto& call = std::get<LibraryCall>(program.steps[1]);
   CHECK(program.buffers[call.inputs[1]].kind == Buffer::Kind::view);

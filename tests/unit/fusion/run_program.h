@@ -3,8 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,18 +10,21 @@
 #include "../graph_builder.h"
 #include "fusion/contract.h"
 #include "fusion/fuse.h"
-#include "fusion/host_number.h"
 #include "fusion/interpreter.h"
+#include "ops/interpreter.h"
 #include "partition/partition.h"
 
 namespace penstock::fusion {
 
-using SymbolValues = std::map<std::string, std::int64_t>;
-
-inline SymbolValues hints(const Interface& interface) {
-  SymbolValues values;
-  for (const Symbol& symbol : interface.symbols) values[symbol.name] = symbol.hint.value_or(8);
-  return values;
+/// The value of an expression with every symbol at its hint.
+inline std::int64_t at_hints(const Interface& interface, const SymExpr& expression) {
+  auto value = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+    for (const Symbol& symbol : interface.symbols) {
+      if (symbol.name == name) return symbol.hint;
+    }
+    return std::nullopt;
+  });
+  return value.value_or(0);
 }
 
 /// Fuses the builder's graph without the passes in `skip`.
@@ -43,52 +44,52 @@ inline std::vector<std::string> all_rewrites() {
   return names;
 }
 
-/// Arrays for the inputs, filled with numbers that `seed` decides; integers are in [0, 4).
-inline std::vector<HostArray> random_inputs(const Interface& interface, unsigned seed) {
+/// Tensors for the inputs, filled with numbers that `seed` decides; integers are in [0, 4).
+inline std::vector<ops::HostTensor> random_inputs(const Interface& interface, unsigned seed) {
   std::mt19937 random(seed);
-  SymbolValues symbols = hints(interface);
-  auto value = [&](const SymExpr& e) {
-    return *e.evaluate([&](std::string_view name) { return std::optional(symbols.at(std::string(name))); });
-  };
-  std::vector<HostArray> arrays;
+  std::uniform_real_distribution<double> real(-2, 2);
+  std::vector<ops::HostTensor> tensors;
   for (const Input& input : interface.inputs) {
-    HostArray array;
-    array.dtype = input.type.dtype;
-    std::int64_t last = 1;
-    for (std::size_t i = 0; i < input.type.rank(); ++i) {
-      array.sizes.push_back(value(input.type.sizes[i]));
-      array.strides.push_back(value(input.type.strides[i]));
-      last += (array.sizes[i] - 1) * array.strides[i];
+    TensorType type = input.type;
+    for (SymExpr& size : type.sizes) size = at_hints(interface, size);
+    for (SymExpr& stride : type.strides) stride = at_hints(interface, stride);
+    ops::HostTensor tensor = ops::HostTensor::allocate(type);
+    for (std::int64_t place : tensor.places()) {
+      if (is_floating(type.dtype)) {
+        tensor.set_real(place, real(random));
+      } else {
+        tensor.set_integer(place, static_cast<std::int64_t>(random() % 4));
+      }
     }
-    int size = facts(array.dtype).size;
-    array.memory.resize(static_cast<std::size_t>(last * size));
-    std::uniform_real_distribution<double> real(-2, 2);
-    for (std::int64_t e = 0; e < last; ++e) {
-      HostNumber number{real(random), static_cast<std::int64_t>(random() % 4)};
-      store_number(array.dtype, array.memory.data() + e * size, number);
-    }
-    arrays.push_back(std::move(array));
+    tensors.push_back(std::move(tensor));
   }
-  return arrays;
+  return tensors;
 }
 
-inline std::vector<double> numbers(const HostArray& array) {
-  std::vector<double> result;
-  std::size_t size = static_cast<std::size_t>(facts(array.dtype).size);
-  for (std::size_t at = 0; at + size <= array.memory.size(); at += size) {
-    HostNumber number = load_number(array.dtype, array.memory.data() + at);
-    result.push_back(is_floating(array.dtype) ? number.real : static_cast<double>(number.integer));
+inline std::vector<std::vector<double>> numbers(const std::vector<ops::HostTensor>& tensors) {
+  std::vector<std::vector<double>> result;
+  for (const ops::HostTensor& tensor : tensors) {
+    if (is_floating(tensor.dtype)) {
+      result.push_back(tensor.reals());
+    } else {
+      std::vector<std::int64_t> integers = tensor.integers();
+      result.emplace_back(integers.begin(), integers.end());
+    }
   }
   return result;
 }
 
 inline std::vector<std::vector<double>> run_numbers(const LoopProgram& program, unsigned seed = 1) {
-  std::vector<HostArray> inputs = random_inputs(program.interface, seed);
-  auto outputs = interpret(program, inputs, hints(program.interface));
+  auto outputs = interpret(program, random_inputs(program.interface, seed));
   REQUIRE_MESSAGE(outputs, (outputs ? "" : outputs.error().message));
-  std::vector<std::vector<double>> result;
-  for (const HostArray& array : *outputs) result.push_back(numbers(array));
-  return result;
+  return numbers(*outputs);
+}
+
+/// What the reference interpreter of room ops says that the graph computes.
+inline std::vector<std::vector<double>> reference_numbers(const Graph& graph, unsigned seed = 1) {
+  auto outputs = ops::interpret(graph, random_inputs(graph.interface, seed));
+  REQUIRE_MESSAGE(outputs, (outputs ? "" : outputs.error().message));
+  return numbers(*outputs);
 }
 
 /// Largest difference relative to the largest magnitude; NaN and infinity must match by position.
@@ -104,15 +105,21 @@ inline double difference(const std::vector<double>& a, const std::vector<double>
   return largest / scale;
 }
 
-/// The fused program must compute what the program without any rewrite computes.
-inline LoopProgram check_against_unfused(const GraphBuilder& builder, unsigned seed = 1) {
-  LoopProgram fused = fuse_graph(builder);
-  auto expected = run_numbers(fuse_graph(builder, all_rewrites()), seed);
-  auto actual = run_numbers(fused, seed);
+/// The program must compute what the graph's reference says.
+inline void check_program(const GraphBuilder& builder, const LoopProgram& program, unsigned seed) {
+  auto expected = reference_numbers(builder.graph, seed);
+  auto actual = run_numbers(program, seed);
   REQUIRE(actual.size() == expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    CHECK_MESSAGE(difference(actual[i], expected[i]) < 1e-5, to_text(fused));
+    CHECK_MESSAGE(difference(actual[i], expected[i]) < 1e-5, to_text(program));
   }
+}
+
+/// Checks the fused program and the one without any rewrite; returns the fused one.
+inline LoopProgram check(const GraphBuilder& builder, unsigned seed = 1) {
+  check_program(builder, fuse_graph(builder, all_rewrites()), seed);
+  LoopProgram fused = fuse_graph(builder);
+  check_program(builder, fused, seed);
   return fused;
 }
 

@@ -50,37 +50,30 @@ inline std::unique_ptr<runtime::Executor> load(KernelBundle bundle) {
   return std::move(*executor);
 }
 
-inline std::vector<runtime::TensorArgument> arguments_of(std::vector<fusion::HostArray>& inputs) {
+inline std::vector<runtime::TensorArgument> arguments_of(std::vector<ops::HostTensor>& inputs) {
   std::vector<runtime::TensorArgument> arguments;
-  for (fusion::HostArray& input : inputs) {
-    arguments.push_back({input.memory.data(), input.sizes, input.strides, 1});
+  for (ops::HostTensor& input : inputs) {
+    arguments.push_back({input.memory->data(), input.sizes, input.strides, 1});
   }
   return arguments;
 }
 
 /// The elements of an output in row-major order.
 inline std::vector<double> elements(const runtime::OutputTensor& output) {
-  std::vector<double> values;
-  std::vector<std::int64_t> index(output.sizes.size(), 0);
-  std::int64_t count = 1;
-  for (std::int64_t size : output.sizes) count *= size;
-  int size = facts(output.dtype).size;
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t place = 0;
-    for (std::size_t d = 0; d < index.size(); ++d) place += index[d] * output.strides[d];
-    auto number = fusion::load_number(
-        output.dtype, static_cast<const std::byte*>(output.data) + place * size);
-    values.push_back(is_floating(output.dtype) ? number.real : static_cast<double>(number.integer));
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < output.sizes[d]) break;
-      index[d] = 0;
-    }
-  }
-  return values;
+  ops::HostTensor tensor;
+  tensor.dtype = output.dtype;
+  tensor.sizes.assign(output.sizes.begin(), output.sizes.end());
+  tensor.strides.assign(output.strides.begin(), output.strides.end());
+  std::int64_t last = 1;
+  for (std::size_t d = 0; d < output.sizes.size(); ++d) last += (output.sizes[d] - 1) * output.strides[d];
+  const auto* bytes = static_cast<const std::byte*>(output.data);
+  std::int64_t length = tensor.count() == 0 ? 0 : last * facts(output.dtype).size;
+  tensor.memory = std::make_shared<std::vector<std::byte>>(bytes, bytes + length);
+  return fusion::numbers({tensor}).front();
 }
 
 inline std::vector<std::vector<double>> run(runtime::Executor& executor,
-                                            std::vector<fusion::HostArray> inputs) {
+                                            std::vector<ops::HostTensor> inputs) {
   auto arguments = arguments_of(inputs);
   std::vector<runtime::OutputTensor> outputs(executor.bundle().outputs.size());
   auto done = executor.run(arguments, outputs);
@@ -93,23 +86,15 @@ inline std::vector<std::vector<double>> run(runtime::Executor& executor,
 /// Compiled code must give what the interpreter of the same program gives.
 inline void check_compiled(const GraphBuilder& builder, double tolerance = 1e-5, unsigned seed = 1) {
   LoopProgram program = fusion::fuse_graph(builder);
-  std::vector<fusion::HostArray> inputs = fusion::random_inputs(program.interface, seed);
-  auto copy = inputs;
-  auto expected = fusion::interpret(program, copy, fusion::hints(program.interface));
+  std::vector<ops::HostTensor> inputs = fusion::random_inputs(program.interface, seed);
+  auto expected = fusion::interpret(program, inputs);
   REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
   auto executor = load(generate(program));
   auto actual = run(*executor, inputs);
-  REQUIRE(actual.size() == expected->size());
+  std::vector<std::vector<double>> wanted = fusion::numbers(*expected);
+  REQUIRE(actual.size() == wanted.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    // The interpreter gives its arrays with their strides.
-    runtime::OutputTensor array;
-    const fusion::HostArray& host = (*expected)[i];
-    array.data = const_cast<std::byte*>(host.memory.data()) + host.offset * facts(host.dtype).size;
-    array.dtype = host.dtype;
-    array.sizes = host.sizes;
-    array.strides = host.strides;
-    double error = fusion::difference(actual[i], elements(array));
-    CHECK_MESSAGE(error <= tolerance, to_text(program));
+    CHECK_MESSAGE(fusion::difference(actual[i], wanted[i]) <= tolerance, to_text(program));
   }
 }
 

@@ -1,0 +1,124 @@
+// One case a family of lowerings: what the fused program computes, and what it does not do.
+#include "run_program.h"
+
+namespace penstock::fusion {
+namespace {
+
+TEST_CASE("gather, index_select and embedding read at computed places") {
+  GraphBuilder b;
+  ValueId table = b.input({7, 5}), rows = b.input({2, 3}, DType::int64);
+  ValueId x = b.input({3, 6}), places = b.input({3, 4}, DType::int64);
+  b.output(b.unary("neg", b.embedding(table, rows)));
+  b.output(b.binary("add", b.gather(x, places, 1), 1.0));
+  LoopProgram program = check(b);
+  CHECK(kernel_count(program) == 2);
+}
+
+TEST_CASE("scans run serially inside the rows, rank 1 too") {
+  GraphBuilder b;
+  ValueId x = b.input({3, 5, 4}), y = b.input({6});
+  b.output(b.scan("cumsum", x, 1));
+  b.output(b.unary("exp", b.scan("cumsum", b.binary("mul", x, 2.0), 2)));
+  b.output(b.scan("cumprod", y, 0));
+  LoopProgram program = check(b);
+  // No outermost loop runs in parallel over a scanned dim.
+  for (const ProgramStep& step : program.steps) {
+    const auto& kernel = std::get<LoopKernel>(step);
+    const auto* loops = std::get_if<std::vector<Loop>>(&kernel.body.back());
+    REQUIRE(loops != nullptr);
+    CHECK(loops->front().schedule.parallel == (kernel.name.find("cumprod") == std::string::npos));
+  }
+}
+
+TEST_CASE("scatters copy, then write in order") {
+  GraphBuilder b;
+  ValueId x = b.input({5, 4}), index = b.input({3, 4}, DType::int64), src = b.input({3, 4});
+  ValueId line = b.input({8}), at = b.input({6}, DType::int64), add = b.input({6});
+  b.output(b.scatter("scatter_add", x, index, src, 0));
+  b.output(b.scatter("scatter_add", line, at, add, 0));
+  b.output(b.scatter("scatter", x, index, b.unary("exp", src), 0));
+  check(b);
+}
+
+TEST_CASE("a cat of many parts is written part by part") {
+  GraphBuilder b;
+  ValueId x = b.input({3, 4});
+  std::vector<ValueId> parts;
+  for (int i = 0; i < 6; ++i) parts.push_back(b.binary("mul", x, i + 0.5));
+  b.output(b.cat(parts, 1));
+  LoopProgram program = check(b);
+  CHECK(program.arena_bytes == SymExpr(0));
+}
+
+TEST_CASE("half types are summed in float32 and integers wrap") {
+  GraphBuilder b;
+  ValueId h = b.input({4, 9}, DType::bfloat16), i = b.input({4, 9}, DType::int32);
+  b.output(b.reduce("sum", h, {1}));
+  b.output(b.binary("mul", i, std::int64_t{1} << 31));
+  b.output(b.reduce("argmax", h, {1}));
+  b.output(b.reduce("any", b.compare("gt", i, std::int64_t{2}), {0}));
+  check(b);
+}
+
+TEST_CASE("a reduction over rows of a row-major matrix runs in vectors of columns") {
+  GraphBuilder b;
+  b.output(b.reduce("sum", b.input({32, 64}), {0}));
+  LoopProgram program = check(b);
+  const auto& kernel = std::get<LoopKernel>(program.steps.front());
+  const Loop& columns = std::get<std::vector<Loop>>(kernel.body.back()).front();
+  CHECK(columns.schedule.vectorize);
+  CHECK(columns.extent == SymExpr(64));
+}
+
+TEST_CASE("an input is overwritten after everything has read it") {
+  GraphBuilder b;
+  ValueId x = b.input({4, 4}), y = b.input({4, 4});
+  ValueId sum = b.binary("add", b.permute(x, {1, 0}), y);
+  b.output(b.unary("exp", x));
+  b.graph.nodes.push_back({"prim.copy_", {{"self", b.value(x)}, {"src", b.value(sum)}}, {}, -1});
+  LoopProgram program = check(b);
+  auto inputs = random_inputs(program.interface, 1), reference = random_inputs(program.interface, 1);
+  REQUIRE(interpret(program, inputs));
+  REQUIRE(ops::interpret(b.graph, reference));
+  CHECK(inputs[0].reals() == reference[0].reals());
+}
+
+TEST_CASE("memory is used again when its temporary has died") {
+  GraphBuilder b;
+  ValueId x = b.input({16, 16}), w = b.input({16, 16});
+  for (int i = 0; i < 6; ++i) x = b.unary("tanh", b.matmul(x, w));
+  b.output(x);
+  LoopProgram program = check(b);
+  CHECK(program.arena_bytes.constant().value_or(0) <= 2 * 16 * 16 * 4);
+}
+
+TEST_CASE("an output that is a view of a product is the product's memory") {
+  GraphBuilder b;
+  ValueId x = b.input({6, 4}), w = b.input({4, 8});
+  b.output(b.reshape(b.matmul(x, w), {2, 3, 8}));
+  LoopProgram program = check(b);
+  CHECK(program.steps.size() == 1);
+  CHECK(program.arena_bytes == SymExpr(0));
+}
+
+TEST_CASE("verification refuses what an edit broke") {
+  GraphBuilder b;
+  b.output(b.unary("exp", b.input({4, 4})));
+  LoopProgram program = check(b);
+  auto edit = [&](auto change) {
+    LoopProgram edited = program;
+    auto& kernel = std::get<LoopKernel>(edited.steps.front());
+    Loop& loop = std::get<std::vector<Loop>>(kernel.body.back()).front();
+    change(loop, std::get<Instruction>(loop.body.front()));
+    auto checked = verify_contract(edited);
+    return checked ? std::string() : checked.error().message;
+  };
+  CHECK(edit([](Loop&, Instruction& load) { load.index += 100; }).find("outside") != std::string::npos);
+  CHECK(edit([](Loop&, Instruction& load) { load.op = "frobnicate"; }).find("no instruction") != std::string::npos);
+  CHECK(edit([](Loop&, Instruction& load) { load.result = 77; }).find("not known") != std::string::npos);
+  CHECK(edit([](Loop& loop, Instruction&) { loop.schedule.unroll = 0; }).find("at least 1") != std::string::npos);
+  CHECK(edit([](Loop& loop, Instruction&) { loop.schedule.tile = 64; }).empty());
+}
+
+}  // namespace
+}  // namespace penstock::fusion
