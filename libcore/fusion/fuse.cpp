@@ -37,6 +37,7 @@ struct ProgramPass {
   void (*run)(LoopProgram&);
 };
 constexpr ProgramPass kProgramPasses[] = {
+    {{"epilogue", "Let library calls apply the pointwise ops behind them"}, fuse_epilogues},
     {{"zip-loops", "Merge neighbouring inner loops of equal range"}, zip_loops},
     {{"collapse", "Merge loops that walk memory as one loop would"}, collapse_loops},
     {{"schedule", "Choose parallel loops, their grain and vector loops"}, schedule_loops},

@@ -23,6 +23,10 @@ void zip_ranges(FusionPlan& plan);
 /// Needs: final groups.
 void keep_rows(FusionPlan& plan);
 
+/// Moves pointwise kernels behind a library call's result into the call. Needs: one loop for each dim.
+/// Leaves: fewer kernels; calls with post-ops.
+void fuse_epilogues(LoopProgram& program);
+
 /// Merges inner loops of equal range that stand side by side, where no iteration needs a later one.
 void zip_loops(LoopProgram& program);
 

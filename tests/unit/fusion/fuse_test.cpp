@@ -82,11 +82,41 @@ TEST_CASE("views become index expressions") {
   CHECK(to_text(program).find("@x.0[48*i0+4*i1+8*i2+i3]") != std::string::npos);
 }
 
+TEST_CASE("library calls apply what stands behind them") {
+  GraphBuilder b;
+  ValueId x = b.input({2, 4, 8}), w = b.input({8, 6}), residual = b.input({2, 4, 6}), bias = b.input({6});
+  ValueId y = b.reshape(b.matmul(b.reshape(x, {8, 8}), w), {2, 4, 6});
+  y = b.binary("add", y, b.broadcast(bias, {2, 4, 6}, {2}));
+  ValueId inner = b.unary("erf", b.binary("mul", y, 0.70710678118654757));
+  ValueId gelu = b.binary("mul", b.binary("mul", y, 0.5), b.binary("add", inner, 1.0));
+  b.output(b.binary("add", residual, gelu));
+  LoopProgram program = check(b);
+  REQUIRE(program.steps.size() == 1);
+  const auto& call = std::get<LibraryCall>(program.steps.front());
+  REQUIRE(call.post_ops.size() == 3);
+  CHECK(call.post_ops[0].kind == PostOp::Kind::add);
+  CHECK(call.post_ops[1].kind == PostOp::Kind::gelu_erf);
+  CHECK(call.post_ops[2].kind == PostOp::Kind::add);
+}
+
+TEST_CASE("a gate and its product: the call moves behind its operand's") {
+  GraphBuilder b;
+  ValueId x = b.input({8, 8}), w = b.input({8, 6}), v = b.input({8, 6});
+  ValueId gate = b.matmul(x, w), up = b.matmul(x, v);
+  b.output(b.binary("mul", b.binary("mul", gate, b.unary("sigmoid", gate)), up));
+  LoopProgram program = check(b);
+  REQUIRE(program.steps.size() == 2);
+  const auto& call = std::get<LibraryCall>(program.steps.back());
+  REQUIRE(call.post_ops.size() == 2);
+  CHECK(call.post_ops[0].kind == PostOp::Kind::silu);
+  CHECK(call.post_ops[1].kind == PostOp::Kind::mul);
+}
+
 TEST_CASE("a library call reads views of what kernels wrote") {
   GraphBuilder b;
   ValueId x = b.input({8, 4}), w = b.input({6, 4});
   ValueId y = b.matmul(b.unary("exp", x), b.permute(w, {1, 0}));
-  b.output(b.binary("maximum", y, 0.0));
+  b.output(b.unary("exp", y));
   LoopProgram program = check(b);
   REQUIRE(program.steps.size() == 3);
   const auto& call = std::get<LibraryCall>(program.steps[1]);
