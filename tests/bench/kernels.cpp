@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 
 namespace penstock::pipeline {
@@ -75,10 +76,51 @@ const std::pair<const char*, std::function<void(GraphBuilder&)>> kKernels[] = {
     {"call_of_one_op", small},
 };
 
+void shift_buffers(std::vector<Statement>& body, BufferId shift) {
+  for (Statement& statement : body) {
+    if (auto* instruction = std::get_if<Instruction>(&statement)) {
+      if (instruction->buffer != kNoBuffer) instruction->buffer += shift;
+    } else {
+      for (Loop& loop : std::get<std::vector<Loop>>(statement)) shift_buffers(loop.body, shift);
+    }
+  }
+}
+
 double microseconds(const std::function<void()>& body) {
   auto start = std::chrono::steady_clock::now();
   body();
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Processor time to make all kernels in one program, on one thread, a function.
+void measure_compile() {
+  LoopProgram all;
+  for (const auto& [name, build] : kKernels) {
+    GraphBuilder b;
+    build(b);
+    LoopProgram program = fusion::fuse_graph(b);
+    auto shift = static_cast<BufferId>(all.buffers.size());
+    for (Buffer buffer : program.buffers) {
+      if (buffer.base != kNoBuffer) buffer.base += shift;
+      all.buffers.push_back(buffer);
+    }
+    for (ProgramStep& step : program.steps) {
+      auto* kernel = std::get_if<LoopKernel>(&step);
+      if (kernel == nullptr) continue;
+      shift_buffers(kernel->body, shift);
+      all.steps.push_back(*kernel);
+    }
+  }
+  codegen::CodegenOptions options;
+  options.threads = 1;
+  codegen::CodegenStatistics made;
+  generate(all, options, &made);  // maps LLVM's pages
+  options.lanes = 8;
+  std::clock_t start = std::clock();
+  generate(all, options, &made);
+  double ms = static_cast<double>(std::clock() - start) * 1e3 / CLOCKS_PER_SEC;
+  std::printf("{\"name\": \"compile\", \"functions\": %d, \"cpu_ms_per_function\": %.2f}\n",
+              made.functions, ms / made.functions);
 }
 
 void measure(const char* name, const std::function<void(GraphBuilder&)>& build) {
@@ -123,4 +165,5 @@ int main(int argc, char** argv) {
   for (const auto& [name, build] : penstock::pipeline::kKernels) {
     if (argc < 2 || std::string(argv[1]) == name) penstock::pipeline::measure(name, build);
   }
+  if (argc < 2 || std::string(argv[1]) == "compile") penstock::pipeline::measure_compile();
 }

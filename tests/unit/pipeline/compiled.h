@@ -84,12 +84,13 @@ inline std::vector<std::vector<double>> run(runtime::Executor& executor,
 }
 
 /// Compiled code must give what the interpreter of the same program gives.
-inline void check_compiled(const GraphBuilder& builder, double tolerance = 1e-5, unsigned seed = 1) {
+inline void check_compiled(const GraphBuilder& builder, double tolerance = 1e-5, unsigned seed = 1,
+                           const codegen::CodegenOptions& options = {}) {
   LoopProgram program = fusion::fuse_graph(builder);
   std::vector<ops::HostTensor> inputs = fusion::random_inputs(program.interface, seed);
   auto expected = fusion::interpret(program, inputs);
   REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
-  auto executor = load(generate(program));
+  auto executor = load(generate(program, options));
   auto actual = run(*executor, inputs);
   std::vector<std::vector<double>> wanted = fusion::numbers(*expected);
   REQUIRE(actual.size() == wanted.size());
