@@ -206,6 +206,11 @@ void Executor::State::describe_output(const Plan& plan, std::size_t index,
 
 Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
                                   std::span<OutputTensor> outputs, std::vector<StepTime>* times) {
+  if (inputs.size() != bundle.interface.inputs.size() || outputs.size() != bundle.outputs.size()) {
+    return failure(Code::PS0806, "the bundle has " + std::to_string(bundle.interface.inputs.size()) +
+                                     " inputs and " + std::to_string(bundle.outputs.size()) +
+                                     " outputs");
+  }
   auto planned = plan_for(inputs);
   if (!planned) return tl::unexpected(planned.error());
   const Plan& plan = **planned;

@@ -117,6 +117,35 @@ class Planner {
     return memory.kind == Buffer::Kind::input ? memory.index : -2;
   }
 
+  static std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t from = 0) {
+    std::int64_t count = 1;
+    for (std::size_t i = from; i < sizes.size(); ++i) count *= sizes[i];
+    return count;
+  }
+
+  /// What a call does, for profiles: two operations a multiplied pair, each operand read or written once.
+  static void count_work(const LibraryCall& call, const LibraryOperands& operands,
+                         PlannedStep& planned) {
+    auto add_bytes = [&](const Operand& operand) {
+      if (!operand.sizes.empty()) planned.bytes += product(operand.sizes) * facts(operand.dtype).size;
+    };
+    for (const Operand& operand : operands.inputs) add_bytes(operand);
+    for (const Operand& operand : operands.outputs) add_bytes(operand);
+    for (const Operand& operand : operands.post_ops) add_bytes(operand);
+    std::int64_t results = product(operands.outputs.front().sizes);
+    if (call.name == "matmul") planned.flops = 2 * results * operands.inputs[0].sizes.back();
+    if (call.name == "convolution") {
+      // A transposed one multiplies each input element as often.
+      const NamedArgument* transposed = nullptr;
+      for (const NamedArgument& attribute : call.attributes) {
+        if (attribute.name == "transposed") transposed = &attribute;
+      }
+      bool turned = transposed != nullptr && transposed->value == Argument(true);
+      std::int64_t places = turned ? product(operands.inputs[0].sizes) : results;
+      planned.flops = 2 * places * product(operands.inputs[1].sizes, 1);
+    }
+  }
+
   Result<void> add_library_call(const LibraryCall& call, PlannedStep& planned) {
     LibraryOperands operands;
     for (BufferId buffer : call.inputs) {
@@ -143,6 +172,7 @@ class Planner {
     auto kernel = context_.library->make(concrete, operands);
     if (!kernel) return tl::unexpected(kernel.error());
     planned.kernel = std::move(*kernel);
+    count_work(concrete, operands, planned);
     std::size_t scratch = (planned.kernel->scratch_bytes() + 63) / 64 * 64;
     plan_->scratch_bytes = std::max(plan_->scratch_bytes, scratch);
     return {};

@@ -1,12 +1,15 @@
 #include "runtime/threads.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 
 namespace penstock::runtime {
 
 namespace {
+
+constexpr std::size_t kPage = 4096;
 
 struct Region {
   ThreadTeam::Work work;
@@ -26,6 +29,12 @@ void run_piece(void* argument) {
 }  // namespace
 
 ThreadTeam::ThreadTeam() {
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page != MAP_FAILED) {
+    of_this_process_ = static_cast<int*>(page);
+    *of_this_process_ = 1;
+    madvise(page, kPage, MADV_WIPEONFORK);
+  }
   // A name without a path: the library that is mapped already, torch's own or the system's, has it.
   void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return;
@@ -41,8 +50,16 @@ ThreadTeam::ThreadTeam() {
   if (!complete) parallel_ = nullptr;
 }
 
+ThreadTeam::~ThreadTeam() {
+  if (of_this_process_ != nullptr) munmap(of_this_process_, kPage);
+}
+
 int ThreadTeam::size() const {
   if (parallel_ == nullptr || in_parallel_()) return 1;
+  if (of_this_process_ != nullptr && *of_this_process_ == 0) {
+    set_threads_(1);
+    return 1;
+  }
   return max_threads_();
 }
 

@@ -11,8 +11,12 @@ class ThreadTeam {
   /// Binds to the libgomp that the process has, or loads the system's. Without one everything runs on
   /// the calling thread.
   ThreadTeam();
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
-  /// Threads that a region may have now.
+  /// Threads that a region may have now. In a process that was forked off, which has none of its
+  /// parent's threads, always 1, for oneDNN too.
   int size() const;
   /// Sets that number, for `run --threads`.
   void resize(int threads) const;
@@ -28,6 +32,7 @@ class ThreadTeam {
   int (*max_threads_)() = nullptr;
   void (*set_threads_)(int) = nullptr;
   int (*in_parallel_)() = nullptr;
+  int* of_this_process_ = nullptr;  ///< 1 where it was made; the system clears it in a fork
 };
 
 }  // namespace penstock::runtime
