@@ -10,7 +10,8 @@ using namespace penstock::tools;
 int main(int argc, char** argv) {
   std::string directory;
   Stage stage(find_tool("pack"), argc, argv);
-  stage.options().text("--store", directory, "DIR", "Take tensors and kernels from the store in DIR.");
+  stage.options().text("--store", directory, "DIR",
+                       "Take tensors and kernels from the store in DIR.");
   return stage.run([&](Stage& stage) -> Result<void> {
     const std::string& output = stage.settings().output;
     if (output.empty() || output == "-") {

@@ -1,15 +1,38 @@
 // Stage run: a PyTorch program with its tensor code compiled, or compiled graphs on their inputs.
 #include "tools/common/tools.h"
+#include "tools/run/run_documents.h"
 #include "tools/run/run_program.h"
 
 using namespace penstock;
 using namespace penstock::tools;
 
+namespace {
+
+void declare(CommandLine& options, RunDocumentsOptions& documents) {
+  options.group("Documents");
+  options.flag("--check", documents.check,
+               "Compare with the outputs that were recorded at capture.");
+  options.real("--tolerance", documents.tolerance, "ERROR",
+               "With --check: the largest relative error that is the same (0.001).");
+  options.flag("--bench", documents.bench, "Measure a call.");
+  options.flag("--profile", documents.profile, "Measure every step of a call.");
+  options.flag(
+      "--interpret", documents.interpret,
+      "Run by reference semantics instead of machine code: levels torch, core, placed, loops.");
+  options.text("--inputs", documents.inputs, "FILE",
+               "Call with the tensors of a safetensors file, by the inputs' names.");
+  options.text("--outputs", documents.outputs, "FILE", "Write the outputs to a safetensors file.");
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   RunProgramOptions program;
+  RunDocumentsOptions documents;
   Stage stage(find_tool("run"), argc, argv, {.program = true});
   CommandLine& options = stage.options();
   options.program_if(names_program);
+  declare(options, documents);
   declare(options, program.program);
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
@@ -20,6 +43,11 @@ int main(int argc, char** argv) {
 
   std::optional<LaunchOutcome> outcome;
   int status = stage.run([&](Stage&) -> Result<void> {
+    if (!options.has_program()) {
+      documents.store = program.program.store;
+      documents.threads = program.threads;
+      return run_documents(stage, documents);
+    }
     Result<LaunchOutcome> ran = run_program(stage, program, stage.settings().files);
     if (!ran) return tl::unexpected(ran.error());
     outcome = *ran;

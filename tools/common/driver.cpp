@@ -162,7 +162,10 @@ void Stage::report(const Diagnostic& reported) {
     diagnostic.hint = fmt::format("`{} --help` lists the options.", options_.tool().command());
   }
   if (diagnostic.severity == Severity::error) {
-    if (!error_status_) error_status_ = facts(diagnostic.code).exit_status;
+    // The first error decides, but for a negative answer, which any trouble outweighs.
+    if (error_status_.value_or(status(Exit::negative)) == status(Exit::negative)) {
+      error_status_ = facts(diagnostic.code).exit_status;
+    }
   } else if (settings_.quiet) {
     return;
   }

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "formats/pack.h"
-#include "ir/interface.h"
 #include "fusion/contract.h"
+#include "ir/interface.h"
 #include "partition/contract.h"
 
 namespace penstock::tools {
@@ -100,7 +101,29 @@ std::string text_of(const GraphDocument& document) {
   return readable_json(Document(document));
 }
 
+namespace {
+
+/// "[0/0] toy_example: same, error 1.2e-07 (tolerance 0.001), 12.3 us a call"
+std::string text_of(const formats::ResultDocument& result) {
+  std::string out = fmt::format("[{}] {}: {}", to_string(result.id), result.name,
+                                formats::to_string(result.verdict));
+  double error = 0;
+  for (const auto& row : result.compared) error = std::max(error, row.error);
+  if (!result.compared.empty()) {
+    out += fmt::format(", error {:.2g} (tolerance {:.2g})", error, result.tolerance);
+  }
+  if (!result.reason.empty()) out += fmt::format(", {} {}", result.code, result.reason);
+  for (const auto& timing : result.timings) {
+    out += fmt::format("\n  {:<48}{:>12.1f} us", timing.name,
+                       static_cast<double>(timing.nanoseconds) / 1000);
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
 Result<std::string> text_of(const Document& document) {
+  if (const auto* result = std::get_if<formats::ResultDocument>(&document)) return text_of(*result);
   if (const auto* graph = std::get_if<GraphDocument>(&document)) return text_of(*graph) + "\n";
   formats::WriteOptions options;
   options.strip_meta = true;
@@ -148,34 +171,30 @@ Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how) {
                            });
 }
 
-int transform(Stage& stage, Level level, const Rewrite& rewrite) {
-  return stage.run([&](Stage&) -> Result<void> {
-    Result<std::string> input = single_input(stage);
-    if (!input) return tl::unexpected(input.error());
-    PassPrinter passes(stage);
-    Reproducer reproducer;
-    std::optional<DocumentSink> sink;
-    Result<void> done = for_each_document(
-        stage, *input,
-        [&](Document document, const formats::DocumentReader& reader) -> Result<void> {
-          if (!sink) sink.emplace(stage, reader.encoding());
-          if (!stage.settings().reproducer.empty()) reproducer.see(document);
-          auto* graph = std::get_if<GraphDocument>(&document);
-          if (graph == nullptr) return sink->write(document);
-          if (auto right = formats::expect_level(*graph, level); !right) {
-            Diagnostic wrong = right.error();
-            if (wrong.place.empty()) wrong.place = reader.place();
-            return tl::unexpected(std::move(wrong));
-          }
-          passes.begin(to_string(formats::interface_of(*graph).id),
-                       [&] { return text_of(*graph); });
-          Result<GraphDocument> out = rewrite(std::move(*graph), passes);
-          if (!out) return tl::unexpected(std::move(out.error()));
-          return sink->write(Document(std::move(*out)));
-        });
-    if (!done && !stage.settings().reproducer.empty()) stage.reproduce_with(reproducer.bytes());
-    return done;
-  });
+Result<void> transform_documents(Stage& stage, Level level, const Rewrite& rewrite) {
+  Result<std::string> input = single_input(stage);
+  if (!input) return tl::unexpected(input.error());
+  PassPrinter passes(stage);
+  Reproducer reproducer;
+  std::optional<DocumentSink> sink;
+  auto visit = [&](Document document, const formats::DocumentReader& reader) -> Result<void> {
+    if (!sink) sink.emplace(stage, reader.encoding());
+    if (!stage.settings().reproducer.empty()) reproducer.see(document);
+    auto* graph = std::get_if<GraphDocument>(&document);
+    if (graph == nullptr) return sink->write(document);
+    if (auto right = formats::expect_level(*graph, level); !right) {
+      Diagnostic wrong = right.error();
+      if (wrong.place.empty()) wrong.place = reader.place();
+      return tl::unexpected(std::move(wrong));
+    }
+    passes.begin(to_string(formats::interface_of(*graph).id), [&] { return text_of(*graph); });
+    Result<GraphDocument> out = rewrite(std::move(*graph), passes);
+    if (!out) return tl::unexpected(std::move(out.error()));
+    return sink->write(Document(std::move(*out)));
+  };
+  Result<void> done = for_each_document(stage, *input, visit);
+  if (!done && !stage.settings().reproducer.empty()) stage.reproduce_with(reproducer.bytes());
+  return done;
 }
 
 }  // namespace penstock::tools

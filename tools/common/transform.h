@@ -45,21 +45,27 @@ Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how);
 using Rewrite = std::function<Result<formats::GraphDocument>(formats::GraphDocument document,
                                                              PassTrace& trace)>;
 
-/// A whole stage: reads one stream, rewrites its graphs, which must be of level `level`, and passes
-/// every other document through. Returns the exit status.
-int transform(Stage& stage, Level level, const Rewrite& rewrite);
+/// A room's function from one level's type to another's as a Rewrite: `function(In, PassTrace&)`
+/// gives a Result of a graph type. `function` must outlive it.
+template <class In, class Function>
+Rewrite graph_rewrite(Function& function) {
+  return [&function](formats::GraphDocument document,
+                     PassTrace& trace) -> Result<formats::GraphDocument> {
+    auto out = function(std::get<In>(std::move(document.graph)), trace);
+    if (!out) return tl::unexpected(std::move(out.error()));
+    return formats::GraphDocument{std::move(*out), std::move(document.meta)};
+  };
+}
 
-/// The same for a room's function from one level's type to another's: `function(In, PassTrace&)`
-/// gives a Result of a graph type.
+/// What a stage does inside Stage::run: reads one stream, rewrites its graphs, which must be of
+/// level `level`, and passes every other document through.
+Result<void> transform_documents(Stage& stage, Level level, const Rewrite& rewrite);
+
+/// A whole stage that does nothing else. Returns the exit status.
 template <class In, class Function>
 int map_graphs(Stage& stage, Level level, Function function) {
-  return transform(stage, level,
-                   [&function](formats::GraphDocument document,
-                               PassTrace& trace) -> Result<formats::GraphDocument> {
-                     auto out = function(std::get<In>(std::move(document.graph)), trace);
-                     if (!out) return tl::unexpected(std::move(out.error()));
-                     return formats::GraphDocument{std::move(*out), std::move(document.meta)};
-                   });
+  return stage.run(
+      [&](Stage&) { return transform_documents(stage, level, graph_rewrite<In>(function)); });
 }
 
 }  // namespace penstock::tools

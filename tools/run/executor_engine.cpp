@@ -1,0 +1,88 @@
+#include <cstring>
+
+#include "pipeline/stored_code.h"
+#include "runtime/executor.h"
+#include "tools/run/engine.h"
+
+namespace penstock::tools {
+namespace {
+
+using ops::HostTensor;
+using Timing = formats::ResultDocument::Timing;
+
+/// The elements of a result in row-major order, in memory of their own.
+HostTensor copy_of(const runtime::OutputTensor& tensor) {
+  HostTensor out = HostTensor::contiguous(tensor.dtype, {tensor.sizes.begin(), tensor.sizes.end()});
+  HostTensor window = out;
+  window.strides.assign(tensor.strides.begin(), tensor.strides.end());
+  const std::size_t size = static_cast<std::size_t>(facts(tensor.dtype).size);
+  std::byte* target = out.memory->data();
+  for (std::int64_t place : window.places()) {
+    std::memcpy(target, static_cast<const std::byte*>(tensor.data) + place * std::int64_t(size),
+                size);
+    target += size;
+  }
+  return out;
+}
+
+class BundleEngine : public Engine {
+ public:
+  BundleEngine(const store::Store& store, std::vector<HostTensor> inputs)
+      : blobs_(store), inputs_(std::move(inputs)) {
+    std::uint64_t version = 0;
+    for (HostTensor& input : inputs_) {
+      const auto size = static_cast<std::int64_t>(facts(input.dtype).size);
+      arguments_.push_back(
+          {input.memory->data() + input.offset * size, input.sizes, input.strides, version});
+    }
+  }
+
+  Result<void> open(const KernelBundle& bundle, int threads) {
+    auto runtime = std::make_shared<runtime::Runtime>();
+    if (threads > 0) runtime->threads.resize(threads);
+    outputs_.resize(bundle.interface.outputs.size());
+    auto executor = runtime::Executor::create(std::move(runtime), bundle, blobs_);
+    if (!executor) return tl::unexpected(std::move(executor.error()));
+    executor_ = std::move(*executor);
+    return {};
+  }
+
+  Result<void> run() override { return executor_->run(arguments_, outputs_); }
+
+  Result<std::vector<HostTensor>> outputs() override {
+    std::vector<HostTensor> out;
+    for (const runtime::OutputTensor& output : outputs_) out.push_back(copy_of(output));
+    return out;
+  }
+
+  Result<std::vector<Timing>> profile() override {
+    auto steps = executor_->profile(arguments_, outputs_);
+    if (!steps) return tl::unexpected(std::move(steps.error()));
+    std::vector<Timing> out;
+    for (const runtime::StepTime& step : *steps) {
+      out.push_back({step.op.empty() ? step.name : step.name + " " + step.op, step.nanoseconds, 1});
+    }
+    return out;
+  }
+
+ private:
+  pipeline::StoredBlobs blobs_;
+  std::vector<HostTensor> inputs_;
+  std::vector<runtime::TensorArgument> arguments_;
+  std::vector<runtime::OutputTensor> outputs_;
+  std::unique_ptr<runtime::Executor> executor_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
+                                              std::vector<HostTensor> inputs,
+                                              const store::Store& store, int threads) {
+  auto engine = std::make_unique<BundleEngine>(store, std::move(inputs));
+  if (auto opened = engine->open(std::get<KernelBundle>(document.graph), threads); !opened) {
+    return tl::unexpected(std::move(opened.error()));
+  }
+  return std::unique_ptr<Engine>(std::move(engine));
+}
+
+}  // namespace penstock::tools

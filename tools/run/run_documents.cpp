@@ -1,0 +1,222 @@
+#include "tools/run/run_documents.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_map>
+
+#include "formats/safetensors.h"
+#include "tools/common/transform.h"
+#include "tools/run/engine.h"
+#include "tools/run/recorded.h"
+
+namespace penstock::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using formats::Document;
+using formats::GraphDocument;
+using formats::ResultDocument;
+using ops::HostTensor;
+using Verdict = ResultDocument::Verdict;
+
+/// The median of calls over half a second, at least five, behind two that warm up.
+Result<ResultDocument::Timing> bench(Engine& engine) {
+  constexpr auto kBudget = std::chrono::milliseconds(500);
+  constexpr int kFewest = 5, kMost = 1000, kWarm = 2;
+  std::vector<std::int64_t> times;
+  for (int i = -kWarm; i < kMost; ++i) {
+    auto begin = Clock::now();
+    if (auto ran = engine.run(); !ran) return tl::unexpected(std::move(ran.error()));
+    if (i >= 0) times.push_back((Clock::now() - begin) / std::chrono::nanoseconds(1));
+    std::int64_t spent = 0;
+    for (std::int64_t time : times) spent += time;
+    if (i + 1 >= kFewest && std::chrono::nanoseconds(spent) > kBudget) break;
+  }
+  auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return ResultDocument::Timing{"call", *middle, static_cast<std::int64_t>(times.size())};
+}
+
+class Runner {
+ public:
+  Runner(Stage& stage, const RunDocumentsOptions& options, const store::Store& store)
+      : stage_(stage), options_(options), store_(store) {}
+
+  Result<void> load_inputs() {
+    if (options_.inputs.empty()) return {};
+    Result<std::string> bytes = stage_.read(options_.inputs);
+    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    given_file_ = std::move(*bytes);
+    auto tensors = formats::decode_safetensors(given_file_);
+    if (!tensors) return tl::unexpected(std::move(tensors.error()));
+    for (formats::TensorBytes& tensor : *tensors) given_.emplace(tensor.name, tensor);
+    return {};
+  }
+
+  /// Runs one graph; what goes wrong stands in the result and is reported.
+  ResultDocument run(const GraphDocument& document) {
+    const Interface& interface = formats::interface_of(document);
+    ResultDocument result;
+    result.id = interface.id;
+    result.name = interface.name;
+    result.tolerance = options_.check ? options_.tolerance : 0;
+    if (Result<void> done = run(document, result); !done) {
+      Diagnostic problem = std::move(done.error());
+      result.verdict = problem.code == Code::PS0801 ? Verdict::unsupported : Verdict::failed;
+      result.code = std::string(facts(problem.code).id);
+      result.reason = problem.message;
+      if (problem.place.empty()) problem.place = fmt::format("graph {}", to_string(interface.id));
+      stage_.report(problem);
+    }
+    return result;
+  }
+
+  Result<void> write_outputs() {
+    if (options_.outputs.empty()) return {};
+    std::vector<formats::TensorBytes> tensors;
+    for (const auto& [name, tensor] : kept_) {
+      auto* data = reinterpret_cast<const char*>(tensor.memory->data());
+      tensors.push_back({name, tensor.dtype, tensor.sizes, {data, tensor.memory->size()}});
+    }
+    Result<Output> file = Output::open(options_.outputs);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    if (auto written = file->write(formats::encode_safetensors(tensors)); !written) return written;
+    return file->commit();
+  }
+
+ private:
+  Result<std::vector<HostTensor>> inputs_of(const Interface& interface) {
+    if (options_.inputs.empty()) return recorded_inputs(interface, store_);
+    std::vector<HostTensor> out;
+    for (const Input& input : interface.inputs) {
+      auto found = given_.find(input.name);
+      if (found == given_.end()) {
+        return failure(Code::PS0806,
+                       fmt::format("{} has no tensor for input {}", options_.inputs, input.name));
+      }
+      HostTensor tensor = HostTensor::contiguous(found->second.dtype, found->second.sizes);
+      std::copy_n(reinterpret_cast<const std::byte*>(found->second.bytes.data()),
+                  std::min(found->second.bytes.size(), tensor.memory->size()),
+                  tensor.memory->data());
+      out.push_back(std::move(tensor));
+    }
+    return out;
+  }
+
+  Result<std::unique_ptr<Engine>> engine_of(const GraphDocument& document) {
+    auto inputs = inputs_of(formats::interface_of(document));
+    if (!inputs) return tl::unexpected(std::move(inputs.error()));
+    if (options_.interpret) return make_interpreter(document, std::move(*inputs));
+    return make_executor(document, std::move(*inputs), store_, options_.threads);
+  }
+
+  Result<void> run(const GraphDocument& document, ResultDocument& result) {
+    auto engine = engine_of(document);
+    if (!engine) return tl::unexpected(std::move(engine.error()));
+    {
+      auto timer = stage_.phase("run");
+      if (auto ran = (*engine)->run(); !ran) return ran;
+    }
+    auto outputs = (*engine)->outputs();
+    if (!outputs) return tl::unexpected(std::move(outputs.error()));
+    if (options_.check) {
+      if (auto checked = check(document, *outputs, result); !checked) return checked;
+    }
+    keep(result.id, std::move(*outputs));
+    if (options_.bench) {
+      auto timing = bench(**engine);
+      if (!timing) return tl::unexpected(std::move(timing.error()));
+      result.timings.push_back(*timing);
+    }
+    if (options_.profile) {
+      auto steps = (*engine)->profile();
+      if (!steps) return tl::unexpected(std::move(steps.error()));
+      result.timings.insert(result.timings.end(), steps->begin(), steps->end());
+    }
+    return {};
+  }
+
+  Result<void> check(const GraphDocument& document, const std::vector<HostTensor>& outputs,
+                     ResultDocument& result) {
+    auto compared =
+        compare_outputs(formats::interface_of(document), outputs, options_.tolerance, store_);
+    if (!compared) return tl::unexpected(std::move(compared.error()));
+    if (compared->empty() && !outputs.empty()) {
+      return failure(Code::PS0805, "no outputs were recorded with the graph");
+    }
+    result.compared = std::move(*compared);
+    result.verdict = Verdict::same;
+    for (const ResultDocument::Compared& row : result.compared) {
+      if (row.same) continue;
+      result.verdict = Verdict::differs;
+      std::string how = row.reason.empty() ? fmt::format("error {:.3g}, tolerance {:.3g}",
+                                                         row.error, options_.tolerance)
+                                           : row.reason;
+      stage_.report({Code::PS0804,
+                     fmt::format("output {}: {}", row.index, how),
+                     formats::interface_of(document).location,
+                     fmt::format("graph {} {}", to_string(result.id), result.name),
+                     {},
+                     Severity::error});
+    }
+    return {};
+  }
+
+  void keep(const EntryId& id, std::vector<HostTensor> outputs) {
+    if (options_.outputs.empty()) return;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      HostTensor row_major = HostTensor::contiguous(outputs[i].dtype, outputs[i].sizes);
+      const auto size = static_cast<std::size_t>(facts(outputs[i].dtype).size);
+      std::byte* target = row_major.memory->data();
+      for (std::int64_t place : outputs[i].places()) {
+        std::copy_n(outputs[i].memory->data() + static_cast<std::size_t>(place) * size, size,
+                    target);
+        target += size;
+      }
+      kept_.emplace_back(fmt::format("{}/{}", to_string(id), i), std::move(row_major));
+    }
+  }
+
+  Stage& stage_;
+  const RunDocumentsOptions& options_;
+  const store::Store& store_;
+  std::string given_file_;
+  std::unordered_map<std::string, formats::TensorBytes> given_;
+  std::vector<std::pair<std::string, HostTensor>> kept_;
+};
+
+}  // namespace
+
+Result<void> run_documents(Stage& stage, const RunDocumentsOptions& options) {
+  Result<store::Store> store = store::Store::open(options.store);
+  if (!store) return tl::unexpected(std::move(store.error()));
+  Runner runner(stage, options, *store);
+  if (auto loaded = runner.load_inputs(); !loaded) return loaded;
+  std::optional<DocumentSink> sink;
+  std::int64_t results = 0;
+  auto visit = [&](Document document, const formats::DocumentReader& reader) -> Result<void> {
+    if (!sink) sink.emplace(stage, reader.encoding());
+    if (const auto* graph = std::get_if<GraphDocument>(&document)) {
+      if (!options.interpret) {
+        if (auto right = formats::expect_level(*graph, Level::kernels); !right) return right;
+      }
+      ++results;
+      return sink->write(Document(runner.run(*graph)));
+    }
+    // People are told the results alone; a stream also keeps its first and its last document.
+    bool frames_the_stream = stage.settings().emit != "text" &&
+                             (std::holds_alternative<formats::ProgramDocument>(document) ||
+                              std::holds_alternative<formats::EndDocument>(document));
+    return frames_the_stream ? sink->write(document) : Result<void>();
+  };
+  for (const std::string& file : stage.inputs()) {
+    if (auto read = for_each_document(stage, file, visit); !read) return read;
+  }
+  if (results == 0) return failure(Code::PS0805, "the input holds no graph");
+  return runner.write_outputs();
+}
+
+}  // namespace penstock::tools
