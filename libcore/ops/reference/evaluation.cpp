@@ -8,9 +8,8 @@ std::string_view Evaluation::base_name() const {
 }
 
 HostTensor& Evaluation::host(std::string_view name) {
-  static thread_local HostTensor none = HostTensor::contiguous(DType::float32, {0});
   ValueId id = value(name);
-  return id == kNoValue ? none : tensors_[id];
+  return id == kNoValue ? none_ : tensors_[id];
 }
 
 Array Evaluation::array(std::string_view name) {

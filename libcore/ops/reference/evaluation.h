@@ -41,6 +41,7 @@ class Evaluation : public Arguments {
   const OpFacts& op_;
   std::vector<HostTensor>& tensors_;
   std::vector<HostTensor> results_;
+  HostTensor none_ = HostTensor::contiguous(DType::float32, {0});  ///< stands in after an error
 };
 
 }  // namespace penstock::ops
