@@ -4,8 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <sstream>
@@ -84,7 +88,11 @@ Result<std::string> link_shared_object(const std::vector<std::string>& objects) 
   std::vector<std::unique_ptr<MemoryFile>> files;
   for (const std::string& object : objects) {
     files.push_back(std::make_unique<MemoryFile>(object));
-    if (!files.back()->complete()) return failure(Code::PS0704, "no memory for an object file");
+    if (!files.back()->complete()) {
+      // A limit on file sizes counts for files in memory too.
+      return failure(Code::PS0103, fmt::format("an object file cannot be kept in memory: {}",
+                                               std::strerror(errno)));
+    }
   }
   OutputFolder folder;
   if (!folder.exists()) {
