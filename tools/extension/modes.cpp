@@ -1,6 +1,7 @@
 #include "tools/extension/modes.h"
 
 #include "python/harness.h"
+#include "tools/extension/capture_mode.h"
 
 namespace penstock::tools {
 namespace {
@@ -43,6 +44,7 @@ std::span<const python::Mode> modes() {
   static const python::Mode table[] = {
       {"idle", "the hook is installed and leaves every frame alone", start_idle, nullptr},
       {"conduct", "every frame is conducted, instruction by instruction", start_conduct, nullptr},
+      capture_mode(),
       harness_mode(),
   };
   return table;

@@ -1,0 +1,186 @@
+#include "capture/literal.h"
+#include "capture/walk.h"
+
+// What is in objects. An object is followed once something looks into it or writes it: then it has an
+// ObjectShadow, found by identity, so that all paths to it see the same contents. Contents of an object
+// that existed before have sources derived from the object's own; what is written is kept over them.
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+ObjectShadow* Walk::find(PyObject* object) {
+  auto found = by_identity_.find(object);
+  return found == by_identity_.end() ? nullptr : objects_[found->second].get();
+}
+
+Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
+  const ObjectId id = static_cast<ObjectId>(objects_.size());
+  auto shadow = std::make_unique<ObjectShadow>();
+  shadow->object = PyRef::borrow(object);
+  shadow->origin = Shadow::fresh(id);
+  shadow->listed = true;
+  shadow->items = std::move(items);
+  objects_.push_back(std::move(shadow));
+  by_identity_[object] = id;
+  return Shadow::fresh(id);
+}
+
+ObjectId Walk::contents(Operand operand) {
+  if (operand.shadow.is(Shadow::Kind::fresh)) return operand.shadow.index;
+  auto [found, added] =
+      by_identity_.emplace(operand.object, static_cast<ObjectId>(objects_.size()));
+  if (!added) {
+    const ObjectShadow& known = *objects_[found->second];
+    const SourceId first = known.origin.source(), other = operand.shadow.source();
+    if (first != kNoSource && other != kNoSource && first != other) {
+      Guard same{GuardKind::same_object, other, first, recorder_.text(first), {}, {}, {}, -1};
+      recorder_.guard(std::move(same), [this] { return here(); });
+    }
+    return found->second;
+  }
+  auto shadow = std::make_unique<ObjectShadow>();
+  shadow->object = PyRef::borrow(operand.object);
+  shadow->origin = operand.shadow;
+  objects_.push_back(std::move(shadow));
+  return found->second;
+}
+
+const std::vector<Shadow>& Walk::items(Operand sequence) {
+  ObjectShadow& known = object(contents(sequence));
+  if (known.listed) return known.items;
+  known.listed = true;
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence.object);
+  const SourceId source = known.origin.source();
+  if (source != kNoSource && known.origin.is(Shadow::Kind::sourced)) {
+    consume_type(sequence);
+    add_guard(GuardKind::length, source, std::int64_t{count});
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    // Items of a constant without a source are constants of a code object.
+    if (source == kNoSource) {
+      known.items.push_back(Shadow::constant());
+      continue;
+    }
+    // What a constant tuple holds is as constant as the tuple.
+    const SourceId item = recorder_.source(SourceKind::item, source, {}, i);
+    const bool constant =
+        PyTuple_CheckExact(sequence.object) && known.origin.is(Shadow::Kind::constant);
+    known.items.push_back(constant ? Shadow::constant(item) : Shadow::sourced(item));
+  }
+  return known.items;
+}
+
+ObjectId Walk::instance_dict(Operand instance) {
+  PyRef dict = PyRef::steal(PyObject_GenericGetDict(instance.object, nullptr));
+  if (!dict) {
+    PyErr_Clear();
+    return kNoSource;
+  }
+  if (auto found = by_identity_.find(dict.get()); found != by_identity_.end()) {
+    return found->second;
+  }
+  const ObjectId id = static_cast<ObjectId>(objects_.size());
+  auto shadow = std::make_unique<ObjectShadow>();
+  shadow->object = dict;
+  shadow->is_instance_dict = true;
+  shadow->owner = instance.shadow;
+  shadow->owner_object = PyRef::borrow(instance.object);
+  const SourceId source = instance.shadow.source();
+  shadow->origin = source == kNoSource
+                       ? instance.shadow
+                       : Shadow::sourced(recorder_.source(SourceKind::attribute, source, "__dict__"));
+  by_identity_.emplace(dict.get(), id);
+  objects_.push_back(std::move(shadow));
+  return id;
+}
+
+ObjectId Walk::dict_contents(Operand dict) { return contents(dict); }
+
+namespace {
+
+/// Position of `key` in the table of keys, or -1.
+Py_ssize_t position(const ObjectShadow& dict, PyObject* key) {
+  if (!dict.keys) return -1;
+  PyObject* at = PyDict_GetItemWithError(dict.keys.get(), key);
+  if (at == nullptr) PyErr_Clear();
+  return at == nullptr ? -1 : PyLong_AsSsize_t(at);
+}
+
+void remember(ObjectShadow& dict, PyObject* key, Shadow value) {
+  if (!dict.keys) dict.keys = PyRef::steal(PyDict_New());
+  PyRef at = PyRef::steal(PyLong_FromSize_t(dict.values.size()));
+  if (PyDict_SetItem(dict.keys.get(), key, at.get()) < 0) PyErr_Clear();
+  dict.values.push_back(value);
+}
+
+}  // namespace
+
+Shadow Walk::dict_value(ObjectId id, PyObject* key, PyObject* value) {
+  ObjectShadow& dict = object(id);
+  if (const Py_ssize_t at = position(dict, key); at >= 0) return dict.values[at];
+  Shadow result = value == nullptr ? Shadow::null() : Shadow::constant();
+  const bool instance = dict.is_instance_dict;
+  const SourceId base = instance ? dict.owner.source() : dict.origin.source();
+  if (base != kNoSource) {
+    auto literal = literal_of(key);
+    if (!literal) return value == nullptr ? Shadow::null() : Shadow{};
+    if (value == nullptr) {
+      add_guard(GuardKind::lacks_key, dict.origin.source(), *literal);
+    } else if (instance) {
+      result = Shadow::sourced(recorder_.source(SourceKind::instance, base, text_of(key)));
+    } else {
+      SourceStep step{SourceKind::dict_item, base, {}, 0, *literal};
+      result = Shadow::sourced(recorder_.source(std::move(step)));
+    }
+  }
+  remember(dict, key, result);
+  return result;
+}
+
+void Walk::dict_store(ObjectId id, PyObject* key, Shadow value) {
+  ObjectShadow& dict = object(id);
+  dict.written = true;
+  if (const Py_ssize_t at = position(dict, key); at >= 0) {
+    dict.values[at] = value;
+  } else {
+    remember(dict, key, value);
+  }
+}
+
+bool Walk::consume_keys(Operand dict) {
+  ObjectShadow& known = object(dict_contents(dict));
+  const SourceId source = known.origin.source();
+  if (source == kNoSource || known.listed) return true;
+  if (known.written) {
+    return broke(Code::PS0303, "the keys of a dict that was changed before are gone over");
+  }
+  Argument::Sequence keys{Argument::Sequence::Kind::list, {}};
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
+    auto literal = literal_of(key);
+    if (!literal) {
+      return broke(Code::PS0303, "a dict whose keys are no plain values is gone over");
+    }
+    keys.items.push_back(std::move(*literal));
+  }
+  add_guard(GuardKind::dict_keys, source, Argument(std::move(keys)));
+  known.listed = true;
+  return true;
+}
+
+void Walk::effect(Restore::Kind kind, Operand target, std::string name, Operand key,
+                  Operand value) {
+  Effect effect{kind,
+                target.shadow,
+                PyRef::borrow(target.object),
+                std::move(name),
+                key.shadow,
+                PyRef::borrow(key.object),
+                value.shadow,
+                PyRef::borrow(value.object),
+                -1};
+  effects_.push_back(std::move(effect));
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,429 @@
+// What a segment leaves behind: recipes for the values that its frames, its result and its effects
+// refer to. Everything is real already; a recipe says how to make the same again from the graph's
+// outputs and what the sources held.
+
+#include "capture/literal.h"
+#include "capture/rules.h"
+#include "capture/walk.h"
+#include "python/bytecode.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+/// Builds the interface of one segment.
+class SegmentEnding {
+ public:
+  explicit SegmentEnding(Walk& walk)
+      : walk_(walk), interface_(walk.recorder_.graph().interface) {}
+
+  void frame(FrameShadow& f, std::vector<Restore>& restore);
+  void effects();
+  Recipe recipe(Operand operand);
+  bool failed() const { return failed_; }
+  /// What could not be described.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  Recipe literal(PyObject* object, SourceId source);
+  Recipe fresh(ObjectId id);
+  Recipe contents(ObjectShadow& known);
+  Recipe function(PyObject* function);
+  Recipe instance(ObjectShadow& known);
+  Recipe items_of(Recipe::Kind kind, Operand sequence);
+  Recipe cell_of(PyObject* cell);
+  Recipe iterator(ObjectShadow& known);
+  bool remaining(const IteratorShadow& over, std::vector<Recipe>& items);
+  Recipe builtin_call(const char* function, std::vector<Recipe> arguments);
+  Recipe live(PyObject* object);
+  Recipe optional_part(PyObject* object);
+  void slot(FrameShadow& f, int slot, std::vector<Restore>& restore);
+
+  Walk& walk_;
+  Interface& interface_;
+  std::unordered_map<ObjectId, std::int32_t> made_;
+  bool failed_ = false;
+  std::string reason_ = "a value of unknown origin";
+};
+
+Recipe SegmentEnding::live(PyObject* object) {
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::literal;
+  recipe.literal = Argument::Named{Argument::Named::Kind::object, qualified_name(object)};
+  recipe.live = walk_.recorder_.live(object);
+  return recipe;
+}
+
+Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
+  Recipe recipe;
+  if (is_immutable_literal(object)) {
+    recipe.kind = Recipe::Kind::literal;
+    recipe.literal = *literal_of(object);
+    return recipe;
+  }
+  if (source != kNoSource) {
+    recipe.kind = Recipe::Kind::source;
+    recipe.source = source;
+    return recipe;
+  }
+  return live(object);
+}
+
+Recipe SegmentEnding::recipe(Operand operand) {
+  Recipe recipe;
+  switch (operand.shadow.kind) {
+    case Shadow::Kind::constant: return literal(operand.object, operand.shadow.index);
+    case Shadow::Kind::sourced:
+      recipe.kind = Recipe::Kind::source;
+      recipe.source = operand.shadow.index;
+      return recipe;
+    case Shadow::Kind::node:
+      recipe.kind = Recipe::Kind::output;
+      recipe.index = walk_.recorder_.output(operand.shadow.index, operand.object);
+      return recipe;
+    case Shadow::Kind::fresh: return fresh(operand.shadow.index);
+    case Shadow::Kind::null:
+    case Shadow::Kind::unknown: break;
+  }
+  failed_ = true;
+  return recipe;
+}
+
+Recipe SegmentEnding::fresh(ObjectId id) {
+  ObjectShadow& known = walk_.object(id);
+  if (known.origin.is(Shadow::Kind::sourced) && !PyCell_Check(known.object.get())) {
+    return recipe({known.origin, known.object.get()});
+  }
+  // Made once, named by everything that refers to it: sharing and cycles are kept.
+  auto [found, added] = made_.emplace(id, static_cast<std::int32_t>(interface_.objects.size()));
+  const std::int32_t at = found->second;
+  if (added) {
+    interface_.objects.emplace_back();
+    Recipe content = contents(known);
+    interface_.objects[at] = std::move(content);
+  }
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::object;
+  recipe.index = at;
+  return recipe;
+}
+
+Recipe SegmentEnding::items_of(Recipe::Kind kind, Operand sequence) {
+  Recipe recipe;
+  recipe.kind = kind;
+  const std::vector<Shadow> all = walk_.items(sequence);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i));
+    recipe.items.push_back(this->recipe({all[i], item}));
+  }
+  return recipe;
+}
+
+Recipe SegmentEnding::cell_of(PyObject* cell) {
+  ObjectShadow* known = walk_.find(cell);
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::cell;
+  if (known == nullptr) return live(cell);
+  if (PyCell_GET(cell) != nullptr) {
+    recipe.items.push_back(this->recipe({known->items[0], PyCell_GET(cell)}));
+  }
+  return recipe;
+}
+
+Recipe SegmentEnding::optional_part(PyObject* object) {
+  if (object == nullptr) return literal(Py_None, kNoSource);
+  if (ObjectShadow* known = walk_.find(object)) return recipe({known->origin, object});
+  return literal(object, kNoSource);
+}
+
+Recipe SegmentEnding::function(PyObject* object) {
+  auto* function = reinterpret_cast<PyFunctionObject*>(object);
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::function;
+  recipe.items.push_back(live(function->func_code));
+  recipe.items.push_back(live(function->func_globals));
+  recipe.items.push_back(literal(function->func_qualname, kNoSource));
+  recipe.items.push_back(optional_part(function->func_defaults));
+  recipe.items.push_back(optional_part(function->func_kwdefaults));
+  recipe.items.push_back(optional_part(function->func_annotations));
+  if (function->func_closure != nullptr) {
+    Recipe closure;
+    closure.kind = Recipe::Kind::tuple;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_closure); ++i) {
+      PyObject* cell = PyTuple_GET_ITEM(function->func_closure, i);
+      ObjectShadow* known = walk_.find(cell);
+      closure.items.push_back(known == nullptr ? live(cell)
+                                               : fresh(walk_.by_identity_[cell]));
+    }
+    recipe.items.push_back(std::move(closure));
+  }
+  return recipe;
+}
+
+Recipe SegmentEnding::instance(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::instance;
+  recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  const ObjectId dict = walk_.instance_dict({known.origin, object});
+  if (dict == kNoSource) return recipe;
+  PyObject *key, *value;
+  PyObject* attributes = walk_.object(dict).object.get();
+  for (Py_ssize_t at = 0; PyDict_Next(attributes, &at, &key, &value);) {
+    recipe.items.push_back(literal(key, kNoSource));
+    recipe.items.push_back(this->recipe({walk_.dict_value(dict, key, value), value}));
+  }
+  return recipe;
+}
+
+Recipe SegmentEnding::contents(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  const Operand operand{known.origin, object};
+  if (PyCell_Check(object)) return cell_of(object);
+  if (PyFunction_Check(object)) return function(object);
+  if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
+  if (PyTuple_CheckExact(object)) return items_of(Recipe::Kind::tuple, operand);
+  if (PyDict_CheckExact(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::dict;
+    for (const auto& [key, value] : walk_.all_pairs(operand)) {
+      PyObject* real = PyDict_GetItemWithError(object, key.get());
+      recipe.items.push_back(literal(key.get(), kNoSource));
+      recipe.items.push_back(this->recipe({value, real}));
+    }
+    return recipe;
+  }
+  if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) {
+    PyRef list = PyRef::steal(PySequence_List(object));
+    Recipe recipe;
+    recipe.kind = PySet_CheckExact(object) ? Recipe::Kind::set : Recipe::Kind::frozenset;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+      recipe.items.push_back(literal(PyList_GET_ITEM(list.get(), i), kNoSource));
+    }
+    return recipe;
+  }
+  if (PySlice_Check(object)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::slice;
+    PyObject* parts[] = {slice->start, slice->stop, slice->step};
+    for (int i = 0; i < 3; ++i) recipe.items.push_back(this->recipe({known.items[i], parts[i]}));
+    return recipe;
+  }
+  if (PyMethod_Check(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::method;
+    recipe.items.push_back(this->recipe({known.items[0], PyMethod_GET_FUNCTION(object)}));
+    recipe.items.push_back(this->recipe({known.items[1], PyMethod_GET_SELF(object)}));
+    return recipe;
+  }
+  if (known.iterator != nullptr) return iterator(known);
+  const bool plain = Py_TYPE(object)->tp_new == PyBaseObject_Type.tp_new &&
+                     PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
+  if (plain) return instance(known);
+  failed_ = true;
+  reason_ = std::string("a ") + Py_TYPE(object)->tp_name + " that the segment made";
+  return {};
+}
+
+Recipe SegmentEnding::builtin_call(const char* function, std::vector<Recipe> arguments) {
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items.push_back(live(PyDict_GetItemString(PyEval_GetBuiltins(), function)));
+  for (Recipe& argument : arguments) recipe.items.push_back(std::move(argument));
+  return recipe;
+}
+
+/// What an iterator has still to give, as recipes; false for kinds that cannot be listed.
+bool SegmentEnding::remaining(const IteratorShadow& over, std::vector<Recipe>& items) {
+  using Kind = IteratorShadow::Kind;
+  PyObject* object = over.object.get();
+  if (over.kind == Kind::items) {
+    const std::vector<Shadow> all = walk_.items({over.shadow, object});
+    for (auto i = static_cast<std::size_t>(over.next); i < all.size(); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+      items.push_back(recipe({all[i], item}));
+    }
+    return true;
+  }
+  if (over.kind == Kind::iterator) {
+    ObjectShadow* known = walk_.find(object);
+    return known != nullptr && known->iterator != nullptr && remaining(*known->iterator, items);
+  }
+  if (over.kind != Kind::keys && over.kind != Kind::values && over.kind != Kind::pairs) return false;
+  const ObjectId dict = walk_.dict_contents({over.shadow, object});
+  for (Py_ssize_t i = over.next; i < PyList_GET_SIZE(over.key_list.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(over.key_list.get(), i);
+    PyObject* value = PyDict_GetItemWithError(object, key);
+    if (value == nullptr) return false;
+    Recipe key_recipe = literal(key, kNoSource);
+    if (over.kind == Kind::keys) {
+      items.push_back(std::move(key_recipe));
+      continue;
+    }
+    Recipe value_recipe = recipe({walk_.dict_value(dict, key, value), value});
+    if (over.kind == Kind::values) {
+      items.push_back(std::move(value_recipe));
+      continue;
+    }
+    Recipe pair;
+    pair.kind = Recipe::Kind::tuple;
+    pair.items = {std::move(key_recipe), std::move(value_recipe)};
+    items.push_back(std::move(pair));
+  }
+  return true;
+}
+
+/// An iterator that is under way becomes one over what it has still to give. It is of another type
+/// than the original when that went over a dict, and does not see later changes of its container.
+Recipe SegmentEnding::iterator(ObjectShadow& known) {
+  using Kind = IteratorShadow::Kind;
+  const IteratorShadow& over = *known.iterator;
+  PyObject* object = known.object.get();
+  if (over.kind == Kind::numbers && PyRange_Check(over.object.get())) {
+    PyRef left = PyRef::steal(PyObject_CallMethod(object, "__length_hint__", nullptr));
+    PyRef all = PyRef::steal(PySequence_Tuple(over.object.get()));
+    if (left && all) {
+      const Py_ssize_t count = PyTuple_GET_SIZE(all.get());
+      const Py_ssize_t rest = PyLong_AsSsize_t(left.get());
+      PyRef numbers = PyRef::steal(PyTuple_GetSlice(all.get(), count - rest, count));
+      return builtin_call("iter", {literal(numbers.get(), kNoSource)});
+    }
+    PyErr_Clear();
+  }
+  Recipe list;
+  list.kind = Recipe::Kind::list;
+  if (over.kind == Kind::enumerate && remaining(*over.bases[0], list.items)) {
+    PyRef state = PyRef::steal(PyObject_CallMethod(object, "__reduce__", nullptr));
+    PyObject* arguments = state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
+    if (arguments != nullptr) {
+      return builtin_call("enumerate",
+                          {std::move(list), literal(PyTuple_GET_ITEM(arguments, 1), kNoSource)});
+    }
+    PyErr_Clear();
+  } else if (over.kind == Kind::zip) {
+    std::vector<Recipe> bases;
+    bool complete = true;
+    for (const auto& base : over.bases) {
+      Recipe rest;
+      rest.kind = Recipe::Kind::list;
+      complete = complete && remaining(*base, rest.items);
+      bases.push_back(std::move(rest));
+    }
+    if (complete) return builtin_call("zip", std::move(bases));
+  } else if (remaining(over, list.items)) {
+    return builtin_call("iter", {std::move(list)});
+  }
+  failed_ = true;
+  reason_ = std::string("a ") + Py_TYPE(object)->tp_name + " that is under way";
+  return {};
+}
+
+void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore) {
+  PyObject* object = f.frame->local(slot);
+  const Shadow shadow = f.locals[slot];
+  Restore record;
+  record.index = slot;
+  record.name = text_of(python::slot_name(f.frame->code(), slot));
+  if (object == nullptr) {
+    if (f.was_bound.empty() || !f.was_bound[slot]) return;
+    record.kind = Restore::Kind::unbind;
+    restore.push_back(std::move(record));
+    return;
+  }
+  if (is_cell_slot(f.frame->code(), slot) && PyCell_Check(object) &&
+      shadow.is(Shadow::Kind::fresh)) {
+    ObjectShadow& cell = walk_.object(shadow.index);
+    if (!cell.written || PyCell_GET(object) == nullptr) return;
+    record.kind = Restore::Kind::cell;
+    record.value = recipe({cell.items[0], PyCell_GET(object)});
+    restore.push_back(std::move(record));
+    return;
+  }
+  if (shadow.is(Shadow::Kind::sourced) && f.caller == nullptr) {
+    const SourceStep& step = interface_.sources[shadow.index];
+    if (step.kind == SourceKind::local && step.index == slot) return;  // as it was
+  }
+  record.kind = Restore::Kind::local;
+  record.value = recipe({shadow, object});
+  restore.push_back(std::move(record));
+}
+
+void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
+  for (int slot = 0; slot < f.frame->slot_count(); ++slot) this->slot(f, slot, restore);
+  for (int i = 0; i < f.frame->depth(); ++i) {
+    PyObject* object = f.frame->stack()[i];
+    const Shadow shadow = f.stack[i];
+    if (object == nullptr) continue;
+    if (shadow.is(Shadow::Kind::sourced) && f.caller == nullptr) {
+      const SourceStep& step = interface_.sources[shadow.index];
+      if (step.kind == SourceKind::stack && step.index == i) continue;
+    }
+    Restore record;
+    record.kind = Restore::Kind::stack;
+    record.index = i;
+    record.value = recipe({shadow, object});
+    restore.push_back(std::move(record));
+  }
+}
+
+void SegmentEnding::effects() {
+  for (const Effect& effect : walk_.effects_) {
+    Restore record;
+    record.kind = effect.kind;
+    record.name = effect.name;
+    record.target = recipe({effect.target, effect.target_object.get()});
+    if (effect.key_object) record.key = recipe({effect.key, effect.key_object.get()});
+    if (effect.value_object) record.value = recipe({effect.value, effect.value_object.get()});
+    interface_.restore.push_back(std::move(record));
+  }
+  // Cells of functions that existed before.
+  for (const auto& known : walk_.objects_) {
+    if (!PyCell_Check(known->object.get()) || !known->written || known->own_slot >= 0) continue;
+    if (!known->origin.is(Shadow::Kind::sourced)) continue;
+    Restore record;
+    record.kind = Restore::Kind::cell;
+    record.target = recipe({known->origin, known->object.get()});
+    record.value = recipe({known->items[0], PyCell_GET(known->object.get())});
+    interface_.restore.push_back(std::move(record));
+  }
+}
+
+CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
+  Interface& interface = recorder_.graph().interface;
+  python::Frame& root = *start_->frame;
+  SegmentEnding ending(*this);
+  ending.effects();
+  if (result != nullptr) {
+    Restore record;
+    record.kind = Restore::Kind::result;
+    record.value = ending.recipe(*result);
+    interface.returns = record.value;
+    interface.restore.push_back(std::move(record));
+  } else {
+    ending.frame(*start_, interface.restore);
+  }
+  for (FrameShadow* f = innermost_; result == nullptr && f != nullptr && f != start_; f = f->caller) {
+    InlinedFrame inlined;
+    inlined.function = ending.recipe({f->function_shadow, f->function.get()});
+    inlined.name = text_of(f->frame->code()->co_qualname);
+    inlined.offset = f->instruction->offset;
+    inlined.location = f->frame->bytecode().location(*f->instruction);
+    ending.frame(*f, inlined.restore);
+    interface.frames.insert(interface.frames.begin(), std::move(inlined));
+  }
+  if (grad_guarded_ && grad_enabled() != grad_at_start_) spoil("gradient mode changed in the segment");
+  if (ending.failed()) spoil("the segment leaves " + ending.reason() + " behind");
+  interface.name = text_of(root.code()->co_qualname);
+  interface.start_offset = start_unit_;
+  interface.end = std::move(end);
+  interface.location = start_location_;
+  recorder_.finish();
+  CapturedSegment segment{std::move(recorder_.graph()), root.code(), {}, {}, {}};
+  segment.live = std::move(recorder_.live_objects);
+  segment.inputs = std::move(recorder_.input_objects);
+  segment.outputs = std::move(recorder_.output_objects);
+  return segment;
+}
+
+}  // namespace penstock::capture

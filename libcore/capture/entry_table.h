@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/guard_check.h"
+#include "capture/segment_client.h"
+
+namespace penstock::capture {
+
+/// Receives each graph as it is recorded. Called with the GIL held.
+class GraphSink {
+ public:
+  virtual ~GraphSink() = default;
+  /// A new entry; its interface has its id. Not called twice for the same entry.
+  virtual void captured(const CapturedSegment& segment) = 0;
+  /// A later call fitted the entry.
+  virtual void used(EntryId) {}
+};
+
+/// The client of capture mode: keeps the guards of the entries that were recorded, counts the calls
+/// that they fit, and asks for a new entry when none fits, up to a limit.
+class EntryTable : public SegmentClient {
+ public:
+  static constexpr std::size_t kLimit = 8;
+
+  EntryTable(GraphSink& graphs, EventSink& events, bool wants_examples)
+      : graphs_(graphs), events_(events), wants_examples_(wants_examples) {}
+
+  Lookup lookup(python::Frame& frame) override;
+  bool starts_at(const python::Bytecode& code, int offset) const override;
+  EntryId captured(CapturedSegment segment) override;
+  bool wants_examples() const override { return wants_examples_; }
+
+  /// How often each entry was used, its recording included, in order of first capture.
+  struct Count {
+    EntryId id;
+    std::int64_t calls = 0;
+    std::size_t nodes = 0;
+  };
+  std::vector<Count> counts() const;
+
+ private:
+  struct Entry {
+    Interface interface;
+    LiveObjects live;
+    std::int64_t calls = 1;
+    std::size_t nodes = 0;
+  };
+  struct Segment {
+    std::int32_t number = -1;
+    std::vector<std::unique_ptr<Entry>> entries;
+    bool limit_reported = false;
+    /// Why the entries did not fit the call that is being recorded now.
+    std::vector<RecompileEvent::Entry> failed;
+  };
+  struct Codes;
+
+  Segment* find(const python::Bytecode& code, int offset) const;
+
+  GraphSink& graphs_;
+  EventSink& events_;
+  bool wants_examples_;
+  std::int32_t next_number_ = 0;
+  std::map<std::pair<const PyCodeObject*, int>, Segment> segments_;
+  std::vector<python::PyRef> codes_;  ///< keeps the keys of `segments_` alive
+};
+
+}  // namespace penstock::capture

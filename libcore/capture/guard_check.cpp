@@ -1,0 +1,257 @@
+#include "capture/guard_check.h"
+
+#include "capture/literal.h"
+#include "capture/recorder.h"
+#include "capture/walk.h"
+#include "ir/argument_text.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+namespace {
+
+PyRef checked(PyObject* owned) {
+  if (owned == nullptr) PyErr_Clear();
+  return PyRef::steal(owned);
+}
+
+PyRef dict_value(PyObject* dict, PyObject* key) {
+  if (dict == nullptr || key == nullptr || !PyDict_Check(dict)) return nullptr;
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (value == nullptr) PyErr_Clear();
+  return PyRef::borrow(value);
+}
+
+PyRef dict_value(PyObject* dict, const std::string& key) {
+  PyRef name = PyRef::steal(PyUnicode_FromStringAndSize(key.data(), key.size()));
+  return dict_value(dict, name.get());
+}
+
+PyRef attribute(PyObject* object, const std::string& name) {
+  return object == nullptr ? PyRef() : checked(PyObject_GetAttrString(object, name.c_str()));
+}
+
+PyRef number(std::int64_t value) { return PyRef::steal(PyLong_FromLongLong(value)); }
+
+}  // namespace
+
+PyRef GuardCheck::read_root(const SourceStep& step) {
+  switch (step.kind) {
+    case SourceKind::local: return PyRef::borrow(frame_.local(static_cast<int>(step.index)));
+    case SourceKind::cell: {
+      PyObject* slot = frame_.local(static_cast<int>(step.index));
+      if (slot != nullptr && PyCell_Check(slot)) return PyRef::borrow(PyCell_GET(slot));
+      if (slot != nullptr) return PyRef::borrow(slot);
+      // Before the prologue ran a free variable's cell is still in the closure.
+      PyCodeObject* code = frame_.code();
+      const Py_ssize_t at = step.index - (code->co_nlocalsplus - code->co_nfreevars);
+      PyObject* closure = reinterpret_cast<PyFunctionObject*>(frame_.function())->func_closure;
+      if (closure == nullptr || at < 0 || at >= PyTuple_GET_SIZE(closure)) return nullptr;
+      return PyRef::borrow(PyCell_GET(PyTuple_GET_ITEM(closure, at)));
+    }
+    case SourceKind::stack:
+      if (step.index >= frame_.depth()) return nullptr;
+      return PyRef::borrow(frame_.stack()[step.index]);
+    case SourceKind::global: {
+      PyRef value = dict_value(frame_.globals(), step.name);
+      return value ? value : dict_value(frame_.builtins(), step.name);
+    }
+    case SourceKind::builtin: return dict_value(frame_.builtins(), step.name);
+    case SourceKind::module: return dict_value(PyImport_GetModuleDict(), step.name);
+    default: return nullptr;
+  }
+}
+
+PyRef GuardCheck::read(const SourceStep& step) {
+  if (step.base == kNoSource) return read_root(step);
+  PyObject* base = value(step.base);
+  if (base == nullptr) return nullptr;
+  switch (step.kind) {
+    case SourceKind::attribute: return attribute(base, step.name);
+    case SourceKind::instance: {
+      PyRef dict = PyModule_Check(base) ? PyRef::borrow(PyModule_GetDict(base))
+                                        : checked(PyObject_GenericGetDict(base, nullptr));
+      return dict_value(dict.get(), step.name);
+    }
+    case SourceKind::dict_item: {
+      PyRef key = object_of(step.key);
+      if (!key) PyErr_Clear();
+      return dict_value(base, key.get());
+    }
+    case SourceKind::item:
+      if (!PyTuple_Check(base) && !PyList_Check(base)) return nullptr;
+      if (step.index >= PySequence_Fast_GET_SIZE(base)) return nullptr;
+      return PyRef::borrow(PySequence_Fast_GET_ITEM(base, step.index));
+    case SourceKind::type: return PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(base)));
+    case SourceKind::code: return attribute(base, "__code__");
+    case SourceKind::defaults: return attribute(base, "__defaults__");
+    case SourceKind::kwdefaults: return attribute(base, "__kwdefaults__");
+    case SourceKind::closure: {
+      PyRef closure = attribute(base, "__closure__");
+      if (!closure || !PyTuple_Check(closure.get())) return nullptr;
+      if (step.index >= PyTuple_GET_SIZE(closure.get())) return nullptr;
+      return PyRef::borrow(PyCell_GET(PyTuple_GET_ITEM(closure.get(), step.index)));
+    }
+    case SourceKind::self: return attribute(base, "__self__");
+    case SourceKind::function: return attribute(base, "__func__");
+    case SourceKind::length: return checked(PyLong_FromSsize_t(PyObject_Size(base)));
+    case SourceKind::size:
+    case SourceKind::stride:
+    case SourceKind::offset: {
+      python::TensorView view;
+      if (!bridge_.is_tensor(base) || !bridge_.read(base, view)) {
+        PyErr_Clear();
+        return nullptr;
+      }
+      if (step.kind == SourceKind::offset) return number(view.storage_offset);
+      const auto& list = step.kind == SourceKind::size ? view.sizes : view.strides;
+      if (step.index >= static_cast<std::int64_t>(list.size())) return nullptr;
+      return number(list[step.index]);
+    }
+    default: return nullptr;
+  }
+}
+
+PyObject* GuardCheck::value(SourceId source) {
+  if (source == kNoSource) return nullptr;
+  if (!read_[source]) {
+    values_[source] = read(interface_.sources[source]);
+    read_[source] = true;
+  }
+  return values_[source].get();
+}
+
+bool GuardCheck::tensor_holds(const Guard& guard, PyObject* object, std::string* actual) {
+  if (!bridge_.is_plain_tensor(object)) {
+    if (actual) *actual = std::string("an object of type ") + Py_TYPE(object)->tp_name;
+    return false;
+  }
+  auto type = type_of_tensor(bridge_, object);
+  if (!type) return false;
+  type->storage = guard.tensor->storage;
+  if (actual) *actual = to_string(*type) + (type->requires_grad ? " requires_grad" : "");
+  return *type == *guard.tensor;
+}
+
+namespace {
+
+bool same_literal(PyObject* object, const Argument& expected) {
+  auto literal = literal_of(object);
+  return literal && *literal == expected;
+}
+
+bool shares_memory(const python::TensorBridge& bridge, PyObject* a, PyObject* b) {
+  python::TensorView left, right;
+  if (!bridge.read(a, left) || !bridge.read(b, right)) {
+    PyErr_Clear();
+    return false;
+  }
+  return left.storage != nullptr && left.storage == right.storage;
+}
+
+}  // namespace
+
+bool GuardCheck::holds(const Guard& guard) {
+  if (guard.kind == GuardKind::grad_mode) {
+    auto* expected = guard.expected.as<bool>();
+    return expected != nullptr && *expected == grad_enabled();
+  }
+  PyObject* object = value(guard.source);
+  if (object == nullptr) return false;
+  PyObject* live = guard.live >= 0 ? live_[guard.live].get() : nullptr;
+  auto has_key = [&] {
+    PyRef key = object_of(guard.expected);
+    if (!key) return false;
+    const int found = PyDict_Check(object)     ? PyDict_Contains(object, key.get())
+                      : PyAnySet_Check(object) ? PySet_Contains(object, key.get())
+                                               : -1;
+    if (found < 0) PyErr_Clear();
+    return found == 1;
+  };
+  auto has_attribute = [&] {
+    const std::string* name = guard.expected.as<std::string>();
+    return name != nullptr && attribute(object, *name).get() != nullptr;
+  };
+  switch (guard.kind) {
+    case GuardKind::is_none: return object == Py_None;
+    case GuardKind::not_none: return object != Py_None;
+    case GuardKind::identity: return object == live;
+    case GuardKind::same_object: return object == value(guard.other);
+    case GuardKind::distinct_object: return object != value(guard.other);
+    case GuardKind::type_is: return reinterpret_cast<PyObject*>(Py_TYPE(object)) == live;
+    case GuardKind::equals: return same_literal(object, guard.expected);
+    case GuardKind::truth: {
+      const int truth = PyObject_IsTrue(object);
+      if (truth < 0) PyErr_Clear();
+      return Argument(truth == 1) == guard.expected;
+    }
+    case GuardKind::length: {
+      const Py_ssize_t length = PyObject_Size(object);
+      if (length < 0) PyErr_Clear();
+      return Argument(std::int64_t{length}) == guard.expected;
+    }
+    case GuardKind::dict_keys: {
+      PyRef keys = PyDict_Check(object) ? PyRef::steal(PyDict_Keys(object)) : PyRef();
+      return keys && same_literal(keys.get(), guard.expected);
+    }
+    case GuardKind::has_key: return has_key();
+    case GuardKind::lacks_key: return !has_key();
+    case GuardKind::has_attribute: return has_attribute();
+    case GuardKind::lacks_attribute: return !has_attribute();
+    case GuardKind::tensor: return tensor_holds(guard, object, nullptr);
+    case GuardKind::no_overlap: {
+      PyObject* other = value(guard.other);
+      return other != nullptr && !shares_memory(bridge_, object, other);
+    }
+    // Types and dicts change too rarely for a reference check to look at their versions.
+    case GuardKind::type_version:
+    case GuardKind::dict_version: return true;
+    case GuardKind::grad_mode:
+    case GuardKind::global_state:
+    case GuardKind::condition: break;
+  }
+  return true;
+}
+
+bool GuardCheck::holds() {
+  for (const Guard& guard : interface_.guards) {
+    if (!holds(guard)) return false;
+  }
+  return true;
+}
+
+std::string GuardCheck::actual(const Guard& guard) {
+  if (guard.kind == GuardKind::grad_mode) return grad_enabled() ? "True" : "False";
+  PyObject* object = value(guard.source);
+  if (object == nullptr) return "missing";
+  if (guard.kind == GuardKind::tensor) {
+    std::string text;
+    tensor_holds(guard, object, &text);
+    return text;
+  }
+  if (guard.kind == GuardKind::type_is) {
+    return qualified_name(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  }
+  if (guard.kind == GuardKind::length) return std::to_string(PyObject_Size(object));
+  if (auto literal = literal_of(object)) return to_string(*literal);
+  return qualified_name(object);
+}
+
+std::vector<FailedGuard> GuardCheck::failures() {
+  std::vector<FailedGuard> failed;
+  for (const Guard& guard : interface_.guards) {
+    if (holds(guard)) continue;
+    FailedGuard one;
+    one.kind = guard.kind;
+    if (guard.source != kNoSource) one.source = interface_.sources.text(guard.source);
+    one.text = to_string(guard, interface_.sources);
+    one.expected = guard.tensor ? to_string(*guard.tensor) : to_string(guard.expected);
+    one.actual = actual(guard);
+    one.location = guard.location;
+    failed.push_back(std::move(one));
+  }
+  return failed;
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <Python.h>
+
+#include <optional>
+#include <string>
+
+#include "ir/argument.h"
+#include "python/object.h"
+
+namespace penstock::capture {
+
+/// `object` as a datum that documents can hold: None, bool, int of 64 bits, float, complex, str,
+/// bytes, Ellipsis, torch's dtype, device, layout and memory_format, and exact list, tuple, slice
+/// and dict of such. Nothing for all else. Runs no Python code of the program.
+std::optional<Argument> literal_of(PyObject* object);
+
+/// The Python object that `literal` describes; null with a Python error set when torch is needed
+/// and not there. Values and size expressions have none.
+python::PyRef object_of(const Argument& literal);
+
+/// True for objects whose value never changes and that compare by value: literals without list and
+/// dict in them.
+bool is_immutable_literal(PyObject* object);
+
+/// The text of a str, or empty (no Python error is left).
+std::string text_of(PyObject* str);
+
+/// The qualified name under which people know a function, type or module: "torch.nn.Linear".
+std::string qualified_name(PyObject* object);
+
+}  // namespace penstock::capture

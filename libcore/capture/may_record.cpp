@@ -1,0 +1,59 @@
+#include "capture/may_record.h"
+
+#include "capture/literal.h"
+#include "capture/torch/torch_ops.h"
+#include "capture/walk.h"
+#include "ops/op.h"
+
+namespace penstock::capture {
+
+namespace {
+
+/// Factory and random functions: a segment does not start at one.
+bool makes_tensor_of_nothing(std::string_view name) {
+  for (std::string_view one :
+       {"rand", "randn", "randint", "randperm", "zeros", "ones", "empty", "full", "arange", "eye",
+        "linspace", "logspace", "tensor", "as_tensor", "from_numpy", "normal", "bernoulli",
+        "manual_seed", "asarray", "frombuffer", "empty_strided", "is_grad_enabled", "numel",
+        "is_floating_point", "is_complex", "promote_types", "result_type", "can_cast"}) {
+    if (name == one) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_view_attribute(PyObject* name) {
+  const std::string text = text_of(name);
+  return text == "T" || text == "mT" || text == "H" || text == "mH" || text == "real" ||
+         text == "imag";
+}
+
+bool may_record_call(const python::Frame& frame, const python::Instruction& instruction) {
+  const int count = instruction.argument;
+  PyObject* callable = frame.peek(count + 1);
+  if (callable == nullptr) callable = frame.peek(count);
+  if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
+  if (PyFunction_Check(callable)) return true;
+  if (PyType_Check(callable)) return false;
+  if (PyCFunction_Check(callable)) {
+    const std::string name = torch_function_name(callable);
+    if (name.empty()) {
+      auto* function = reinterpret_cast<PyCFunctionObject*>(callable);
+      PyObject* self = function->m_self;
+      return self != nullptr && is_tensor_base(Py_TYPE(self)->tp_base ? Py_TYPE(self)->tp_base
+                                                                      : Py_TYPE(self));
+    }
+    return !makes_tensor_of_nothing(name.substr(name.rfind('.') + 1));
+  }
+  if (Py_TYPE(callable) == &PyMethodDescr_Type) {
+    auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
+    const std::string name = text_of(descriptor->d_name);
+    return is_tensor_base(descriptor->d_type) && !is_type_fact(name) && !leaves_torch(name);
+  }
+  python::PyRef call = python::PyRef::steal(PyUnicode_InternFromString("__call__"));
+  PyObject* method = _PyType_Lookup(Py_TYPE(callable), call.get());
+  return method != nullptr && PyFunction_Check(method);
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,468 @@
+// Builtin functions and the methods of builtin types, by name: one row each. A function without a row
+// is unknown C code, and a break.
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "capture/literal.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+/// A call of a builtin as its rule sees it; for a method, positional[0] is self.
+struct BuiltinCall {
+  Walk& walk;
+  FrameShadow& frame;
+  std::string_view name;
+  std::vector<Operand>& positional;
+  Keywords& keywords;
+  int pops;
+};
+
+namespace {
+
+using BuiltinRule = bool (*)(BuiltinCall&);
+struct BuiltinRow {
+  std::string_view owner;  ///< "builtins", a type's name, a module
+  std::string_view names;  ///< separated by spaces; "*": all
+  BuiltinRule rule;
+};
+
+bool refuse(BuiltinCall& c) {
+  return c.walk.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
+}
+
+/// A function of values without effects: called for real, on arguments that guards determine.
+bool pure(BuiltinCall& c) {
+  for (Operand operand : c.positional) {
+    if (!c.walk.consume(operand)) return false;
+  }
+  for (auto& [name, operand] : c.keywords) {
+    if (!c.walk.consume(operand)) return false;
+  }
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+/// State of the process or the thread that a segment may take for constant.
+bool state(BuiltinCall& c) { return c.walk.gives_constant(c.frame, c.pops); }
+
+bool length(BuiltinCall& c) {
+  Operand of = c.positional[0];
+  if (c.walk.is_tensor(of.object)) {
+    return c.walk.consume_tensor_type(of) && c.walk.gives_constant(c.frame, c.pops);
+  }
+  if (PyList_CheckExact(of.object) || PyTuple_Check(of.object)) {
+    c.walk.items(of);
+    return c.walk.gives_constant(c.frame, c.pops);
+  }
+  if (PyDict_CheckExact(of.object) || PyAnySet_CheckExact(of.object) ||
+      Py_TYPE(of.object) == &PyODict_Type) {
+    if (of.shadow.source() != kNoSource) {
+      c.walk.add_guard(GuardKind::length, of.shadow.source(),
+                       std::int64_t{PyObject_Size(of.object)});
+    }
+    return c.walk.gives_constant(c.frame, c.pops);
+  }
+  bool known = false;
+  if (c.walk.call_special(c.frame, of, "__len__", {}, c.pops, known)) return true;
+  if (known) return false;
+  return pure(c);
+}
+
+bool is_instance(BuiltinCall& c) {
+  if (c.positional.size() != 2 || !c.walk.consume_type(c.positional[0])) return false;
+  return c.walk.consume(c.positional[1]) && c.walk.gives_constant(c.frame, c.pops);
+}
+
+/// getattr and hasattr; the attribute is looked up as LOAD_ATTR does when that runs no Python code.
+bool get_attribute(BuiltinCall& c) {
+  if (!c.walk.consume(c.positional[1])) return false;
+  return c.walk.known_attribute(c.frame, c.positional, c.name == "hasattr", c.pops);
+}
+
+bool set_attribute(BuiltinCall& c) {
+  if (c.positional.size() != 3 || !c.walk.consume(c.positional[1])) return refuse(c);
+  if (!c.walk.set_instance_attribute(c.positional[0], c.positional[1].object, c.positional[2])) {
+    return false;
+  }
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+bool call_iter(BuiltinCall& c) {
+  if (c.positional.size() != 1) return refuse(c);
+  if (ObjectShadow* known = c.walk.find(c.positional[0].object);
+      known != nullptr && (known->iterator != nullptr || known->generator != nullptr)) {
+    return c.walk.gives(c.frame, c.pops, c.positional[0].shadow);
+  }
+  if (auto over = c.walk.iteration_of(c.positional[0])) {
+    return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
+  }
+  bool known = false;
+  if (c.walk.call_special(c.frame, c.positional[0], "__iter__", {}, c.pops, known)) return true;
+  return known ? false : c.walk.not_iterable(c.positional[0]);
+}
+
+bool call_next(BuiltinCall& c) {
+  ObjectShadow* known = c.walk.find(c.positional[0].object);
+  if (known == nullptr || (known->iterator == nullptr && known->generator == nullptr)) {
+    return refuse(c);
+  }
+  if (known->iterator == nullptr) {
+    c.frame.expected.generator = c.positional[0].object;
+  } else {
+    c.frame.expected.generator = c.walk.generator_in(*known->iterator);
+  }
+  PyObject* iterator = c.positional[0].object;
+  PyObject* fallback = c.positional.size() > 1 ? c.positional[1].object : nullptr;
+  const Shadow fallback_shadow = fallback ? c.positional[1].shadow : Shadow::constant();
+  c.frame.finish = [=, pops = c.pops](Walk& walk, FrameShadow& f) {
+    const Shadow yielded = f.expected.result;
+    f.pop(pops);
+    ObjectShadow* known = walk.find(iterator);
+    if (fallback != nullptr && f.object() == fallback) {
+      f.push(fallback_shadow);
+    } else {
+      f.push(known->iterator ? walk.advance(*known->iterator, f.object()) : yielded);
+    }
+  };
+  return true;
+}
+
+/// any, all, sum, min, max, sorted: of values that guards determine.
+bool reduce(BuiltinCall& c) {
+  Operand over = c.positional[0];
+  if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
+    if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
+    return c.walk.reduces_generator(c.frame, over, c.pops);
+  }
+  if (PyList_CheckExact(over.object) || PyTuple_Check(over.object)) {
+    const std::vector<Shadow> all = c.walk.items(over);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
+      if (c.name == "any" || c.name == "all") {
+        if (!c.walk.consume_truth({all[i], item})) return false;
+      } else if (!c.walk.consume({all[i], item})) {
+        return false;
+      }
+    }
+    if (!c.keywords.empty() && c.name != "sum") return refuse(c);
+    return c.walk.gives_constant(c.frame, c.pops);
+  }
+  return pure(c);
+}
+
+/// What the program does to the world is never put off behind a graph.
+bool output(BuiltinCall& c) {
+  return c.walk.broke(Code::PS0307, std::string(c.name) + " reads or writes outside the program");
+}
+
+bool identity_known(BuiltinCall& c) {
+  return c.walk.consume_type(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
+}
+
+/// object.__new__(cls) by way of super().
+bool make_object(BuiltinCall& c) {
+  return c.walk.consume(c.positional[0]) && c.walk.gives_fresh(c.frame, c.pops, {});
+}
+
+/// Gradient mode is put back before most segments end; one that ends with another mode than it
+/// started with is not used.
+bool set_grad_mode(BuiltinCall& c) {
+  if (!c.walk.consume(c.positional[0])) return false;
+  c.walk.guard_grad_mode();
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+// -- list --------------------------------------------------------------------------------------------
+
+bool list_append(BuiltinCall& c) {
+  Operand list = c.positional[0], item = c.positional[1];
+  const ObjectId id = c.walk.contents(list);
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.consume_type(list);
+    c.walk.effect(Restore::Kind::append, list, {}, {}, item);
+  }
+  ObjectShadow& known = c.walk.object(id);
+  if (known.listed) known.items.push_back(item.shadow);
+  known.written = true;
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+bool list_extend(BuiltinCall& c) {
+  Operand list = c.positional[0], more = c.positional[1];
+  if (!PyList_CheckExact(more.object) && !PyTuple_CheckExact(more.object)) return refuse(c);
+  const std::vector<Shadow> items = c.walk.items(more);
+  const ObjectId id = c.walk.contents(list);
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.consume_type(list);
+    c.walk.effect(Restore::Kind::extend, list, {}, {}, more);
+  }
+  ObjectShadow& known = c.walk.object(id);
+  if (known.listed) known.items.insert(known.items.end(), items.begin(), items.end());
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+bool list_insert(BuiltinCall& c) {
+  Operand list = c.positional[0], at = c.positional[1], item = c.positional[2];
+  if (!c.walk.consume(at)) return false;
+  c.walk.items(list);
+  ObjectShadow& known = c.walk.object(c.walk.contents(list));
+  const auto size = static_cast<Py_ssize_t>(known.items.size());
+  Py_ssize_t index = PyNumber_AsSsize_t(at.object, nullptr);
+  index = std::clamp(index < 0 ? index + size : index, Py_ssize_t{0}, size);
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effect(Restore::Kind::insert, list, {}, at, item);
+  }
+  known.items.insert(known.items.begin() + index, item.shadow);
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+bool list_pop(BuiltinCall& c) {
+  Operand list = c.positional[0];
+  c.walk.items(list);
+  ObjectShadow& known = c.walk.object(c.walk.contents(list));
+  const auto size = static_cast<Py_ssize_t>(known.items.size());
+  Py_ssize_t index = size - 1;
+  if (c.positional.size() > 1) {
+    if (!c.walk.consume(c.positional[1])) return false;
+    index = PyNumber_AsSsize_t(c.positional[1].object, nullptr);
+    if (index < 0) index += size;
+  }
+  if (index < 0 || index >= size) return c.walk.gives_constant(c.frame, c.pops);  // IndexError
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    Operand key;
+    if (c.positional.size() > 1) key = c.positional[1];
+    c.walk.effect(Restore::Kind::pop, list, {}, key, {});
+  }
+  const Shadow item = known.items[index];
+  known.items.erase(known.items.begin() + index);
+  return c.walk.gives(c.frame, c.pops, item);
+}
+
+bool copy_sequence(BuiltinCall& c) {
+  return c.walk.gives_fresh(c.frame, c.pops, c.walk.items(c.positional[0]));
+}
+
+// -- dict --------------------------------------------------------------------------------------------
+
+bool dict_get(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return false;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const Shadow found = c.walk.dict_value(c.walk.contents(dict), key.object, value);
+  if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
+  return c.walk.gives(c.frame, c.pops,
+                      c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
+}
+
+bool dict_view(BuiltinCall& c) {
+  Operand dict = c.positional[0];
+  if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = c.name == "items"    ? IteratorShadow::Kind::pairs
+               : c.name == "values" ? IteratorShadow::Kind::values
+                                    : IteratorShadow::Kind::keys;
+  over->shadow = dict.shadow;
+  over->object = PyRef::borrow(dict.object);
+  over->key_list = PyRef::steal(PyDict_Keys(dict.object));
+  return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
+}
+
+bool dict_pop(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return false;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const ObjectId id = c.walk.contents(dict);
+  const Shadow found = c.walk.dict_value(id, key.object, value);
+  if (value == nullptr) {
+    return c.walk.gives(c.frame, c.pops,
+                        c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
+  }
+  if (!dict.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effect(Restore::Kind::delete_item, dict, {}, key, {});
+  }
+  c.walk.dict_store(id, key.object, Shadow::null());
+  return c.walk.gives(c.frame, c.pops, found);
+}
+
+bool dict_set_default(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return false;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const ObjectId id = c.walk.contents(dict);
+  const Shadow found = c.walk.dict_value(id, key.object, value);
+  if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
+  Operand given{Shadow::constant(), Py_None};
+  if (c.positional.size() > 2) given = c.positional[2];
+  if (!dict.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effect(Restore::Kind::set_item, dict, {}, key, given);
+  }
+  c.walk.dict_store(id, key.object, given.shadow);
+  return c.walk.gives(c.frame, c.pops, given.shadow);
+}
+
+bool dict_update(BuiltinCall& c) {
+  Operand dict = c.positional[0];
+  if (!c.walk.consume_type(dict)) return false;
+  const ObjectId id = c.walk.contents(dict);
+  if (c.positional.size() > 1) {
+    Operand more = c.positional[1];
+    if (!PyDict_CheckExact(more.object) || !c.walk.consume_keys(more)) return refuse(c);
+    if (!dict.shadow.is(Shadow::Kind::fresh)) {
+      c.walk.effect(Restore::Kind::update, dict, {}, {}, more);
+    }
+    c.walk.copy_items(id, more);
+  }
+  for (auto& [name, value] : c.keywords) {
+    const Operand key{Shadow::constant(), name};
+    if (!dict.shadow.is(Shadow::Kind::fresh)) {
+      c.walk.effect(Restore::Kind::set_item, dict, {}, key, value);
+    }
+    c.walk.dict_store(id, name, value.shadow);
+  }
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+bool dict_copy(BuiltinCall& c) {
+  Operand dict = c.positional[0];
+  if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
+  return c.walk.gives_dict(c.frame, c.pops, c.walk.all_pairs(dict));
+}
+
+/// set.add and its like on a set of constants.
+bool set_change(BuiltinCall& c) {
+  Operand set = c.positional[0];
+  if (c.positional.size() != 2 || !c.walk.consume(c.positional[1])) return refuse(c);
+  if (!set.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effect(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
+                  c.positional[1]);
+  }
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"builtins", "len", length},
+    {"builtins", "isinstance issubclass", is_instance},
+    {"builtins", "getattr hasattr", get_attribute},
+    {"builtins", "setattr", set_attribute},
+    {"builtins", "iter", call_iter},
+    {"builtins", "next", call_next},
+    {"builtins", "any all sum min max sorted", reduce},
+    {"builtins", "abs round divmod pow ord chr repr format ascii bin hex oct hash", pure},
+    {"builtins", "callable id", identity_known},
+    {"builtins", "print open input", output},
+    {"math", "*", pure},
+    {"_operator", "index add sub mul truediv floordiv mod neg", pure},
+    {"str", "*", pure},
+    {"int", "*", pure},
+    {"float", "*", pure},
+    {"bytes", "*", pure},
+    {"tuple", "index count", pure},
+    {"torch.Size", "numel index count", pure},
+    {"list", "append", list_append},
+    {"list", "extend", list_extend},
+    {"list", "insert", list_insert},
+    {"list", "pop", list_pop},
+    {"list", "copy", copy_sequence},
+    {"list", "index count", pure},
+    {"dict", "get", dict_get},
+    {"dict", "keys values items", dict_view},
+    {"dict", "pop", dict_pop},
+    {"dict", "setdefault", dict_set_default},
+    {"dict", "update", dict_update},
+    {"dict", "copy", dict_copy},
+    {"collections.OrderedDict", "get", dict_get},
+    {"collections.OrderedDict", "keys values items", dict_view},
+    {"collections.OrderedDict", "pop", dict_pop},
+    {"collections.OrderedDict", "setdefault", dict_set_default},
+    {"set", "add discard remove", set_change},
+    {"object", "__setattr__", set_attribute},
+    {"type", "__new__", make_object},
+    {"torch._C", "_set_grad_enabled", set_grad_mode},
+    {"object", "__getattribute__", get_attribute},
+    {"torch._C", "_has_torch_function _has_torch_function_unary _has_torch_function_variadic "
+                 "is_grad_enabled _is_tracing _get_tracing_state _is_torch_function_enabled "
+                 "is_inference_mode_enabled _get_privateuse1_backend_name _len_torch_function_stack "
+                 "is_autocast_enabled is_autocast_cpu_enabled is_anomaly_enabled "
+                 "_get_deterministic_algorithms _is_torch_function_mode_enabled "
+                 "_get_cudnn_enabled _get_mkldnn_enabled _get_flash_sdp_enabled "
+                 "_get_math_sdp_enabled _get_mem_efficient_sdp_enabled get_default_dtype",
+     state},
+};
+
+std::string_view owner_of(PyObject* function) {
+  if (Py_TYPE(function) == &PyMethodDescr_Type || Py_TYPE(function) == &PyWrapperDescr_Type ||
+      Py_TYPE(function) == &PyClassMethodDescr_Type) {
+    return reinterpret_cast<PyDescrObject*>(function)->d_type->tp_name;
+  }
+  if (Py_TYPE(function) == &_PyMethodWrapper_Type) return "object";
+  auto* c = reinterpret_cast<PyCFunctionObject*>(function);
+  if (c->m_self == nullptr) return {};
+  if (PyModule_Check(c->m_self)) return PyModule_GetName(c->m_self);
+  // pybind11's functions hold a record of theirs where others hold the module.
+  if (c->m_module != nullptr && PyUnicode_Check(c->m_module)) return PyUnicode_AsUTF8(c->m_module);
+  return Py_TYPE(c->m_self)->tp_name;
+}
+
+BuiltinRule find_rule(std::string_view owner, std::string_view name) {
+  for (const BuiltinRow& row : kRows) {
+    if (row.owner == owner && (row.names == "*" || is_word(row.names, name))) return row.rule;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> positional,
+                        Keywords keywords, int pops, bool& known) {
+  PyObject* object = function.object;
+  if (auto done = call_torch(f, function, positional, keywords, pops)) {
+    known = true;
+    return *done;
+  }
+  std::string name;
+  if (PyCFunction_Check(object)) {
+    auto* c = reinterpret_cast<PyCFunctionObject*>(object);
+    name = c->m_ml->ml_name;
+    // A bound method of a builtin type: "[].append" as one object.
+    const bool bound = c->m_self != nullptr && c->m_module == nullptr &&
+                       !PyModule_Check(c->m_self) && !PyType_Check(c->m_self);
+    if (bound) {
+      Operand self{Shadow::constant(), c->m_self};
+      if (function.shadow.is(Shadow::Kind::fresh)) {
+        self.shadow = this->object(function.shadow.index).items[1];
+      } else if (function.shadow.source() != kNoSource) {
+        self.shadow = Shadow::sourced(recorder_.source(SourceKind::self, function.shadow.source()));
+      }
+      positional.insert(positional.begin(), self);
+    }
+  } else if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
+    PyRef text = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
+    PyRef self = PyRef::steal(PyObject_GetAttrString(object, "__self__"));
+    name = text_of(text.get());
+    Shadow shadow = Shadow::constant();
+    if (function.shadow.is(Shadow::Kind::fresh)) {
+      shadow = this->object(function.shadow.index).items[1];
+    }
+    positional.insert(positional.begin(), {shadow, self.get()});
+  } else {
+    name = text_of(reinterpret_cast<PyDescrObject*>(object)->d_name);
+  }
+  const BuiltinRule rule = find_rule(owner_of(object), name);
+  if (rule == nullptr || (positional.empty() && rule != pure && rule != state && rule != output)) return false;
+  known = true;
+  if (!PyCFunction_Check(object) || function.shadow.is(Shadow::Kind::sourced)) {
+    if (PyCFunction_Check(object) && !consume_identity(function)) return false;
+  }
+  BuiltinCall call{*this, f, name, positional, keywords, pops};
+  return rule(call);
+}
+
+}  // namespace penstock::capture

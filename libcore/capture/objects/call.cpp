@@ -1,0 +1,245 @@
+// Calls. A call of a Python function lets the real call happen: the callee's frame reaches the walker
+// through the hook, finds what its caller expects, and gets its arguments' shadows.
+
+#include <cstring>
+
+#include "capture/literal.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+namespace {
+
+PyObject* type_lookup(PyTypeObject* type, const char* name) {
+  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  return _PyType_Lookup(type, text.get());
+}
+
+bool is_partial(PyObject* object) {
+  return std::strcmp(Py_TYPE(object)->tp_name, "functools.partial") == 0;
+}
+
+/// A function that is made anew by each call of the one around it: its code says what it does.
+bool is_nested(PyObject* function) {
+  PyObject* name = reinterpret_cast<PyFunctionObject*>(function)->func_qualname;
+  return text_of(name).find("<locals>") != std::string::npos;
+}
+
+}  // namespace
+
+bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positional,
+                Keywords keywords, int pops) {
+  PyObject* object = callable.object;
+  if (callable.shadow.is(Shadow::Kind::unknown)) return consume(callable);
+  if (PyFunction_Check(object)) {
+    return call_function(f, callable, std::move(positional), std::move(keywords), pops);
+  }
+  if (PyMethod_Check(object)) {
+    positional.insert(positional.begin(), method_part(callable, 1));
+    return call(f, method_part(callable, 0), std::move(positional), std::move(keywords), pops);
+  }
+  if (PyType_Check(object)) {
+    return call_type(f, callable, std::move(positional), std::move(keywords), pops);
+  }
+  if (is_partial(object)) {
+    return call_partial(f, callable, std::move(positional), std::move(keywords), pops);
+  }
+  bool known = false;
+  if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
+      Py_TYPE(object) == &PyClassMethodDescr_Type) {
+    if (call_builtin(f, callable, std::move(positional), std::move(keywords), pops, known)) {
+      return true;
+    }
+    if (known) return false;
+    return broke(Code::PS0306, "the C function " + qualified_name(object) + " is not known");
+  }
+  std::vector<Operand> all = std::move(positional);
+  PyObject* method = type_lookup(Py_TYPE(object), "__call__");
+  if (method != nullptr && PyFunction_Check(method)) {
+    guard_type_version(callable);
+    all.insert(all.begin(), callable);
+    PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
+    return call_function(f, {class_attribute(callable, name.get()), method}, std::move(all),
+                         std::move(keywords), pops);
+  }
+  return broke(Code::PS0306, std::string("a call of an object of type ") +
+                                 Py_TYPE(object)->tp_name + " is not followed");
+}
+
+Operand Walk::method_part(Operand method, int part) {
+  PyObject* object =
+      part == 0 ? PyMethod_GET_FUNCTION(method.object) : PyMethod_GET_SELF(method.object);
+  if (method.shadow.is(Shadow::Kind::fresh)) {
+    return {this->object(method.shadow.index).items[part], object};
+  }
+  const SourceId source = method.shadow.source();
+  if (source == kNoSource) return {Shadow::constant(), object};
+  consume_type(method);
+  const SourceKind kind = part == 0 ? SourceKind::function : SourceKind::self;
+  return {Shadow::sourced(recorder_.source(kind, source)), object};
+}
+
+bool Walk::consume_function(Operand function) {
+  if (!function.shadow.is(Shadow::Kind::sourced)) return true;
+  if (!is_nested(function.object)) return consume_identity(function);
+  const SourceId code = recorder_.source(SourceKind::code, function.shadow.index);
+  PyObject* object = PyFunction_GET_CODE(function.object);
+  add_guard(GuardKind::identity, code, qualified_name(function.object), object);
+  return true;
+}
+
+bool Walk::call_function(FrameShadow& f, Operand function, std::vector<Operand> positional,
+                         Keywords keywords, int pops) {
+  if (!consume_function(function)) return false;
+  if (auto known = call_known_python(f, function, positional, keywords, pops)) return *known;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
+  Expected expected;
+  expected.function = function.object;
+  expected.function_shadow = function.shadow;
+  expected.positional = std::move(positional);
+  expected.keywords = std::move(keywords);
+  if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) {
+    return broke(Code::PS0306, "a coroutine is made");
+  }
+  if (code->co_flags & CO_GENERATOR) return make_generator(f, std::move(expected), pops);
+  f.expected = std::move(expected);
+  return gives_call_result(f, pops);
+}
+
+bool Walk::make_generator(FrameShadow& f, Expected expected, int pops) {
+  f.finish = [pops, expected](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    const Shadow made = walk.fresh(f.object());
+    auto body = std::make_unique<FrameShadow>();
+    body->function = PyRef::borrow(expected.function);
+    body->function_shadow = expected.function_shadow;
+    body->expected = expected;
+    walk.object(made.index).generator = std::move(body);
+    f.push(made);
+  };
+  return true;
+}
+
+bool Walk::call_partial(FrameShadow& f, Operand partial, std::vector<Operand> positional,
+                        Keywords keywords, int pops) {
+  const SourceId source = partial.shadow.source();
+  auto part = [&](const char* name) {
+    PyRef object = PyRef::steal(PyObject_GetAttrString(partial.object, name));
+    Shadow shadow = Shadow::constant();
+    if (source != kNoSource) {
+      shadow = Shadow::sourced(recorder_.source(SourceKind::attribute, source, name));
+    }
+    return std::pair(shadow, object);
+  };
+  if (partial.shadow.is(Shadow::Kind::fresh)) {
+    return broke(Code::PS0306, "a functools.partial that was made here is called");
+  }
+  if (!consume_type(partial)) return false;
+  auto [function_shadow, function] = part("func");
+  auto [args_shadow, args] = part("args");
+  auto [keywords_shadow, own] = part("keywords");
+  std::vector<Operand> all;
+  const Operand bound{args_shadow, args.get()};
+  const std::vector<Shadow> shadows = items(bound);
+  for (std::size_t i = 0; i < shadows.size(); ++i) {
+    all.push_back({shadows[i], PyTuple_GET_ITEM(args.get(), i)});
+  }
+  all.insert(all.end(), positional.begin(), positional.end());
+  const Operand dict{keywords_shadow, own.get()};
+  if (!consume_keys(dict)) return false;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(own.get(), &at, &key, &value);) {
+    bool given = false;
+    for (const auto& [name, operand] : keywords) {
+      given = given || PyUnicode_Compare(name, key) == 0;
+    }
+    if (!given) keywords.emplace_back(key, Operand{dict_value(contents(dict), key, value), value});
+  }
+  return call(f, {function_shadow, function.get()}, std::move(all), std::move(keywords), pops);
+}
+
+bool Walk::call_special(FrameShadow& f, Operand self, const char* name,
+                        std::vector<Operand> arguments, int pops, bool& known) {
+  PyObject* method = type_lookup(Py_TYPE(self.object), name);
+  if (method == nullptr || !PyFunction_Check(method)) return false;
+  known = true;
+  guard_type_version(self);
+  arguments.insert(arguments.begin(), self);
+  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  return call_function(f, {class_attribute(self, text.get()), method}, std::move(arguments), {},
+                       pops);
+}
+
+namespace {
+
+/// The value of a parameter that no argument was given for.
+Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, SourceKind kind,
+                      Py_ssize_t index, PyObject* key, PyObject* value) {
+  if (value == nullptr) return Shadow::null();
+  if (ObjectShadow* made = walk.find(holder)) {
+    if (key == nullptr && index < static_cast<Py_ssize_t>(made->items.size())) {
+      return made->items[index];
+    }
+  }
+  if (is_immutable_literal(value)) return Shadow::constant();
+  const SourceId function = expected.function_shadow.source();
+  if (function == kNoSource) return Shadow::constant();
+  const SourceId base = walk.recorder().source(kind, function);
+  if (key == nullptr) {
+    return Shadow::sourced(walk.recorder().source(SourceKind::item, base, {}, index));
+  }
+  SourceStep step{SourceKind::dict_item, base, {}, 0, text_of(key)};
+  return Shadow::sourced(walk.recorder().source(std::move(step)));
+}
+
+}  // namespace
+
+void Walk::bind_arguments(FrameShadow& f, Expected& expected) {
+  PyCodeObject* code = f.frame->code();
+  const int named = code->co_argcount + code->co_kwonlyargcount;
+  const int given = static_cast<int>(expected.positional.size());
+  std::vector<bool> bound(named);
+  for (int i = 0; i < given && i < code->co_argcount; ++i) {
+    f.locals[i] = expected.positional[i].shadow;
+    bound[i] = true;
+  }
+  int slot = named;
+  if (code->co_flags & CO_VARARGS) {
+    std::vector<Shadow> rest;
+    for (int i = code->co_argcount; i < given; ++i) rest.push_back(expected.positional[i].shadow);
+    if (f.frame->local(slot) != nullptr) f.locals[slot] = fresh(f.frame->local(slot), rest);
+    ++slot;
+  }
+  const bool takes_more = (code->co_flags & CO_VARKEYWORDS) && f.frame->local(slot) != nullptr;
+  if (takes_more) f.locals[slot] = fresh(f.frame->local(slot));
+  for (const auto& [name, operand] : expected.keywords) {
+    int at = code->co_posonlyargcount;
+    while (at < named && PyUnicode_Compare(python::slot_name(code, at), name) != 0) ++at;
+    if (at < named) {
+      f.locals[at] = operand.shadow;
+      bound[at] = true;
+    } else if (takes_more) {
+      dict_store(f.locals[slot].index, name, operand.shadow);
+    }
+  }
+  auto* function = reinterpret_cast<PyFunctionObject*>(expected.function);
+  PyObject* defaults = function->func_defaults;
+  const Py_ssize_t count = defaults == nullptr ? 0 : PyTuple_GET_SIZE(defaults);
+  for (int i = 0; i < named; ++i) {
+    if (bound[i]) continue;
+    PyObject* value = f.frame->local(i);
+    if (i < code->co_argcount) {
+      f.locals[i] = default_shadow(*this, expected, defaults, SourceKind::defaults,
+                                   i - (code->co_argcount - count), nullptr, value);
+    } else {
+      f.locals[i] = default_shadow(*this, expected, function->func_kwdefaults,
+                                   SourceKind::kwdefaults, 0, python::slot_name(code, i), value);
+    }
+  }
+}
+
+}  // namespace penstock::capture

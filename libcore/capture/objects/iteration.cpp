@@ -1,0 +1,228 @@
+// Iterators. Their state is in the real iterators, which CPython advances; beside each stands what it
+// goes over, so that every item gets its shadow. Items must come in an order that guards determine.
+
+#include "capture/literal.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+using Kind = IteratorShadow::Kind;
+
+namespace {
+
+std::unique_ptr<IteratorShadow> over(Kind kind, Operand operand) {
+  auto result = std::make_unique<IteratorShadow>();
+  result->kind = kind;
+  result->shadow = operand.shadow;
+  result->object = PyRef::borrow(operand.object);
+  return result;
+}
+
+bool is_dict_view(PyObject* object) {
+  return PyDictKeys_Check(object) || PyDictValues_Check(object) || PyDictItems_Check(object);
+}
+
+/// True for torch.nn.ModuleList and Sequential whose __iter__ is torch's own.
+bool is_module_list(PyObject* object) {
+  PyObject* module =
+      PyDict_GetItemString(PyImport_GetModuleDict(), "torch.nn.modules.container");
+  if (module == nullptr || !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) return false;
+  PyRef name = PyRef::steal(PyUnicode_InternFromString("__iter__"));
+  PyObject* method = _PyType_Lookup(Py_TYPE(object), name.get());
+  if (method == nullptr || !PyFunction_Check(method)) return false;
+  for (const char* known : {"ModuleList", "Sequential"}) {
+    PyObject* type = PyDict_GetItemString(PyModule_GetDict(module), known);
+    if (type == nullptr || !PyType_Check(type)) continue;
+    if (method == _PyType_Lookup(reinterpret_cast<PyTypeObject*>(type), name.get())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
+  PyObject* object = operand.object;
+  if (is_tensor(object)) return nullptr;
+  if (ObjectShadow* known = find(object); known != nullptr && known->iterator != nullptr) {
+    if (!is_dict_view(object)) return over(Kind::iterator, operand);
+    // A view can be gone over again and again.
+    const IteratorShadow& view = *known->iterator;
+    auto again = over(view.kind, {view.shadow, view.object.get()});
+    again->key_list = view.key_list;
+    return again;
+  }
+  if (is_module_list(object)) {
+    // Its __iter__ goes over the values of _modules; CPython runs it natively.
+    PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
+    const ObjectId own = instance_dict(operand);
+    PyObject* modules = PyDict_GetItemWithError(this->object(own).object.get(), name.get());
+    guard_type_version(operand);
+    const Operand dict{dict_value(own, name.get(), modules), modules};
+    if (!consume_type(dict) || !consume_keys(dict)) return nullptr;
+    auto result = over(Kind::values, dict);
+    result->key_list = PyRef::steal(PyDict_Keys(modules));
+    return result;
+  }
+  if (PyList_CheckExact(object) || PyTuple_Check(object)) {
+    items(operand);
+    return over(Kind::items, operand);
+  }
+  if (PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type) {
+    if (!consume_type(operand) || !consume_keys(operand)) return nullptr;
+    auto result = over(Kind::keys, operand);
+    result->key_list = PyRef::steal(PyDict_Keys(object));
+    return result;
+  }
+  if (PyGen_CheckExact(object)) {
+    ObjectShadow* known = find(object);
+    if (known == nullptr || known->generator == nullptr) return nullptr;
+    return over(Kind::generator, operand);
+  }
+  if (PyRange_Check(object) || PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)) {
+    if (!consume(operand)) return nullptr;
+    return over(Kind::numbers, operand);
+  }
+  if (PyAnySet_CheckExact(object) && operand.shadow.is(Shadow::Kind::constant)) {
+    return over(Kind::numbers, operand);
+  }
+  return nullptr;
+}
+
+PyObject* Walk::generator_in(const IteratorShadow& over) const {
+  if (over.kind == Kind::generator) return over.object.get();
+  if (over.kind == Kind::iterator) {
+    auto found = by_identity_.find(over.object.get());
+    return generator_in(*objects_[found->second]->iterator);
+  }
+  for (const auto& base : over.bases) {
+    if (PyObject* generator = generator_in(*base)) return generator;
+  }
+  return nullptr;
+}
+
+Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
+  switch (over.kind) {
+    case Kind::items: {
+      const std::vector<Shadow>& all = items({over.shadow, over.object.get()});
+      const auto at = static_cast<std::size_t>(over.next);
+      over.next += over.step;
+      return at < all.size() ? all[at] : Shadow{};
+    }
+    case Kind::keys: ++over.next; return Shadow::constant();
+    case Kind::values:
+    case Kind::pairs: {
+      if (over.next >= PyList_GET_SIZE(over.key_list.get())) return Shadow{};
+      PyObject* key = PyList_GET_ITEM(over.key_list.get(), over.next++);
+      PyObject* value = PyDict_GetItemWithError(over.object.get(), key);
+      const ObjectId dict = dict_contents({over.shadow, over.object.get()});
+      const Shadow shadow = dict_value(dict, key, value);
+      return over.kind == Kind::values ? shadow : fresh(item, {Shadow::constant(), shadow});
+    }
+    case Kind::numbers: return Shadow::constant();
+    case Kind::enumerate:
+      return fresh(item, {Shadow::constant(), advance(*over.bases[0], PyTuple_GET_ITEM(item, 1))});
+    case Kind::zip: {
+      std::vector<Shadow> parts;
+      for (std::size_t i = 0; i < over.bases.size(); ++i) {
+        parts.push_back(advance(*over.bases[i], PyTuple_GET_ITEM(item, i)));
+      }
+      return fresh(item, std::move(parts));
+    }
+    case Kind::generator: return innermost_->expected.result;
+    case Kind::iterator: return advance(*find(over.object.get())->iterator, item);
+  }
+  return Shadow{};
+}
+
+bool Walk::not_iterable(Operand operand) {
+  if (reason_.code != Code::PS0601 && !reason_.reason.empty() && is_dict_view(operand.object)) {
+    return false;
+  }
+  if (is_tensor(operand.object)) {
+    return broke(Code::PS0303, "a tensor is iterated over");
+  }
+  return broke(Code::PS0303, std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name +
+                                 " is not followed");
+}
+
+bool Walk::gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShadow> over) {
+  f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
+                                                                            FrameShadow& f) {
+    f.pop(pops);
+    const Shadow iterator = walk.fresh(f.object());
+    auto own = std::make_unique<IteratorShadow>();
+    *own = std::move(*over);
+    walk.object(iterator.index).iterator = std::move(own);
+    f.push(iterator);
+  };
+  return true;
+}
+
+bool Walk::get_iterator(FrameShadow& f) {
+  Operand operand = f.operand();
+  if (PyIter_Check(operand.object)) {
+    // An iterator is its own iterator, unless Python code says otherwise.
+    if (ObjectShadow* known = find(operand.object);
+        known != nullptr && (known->iterator != nullptr || known->generator != nullptr)) {
+      return true;
+    }
+  }
+  if (is_tensor(operand.object)) return iterate_tensor(f);
+  if (auto over = iteration_of(operand)) return gives_iterator(f, 1, std::move(over));
+  bool known = false;
+  if (call_special(f, operand, "__iter__", {}, 1, known)) return true;
+  if (known) return false;
+  return not_iterable(operand);
+}
+
+bool Walk::next_item(FrameShadow& f) {
+  Operand iterator = f.operand();
+  ObjectShadow* known = find(iterator.object);
+  const bool generator = PyGen_CheckExact(iterator.object) && known && known->generator;
+  if (known == nullptr || (known->iterator == nullptr && !generator)) {
+    // The iterator is older than the segment: how far it is cannot be guarded. The segment ends
+    // here, and the loop's body is a segment of its own.
+    return end_silently();
+  }
+  if (generator) {
+    f.expected.generator = iterator.object;
+  } else {
+    f.expected.generator = generator_in(*known->iterator);
+  }
+  f.finish = [target = f.instruction->target, generator](Walk& walk, FrameShadow& f) {
+    if (f.frame->unit() == target) {
+      f.pop();
+      return;
+    }
+    if (generator) {
+      f.push(f.expected.result);
+      return;
+    }
+    ObjectShadow* known = walk.find(f.object(1));
+    f.push(walk.advance(*known->iterator, f.object()));
+  };
+  return true;
+}
+
+bool Walk::gathers(FrameShadow& f, Operand iterable, int pops) {
+  auto over = iteration_of(iterable);
+  if (over == nullptr) return not_iterable(iterable);
+  f.expected.generator = generator_in(*over);
+  f.expected.repeats = f.expected.generator != nullptr;
+  f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
+                                                                            FrameShadow& f) {
+    const std::vector<Shadow> yielded = f.expected.results;
+    f.pop(pops);
+    std::vector<Shadow> all;
+    PyObject** made = PySequence_Fast_ITEMS(f.object());
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(f.object()); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      all.push_back(at < yielded.size() ? yielded[at] : walk.advance(*over, made[i]));
+    }
+    f.push(walk.fresh(f.object(), std::move(all)));
+  };
+  return true;
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,360 @@
+// Calls of torch: builtin functions and tensor methods become calls of the graph and the ATen nodes
+// that they resolve to. torch runs them for real; what they gave is read from the real tensors.
+
+#include <cstring>
+
+#include "capture/literal.h"
+#include "capture/torch/torch_ops.h"
+#include "capture/walk.h"
+#include "python/bytecode.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+namespace {
+
+/// The prefix under which a torch function is known, by the module or class that holds it; null for
+/// functions that are no ops.
+struct Namespace {
+  std::string_view holder, prefix;
+};
+constexpr Namespace kNamespaces[] = {
+    {"torch._C._VariableFunctionsClass", "torch."},
+    {"torch._C._nn", "torch.nn.functional."},
+    {"torch._C._linalg", "torch.linalg."},
+    {"torch._C._fft", "torch.fft."},
+    {"torch._C._special", "torch.special."},
+};
+
+std::string_view holder_of(PyObject* function) {
+  PyObject* self = reinterpret_cast<PyCFunctionObject*>(function)->m_self;
+  if (self == nullptr) return {};
+  if (PyType_Check(self)) return reinterpret_cast<PyTypeObject*>(self)->tp_name;
+  if (PyModule_Check(self)) {
+    const char* name = PyModule_GetName(self);
+    if (name == nullptr) PyErr_Clear();
+    return name == nullptr ? std::string_view() : std::string_view(name);
+  }
+  return {};
+}
+
+/// Functions that make tensors of Python data, or of nothing: no ops that start a segment.
+bool makes_from_data(std::string_view name) {
+  for (std::string_view one : {"tensor", "as_tensor", "from_numpy", "frombuffer", "asarray",
+                               "sparse_coo_tensor", "_make_subclass"}) {
+    if (name == one) return true;
+  }
+  return false;
+}
+
+/// Functions of torch's namespace that tell a fact and make no tensor.
+bool is_fact_function(std::string_view name) {
+  for (std::string_view one :
+       {"is_grad_enabled", "is_inference_mode_enabled", "is_floating_point", "is_complex",
+        "is_signed", "is_same_size", "result_type", "can_cast", "promote_types", "numel",
+        "get_device", "is_conj", "is_neg", "is_inference", "broadcast_shapes"}) {
+    if (name == one) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_tensor_base(PyTypeObject* type) {
+  return std::strcmp(type->tp_name, "torch._C.TensorBase") == 0 ||
+         std::strcmp(type->tp_name, "torch._C._TensorBase") == 0;
+}
+
+std::string torch_function_name(PyObject* function) {
+  if (!PyCFunction_Check(function)) return {};
+  const std::string_view holder = holder_of(function);
+  for (const Namespace& row : kNamespaces) {
+    if (row.holder == holder) {
+      return std::string(row.prefix) +
+             reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_name;
+    }
+  }
+  return {};
+}
+
+std::optional<bool> Walk::call_torch(FrameShadow& f, Operand function,
+                                     std::vector<Operand>& positional, Keywords& keywords,
+                                     int pops) {
+  PyObject* object = function.object;
+  if (std::string name = torch_function_name(object); !name.empty()) {
+    if (!consume_identity(function)) return false;
+    const std::string op = reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name;
+    if (is_fact_function(op)) return tell_fact(f, positional, pops);
+    if (makes_from_data(op)) return broke(Code::PS0309, name + " makes a tensor of Python data");
+    TorchTarget target{"call_function", op, name, op, false};
+    return torch_call(f, target, positional, keywords, pops);
+  }
+  if (PyCFunction_Check(object)) {
+    // A bound method of a tensor as one object: `f = x.add; f(1)`.
+    auto* c = reinterpret_cast<PyCFunctionObject*>(object);
+    if (c->m_self == nullptr || !is_tensor(c->m_self)) return std::nullopt;
+    if (!function.shadow.is(Shadow::Kind::fresh)) {
+      return broke(Code::PS0306, "a bound method of a tensor came from outside");
+    }
+    positional.insert(positional.begin(), {this->object(function.shadow.index).items[1], c->m_self});
+    return tensor_method(f, c->m_ml->ml_name, positional, keywords, pops);
+  }
+  const bool descriptor =
+      Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type;
+  if (!descriptor || !is_tensor_base(reinterpret_cast<PyDescrObject*>(object)->d_type)) {
+    return std::nullopt;
+  }
+  return tensor_method(f, text_of(reinterpret_cast<PyDescrObject*>(object)->d_name), positional,
+                       keywords, pops);
+}
+
+bool Walk::tell_fact(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+  for (Operand operand : positional) {
+    if (is_tensor(operand.object)) {
+      if (!consume_tensor_type(operand)) return false;
+    } else if (!consume(operand)) {
+      return false;
+    }
+  }
+  return gives_constant(f, pops);
+}
+
+bool Walk::tensor_method(FrameShadow& f, const std::string& name,
+                         std::vector<Operand>& positional, Keywords& keywords, int pops) {
+  if (positional.empty() || !is_tensor(positional[0].object)) {
+    return broke(Code::PS0306, "a tensor method is called on what is no tensor");
+  }
+  if (const char* why = leaves_torch(name)) return broke(Code::PS0307, why);
+  if (is_type_fact(name)) return tell_fact(f, positional, pops);
+  TorchTarget target{"call_method", name, name, std::string(op_of_method(name)), true};
+  if (const std::string_view dtype = dtype_of_conversion(name); !dtype.empty()) {
+    target.op = "to";
+    Keywords none;
+    PyRef object = object_of(Argument(*dtype_from_name(dtype)));
+    std::vector<Operand> with_dtype = {positional[0], {Shadow::constant(), object.get()}};
+    shown_positional_ = 1;
+    const bool ok = torch_call(f, target, with_dtype, none, pops);
+    shown_positional_ = -1;
+    return ok;
+  }
+  if (name == "contiguous" && positional.size() == 1 && keywords.empty()) {
+    auto type = type_of_tensor(recorder_.bridge(), positional[0].object);
+    if (type && is_contiguous(*type)) {
+      // torch gives the tensor itself back and dispatches nothing.
+      return consume_tensor_type(positional[0]) && gives(f, pops, positional[0].shadow);
+    }
+  }
+  if (name == "requires_grad_") return broke(Code::PS0305, "requires_grad of a tensor is set");
+  if (name == "backward") return broke(Code::PS0305, "gradients are computed");
+  if (name == "cpu" || name == "cuda") {
+    return broke(Code::PS0310, "the method '" + name + "' is not recorded yet");
+  }
+  if (name == "type" && positional.size() > 1) target.op = "to";
+  return torch_call(f, target, positional, keywords, pops);
+}
+
+std::optional<Argument> Walk::argument(Operand operand) {
+  PyObject* object = operand.object;
+  const Shadow shadow = operand.shadow;
+  if (is_tensor(object)) {
+    if (shadow.is(Shadow::Kind::node)) return Argument(Argument::Value{shadow.index});
+    if (!recorder_.bridge().is_plain_tensor(object)) {
+      broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(object)->tp_name);
+      return std::nullopt;
+    }
+    const SourceId source = shadow.source();
+    if (source == kNoSource) {
+      broke(Code::PS0302, "a tensor whose origin is not known is used here");
+      return std::nullopt;
+    }
+    auto value = recorder_.input(object, source, [this] { return here(); });
+    if (!value) {
+      broke(Code::PS0308, "a tensor without strides");
+      return std::nullopt;
+    }
+    return Argument(Argument::Value{*value});
+  }
+  const bool list = PyList_CheckExact(object), tuple = PyTuple_Check(object);
+  if ((list || tuple) && !shadow.is(Shadow::Kind::constant)) {
+    Argument::Sequence result{
+        list ? Argument::Sequence::Kind::list : Argument::Sequence::Kind::tuple, {}};
+    const std::vector<Shadow> all = items(operand);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+      auto converted = argument({all[i], item});
+      if (!converted) return std::nullopt;
+      result.items.push_back(std::move(*converted));
+    }
+    return Argument(std::move(result));
+  }
+  if (!consume(operand)) return std::nullopt;
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return Argument(DType::float32);
+  if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return Argument(DType::int64);
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return Argument(DType::bool_);
+  auto literal = literal_of(object);
+  if (!literal) {
+    broke(Code::PS0309, std::string("an argument of type ") + Py_TYPE(object)->tp_name +
+                            " is given to torch");
+  }
+  return literal;
+}
+
+std::vector<StackFrame> Walk::stack() const {
+  std::vector<StackFrame> frames;
+  for (const FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
+    PyCodeObject* code = f->frame->code();
+    frames.push_back({text_of(code->co_qualname), f->frame->bytecode().location(*f->instruction)});
+  }
+  std::reverse(frames.begin(), frames.end());
+  return frames;
+}
+
+bool grad_enabled() {
+  static PyObject* const query = [] {
+    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+    return module == nullptr ? nullptr : PyObject_GetAttrString(module, "is_grad_enabled");
+  }();
+  PyRef enabled = query == nullptr ? PyRef() : PyRef::steal(PyObject_CallNoArgs(query));
+  if (!enabled) PyErr_Clear();
+  return enabled.get() == Py_True;
+}
+
+void Walk::guard_grad_mode() {
+  if (grad_guarded_) return;
+  grad_guarded_ = true;
+  grad_at_start_ = grad_enabled();
+  add_guard(GuardKind::grad_mode, kNoSource, grad_at_start_);
+}
+
+bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
+                      std::span<const Operand> positional,
+                      std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
+  std::vector<Argument> args;
+  for (Operand operand : positional) {
+    auto converted = argument(operand);
+    if (!converted) return false;
+    args.push_back(std::move(*converted));
+  }
+  std::vector<NamedArgument> named;
+  for (const auto& [name, operand] : keywords) {
+    auto converted = argument(operand);
+    if (!converted) return false;
+    named.push_back({text_of(name), std::move(*converted)});
+  }
+  auto resolved = resolve_overload(schemas_, target.op, args, named, target.method);
+  if (!resolved) {
+    return broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
+  }
+  const std::string op = resolved->schema->op();
+  if (is_data_dependent(op)) {
+    return broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements");
+  }
+  if (shown_positional_ >= 0) args.resize(shown_positional_);
+  if (shown_exchanged_) std::swap(args[0], args[1]);
+  if (shown_attribute_ != nullptr) args.push_back(std::string(shown_attribute_));
+  guard_grad_mode();
+  Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), stack(), {}};
+  PlannedNode node{op, std::move(resolved->args), {}, std::nullopt};
+  for (const NamedArgument& a : node.args) {
+    for_each_value(a.value, [&](ValueId id) { node.values.push_back(id); });
+  }
+  for (std::size_t i = 0; i < resolved->schema->parameters.size(); ++i) {
+    if (!resolved->schema->parameters[i].written) continue;
+    for (const NamedArgument& a : node.args) {
+      if (a.name != resolved->schema->parameters[i].name) continue;
+      bool kept = true;
+      for_each_value(a.value, [&](ValueId id) { kept = kept && recorder_.before_write(id); });
+      if (!kept) return broke(Code::PS0309, "an input that is written cannot be copied");
+    }
+  }
+  std::vector<Operand> operands(positional.begin(), positional.end());
+  for (const auto& [name, operand] : keywords) operands.push_back(operand);
+  std::vector<PlannedNode> nodes;
+  nodes.push_back(std::move(node));
+  return record(f, std::move(call), std::move(nodes), operands, pops);
+}
+
+bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
+                  const std::vector<Operand>& operands, int pops) {
+  f.runs_op = true;
+  struct Kept {
+    Shadow shadow;
+    PyObject* object;
+  };
+  std::vector<Kept> kept;
+  for (Operand operand : operands) kept.push_back({operand.shadow, operand.object});
+  auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
+                                                                            std::move(nodes));
+  f.finish = [planned, kept, pops](Walk& walk, FrameShadow& f) {
+    walk.add_planned(f, std::move(planned->first), std::move(planned->second), pops);
+    // An op that gives one of its arguments back (in place, a view of everything) gives what is
+    // known of it already.
+    for (const Kept& one : kept) {
+      if (pops >= 0 && one.object == f.object()) f.top() = one.shadow;
+    }
+  };
+  return true;
+}
+
+void Walk::add_planned(FrameShadow& f, Call call, std::vector<PlannedNode> nodes, int pops) {
+  const std::int32_t at = recorder_.add_call(std::move(call));
+  ValueId previous = kNoValue;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    PlannedNode& node = nodes[i];
+    // Inside a chain, kNoValue stands for what the node before it gave.
+    for (NamedArgument& a : node.args) {
+      map_values(a.value, [&](ValueId id) { return id == kNoValue ? previous : id; });
+    }
+    for (ValueId& id : node.values) {
+      if (id == kNoValue) id = previous;
+    }
+    const bool last = i + 1 == nodes.size();
+    if (!last || (node.type && pops < 0)) {
+      previous = recorder_.add_node(node.op, std::move(node.args), *node.type);
+      continue;
+    }
+    if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
+      recorder_.add_effect(node.op, std::move(node.args));
+      f.pop(-pops);
+      return;
+    }
+    f.pop(pops);
+    PyObject* result = f.object();
+    std::vector<Argument> values;
+    const Shadow shadow = result_shadow(node, result, values);
+    f.push(shadow);
+    if (values.size() == 1 && is_tensor(result)) {
+      recorder_.set_result(at, values[0]);
+    } else {
+      recorder_.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
+    }
+  }
+}
+
+Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values) {
+  std::vector<PyObject*> tensors;
+  if (is_tensor(result)) {
+    tensors.push_back(result);
+  } else if (PyTuple_Check(result) || PyList_CheckExact(result)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(result, i);
+      if (is_tensor(item)) tensors.push_back(item);
+    }
+  }
+  std::vector<TensorType> types;
+  for (PyObject* tensor : tensors) types.push_back(recorder_.result_type(tensor, node.values));
+  std::vector<ValueId> ids;
+  recorder_.add_node(node.op, std::move(node.args), types, ids);
+  std::vector<Shadow> shadows;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    recorder_.note_storage(ids[i], tensors[i]);
+    values.push_back(Argument::Value{ids[i]});
+    shadows.push_back(Shadow::node(ids[i]));
+  }
+  if (is_tensor(result)) return shadows[0];
+  return fresh(result, std::move(shadows));
+}
+
+}  // namespace penstock::capture

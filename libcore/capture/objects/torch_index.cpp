@@ -1,0 +1,223 @@
+// tensor[index] and tensor[index] = value, into the nodes that torch makes of them: integers select,
+// slices slice, None unsqueezes, tensors index. What is before the last node is a view, whose type
+// follows from that of the tensor.
+
+#include "capture/literal.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+namespace {
+
+using Named = NamedArgument;
+
+std::int64_t number(const SymExpr& e) { return e.constant().value_or(0); }
+
+}  // namespace
+
+/// One index, flattened out of a tuple.
+struct Index {
+  enum class Kind { none, ellipsis, integer, slice, tensor, other } kind = Kind::other;
+  Operand operand;
+};
+
+/// A tensor being indexed: the nodes so far and the type of what they give.
+struct IndexChain {
+  std::vector<PlannedNode> nodes;
+  TensorType type;
+  std::optional<Argument> indices;  ///< of index tensors, one per dimension
+  Argument current;  ///< the value so far; kNoValue: what the last node gives
+
+  void add(std::string op, std::vector<Named> args) {
+    PlannedNode node{std::move(op), {}, {}, type};
+    node.args.push_back({"self", current});
+    for (Named& a : args) node.args.push_back(std::move(a));
+    for (const Named& a : node.args) {
+      for_each_value(a.value, [&](ValueId id) { node.values.push_back(id); });
+    }
+    nodes.push_back(std::move(node));
+    current = Argument::Value{kNoValue};
+  }
+
+  void select(std::int64_t dim, std::int64_t at) {
+    const std::int64_t size = number(type.sizes[dim]);
+    type.storage_offset += SymExpr((at < 0 ? at + size : at)) * type.strides[dim];
+    type.sizes.erase(type.sizes.begin() + dim);
+    type.strides.erase(type.strides.begin() + dim);
+    add("aten.select.int", {{"dim", dim}, {"index", at}});
+  }
+
+  void unsqueeze(std::int64_t dim) {
+    const SymExpr stride = dim < static_cast<std::int64_t>(type.rank())
+                               ? type.sizes[dim] * type.strides[dim]
+                               : SymExpr(1);
+    type.sizes.insert(type.sizes.begin() + dim, SymExpr(1));
+    type.strides.insert(type.strides.begin() + dim, stride);
+    add("aten.unsqueeze.default", {{"dim", dim}});
+  }
+
+  /// `always`: a slice of everything is a node too.
+  void slice(std::int64_t dim, PyObject* slice, bool always) {
+    Py_ssize_t start, stop, step;
+    if (PySlice_Unpack(slice, &start, &stop, &step) < 0) {
+      PyErr_Clear();
+      return;
+    }
+    const std::int64_t size = number(type.sizes[dim]);
+    auto* parts = reinterpret_cast<PySliceObject*>(slice);
+    const std::int64_t given_start = parts->start == Py_None ? 0 : start;
+    const std::int64_t given_stop = parts->stop == Py_None ? PY_SSIZE_T_MAX : stop;
+    Py_ssize_t first = start, last = stop;
+    const Py_ssize_t count = PySlice_AdjustIndices(size, &first, &last, step);
+    if (!always && first == 0 && count == size && step == 1) return;
+    type.storage_offset += SymExpr(std::int64_t{first}) * type.strides[dim];
+    type.sizes[dim] = SymExpr(std::int64_t{count});
+    type.strides[dim] = type.strides[dim] * SymExpr(std::int64_t{step});
+    add("aten.slice.Tensor",
+        {{"dim", dim}, {"start", given_start}, {"end", given_stop}, {"step", std::int64_t{step}}});
+  }
+};
+
+namespace {
+
+Index classify(const Walk& walk, Operand operand) {
+  PyObject* object = operand.object;
+  if (object == Py_None) return {Index::Kind::none, operand};
+  if (object == Py_Ellipsis) return {Index::Kind::ellipsis, operand};
+  if (PySlice_Check(object)) return {Index::Kind::slice, operand};
+  if (walk.is_tensor(object)) return {Index::Kind::tensor, operand};
+  if (PyLong_CheckExact(object)) return {Index::Kind::integer, operand};
+  return {Index::Kind::other, operand};
+}
+
+}  // namespace
+
+bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chain) {
+  auto self = argument(tensor);
+  if (!self) return false;
+  auto type = type_of_tensor(recorder_.bridge(), tensor.object);
+  if (!type) return broke(Code::PS0308, "a tensor without strides");
+  chain.type = *type;
+  chain.current = *self;
+  std::vector<Index> indices;
+  const bool tuple = PyTuple_CheckExact(key.object);
+  if (tuple) {
+    const std::vector<Shadow> all = items(key);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      indices.push_back(classify(*this, {all[i], PyTuple_GET_ITEM(key.object, i)}));
+    }
+  } else {
+    indices.push_back(classify(*this, key));
+  }
+  std::int64_t used = 0;
+  for (const Index& index : indices) {
+    if (index.kind == Index::Kind::other) {
+      return broke(Code::PS0309, std::string("a tensor is indexed by a ") +
+                                     Py_TYPE(index.operand.object)->tp_name);
+    }
+    if (index.kind == Index::Kind::tensor) {
+      auto of = type_of_tensor(recorder_.bridge(), index.operand.object);
+      if (!of || of->dtype == DType::bool_ || of->dtype == DType::uint8) {
+        return broke(Code::PS0301, "the size of what a mask selects depends on elements");
+      }
+      if (of->rank() == 0) {
+        return broke(Code::PS0301, "a tensor of one number is used as an index");
+      }
+    } else if (!consume(index.operand)) {
+      return false;
+    }
+    if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) ++used;
+  }
+  if (used > static_cast<std::int64_t>(type->rank())) {
+    return broke(Code::PS0309, "a tensor has fewer dimensions than indices");
+  }
+  return apply_indices(indices, tuple, store, used, chain);
+}
+
+bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool store,
+                         std::int64_t used, IndexChain& chain) {
+  std::int64_t dim = 0;
+  const std::int64_t rank = static_cast<std::int64_t>(chain.type.rank());
+  std::vector<Argument> tensors;
+  bool any_tensor = false;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    PyObject* object = indices[i].operand.object;
+    switch (indices[i].kind) {
+      case Index::Kind::none: chain.unsqueeze(dim++); break;
+      case Index::Kind::ellipsis: dim += rank - used; break;
+      case Index::Kind::integer: {
+        const std::int64_t at = PyLong_AsLongLong(object);
+        const std::int64_t size = number(chain.type.sizes[dim]);
+        if (at >= size || at < -size) return broke(Code::PS0309, "an index is out of range");
+        chain.select(dim, at);
+        break;
+      }
+      case Index::Kind::slice: chain.slice(dim++, object, !tuple && !store); break;
+      case Index::Kind::tensor: {
+        auto value = argument(indices[i].operand);
+        if (!value) return false;
+        tensors.resize(dim, Argument(Argument::None{}));
+        tensors.push_back(*value);
+        any_tensor = true;
+        ++dim;
+        break;
+      }
+      case Index::Kind::other: break;
+    }
+  }
+  if (any_tensor) {
+    chain.indices = Argument::Sequence{Argument::Sequence::Kind::list, std::move(tensors)};
+  }
+  return true;
+}
+
+bool Walk::tensor_subscript(FrameShadow& f) {
+  Operand tensor = f.operand(1), key = f.operand();
+  IndexChain chain;
+  if (!index_chain(tensor, key, false, chain)) return false;
+  if (chain.indices) chain.add("aten.index.Tensor", {{"indices", *chain.indices}});
+  if (chain.nodes.empty()) chain.add("aten.alias.default", {});
+  chain.nodes.back().type = std::nullopt;
+  auto self = argument(tensor), index = shown(key);
+  if (!self || !index) return false;
+  guard_grad_mode();
+  Call call{"call_function", "getitem", "operator.getitem", {*self, *index}, {}, stack(), {}};
+  return record(f, std::move(call), std::move(chain.nodes), {}, 2);
+}
+
+bool Walk::tensor_store_subscript(FrameShadow& f) {
+  Operand tensor = f.operand(1), key = f.operand(), value = f.operand(2);
+  auto stored = argument(value);
+  if (!stored) return false;
+  IndexChain chain;
+  if (!index_chain(tensor, key, true, chain)) return false;
+  auto self = argument(tensor), index = shown(key);
+  if (!self || !index) return false;
+  const ValueId written = self->as<Argument::Value>()->id;
+  if (!recorder_.before_write(written)) {
+    return broke(Code::PS0309, "an input that is written cannot be copied");
+  }
+  const bool scalar = stored->as<Argument::Value>() == nullptr;
+  if (scalar && chain.indices) {
+    return broke(Code::PS0310, "a number is stored through an index tensor");
+  }
+  if (chain.indices) {
+    chain.add("aten.index_put_.default", {{"indices", *chain.indices}, {"values", *stored}});
+  } else if (scalar) {
+    chain.add("aten.fill_.Scalar", {{"value", *stored}});
+  } else {
+    chain.add("aten.copy_.default", {{"src", *stored}});
+  }
+  guard_grad_mode();
+  Call call{"call_function", "setitem", "operator.setitem", {*self, *index, *stored}, {},
+            stack(), {}};
+  return record(f, std::move(call), std::move(chain.nodes), {}, -3);
+}
+
+std::optional<Argument> Walk::shown(Operand key) {
+  if (PyTuple_CheckExact(key.object) || is_tensor(key.object)) return argument(key);
+  auto literal = literal_of(key.object);
+  return literal ? literal : Argument(Argument::None{});
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,233 @@
+// Tensors as operands of Python's operators, their attributes, iteration over them.
+
+#include "capture/literal.h"
+#include "capture/torch/torch_ops.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+namespace {
+
+/// What an operator is to FX and to the dispatcher; `reflected` is the op when only the right operand
+/// is a tensor (null: the same op with the operands exchanged).
+struct OperatorRow {
+  const char *name, *op, *in_place_name, *in_place_op, *reflected;
+};
+constexpr OperatorRow kOperators[] = {
+    {"add", "add", "iadd", "add_", nullptr},
+    {"and_", "__and__", "iand", "__iand__", nullptr},
+    {"floordiv", "floor_divide", "ifloordiv", "floor_divide_", "floor_divide"},
+    {"lshift", "__lshift__", "ilshift", "__ilshift__", "bitwise_left_shift"},
+    {"matmul", "matmul", "imatmul", "matmul", "matmul"},
+    {"mul", "mul", "imul", "mul_", nullptr},
+    {"mod", "remainder", "imod", "remainder_", "remainder"},
+    {"or_", "__or__", "ior", "__ior__", nullptr},
+    {"pow", "pow", "ipow", "pow_", "pow"},
+    {"rshift", "__rshift__", "irshift", "__irshift__", "bitwise_right_shift"},
+    {"sub", "sub", "isub", "sub_", "rsub"},
+    {"truediv", "div", "itruediv", "div_", "reciprocal"},
+    {"xor", "__xor__", "ixor", "__ixor__", nullptr},
+};
+constexpr int kInPlace = 13, kSubtract = 10, kDivide = 11;
+
+struct CompareRow {
+  const char *name, *mirrored;
+};
+constexpr CompareRow kComparisons[] = {{"lt", "gt"}, {"le", "ge"}, {"eq", "eq"},
+                                       {"ne", "ne"}, {"gt", "lt"}, {"ge", "le"}};
+
+}  // namespace
+
+bool Walk::consume_tensor_type(Operand tensor) {
+  if (tensor.shadow.is(Shadow::Kind::sourced)) return argument(tensor).has_value();
+  if (tensor.shadow.is(Shadow::Kind::unknown)) return consume(tensor);
+  return true;
+}
+
+bool Walk::binary_tensor(FrameShadow& f, int operation) {
+  Operand left = f.operand(1), right = f.operand();
+  const bool in_place = operation >= kInPlace;
+  const int which = in_place ? operation - kInPlace : operation;
+  const OperatorRow& row = kOperators[which];
+  const bool left_tensor = is_tensor(left.object);
+  for (Operand one : {left, right}) {
+    PyObject* object = one.object;
+    if (!is_tensor(object) && !PyLong_Check(object) && !PyFloat_Check(object) &&
+        !PyComplex_Check(object)) {
+      return broke(Code::PS0309, std::string("a tensor and a ") + Py_TYPE(object)->tp_name +
+                                     " are combined");
+    }
+  }
+  const bool writes = in_place && left_tensor && which != 4;
+  TorchTarget target{"call_function", writes ? row.in_place_name : row.name,
+                     std::string("operator.") + (writes ? row.in_place_name : row.name),
+                     writes ? row.in_place_op : row.op, false};
+  if (left_tensor) return torch_call(f, target, std::vector<Operand>{left, right}, {}, 2);
+  if (which == kDivide) return divide_number(f, target, left, right);
+  if (which == kSubtract) {
+    target.op = row.reflected;
+    shown_exchanged_ = true;
+    const bool ok = torch_call(f, target, std::vector<Operand>{right, left}, {}, 2);
+    shown_exchanged_ = false;
+    return ok;
+  }
+  if (row.reflected == nullptr) {
+    shown_exchanged_ = true;
+    const bool ok = torch_call(f, target, std::vector<Operand>{right, left}, {}, 2);
+    shown_exchanged_ = false;
+    return ok;
+  }
+  target.op = row.reflected;
+  return torch_call(f, target, std::vector<Operand>{left, right}, {}, 2);
+}
+
+bool Walk::divide_number(FrameShadow& f, const TorchTarget& target, Operand number,
+                         Operand tensor) {
+  // torch's Tensor.__rtruediv__ is self.reciprocal() * other.
+  auto value = argument(tensor), factor = argument(number);
+  if (!value || !factor) return false;
+  auto type = type_of_tensor(recorder_.bridge(), tensor.object);
+  if (!type) return broke(Code::PS0308, "a tensor without strides");
+  if (!is_floating(type->dtype) && !is_complex(type->dtype)) type->dtype = DType::float32;
+  type->strides = contiguous_strides(type->sizes);
+  type->storage_offset = 0;
+  guard_grad_mode();
+  Call call{target.opcode, target.name, target.target, {*factor, *value}, {}, stack(), {}};
+  std::vector<PlannedNode> nodes(2);
+  nodes[0] = {"aten.reciprocal.default", {{"self", *value}}, {}, type};
+  nodes[1] = {"aten.mul.Tensor",
+              {{"self", Argument::Value{kNoValue}}, {"other", *factor}},
+              {kNoValue},
+              std::nullopt};
+  return record(f, std::move(call), std::move(nodes), {number, tensor}, 2);
+}
+
+bool Walk::compare_tensor(FrameShadow& f, int operation) {
+  Operand left = f.operand(1), right = f.operand();
+  for (Operand one : {left, right}) {
+    if (one.object == Py_None) return gives_constant(f, 2);
+  }
+  const bool exchanged = !is_tensor(left.object);
+  const CompareRow& row = kComparisons[operation];
+  TorchTarget target{"call_function", row.name, std::string("operator.") + row.name,
+                     exchanged ? row.mirrored : row.name, false};
+  std::vector<Operand> operands = {left, right};
+  if (exchanged) std::swap(operands[0], operands[1]);
+  shown_exchanged_ = exchanged;
+  const bool ok = torch_call(f, target, operands, {}, 2);
+  shown_exchanged_ = false;
+  return ok;
+}
+
+bool Walk::unary_tensor(FrameShadow& f, const char* name, const char* op) {
+  TorchTarget target{"call_function", name, std::string("operator.") + name, op, false};
+  return torch_call(f, target, std::vector<Operand>{f.operand()}, {}, 1);
+}
+
+bool Walk::is_tensor_method(PyObject* name) {
+  PyObject* found = _PyType_Lookup(recorder_.bridge().tensor_type(), name);
+  return found != nullptr && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR);
+}
+
+bool Walk::tensor_attribute(FrameShadow& f, Operand tensor, PyObject* name) {
+  const std::string text = text_of(name);
+  const bool method = f.instruction->opcode == python::Opcode::LOAD_METHOD;
+  if (!recorder_.bridge().is_plain_tensor(tensor.object)) {
+    return broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
+  }
+  if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad") {
+    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
+    const SourceId source =
+        recorder_.source(SourceKind::attribute, tensor.shadow.index, text);
+    return push_attribute(f, Shadow::sourced(source), method);
+  }
+  if (text == "shape") {
+    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
+    return tensor_shape(f, tensor, method);
+  }
+  if (is_type_fact(text)) {
+    return consume_tensor_type(tensor) && push_attribute(f, Shadow::constant(), method);
+  }
+  static constexpr std::pair<const char*, const char*> kViews[] = {
+      {"T", "numpy_T"}, {"mT", "mT"}, {"H", "matrix_H"}, {"mH", "mH"}, {"real", "real"},
+      {"imag", "imag"}};
+  for (const auto& [attribute, op] : kViews) {
+    if (text != attribute) continue;
+    TorchTarget target{"call_function", "getattr", "builtins.getattr", op, false};
+    shown_attribute_ = attribute;
+    const bool ok = torch_call(f, target, std::vector<Operand>{tensor}, {}, 1);
+    shown_attribute_ = nullptr;
+    return ok;
+  }
+  if (is_tensor_method(name)) {
+    f.finish = [of = tensor.shadow](Walk& walk, FrameShadow& f) {
+      f.pop();
+      f.push(walk.fresh(f.object(), {Shadow::constant(), of}));
+    };
+    return true;
+  }
+  if (text == "grad" || text == "grad_fn") {
+    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
+    const SourceId source = recorder_.source(SourceKind::attribute, tensor.shadow.index, text);
+    return push_attribute(f, Shadow::sourced(source), method);
+  }
+  PyRef value = PyRef::steal(PyObject_GetAttr(tensor.object, name));
+  if (!value) PyErr_Clear();
+  PyRef dict = PyRef::steal(PyObject_GenericGetDict(tensor.object, nullptr));
+  PyErr_Clear();
+  if (value && dict && PyDict_Contains(dict.get(), name) == 1 &&
+      tensor.shadow.is(Shadow::Kind::sourced)) {
+    const SourceId source = recorder_.source(SourceKind::attribute, tensor.shadow.index, text);
+    return push_attribute(f, Shadow::sourced(source), method);
+  }
+  return broke(Code::PS0307, "the attribute '" + text + "' of a tensor is not followed");
+}
+
+bool Walk::tensor_shape(FrameShadow& f, Operand tensor, bool method) {
+  python::TensorView view;
+  if (!recorder_.bridge().read(tensor.object, view)) {
+    PyErr_Clear();
+    return broke(Code::PS0308, "a tensor without strides");
+  }
+  const SourceId source = tensor.shadow.index;
+  add_guard(GuardKind::equals, recorder_.source(SourceKind::attribute, source, "ndim"),
+            static_cast<std::int64_t>(view.sizes.size()));
+  std::vector<Shadow> sizes;
+  for (std::size_t i = 0; i < view.sizes.size(); ++i) {
+    sizes.push_back(Shadow::sourced(
+        recorder_.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
+  }
+  f.finish = [method, sizes](Walk& walk, FrameShadow& f) {
+    f.pop();
+    if (method) f.push(Shadow::null());
+    f.push(walk.fresh(f.object(), sizes));
+  };
+  return true;
+}
+
+bool Walk::unpack_tensor(FrameShadow& f, int count) {
+  if (!iterate_tensor(f)) return false;
+  f.finish = [count](Walk& walk, FrameShadow& f) {
+    const Shadow iterator = f.expected.result;
+    f.pop();
+    std::vector<Shadow> all;
+    for (int k = 0; k < count; ++k) {
+      all.push_back(iterator.is(Shadow::Kind::fresh)
+                        ? walk.advance(*walk.object(iterator.index).iterator, f.object(k))
+                        : Shadow{});
+    }
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
+  };
+  return true;
+}
+
+/// Tensor.__iter__ is Python code that unbinds.
+bool Walk::iterate_tensor(FrameShadow& f) {
+  bool known = false;
+  if (call_special(f, f.operand(), "__iter__", {}, 1, known)) return true;
+  return known ? false : broke(Code::PS0310, "a tensor is iterated over");
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,222 @@
+// Calls of types: builtin ones by name, classes of the program by their constructors.
+
+#include <cstring>
+
+#include "capture/literal.h"
+#include "capture/roots.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+namespace {
+
+PyObject* type_lookup(PyTypeObject* type, const char* name) {
+  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  return _PyType_Lookup(type, text.get());
+}
+
+bool is_one_of(PyObject* type, std::initializer_list<PyTypeObject*> types) {
+  for (PyTypeObject* one : types) {
+    if (type == reinterpret_cast<PyObject*>(one)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Walk::consume_all(const std::vector<Operand>& positional, const Keywords& keywords) {
+  for (Operand operand : positional) {
+    if (!consume(operand)) return false;
+  }
+  for (const auto& [name, operand] : keywords) {
+    if (!consume(operand)) return false;
+  }
+  return true;
+}
+
+bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> positional,
+                     Keywords keywords, int pops) {
+  if (!consume_identity(type)) return false;
+  PyObject* object = type.object;
+  if (is_one_of(object, {&PyType_Type})) {
+    if (positional.size() != 1) return broke(Code::PS0306, "a class is made");
+    return consume_type(positional[0]) && gives_constant(f, pops);
+  }
+  if (is_one_of(object, {&PySuper_Type})) return call_super(f, positional, pops);
+  if (is_one_of(object, {&PyList_Type, &PyTuple_Type})) {
+    if (positional.empty()) return gives_fresh(f, pops, {});
+    if (PyTuple_CheckExact(positional[0].object) && object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
+      return gives(f, pops, positional[0].shadow);
+    }
+    return gathers(f, positional[0], pops);
+  }
+  if (is_one_of(object, {&PyDict_Type})) return make_dict(f, positional, keywords, pops);
+  if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
+    return make_iterator(f, object, positional, keywords, pops);
+  }
+  if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
+    if (!positional.empty() && is_tensor(positional[0].object)) {
+      return broke(Code::PS0301, "a tensor is turned into a Python number");
+    }
+    if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {
+      return consume_truth(positional[0]).has_value() && gives_constant(f, pops);
+    }
+    return consume_all(positional, keywords) && gives_constant(f, pops);
+  }
+  if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
+    for (Operand operand : positional) {
+      if (is_tensor(operand.object)) return broke(Code::PS0301, "a tensor is printed into a string");
+    }
+    return consume_all(positional, keywords) && gives_constant(f, pops);
+  }
+  if (is_one_of(object, {&PySlice_Type})) {
+    std::vector<Shadow> parts;
+    for (Operand operand : positional) parts.push_back(operand.shadow);
+    if (parts.size() == 1) parts = {Shadow::constant(), parts[0], Shadow::constant()};
+    if (parts.size() == 2) parts.push_back(Shadow::constant());
+    return gives_fresh(f, pops, std::move(parts));
+  }
+  if (is_one_of(object, {&PySet_Type, &PyFrozenSet_Type})) {
+    return consume_all(positional, keywords) && gives_fresh(f, pops, {});
+  }
+  if (is_one_of(object, {&PyBaseObject_Type})) return gives_fresh(f, pops, {});
+  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object),
+                       reinterpret_cast<PyTypeObject*>(PyExc_BaseException))) {
+    if (type_lookup(reinterpret_cast<PyTypeObject*>(object), "__init__") ==
+            type_lookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), "__init__") ||
+        !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE)) {
+      return gives_fresh(f, pops, {});
+    }
+  }
+  if (std::strcmp(reinterpret_cast<PyTypeObject*>(object)->tp_name, "torch.device") == 0 ||
+      std::strcmp(reinterpret_cast<PyTypeObject*>(object)->tp_name, "torch.Size") == 0) {
+    return consume_all(positional, keywords) && gives_constant(f, pops);
+  }
+  return call_class(f, type, std::move(positional), std::move(keywords), pops);
+}
+
+bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positional,
+                      Keywords keywords, int pops) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
+  if (meta_call != nullptr && PyFunction_Check(meta_call)) {
+    return broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
+                                   " makes its instances");
+  }
+  if (makes_module_or_optimizer(object)) {
+    return broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
+  }
+  PyObject* maker = type_lookup(object, "__new__");
+  PyObject* init = type_lookup(object, "__init__");
+  static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");
+  if (object->tp_new == PyBaseObject_Type.tp_new) {
+    if (init == object_init) return gives_fresh(f, pops, {});
+    if (!PyFunction_Check(init)) {
+      return broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+    }
+    Expected expected;
+    expected.function = init;
+    expected.function_shadow = Shadow::constant();
+    expected.new_self = true;
+    expected.positional.push_back({Shadow{}, nullptr});
+    expected.positional.insert(expected.positional.end(), positional.begin(), positional.end());
+    expected.keywords = std::move(keywords);
+    f.expected = std::move(expected);
+    return gives_call_result(f, pops);
+  }
+  PyRef function;
+  if (maker != nullptr && std::strcmp(Py_TYPE(maker)->tp_name, "staticmethod") == 0) {
+    function = PyRef::steal(PyObject_GetAttrString(maker, "__func__"));
+  }
+  const bool python_init = init != object_init && PyFunction_Check(init);
+  if (!function || !PyFunction_Check(function.get()) || (init != object_init && !python_init)) {
+    return broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+  }
+  positional.insert(positional.begin(), type);
+  f.expected.function = function.get();
+  f.expected.init = python_init ? init : nullptr;
+  f.expected.function_shadow = Shadow::constant();
+  f.expected.positional = std::move(positional);
+  f.expected.keywords = std::move(keywords);
+  return gives_call_result(f, pops);
+}
+
+bool Walk::call_super(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+  Shadow self = positional.size() == 2 ? positional[1].shadow : Shadow{};
+  if (positional.empty()) {
+    if (f.locals.empty()) return broke(Code::PS0306, "super() without arguments");
+    self = f.locals[0];
+    // The first argument may live in a cell.
+    if (PyObject* cell = f.frame->local(0); cell != nullptr && PyCell_Check(cell) &&
+                                            self.is(Shadow::Kind::fresh)) {
+      self = object(self.index).items[0];
+    }
+  } else if (positional.size() != 2) {
+    return broke(Code::PS0306, "super with one argument");
+  }
+  return gives_fresh(f, pops, {Shadow::constant(), self});
+}
+
+bool Walk::make_dict(FrameShadow& f, const std::vector<Operand>& positional,
+                     const Keywords& keywords, int pops) {
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  if (!positional.empty()) {
+    const Operand source = positional[0];
+    if (!PyDict_CheckExact(source.object) || !consume_keys(source)) {
+      return broke(Code::PS0306, "a dict is made of pairs");
+    }
+    pairs = all_pairs(source);
+  }
+  for (const auto& [name, operand] : keywords) {
+    pairs.emplace_back(PyRef::borrow(name), operand.shadow);
+  }
+  return gives_dict(f, pops, std::move(pairs));
+}
+
+std::vector<std::pair<PyRef, Shadow>> Walk::all_pairs(Operand dict) {
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  const ObjectId id = contents(dict);
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
+    pairs.emplace_back(PyRef::borrow(key), dict_value(id, key, value));
+  }
+  return pairs;
+}
+
+bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Operand>& positional,
+                         const Keywords& keywords, int pops) {
+  const bool numbered = type == reinterpret_cast<PyObject*>(&PyEnum_Type);
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = numbered ? IteratorShadow::Kind::enumerate : IteratorShadow::Kind::zip;
+  const std::size_t bases = numbered ? std::min<std::size_t>(1, positional.size()) : positional.size();
+  for (std::size_t i = 0; i < bases; ++i) {
+    auto base = iteration_of(positional[i]);
+    if (base == nullptr) return not_iterable(positional[i]);
+    over->bases.push_back(std::move(base));
+  }
+  for (std::size_t i = bases; i < positional.size(); ++i) {
+    if (!consume(positional[i])) return false;
+  }
+  for (const auto& [name, operand] : keywords) {
+    if (!consume(operand)) return false;
+  }
+  return gives_iterator(f, pops, std::move(over));
+}
+
+bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {
+  auto over = iteration_of(generator);
+  if (over == nullptr) return not_iterable(generator);
+  f.expected.generator = generator_in(*over);
+  f.expected.repeats = true;
+  f.expected.consumes = true;
+  f.finish = [pops](Walk&, FrameShadow& f) {
+    f.pop(pops);
+    f.push(Shadow::constant());
+  };
+  return true;
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,286 @@
+#include "capture/recorder.h"
+
+#include <algorithm>
+
+#include "capture/literal.h"
+
+namespace penstock::capture {
+
+namespace {
+
+using python::PyRef;
+using python::TensorView;
+
+std::vector<SymExpr> sizes_of(std::span<const std::int64_t> numbers) {
+  return std::vector<SymExpr>(numbers.begin(), numbers.end());
+}
+
+std::string device_text(const TensorView& view) {
+  switch (view.device_type) {
+    case 0: return "cpu";
+    case 1: return "cuda:" + std::to_string(view.device_index);
+    case 14: return "meta";
+    default: return "device" + std::to_string(view.device_type);
+  }
+}
+
+/// A name for the input that `source` leads to: "x", "self_fc_weight".
+std::string name_of_source(const SourceTable& sources, SourceId id) {
+  const SourceStep& step = sources[id];
+  std::string own = step.name;
+  if (step.kind == SourceKind::item) own = std::to_string(step.index);
+  if (step.kind == SourceKind::stack) own = "stack_" + std::to_string(step.index);
+  if (auto* key = step.key.as<std::string>(); step.kind == SourceKind::dict_item && key) own = *key;
+  std::string base = step.base == kNoSource ? std::string() : name_of_source(sources, step.base);
+  // The dicts in which modules keep things say nothing to a reader.
+  if (own == "_parameters" || own == "_modules" || own == "_buffers" || own == "__dict__") own = "";
+  std::string name = base;
+  if (!own.empty()) name += (name.empty() ? "" : "_") + own;
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "input_" + name;
+  return name;
+}
+
+}  // namespace
+
+std::optional<TensorType> type_of_tensor(const python::TensorBridge& bridge, PyObject* tensor) {
+  TensorView view;
+  if (!bridge.read(tensor, view)) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  auto dtype = dtype_from_torch(view.dtype);
+  if (!dtype) return std::nullopt;
+  TensorType type;
+  type.dtype = *dtype;
+  type.sizes = sizes_of(view.sizes);
+  type.strides = sizes_of(view.strides);
+  type.storage_offset = view.storage_offset;
+  type.device = device_text(view);
+  type.requires_grad = view.requires_grad;
+  return type;
+}
+
+Recorder::Recorder(const python::TensorBridge& bridge, bool keep_examples)
+    : bridge_(bridge), keep_examples_(keep_examples) {
+  graph_.level = Level::torch;
+}
+
+void Recorder::guard(Guard guard, const std::function<Location()>& location) {
+  std::string fact = to_string(guard, graph_.interface.sources);
+  if (guard.live >= 0) fact += "#" + std::to_string(guard.live);
+  if (!facts_.insert(std::move(fact)).second) return;
+  if (location) guard.location = location();
+  graph_.interface.guards.push_back(std::move(guard));
+}
+
+std::int64_t Recorder::live(PyObject* object) {
+  auto [found, added] =
+      live_index_.emplace(object, static_cast<std::int64_t>(live_objects.size()));
+  if (added) live_objects.push_back(PyRef::borrow(object));
+  return found->second;
+}
+
+ValueId Recorder::new_value(std::string_view stem, TensorType type) {
+  const ValueId id = add_value(graph_, stem, std::move(type));
+  input_by_value_.resize(id + 1, -1);
+  storages_.resize(id + 1, nullptr);
+  return id;
+}
+
+std::int32_t Recorder::share_storage(ValueId id) {
+  TensorType& type = graph_.values[id].type;
+  if (type.storage < 0) {
+    type.storage = next_storage_++;
+    if (is_input(id)) graph_.interface.inputs[input_by_value_[id]].type.storage = type.storage;
+  }
+  return type.storage;
+}
+
+std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
+                                       const std::function<Location()>& location) {
+  if (auto found = inputs_.find(tensor); found != inputs_.end()) {
+    const SourceId first = graph_.interface.inputs[input_by_value_[found->second]].source;
+    if (first != source) {
+      Guard same{GuardKind::same_object, source, first, {}, {}, {}, {}, -1};
+      same.expected = Argument(text(first));
+      guard(std::move(same), location);
+    }
+    return found->second;
+  }
+  auto type = type_of_tensor(bridge_, tensor);
+  if (!type) return std::nullopt;
+  Guard is_tensor{GuardKind::tensor, source, kNoSource, {}, *type, {}, {}, -1};
+  guard(std::move(is_tensor), location);
+
+  TensorView view;
+  bridge_.read(tensor, view);
+  if (auto alias = input_in_storage_.find(view.storage); alias != input_in_storage_.end()) {
+    type->storage = share_storage(alias->second);
+  }
+  const std::string name = name_of_source(graph_.interface.sources, source);
+  const ValueId id = new_value(name, *type);
+  storages_[id] = view.storage;
+  if (view.storage != nullptr) input_in_storage_.emplace(view.storage, id);
+  const bool parameter = Py_TYPE(tensor) == bridge_.parameter_type();
+  Input input{parameter ? InputKind::parameter : InputKind::user, graph_.values[id].name, source,
+              *type, {}};
+  if (!parameter && graph_.interface.sources[source].kind == SourceKind::dict_item) {
+    const SourceId base = graph_.interface.sources[source].base;
+    if (graph_.interface.sources[base].name == "_buffers") input.kind = InputKind::buffer;
+  }
+  input_by_value_[id] = static_cast<std::int32_t>(graph_.interface.inputs.size());
+  graph_.interface.inputs.push_back(std::move(input));
+  inputs_.emplace(tensor, id);
+  originals_.push_back(PyRef::borrow(tensor));
+  input_objects.push_back(PyRef::borrow(tensor));
+  written_.push_back(false);
+  return id;
+}
+
+bool Recorder::before_write(ValueId id) {
+  // A view of an input writes the input too: every input in the same memory is kept.
+  const std::int32_t storage = graph_.values[id].type.storage;
+  for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
+    if (written_[i]) continue;
+    const bool same = input_by_value_[id] == static_cast<std::int32_t>(i) ||
+                      (storage >= 0 && graph_.interface.inputs[i].type.storage == storage);
+    if (!same) continue;
+    written_[i] = true;
+    if (!keep_examples_) continue;
+    PyRef copy = PyRef::steal(PyObject_CallMethod(originals_[i].get(), "detach", nullptr));
+    if (copy) copy = PyRef::steal(PyObject_CallMethod(copy.get(), "clone", nullptr));
+    if (!copy) {
+      PyErr_Clear();
+      return false;
+    }
+    input_objects[i] = std::move(copy);
+  }
+  return true;
+}
+
+std::int32_t Recorder::add_call(Call call) {
+  int& used = call_names_[call.name];
+  if (used++ > 0) call.name += "_" + std::to_string(used - 1);
+  graph_.calls.push_back(std::move(call));
+  return static_cast<std::int32_t>(graph_.calls.size()) - 1;
+}
+
+TensorType Recorder::result_type(PyObject* tensor, const std::vector<ValueId>& arguments) {
+  TensorType type = type_of_tensor(bridge_, tensor).value_or(TensorType{});
+  TensorView view;
+  if (!bridge_.read(tensor, view)) {
+    PyErr_Clear();
+    return type;
+  }
+  for (ValueId id : arguments) {
+    if (storages_[id] == nullptr || storages_[id] != view.storage) continue;
+    type.storage = share_storage(id);
+    break;
+  }
+  return type;
+}
+
+void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
+                        const std::vector<TensorType>& types, std::vector<ValueId>& results) {
+  // "aten.softmax.int" gives values called "softmax".
+  std::string_view stem = std::string_view(op).substr(op.find('.') + 1);
+  stem = stem.substr(0, stem.rfind('.'));
+  Node node{op, std::move(args), {}, static_cast<std::int32_t>(graph_.calls.size()) - 1};
+  for (const TensorType& type : types) node.results.push_back(new_value(stem, type));
+  results = node.results;
+  graph_.nodes.push_back(std::move(node));
+}
+
+ValueId Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
+                           TensorType type) {
+  std::vector<ValueId> results;
+  add_node(op, std::move(args), std::vector<TensorType>{std::move(type)}, results);
+  return results.front();
+}
+
+void Recorder::add_effect(const std::string& op, std::vector<NamedArgument> args) {
+  graph_.nodes.push_back(
+      Node{op, std::move(args), {}, static_cast<std::int32_t>(graph_.calls.size()) - 1});
+}
+
+void Recorder::note_storage(ValueId id, PyObject* tensor) {
+  TensorView view;
+  if (bridge_.read(tensor, view)) {
+    storages_[id] = view.storage;
+  } else {
+    PyErr_Clear();
+  }
+}
+
+std::int32_t Recorder::output(ValueId id, PyObject* object) {
+  auto [found, added] =
+      outputs_.emplace(id, static_cast<std::int32_t>(graph_.interface.outputs.size()));
+  if (!added) return found->second;
+  Output output{graph_.values[id].type, {}, {}};
+  for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
+    const std::int32_t storage = graph_.interface.inputs[i].type.storage;
+    if (storage < 0 || storage != output.type.storage) continue;
+    output.alias = {OutputAlias::Kind::input, static_cast<std::int32_t>(i)};
+    break;
+  }
+  for (std::size_t i = 0; output.alias.kind == OutputAlias::Kind::none &&
+                          output.type.storage >= 0 && i < graph_.interface.outputs.size();
+       ++i) {
+    if (graph_.interface.outputs[i].type.storage != output.type.storage) continue;
+    output.alias = {OutputAlias::Kind::output, static_cast<std::int32_t>(i)};
+  }
+  graph_.interface.outputs.push_back(std::move(output));
+  graph_.outputs.push_back(id);
+  output_objects.push_back(PyRef::borrow(object));
+  return found->second;
+}
+
+namespace {
+
+/// Renumbers all values of a graph.
+void renumber(Graph& graph, const std::vector<ValueId>& new_id) {
+  auto map = [&](ValueId id) { return new_id[id]; };
+  for (Call& call : graph.calls) {
+    for (Argument& a : call.args) map_values(a, map);
+    for (NamedArgument& a : call.kwargs) map_values(a.value, map);
+    map_values(call.result, map);
+  }
+  for (Node& node : graph.nodes) {
+    for (NamedArgument& a : node.args) map_values(a.value, map);
+    for (ValueId& id : node.results) id = map(id);
+  }
+  for (ValueId& id : graph.outputs) id = map(id);
+}
+
+}  // namespace
+
+void Recorder::finish() {
+  const std::size_t inputs = graph_.interface.inputs.size();
+  std::vector<ValueId> new_id(graph_.values.size());
+  std::vector<Value> values(graph_.values.size());
+  ValueId next = static_cast<ValueId>(inputs);
+  for (ValueId id = 0; id < graph_.values.size(); ++id) {
+    new_id[id] = input_by_value_[id] >= 0 ? static_cast<ValueId>(input_by_value_[id]) : next++;
+    values[new_id[id]] = std::move(graph_.values[id]);
+  }
+  graph_.values = std::move(values);
+  renumber(graph_, new_id);
+  // Memory that is written must not be shared with an input that the graph takes for separate.
+  for (std::size_t i = 0; i < inputs; ++i) {
+    if (!written_[i]) continue;
+    const Input& written = graph_.interface.inputs[i];
+    for (std::size_t j = 0; j < inputs; ++j) {
+      const Input& other = graph_.interface.inputs[j];
+      if (i == j || (written_[j] && j < i)) continue;
+      if (written.type.storage >= 0 && written.type.storage == other.type.storage) continue;
+      Guard apart{GuardKind::no_overlap, written.source, other.source, {}, {}, {}, {}, -1};
+      apart.expected = Argument(text(other.source));
+      guard(std::move(apart), {});
+    }
+  }
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <Python.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "capture/shadow.h"
+#include "capture/torch/overload.h"
+#include "ir/graph.h"
+#include "python/tensor_bridge.h"
+
+namespace penstock::capture {
+
+/// The type of a real tensor, as graphs hold it (storage -1), or nothing when torch cannot tell
+/// (sparse layouts).
+std::optional<TensorType> type_of_tensor(const python::TensorBridge& bridge, PyObject* tensor);
+
+/// What a segment has recorded so far: sources, guards, inputs, calls and nodes. Knows nothing of
+/// frames.
+class Recorder {
+ public:
+  Recorder(const python::TensorBridge& bridge, bool keep_examples);
+
+  SourceId source(SourceStep step) { return graph_.interface.sources.intern(std::move(step)); }
+  SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
+    return source(SourceStep{kind, base, std::move(name), index, {}});
+  }
+  std::string text(SourceId id) const { return graph_.interface.sources.text(id); }
+
+  /// Adds a guard unless the same fact of the same source is guarded already. `location` is asked
+  /// only for a new one.
+  void guard(Guard guard, const std::function<Location()>& location);
+
+  /// Position of `object` in the table of live objects.
+  std::int64_t live(PyObject* object);
+
+  /// The graph's value for a tensor that existed before the segment; makes it an input, guarded by
+  /// its type, at first use. Nothing for a tensor that has no strides.
+  std::optional<ValueId> input(PyObject* tensor, SourceId source,
+                               const std::function<Location()>& location);
+  /// Must be called before an op writes value `id`: keeps the input's data as it is now.
+  bool before_write(ValueId id);
+
+  /// Appends a call; its result is set when its nodes are known.
+  std::int32_t add_call(Call call);
+  /// Appends a node of the last call with tensor results of the given types.
+  ValueId add_node(const std::string& op, std::vector<NamedArgument> args, TensorType type);
+  void add_node(const std::string& op, std::vector<NamedArgument> args,
+                const std::vector<TensorType>& types, std::vector<ValueId>& results);
+  /// Appends a node whose results nobody uses.
+  void add_effect(const std::string& op, std::vector<NamedArgument> args);
+  /// The type of a result, with its storage numbered by the arguments whose memory it shares.
+  TensorType result_type(PyObject* tensor, const std::vector<ValueId>& arguments);
+  /// Remembers which memory a result is in, for the results of later nodes.
+  void note_storage(ValueId id, PyObject* tensor);
+  void set_result(std::int32_t call, Argument result) {
+    graph_.calls[call].result = std::move(result);
+  }
+
+  /// The graph's output that is value `id`; `object` is the real tensor.
+  std::int32_t output(ValueId id, PyObject* object);
+
+  const Value& value(ValueId id) const { return graph_.values[id]; }
+  bool is_input(ValueId id) const { return id < input_by_value_.size() && input_by_value_[id] >= 0; }
+  std::size_t node_count() const { return graph_.nodes.size(); }
+  Graph& graph() { return graph_; }
+  const python::TensorBridge& bridge() const { return bridge_; }
+
+  /// Brings the values into the order that graphs have (inputs first), adds what guards memory that
+  /// is written. Leaves: a graph that verifies.
+  void finish();
+
+  std::vector<python::PyRef> live_objects;
+  std::vector<python::PyRef> input_objects;   ///< one per input, as it was at the segment's start
+  std::vector<python::PyRef> output_objects;  ///< one per output
+
+ private:
+  ValueId new_value(std::string_view stem, TensorType type);
+  /// The number of the memory that value `id` is in, from now on shared with others.
+  std::int32_t share_storage(ValueId id);
+
+  const python::TensorBridge& bridge_;
+  bool keep_examples_;
+  Graph graph_;
+  std::unordered_set<std::string> facts_;                   ///< guarded already
+  std::unordered_map<PyObject*, std::int64_t> live_index_;
+  std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
+  std::unordered_map<const void*, ValueId> input_in_storage_;
+  std::vector<std::int32_t> input_by_value_;                ///< input number, or -1
+  std::vector<python::PyRef> originals_;                    ///< the input tensors themselves
+  std::vector<const void*> storages_;                       ///< by value: identity while it lives
+  std::unordered_map<ValueId, std::int32_t> outputs_;
+  std::unordered_map<std::string, int> call_names_;
+  std::vector<bool> written_;                               ///< by input
+  std::int32_t next_storage_ = 0;
+};
+
+}  // namespace penstock::capture

@@ -1,0 +1,194 @@
+#include "capture/roots.h"
+
+#include <fnmatch.h>
+
+#include <cstring>
+
+#include "capture/literal.h"
+
+namespace penstock::capture {
+
+using python::Frame;
+
+namespace {
+
+/// Code that runs natively as a root, by the module that defines it: first match wins. A pattern that
+/// ends in '*' matches a prefix.
+struct ModuleRule {
+  std::string_view pattern;
+  bool native;
+};
+constexpr ModuleRule kModuleRules[] = {
+    {"torch.nn.init", true},
+    {"torch.nn.parameter", true},
+    {"torch.nn.*", false},
+    {"torch.functional", false},
+    {"torch._tensor", true},
+    {"torch.optim.*", false},
+    {"torch.*", true},
+    {"importlib*", true},
+    {"copy", true},
+    {"pickle", true},
+};
+
+bool matches(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+std::string module_name(const Frame& frame) {
+  PyObject* name = PyDict_GetItemString(frame.globals(), "__name__");
+  return text_of(name);
+}
+
+/// The class `name` of an imported module, or null.
+PyTypeObject* imported_class(const char* module_name, const char* name) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_name);
+  if (module == nullptr || !PyModule_Check(module)) return nullptr;
+  PyObject* type = PyDict_GetItemString(PyModule_GetDict(module), name);
+  return type != nullptr && PyType_Check(type) ? reinterpret_cast<PyTypeObject*>(type) : nullptr;
+}
+
+bool is_instance_of(PyObject* object, const char* module, const char* name) {
+  PyTypeObject* type = imported_class(module, name);
+  return type != nullptr && PyObject_TypeCheck(object, type);
+}
+
+bool is_constructor(const Frame& frame) {
+  PyCodeObject* code = frame.code();
+  if (code->co_argcount == 0 || PyUnicode_CompareWithASCIIString(code->co_name, "__init__") != 0) {
+    return false;
+  }
+  PyObject* self = frame.local(0);
+  if (self == nullptr) return false;
+  if (PyCell_Check(self)) self = PyCell_GET(self);
+  if (self == nullptr) return false;
+  return is_nn_module(self) || is_instance_of(self, "torch.optim.optimizer", "Optimizer");
+}
+
+bool names_torch(PyCodeObject* code) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); ++i) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i), "torch") == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Looks for a tensor or a module in an object, in containers and in attributes, not far down.
+class Reach {
+ public:
+  explicit Reach(const python::TensorBridge& bridge) : bridge_(bridge) {}
+
+  bool tensor(PyObject* object, int depth) {
+    if (object == nullptr || --budget_ < 0) return false;
+    if (PyCell_Check(object)) object = PyCell_GET(object);
+    if (object == nullptr) return false;
+    if (bridge_.is_tensor(object) || is_nn_module(object)) return true;
+    if (depth == 0) return false;
+    if (PyTuple_Check(object) || PyList_CheckExact(object)) return items(object, depth);
+    if (PyDict_CheckExact(object)) return values(object, depth);
+    PyObject** dict = _PyObject_GetDictPtr(object);
+    if (dict != nullptr && *dict != nullptr && !PyType_Check(object) && !PyModule_Check(object)) {
+      return values(*dict, depth);
+    }
+    return false;
+  }
+
+ private:
+  bool items(PyObject* object, int depth) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object) && i < 16; ++i) {
+      if (tensor(PySequence_Fast_GET_ITEM(object, i), depth - 1)) return true;
+    }
+    return false;
+  }
+  bool values(PyObject* dict, int depth) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);) {
+      if (tensor(value, depth - 1)) return true;
+      if (budget_ < 0) return false;
+    }
+    return false;
+  }
+
+  const python::TensorBridge& bridge_;
+  int budget_ = 64;
+};
+
+}  // namespace
+
+bool is_nn_module(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
+  PyTypeObject* module = imported_class("torch.nn.modules.module", "Module");
+  return module != nullptr && PyType_IsSubtype(type, module);
+}
+
+bool makes_module_or_optimizer(PyTypeObject* type) {
+  PyTypeObject* module = imported_class("torch.nn.modules.module", "Module");
+  PyTypeObject* optimizer = imported_class("torch.optim.optimizer", "Optimizer");
+  return (module != nullptr && PyType_IsSubtype(type, module)) ||
+         (optimizer != nullptr && PyType_IsSubtype(type, optimizer));
+}
+
+bool RootPolicy::is_native(const Frame& frame, std::string_view& rule) const {
+  PyCodeObject* code = frame.code();
+  if ((code->co_flags & CO_OPTIMIZED) == 0) {
+    rule = "module and class bodies";
+    return true;
+  }
+  if (is_constructor(frame)) {
+    rule = "constructors of modules and optimizers";
+    return true;
+  }
+  const std::string module = module_name(frame);
+  for (const ModuleRule& row : kModuleRules) {
+    if (!matches(row.pattern, module)) continue;
+    rule = row.pattern;
+    return row.native;
+  }
+  return false;
+}
+
+bool RootPolicy::is_below_native(const Frame& frame) const {
+  // Constructors are not deep: a few frames up either one is found or a module body.
+  constexpr int kFar = 64;
+  auto* raw = frame.caller();
+  for (int i = 0; raw != nullptr && i < kFar; ++i) {
+    Frame above(frame.thread(), raw);
+    if ((above.code()->co_flags & CO_OPTIMIZED) != 0) {
+      if (is_constructor(above)) return true;
+      const std::string module = module_name(above);
+      if (module == "torch.nn.init" || module.starts_with("importlib")) return true;
+    }
+    raw = above.caller();
+  }
+  return false;
+}
+
+bool RootPolicy::handles_tensors(const Frame& frame, const python::TensorBridge& bridge) const {
+  PyCodeObject* code = frame.code();
+  if (names_torch(code)) return true;
+  Reach reach(bridge);
+  int arguments = code->co_argcount + code->co_kwonlyargcount;
+  if (code->co_flags & CO_VARARGS) ++arguments;
+  if (code->co_flags & CO_VARKEYWORDS) ++arguments;
+  for (int i = 0; i < arguments; ++i) {
+    if (reach.tensor(frame.local(i), 3)) return true;
+  }
+  PyObject* function = frame.function();
+  PyObject* closure = PyFunction_Check(function)
+                          ? reinterpret_cast<PyFunctionObject*>(function)->func_closure
+                          : nullptr;
+  for (Py_ssize_t i = 0; closure != nullptr && i < PyTuple_GET_SIZE(closure); ++i) {
+    if (reach.tensor(PyTuple_GET_ITEM(closure, i), 3)) return true;
+  }
+  return false;
+}
+
+bool RootPolicy::is_wanted(const Frame& frame) const {
+  if (only_.empty()) return true;
+  return fnmatch(only_.c_str(), text_of(frame.code()->co_qualname).c_str(), 0) == 0;
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "python/frame.h"
+#include "python/tensor_bridge.h"
+
+namespace penstock::capture {
+
+/// Decides which frames capture may start at, and which it leaves to Python (DESIGN's rules).
+class RootPolicy {
+ public:
+  /// `only`: a glob on qualified names, empty for all.
+  explicit RootPolicy(std::string only) : only_(std::move(only)) {}
+
+  /// True when the frame may never be a root nor conducted: module and class bodies, constructors of
+  /// modules and optimizers, code that a rule leaves to Python. `rule` then names the reason.
+  bool is_native(const python::Frame& frame, std::string_view& rule) const;
+  /// True when a frame that is native for being a constructor (or an import) is below this one on
+  /// the stack: all that it calls runs natively too.
+  bool is_below_native(const python::Frame& frame) const;
+  /// True when an argument, the closure or self reaches a tensor or module, or the code names torch.
+  bool handles_tensors(const python::Frame& frame, const python::TensorBridge& bridge) const;
+  /// True when the name matches --only.
+  bool is_wanted(const python::Frame& frame) const;
+
+ private:
+  std::string only_;
+};
+
+/// True for torch.nn.Module and its subclasses' instances.
+bool is_nn_module(PyObject* object);
+
+/// True for classes whose constructors run natively: modules and optimizers.
+bool makes_module_or_optimizer(PyTypeObject* type);
+
+}  // namespace penstock::capture

@@ -1,0 +1,375 @@
+// Rules of operators, comparisons, subscripts, and of instructions that build containers.
+
+#include "capture/literal.h"
+#include "capture/rules.h"
+
+namespace penstock::capture {
+
+using python::Instruction;
+using python::Opcode;
+using python::PyRef;
+
+namespace {
+
+#define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/// True for the types whose operators are CPython's own and without effects.
+bool is_plain_value(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+         type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyComplex_Type ||
+         object == Py_None || object == Py_Ellipsis || is_immutable_literal(object);
+}
+
+// -- binary operators --------------------------------------------------------------------------------
+
+struct OperatorName {
+  const char* special;    ///< the left operand's method
+  const char* reflected;  ///< the right operand's
+};
+/// By BINARY_OP's argument; 13 to 25 are the same in place.
+constexpr OperatorName kOperators[] = {
+    {"__add__", "__radd__"}, {"__and__", "__rand__"}, {"__floordiv__", "__rfloordiv__"},
+    {"__lshift__", "__rlshift__"}, {"__matmul__", "__rmatmul__"}, {"__mul__", "__rmul__"},
+    {"__mod__", "__rmod__"}, {"__or__", "__ror__"}, {"__pow__", "__rpow__"},
+    {"__rshift__", "__rrshift__"}, {"__sub__", "__rsub__"}, {"__truediv__", "__rtruediv__"},
+    {"__xor__", "__rxor__"}};
+constexpr int kInPlace = 13;
+
+bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
+  Operand left = f.operand(1), right = f.operand();
+  std::vector<Shadow> all = walk.items(left);
+  const std::vector<Shadow> more = walk.items(right);
+  all.insert(all.end(), more.begin(), more.end());
+  if (!in_place || PyTuple_CheckExact(left.object)) return walk.gives_fresh(f, 2, std::move(all));
+  if (!left.shadow.is(Shadow::Kind::fresh)) {
+    walk.effect(Restore::Kind::extend, left, {}, {}, right);
+  }
+  const ObjectId id = walk.contents(left);
+  const Shadow kept = left.shadow;
+  f.finish = [id, kept, all = std::move(all)](Walk& walk, FrameShadow& f) {
+    walk.object(id).items = all;
+    f.pop(2);
+    f.push(kept);
+  };
+  return true;
+}
+
+PS_RULE(binary_op) {
+  Operand left = f.operand(1), right = f.operand();
+  if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
+    return walk.binary_tensor(f, i.argument);
+  }
+  const bool in_place = i.argument >= kInPlace;
+  const int operation = in_place ? i.argument - kInPlace : i.argument;
+  auto sequence = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
+  if (operation == 0 && sequence(left.object) && Py_TYPE(left.object) == Py_TYPE(right.object)) {
+    return concatenate(walk, f, in_place);
+  }
+  if (is_plain_value(left.object) && is_plain_value(right.object)) {
+    if (!walk.consume(left) || !walk.consume(right)) return false;
+    return walk.gives_constant(f, 2);
+  }
+  if (operation == 5 && PyList_CheckExact(left.object) && !in_place &&
+      PyLong_CheckExact(right.object)) {
+    if (!walk.consume(right)) return false;
+    const std::vector<Shadow> once = walk.items(left);
+    std::vector<Shadow> all;
+    for (long n = PyLong_AsLong(right.object); n > 0; --n) {
+      all.insert(all.end(), once.begin(), once.end());
+    }
+    return walk.gives_fresh(f, 2, std::move(all));
+  }
+  bool known = false;
+  if (walk.call_special(f, left, kOperators[operation].special, {right}, 2, known)) return true;
+  if (known) return false;
+  return walk.broke(Code::PS0303, std::string("operator of ") + Py_TYPE(left.object)->tp_name +
+                                      " and " + Py_TYPE(right.object)->tp_name +
+                                      " is not followed");
+}
+
+PS_RULE(compare_op) {
+  Operand left = f.operand(1), right = f.operand();
+  if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
+    return walk.compare_tensor(f, i.argument);
+  }
+  static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
+                                           "__ne__", "__gt__", "__ge__"};
+  if (!is_plain_value(left.object) || !is_plain_value(right.object)) {
+    bool known = false;
+    if (walk.call_special(f, left, kNames[i.argument], {right}, 2, known)) return true;
+    if (known) return false;
+  }
+  if (!walk.consume(left) || !walk.consume(right)) return false;
+  return walk.gives_constant(f, 2);
+}
+
+PS_RULE(is_op) {
+  Operand left = f.operand(1), right = f.operand();
+  if (left.shadow.is(Shadow::Kind::unknown) || right.shadow.is(Shadow::Kind::unknown)) {
+    return walk.consume(left) && walk.consume(right);
+  }
+  const bool none = left.object == Py_None || right.object == Py_None;
+  for (auto [one, other] : {std::pair{left, right}, std::pair{right, left}}) {
+    if (!one.shadow.is(Shadow::Kind::sourced)) continue;
+    if (one.object == Py_None) {
+      walk.add_guard(GuardKind::is_none, one.shadow.index, {});
+    } else if (none) {
+      walk.add_guard(GuardKind::not_none, one.shadow.index, {});
+    } else if (walk.is_tensor(one.object)) {
+      const bool same = one.object == other.object;
+      if (!other.shadow.is(Shadow::Kind::sourced) || one.shadow == other.shadow) continue;
+      Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
+                  one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
+      guard.expected = walk.recorder().text(other.shadow.index);
+      walk.recorder().guard(std::move(guard), [&] { return walk.here(); });
+    } else if (!walk.consume_identity(one)) {
+      return false;
+    }
+  }
+  return walk.gives_constant(f, 2);
+}
+
+PS_RULE(unary_not) {
+  if (!walk.consume_truth(f.operand())) return false;
+  return walk.gives_constant(f, 1);
+}
+
+template <int which>
+PS_RULE(unary) {
+  struct Row { const char *special, *op; };
+  static constexpr Row kRows[] = {{"pos", "positive"}, {"neg", "neg"}, {"invert", "bitwise_not"}};
+  Operand operand = f.operand();
+  if (walk.is_tensor(operand.object)) {
+    return walk.unary_tensor(f, kRows[which].special, kRows[which].op);
+  }
+  if (!is_plain_value(operand.object)) {
+    return walk.broke(Code::PS0303, std::string("operator of ") +
+                                        Py_TYPE(operand.object)->tp_name + " is not followed");
+  }
+  if (!walk.consume(operand)) return false;
+  return walk.gives_constant(f, 1);
+}
+
+PS_RULE(contains_op) { return walk.contains(f, i.argument != 0); }
+PS_RULE(binary_subscr) { return walk.load_subscript(f); }
+PS_RULE(store_subscr) { return walk.store_subscript(f); }
+PS_RULE(delete_subscr) { return walk.delete_subscript(f); }
+
+// -- containers --------------------------------------------------------------------------------------
+
+std::vector<Shadow> top_shadows(FrameShadow& f, int count) {
+  return std::vector<Shadow>(f.stack.end() - count, f.stack.end());
+}
+
+PS_RULE(build_sequence) { return walk.gives_fresh(f, i.argument, top_shadows(f, i.argument)); }
+
+PS_RULE(build_slice) {
+  std::vector<Shadow> parts = top_shadows(f, i.argument);
+  if (i.argument == 2) parts.push_back(Shadow::constant());
+  return walk.gives_fresh(f, i.argument, std::move(parts));
+}
+
+PS_RULE(build_set) {
+  for (int k = 0; k < i.argument; ++k) {
+    if (!walk.consume(f.operand(k))) return false;
+  }
+  return walk.gives_fresh(f, i.argument, {});
+}
+
+PS_RULE(build_map) {
+  const int count = i.argument;
+  for (int k = 0; k < count; ++k) {
+    if (!walk.consume(f.operand(2 * k + 1))) return false;
+  }
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  for (int k = count - 1; k >= 0; --k) {
+    pairs.emplace_back(PyRef::borrow(f.object(2 * k + 1)), f.top(2 * k));
+  }
+  return walk.gives_dict(f, 2 * count, std::move(pairs));
+}
+
+PS_RULE(build_const_key_map) {
+  const int count = i.argument;
+  PyObject* keys = f.object(0);
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  for (int k = 0; k < count; ++k) {
+    pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(keys, k)), f.top(count - k));
+  }
+  return walk.gives_dict(f, count + 1, std::move(pairs));
+}
+
+PS_RULE(build_string) {
+  for (int k = 0; k < i.argument; ++k) {
+    if (!walk.consume(f.operand(k))) return false;
+  }
+  return walk.gives_constant(f, i.argument);
+}
+
+PS_RULE(format_value) {
+  const int pops = (i.argument & 4) ? 2 : 1;
+  for (int k = 0; k < pops; ++k) {
+    Operand operand = f.operand(k);
+    if (walk.is_tensor(operand.object)) {
+      return walk.broke(Code::PS0301, "the elements of a tensor are printed into a string");
+    }
+    if (!is_plain_value(operand.object) && !PyType_Check(operand.object)) {
+      return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(operand.object)->tp_name +
+                                          " is printed into a string");
+    }
+    if (!walk.consume(operand)) return false;
+  }
+  return walk.gives_constant(f, pops);
+}
+
+/// The container that an instruction of a comprehension or display adds to, `below` the top.
+ObjectShadow& display(Walk& walk, FrameShadow& f, int below) {
+  return walk.object(walk.contents(f.operand(below)));
+}
+
+PS_RULE(list_append) {
+  f.finish = [below = i.argument - 1](Walk& walk, FrameShadow& f) {
+    const Shadow item = f.top();
+    f.pop();
+    display(walk, f, below).items.push_back(item);
+  };
+  return true;
+}
+
+PS_RULE(set_add) {
+  if (!walk.consume(f.operand())) return false;
+  f.pop();
+  return true;
+}
+
+PS_RULE(map_add) {
+  if (!walk.consume(f.operand(1))) return false;
+  const PyRef key = PyRef::borrow(f.object(1));
+  f.finish = [below = i.argument - 1, key](Walk& walk, FrameShadow& f) {
+    const Shadow value = f.top();
+    f.pop(2);
+    walk.dict_store(walk.contents(f.operand(below)), key.get(), value);
+  };
+  return true;
+}
+
+PS_RULE(list_extend) {
+  Operand source = f.operand();
+  auto over = walk.iteration_of(source);
+  if (over == nullptr) return walk.not_iterable(source);
+  if (walk.generator_in(*over) != nullptr) {
+    f.expected.generator = walk.generator_in(*over);
+    f.expected.repeats = true;
+  }
+  const Py_ssize_t before = PyList_GET_SIZE(f.object(i.argument));
+  f.finish = [below = i.argument - 1, before, over = std::shared_ptr<IteratorShadow>(std::move(over))](
+                 Walk& walk, FrameShadow& f) {
+    std::vector<Shadow> yielded = f.expected.results;
+    f.pop();
+    Operand list = f.operand(below);
+    ObjectShadow& contents = display(walk, f, below);
+    for (Py_ssize_t k = before; k < PyList_GET_SIZE(list.object); ++k) {
+      const std::size_t n = static_cast<std::size_t>(k - before);
+      contents.items.push_back(n < yielded.size()
+                                   ? yielded[n]
+                                   : walk.advance(*over, PyList_GET_ITEM(list.object, k)));
+    }
+  };
+  return true;
+}
+
+PS_RULE(set_update) {
+  if (!walk.consume(f.operand())) return false;
+  f.pop();
+  return true;
+}
+
+PS_RULE(list_to_tuple) { return walk.gives_fresh(f, 1, walk.items(f.operand())); }
+
+PS_RULE(dict_update) {
+  Operand source = f.operand();
+  if (!PyDict_CheckExact(source.object)) {
+    return walk.broke(Code::PS0303, "a mapping that is no dict is unpacked");
+  }
+  if (!walk.consume_keys(source)) return false;
+  const ObjectId id = walk.contents(f.operand(i.argument));
+  walk.copy_items(id, source);
+  f.pop();
+  return true;
+}
+
+bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
+  auto over = walk.iteration_of(iterable);
+  if (over == nullptr) return walk.not_iterable(iterable);
+  f.expected.generator = walk.generator_in(*over);
+  f.expected.repeats = f.expected.generator != nullptr;
+  f.finish = [count, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
+                                                                             FrameShadow& f) {
+    const std::vector<Shadow> yielded = f.expected.results;
+    f.pop();
+    std::vector<Shadow> all;
+    for (int k = 0; k < count; ++k) {
+      all.push_back(yielded.empty() ? walk.advance(*over, f.object(k)) : yielded[k]);
+    }
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
+  };
+  return true;
+}
+
+PS_RULE(unpack_sequence) {
+  Operand sequence = f.operand();
+  if (walk.is_tensor(sequence.object)) return walk.unpack_tensor(f, i.argument);
+  if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
+    return unpack_iterator(walk, f, sequence, i.argument);
+  }
+  const std::vector<Shadow> all = walk.items(sequence);
+  f.finish = [all](Walk&, FrameShadow& f) {
+    f.pop();
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
+  };
+  return true;
+}
+
+PS_RULE(unpack_ex) {
+  Operand sequence = f.operand();
+  if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
+    return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name +
+                                        " is unpacked");
+  }
+  const std::vector<Shadow> all = walk.items(sequence);
+  const std::size_t before = i.argument & 0xff, behind = i.argument >> 8;
+  if (all.size() < before + behind) return walk.broke(Code::PS0304, "too few values to unpack");
+  f.finish = [all, before, behind](Walk& walk, FrameShadow& f) {
+    f.pop();
+    const std::size_t rest = all.size() - before - behind;
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rbegin() + behind);
+    std::vector<Shadow> middle(all.begin() + before, all.begin() + before + rest);
+    f.push(walk.fresh(f.object(static_cast<int>(before)), std::move(middle)));
+    f.stack.insert(f.stack.end(), all.rend() - before, all.rend());
+  };
+  return true;
+}
+
+constexpr RuleRow kRows[] = {
+    {Opcode::BINARY_OP, binary_op}, {Opcode::COMPARE_OP, compare_op}, {Opcode::IS_OP, is_op},
+    {Opcode::UNARY_NOT, unary_not}, {Opcode::UNARY_POSITIVE, unary<0>},
+    {Opcode::UNARY_NEGATIVE, unary<1>}, {Opcode::UNARY_INVERT, unary<2>},
+    {Opcode::CONTAINS_OP, contains_op}, {Opcode::BINARY_SUBSCR, binary_subscr},
+    {Opcode::STORE_SUBSCR, store_subscr}, {Opcode::DELETE_SUBSCR, delete_subscr},
+    {Opcode::BUILD_TUPLE, build_sequence}, {Opcode::BUILD_LIST, build_sequence},
+    {Opcode::BUILD_SLICE, build_slice}, {Opcode::BUILD_SET, build_set},
+    {Opcode::BUILD_MAP, build_map}, {Opcode::BUILD_CONST_KEY_MAP, build_const_key_map},
+    {Opcode::BUILD_STRING, build_string}, {Opcode::FORMAT_VALUE, format_value},
+    {Opcode::LIST_APPEND, list_append}, {Opcode::SET_ADD, set_add}, {Opcode::MAP_ADD, map_add},
+    {Opcode::LIST_EXTEND, list_extend}, {Opcode::SET_UPDATE, set_update},
+    {Opcode::LIST_TO_TUPLE, list_to_tuple}, {Opcode::DICT_UPDATE, dict_update},
+    {Opcode::DICT_MERGE, dict_update}, {Opcode::UNPACK_SEQUENCE, unpack_sequence},
+    {Opcode::UNPACK_EX, unpack_ex},
+};
+
+}  // namespace
+
+std::span<const RuleRow> operator_rules() { return kRows; }
+
+}  // namespace penstock::capture

@@ -1,0 +1,238 @@
+// Rules of the instructions that move values without looking at them, and of jumps.
+
+#include "capture/literal.h"
+#include "capture/rules.h"
+
+namespace penstock::capture {
+
+using python::Instruction;
+using python::Opcode;
+using python::PyRef;
+
+namespace {
+
+#define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
+// Not every rule looks at all of its parameters.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+PS_RULE(nothing) { return true; }
+
+PS_RULE(pop_top) { f.pop(); return true; }
+PS_RULE(push_null) { f.push(Shadow::null()); return true; }
+PS_RULE(copy) { f.push(f.top(i.argument - 1)); return true; }
+PS_RULE(swap) { std::swap(f.top(), f.top(i.argument - 1)); return true; }
+PS_RULE(load_const) { f.push(Shadow::constant()); return true; }
+
+PS_RULE(load_fast) {
+  f.push(f.locals[i.argument]);
+  return true;
+}
+PS_RULE(store_fast) {
+  f.locals[i.argument] = f.top();
+  f.pop();
+  return true;
+}
+PS_RULE(delete_fast) { f.locals[i.argument] = Shadow::null(); return true; }
+
+PS_RULE(make_cell) {
+  f.finish = [slot = i.argument](Walk& walk, FrameShadow& f) {
+    f.locals[slot] = walk.fresh(f.frame->local(slot), {f.locals[slot]});
+    if (f.caller == nullptr) walk.object(f.locals[slot].index).own_slot = slot;
+  };
+  return true;
+}
+
+/// The cells of a function's closure, in the order of its free variables.
+PS_RULE(copy_free_vars) {
+  f.finish = [count = i.argument](Walk& walk, FrameShadow& f) {
+    const int first = f.frame->slot_count() - count;
+    for (int k = 0; k < count; ++k) walk.adopt_free_variable(f, first + k, k);
+  };
+  return true;
+}
+
+PS_RULE(load_closure) { f.push(f.locals[i.argument]); return true; }
+
+PS_RULE(load_deref) {
+  const Shadow cell = f.locals[i.argument];
+  if (!cell.is(Shadow::Kind::fresh)) {
+    return walk.broke(Code::PS0302, "a variable of an enclosing function is not followed");
+  }
+  f.push(walk.object(cell.index).items[0]);
+  return true;
+}
+
+PS_RULE(store_deref) {
+  const Shadow cell = f.locals[i.argument];
+  if (!cell.is(Shadow::Kind::fresh)) {
+    return walk.broke(Code::PS0302, "a variable of an enclosing function is not followed");
+  }
+  ObjectShadow& contents = walk.object(cell.index);
+  contents.items[0] = f.top();
+  contents.written = true;
+  f.pop();
+  return true;
+}
+
+PS_RULE(delete_deref) {
+  const Shadow cell = f.locals[i.argument];
+  if (!cell.is(Shadow::Kind::fresh)) {
+    return walk.broke(Code::PS0302, "a variable of an enclosing function is not followed");
+  }
+  ObjectShadow& contents = walk.object(cell.index);
+  contents.items[0] = Shadow::null();
+  contents.written = true;
+  return true;
+}
+
+PS_RULE(load_global) {
+  PyObject* name = f.frame->name(i.argument >> 1);
+  PyObject* value = PyDict_GetItemWithError(f.frame->globals(), name);
+  if (value == nullptr) {
+    PyErr_Clear();
+    value = PyDict_CheckExact(f.frame->builtins())
+                ? PyDict_GetItemWithError(f.frame->builtins(), name)
+                : nullptr;
+    PyErr_Clear();
+  }
+  if (value == nullptr) return walk.broke(Code::PS0304, "a name is not defined");
+  if (i.argument & 1) f.push(Shadow::null());
+  f.push(walk.global_value(f, name, value));
+  return true;
+}
+
+PS_RULE(store_global) {
+  PyObject* name = f.frame->name(i.argument);
+  walk.store_global(f, name, f.operand());
+  f.pop();
+  return true;
+}
+
+PS_RULE(jump) { return true; }
+
+PS_RULE(jump_if) {
+  if (!walk.consume_truth(f.operand())) return false;
+  f.pop();
+  return true;
+}
+
+PS_RULE(jump_if_none) {
+  Operand operand = f.operand();
+  if (operand.shadow.is(Shadow::Kind::sourced)) {
+    walk.add_guard(operand.object == Py_None ? GuardKind::is_none : GuardKind::not_none,
+                   operand.shadow.index, {});
+  } else if (operand.shadow.is(Shadow::Kind::unknown)) {
+    return walk.consume(operand);
+  }
+  f.pop();
+  return true;
+}
+
+PS_RULE(jump_or_pop) {
+  if (!walk.consume_truth(f.operand())) return false;
+  f.finish = [target = i.target](Walk&, FrameShadow& f) {
+    if (f.frame->unit() != target) f.pop();
+  };
+  return true;
+}
+
+PS_RULE(return_value) {
+  f.result = f.top();
+  return true;
+}
+
+constexpr RuleRow kRows[] = {
+    {Opcode::NOP, nothing}, {Opcode::RESUME, nothing}, {Opcode::CACHE, nothing},
+    {Opcode::POP_TOP, pop_top}, {Opcode::PUSH_NULL, push_null}, {Opcode::COPY, copy},
+    {Opcode::SWAP, swap}, {Opcode::LOAD_CONST, load_const}, {Opcode::LOAD_FAST, load_fast},
+    {Opcode::STORE_FAST, store_fast}, {Opcode::DELETE_FAST, delete_fast},
+    {Opcode::MAKE_CELL, make_cell}, {Opcode::COPY_FREE_VARS, copy_free_vars},
+    {Opcode::LOAD_CLOSURE, load_closure}, {Opcode::LOAD_DEREF, load_deref},
+    {Opcode::STORE_DEREF, store_deref}, {Opcode::DELETE_DEREF, delete_deref},
+    {Opcode::LOAD_GLOBAL, load_global}, {Opcode::STORE_GLOBAL, store_global},
+    {Opcode::JUMP_FORWARD, jump}, {Opcode::JUMP_BACKWARD, jump},
+    {Opcode::JUMP_BACKWARD_NO_INTERRUPT, jump},
+    {Opcode::POP_JUMP_FORWARD_IF_FALSE, jump_if}, {Opcode::POP_JUMP_FORWARD_IF_TRUE, jump_if},
+    {Opcode::POP_JUMP_BACKWARD_IF_FALSE, jump_if}, {Opcode::POP_JUMP_BACKWARD_IF_TRUE, jump_if},
+    {Opcode::POP_JUMP_FORWARD_IF_NONE, jump_if_none},
+    {Opcode::POP_JUMP_FORWARD_IF_NOT_NONE, jump_if_none},
+    {Opcode::POP_JUMP_BACKWARD_IF_NONE, jump_if_none},
+    {Opcode::POP_JUMP_BACKWARD_IF_NOT_NONE, jump_if_none},
+    {Opcode::JUMP_IF_FALSE_OR_POP, jump_or_pop}, {Opcode::JUMP_IF_TRUE_OR_POP, jump_or_pop},
+    {Opcode::RETURN_VALUE, return_value},
+};
+
+}  // namespace
+
+std::span<const RuleRow> slot_rules() { return kRows; }
+
+void Walk::adopt_free_variable(FrameShadow& f, int slot, int index) {
+  PyObject* cell = f.frame->local(slot);
+  if (find(cell) != nullptr) {
+    f.locals[slot] = Shadow::fresh(by_identity_[cell]);
+    return;
+  }
+  const std::string name = text_of(python::slot_name(f.frame->code(), slot));
+  const SourceId function = f.function_shadow.source();
+  Shadow content = Shadow::constant();
+  if (f.caller == nullptr) {
+    content = Shadow::sourced(recorder_.source(SourceKind::cell, kNoSource, name, slot));
+  } else if (function != kNoSource) {
+    content = Shadow::sourced(recorder_.source(SourceKind::closure, function, {}, index));
+  }
+  f.locals[slot] = fresh(cell, {content});
+  ObjectShadow& contents = object(f.locals[slot].index);
+  contents.origin = content;
+  if (f.caller == nullptr) contents.own_slot = slot;
+}
+
+namespace {
+
+/// The module whose namespace `globals` is, by its name in sys.modules; empty when there is none.
+std::string module_of(PyObject* globals) {
+  PyObject* name = PyDict_GetItemString(globals, "__name__");
+  if (name == nullptr || !PyUnicode_Check(name)) return {};
+  PyObject* module = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
+  if (module == nullptr || !PyModule_Check(module) || PyModule_GetDict(module) != globals) {
+    PyErr_Clear();
+    return {};
+  }
+  return text_of(name);
+}
+
+}  // namespace
+
+Shadow Walk::global_value(FrameShadow& f, PyObject* name, PyObject* value) {
+  PyObject* globals = f.frame->globals();
+  const std::string text = text_of(name);
+  if (ObjectShadow* known = find(globals)) {
+    PyObject* at = known->keys ? PyDict_GetItemWithError(known->keys.get(), name) : nullptr;
+    if (at != nullptr) return known->values[PyLong_AsSsize_t(at)];
+  }
+  if (globals == start_->frame->globals()) {
+    return Shadow::sourced(recorder_.source(SourceKind::global, kNoSource, text));
+  }
+  const bool own = PyDict_Contains(globals, name) == 1;
+  if (!own) return Shadow::sourced(recorder_.source(SourceKind::builtin, kNoSource, text));
+  if (const std::string module = module_of(globals); !module.empty()) {
+    const SourceId base = recorder_.source(SourceKind::module, kNoSource, module);
+    return Shadow::sourced(recorder_.source(SourceKind::instance, base, text));
+  }
+  const SourceId function = f.function_shadow.source();
+  if (function == kNoSource) return is_immutable_literal(value) ? Shadow{} : Shadow::constant();
+  const SourceId base = recorder_.source(SourceKind::attribute, function, "__globals__");
+  return Shadow::sourced(recorder_.source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
+}
+
+void Walk::store_global(FrameShadow& f, PyObject* name, Operand value) {
+  PyObject* globals = f.frame->globals();
+  if (find(globals) == nullptr) {
+    fresh(globals);
+    object(by_identity_[globals]).origin = Shadow::constant();
+  }
+  effect(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name), {},
+         value);
+  dict_store(by_identity_[globals], name, value.shadow);
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,104 @@
+#include "capture/torch/torch_ops.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace penstock::capture {
+
+namespace {
+
+struct Row {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Python's special methods and names that the dispatcher knows under another one.
+constexpr Row kMethods[] = {
+    {"__add__", "add"}, {"__radd__", "add"}, {"__iadd__", "add_"}, {"__sub__", "sub"},
+    {"__isub__", "sub_"}, {"__mul__", "mul"}, {"__rmul__", "mul"}, {"__imul__", "mul_"},
+    {"__truediv__", "div"}, {"__div__", "div"}, {"__idiv__", "div_"}, {"__itruediv__", "div_"},
+    {"__matmul__", "matmul"}, {"__mod__", "remainder"}, {"__imod__", "remainder_"},
+    {"__neg__", "neg"}, {"__abs__", "abs"}, {"__pos__", "positive"}, {"__invert__", "bitwise_not"},
+    {"__eq__", "eq"}, {"__ne__", "ne"}, {"__lt__", "lt"}, {"__le__", "le"}, {"__gt__", "gt"},
+    {"__ge__", "ge"}, {"absolute", "abs"},
+};
+
+constexpr std::string_view kTypeFacts[] = {
+    "shape", "dtype", "device", "ndim", "requires_grad", "layout", "is_cuda", "is_sparse",
+    "is_quantized", "is_meta", "is_mkldnn", "is_nested", "itemsize", "nbytes", "is_cpu", "is_mps",
+    "is_xla", "is_xpu", "is_leaf", "names", "is_sparse_csr", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
+    "size", "dim", "numel", "nelement", "stride", "storage_offset", "is_contiguous",
+    "element_size", "is_floating_point", "is_complex", "is_signed", "ndimension", "get_device",
+    "is_inference", "is_conj", "is_neg", "has_names", "dense_dim",
+};
+
+constexpr Row kLeaves[] = {
+    {"item", "the value of a tensor becomes a Python number"},
+    {"tolist", "the elements of a tensor become Python numbers"},
+    {"numpy", "the tensor is handed to NumPy"},
+    {"__array__", "the tensor is handed to NumPy"},
+    {"__bool__", "the truth of a tensor decides what happens"},
+    {"__float__", "the value of a tensor becomes a Python number"},
+    {"__int__", "the value of a tensor becomes a Python number"},
+    {"__index__", "the value of a tensor becomes a Python number"},
+    {"data_ptr", "the address of a tensor's memory is asked for"},
+    {"untyped_storage", "the memory of a tensor is taken out of torch's hands"},
+    {"storage", "the memory of a tensor is taken out of torch's hands"},
+    {"apply_", "a Python function is called for every element"},
+    {"map_", "a Python function is called for every element"},
+    {"set_", "the memory of a tensor is exchanged"},
+    {"resize_", "the memory of a tensor is resized"},
+};
+
+constexpr std::string_view kDataDependent[] = {
+    "nonzero", "nonzero_numpy", "masked_select", "unique", "_unique", "_unique2", "unique_consecutive",
+    "unique_dim", "bincount", "argwhere", "equal", "allclose", "item", "is_nonzero", "_local_scalar_dense",
+    "repeat_interleave", "combinations", "histc",
+};
+
+constexpr Row kConversions[] = {
+    {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"bfloat16", "bfloat16"},
+    {"int", "int32"}, {"long", "int64"}, {"short", "int16"}, {"char", "int8"}, {"byte", "uint8"},
+    {"bool", "bool"}, {"cfloat", "complex64"}, {"cdouble", "complex128"},
+};
+
+template <class Rows>
+const Row* find(const Rows& rows, std::string_view name) {
+  auto found = std::find_if(std::begin(rows), std::end(rows),
+                            [&](const Row& row) { return row.name == name; });
+  return found == std::end(rows) ? nullptr : &*found;
+}
+
+template <class Names>
+bool has(const Names& names, std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+}  // namespace
+
+std::string_view op_of_method(std::string_view method) {
+  const Row* row = find(kMethods, method);
+  return row == nullptr ? method : row->value;
+}
+
+bool is_type_fact(std::string_view name) { return has(kTypeFacts, name); }
+
+bool is_data_dependent(std::string_view op) {
+  std::string_view name = op.starts_with("aten.") ? op.substr(5) : op;
+  if (has(kDataDependent, name.substr(0, name.find('.')))) return true;
+  const ops::OpFacts* facts = ops::find_op(op);
+  return facts != nullptr && facts->has(ops::kDataDependent);
+}
+
+const char* leaves_torch(std::string_view method) {
+  const Row* row = find(kLeaves, method);
+  return row == nullptr ? nullptr : row->value.data();
+}
+
+std::string_view dtype_of_conversion(std::string_view method) {
+  const Row* row = find(kConversions, method);
+  return row == nullptr ? std::string_view() : row->value;
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,371 @@
+#include "capture/walk.h"
+
+#include "capture/literal.h"
+#include "capture/rules.h"
+#include "python/bytecode.h"
+
+#include <utility>
+
+namespace penstock::capture {
+
+using python::Frame;
+using python::PyRef;
+
+Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples)
+    : recorder_(bridge, keep_examples), schemas_(schemas) {}
+Walk::~Walk() = default;
+
+namespace {
+
+constexpr int kCellFlag = 0x40, kFreeFlag = 0x80;  // CO_FAST_CELL, CO_FAST_FREE
+
+int slot_kind(PyCodeObject* code, int slot) {
+  return static_cast<unsigned char>(PyBytes_AS_STRING(code->co_localspluskinds)[slot]);
+}
+
+}  // namespace
+
+bool is_cell_slot(PyCodeObject* code, int slot) {
+  return (slot_kind(code, slot) & (kCellFlag | kFreeFlag)) != 0;
+}
+
+FrameShadow& Walk::start(Frame& frame) {
+  frames_.push_back(std::make_unique<FrameShadow>());
+  FrameShadow& shadow = *frames_.back();
+  shadow.frame = &frame;
+  shadow.function = PyRef::borrow(frame.function());
+  start_ = innermost_ = &shadow;
+  start_unit_ = frame.unit();
+  start_location_ = frame.bytecode().location(frame.instruction());
+  if (start_location_.line == 0) start_location_.line = frame.code()->co_firstlineno;
+  const bool at_start = frame.last_unit() < 0;
+  for (int slot = 0; slot < frame.slot_count(); ++slot) {
+    const std::string name = text_of(python::slot_name(frame.code(), slot));
+    PyObject* object = frame.local(slot);
+    shadow.was_bound.push_back(object != nullptr);
+    if (object == nullptr) {
+      shadow.locals.push_back(Shadow::null());
+    } else if (!at_start && is_cell_slot(frame.code(), slot) && PyCell_Check(object)) {
+      const SourceId content = recorder_.source(SourceKind::cell, kNoSource, name, slot);
+      Shadow cell = fresh(object, {Shadow::sourced(content)});
+      ObjectShadow& contents = this->object(cell.index);
+      contents.origin = Shadow::sourced(content);
+      contents.own_slot = slot;
+      if (PyCell_GET(object) == nullptr) contents.items[0] = Shadow::null();
+      shadow.locals.push_back(cell);
+    } else {
+      shadow.locals.push_back(
+          Shadow::sourced(recorder_.source(SourceKind::local, kNoSource, name, slot)));
+    }
+  }
+  for (int i = 0; i < frame.depth(); ++i) {
+    shadow.push(frame.stack()[i] == nullptr
+                    ? Shadow::null()
+                    : Shadow::sourced(recorder_.source(SourceKind::stack, kNoSource, {}, i)));
+  }
+  return shadow;
+}
+
+bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
+  frame.instruction = &instruction;
+  frame.finish = nullptr;
+  frame.expected = Expected{};
+  if (!apply_rule(*this, frame, instruction)) return false;
+  ++frame.steps;
+  return true;
+}
+
+void Walk::after(FrameShadow& frame) {
+  if (frame.finish) {
+    auto finish = std::move(frame.finish);
+    finish(*this, frame);
+  }
+  frame.expected = Expected{};
+}
+
+bool Walk::expects(Frame& frame) const {
+  const Expected& expected = innermost_->expected;
+  if (frame.is_generator()) {
+    return expected.generator != nullptr && frame.generator() == expected.generator;
+  }
+  return expected.function != nullptr && frame.function() == expected.function &&
+         (expected.arrived == 0 || expected.repeats);
+}
+
+FrameShadow& Walk::enter(Frame& frame) {
+  Expected& expected = innermost_->expected;
+  ++expected.arrived;
+  if (frame.is_generator()) {
+    ObjectShadow* generator = find(frame.generator());
+    frames_.push_back(std::move(generator->generator));
+  } else {
+    frames_.push_back(std::make_unique<FrameShadow>());
+    frames_.back()->function = PyRef::borrow(expected.function);
+    frames_.back()->function_shadow = expected.function_shadow;
+  }
+  FrameShadow& shadow = *frames_.back();
+  shadow.frame = &frame;
+  shadow.caller = innermost_;
+  shadow.steps = 0;
+  if (frame.is_generator()) {
+    if (shadow.expected.function != nullptr) {  // its first resume
+      shadow.locals.assign(frame.slot_count(), Shadow::null());
+      Expected arguments = std::move(shadow.expected);
+      shadow.expected = Expected{};
+      bind_arguments(shadow, arguments);
+    }
+    adopt_cells(shadow);
+    while (static_cast<int>(shadow.stack.size()) < frame.depth()) shadow.push(Shadow::constant());
+  } else {
+    shadow.locals.assign(frame.slot_count(), Shadow::null());
+    if (expected.new_self) {
+      expected.self = frame.local(0);
+      expected.positional[0] = {fresh(expected.self), expected.self};
+    }
+    bind_arguments(shadow, expected);
+  }
+  innermost_ = &shadow;
+  return shadow;
+}
+
+void Walk::leave(FrameShadow& frame, bool yielded) {
+  FrameShadow* caller = frame.caller;
+  innermost_ = caller;
+  if (caller == nullptr) return;
+  if (caller->expected.init != nullptr) {
+    // __new__ is done; type.__call__ goes on to __init__ with the same arguments.
+    caller->expected.function = std::exchange(caller->expected.init, nullptr);
+    caller->expected.positional[0].shadow = caller->expected.made = frame.result;
+    caller->expected.arrived = 0;
+    frames_.pop_back();
+    return;
+  }
+  caller->expected.result = frame.result;
+  if (caller->expected.repeats) caller->expected.results.push_back(frame.result);
+  if (yielded) {
+    frame.pop();
+    if (ObjectShadow* generator = find(frame.frame->generator())) {
+      frame.frame = nullptr;
+      generator->generator = std::move(frames_.back());
+    }
+  }
+  frames_.pop_back();
+}
+
+void Walk::unwound(FrameShadow& frame, int depth) {
+  frame.finish = nullptr;
+  frame.expected = Expected{};
+  // The handler finds the exception (and the failing instruction's number) on top.
+  frame.stack.resize(depth, Shadow::constant());
+  while (static_cast<int>(frame.stack.size()) < frame.frame->depth()) {
+    frame.push(Shadow::constant());
+  }
+}
+
+void Walk::adopt_cells(FrameShadow& frame) {
+  // A generator's cells were made before it first ran.
+  for (int slot = 0; slot < frame.frame->slot_count(); ++slot) {
+    PyObject* cell = frame.frame->local(slot);
+    if (cell == nullptr || !PyCell_Check(cell) || !is_cell_slot(frame.frame->code(), slot)) continue;
+    if (frame.locals[slot].is(Shadow::Kind::fresh) && find(cell) != nullptr) continue;
+    if (ObjectShadow* known = find(cell)) {
+      frame.locals[slot] = Shadow::fresh(by_identity_[known->object.get()]);
+    } else {
+      frame.locals[slot] = fresh(cell, {frame.locals[slot]});
+    }
+  }
+}
+
+bool Walk::broke(Code code, std::string reason) {
+  reason_ = BreakReason{code, std::move(reason), false};
+  return false;
+}
+
+bool Walk::end_silently() {
+  reason_ = BreakReason{Code::PS0601, {}, true};
+  return false;
+}
+
+Location Walk::here() const {
+  if (innermost_ == nullptr || innermost_->instruction == nullptr) return {};
+  return innermost_->frame->bytecode().location(*innermost_->instruction);
+}
+
+void Walk::add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live) {
+  Guard guard{kind, source, kNoSource, std::move(expected), {}, {}, {}, -1};
+  if (live != nullptr) guard.live = recorder_.live(live);
+  recorder_.guard(std::move(guard), [this] { return here(); });
+}
+
+bool Walk::consume_type(Operand operand) {
+  if (operand.shadow.is(Shadow::Kind::unknown)) {
+    return broke(Code::PS0302, "a value whose origin is not known is used here");
+  }
+  if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
+  if (operand.object == Py_None) return consume(operand);
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
+  add_guard(GuardKind::type_is, operand.shadow.index, qualified_name(type), type);
+  return true;
+}
+
+bool Walk::consume_identity(Operand operand) {
+  if (operand.shadow.is(Shadow::Kind::unknown)) {
+    return broke(Code::PS0302, "a value whose origin is not known is used here");
+  }
+  if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
+  if (operand.object == Py_None) return consume(operand);
+  add_guard(GuardKind::identity, operand.shadow.index, qualified_name(operand.object),
+            operand.object);
+  return true;
+}
+
+namespace {
+
+/// Objects whose identity is all there is to know: they are compared by identity.
+bool is_known_by_identity(PyObject* object) {
+  return PyType_Check(object) || PyFunction_Check(object) || PyCFunction_Check(object) ||
+         PyModule_Check(object) || PyCode_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+         Py_TYPE(object) == &PyWrapperDescr_Type || object == Py_NotImplemented;
+}
+
+}  // namespace
+
+bool Walk::consume(Operand operand) {
+  switch (operand.shadow.kind) {
+    case Shadow::Kind::constant: return true;
+    case Shadow::Kind::unknown:
+    case Shadow::Kind::null:
+      return broke(Code::PS0302, "a value whose origin is not known is used here");
+    case Shadow::Kind::node:
+      return broke(Code::PS0301, "the elements of a tensor decide what happens here");
+    case Shadow::Kind::fresh:
+    case Shadow::Kind::sourced: break;
+  }
+  PyObject* object = operand.object;
+  if (PyTuple_Check(object) || PyList_CheckExact(object)) {
+    const std::vector<Shadow> all = items(operand);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!consume({all[i], PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i))})) return false;
+    }
+    return true;
+  }
+  if (PySlice_Check(object) && operand.shadow.is(Shadow::Kind::fresh)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    const std::vector<Shadow> all = this->object(operand.shadow.index).items;
+    return consume({all[0], slice->start}) && consume({all[1], slice->stop}) &&
+           (all.size() < 3 || consume({all[2], slice->step}));
+  }
+  if (operand.shadow.is(Shadow::Kind::fresh)) {
+    return broke(Code::PS0303, std::string("an object of type ") + Py_TYPE(object)->tp_name +
+                                   " that was made here is used as a plain value");
+  }
+  if (is_tensor(object)) {
+    return broke(Code::PS0301, "the elements of a tensor decide what happens here");
+  }
+  const SourceId source = operand.shadow.index;
+  if (object == Py_None) {
+    add_guard(GuardKind::is_none, source, {});
+    return true;
+  }
+  if (is_known_by_identity(object)) return consume_identity(operand);
+  if (!PyDict_CheckExact(object)) {
+    if (auto literal = literal_of(object)) {
+      add_guard(GuardKind::equals, source, std::move(*literal));
+      return true;
+    }
+  }
+  // A member of an enumeration, a singleton: the same object means the same value.
+  if (Py_TYPE(object)->tp_as_number == nullptr || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) {
+    PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(object)));
+    if (qualified_name(meta) == "enum.EnumType") return consume_identity(operand);
+  }
+  return broke(Code::PS0303, std::string("a value of type ") + Py_TYPE(object)->tp_name +
+                                 " cannot be checked before the segment runs");
+}
+
+std::optional<bool> Walk::consume_truth(Operand operand) {
+  PyObject* object = operand.object;
+  auto real_truth = [&]() -> std::optional<bool> {
+    const int truth = PyObject_IsTrue(object);
+    if (truth < 0) PyErr_Clear();
+    return truth < 0 ? std::nullopt : std::optional(truth == 1);
+  };
+  if (is_tensor(object)) {
+    broke(Code::PS0301, "the branch depends on the elements of a tensor");
+    return std::nullopt;
+  }
+  if (operand.shadow.is(Shadow::Kind::constant)) return real_truth();
+  if (object == Py_None || PyBool_Check(object)) {
+    if (!consume(operand)) return std::nullopt;
+    return real_truth();
+  }
+  if (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) {
+    if (operand.shadow.is(Shadow::Kind::sourced)) {
+      const auto truth = real_truth();
+      add_guard(GuardKind::truth, operand.shadow.index, *truth);
+      return truth;
+    }
+    return real_truth();
+  }
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    items(operand);
+    return real_truth();
+  }
+  if (PyDict_CheckExact(object) || PyODict_CheckExact(object) || PyAnySet_CheckExact(object)) {
+    if (operand.shadow.is(Shadow::Kind::sourced)) {
+      const auto truth = real_truth();
+      add_guard(GuardKind::truth, operand.shadow.index, *truth);
+      return truth;
+    }
+    return real_truth();
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  const bool plain = (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
+                     (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
+                     (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
+  if (!plain) {
+    broke(Code::PS0303, std::string("the truth of a ") + type->tp_name + " is not followed");
+    return std::nullopt;
+  }
+  if (!consume_type(operand)) return std::nullopt;
+  return true;
+}
+
+bool Walk::gives(FrameShadow& frame, int pops, Shadow shadow) {
+  frame.pop(pops);
+  frame.push(shadow);
+  return true;
+}
+
+bool Walk::gives_constant(FrameShadow& frame, int pops) {
+  return gives(frame, pops, Shadow::constant());
+}
+
+bool Walk::gives_fresh(FrameShadow& frame, int pops, std::vector<Shadow> items) {
+  frame.finish = [pops, items = std::move(items)](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    f.push(walk.fresh(f.object(), items));
+  };
+  return true;
+}
+
+bool Walk::gives_call_result(FrameShadow& frame, int pops) {
+  frame.finish = [pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    Shadow result = f.expected.result;
+    if (f.expected.arrived == 0 && !f.expected.native) {
+      walk.spoiled_ = "a Python frame that an instruction should run did not reach the walker";
+    }
+    if (!f.expected.made.is(Shadow::Kind::unknown)) result = f.expected.made;
+    if (f.expected.new_self) {
+      // type.__call__ gives the object that __init__ got.
+      if (ObjectShadow* made = walk.find(f.object())) {
+        result = Shadow::fresh(walk.by_identity_[made->object.get()]);
+      }
+    }
+    f.push(result);
+  };
+  return true;
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,351 @@
+#pragma once
+
+#include <Python.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/recorder.h"
+#include "capture/segment_client.h"
+#include "capture/shadow.h"
+#include "python/frame.h"
+#include "python/step.h"
+
+namespace penstock::capture {
+
+class Walk;
+
+/// A value with what is known of it.
+struct Operand {
+  Shadow shadow;
+  PyObject* object = nullptr;  ///< borrowed
+};
+
+/// The Python frame that an instruction is about to run, and what its arguments are.
+struct Expected {
+  PyObject* function = nullptr;       ///< borrowed; null: none is expected
+  Shadow function_shadow;
+  PyObject* init = nullptr;           ///< borrowed; __init__, which runs on what `function` made
+  Shadow made;                        ///< that object
+  bool new_self = false;              ///< the first argument is an object that the call makes
+  std::vector<Operand> positional;
+  std::vector<std::pair<PyObject*, Operand>> keywords;
+  PyObject* generator = nullptr;      ///< borrowed: a resume of this generator instead of a call
+  bool native = false;                ///< the frame runs natively: a rule covers what it does
+  bool repeats = false;               ///< the instruction may run it many times (list(generator))
+  int arrived = 0;
+  Shadow result;                      ///< of the (last) frame that arrived
+  bool consumes = false;              ///< what it yields decides a constant
+  std::vector<Shadow> results;        ///< of all, when it repeats
+  PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
+};
+
+/// The shadows of one frame.
+struct FrameShadow {
+  python::Frame* frame = nullptr;  ///< null while a generator is suspended
+  python::PyRef function;
+  Shadow function_shadow;
+  std::vector<Shadow> locals;      ///< for a cell slot: of the cell
+  std::vector<Shadow> stack;
+  FrameShadow* caller = nullptr;
+  Shadow result;                   ///< of what it returns or yields
+  std::vector<bool> was_bound;     ///< the segment's own frame: slots that were bound at its start
+  int steps = 0;                   ///< instructions begun since the segment's start
+  bool runs_op = false;            ///< the instruction runs an op of torch
+  const python::Instruction* instruction = nullptr;  ///< the one that is executing
+  /// What to do when the instruction has been executed successfully; may be empty.
+  std::function<void(Walk&, FrameShadow&)> finish;
+  Expected expected;
+
+  Shadow& top(int below = 0) { return stack[stack.size() - 1 - below]; }
+  PyObject* object(int below = 0) const { return frame->peek(below); }
+  Operand operand(int below = 0) { return {top(below), object(below)}; }
+  void push(Shadow shadow) { stack.push_back(shadow); }
+  void pop(int count = 1) { stack.resize(stack.size() - count); }
+};
+
+/// Something done to an object that existed before the segment, or to the process.
+struct Effect {
+  Restore::Kind kind;
+  Shadow target;
+  python::PyRef target_object;
+  std::string name;
+  Shadow key;
+  python::PyRef key_object;
+  Shadow value;
+  python::PyRef value_object;
+  std::int32_t index = -1;
+};
+
+/// Why an instruction cannot be part of a segment.
+struct BreakReason {
+  Code code = Code::PS0601;
+  std::string reason;
+  bool silent = false;  ///< the segment ends as designed; it is no break to report
+};
+
+/// A torch callable that goes into the graph.
+struct TorchTarget {
+  std::string opcode = "call_function";
+  std::string name;    ///< stem of the call's name: "truediv"
+  std::string target;  ///< "operator.truediv"
+  std::string op;      ///< ATen name: "div"
+  bool method = false; ///< the first argument is the tensor before the dot
+};
+
+/// A node to append when its call has run. Inside a chain of nodes kNoValue stands for the result of
+/// the node before.
+struct PlannedNode {
+  std::string op;
+  std::vector<NamedArgument> args;
+  std::vector<ValueId> values;      ///< all values among the arguments
+  std::optional<TensorType> type;   ///< of a result that never becomes a Python object
+};
+
+struct IndexChain;
+struct Index;
+
+/// True when `word` is one of `words`, which blanks separate.
+bool is_word(std::string_view words, std::string_view word);
+/// torch.is_grad_enabled().
+bool grad_enabled();
+/// True for the C class below torch.Tensor, which holds its builtin methods.
+bool is_tensor_base(PyTypeObject* type);
+/// "torch.abs" for a builtin function of torch that is an op (or makes a tensor), else empty.
+std::string torch_function_name(PyObject* function);
+
+/// One segment being recorded: the shadows of its frames and the rules by which instructions move
+/// them. Rules stand in rules_*.cpp (by opcode) and objects/*.cpp (by what the operands are).
+///
+/// The contract of a rule: it is called before the instruction, with real operands on the frame's
+/// stack and their shadows beside them. Answering false means that the instruction ends the segment;
+/// then it has changed no shadow and `reason` says why. Answering true, it has moved the shadows to
+/// what they will be behind the instruction, or left that to FrameShadow::finish.
+class Walk {
+ public:
+  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples);
+  ~Walk();
+
+  /// Starts at the frame's place: every local and operand is sourced.
+  FrameShadow& start(python::Frame& frame);
+
+  bool before(FrameShadow& frame, const python::Instruction& instruction);
+  void after(FrameShadow& frame);
+  /// True if `frame` is what the innermost frame's instruction was about to run.
+  bool expects(python::Frame& frame) const;
+  /// The expected frame runs natively.
+  bool expects_native() const { return innermost_->expected.native; }
+  FrameShadow& enter(python::Frame& frame);
+  void leave(FrameShadow& frame, bool yielded);
+  void unwound(FrameShadow& frame, int depth);
+
+  FrameShadow* innermost() const { return innermost_; }
+  const BreakReason& reason() const { return reason_; }
+  Recorder& recorder() { return recorder_; }
+  /// Something happened that no rule foresaw: what was recorded must not be used.
+  void spoil(std::string why) { spoiled_ = std::move(why); }
+  bool spoiled() const { return !spoiled_.empty(); }
+  const std::string& spoiled_by() const { return spoiled_; }
+
+  /// Ends the segment at the innermost frame's place: restore records, recipes, outputs. The result
+  /// is that of the root when it `returns`.
+  CapturedSegment finish(SegmentEnd end, const Operand* result);
+
+  // Used by the rules.
+
+  bool broke(Code code, std::string reason);
+  bool end_silently();
+  Location here() const;
+
+  // -- facts
+  /// Makes the operand a constant of the segment by guarding its value; false (with the reason) when
+  /// its value cannot be known.
+  bool consume(Operand operand);
+  /// Guards the type; true for anything but unknown.
+  bool consume_type(Operand operand);
+  /// Guards that it is the same object.
+  bool consume_identity(Operand operand);
+  /// The operand's truth, guarded; an empty result with the reason set when it is data.
+  std::optional<bool> consume_truth(Operand operand);
+  bool is_tensor(PyObject* object) const { return recorder_.bridge().is_tensor(object); }
+  void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
+
+  // -- contents (contents.cpp)
+  ObjectId contents(Operand operand);
+  ObjectShadow& object(ObjectId id) { return *objects_[id]; }
+  ObjectShadow* find(PyObject* object);
+  Shadow fresh(PyObject* object, std::vector<Shadow> items = {});
+  /// All items of a list or tuple; guards the length of one that is not ours.
+  const std::vector<Shadow>& items(Operand sequence);
+  /// The dict that holds an instance's attributes.
+  ObjectId instance_dict(Operand instance);
+  ObjectId dict_contents(Operand dict);
+  /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded.
+  Shadow dict_value(ObjectId dict, PyObject* key, PyObject* value);
+  void dict_store(ObjectId dict, PyObject* key, Shadow value);
+  /// Guards which keys a dict has, in order.
+  bool consume_keys(Operand dict);
+  Shadow cell_content(PyObject* cell);
+  void effect(Restore::Kind kind, Operand target, std::string name, Operand key, Operand value);
+
+  // -- torch (objects/torch_*.cpp)
+  std::optional<bool> call_torch(FrameShadow& frame, Operand function,
+                                 std::vector<Operand>& positional,
+                                 std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  bool torch_call(FrameShadow& frame, const TorchTarget& target, std::span<const Operand> positional,
+                  std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
+  bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
+                     std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  bool tell_fact(FrameShadow& frame, const std::vector<Operand>& positional, int pops);
+  bool record(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes,
+              const std::vector<Operand>& operands, int pops);
+  void add_planned(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes, int pops);
+  Shadow result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values);
+  std::optional<Argument> argument(Operand operand);
+  std::optional<Argument> shown(Operand key);
+  std::vector<StackFrame> stack() const;
+  void guard_grad_mode();
+  bool consume_tensor_type(Operand tensor);
+  bool is_tensor_method(PyObject* name);
+  bool tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name);
+  bool tensor_shape(FrameShadow& frame, Operand tensor, bool method);
+  bool tensor_subscript(FrameShadow& frame);
+  bool tensor_store_subscript(FrameShadow& frame);
+  bool index_chain(Operand tensor, Operand key, bool store, IndexChain& chain);
+  bool apply_indices(const std::vector<Index>& indices, bool tuple, bool store, std::int64_t used,
+                     IndexChain& chain);
+  bool binary_tensor(FrameShadow& frame, int operation);
+  bool divide_number(FrameShadow& frame, const TorchTarget& target, Operand number, Operand tensor);
+  bool compare_tensor(FrameShadow& frame, int operation);
+  bool unary_tensor(FrameShadow& frame, const char* name, const char* op);
+  bool unpack_tensor(FrameShadow& frame, int count);
+  bool iterate_tensor(FrameShadow& frame);
+
+  // -- calls (objects/call.cpp)
+  bool call(FrameShadow& frame, Operand callable, std::vector<Operand> positional,
+            std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+  bool call_function(FrameShadow& frame, Operand function, std::vector<Operand> positional,
+                     std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+  bool call_type(FrameShadow& frame, Operand type, std::vector<Operand> positional,
+                 std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+  bool call_builtin(FrameShadow& frame, Operand function, std::vector<Operand> positional,
+                    std::vector<std::pair<PyObject*, Operand>> keywords, int pops, bool& known);
+  /// Runs a method that the type's slot finds; false without a reason when the type has none in
+  /// Python.
+  bool call_special(FrameShadow& frame, Operand self, const char* name,
+                    std::vector<Operand> arguments, int pops, bool& known);
+
+  Operand method_part(Operand method, int part);
+  bool consume_function(Operand function);
+  bool consume_all(const std::vector<Operand>& positional,
+                   const std::vector<std::pair<PyObject*, Operand>>& keywords);
+  bool make_generator(FrameShadow& frame, Expected expected, int pops);
+  bool call_partial(FrameShadow& frame, Operand partial, std::vector<Operand> positional,
+                    std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+  bool call_class(FrameShadow& frame, Operand type, std::vector<Operand> positional,
+                  std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+  bool call_super(FrameShadow& frame, const std::vector<Operand>& positional, int pops);
+  bool make_dict(FrameShadow& frame, const std::vector<Operand>& positional,
+                 const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  bool make_iterator(FrameShadow& frame, PyObject* type, const std::vector<Operand>& positional,
+                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  bool reduces_generator(FrameShadow& frame, Operand generator, int pops);
+  /// Functions written in Python whose effect ends a segment.
+  std::optional<bool> call_known_python(
+      FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
+      const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  bool is_handled(const FrameShadow& frame) const;
+
+  // -- attributes (objects/attribute.cpp, module.cpp)
+  bool load_generic_attribute(FrameShadow& frame, Operand self, PyObject* name, bool method);
+  bool load_module_attribute(FrameShadow& frame, Operand module, PyObject* name, bool method);
+  bool load_type_attribute(FrameShadow& frame, Operand type, PyObject* name, bool method);
+  bool load_super_attribute(FrameShadow& frame, Operand super, PyObject* name, bool method);
+  bool load_descriptor(FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
+                       bool method);
+  bool load_module_child(FrameShadow& frame, Operand self, PyObject* fallback, PyObject* name,
+                         bool method);
+  bool known_attribute(FrameShadow& frame, const std::vector<Operand>& arguments, bool test,
+                       int pops);
+  /// What a module's __getattr__ finds; null when absent (guarded), nothing when it has no tables.
+  std::optional<Shadow> module_child(Operand self, PyObject* name, bool& present);
+  bool push_attribute(FrameShadow& frame, Shadow value, bool method);
+  bool push_method(FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
+                   bool method);
+  bool set_instance_attribute(Operand self, PyObject* name, Operand value);
+  void guard_type_version(Operand operand);
+  Shadow class_attribute(Operand instance, PyObject* name);
+  bool consume_enum(Operand operand);
+  bool load_attribute(FrameShadow& frame, PyObject* name, bool method);
+  bool store_attribute(FrameShadow& frame, PyObject* name);
+  bool delete_attribute(FrameShadow& frame, PyObject* name);
+
+  // -- sequences, mappings (objects/container.cpp)
+  bool load_subscript(FrameShadow& frame);
+  bool store_subscript(FrameShadow& frame);
+  bool delete_subscript(FrameShadow& frame);
+  bool contains(FrameShadow& frame, bool invert);
+  bool gives_dict(FrameShadow& frame, int pops,
+                  std::vector<std::pair<python::PyRef, Shadow>> pairs);
+  void copy_items(ObjectId target, Operand source);
+  std::vector<std::pair<python::PyRef, Shadow>> all_pairs(Operand dict);
+
+  // -- iteration (objects/iteration.cpp)
+  bool get_iterator(FrameShadow& frame);
+  bool next_item(FrameShadow& frame);
+  /// How the operand is gone over, if it is a container or an iterator that we follow.
+  std::unique_ptr<IteratorShadow> iteration_of(Operand iterable);
+  /// The generator that advancing runs, if any.
+  PyObject* generator_in(const IteratorShadow& over) const;
+  /// The shadow of the next item, given the item itself; advances.
+  Shadow advance(IteratorShadow& over, PyObject* item);
+  /// The instruction makes a list, tuple … of what is left of `iterable`; `make` gets the shadows.
+  bool gathers(FrameShadow& frame, Operand iterable, int pops);
+  bool gives_iterator(FrameShadow& frame, int pops, std::unique_ptr<IteratorShadow> over);
+  bool not_iterable(Operand operand);
+
+  // -- results
+  /// The instruction consumes `pops` operands and gives a value that the guards determine.
+  bool gives_constant(FrameShadow& frame, int pops);
+  bool gives(FrameShadow& frame, int pops, Shadow shadow);
+  /// … gives a new object with these items.
+  bool gives_fresh(FrameShadow& frame, int pops, std::vector<Shadow> items);
+  /// … gives what the expected Python frame returns.
+  bool gives_call_result(FrameShadow& frame, int pops);
+
+  Shadow global_value(FrameShadow& frame, PyObject* name, PyObject* value);
+  void bind_arguments(FrameShadow& frame, Expected& expected);
+  void adopt_cells(FrameShadow& frame);
+  void adopt_free_variable(FrameShadow& frame, int slot, int index);
+  void store_global(FrameShadow& frame, PyObject* name, Operand value);
+
+ private:
+  friend struct Rules;
+  friend class SegmentEnding;
+
+  Recorder recorder_;
+  SchemaTable& schemas_;
+  std::vector<std::unique_ptr<FrameShadow>> frames_;
+  FrameShadow* innermost_ = nullptr;
+  FrameShadow* start_ = nullptr;
+  std::vector<std::unique_ptr<ObjectShadow>> objects_;
+  std::unordered_map<PyObject*, ObjectId> by_identity_;
+  std::vector<Effect> effects_;
+  BreakReason reason_;
+  std::string spoiled_;
+  int start_unit_ = 0;
+  Location start_location_;
+  bool grad_guarded_ = false;
+  bool grad_at_start_ = false;
+  std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded
+  // How the next torch_call shows itself, where it differs from its operands.
+  int shown_positional_ = -1;             ///< only that many arguments
+  bool shown_exchanged_ = false;          ///< the two operands exchanged
+  const char* shown_attribute_ = nullptr; ///< with an attribute's name behind
+};
+
+}  // namespace penstock::capture

@@ -1,0 +1,361 @@
+#include "capture/walker.h"
+
+#include "capture/literal.h"
+#include "capture/may_record.h"
+#include "python/bytecode.h"
+
+namespace penstock::capture {
+
+using python::Directive;
+using python::Entry;
+using python::Frame;
+using python::Instruction;
+using python::Leaving;
+using python::Opcode;
+using python::Outcome;
+using Clock = std::chrono::steady_clock;
+
+/// What the walker remembers of a code object.
+struct Walker::CodeInfo : python::CodeData {
+  bool native = false;                       ///< a root that records no op
+  std::unordered_map<int, int> dry_trials;   ///< by unit: trials that recorded no op
+};
+
+namespace {
+
+constexpr int kTrials = 3;
+
+std::string key_of(EntryId id) { return to_string(id); }
+
+}  // namespace
+
+Walker::CodeInfo& Walker::info(Frame& frame) {
+  python::Bytecode& code = frame.bytecode();
+  if (code.data(python::CodeSlot::capture) == nullptr) {
+    code.set_data(python::CodeSlot::capture, std::make_unique<CodeInfo>());
+  }
+  return static_cast<CodeInfo&>(*code.data(python::CodeSlot::capture));
+}
+
+Entry Walker::enter(Frame& frame) {
+  Region& region = this->region(frame.thread());
+  // A generator that is resumed by throw() or close(): its error must stay as it is.
+  if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
+  if (region.mode == Mode::recording) {
+    if (!region.walk->expects(frame)) return Entry::native;
+    if (region.walk->expects_native()) return Entry::native;
+    conduct(frame, region, false);
+    region.activations.back()->shadow = &region.walk->enter(frame);
+    return Entry::conduct;
+  }
+  if (region.mode == Mode::following) {
+    const Plan& plan = region.plan;
+    const std::size_t next = region.level + 1;
+    Activation& innermost = *region.activations.back();
+    const bool descends = !plan.returns && next < plan.steps.size() &&
+                          innermost.followed == plan.steps[region.level] &&
+                          plan.codes[next] == frame.code();
+    if (!descends) return Entry::native;
+    region.level = next;
+    return conduct(frame, region, false);
+  }
+  if (bridge_ == nullptr) {
+    auto bridge = python::TensorBridge::get();
+    if (!bridge || *bridge == nullptr) return Entry::native;
+    bridge_ = *bridge;
+  }
+  if (frame.is_generator()) return Entry::native;
+  if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
+    return Entry::native;
+  }
+  std::string_view rule;
+  if (roots_.is_native(frame, rule)) return Entry::native;
+  if (client_.finish_call(frame)) return Entry::finished;
+  const bool inside = !region.activations.empty();
+  if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
+  if (info(frame).native || !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
+  if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
+  return conduct(frame, region, !inside);
+}
+
+Entry Walker::conduct(Frame& frame, Region& region, bool first) {
+  auto activation = std::make_unique<Activation>();
+  activation->frame = &frame;
+  activation->first = first;
+  frame.attachment = activation.get();
+  if (first) {
+    region.any_op = false;
+    region.last = EntryId{-1, 0, 0};
+  }
+  region.activations.push_back(std::move(activation));
+  return Entry::conduct;
+}
+
+Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
+  Region& region = this->region(frame.thread());
+  auto& activation = *static_cast<Activation*>(frame.attachment);
+  switch (region.mode) {
+    case Mode::recording:
+      if (activation.shadow != nullptr) return record(activation, region, instruction);
+      return Directive::step;
+    case Mode::following: return follow(activation, region, instruction);
+    case Mode::glue: break;
+  }
+  return glue(activation, region, instruction);
+}
+
+Directive Walker::glue(Activation& activation, Region& region, const Instruction& instruction) {
+  Frame& frame = *activation.frame;
+  if (activation.step_once) {
+    activation.step_once = false;
+    return Directive::step;
+  }
+  const bool first = activation.first;
+  activation.first = false;
+  bool trial = false;
+  if (!first && !client_.starts_at(frame.bytecode(), frame.unit())) {
+    if (!may_record(frame, instruction)) return Directive::step;
+    trial = true;
+    if (info(frame).dry_trials[frame.unit()] >= kTrials) return Directive::step;
+  }
+  bool record_here = trial;
+  if (!trial) {
+    const Directive directive = look_up(activation, region, instruction, record_here);
+    if (!record_here) return directive;
+  }
+  start(activation, region, !first);
+  return record(activation, region, instruction);
+}
+
+Directive Walker::look_up(Activation& activation, Region& region, const Instruction& instruction,
+                          bool& record) {
+  Lookup lookup = client_.lookup(*activation.frame);
+  switch (lookup.found) {
+    case Found::none:
+    case Found::miss: record = true; return Directive::step;
+    case Found::moved:
+      region.last = lookup.id;
+      region.any_op = true;
+      return Directive::done;
+    case Found::returned:
+      region.any_op = true;
+      activation.frame->unwind_to(0);
+      activation.frame->push(std::move(lookup.value));
+      return Directive::returned;
+    case Found::raised: region.any_op = true; return Directive::raised;
+    case Found::step: break;
+  }
+  region.mode = Mode::following;
+  region.start = &activation;
+  region.level = region.activations.size() - 1;
+  region.any_op = true;
+  activation.followed = 0;
+  auto plan = plans_.find(key_of(lookup.id));
+  region.until = -1;
+  if (lookup.id.recompile >= 0 && plan != plans_.end()) {
+    region.last = lookup.id;
+    region.plan = plan->second;
+  } else {
+    region.plan = Plan{lookup.end < 0, {}, {}};
+    region.until = lookup.end;
+  }
+  region.level = 0;
+  return follow(activation, region, instruction);
+}
+
+Directive Walker::follow(Activation& activation, Region& region, const Instruction&) {
+  if (region.plan.returns) return Directive::step;
+  bool reached = false;
+  if (region.until >= 0) {
+    reached = &activation == region.start && activation.followed > 0 &&
+              activation.frame->unit() == region.until;
+  } else {
+    reached = region.level + 1 == region.plan.steps.size() &&
+              activation.followed == region.plan.steps[region.level];
+  }
+  if (reached) {
+    region.mode = Mode::glue;
+    region.start = nullptr;
+    return Directive::step;
+  }
+  ++activation.followed;
+  return Directive::step;
+}
+
+void Walker::start(Activation& activation, Region& region, bool trial) {
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, client_.wants_examples());
+  region.mode = Mode::recording;
+  region.start = &activation;
+  region.trial = trial;
+  region.trial_unit = activation.frame->unit();
+  region.started = Clock::now();
+  region.ops = {};
+  activation.shadow = &region.walk->start(*activation.frame);
+}
+
+Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
+  Walk& walk = *region.walk;
+  FrameShadow& shadow = *activation.shadow;
+  if (walk.spoiled()) {
+    drop(region);
+    return Directive::step;
+  }
+  if (&activation == region.start && instruction.opcode == Opcode::RETURN_VALUE) {
+    shadow.instruction = &instruction;
+    const Operand result = shadow.operand();
+    end(region, SegmentEnd{SegmentEnd::Kind::returned, -1, {}}, &result);
+    return Directive::step;
+  }
+  if (walk.before(shadow, instruction)) {
+    if (shadow.runs_op) region.op_started = Clock::now();
+    return Directive::step;
+  }
+  const BreakReason reason = walk.reason();
+  const bool loop = reason.silent && instruction.opcode == Opcode::FOR_ITER;
+  SegmentEnd how{loop ? SegmentEnd::Kind::loop : SegmentEnd::Kind::broke,
+                 region.start->frame->unit(),
+                 reason.silent ? std::string() : std::string(facts(reason.code).id)};
+  // The root stands at its call when the segment ends in what it called.
+  if (region.start != &activation) how.offset = region.start->shadow->instruction->offset;
+  const Location location = walk.here();
+  if (end(region, std::move(how), nullptr) && !reason.silent) {
+    report_break(reason, location, region.last);
+  }
+  activation.step_once = false;
+  return Directive::step;
+}
+
+bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
+  Walk& walk = *region.walk;
+  if (walk.recorder().node_count() == 0) {
+    drop(region);
+    return false;
+  }
+  Plan plan;
+  plan.returns = end.kind == SegmentEnd::Kind::returned;
+  for (const auto& activation : region.activations) {
+    if (activation->shadow == nullptr) continue;
+    plan.steps.push_back(activation->shadow->steps);
+    plan.codes.push_back(activation->frame->code());
+  }
+  CapturedSegment segment = walk.finish(std::move(end), result);
+  if (walk.spoiled()) {
+    drop(region);
+    return false;
+  }
+  Interface& interface = segment.graph.interface;
+  if (region.last.frame >= 0) interface.after = to_string(region.last);
+  interface.capture_ns = (Clock::now() - region.started - region.ops).count();
+  region.any_op = true;
+  const EntryId id = client_.captured(std::move(segment));
+  region.last = id;
+  plans_[key_of(id)] = std::move(plan);
+  region.mode = Mode::glue;
+  for (const auto& activation : region.activations) activation->shadow = nullptr;
+  region.walk.reset();
+  region.start = nullptr;
+  return true;
+}
+
+void Walker::drop(Region& region) {
+  if (region.walk && region.walk->spoiled()) {
+    SkipEvent skip;
+    skip.code = std::string(facts(Code::PS0401).id);
+    skip.name = text_of(region.start->frame->code()->co_qualname);
+    skip.location = region.start->frame->bytecode().location(region.start->frame->bytecode().instructions()[0]);
+    skip.reason = region.walk->spoiled_by();
+    if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
+  }
+  if (region.trial && region.start != nullptr) {
+    ++info(*region.start->frame).dry_trials[region.trial_unit];
+  }
+  region.mode = Mode::glue;
+  for (const auto& activation : region.activations) activation->shadow = nullptr;
+  region.walk.reset();
+  region.start = nullptr;
+}
+
+void Walker::report_break(const BreakReason& reason, const Location& location, EntryId after) {
+  BreakEvent event;
+  event.code = std::string(facts(reason.code).id);
+  event.location = location;
+  event.after = after;
+  event.reason = reason.reason;
+  event.hint = std::string(facts(reason.code).hint);
+  const std::string key = std::to_string(after.frame) + event.code + location.file +
+                          std::to_string(location.line) + ":" + std::to_string(location.column);
+  if (reported_.insert(key).second) sink_.broke(event);
+}
+
+bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outcome) {
+  Region& region = this->region(frame.thread());
+  auto& activation = *static_cast<Activation*>(frame.attachment);
+  if (region.mode != Mode::recording || activation.shadow == nullptr) return false;
+  (void)instruction;
+  FrameShadow& shadow = *activation.shadow;
+  if (shadow.runs_op) region.ops += Clock::now() - region.op_started;
+  shadow.runs_op = false;
+  if (outcome == Outcome::raised || outcome == Outcome::reraised) {
+    shadow.finish = nullptr;
+    return false;
+  }
+  region.walk->after(shadow);
+  if (region.trial && region.start == &activation) {
+    if (region.walk->recorder().node_count() == 0) {
+      drop(region);
+    } else {
+      region.trial = false;
+    }
+  }
+  return false;
+}
+
+void Walker::unwound(Frame& frame, int depth) {
+  Region& region = this->region(frame.thread());
+  auto& activation = *static_cast<Activation*>(frame.attachment);
+  if (region.mode != Mode::recording || activation.shadow == nullptr) return;
+  region.walk->unwound(*activation.shadow, depth);
+}
+
+void Walker::leave(Frame& frame, Leaving how, PyObject*) {
+  Region& region = this->region(frame.thread());
+  auto* activation = static_cast<Activation*>(frame.attachment);
+  if (region.mode == Mode::recording && activation->shadow != nullptr) {
+    const bool whole = how == Leaving::returned || how == Leaving::yielded;
+    if (activation == region.start || how == Leaving::exited) {
+      drop(region);
+    } else {
+      region.walk->leave(*activation->shadow, whole && how == Leaving::yielded);
+    }
+  } else if (region.mode == Mode::following && activation == region.start) {
+    region.mode = Mode::glue;
+    region.start = nullptr;
+  }
+  while (!region.activations.empty()) {
+    const bool found = region.activations.back().get() == activation;
+    region.activations.pop_back();
+    if (found) break;
+  }
+  if (region.activations.empty() && !region.any_op) info(frame).native = true;
+}
+
+bool Walker::may_record(Frame& frame, const Instruction& instruction) const {
+  auto tensor = [&](int below) {
+    PyObject* object = frame.depth() > below ? frame.peek(below) : nullptr;
+    return object != nullptr && bridge_->is_tensor(object);
+  };
+  switch (instruction.opcode) {
+    case Opcode::BINARY_OP:
+    case Opcode::COMPARE_OP:
+    case Opcode::BINARY_SUBSCR: return tensor(0) || tensor(1);
+    case Opcode::STORE_SUBSCR: return tensor(1);
+    case Opcode::UNARY_NEGATIVE:
+    case Opcode::UNARY_INVERT: return tensor(0);
+    case Opcode::LOAD_ATTR: return tensor(0) && is_view_attribute(frame.name(instruction.argument));
+    case Opcode::CALL: return may_record_call(frame, instruction);
+    case Opcode::CALL_FUNCTION_EX: return true;
+    default: return false;
+  }
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "capture/roots.h"
+#include "capture/segment_client.h"
+#include "capture/walk.h"
+#include "python/conductor.h"
+
+// The walker: record while the program runs.
+//
+// Problem. A segment of a program's instructions is to become guards, a graph, and what to restore
+// behind it. The obvious way is to interpret the instructions on stand-ins for the real objects and to
+// run the graph afterwards. Then the interpreter has to imitate every operation of Python on every kind
+// of object, exceptions and their tracebacks included, and wherever it gives up, half-done frames, lists
+// and attributes must be made real or rolled back.
+//
+// Idea. Every frame is a real frame that the conductor executes on real objects; the walker keeps beside
+// each slot what is known of its value: a *shadow* (shadow.h). A shadow says where the value comes from
+// (a constant, a source reachable from the segment's start, a value of the graph, an object made on the
+// way), and each instruction has a rule that moves shadows as the instruction moves values. Tensor ops
+// run through torch and are written down. So
+//  - Python's semantics are CPython's own: a rule only has to know which facts decided the outcome, and
+//    guards them where they are consumed; a rule that is missing costs a break, never a wrong result;
+//  - calls are inlined by letting them happen: the callee's frame reaches us through the hook, finds
+//    what its caller's instruction was about to run (Expected), and gets its arguments' shadows; frames,
+//    tracebacks and exceptions are real at any depth;
+//  - a break rolls nothing back: all state is real already. The segment is closed by describing what its
+//    frames and its effects hold, and the walk goes on without shadows ("glue") until an instruction is
+//    about to run a tensor op: there the next segment starts, as if it had never stopped.
+//
+// The price: a rule may not change shadows before it is certain, for the state before the instruction
+// is the state behind the segment; and what an instruction of C code will run must be known before it
+// runs. C functions are therefore named one by one (objects/builtins.cpp).
+//
+// Speculation. Whether a call will run an op is not known before it. In glue, a call of a Python function
+// starts a segment on trial: if the call ends without an op, the trial is dropped, which costs nothing
+// but the shadows.
+//
+// Cost: a rule and a shadow per instruction (tens of nanoseconds); an op costs its overload's resolution
+// and a record, a few microseconds. Nothing is done twice: the graph's first results are the program's.
+
+namespace penstock::capture {
+
+/// The driver of capture: see make_walker().
+class Walker : public python::FrameDriver {
+ public:
+  Walker(RootPolicy roots, SegmentClient& client, EventSink& sink)
+      : roots_(std::move(roots)), client_(client), sink_(sink) {}
+
+  python::Entry enter(python::Frame& frame) override;
+  python::Directive instruction(python::Frame& frame,
+                                const python::Instruction& instruction) override;
+  bool stepped(python::Frame& frame, const python::Instruction& instruction,
+               python::Outcome outcome) override;
+  void unwound(python::Frame& frame, int depth) override;
+  void leave(python::Frame& frame, python::Leaving how, PyObject* value) override;
+
+ private:
+  enum class Mode : std::uint8_t { glue, recording, following };
+
+  /// A conducted frame.
+  struct Activation {
+    python::Frame* frame;
+    FrameShadow* shadow = nullptr;  ///< while it is part of the segment being recorded
+    int followed = 0;               ///< instructions since the start of the segment being followed
+    bool first = false;             ///< a root that has not begun
+    bool step_once = false;         ///< the next instruction is the one that broke
+  };
+  /// How far a recorded segment goes: steps of its frames, outermost first.
+  struct Plan {
+    bool returns = false;
+    std::vector<int> steps;
+    std::vector<PyCodeObject*> codes;
+  };
+  /// What a thread is doing inside a root.
+  struct Region {
+    Mode mode = Mode::glue;
+    std::vector<std::unique_ptr<Activation>> activations;
+    std::unique_ptr<Walk> walk;
+    Activation* start = nullptr;   ///< the segment's own frame (recording, following)
+    int trial_unit = 0;
+    bool trial = false;            ///< dropped if its first instruction runs no op
+    Plan plan;                     ///< following
+    int until = -1;                ///< following without a plan: unit of `start`'s frame
+    std::size_t level = 0;
+    EntryId last{-1, 0, 0};        ///< of the segment before
+    bool any_op = false;
+    std::chrono::steady_clock::time_point started;
+    std::chrono::steady_clock::time_point op_started;
+    std::chrono::nanoseconds ops{0};
+  };
+  struct CodeInfo;
+
+  Region& region(PyThreadState* thread) { return regions_[thread]; }
+  CodeInfo& info(python::Frame& frame);
+  python::Entry conduct(python::Frame& frame, Region& region, bool first);
+  python::Directive glue(Activation& activation, Region& region,
+                         const python::Instruction& instruction);
+  python::Directive look_up(Activation& activation, Region& region,
+                            const python::Instruction& instruction, bool& record);
+  python::Directive record(Activation& activation, Region& region,
+                           const python::Instruction& instruction);
+  python::Directive follow(Activation& activation, Region& region,
+                           const python::Instruction& instruction);
+  void start(Activation& activation, Region& region, bool trial);
+  /// False when nothing was captured.
+  bool end(Region& region, SegmentEnd end, const Operand* result);
+  void report_break(const BreakReason& reason, const Location& location, EntryId after);
+  void drop(Region& region);
+  bool may_record(python::Frame& frame, const python::Instruction& instruction) const;
+
+  RootPolicy roots_;
+  SegmentClient& client_;
+  EventSink& sink_;
+  SchemaTable schemas_;
+  python::TensorBridge* bridge_ = nullptr;
+  std::unordered_map<PyThreadState*, Region> regions_;
+  std::unordered_set<std::string> reported_;
+  /// By segment start and recompile number.
+  std::unordered_map<std::string, Plan> plans_;
+};
+
+}  // namespace penstock::capture

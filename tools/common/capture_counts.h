@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tools/common/launch_protocol.h"
+
+namespace penstock::tools {
+
+/// What a captured program's process tells its parent, so that the stream's last document is right
+/// even when the process is killed: the mode's own part of the shared memory, all zero at first.
+/// Written with the GIL held.
+struct CaptureCounts {
+  static constexpr std::uint32_t kEntries = 10000;
+
+  std::uint32_t graphs, breaks, skips, recompiles;
+  std::uint32_t lost;     ///< entries for which there was no room
+  std::uint32_t failed;   ///< 1: a document could not be written
+  std::uint32_t entries;  ///< rows of `entry` in use
+  struct Entry {
+    std::int32_t frame, recompile;
+    std::uint32_t nodes;
+    std::int64_t calls;
+  } entry[kEntries];
+};
+static_assert(sizeof(CaptureCounts) <= kModeMemory);
+
+}  // namespace penstock::tools
