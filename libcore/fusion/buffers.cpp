@@ -80,6 +80,25 @@ void show_views(FusionPlan& plan) {
   }
 }
 
+/// The windows on `placed.memory` of the views that lead to it from the product's result: the
+/// reshape splits dims, and the permutation goes backwards.
+void show_result(FusionPlan& plan, const PlacedResult& placed) {
+  const Window& memory = *plan.values[placed.memory].window;
+  const Sizes& sizes = plan.type(placed.permuted).sizes;
+  Window permuted = memory, apart{memory.base, {}, {}, 0};
+  permuted.sizes = sizes;
+  permuted.strides = contiguous_strides(sizes);
+  std::vector<std::int64_t> dims = integer_list(plan.node_of(placed.permuted), "dims");
+  apart.sizes.resize(dims.size());
+  apart.strides.resize(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    apart.sizes[dims[i]] = sizes[i];
+    apart.strides[dims[i]] = permuted.strides[i];
+  }
+  plan.values[placed.permuted].window = permuted;
+  plan.values[placed.apart].window = apart;
+}
+
 bool read_by_others(const FusionPlan& plan, const Root& reader, const Access& access) {
   return plan.roots[plan.values[access.value].root].group != reader.group;
 }
@@ -103,9 +122,12 @@ void assign_memory(FusionPlan& plan) {
   }
   for (const Node& node : graph.nodes) {
     for (ValueId id : node.results) {
-      if (plan.values[id].role == Role::memory && !graph.values[id].is_scalar) allocate(plan, id);
+      bool elsewhere = plan.batched.contains({plan.values[id].node, id});
+      bool memory = plan.values[id].role == Role::memory && !graph.values[id].is_scalar;
+      if (memory && !elsewhere) allocate(plan, id);
     }
   }
+  for (const PlacedResult& placed : plan.placed_results) show_result(plan, placed);
   show_views(plan);
 }
 
@@ -127,10 +149,14 @@ void assign_stores(FusionPlan& plan) {
 }
 
 BufferId buffer_of(FusionPlan& plan, ValueId value) {
-  const Window& window = *plan.values[value].window;
+  return buffer_of(plan, *plan.values[value].window, plan.type(value).dtype,
+                   plan.graph().values[value].name);
+}
+
+BufferId buffer_of(FusionPlan& plan, const Window& window, DType dtype, const std::string& name) {
   auto shows = [&](const Buffer& buffer) {
     return buffer.sizes == window.sizes && buffer.strides == window.strides &&
-           buffer.offset == window.offset && buffer.dtype == plan.type(value).dtype;
+           buffer.offset == window.offset && buffer.dtype == dtype;
   };
   if (shows(plan.buffers[window.base])) return window.base;
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -139,10 +165,10 @@ BufferId buffer_of(FusionPlan& plan, ValueId value) {
     if (same) return static_cast<BufferId>(i);
   }
   Buffer view;
-  view.name = plan.graph().values[value].name;
+  view.name = name;
   view.kind = Buffer::Kind::view;
   view.base = window.base;
-  view.dtype = plan.type(value).dtype;
+  view.dtype = dtype;
   view.sizes = window.sizes;
   view.strides = window.strides;
   view.offset = window.offset;

@@ -16,4 +16,7 @@ void assign_stores(FusionPlan& plan);
 /// view of it. Needs: the value has a window.
 BufferId buffer_of(FusionPlan& plan, ValueId value);
 
+/// A buffer for any window on memory; called `name` where it is a new view.
+BufferId buffer_of(FusionPlan& plan, const Window& window, DType dtype, const std::string& name);
+
 }  // namespace penstock::fusion

@@ -39,6 +39,7 @@ struct ProgramPass {
 constexpr ProgramPass kProgramPasses[] = {
     {{"epilogue", "Let library calls apply the pointwise ops behind them"}, fuse_epilogues},
     {{"zip-loops", "Merge neighbouring inner loops of equal range"}, zip_loops},
+    {{"split-loops", "Split loops whose indices divide their variable"}, split_loops},
     {{"collapse", "Merge loops that walk memory as one loop would"}, collapse_loops},
     {{"schedule", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
     {{"memory", "Place temporaries in one arena"}, plan_memory},

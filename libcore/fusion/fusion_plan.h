@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,12 +79,25 @@ struct Use {
   Index index;        ///< of base, in kDomainVariable's for the operand's dims
 };
 
+/// A product's result that is written in the place of a reshaped permutation of it (layout.cpp).
+struct PlacedResult {
+  ValueId result;   ///< of the product
+  ValueId apart;    ///< the result with its batch dims apart, or itself
+  ValueId permuted;
+  ValueId memory;   ///< the reshape of `permuted`: lies in memory of its own
+};
+
 /// What fusion decides, before loops are made of it. Every stage of it gives a right program.
 struct FusionPlan {
   PlacedGraph placed;
   std::vector<ValuePlan> values;
   std::vector<Root> roots;
   std::vector<Group> groups;
+  std::vector<std::int32_t> uses;           ///< of each value, by nodes and as an output
+  /// Operands and results that a product (the node) reads and writes with their batch dims apart, and
+  /// the value that shows them so.
+  std::map<std::pair<std::int32_t, ValueId>, ValueId> batched;
+  std::vector<PlacedResult> placed_results;
   RangeFacts facts;                         ///< of the size symbols
   std::vector<Buffer> buffers;              ///< so far
   std::vector<BufferId> outputs;            ///< of the graph, once buffers are assigned

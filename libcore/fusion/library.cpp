@@ -2,6 +2,7 @@
 
 #include "fusion/buffers.h"
 #include "fusion/emit.h"
+#include "fusion/layout.h"
 #include "partition/placement.h"
 
 namespace penstock::fusion {
@@ -11,11 +12,13 @@ namespace {
 /// The library's reading of one node: which operands are its inputs, in which attributes.
 class CallBuilder {
  public:
-  CallBuilder(FusionPlan& plan, const Node& node) : plan_(plan), node_(node) {
-    call_.name = partition::library_call_of(node.op);
-    call_.op = node.op;
-    if (node.call >= 0) call_.calls.push_back(node.call);
-    call_.outputs.push_back(buffer_of(plan, node.results.front()));
+  CallBuilder(FusionPlan& plan, std::int32_t position)
+      : plan_(plan), position_(position), node_(plan.graph().nodes[position]) {
+    call_.name = partition::library_call_of(node_.op);
+    call_.op = node_.op;
+    if (node_.call >= 0) call_.calls.push_back(node_.call);
+    batch_ = batch_sizes(plan, position);
+    call_.outputs.push_back(buffer(node_.results.front()));
   }
 
   LibraryCall build() {
@@ -30,8 +33,27 @@ class CallBuilder {
   }
 
  private:
+  /// The value as it lies, or with the product's batch dims apart (layout.cpp).
+  BufferId buffer(ValueId value) {
+    auto apart = plan_.batched.find({position_, value});
+    if (apart != plan_.batched.end()) return buffer_of(plan_, apart->second);
+    if (batch_.empty() || plan_.type(value).rank() != 3) return buffer_of(plan_, value);
+    const Window& merged = *plan_.values[value].window;
+    Window split = merged;
+    split.sizes.assign(merged.sizes.end() - 2, merged.sizes.end());
+    split.strides.assign(merged.strides.end() - 2, merged.strides.end());
+    SymExpr stride = merged.strides.front();
+    for (std::size_t i = batch_.size(); i-- > 0;) {
+      bool repeated = merged.sizes.front() == SymExpr(1);
+      split.sizes.insert(split.sizes.begin(), repeated ? SymExpr(1) : batch_[i]);
+      split.strides.insert(split.strides.begin(), stride);
+      if (!repeated) stride *= batch_[i];
+    }
+    return buffer_of(plan_, split, plan_.type(value).dtype, plan_.graph().values[value].name);
+  }
+
   void input(ValueId value, bool weight = false) {
-    call_.inputs.push_back(value == kNoValue ? kNoBuffer : buffer_of(plan_, value));
+    call_.inputs.push_back(value == kNoValue ? kNoBuffer : buffer(value));
     if (value == kNoValue || !weight) return;
     ValueId base = plan_.base_of(value);
     if (plan_.values[base].node >= 0) return;
@@ -87,7 +109,7 @@ class CallBuilder {
     input(row ? addend : kNoValue);
     if (alpha != 1) call_.post_ops.push_back({PostOp::Kind::scale, alpha, 0, kNoBuffer});
     if (addend != kNoValue && !row) {
-      call_.post_ops.push_back({PostOp::Kind::add, 0, 0, buffer_of(plan_, addend)});
+      call_.post_ops.push_back({PostOp::Kind::add, 0, 0, buffer(addend)});
     }
   }
 
@@ -142,7 +164,9 @@ class CallBuilder {
   }
 
   FusionPlan& plan_;
+  std::int32_t position_;
   const Node& node_;
+  Sizes batch_;  ///< batch dims of a product that stay apart
   LibraryCall call_;
 };
 
@@ -182,14 +206,15 @@ Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32
   for (const NamedArgument& argument : node.args) {
     ValueId missing = kNoValue;
     for_each_value(argument.value, [&](ValueId id) {
-      if (!plan.values[id].window && !plan.graph().values[id].is_scalar) missing = id;
+      bool apart = plan.batched.contains({position, id});
+      if (!plan.values[id].window && !apart && !plan.graph().values[id].is_scalar) missing = id;
     });
     if (missing == kNoValue) continue;
     return failure(Code::PS0601, fmt::format("operand %{} of {} lies in no memory",
                                              plan.graph().values[missing].name, node.op));
   }
   if (region.placement == Placement::fallback) return fallback_call(plan, region, node);
-  return CallBuilder(plan, node).build();
+  return CallBuilder(plan, position).build();
 }
 
 }  // namespace penstock::fusion

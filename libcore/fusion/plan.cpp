@@ -4,8 +4,10 @@
 #include <string>
 
 #include "fusion/kernel_builder.h"
+#include "fusion/layout.h"
 #include "fusion/loops.h"
 #include "ops/op.h"
+#include "partition/placement.h"
 
 namespace penstock::fusion {
 
@@ -69,21 +71,12 @@ void place_node(FusionPlan& plan, std::int32_t position, std::int32_t region) {
   }
 }
 
-Window contiguous_window(const TensorType& type) {
-  return {kNoBuffer, type.sizes, contiguous_strides(type.sizes), 0};
-}
-
-/// The window that a view shows of its base, were the base contiguous.
-std::optional<Window> window_on_base(const FusionPlan& plan, ValueId value) {
-  if (plan.values[value].role != Role::view) return contiguous_window(plan.type(value));
-  auto operand = window_on_base(plan, operand_value(plan.node_of(value), "self"));
-  return operand ? view_window(plan.graph(), plan.node_of(value), *operand, plan.facts) : operand;
-}
-
 /// A value that something outside its region reads from memory.
 void need(FusionPlan& plan, ValueId value) {
   ValuePlan& facts = plan.values[value];
-  if (facts.role == Role::view && !window_on_base(plan, value)) make_root(plan, value);
+  if (facts.role == Role::view && !expected_window(plan, value) && !write_in_place(plan, value)) {
+    make_root(plan, value);
+  }
   if (facts.role == Role::inlined) make_root(plan, value);
   ValueId base = plan.base_of(value);
   if (plan.values[base].role == Role::inlined) make_root(plan, base);
@@ -93,13 +86,18 @@ void need(FusionPlan& plan, ValueId value) {
 /// Whether the base of the view `value`, laid out in row-major order, fills the memory of output
 /// `output` exactly, so that the view is that output.
 bool fills_output(const FusionPlan& plan, ValueId value, std::size_t output) {
-  auto window = window_on_base(plan, value);
+  auto window = expected_window(plan, value);
   ValueId base = plan.base_of(value);
   const ValuePlan& facts = plan.values[base];
   if (!window || facts.node < 0 || facts.output >= 0 || facts.role == Role::inlined) return false;
   const TensorType& type = plan.interface().outputs[output].type;
   return window->offset == SymExpr(0) && window->strides == type.strides &&
          element_count(plan.type(base).sizes) == element_count(type.sizes);
+}
+
+bool has_row_major_output(const FusionPlan& plan, std::size_t output) {
+  const TensorType& type = plan.interface().outputs[output].type;
+  return type.strides == contiguous_strides(type.sizes);
 }
 
 /// Decides whose memory each output is: a value's own, or that of the value it is a view of.
@@ -114,7 +112,7 @@ void claim_outputs(FusionPlan& plan) {
     if (!passes_on && plan.values[value].role == Role::view) {
       if (fills_output(plan, value, i)) {
         plan.values[base].output = number;
-      } else {
+      } else if (!has_row_major_output(plan, i) || !write_in_place(plan, value)) {
         make_root(plan, value);
       }
     }
@@ -149,6 +147,7 @@ FusionPlan make_plan(PlacedGraph placed) {
   plan.placed = std::move(placed);
   plan.facts = symbol_facts(plan.interface());
   plan.values.resize(plan.graph().values.size());
+  plan.uses = partition::count_uses(plan.graph());
   for (std::size_t r = 0; r < plan.placed.regions.size(); ++r) {
     const Region& region = plan.placed.regions[r];
     auto number = static_cast<std::int32_t>(r);
@@ -162,8 +161,10 @@ FusionPlan make_plan(PlacedGraph placed) {
   }
   claim_outputs(plan);
   for (const Region& region : plan.placed.regions) {
-    for (ValueId id : region.inputs) {
-      if (plan.values[id].node >= 0) need(plan, id);
+    if (region.placement == Placement::compiled) {
+      for (ValueId id : region.inputs) {
+        if (plan.values[id].node >= 0) need(plan, id);
+      }
     }
     for (std::int32_t i = region.first; i < region.last; ++i) {
       // What an input is overwritten with lies in memory: its expression may read that input.
@@ -171,7 +172,12 @@ FusionPlan make_plan(PlacedGraph placed) {
       if (is_kind(node, ops::PrimGroup::effect)) need(plan, operand_value(node, "src"));
       // Library and fallback calls read their operands, views of inputs too, as windows.
       if (region.placement == Placement::compiled) continue;
-      for (ValueId id : region.inputs) need(plan, id);
+      for (const NamedArgument& argument : node.args) {
+        for_each_value(argument.value, [&](ValueId id) {
+          ValueId apart = read_apart(plan, i, id);
+          need(plan, apart == kNoValue ? id : apart);
+        });
+      }
     }
   }
   return plan;

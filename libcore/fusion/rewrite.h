@@ -30,6 +30,9 @@ void fuse_epilogues(LoopProgram& program);
 /// Merges inner loops of equal range that stand side by side, where no iteration needs a later one.
 void zip_loops(LoopProgram& program);
 
+/// Splits loops whose indices divide their variable, so that every access is affine.
+void split_loops(LoopProgram& program);
+
 /// Merges loops that walk memory as one loop would.
 void collapse_loops(LoopProgram& program);
 

@@ -3,9 +3,11 @@
 // Neighbouring nodes with one placement form a region; every change of placement costs a pass through
 // memory, and what fusion may fuse ends at a region's border. So the nodes are put into an order
 // that changes placement rarely. Regions of an order are free of cycles by construction, and the
-// order is found by scheduling: all compiled nodes that are ready, as long as there are any; then
-// all library and fallback nodes that are ready; and again. Nodes of equal standing keep the order of
-// the graph, so that the result is determined and values are used soon after they are made.
+// order is found by scheduling backwards: all compiled nodes whose users are placed, as long as
+// there are any; then all library and fallback nodes; and again. Backwards, because a node then
+// stands as late as it may, in the region of its first user, where it can be fused: forwards, all that
+// is computed from parameters alone would gather in front and lie in memory until it is used. Nodes
+// of equal standing keep the order of the graph, so that the result is determined.
 //
 // Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or a
 // view of it goes first, and a write waits for the one before it; random ops keep their order, for
@@ -97,26 +99,26 @@ class DependenceGraph {
 
 /// The order of the head comment.
 std::vector<std::int32_t> schedule(const Edges& successors, const std::vector<PlacedNode>& placed) {
-  std::vector<std::int32_t> missing(successors.size());
-  for (const auto& targets : successors) {
-    for (std::int32_t target : targets) ++missing[target];
-  }
-  using Ready = std::priority_queue<std::int32_t, std::vector<std::int32_t>, std::greater<>>;
-  Ready compiled, others;
+  std::vector<std::int32_t> missing(successors.size());  ///< users that have no place yet
+  Edges predecessors(successors.size());
+  std::priority_queue<std::int32_t> compiled, others;  ///< the last node of the graph first
   auto make_ready = [&](std::int32_t node) {
     (placed[node].placement == Placement::compiled ? compiled : others).push(node);
   };
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    if (missing[i] == 0) make_ready(static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < successors.size(); ++i) {
+    auto node = static_cast<std::int32_t>(i);
+    for (std::int32_t target : successors[i]) predecessors[target].push_back(node);
+    missing[i] = static_cast<std::int32_t>(successors[i].size());
+    if (missing[i] == 0) make_ready(node);
   }
   std::vector<std::int32_t> order;
-  auto drain = [&](Ready& ready) {
+  auto drain = [&](std::priority_queue<std::int32_t>& ready) {
     while (!ready.empty()) {
       std::int32_t node = ready.top();
       ready.pop();
       order.push_back(node);
-      for (std::int32_t next : successors[node]) {
-        if (--missing[next] == 0) make_ready(next);
+      for (std::int32_t before : predecessors[node]) {
+        if (--missing[before] == 0) make_ready(before);
       }
     }
   };
@@ -124,6 +126,7 @@ std::vector<std::int32_t> schedule(const Edges& successors, const std::vector<Pl
     drain(compiled);
     drain(others);
   }
+  std::reverse(order.begin(), order.end());
   return order;
 }
 

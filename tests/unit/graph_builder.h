@@ -168,6 +168,11 @@ class GraphBuilder {
                 type({sizes(a)[0], sizes(b)[1]}, dtype(a)));
   }
 
+  ValueId batched_matmul(ValueId a, ValueId b) {
+    return node("aten.bmm.default", {{"self", value(a)}, {"mat2", value(b)}},
+                type({sizes(a)[0], sizes(a)[1], sizes(b)[2]}, dtype(a)));
+  }
+
   void output(ValueId id) {
     graph.outputs.push_back(id);
     Output output;

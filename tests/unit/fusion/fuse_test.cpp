@@ -112,6 +112,31 @@ TEST_CASE("a gate and its product: the call moves behind its operand's") {
   CHECK(call.post_ops[1].kind == PostOp::Kind::mul);
 }
 
+TEST_CASE("attention reads heads out of its projection and writes them back without a copy") {
+  GraphBuilder b;
+  ValueId qkv = b.input({2, 6, 24}), w = b.input({8, 8});
+  auto heads = [&](int part, std::vector<std::int64_t> order, GraphBuilder::Sizes sizes) {
+    ValueId x = b.slice(qkv, 2, part * 8, part * 8 + 8, 1);
+    return b.reshape(b.permute(b.reshape(x, {2, 6, 2, 4}), order), sizes);
+  };
+  ValueId scores = b.batched_matmul(heads(0, {0, 2, 1, 3}, {4, 6, 4}), heads(1, {0, 2, 3, 1}, {4, 4, 6}));
+  ValueId weights = softmax(b, b.reshape(scores, {2, 2, 6, 6}));
+  ValueId mixed = b.batched_matmul(b.reshape(weights, {4, 6, 6}), heads(2, {0, 2, 1, 3}, {4, 6, 4}));
+  ValueId back = b.reshape(b.permute(b.reshape(mixed, {2, 2, 6, 4}), {0, 2, 1, 3}), {12, 8});
+  b.output(b.matmul(back, w));
+  LoopProgram program = check(b);
+  CHECK(kernel_count(program) == 1);
+}
+
+TEST_CASE("indices that divide become loops that do not") {
+  GraphBuilder b;
+  ValueId x = b.input({6, 4, 8});
+  b.output(b.unary("exp", b.reshape(b.permute(x, {1, 0, 2}), {24, 8})));
+  b.output(b.reshape(b.permute(x, {1, 0, 2}), {4, 48}));
+  LoopProgram program = check(b);
+  CHECK(to_text(program).find("floordiv") == std::string::npos);
+}
+
 TEST_CASE("a library call reads views of what kernels wrote") {
   GraphBuilder b;
   ValueId x = b.input({8, 4}), w = b.input({6, 4});

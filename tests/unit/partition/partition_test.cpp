@@ -39,6 +39,19 @@ TEST_CASE("independent nodes move across library calls into one region") {
   CHECK(placed->regions[0].last == 10);
 }
 
+TEST_CASE("what is made from inputs alone stands in the region of its user") {
+  GraphBuilder b;
+  ValueId x = b.input({4, 4}), scale = b.input({4, 4});
+  ValueId factor = b.unary("rsqrt", scale);
+  ValueId product = b.matmul(b.unary("exp", x), x);
+  b.output(b.binary("mul", product, factor));
+  auto placed = run(b);
+  REQUIRE(placed);
+  REQUIRE(placed->regions.size() == 3);
+  CHECK(placed->regions[0].last == 1);
+  CHECK(placed->graph.nodes[2].op == "prim.rsqrt");
+}
+
 TEST_CASE("what has no lowering is torch's, with a reason") {
   GraphBuilder b;
   ValueId x = b.input({4, 4}), y = b.input({4, 4}, DType::float64);
