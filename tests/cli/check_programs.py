@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs that end badly, and programs where no program can run, under capture and run.
 
-    check_programs.py BUILD-ROOT PYTHON      PYTHON has torch
+    check_programs.py BUILD-ROOT PYTHON [TOOL]      PYTHON has torch; TOOL: only cases of that tool
 
 The last line is `N passed, N failed`.
 """
@@ -35,9 +35,12 @@ ENDINGS = {  # name: (code behind WORK, plain status as subprocess has it)
 class Suite:
     def __init__(self, build: pathlib.Path, python: pathlib.Path, work: pathlib.Path):
         self.build, self.python, self.work = build, python, work
+        self.only = sys.argv[3] if len(sys.argv) > 3 else ""
         self.passed = self.failed = 0
 
     def check(self, name: str, problem: str) -> None:
+        if not name.startswith(self.only):
+            return
         if problem:
             self.failed += 1
             print(f"FAILED {name}: {problem}")

@@ -13,7 +13,6 @@
 namespace penstock::tools {
 namespace {
 
-constexpr int kProgramFailed = 7;
 
 CaptureCounts counts_of(const LaunchOutcome& outcome) {
   CaptureCounts counts{};
@@ -55,6 +54,8 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
 
 Result<void> run_capture(Stage& stage, const ProgramOptions& options,
                          const std::vector<std::string>& words) {
+  auto python = find_python(options.python);  // before anything is written
+  if (!python) return tl::unexpected(python.error());
   auto output = stage.output();
   if (!output) return tl::unexpected(output.error());
 
@@ -71,19 +72,18 @@ Result<void> run_capture(Stage& stage, const ProgramOptions& options,
   if (auto flushed = (*output)->flush(); !flushed) return flushed;
 
   LaunchOptions launched;
-  launched.python = options.python;
+  launched.python = *python;
   launched.program = words;
   launched.settings = settings_of(stage, options, "capture");
   launched.settings["encoding"] = settings.emit == "cbor" ? "cbor" : pretty ? "pretty" : "json";
   launched.settings["directory"] = how.directory;
-  launched.settings["torch-required"] = "1";
   const bool to_stdout = settings.output.empty() || settings.output == "-";
   launched.move_stdout = to_stdout;
   if (!to_stdout) launched.output = (*output)->descriptor();
   auto outcome = launch(launched);
   if (!outcome) return tl::unexpected(outcome.error());
   if (outcome->shared.reached == Reached::refused) {
-    stage.answer(6);
+    stage.fail(Exit::environment);  // the extension has said why
     return {};
   }
   const auto counts = std::make_unique<CaptureCounts>(counts_of(*outcome));
@@ -91,9 +91,9 @@ Result<void> run_capture(Stage& stage, const ProgramOptions& options,
     return written;
   }
   if (outcome->exit_status != 0 || outcome->signal != 0) {
-    stage.answer(kProgramFailed);
+    stage.answer(status(Exit::program));
   } else if (options.fullgraph && counts->breaks > 0) {
-    stage.answer(1);
+    stage.answer(status(Exit::negative));
   }
   return {};
 }

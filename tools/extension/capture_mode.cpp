@@ -213,7 +213,7 @@ Result<std::unique_ptr<python::FrameDriver>> start_capture(const Settings& setti
 
 python::Mode capture_mode() {
   return {"capture", "tensor code is recorded as graphs and written as documents", start_capture,
-          nullptr};
+          nullptr, true};
 }
 
 }  // namespace penstock::tools
