@@ -354,11 +354,7 @@ void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
   for (int i = 0; i < f.frame->depth(); ++i) {
     PyObject* object = f.frame->stack()[i];
     const Shadow shadow = f.stack[i];
-    if (object == nullptr) continue;
-    if (shadow.is(Shadow::Kind::sourced) && f.caller == nullptr) {
-      const SourceStep& step = interface_.sources[shadow.index];
-      if (step.kind == SourceKind::stack && step.index == i) continue;
-    }
+    if (object == nullptr) continue;  // a slot without a record is null behind the segment
     Restore record;
     record.kind = Restore::Kind::stack;
     record.index = i;

@@ -3,6 +3,7 @@
 #include "capture/literal.h"
 #include "capture/may_record.h"
 #include "python/bytecode.h"
+#include "python/materialise.h"
 
 namespace penstock::capture {
 
@@ -136,6 +137,8 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
     case Found::moved:
       region.last = lookup.id;
       region.any_op = true;
+      // Its call makes the frames inside which the segment ended real: nothing to record there.
+      activation.announced = activation.step_once = lookup.announced;
       return Directive::done;
     case Found::returned:
       region.any_op = true;
@@ -290,6 +293,10 @@ void Walker::report_break(const BreakReason& reason, const Location& location, E
 bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outcome) {
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
+  if (activation.announced) {
+    activation.announced = false;
+    python::withdraw_frames(frame);
+  }
   if (region.mode != Mode::recording || activation.shadow == nullptr) return false;
   (void)instruction;
   FrameShadow& shadow = *activation.shadow;

@@ -71,6 +71,7 @@ class Walker : public python::FrameDriver {
     int followed = 0;               ///< instructions since the start of the segment being followed
     bool first = false;             ///< a root that has not begun
     bool step_once = false;         ///< the next instruction is the one that broke
+    bool announced = false;         ///< the next instruction's call makes inlined frames real
   };
   /// How far a recorded segment goes: steps of its frames, outermost first.
   struct Plan {

@@ -11,8 +11,10 @@ bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set
 
 /// What reading a class attribute through the class gives without running foreign code; borrowed.
 PyObject* through_class(PyObject* found) {
-  if (Py_TYPE(found)->tp_descr_get == nullptr || PyFunction_Check(found)) return found;
-  if (Py_TYPE(found) != &PyStaticMethod_Type) return nullptr;
+  PyTypeObject* type = Py_TYPE(found);
+  if (type->tp_descr_get == nullptr || PyFunction_Check(found)) return found;
+  if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type) return found;
+  if (type != &PyStaticMethod_Type) return nullptr;
   PyObject* function = PyObject_GetAttrString(found, "__func__");
   if (function == nullptr) {
     PyErr_Clear();
@@ -24,10 +26,34 @@ PyObject* through_class(PyObject* found) {
 
 /// object.__getattribute__ itself, perhaps with a __getattr__ for what it does not find.
 bool reads_generically(PyTypeObject* type) {
-  if (type->tp_getattro == PyObject_GenericGetAttr || type == &PyModule_Type) return true;
+  if (type->tp_getattro == PyObject_GenericGetAttr) return true;
+  if (type->tp_getattro == PyModule_Type.tp_getattro) return true;
   static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
-  PyObject* plain = PyDict_GetItemWithError(PyBaseObject_Type.tp_dict, name);
-  return plain != nullptr && _PyType_Lookup(type, name) == plain;
+  PyObject* found = _PyType_Lookup(type, name);
+  return found != nullptr && (found == _PyType_Lookup(&PyBaseObject_Type, name) ||
+                              found == _PyType_Lookup(&PyModule_Type, name));
+}
+
+/// A data descriptor written in C: a slot, the instance's dict, or a function of ours to call. A type
+/// made in Python has no other.
+void resolve_descriptor(PyTypeObject* type, PyObject* found, PyObject* name, AttributePath& path) {
+  if (Py_TYPE(found) == &PyMemberDescr_Type) {
+    const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+    if (member->type != T_OBJECT_EX && member->type != T_OBJECT) return;
+    path.kind = Kind::member;
+    path.offset = member->offset;
+    path.null_is_none = member->type == T_OBJECT;
+    return;
+  }
+  if (Py_TYPE(found) != &PyGetSetDescr_Type) return;
+  if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
+    const bool has_dict = type->tp_dictoffset != 0 ||
+                          (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
+    if (has_dict) path.kind = Kind::dict;
+    return;
+  }
+  path.getter = reinterpret_cast<PyGetSetDescrObject*>(found)->d_getset;
+  if (path.getter->get != nullptr) path.kind = Kind::computed;
 }
 
 AttributePath resolve_on_class(PyTypeObject* owner, PyObject* name) {
@@ -58,11 +84,7 @@ AttributePath resolve_attribute(PyObject* base, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   path.version = type->tp_version_tag;
   if (found != nullptr && is_data_descriptor(found)) {
-    if (Py_TYPE(found) != &PyMemberDescr_Type) return path;
-    const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
-    if (member->type != T_OBJECT_EX && member->type != T_OBJECT) return path;
-    path.kind = Kind::member;
-    path.offset = member->offset;
+    resolve_descriptor(type, found, name, path);
     return path;
   }
   path.kind = Kind::instance;

@@ -128,6 +128,25 @@ bool overlap(const TensorView& a, const TensorView& b) {
   return first < second + extent(b) * dtype_size(b) && second < first + extent(a) * dtype_size(a);
 }
 
+/// The instance's dict, made if its attributes stood inline so far; borrowed.
+PyObject* own_dict(PyObject* object) {
+  if (PyObject* dict = python::instance_dict(object)) return dict;
+  PyObject* made = PyObject_GenericGetDict(object, nullptr);
+  if (made == nullptr) PyErr_Clear();
+  Py_XDECREF(made);  // the instance keeps it
+  return made;
+}
+
+/// What a C getter gives, kept until it is asked again. Only what nothing hangs on: a result that the
+/// collector follows would be kept alive.
+PyObject* compute(AttributePath& path, PyObject* object) {
+  PyObject* value = path.getter->get(object, path.getter->closure);
+  if (value == nullptr) PyErr_Clear();
+  if (value != nullptr && PyObject_IS_GC(value)) Py_CLEAR(value);
+  Py_XSETREF(path.kept, value);
+  return value;
+}
+
 PyObject* referent(const GuardStep& step) {
   return step.weak ? PyWeakref_GET_OBJECT(step.object) : step.object;
 }
@@ -163,7 +182,10 @@ bool GuardProgram::passes(TensorCheck& expected, std::uint32_t view) {
 
 bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
   AttributePath& path = attributes_[step.index];
-  if (!path_fits(path, base)) path = resolve_attribute(base, step.object);
+  if (!path_fits(path, base)) {
+    Py_CLEAR(path.kept);
+    path = resolve_attribute(base, step.object);
+  }
   PyObject* value = nullptr;
   switch (path.kind) {
     case AttributePath::Kind::instance:
@@ -173,7 +195,10 @@ bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
     case AttributePath::Kind::constant: value = path.value; break;
     case AttributePath::Kind::member:
       value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + path.offset);
+      if (value == nullptr && path.null_is_none) value = Py_None;
       break;
+    case AttributePath::Kind::dict: value = own_dict(base); break;
+    case AttributePath::Kind::computed: value = compute(path, base); break;
     case AttributePath::Kind::unresolved:
     case AttributePath::Kind::missing: break;
   }
@@ -214,7 +239,8 @@ bool GuardProgram::run_load(GuardStep& step, const Scope& frame) {
     case GuardOp::load_stack: value = frame.stack()[step.index]; break;
     case GuardOp::load_global:
       value = python::dict_value(frame.globals(), step.object, step.number, step.hint);
-      break;
+      if (value != nullptr) break;
+      [[fallthrough]];
     case GuardOp::load_builtin:
       value = python::dict_value(frame.builtins(), step.object, step.number, step.hint);
       break;
@@ -452,7 +478,9 @@ Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& int
   return program;
 }
 
-GuardProgram::~GuardProgram() = default;
+GuardProgram::~GuardProgram() {
+  for (AttributePath& path : attributes_) Py_CLEAR(path.kept);
+}
 
 InputValue GuardProgram::input(std::size_t index) const {
   InputValue value;

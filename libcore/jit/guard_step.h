@@ -113,12 +113,23 @@ struct ConditionCheck {
 
 /// How an attribute is found on the type seen last, valid while the type's version stays.
 struct AttributePath {
-  enum class Kind : std::uint8_t { unresolved, missing, instance, member, constant };
+  enum class Kind : std::uint8_t {
+    unresolved,
+    missing,
+    instance,  ///< the instance's own value, else `value`
+    member,    ///< a slot at `offset`
+    constant,  ///< `value`
+    dict,      ///< __dict__: the instance's dict itself
+    computed,  ///< by `getter`, a C function of a type that is not made in Python
+  };
   PyTypeObject* type = nullptr;  ///< borrowed, compared only; for a class as base: that class
   std::uint32_t version = 0;
   Kind kind = Kind::unresolved;
   PyObject* value = nullptr;     ///< constant, instance: what the type has; borrowed from it
   Py_ssize_t offset = 0;         ///< member: where the pointer stands in the instance
+  bool null_is_none = false;     ///< member: an unset slot reads as None
+  const PyGetSetDef* getter = nullptr;
+  PyObject* kept = nullptr;      ///< computed: the result, until the next one; owned by the program
 };
 
 /// The state of a block when its steps last passed.

@@ -10,11 +10,28 @@ bool nothing_hangs_on(PyObject* object) {
   if (PyType_Check(object)) {
     return (reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
   }
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type ||
+      type == &PyClassMethodDescr_Type || type == &PyGetSetDescr_Type ||
+      type == &PyMemberDescr_Type) {
+    return true;
+  }
   if (PyCFunction_CheckExact(object)) {
     PyObject* self = PyCFunction_GET_SELF(object);
     return self == nullptr || PyModule_Check(self);
   }
   return false;
+}
+
+/// The module in sys.modules whose dict this is, or null.
+PyObject* module_of(PyObject* dict) {
+  if (!PyDict_CheckExact(dict)) return nullptr;
+  PyObject* name = PyDict_GetItemString(dict, "__name__");
+  PyObject* module =
+      name == nullptr ? nullptr : PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
+  PyErr_Clear();
+  const bool own = module != nullptr && PyModule_Check(module) && PyModule_GetDict(module) == dict;
+  return own ? module : nullptr;
 }
 
 }  // namespace
@@ -28,13 +45,16 @@ LiveTable::LiveTable(const std::vector<python::PyRef>& objects) {
     } else if (nothing_hangs_on(object.get())) {
       holder.object = object;
     } else {
-      holder.object = python::PyRef::steal(PyWeakref_NewRef(object.get(), nullptr));
+      PyObject* module = module_of(object.get());
+      holder.of_module = module != nullptr;
+      holder.object = python::PyRef::steal(
+          PyWeakref_NewRef(module != nullptr ? module : object.get(), nullptr));
       holder.weak = true;
       if (!holder.object) {
         PyErr_Clear();
         // torch's dtypes and layouts are static singletons without weak references or a dict:
         // nothing can hang on an object whose type has neither items nor the collector's interest.
-        if (!PyObject_IS_GC(object.get())) holder = {object, false};
+        if (!PyObject_IS_GC(object.get())) holder = {object, false, false};
       }
     }
     holders_.push_back(std::move(holder));
@@ -46,7 +66,8 @@ PyObject* LiveTable::get(std::int64_t index) const {
   const Holder& holder = holders_[index];
   if (!holder.object || !holder.weak) return holder.object.get();
   PyObject* object = PyWeakref_GET_OBJECT(holder.object.get());
-  return object == Py_None ? nullptr : object;
+  if (object == Py_None) return nullptr;
+  return holder.of_module ? PyModule_GetDict(object) : object;
 }
 
 bool LiveTable::holds(std::int64_t index) const {
@@ -55,8 +76,9 @@ bool LiveTable::holds(std::int64_t index) const {
 }
 
 PyObject* LiveTable::holder(std::int64_t index, bool& weak) const {
-  weak = holds(index) && holders_[index].weak;
-  return holds(index) ? holders_[index].object.get() : nullptr;
+  if (!holds(index) || holders_[index].of_module) return nullptr;
+  weak = holders_[index].weak;
+  return holders_[index].object.get();
 }
 
 }  // namespace penstock::jit

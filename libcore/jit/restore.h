@@ -43,15 +43,17 @@ class RestoreProgram {
   bool only_returns() const { return only_returns_; }
 
  private:
+  explicit RestoreProgram(const LiveTable& live) : live_(live) {}
+
   struct MakeStep {
     Recipe::Kind kind;
-    bool weak = false;
+    bool live = false;              // `index` is a position in the table of live objects
     std::uint32_t result = 0;       // slot in made_
     std::uint32_t first = 0;        // operands_[first, first + count): slots in made_
     std::uint32_t count = 0;
     std::int32_t index = -1;        // output, source, size program
     bool fill = false;              // puts the operands into the container made before
-    PyObject* object = nullptr;     // literal or live object; borrowed
+    PyObject* object = nullptr;     // an immutable literal; borrowed
     const Argument* literal = nullptr;  // a mutable literal: made anew each time
   };
   struct ApplyStep {
@@ -80,6 +82,7 @@ class RestoreProgram {
   python::FrameState state_of(const FrameSteps& frame,
                               const std::vector<python::PyRef>& objects) const;
 
+  const LiveTable& live_;
   std::vector<MakeStep> make_steps_;
   std::vector<ApplyStep> apply_steps_;
   std::vector<FrameSteps> frames_;

@@ -129,9 +129,7 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
     case Recipe::Kind::source: return PyRef::borrow(guards.object(step.index));
     case Recipe::Kind::literal: {
       if (step.literal != nullptr) return make_literal(*step.literal);
-      if (!step.weak) return PyRef::borrow(step.object);
-      PyObject* object = PyWeakref_GET_OBJECT(step.object);
-      return object == Py_None ? PyRef{} : PyRef::borrow(object);
+      return PyRef::borrow(step.live ? live_.get(step.index) : step.object);
     }
     case Recipe::Kind::symbol:
       return PyRef::steal(PyLong_FromLongLong(sizes_[step.index].evaluate(guards.symbols())));
@@ -179,8 +177,8 @@ bool RestoreProgram::fill(const MakeStep& step) {
 bool RestoreProgram::apply(python::Frame& frame, PyRef& result) {
   if (prologue_) run_prologue(frame);
   if (end_depth_ >= 0) {
-    // Slots that no record names keep what they hold; new ones are null until a record fills them.
-    while (frame.depth() > end_depth_) frame.drop(1);
+    // Every slot that holds something has a record; the others are null (a call's absent self).
+    frame.unwind_to(0);
     while (frame.depth() < end_depth_) frame.push(nullptr);
   }
   // Effects may run foreign code that comes here again.
@@ -293,7 +291,10 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
     case Kind::clear: return call_method(target, "clear", nullptr, nullptr);
     case Kind::update: return call_method(target, "update", value, nullptr);
     case Kind::add: return call_method(target, "add", value, nullptr);
-    case Kind::remove: return call_method(target, "remove", value, nullptr);
+    case Kind::remove:
+      // discard() is recorded as this too: what is not there is no error.
+      return PySet_Check(target) ? PySet_Discard(target, value) >= 0
+                                 : call_method(target, "remove", value, nullptr);
     case Kind::contents: return replace_contents(target, value);
   }
   return false;

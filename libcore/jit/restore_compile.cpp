@@ -192,13 +192,12 @@ class RestoreProgram::Compiler {
 
   Result<void> resolve_literal(const Recipe& recipe, MakeStep& step) {
     if (recipe.live >= 0) {
-      step.object = live_.holder(recipe.live, step.weak);
-      if (step.object == nullptr) {
-        return failure(Code::PS0503,
-                       "an object behind the segment can only be kept by keeping it alive");
-      }
-      program_.kept_.push_back(PyRef::borrow(step.object));
-      return {};
+      step.index = static_cast<std::int32_t>(recipe.live);
+      step.live = true;
+      if (live_.holds(recipe.live)) return {};
+      return failure(Code::PS0503, describe(recipe.literal) +
+                                       ", which the segment leaves behind, could only be kept by "
+                                       "keeping it alive");
     }
     if (!is_immutable(recipe.literal)) {
       step.literal = &recipe.literal;
@@ -238,7 +237,7 @@ class RestoreProgram::Compiler {
 Result<std::unique_ptr<RestoreProgram>> RestoreProgram::compile(const Interface& interface,
                                                                 const LiveTable& live,
                                                                 PyCodeObject* code) {
-  auto program = std::make_unique<RestoreProgram>();
+  std::unique_ptr<RestoreProgram> program(new RestoreProgram(live));
   Compiler compiler(interface, live, code, *program);
   if (auto done = compiler.compile(); !done) return tl::unexpected(done.error());
   return program;

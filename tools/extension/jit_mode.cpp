@@ -9,7 +9,6 @@
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
 #include "python/hook.h"
-#include "tools/extension/document_sink.h"
 
 namespace penstock::tools {
 namespace {
@@ -77,14 +76,9 @@ class JitDriver final : public python::FrameDriver {
 Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings) {
   auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {});
   if (!compiler) return tl::unexpected(compiler.error());
-  auto sink = std::make_unique<DocumentSink>(settings);
+  auto sink = std::make_unique<capture::EventSink>();
   jit::ClientOptions options;
   options.report = Reporter(settings);
-  if (sink->writes()) {
-    options.recorded = [writer = sink.get()](const capture::CapturedSegment& segment) {
-      writer->captured(segment);
-    };
-  }
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());

@@ -2,6 +2,7 @@
 
 #include "python/harness.h"
 #include "tools/extension/capture_mode.h"
+#include "tools/extension/jit_mode.h"
 
 namespace penstock::tools {
 namespace {
@@ -45,6 +46,7 @@ std::span<const python::Mode> modes() {
       {"idle", "the hook is installed and leaves every frame alone", start_idle, nullptr},
       {"conduct", "every frame is conducted, instruction by instruction", start_conduct, nullptr},
       capture_mode(),
+      jit_mode(),
       harness_mode(),
   };
   return table;
