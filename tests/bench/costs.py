@@ -9,7 +9,7 @@ the runs is printed with its spread. What is counted:
                 as the document gives it (segment start to finished graph, ops not counted)
   to code       first call less capture less a steady call, empty caches
 
-Usage: costs.py --bin DIR --python PYTHON [--runs N] [--json]
+Usage: costs.py [--bin DIR] [--python PYTHON] [--runs N] [--json]
 """
 
 import argparse
@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROGRAM = HERE / "cost_program.py"
+PROGRAM = HERE / "programs/costs.py"
 ADD_LOOP_OPS = 300
 
 
@@ -81,8 +81,8 @@ def rows(bench):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--python", required=True)
+    parser.add_argument("--bin", default=os.environ.get("PENSTOCK_BUILD_ROOT", "build") + "/bin")
+    parser.add_argument("--python", default=sys.executable, help="a Python that has torch")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """One process of the cost bench: times small functions and prints one JSON object.
 
-Usage: cost_program.py CASE eager|compile|dynamo    (run under `penstock run` with `eager` for ours)
+Usage: costs.py CASE eager|compile|dynamo    (run under `penstock run` with `eager` for ours)
 `dynamo` is torch.compile with backend="eager": capture and guards without code generation.
 """
 
