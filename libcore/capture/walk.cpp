@@ -85,6 +85,8 @@ void Walk::after(FrameShadow& frame) {
 
 bool Walk::expects(Frame& frame) const {
   const Expected& expected = innermost_->expected;
+  // C code that the instruction runs may call the same function for reasons of its own, further down.
+  if (frame.caller() != innermost_->frame->raw()) return false;
   if (frame.is_generator()) {
     return expected.generator != nullptr && frame.generator() == expected.generator;
   }

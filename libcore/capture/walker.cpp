@@ -28,6 +28,9 @@ constexpr int kTrials = 3;
 
 std::string key_of(EntryId id) { return to_string(id); }
 
+/// True for a call's frame that does not start at the function's start (python/materialise.h).
+bool is_made_real(const Frame& frame) { return frame.unit() != 0 && !frame.is_generator(); }
+
 }  // namespace
 
 Walker::CodeInfo& Walker::info(Frame& frame) {
@@ -42,6 +45,7 @@ Entry Walker::enter(Frame& frame) {
   Region& region = this->region(frame.thread());
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
+  if (is_made_real(frame)) return enter_made_real(frame, region);
   if (region.mode == Mode::recording) {
     if (!region.walk->expects(frame)) return Entry::native;
     if (region.walk->expects_native()) return Entry::native;
@@ -77,6 +81,18 @@ Entry Walker::enter(Frame& frame) {
   if (info(frame).native || !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   return conduct(frame, region, !inside);
+}
+
+/// A frame inside which an executed segment ended. It goes on at the instruction that it stands at: of
+/// the innermost one the segment ended before that, and another one's call makes the next frame real.
+/// Neither may be taken for the call of a function from its start.
+Entry Walker::enter_made_real(Frame& frame, Region& region) {
+  const bool inside = !region.activations.empty() &&
+                      frame.caller() == region.activations.back()->frame->raw();
+  if (region.mode != Mode::glue || !inside) return Entry::native;
+  conduct(frame, region, false);
+  region.activations.back()->step_once = true;
+  return Entry::conduct;
 }
 
 Entry Walker::conduct(Frame& frame, Region& region, bool first) {
@@ -137,8 +153,10 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
     case Found::moved:
       region.last = lookup.id;
       region.any_op = true;
-      // Its call makes the frames inside which the segment ended real: nothing to record there.
-      activation.announced = activation.step_once = lookup.announced;
+      // The instruction behind a segment is stepped: it broke, or its call makes the frames inside
+      // which the segment ended real.
+      activation.announced = lookup.announced;
+      activation.step_once = true;
       return Directive::done;
     case Found::returned:
       region.any_op = true;
@@ -290,13 +308,16 @@ void Walker::report_break(const BreakReason& reason, const Location& location, E
   if (reported_.insert(key).second) sink_.broke(event);
 }
 
+void Walker::withdraw(Activation& activation) {
+  if (!activation.announced) return;
+  activation.announced = false;
+  python::withdraw_frames(*activation.frame);
+}
+
 bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outcome) {
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
-  if (activation.announced) {
-    activation.announced = false;
-    python::withdraw_frames(frame);
-  }
+  withdraw(activation);
   if (region.mode != Mode::recording || activation.shadow == nullptr) return false;
   (void)instruction;
   FrameShadow& shadow = *activation.shadow;
@@ -327,6 +348,7 @@ void Walker::unwound(Frame& frame, int depth) {
 void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   Region& region = this->region(frame.thread());
   auto* activation = static_cast<Activation*>(frame.attachment);
+  withdraw(*activation);
   if (region.mode == Mode::recording && activation->shadow != nullptr) {
     const bool whole = how == Leaving::returned || how == Leaving::yielded;
     if (activation == region.start || how == Leaving::exited) {

@@ -100,7 +100,9 @@ class Walker : public python::FrameDriver {
 
   Region& region(PyThreadState* thread) { return regions_[thread]; }
   CodeInfo& info(python::Frame& frame);
+  python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
+  void withdraw(Activation& activation);
   python::Directive glue(Activation& activation, Region& region,
                          const python::Instruction& instruction);
   python::Directive look_up(Activation& activation, Region& region,

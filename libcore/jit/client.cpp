@@ -38,6 +38,7 @@ Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame) {
 }
 
 bool JitClient::finish_call(python::Frame& frame) {
+  fitted_ = nullptr;  // of a frame that was not conducted then
   CodeSegments* segments = segments_of(frame.bytecode());
   if (segments == nullptr) return false;
   Segment* segment = segments->find(0);
