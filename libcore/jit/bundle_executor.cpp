@@ -1,7 +1,6 @@
 #include "jit/bundle_executor.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "jit/torch_state.h"
 
@@ -12,46 +11,22 @@ using python::PyRef;
 using runtime::OutputTensor;
 using runtime::PooledMemory;
 
-PyRef tuple_of(std::span<const std::int64_t> numbers) {
-  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
-  for (std::size_t i = 0; tuple && i < numbers.size(); ++i) {
-    PyObject* number = PyLong_FromLongLong(numbers[i]);
-    if (number == nullptr) return {};
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), number);
-  }
-  return tuple;
-}
-
-/// A view of `base`'s storage, as torch makes it: it shares the version counter.
-PyRef view_of(PyObject* base, const OutputTensor& like, std::int64_t offset) {
-  static PyObject* const name = PyUnicode_InternFromString("as_strided");
-  PyRef sizes = tuple_of(like.sizes), strides = tuple_of(like.strides);
-  PyRef start = PyRef::steal(PyLong_FromLongLong(offset));
-  if (base == nullptr || !sizes || !strides || !start) return {};
-  PyObject* arguments[] = {base, sizes.get(), strides.get(), start.get()};
-  return PyRef::steal(PyObject_VectorcallMethod(name, arguments, 4, nullptr));
-}
-
 void release_memory(void* context) { delete static_cast<PooledMemory*>(context); }
 
-PyRef tensor_of(const python::TensorBridge& bridge, const OutputTensor& result, void* data,
-                PooledMemory memory) {
+/// A tensor that owns `memory`; its elements lie as `layout` says.
+PyRef tensor_over(const python::TensorBridge& bridge, const TensorLayout& layout, DType dtype,
+                  PooledMemory memory) {
   auto* owner = new PooledMemory(std::move(memory));
   python::TensorSpec spec;
-  spec.sizes = result.sizes;
-  spec.strides = result.strides;
-  spec.dtype = facts(result.dtype).torch_scalar_type;
-  spec.data = data;
+  spec.sizes = layout.sizes();
+  spec.strides = layout.strides();
+  spec.dtype = facts(dtype).torch_scalar_type;
+  spec.data = owner->data();
   spec.release = release_memory;
   spec.context = owner;
   PyRef tensor = bridge.make(spec);
   if (!tensor) delete owner;
   return tensor;
-}
-
-/// Elements between two addresses in the same memory.
-std::int64_t distance(const void* from, const void* to, DType dtype) {
-  return (static_cast<const char*>(to) - static_cast<const char*>(from)) / facts(dtype).size;
 }
 
 Diagnostic take_error(std::string what) {
@@ -61,10 +36,15 @@ Diagnostic take_error(std::string what) {
 
 }  // namespace
 
+BundleExecutor::BundleExecutor(const python::TensorBridge& bridge)
+    : bridge_(bridge), fallback_(bridge) {
+  fallback_.set_symbols([this](std::string_view name) { return symbol(name); });
+}
+
 Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime::Runtime> runtime,
                                                          KernelBundle bundle,
                                                          runtime::BlobSource& blobs,
-                                                         std::size_t outputs) {
+                                                         OutputPlan plan) {
   auto bridge = python::TensorBridge::get();
   if (!bridge) return tl::unexpected(bridge.error());
   if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
@@ -74,20 +54,51 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
       return failure(Code::PS0505, "the input " + input.name + " is reached by no source");
     }
   }
-  if (bundle.outputs.size() < outputs) {
+  if (bundle.outputs.size() < plan.made.size()) {
     return failure(Code::PS0601, "a bundle has fewer outputs than its graph");
   }
   std::unique_ptr<BundleExecutor> made(new BundleExecutor(**bridge));
-  for (const Mutation& mutation : interface.mutations) made->mutated_.push_back(mutation.input);
+  made->plan_ = std::move(plan);
+  if (auto laid_out = made->lay_out(interface); !laid_out) return tl::unexpected(laid_out.error());
   made->arguments_.resize(interface.inputs.size());
   made->integers_.resize(interface.inputs.size());
   made->reals_.resize(interface.inputs.size());
   made->results_.resize(bundle.outputs.size());
+  made->made_.resize(made->plan_.made.size());
+  made->may_fail_halfway_ =
+      !made->plan_.input_writes.empty() &&
+      std::any_of(bundle.steps.begin(), bundle.steps.end(), [](const BundleStep& step) {
+        return std::holds_alternative<FallbackCall>(step);
+      });
   auto executor = runtime::Executor::create(std::move(runtime), std::move(bundle), blobs,
                                             &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());
   made->executor_ = std::move(*executor);
   return made;
+}
+
+Result<void> BundleExecutor::lay_out(const Interface& interface) {
+  const auto position = [&](std::string_view name) {
+    for (std::size_t i = 0; i < interface.symbols.size(); ++i) {
+      if (interface.symbols[i].name == name) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  for (const auto& output : plan_.outputs) output_layouts_.emplace_back(output.type, position);
+  for (const TensorType& type : plan_.made) made_layouts_.emplace_back(type, position);
+  const auto valid = [](const TensorLayout& layout) { return layout.valid(); };
+  if (std::ranges::all_of(output_layouts_, valid) && std::ranges::all_of(made_layouts_, valid)) {
+    return {};
+  }
+  return failure(Code::PS0505, "the size of an output depends on elements");
+}
+
+std::optional<std::int64_t> BundleExecutor::symbol(std::string_view name) const {
+  const auto& symbols = executor_->bundle().interface.symbols;
+  for (std::size_t i = 0; symbols_ != nullptr && i < symbols.size(); ++i) {
+    if (symbols[i].name == name) return symbols_[i];
+  }
+  return std::nullopt;
 }
 
 void BundleExecutor::pass_inputs(std::span<const InputValue> inputs) {
@@ -110,54 +121,155 @@ void BundleExecutor::pass_inputs(std::span<const InputValue> inputs) {
   }
 }
 
-PyRef BundleExecutor::make_output(std::size_t index, std::span<const InputValue> inputs,
-                                  std::span<const PyRef> outputs) {
-  OutputTensor& result = results_[index];
-  if (result.input >= 0) {
-    const InputValue& base = inputs[result.input];
-    return view_of(base.object, result,
-                   base.view->storage_offset +
-                       distance(base.view->data, result.data, result.dtype));
+/// torch refuses to write a tensor of inference mode outside of it; so must we, before anything is
+/// written.
+Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) const {
+  for (const OutputPlan::Writes& write : plan_.input_writes) {
+    const python::TensorView* view = inputs[write.index].view;
+    if (view == nullptr || view->has_version || inference_mode()) continue;
+    return failure(Code::PS0505, "an inference tensor is written outside inference mode");
   }
-  if (result.output >= 0) {
-    const OutputTensor& base = results_[result.output];
-    return view_of(outputs[result.output].get(), result,
-                   distance(base.data, result.data, result.dtype));
-  }
-  if (!result.constant) {
-    return tensor_of(bridge_, result, result.data, std::move(result.memory));
-  }
-  // The program may write what it gets: a constant of the bundle is copied.
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < result.sizes.size(); ++i) {
-    last += (result.sizes[i] - 1) * result.strides[i];
-  }
-  const std::size_t bytes = static_cast<std::size_t>(std::max<std::int64_t>(last + 1, 0)) *
-                            static_cast<std::size_t>(facts(result.dtype).size);
-  PooledMemory memory(std::make_shared<runtime::MemoryPool>(0), bytes);
-  void* data = memory.data();
-  if (data == nullptr) return {};
-  std::memcpy(data, result.data, bytes);
-  return tensor_of(bridge_, result, data, std::move(memory));
+  return {};
 }
 
-Result<void> BundleExecutor::run(std::span<const InputValue> inputs, std::span<PyRef> outputs,
-                                 bool& written) {
-  pass_inputs(inputs);
+/// Runs the kernels. Where a call of torch may fail behind a write, what was written is put back.
+Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
+  std::vector<PyRef> before;
+  for (std::size_t i = 0; may_fail_halfway_ && i < plan_.input_writes.size(); ++i) {
+    auto copy = fallback_.copy_of(inputs[plan_.input_writes[i].index].object);
+    if (!copy) return tl::unexpected(copy.error());
+    before.push_back(std::move(*copy));
+  }
   auto done = executor_->run(arguments_, results_);
-  if (!done) return done;
-  written = !mutated_.empty();
-  for (const std::int32_t input : mutated_) {
-    if (!bump_version(inputs[input].object)) {
-      return tl::unexpected(take_error("an input's version could not be counted up"));
-    }
+  if (done) {
+    written = !plan_.input_writes.empty();
+    return {};
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i] = make_output(i, inputs, outputs);
-    if (!outputs[i]) return tl::unexpected(take_error("an output tensor could not be made"));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const python::TensorView& view = *inputs[plan_.input_writes[i].index].view;
+    const DType dtype = *dtype_from_torch(view.dtype);
+    auto restored = fallback_.write({view.data, dtype, view.sizes, view.strides}, before[i].get());
+    if (!restored) written = true;
   }
-  for (OutputTensor& result : results_) result = OutputTensor{};
+  return done;
+}
+
+/// The kernels' result in memory of its own, laid out otherwise than they left it or copied from
+/// memory that is not the program's to write.
+PyRef BundleExecutor::copied_tensor(std::size_t index) {
+  const OutputTensor& result = results_[index];
+  const TensorLayout& layout = made_layouts_[index];
+  if (!std::ranges::equal(layout.sizes(), result.sizes)) {
+    PyErr_SetString(PyExc_SystemError, "penstock: an output has other sizes than were recorded");
+    return {};
+  }
+  const std::size_t bytes = static_cast<std::size_t>(layout.extent()) *
+                            static_cast<std::size_t>(facts(result.dtype).size);
+  PooledMemory memory(std::make_shared<runtime::MemoryPool>(0), bytes);
+  if (!memory) {
+    PyErr_NoMemory();
+    return {};
+  }
+  const PyRef source =
+      fallback_.tensor_over({result.data, result.dtype, result.sizes, result.strides});
+  const auto copied = fallback_.write(
+      {memory.data(), result.dtype, layout.sizes(), layout.strides()}, source.get());
+  if (!copied) {
+    PyErr_SetString(PyExc_SystemError, copied.error().message.c_str());
+    return {};
+  }
+  return tensor_over(bridge_, layout, result.dtype, std::move(memory));
+}
+
+PyRef BundleExecutor::own_tensor(std::size_t index) {
+  OutputTensor& result = results_[index];
+  const TensorLayout& layout = made_layouts_[index];
+  const bool own = result.memory && result.memory.data() == result.data;
+  if (!own || !layout.lies_as(result.sizes, result.strides)) return copied_tensor(index);
+  return tensor_over(bridge_, layout, result.dtype, std::move(result.memory));
+}
+
+Result<void> BundleExecutor::make_tensors() {
+  for (std::size_t i = 0; i < made_.size(); ++i) {
+    made_layouts_[i].evaluate(symbols_);
+    made_[i] = own_tensor(i);
+    if (!made_[i]) return tl::unexpected(take_error("an output tensor could not be made"));
+  }
   return {};
+}
+
+Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base) {
+  PyRef view = PyRef::borrow(base);
+  for (const OutputPlan::ViewCall& call : output.calls) {
+    auto results = ops_.call(
+        call.node.op, call.node.args, [&](ValueId) { return view; },
+        [this](std::string_view name) { return symbol(name); });
+    if (!results) return tl::unexpected(results.error());
+    if (call.result >= results->size()) {
+      return failure(Code::PS0505, call.node.op + " gave fewer results than the graph expects");
+    }
+    view = (*results)[call.result];
+  }
+  return view;
+}
+
+/// The outputs that are views of inputs, or those that show what the kernels made.
+Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs,
+                                        std::span<PyRef> outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputPlan::PlannedOutput& output = plan_.outputs[i];
+    if ((output.input >= 0) != of_inputs) continue;
+    PyObject* base = of_inputs ? call.inputs[output.input].object : made_[output.made].get();
+    if (output.whole) {
+      outputs[i] = PyRef::borrow(base);
+    } else if (!output.calls.empty()) {
+      auto view = call_again(output, base);
+      if (!view) return tl::unexpected(view.error());
+      outputs[i] = std::move(*view);
+    } else {
+      output_layouts_[i].evaluate(symbols_);
+      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset : 0;
+      outputs[i] = output_layouts_[i].view_of(base, start);
+    }
+    if (!outputs[i]) return tl::unexpected(take_error("a view could not be made"));
+  }
+  return {};
+}
+
+Result<void> BundleExecutor::count_versions(std::span<const InputValue> inputs) {
+  if (plan_.input_writes.empty() && plan_.made_writes.empty()) return {};
+  std::vector<PyObject*> tensors;
+  for (const auto& write : plan_.input_writes) {
+    tensors.insert(tensors.end(), write.count, inputs[write.index].object);
+  }
+  for (const auto& write : plan_.made_writes) {
+    tensors.insert(tensors.end(), write.count, made_[write.index].get());
+  }
+  if (bump_versions(tensors)) return {};
+  return tl::unexpected(take_error("a tensor's version could not be counted up"));
+}
+
+Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> outputs,
+                                     bool& written) {
+  if (auto writable = check_writable(call.inputs); !writable) return writable;
+  if (auto made = make_views(call, true, outputs); !made) return made;
+  if (auto done = run_kernels(call.inputs, written); !done) return done;
+  if (auto made = make_tensors(); !made) return made;
+  if (auto made = make_views(call, false, outputs); !made) return made;
+  return count_versions(call.inputs);
+}
+
+Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outputs,
+                                 bool& written) {
+  if (outputs.size() != plan_.outputs.size()) {
+    return failure(Code::PS0601, "an entry has other outputs than its plan");
+  }
+  symbols_ = call.symbols;
+  pass_inputs(call.inputs);
+  auto done = execute(call, outputs, written);
+  for (OutputTensor& result : results_) result = OutputTensor{};
+  for (PyRef& tensor : made_) tensor = nullptr;
+  return done;
 }
 
 }  // namespace penstock::jit

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "jit/executor.h"
+#include "jit/output_plan.h"
+#include "jit/tensor_layout.h"
 #include "jit/torch_fallback.h"
 #include "runtime/executor.h"
 
@@ -11,33 +14,50 @@ namespace penstock::jit {
 
 /// Runs a kernel bundle on the program's tensors: passes their memory in, makes torch tensors of the
 /// memory that comes out (no copy; it goes back to the pool when the last user of the storage is
-/// gone), real views where an output shares memory with an input.
+/// gone), and takes views where an output shares memory with an input or with another output.
 class BundleExecutor final : public Executor {
  public:
-  /// `outputs`: how many outputs of the bundle the captured graph has; what comes behind them are
-  /// the contents of mutated inputs. `blobs` must outlive the executor.
+  /// `plan`: of the captured graph that `bundle` was compiled from; the bundle's outputs are the
+  /// plan's made tensors, and behind them the contents of mutated inputs. `blobs` must outlive the
+  /// executor.
   static Result<std::unique_ptr<Executor>> create(std::shared_ptr<runtime::Runtime> runtime,
                                                   KernelBundle bundle, runtime::BlobSource& blobs,
-                                                  std::size_t outputs);
+                                                  OutputPlan plan);
 
-  Result<void> run(std::span<const InputValue> inputs, std::span<python::PyRef> outputs,
+  Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                    bool& written) override;
 
  private:
-  BundleExecutor(const python::TensorBridge& bridge) : bridge_(bridge), fallback_(bridge) {}
+  explicit BundleExecutor(const python::TensorBridge& bridge);
+  Result<void> lay_out(const Interface& interface);
+  Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
+  Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
   void pass_inputs(std::span<const InputValue> inputs);
-  python::PyRef make_output(std::size_t index, std::span<const InputValue> inputs,
-                            std::span<const python::PyRef> outputs);
+  Result<void> check_writable(std::span<const InputValue> inputs) const;
+  Result<void> make_tensors();
+  Result<void> make_views(const ExecutorCall& call, bool of_inputs,
+                          std::span<python::PyRef> outputs);
+  Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base);
+  Result<void> count_versions(std::span<const InputValue> inputs);
+  python::PyRef own_tensor(std::size_t index);
+  python::PyRef copied_tensor(std::size_t index);
+  std::optional<std::int64_t> symbol(std::string_view name) const;
 
   const python::TensorBridge& bridge_;
   TorchFallback fallback_;
+  TorchOps ops_;
   std::unique_ptr<runtime::Executor> executor_;
-  std::vector<std::int32_t> mutated_;  // inputs that the bundle writes
+  OutputPlan plan_;
+  std::vector<TensorLayout> output_layouts_;  // by output
+  std::vector<TensorLayout> made_layouts_;    // by made tensor
+  bool may_fail_halfway_ = false;             // it writes inputs and calls torch
   // Of the run at hand.
+  const std::int64_t* symbols_ = nullptr;
   std::vector<runtime::TensorArgument> arguments_;
   std::vector<std::int64_t> integers_;  // by input: numbers, where their arguments point to
   std::vector<double> reals_;
   std::vector<runtime::OutputTensor> results_;
+  std::vector<python::PyRef> made_;
 };
 
 }  // namespace penstock::jit

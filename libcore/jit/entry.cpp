@@ -11,6 +11,7 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
   entry->interface_ = segment.graph.interface;
   entry->interface_.id = id;
   entry->live_ = LiveTable(segment.live);
+  entry->inference_ = inference_mode();
   auto guards = GuardProgram::compile(entry->interface_, entry->live_, segment.code);
   if (!guards) return tl::unexpected(guards.error());
   entry->guards_ = std::move(*guards);
@@ -18,6 +19,20 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
   if (!restore) return tl::unexpected(restore.error());
   entry->restore_ = std::move(*restore);
   return entry;
+}
+
+bool Entry::fits(const python::Frame& frame) {
+  return guards_->check(frame) && inference_mode() == inference_;
+}
+
+std::vector<FailedGuard> Entry::explain(const python::Frame& frame) {
+  std::vector<FailedGuard> failed = guards_->explain(frame);
+  if (inference_mode() == inference_) return failed;
+  FailedGuard mode{GuardKind::global_state, {}, {}, inference_ ? "True" : "False", {}, {}, {}};
+  mode.text = "torch.is_inference_mode_enabled() is " + mode.expected;
+  mode.actual = inference_ ? "False" : "True";
+  failed.push_back(std::move(mode));
+  return failed;
 }
 
 void Entry::set_executor(std::unique_ptr<Executor> executor) {
@@ -32,7 +47,7 @@ Ran Entry::compute() {
   active_ = true;
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = guards_->input(i);
   bool written = false;
-  const auto computed = executor_->run(inputs_, outputs_, written);
+  const auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
   if (!computed && failure_seen.empty()) failure_seen = computed.error().message;
   const bool made = computed && restore_->make(*guards_, outputs_);
   for (PyRef& output : outputs_) output = nullptr;

@@ -31,8 +31,8 @@ class Entry {
   void set_executor(std::unique_ptr<Executor> executor);
   bool runs() const { return executor_ != nullptr; }
 
-  bool fits(const python::Frame& frame) { return guards_->check(frame); }
-  std::vector<FailedGuard> explain(const python::Frame& frame) { return guards_->explain(frame); }
+  bool fits(const python::Frame& frame);
+  std::vector<FailedGuard> explain(const python::Frame& frame);
   bool is_dead() const { return guards_->is_dead(); }
 
   /// After fits(): runs a segment that is the frame's rest and leaves only a result. Needs no frame.
@@ -66,6 +66,7 @@ class Entry {
   std::unique_ptr<GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;
   std::unique_ptr<Executor> executor_;
+  bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<InputValue> inputs_;

@@ -13,10 +13,15 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
 }
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
-  const std::size_t outputs = graph.interface.outputs.size();
+  for (const Value& value : graph.values) {
+    if (value.type.device == "cpu") continue;
+    return failure(Code::PS0505, value.name + " is on the device " + value.type.device);
+  }
+  auto plan = plan_outputs(graph);
+  if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
   if (!bundle) return tl::unexpected(bundle.error());
-  return BundleExecutor::create(runtime_, std::move(*bundle), blobs_, outputs);
+  return BundleExecutor::create(runtime_, std::move(*bundle), blobs_, std::move(*plan));
 }
 
 }  // namespace penstock::jit

@@ -15,6 +15,23 @@ PyRef TorchFallback::tensor_over(const runtime::TensorWindow& window) const {
   return bridge_.make(spec);
 }
 
+Result<PyRef> TorchFallback::copy_of(PyObject* tensor) {
+  const auto of = [&](ValueId) { return PyRef::borrow(tensor); };
+  auto results = ops_.call("aten.clone.default", {{"self", Argument::Value{0}}}, of, symbol_of_);
+  if (!results) return tl::unexpected(results.error());
+  if (results->size() != 1) return failure(Code::PS0505, "a tensor could not be copied");
+  return results->front();
+}
+
+Result<void> TorchFallback::write(const runtime::TensorWindow& window, PyObject* source) {
+  const PyRef target = tensor_over(window);
+  const Argument::Value self{0}, from{1};
+  const auto of = [&](ValueId id) { return id == 0 ? target : PyRef::borrow(source); };
+  auto copied = ops_.call("aten.copy_.default", {{"self", self}, {"src", from}}, of, symbol_of_);
+  if (!copied) return tl::unexpected(copied.error());
+  return {};
+}
+
 Result<void> TorchFallback::run(const FallbackCall& call,
                                 const std::function<runtime::TensorWindow(BufferId)>& window) {
   const auto value_of = [&](ValueId id) {
@@ -27,11 +44,7 @@ Result<void> TorchFallback::run(const FallbackCall& call,
   }
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     if (call.outputs[i] == kNoBuffer) continue;
-    PyRef target = tensor_over(window(call.outputs[i]));
-    const Argument::Value self{0}, source{1};
-    const auto of = [&](ValueId id) { return id == 0 ? target : (*results)[i]; };
-    auto copied = ops_.call("aten.copy_.default", {{"self", self}, {"src", source}}, of, symbol_of_);
-    if (!copied) return tl::unexpected(copied.error());
+    if (auto copied = write(window(call.outputs[i]), (*results)[i].get()); !copied) return copied;
   }
   return {};
 }

@@ -17,9 +17,15 @@ class TorchFallback final : public runtime::FallbackRunner {
   /// Gives the symbols of fallback arguments their values in the run at hand.
   void set_symbols(TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
 
- private:
+  /// A tensor over memory that it does not own: it must not outlive the call. Null with a Python
+  /// error set.
   python::PyRef tensor_over(const runtime::TensorWindow& window) const;
+  /// A copy of a tensor.
+  Result<python::PyRef> copy_of(PyObject* tensor);
+  /// Copies a tensor's elements into memory, unseen by version counters.
+  Result<void> write(const runtime::TensorWindow& window, PyObject* source);
 
+ private:
   const python::TensorBridge& bridge_;
   TorchOps ops_;
   TorchOps::SymbolOf symbol_of_ = [](std::string_view) { return std::nullopt; };

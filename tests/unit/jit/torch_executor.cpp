@@ -11,11 +11,13 @@ class TorchExecutor final : public jit::Executor {
  public:
   TorchExecutor(Graph graph, const bool& fails) : graph_(std::move(graph)), fails_(fails) {}
 
-  Result<void> run(std::span<const jit::InputValue> inputs, std::span<PyRef> outputs,
+  Result<void> run(const jit::ExecutorCall& call, std::span<PyRef> outputs,
                    bool& written) override {
     if (fails_) return failure(Code::PS0505, "told to fail");
     std::vector<PyRef> values(graph_.values.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[i] = PyRef::borrow(inputs[i].object);
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      values[i] = PyRef::borrow(call.inputs[i].object);
+    }
     for (const Node& node : graph_.nodes) {
       auto results = ops_.call(
           node.op, node.args, [&](ValueId id) { return values[id]; },

@@ -1,0 +1,214 @@
+#include "jit/output_plan.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/infer.h"
+#include "ops/op.h"
+
+namespace penstock::jit {
+namespace {
+
+using ops::OpFacts;
+
+/// The value that a value shares memory with by the op that made it.
+struct Origin {
+  ValueId parent = kNoValue;  ///< kNoValue: the op made the memory, or it is an input
+  std::int32_t node = -1;
+  std::size_t result = 0;
+  bool same = false;  ///< an in-place op: it is the parent itself
+};
+
+class Planner {
+ public:
+  explicit Planner(Graph& graph) : graph_(graph), shapes_(graph.interface.symbols) {}
+
+  Result<OutputPlan> run() {
+    origins_.resize(graph_.values.size());
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) note_origins(static_cast<std::int32_t>(i));
+    for (const Node& node : graph_.nodes) {
+      if (auto written = note_write(node); !written) return tl::unexpected(written.error());
+    }
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (auto planned = plan_output(i); !planned) return tl::unexpected(planned.error());
+    }
+    count_writes();
+    replace_outputs();
+    return std::move(plan_);
+  }
+
+ private:
+  static Result<void> refuse(std::string message) { return failure(Code::PS0505, std::move(message)); }
+  std::size_t input_count() const { return graph_.interface.inputs.size(); }
+  const TensorType& type(ValueId id) const { return graph_.values[id].type; }
+
+  /// The op's name says it where no table knows the op: torch's in-place ops end in an underscore.
+  static bool writes_first(const Node& node, const OpFacts* op) {
+    if (op != nullptr) return op->has(ops::kMutates);
+    const std::size_t overload = node.op.rfind('.');
+    return overload != std::string::npos && overload > 1 && node.op[overload - 1] == '_' &&
+           node.op[overload - 2] != '_';
+  }
+
+  void note_origins(std::int32_t position) {
+    const Node& node = graph_.nodes[position];
+    const OpFacts* op = ops::find_op(node.op);
+    const bool writes = writes_first(node, op);
+    std::vector<ops::InferredResult> inferred;
+    if (op != nullptr && op->has(ops::kView)) {
+      if (auto results = ops::infer_results(node, graph_, shapes_)) inferred = std::move(*results);
+    }
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      Origin& origin = origins_[node.results[i]];
+      origin = {kNoValue, position, i, writes};
+      if (writes) {
+        origin.parent = first_value(node);
+      } else if (i < inferred.size()) {
+        origin.parent = inferred[i].alias;
+      } else if (op == nullptr) {
+        origin.parent = sharing_argument(node, node.results[i]);
+      }
+    }
+  }
+
+  static ValueId first_value(const Node& node) {
+    const auto* value = node.args.empty() ? nullptr : node.args[0].value.as<Argument::Value>();
+    return value == nullptr ? kNoValue : value->id;
+  }
+
+  /// The argument in whose memory the result was found to lie when the op ran.
+  ValueId sharing_argument(const Node& node, ValueId result) const {
+    const std::int32_t storage = type(result).storage;
+    ValueId found = kNoValue;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) {
+        if (found == kNoValue && storage >= 0 && type(id).storage == storage) found = id;
+      });
+    }
+    return found;
+  }
+
+  ValueId root(ValueId id) const {
+    while (origins_[id].parent != kNoValue) id = origins_[id].parent;
+    return id;
+  }
+
+  Result<void> note_write(const Node& node) {
+    if (!writes_first(node, ops::find_op(node.op))) return {};
+    const ValueId target = first_value(node);
+    if (target == kNoValue) return refuse(node.op + " writes something that is no tensor");
+    const ValueId memory = root(target);
+    ++writes_[memory];
+    for (ValueId id = target; origins_[id].parent != kNoValue; id = origins_[id].parent) {
+      if (ops::find_op(graph_.nodes[origins_[id].node].op) != nullptr) continue;
+      return refuse(node.op + " writes through a view that only torch knows");
+    }
+    if (memory >= input_count()) return {};
+    const auto& inputs = graph_.interface.inputs;
+    for (std::size_t i = 0; i < input_count(); ++i) {
+      const bool shared = i != memory && inputs[i].type.storage >= 0 &&
+                          inputs[i].type.storage == inputs[memory].type.storage;
+      // What they share may differ from call to call, and no guard says how.
+      if (shared) return refuse(inputs[memory].name + " is written and shares memory with " + inputs[i].name);
+    }
+    return {};
+  }
+
+  std::int32_t made_index(ValueId memory) {
+    auto [found, added] = made_.try_emplace(memory, static_cast<std::int32_t>(plan_.made.size()));
+    if (added) {
+      plan_.made.push_back(type(memory));
+      made_values_.push_back(memory);
+    }
+    return found->second;
+  }
+
+  Result<void> plan_output(std::size_t index) {
+    ValueId id = graph_.outputs[index];
+    while (origins_[id].same) id = origins_[id].parent;
+    const ValueId memory = root(id);
+    OutputPlan::PlannedOutput output;
+    output.type = type(id);
+    output.whole = id == memory;
+    // Offsets count from the memory's first element that the base shows.
+    output.type.storage_offset = output.type.storage_offset - type(memory).storage_offset;
+    if (memory < input_count()) {
+      output.input = static_cast<std::int32_t>(memory);
+    } else {
+      output.made = made_index(memory);
+    }
+    bool again = false;
+    for (; id != memory; id = origins_[id].parent) {
+      const Origin& origin = origins_[id];
+      if (origin.same) continue;
+      const Node& node = graph_.nodes[origin.node];
+      again = again || needs_call(node, id, origin.parent);
+      output.calls.push_back({node, origin.parent, origin.result});
+    }
+    std::reverse(output.calls.begin(), output.calls.end());
+    if (!again) output.calls.clear();
+    if (auto usable = check_calls(output); !usable) return usable;
+    plan_.outputs.push_back(std::move(output));
+    return {};
+  }
+
+  bool needs_call(const Node& node, ValueId result, ValueId base) const {
+    const OpFacts* op = ops::find_op(node.op);
+    if (op != nullptr && op->id == ops::OpId::detach_default) return true;
+    return node.results.size() != 1 || type(result).dtype != type(base).dtype ||
+           type(result).device != type(base).device;
+  }
+
+  /// Only the base may be a tensor: others are gone by then.
+  Result<void> check_calls(const OutputPlan::PlannedOutput& output) const {
+    for (const OutputPlan::ViewCall& call : output.calls) {
+      bool others = false;
+      for (const NamedArgument& argument : call.node.args) {
+        for_each_value(argument.value, [&](ValueId id) { others = others || id != call.base; });
+      }
+      if (others) return refuse("an output is a view by " + call.node.op + ", which takes more tensors");
+    }
+    return {};
+  }
+
+  void count_writes() {
+    for (std::size_t i = 0; i < input_count(); ++i) {
+      auto found = writes_.find(static_cast<ValueId>(i));
+      if (found != writes_.end()) plan_.input_writes.push_back({static_cast<std::int32_t>(i), found->second});
+    }
+    for (std::size_t i = 0; i < made_values_.size(); ++i) {
+      auto found = writes_.find(made_values_[i]);
+      if (found != writes_.end()) plan_.made_writes.push_back({static_cast<std::int32_t>(i), found->second});
+    }
+  }
+
+  void replace_outputs() {
+    graph_.outputs = made_values_;
+    // What stands behind the graph is the entry's, and speaks of the outputs as they were.
+    Interface& interface = graph_.interface;
+    interface.returns = {};
+    interface.restore.clear();
+    interface.objects.clear();
+    interface.frames.clear();
+    interface.outputs.clear();
+    for (TensorType type : plan_.made) {
+      type.storage = -1;
+      type.storage_offset = 0;
+      interface.outputs.push_back({std::move(type), {}, {}});
+    }
+  }
+
+  Graph& graph_;
+  ops::RangeShapes shapes_;
+  OutputPlan plan_;
+  std::vector<Origin> origins_;                      ///< by value
+  std::unordered_map<ValueId, int> writes_;          ///< by root
+  std::unordered_map<ValueId, std::int32_t> made_;   ///< by root
+  std::vector<ValueId> made_values_;
+};
+
+}  // namespace
+
+Result<OutputPlan> plan_outputs(Graph& graph) { return Planner(graph).run(); }
+
+}  // namespace penstock::jit

@@ -1,0 +1,60 @@
+"""Programs print in process (`penstock run PROGRAM`) what plain Python prints, and end as it does.
+
+Usage: check_programs.py PENSTOCK_RUN [NAME]…
+"""
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = os.environ.get("PENSTOCK_TEST_PYTHON", sys.executable)
+
+# By program: the diagnostics that it may get on standard error. Each names a limit that is known; a
+# segment that it names is stepped, so what the program prints is still compared.
+ALLOWED = {
+    # Two arguments in one memory, an `out=` argument, more than eight ways to call a helper.
+    "aliasing.py": {"PS0502", "PS0505", "PS0602"},
+}
+
+
+def run(*command, store):
+    environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400, check=False)
+
+
+def check(tool, name, store):
+    path = os.path.join(HERE, name)
+    plain = run(PYTHON, path, store=store)
+    ours = run(tool, "--python=" + PYTHON, path, store=store)
+    wrong = []
+    if ours.stdout != plain.stdout:
+        lines = difflib.unified_diff(plain.stdout.splitlines(), ours.stdout.splitlines(), "python", "penstock",
+                                     lineterm="", n=1)
+        wrong.append("prints something else:\n" + "\n".join(line[:300] for line in list(lines)[:40]))
+    if ours.returncode != plain.returncode:
+        wrong.append(f"status {ours.returncode}, not {plain.returncode}: {ours.stderr[-2000:]}")
+    told = set(re.findall(r"^penstock: .*?\[(PS\d+)\]", ours.stderr, re.MULTILINE))
+    if told - ALLOWED.get(name, set()) or "Traceback" in ours.stderr and "Traceback" not in plain.stderr:
+        wrong.append(ours.stderr[-2000:])
+    return wrong
+
+
+def main():
+    tool, names = sys.argv[1], sys.argv[2:]
+    names = names or sorted(n for n in os.listdir(HERE) if n.endswith(".py") and not n.startswith("check_"))
+    failed = 0
+    with tempfile.TemporaryDirectory() as store:
+        for name in names:
+            wrong = check(tool, name, store)
+            failed += bool(wrong)
+            for line in wrong:
+                print(f"{name}: {line}")
+    print(f"{len(names) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
