@@ -10,8 +10,8 @@ namespace penstock::formats {
 namespace {
 
 constexpr std::string_view kBufferKinds[] = {"input",     "output", "constant",
-                                             "temporary", "view",   "scratch"};
-static_assert(std::size(kBufferKinds) == static_cast<int>(Buffer::Kind::scratch) + 1);
+                                             "temporary", "view",   "scratch", "prepared"};
+static_assert(std::size(kBufferKinds) == static_cast<int>(Buffer::Kind::prepared) + 1);
 
 std::optional<Buffer::Kind> buffer_kind(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kBufferKinds); ++i) {

@@ -168,8 +168,9 @@ RECORDS = {
     ]),
     "buffer": ("A strided window on memory. Sizes, strides and offset count elements.", [
         ("name", "text", "for people"),
-        ("kind", "input|output|constant|temporary|view|scratch", "whose memory it is; scratch: of one "
-                                                                 "thread while it runs a kernel"),
+        ("kind", "input|output|constant|temporary|view|scratch|prepared",
+         "whose memory it is; scratch: of one thread while it runs a kernel; prepared: made of parameters "
+         "and kept between runs"),
         ("dtype", "text", "of its elements"),
         ("sizes", "[size]", "one per dimension"),
         ("strides", "[size]", "one per dimension"),
@@ -177,7 +178,7 @@ RECORDS = {
         ("base?", "integer", "view: the buffer whose memory it looks at"),
         ("offset?", "size", "of the first element; left out: 0"),
         ("arena_offset?", "size", "temporary: bytes into the arena; scratch: into the kernel's scratch "
-                                  "memory; left out: 0"),
+                                  "memory; prepared: into what is kept; left out: 0"),
         ("bytes?", "size", "length of the memory; left out: 0"),
     ]),
     "instruction": ("One step of a kernel's body.", [

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fusion/cost.h"
+#include "fusion/layout.h"
 
 namespace penstock::fusion {
 
@@ -10,19 +10,7 @@ namespace {
 
 /// Strides that name every element of a block of memory once, in some order of dims.
 bool is_dense(const TensorType& type, const Interface& interface) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < type.rank(); ++i) {
-    if (type.sizes[i] != SymExpr(1)) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return estimate(type.strides[a], interface) < estimate(type.strides[b], interface);
-  });
-  SymExpr expected = 1;
-  for (std::size_t dim : order) {
-    if (type.strides[dim] != expected) return false;
-    expected *= type.sizes[dim];
-  }
-  return true;
+  return layout_strides(type, interface) == type.strides;
 }
 
 /// The elements from the first to the last that the buffer's strides reach.
@@ -44,7 +32,7 @@ void allocate(FusionPlan& plan, ValueId value) {
   ValuePlan& facts = plan.values[value];
   if (facts.window) return;
   TensorType type = plan.type(value);
-  if (!is_dense(type, plan.interface())) type.strides = contiguous_strides(type.sizes);
+  type.strides = layout_strides(type, plan.interface());
   Buffer buffer;
   buffer.name = plan.graph().values[value].name;
   buffer.dtype = type.dtype;

@@ -8,6 +8,10 @@
 // of the store. Then the call moves to the kernel's place (its operands are all made by then) and
 // writes what the kernel wrote.
 //
+// An operand that is added to a convolution's result keeps the library from its fastest kernels, unless
+// it lies where the result is written: a temporary that nobody reads later becomes the result's memory
+// (`sum`), the residual connection of most networks.
+//
 // The patterns are those that decompose writes for the activations; operands of commutative ops may
 // stand either way.
 #include <algorithm>
@@ -243,9 +247,12 @@ class EpilogueFuser {
   explicit EpilogueFuser(LoopProgram& program) : program_(program) {
     readers_.resize(program.buffers.size(), 0);
     maker_.resize(program.buffers.size(), -1);
+    last_use_.resize(program.buffers.size(), 0);
     for (std::size_t s = 0; s < program.steps.size(); ++s) {
       StepUses uses = uses_of(program, program.steps[s]);
       for (BufferId id : uses.reads) ++readers_[id];
+      for (BufferId id : uses.reads) last_use_[id] = s;
+      for (BufferId id : uses.writes) last_use_[id] = s;
       for (BufferId id : uses.writes) {
         const auto* call = std::get_if<LibraryCall>(&program.steps[s]);
         if (call != nullptr && call->outputs.front() == id) maker_[id] = static_cast<int>(s);
@@ -256,8 +263,11 @@ class EpilogueFuser {
 
   void run() {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      rename(program_.steps[s]);
       if (std::holds_alternative<LoopKernel>(program_.steps[s])) fuse(s);
     }
+    for (Buffer& buffer : program_.buffers) buffer.base = renamed(buffer.base);
+    for (BufferId& id : program_.outputs) id = renamed(id);
     std::vector<ProgramStep> kept;
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       if (!moved_.contains(s)) kept.push_back(std::move(program_.steps[s]));
@@ -279,6 +289,8 @@ class EpilogueFuser {
       if (program_.buffers[result].kind != Buffer::Kind::temporary) continue;
       if (auto call = with_epilogue(pointwise, result, kernel)) {
         moved_.insert(static_cast<std::size_t>(maker_[result]));
+        BufferId written = pointwise.store->buffer;
+        add_in_place(*call, written, step);
         program_.steps[step] = std::move(*call);
         return;
       }
@@ -287,11 +299,12 @@ class EpilogueFuser {
 
   std::optional<LibraryCall> with_epilogue(const PointwiseKernel& pointwise, BufferId result,
                                            const LoopKernel& kernel) {
-    LibraryCall call = std::get<LibraryCall>(program_.steps[static_cast<std::size_t>(maker_[result])]);
+    auto made_at = static_cast<std::size_t>(maker_[result]);
+    LibraryCall call = std::get<LibraryCall>(program_.steps[made_at]);
     const Buffer made = program_.buffers[result];  // a copy: views are added
     const LibraryCallFacts* facts = find_library_call(call.name);
     if (facts->post_ops.empty() || made.dtype != DType::float32) return std::nullopt;
-    if (pointwise.store->dtype != made.dtype || inputs_written_later(call)) return std::nullopt;
+    if (pointwise.store->dtype != made.dtype || inputs_written_later(call, made_at)) return std::nullopt;
     PostOpReader reader(program_, pointwise, result);
     auto ops = reader.read();
     if (!ops || ops->empty() || !loops_over_all(pointwise, made)) return std::nullopt;
@@ -299,7 +312,8 @@ class EpilogueFuser {
     for (PostOp& op : *ops) {
       bool takes_operand = op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul;
       if (!takes_operand) continue;
-      auto operand = operand_buffer(*reader.operands()[next++], pointwise, made);
+      std::size_t channels = call.name == "convolution" ? 1 : made.sizes.size() - 1;
+      auto operand = operand_buffer(*reader.operands()[next++], pointwise, made, channels);
       if (!operand) return std::nullopt;
       op.operand = *operand;
     }
@@ -314,11 +328,13 @@ class EpilogueFuser {
   }
 
   /// Moving a call behind a write to one of its inputs would change what it reads.
-  bool inputs_written_later(const LibraryCall& call) const {
+  bool inputs_written_later(const LibraryCall& call, std::size_t made) const {
     return std::any_of(call.inputs.begin(), call.inputs.end(), [&](BufferId id) {
       if (id == kNoBuffer) return false;
       const Buffer& buffer = program_.buffers[id];
-      return last_input_write_.contains(buffer.kind == Buffer::Kind::view ? buffer.base : id);
+      BufferId memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
+      auto summed = overwritten_.find(memory);
+      return last_input_write_.contains(memory) || (summed != overwritten_.end() && summed->second > made);
     });
   }
 
@@ -330,21 +346,81 @@ class EpilogueFuser {
     return count == elements;
   }
 
-  /// The operand as a window that broadcasts to the result: all of it in the result's layout, or a
-  /// row for its last dim.
+  /// Turns the addition of a temporary that dies here into a sum in its memory, which then stands for
+  /// `written` everywhere.
+  void add_in_place(LibraryCall& call, BufferId written, std::size_t step) {
+    const Buffer& result = program_.buffers[written];
+    if (call.name != "convolution" || result.kind != Buffer::Kind::temporary) return;
+    for (PostOp& op : call.post_ops) {
+      if (op.kind != PostOp::Kind::add) continue;
+      const Buffer& operand = program_.buffers[op.operand];
+      bool dies = operand.kind == Buffer::Kind::temporary && last_use_[op.operand] == step;
+      bool fits = operand.sizes == result.sizes && operand.strides == result.strides &&
+                  operand.bytes == result.bytes && operand.dtype == result.dtype;
+      bool read = std::find(call.inputs.begin(), call.inputs.end(), op.operand) != call.inputs.end();
+      if (!dies || !fits || read || call.outputs.front() != written) continue;
+      BufferId memory = op.operand;
+      op = PostOp{PostOp::Kind::sum, 0, 0, kNoBuffer};
+      call.outputs.front() = memory;
+      overwritten_[memory] = step;
+      last_use_[memory] = last_use_[written];
+      maker_[memory] = -1;  // another step reads what stood there before: that call stays where it is
+      stands_for_[written] = memory;
+      return;
+    }
+  }
+
+  BufferId renamed(BufferId id) const {
+    auto found = stands_for_.find(id);
+    return found == stands_for_.end() ? id : found->second;
+  }
+
+  /// Names the memory in which sums were made for the results that they stand for.
+  void rename(ProgramStep& step) const {
+    if (stands_for_.empty()) return;
+    if (auto* kernel = std::get_if<LoopKernel>(&step)) {
+      rename(kernel->body);
+    } else if (auto* call = std::get_if<LibraryCall>(&step)) {
+      for (BufferId& id : call->inputs) id = renamed(id);
+      for (BufferId& id : call->outputs) id = renamed(id);
+      for (PostOp& op : call->post_ops) op.operand = renamed(op.operand);
+    } else {
+      auto& fallback = std::get<FallbackCall>(step);
+      for (NamedArgument& argument : fallback.arguments) {
+        map_values(argument.value, [&](ValueId id) {
+          return static_cast<ValueId>(renamed(static_cast<BufferId>(id)));
+        });
+      }
+      for (BufferId& id : fallback.outputs) id = renamed(id);
+    }
+  }
+
+  void rename(Body& body) const {
+    for (Statement& statement : body) {
+      if (Loop* loop = as_loop(statement)) {
+        rename(loop->body);
+      } else {
+        Instruction& instruction = *as_instruction(statement);
+        instruction.buffer = renamed(instruction.buffer);
+      }
+    }
+  }
+
+  /// The operand as a window that broadcasts to the result: all of it in the result's layout, or one
+  /// number for each element of the result's channels (the last dim of a product).
   std::optional<BufferId> operand_buffer(const Instruction& load, const PointwiseKernel& pointwise,
-                                         const Buffer& result) {
+                                         const Buffer& result, std::size_t channels) {
     if (load.dtype != result.dtype) return std::nullopt;
     if (load.index == pointwise.store->index) return window(load.buffer, result.sizes, result.strides);
     if (pointwise.loops.empty() || result.sizes.empty()) return std::nullopt;
     const Loop& last = *pointwise.loops.back();
-    bool row = load.index == SymExpr::symbol(last.variable) && last.extent == result.sizes.back() &&
-               result.strides.back() == SymExpr(1) &&
+    bool row = load.index == SymExpr::symbol(last.variable) && last.extent == result.sizes[channels] &&
+               result.strides[channels] == SymExpr(1) &&
                stride_of(pointwise.store->index, last.variable) == 1;
     if (!row) return std::nullopt;
     std::vector<SymExpr> sizes(result.sizes.size(), SymExpr(1)), strides(result.sizes.size(), SymExpr(0));
-    sizes.back() = result.sizes.back();
-    strides.back() = 1;
+    sizes[channels] = result.sizes[channels];
+    strides[channels] = 1;
     return window(load.buffer, sizes, strides);
   }
 
@@ -366,6 +442,9 @@ class EpilogueFuser {
   LoopProgram& program_;
   std::vector<int> readers_;  ///< steps that read a buffer
   std::vector<int> maker_;    ///< the library call whose result it is
+  std::vector<std::size_t> last_use_;  ///< the last step that reads or writes it
+  std::map<BufferId, std::size_t> overwritten_;  ///< temporaries that became a sum's result, and the step
+  std::map<BufferId, BufferId> stands_for_;      ///< by the result: the memory that it lies in instead
   std::map<BufferId, std::size_t> last_input_write_;
   std::set<std::size_t> moved_;
 };

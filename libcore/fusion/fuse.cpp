@@ -5,6 +5,7 @@
 #include "fusion/buffers.h"
 #include "fusion/contract.h"
 #include "fusion/emit.h"
+#include "fusion/layout.h"
 #include "fusion/plan.h"
 #include "fusion/rewrite.h"
 #include "partition/contract.h"
@@ -16,6 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void nothing(FusionPlan&) {}
+
+/// The pass over the placed graph, printed as the program that comes of it so far.
+constexpr PassFacts kLayout = {"layout", "Lay out convolutions' results, and what is computed from them, channels-last"};
 
 /// A pass over the plan, printed as the program that the plan stands for so far.
 struct PlanPass {
@@ -41,14 +45,16 @@ constexpr ProgramPass kProgramPasses[] = {
     {{"zip-loops", "Merge neighbouring inner loops of equal range"}, zip_loops},
     {{"split-loops", "Split loops whose indices divide their variable"}, split_loops},
     {{"collapse", "Merge loops that walk memory as one loop would"}, collapse_loops},
+    {{"prepare", "Compute what depends on parameters alone once, not in every run"}, prepare_parameters},
     {{"schedule", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
     {{"memory", "Place temporaries in one arena"}, plan_memory},
 };
 
-constexpr std::size_t kPassCount = std::size(kPlanPasses) + std::size(kProgramPasses);
+constexpr std::size_t kPassCount = 1 + std::size(kPlanPasses) + std::size(kProgramPasses);
 constexpr auto kPassFacts = [] {
   std::array<PassFacts, kPassCount> facts{};
-  std::size_t next = 0;
+  facts[0] = kLayout;
+  std::size_t next = 1;
   for (const PlanPass& pass : kPlanPasses) facts[next++] = pass.facts;
   for (const ProgramPass& pass : kProgramPasses) facts[next++] = pass.facts;
   return facts;
@@ -70,6 +76,11 @@ Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTra
     return std::find(options.skip.begin(), options.skip.end(), name) != options.skip.end();
   };
   auto begin = Clock::now();
+  if (!skipped(kLayout.name)) {
+    lay_out_images(placed);
+    trace.after(kLayout, Clock::now() - begin, [&] { return to_text(placed); });
+    begin = Clock::now();
+  }
   FusionPlan plan = make_plan(std::move(placed));
   assign_memory(plan);
   for (const PlanPass& pass : kPlanPasses) {

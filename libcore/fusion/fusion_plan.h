@@ -87,6 +87,12 @@ struct PlacedResult {
   ValueId memory;   ///< the reshape of `permuted`: lies in memory of its own
 };
 
+/// A convolution's weight that is a parameter times a number for each out channel. The library scales while
+/// it packs, so that no scaled copy lies in memory (scaled_weight.cpp).
+struct ScaledWeight {
+  ValueId weight, scale;
+};
+
 /// What fusion decides, before loops are made of it. Every stage of it gives a right program.
 struct FusionPlan {
   PlacedGraph placed;
@@ -98,6 +104,7 @@ struct FusionPlan {
   /// the value that shows them so.
   std::map<std::pair<std::int32_t, ValueId>, ValueId> batched;
   std::vector<PlacedResult> placed_results;
+  std::map<ValueId, ScaledWeight> scaled;   ///< by the product of both, which only its call reads
   RangeFacts facts;                         ///< of the size symbols
   std::vector<Buffer> buffers;              ///< so far
   std::vector<BufferId> outputs;            ///< of the graph, once buffers are assigned

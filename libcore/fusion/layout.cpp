@@ -16,6 +16,8 @@
 
 #include <algorithm>
 
+#include "fusion/cost.h"
+
 namespace penstock::fusion {
 
 namespace {
@@ -40,15 +42,44 @@ const Node* view_of(const FusionPlan& plan, ValueId value, std::string_view op) 
 
 }  // namespace
 
-std::optional<Window> expected_window(const FusionPlan& plan, ValueId value) {
+Sizes layout_strides(const TensorType& type, const Interface& interface) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (type.sizes[i] != SymExpr(1)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return estimate(type.strides[a], interface) < estimate(type.strides[b], interface);
+  });
+  SymExpr expected = 1;
+  for (std::size_t dim : order) {
+    if (type.strides[dim] != expected) return contiguous_strides(type.sizes);
+    expected *= type.sizes[dim];
+  }
+  return type.strides;
+}
+
+namespace {
+
+/// The window of `value` when its base, if it is computed, lies with the strides that `lie` gives.
+template <class Lie>
+std::optional<Window> window_over(const FusionPlan& plan, ValueId value, const Lie& lie) {
   const TensorType& type = plan.type(value);
   const ValuePlan& facts = plan.values[value];
   if (facts.role != Role::view) {
-    return Window{kNoBuffer, type.sizes,
-                  facts.node < 0 ? type.strides : contiguous_strides(type.sizes), 0};
+    return Window{kNoBuffer, type.sizes, facts.node < 0 ? type.strides : lie(type), 0};
   }
-  auto operand = expected_window(plan, operand_value(plan.node_of(value), "self"));
+  auto operand = window_over(plan, operand_value(plan.node_of(value), "self"), lie);
   return operand ? view_window(plan.graph(), plan.node_of(value), *operand, plan.facts) : operand;
+}
+
+}  // namespace
+
+std::optional<Window> expected_window(const FusionPlan& plan, ValueId value) {
+  return window_over(plan, value, [&](const TensorType& type) { return layout_strides(type, plan.interface()); });
+}
+
+std::optional<Window> row_major_window(const FusionPlan& plan, ValueId value) {
+  return window_over(plan, value, [](const TensorType& type) { return contiguous_strides(type.sizes); });
 }
 
 Sizes batch_sizes(const FusionPlan& plan, std::int32_t position) {

@@ -1,12 +1,24 @@
 #pragma once
 
+#include <optional>
+
 #include "fusion/fusion_plan.h"
 
 namespace penstock::fusion {
 
-/// The window that `value` will show of its base's memory: what is computed lies in row-major order,
-/// inputs as they come. Nothing: no strides describe it.
+/// Lays the results of convolutions, and what is computed from them, out channels-last: changes the strides
+/// of values' types. Needs: a verified placed graph.
+void lay_out_images(PlacedGraph& placed);
+
+/// The strides that a computed value of this type has in memory: the type's own if they name each element
+/// of a block once, else row-major ones.
+Sizes layout_strides(const TensorType& type, const Interface& interface);
+
+/// The window that `value` will show of its base's memory: what is computed lies by layout_strides, inputs
+/// as they come. Nothing: no strides describe it.
 std::optional<Window> expected_window(const FusionPlan& plan, ValueId value);
+/// The same, with the base in row-major order.
+std::optional<Window> row_major_window(const FusionPlan& plan, ValueId value);
 
 /// Lets the batched product at node `position` read an operand that is a reshape of batch dims which no strides
 /// describe with those dims apart. Returns the value that must lie in memory instead, or kNoValue.

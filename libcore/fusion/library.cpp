@@ -117,8 +117,11 @@ class CallBuilder {
     ValueId source = operand_value(node_, "input");
     std::size_t dims = plan_.type(source).rank() - 2;
     input(source);
-    input(operand_value(node_, "weight"), true);
+    ValueId weight = operand_value(node_, "weight");
+    auto scaled = plan_.scaled.find(weight);
+    input(scaled != plan_.scaled.end() ? scaled->second.weight : weight, true);
     input(operand_value(node_, "bias"));
+    if (scaled != plan_.scaled.end()) input(scaled->second.scale);
     attribute("stride", spatial_list("stride", dims, {1}));
     attribute("padding", spatial_list("padding", dims, {0}));
     attribute("dilation", spatial_list("dilation", dims, {1}));
@@ -206,7 +209,7 @@ Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32
   for (const NamedArgument& argument : node.args) {
     ValueId missing = kNoValue;
     for_each_value(argument.value, [&](ValueId id) {
-      bool apart = plan.batched.contains({position, id});
+      bool apart = plan.batched.contains({position, id}) || plan.scaled.contains(id);
       if (!plan.values[id].window && !apart && !plan.graph().values[id].is_scalar) missing = id;
     });
     if (missing == kNoValue) continue;

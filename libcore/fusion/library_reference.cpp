@@ -116,7 +116,7 @@ std::int64_t source_position(const Attributes& attributes, std::size_t dim, std:
 
 double convolution_element(const Attributes& attributes, const HostTensor& input,
                            const HostTensor& weight, const HostTensor* bias,
-                           const Index& at, std::int64_t out_channels) {
+                           const HostTensor* scale, const Index& at, std::int64_t out_channels) {
   std::int64_t groups = attributes.integer("groups", 1);
   bool transposed = attributes.flag("transposed");
   std::int64_t in_per_group = input.sizes[1] / groups, out_per_group = out_channels / groups;
@@ -138,6 +138,7 @@ double convolution_element(const Attributes& attributes, const HostTensor& input
       sum += number(input, source) * number(weight, kernel);
     }
   });
+  if (scale != nullptr) sum *= broadcast_number(*scale, {at[1]});
   return bias == nullptr ? sum : sum + broadcast_number(*bias, {at[1]});
 }
 
@@ -203,6 +204,8 @@ Result<void> run_library_call(const LibraryCall& call,
   HostTensor second = takes_weight ? tensor(call.inputs[1]) : first;
   bool biased = call.inputs.size() > 2 && call.inputs[2] != kNoBuffer;
   HostTensor bias = biased ? tensor(call.inputs[2]) : first;
+  bool scaled = call.inputs.size() > 3 && call.inputs[3] != kNoBuffer;
+  HostTensor scale = scaled ? tensor(call.inputs[3]) : first;
   std::vector<HostTensor> operands;
   for (const PostOp& op : call.post_ops) {
     operands.push_back(op.operand == kNoBuffer ? first : tensor(op.operand));
@@ -213,7 +216,7 @@ Result<void> run_library_call(const LibraryCall& call,
     if (call.name == "matmul") {
       x = matmul_element(first, second, addend, at);
     } else if (call.name == "convolution") {
-      x = convolution_element(attributes, first, second, addend, at, out.sizes[1]);
+      x = convolution_element(attributes, first, second, addend, scaled ? &scale : nullptr, at, out.sizes[1]);
     } else {
       x = pool_element(attributes, first, at, call.name == "pool_max");
     }

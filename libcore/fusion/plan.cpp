@@ -6,6 +6,7 @@
 #include "fusion/kernel_builder.h"
 #include "fusion/layout.h"
 #include "fusion/loops.h"
+#include "fusion/scaled_weight.h"
 #include "ops/op.h"
 #include "partition/placement.h"
 
@@ -62,7 +63,8 @@ void add_root(FusionPlan& plan, std::int32_t position, std::int32_t region) {
 void place_node(FusionPlan& plan, std::int32_t position, std::int32_t region) {
   const Node& node = plan.graph().nodes[position];
   bool scalar = !node.results.empty() && plan.graph().values[node.results.front()].is_scalar;
-  if (scalar || is_kind(node, ops::PrimGroup::create)) {
+  bool scaled = !node.results.empty() && plan.scaled.contains(node.results.front());
+  if (scalar || scaled || is_kind(node, ops::PrimGroup::create)) {
     for (ValueId id : node.results) plan.values[id].role = Role::inlined;
   } else if (is_kind(node, ops::PrimGroup::view)) {
     plan.values[node.results.front()].role = Role::view;
@@ -86,7 +88,7 @@ void need(FusionPlan& plan, ValueId value) {
 /// Whether the base of the view `value`, laid out in row-major order, fills the memory of output
 /// `output` exactly, so that the view is that output.
 bool fills_output(const FusionPlan& plan, ValueId value, std::size_t output) {
-  auto window = expected_window(plan, value);
+  auto window = row_major_window(plan, value);
   ValueId base = plan.base_of(value);
   const ValuePlan& facts = plan.values[base];
   if (!window || facts.node < 0 || facts.output >= 0 || facts.role == Role::inlined) return false;
@@ -98,6 +100,11 @@ bool fills_output(const FusionPlan& plan, ValueId value, std::size_t output) {
 bool has_row_major_output(const FusionPlan& plan, std::size_t output) {
   const TensorType& type = plan.interface().outputs[output].type;
   return type.strides == contiguous_strides(type.sizes);
+}
+
+/// Has a computed value lie with these strides.
+void lie(FusionPlan& plan, ValueId value, const Sizes& strides) {
+  plan.placed.graph.values[value].type.strides = strides;
 }
 
 /// Decides whose memory each output is: a value's own, or that of the value it is a view of.
@@ -112,6 +119,7 @@ void claim_outputs(FusionPlan& plan) {
     if (!passes_on && plan.values[value].role == Role::view) {
       if (fills_output(plan, value, i)) {
         plan.values[base].output = number;
+        lie(plan, base, contiguous_strides(plan.type(base).sizes));
       } else if (!has_row_major_output(plan, i) || !write_in_place(plan, value)) {
         make_root(plan, value);
       }
@@ -119,7 +127,10 @@ void claim_outputs(FusionPlan& plan) {
     need(plan, value);
     const ValuePlan& facts = plan.values[value];
     bool own = facts.role != Role::view && facts.node >= 0;
-    if (own && facts.output < 0) plan.values[value].output = number;
+    if (own && facts.output < 0) {
+      plan.values[value].output = number;
+      lie(plan, value, graph.interface.outputs[i].type.strides);
+    }
   }
 }
 
@@ -156,7 +167,14 @@ FusionPlan make_plan(PlacedGraph placed) {
         plan.values[id].node = i;
         plan.values[id].region = number;
       }
-      if (region.placement == Placement::compiled) place_node(plan, i, number);
+    }
+  }
+  find_scaled_weights(plan);
+  for (std::size_t r = 0; r < plan.placed.regions.size(); ++r) {
+    const Region& region = plan.placed.regions[r];
+    if (region.placement != Placement::compiled) continue;
+    for (std::int32_t i = region.first; i < region.last; ++i) {
+      place_node(plan, i, static_cast<std::int32_t>(r));
     }
   }
   claim_outputs(plan);
@@ -174,6 +192,10 @@ FusionPlan make_plan(PlacedGraph placed) {
       if (region.placement == Placement::compiled) continue;
       for (const NamedArgument& argument : node.args) {
         for_each_value(argument.value, [&](ValueId id) {
+          if (auto scaled = plan.scaled.find(id); scaled != plan.scaled.end()) {
+            need(plan, scaled->second.scale);
+            return;
+          }
           ValueId apart = read_apart(plan, i, id);
           need(plan, apart == kNoValue ? id : apart);
         });

@@ -36,6 +36,10 @@ void split_loops(LoopProgram& program);
 /// Merges loops that walk memory as one loop would.
 void collapse_loops(LoopProgram& program);
 
+/// Moves what depends on parameters alone out of the arena, into memory that stays between runs.
+/// Needs: all steps final.
+void prepare_parameters(LoopProgram& program);
+
 /// Chooses what runs in parallel and in vectors. Leaves: schedules; nothing else changes.
 void schedule_loops(LoopProgram& program);
 

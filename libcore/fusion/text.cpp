@@ -19,7 +19,7 @@ std::string joined(const std::vector<SymExpr>& values) {
   return text;
 }
 
-constexpr std::string_view kKinds[] = {"input", "output", "constant", "temporary", "view", "scratch"};
+constexpr std::string_view kKinds[] = {"input", "output", "constant", "temporary", "view", "scratch", "prepared"};
 
 class Printer {
  public:
@@ -35,7 +35,8 @@ class Printer {
                      joined(buffer.strides));
       if (buffer.kind == Buffer::Kind::view) fmt::format_to(line_, " of @{}", name(buffer.base));
       if (buffer.offset != SymExpr(0)) fmt::format_to(line_, " from {}", buffer.offset.to_string());
-      bool placed = buffer.kind == Buffer::Kind::temporary || buffer.kind == Buffer::Kind::scratch;
+      bool placed = buffer.kind == Buffer::Kind::temporary || buffer.kind == Buffer::Kind::scratch ||
+                    buffer.kind == Buffer::Kind::prepared;
       if (placed) fmt::format_to(line_, " at byte {}", buffer.arena_offset.to_string());
       out_ += '\n';
     }

@@ -27,6 +27,10 @@ struct Buffer {
     temporary,  ///< in the arena
     view,       ///< another window on the memory of `base`
     scratch,    ///< memory of one thread while it runs one iteration of one kernel's outermost loop
+    /// Made of parameters, buffers and constants alone, and kept between runs. A kernel that works on
+    /// such memory, constants, and inputs that the graph does not write, and on nothing else, runs only
+    /// when the address or the contents of one of those inputs have changed.
+    prepared,
   };
   std::string name;
   Kind kind = Kind::temporary;
@@ -37,7 +41,7 @@ struct Buffer {
   std::vector<SymExpr> strides;
   SymExpr offset = 0;           ///< elements from the start of the memory (data pointer for inputs)
   /// Bytes; a multiple of 64. `temporary`: from the start of the arena; `scratch`: from the start of
-  /// the kernel's scratch memory, and constant.
+  /// the kernel's scratch memory, and constant; `prepared`: from the start of what is kept, and constant.
   SymExpr arena_offset = 0;
   SymExpr bytes = 0;            ///< length of the memory; unused for `input` and `view`
   std::string blob;             ///< `constant`: hash in the store

@@ -16,6 +16,10 @@ Result<Graph> lower_ops(Graph graph);
 /// outputs' aliases.
 Result<Graph> functionalise(Graph graph);
 
+/// Folds what multiplies and shifts the channels of a convolution's result (batch normalisation in
+/// inference) into its weight and bias, where both come from parameters alone. Needs: compose_views.
+Result<Graph> fold_affine(Graph graph);
+
 /// Makes outputs with memory of their own lie as the interface says (strides).
 /// Needs: functionalise. Leaves: the same values, laid out as torch's.
 Result<Graph> restore_layouts(Graph graph);

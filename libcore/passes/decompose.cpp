@@ -20,6 +20,7 @@ constexpr Row kPasses[] = {
     {{"merge-common", "merge nodes that compute the same"}, merge_common, true},
     {{"compose-views", "compose chains of views and drop copies that nobody needs"}, compose_views, true},
     {{"merge-views", "merge what became the same by composing views"}, merge_common, true},
+    {{"fold-affine", "fold scale and shift of channels into the convolution before them"}, fold_affine, true},
     {{"restore-layouts", "give outputs memory of their own, laid out as the program's"}, restore_layouts, false},
     {{"remove-dead", "drop what no output, write or random draw needs"}, remove_dead, false},
 };

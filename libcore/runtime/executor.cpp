@@ -21,16 +21,18 @@ struct Executor::State {
   std::vector<void*> memories;               ///< by buffer, of the run at hand
   std::vector<void*> pointers;               ///< by pointer of the plan
   std::vector<std::uint64_t> versions;
+  std::uint64_t next_version = 1;            ///< of prepared memory
 
   Result<void> load(BlobSource& blobs);
   Result<Plan*> plan_for(std::span<const TensorArgument> inputs);
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
                    std::vector<StepTime>* times);
+  bool is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs);
   Result<void> run_step(const PlannedStep& step, const Plan& plan,
                         std::span<const TensorArgument> inputs, char* scratch, int threads);
   void run_kernel(const PlannedStep& step, const Plan& plan, char* scratch, int threads);
-  void run_library_call(const PlannedStep& step, std::span<const TensorArgument> inputs,
-                        char* scratch);
+  void run_library_call(const PlannedStep& step, const Plan& plan,
+                        std::span<const TensorArgument> inputs, char* scratch);
   Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };
@@ -148,12 +150,13 @@ void Executor::State::run_kernel(const PlannedStep& step, const Plan& plan, char
       &call);
 }
 
-void Executor::State::run_library_call(const PlannedStep& step,
+void Executor::State::run_library_call(const PlannedStep& step, const Plan& plan,
                                        std::span<const TensorArgument> inputs, char* scratch) {
   versions.clear();
   for (std::int32_t source : step.version_of) {
     versions.push_back(source >= 0    ? inputs[source].version
                        : source == -1 ? 0
+                       : source == -3 ? plan.prepared.version
                                       : kUnversioned);
   }
   void* const* first = pointers.data() + step.first;
@@ -174,13 +177,32 @@ Result<void> Executor::State::run_fallback(const FallbackCall& call, const Plan&
   });
 }
 
+/// Whether what the prepared memory was made of is what the inputs hold now; notes what they hold.
+bool Executor::State::is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs) {
+  bool known = true, same = prepared.version != 0;
+  prepared.made_of.resize(prepared.inputs.size());
+  for (std::size_t i = 0; i < prepared.inputs.size(); ++i) {
+    const TensorArgument& input = inputs[prepared.inputs[i]];
+    Prepared::Contents now{input.data, input.version};
+    known &= now.version != kUnversioned;
+    same &= prepared.made_of[i] == now;
+    prepared.made_of[i] = now;
+  }
+  if (!known) {
+    prepared.version = kUnversioned;
+  } else if (!same || prepared.version == kUnversioned) {
+    prepared.version = next_version++;
+  }
+  return known && same;
+}
+
 Result<void> Executor::State::run_step(const PlannedStep& step, const Plan& plan,
                                        std::span<const TensorArgument> inputs, char* scratch,
                                        int threads) {
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
   } else if (step.kernel != nullptr) {
-    run_library_call(step, inputs, scratch);
+    run_library_call(step, plan, inputs, scratch);
   } else {
     return run_fallback(std::get<FallbackCall>(*step.step), plan);
   }
@@ -213,17 +235,21 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   }
   auto planned = plan_for(inputs);
   if (!planned) return tl::unexpected(planned.error());
-  const Plan& plan = **planned;
+  Plan& plan = **planned;
   int threads = runtime->threads.size();
   PooledMemory arena(runtime->memory, plan.arena_bytes);
   PooledMemory scratch(runtime->memory, plan.scratch_bytes * threads);
-  bool complete = arena && scratch;
+  if (plan.prepared_bytes > 0 && !plan.prepared.memory) {
+    plan.prepared.memory = PooledMemory(runtime->memory, plan.prepared_bytes);
+  }
+  bool complete = arena && scratch && (plan.prepared_bytes == 0 || plan.prepared.memory);
   for (OutputTensor& output : outputs) output = OutputTensor();
   for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
     const Buffer& buffer = bundle.buffers[i];
     switch (buffer.kind) {
       case Buffer::Kind::input: memories[i] = inputs[buffer.index].data; break;
       case Buffer::Kind::temporary: memories[i] = arena.data(); break;
+      case Buffer::Kind::prepared: memories[i] = plan.prepared.memory.data(); break;
       case Buffer::Kind::constant: memories[i] = const_cast<void*>(constants[i]); break;
       case Buffer::Kind::output: {
         PooledMemory& memory = outputs[buffer.index].memory;
@@ -244,10 +270,15 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
                       ? nullptr : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
   }
   char* scratch_data = static_cast<char*>(scratch.data());
+  bool prepared = is_prepared(plan.prepared, inputs);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (prepared && plan.steps[i].prepares) continue;
     std::int64_t start = times == nullptr ? 0 : now_ns();
     auto done = run_step(plan.steps[i], plan, inputs, scratch_data, threads);
-    if (!done) return done;
+    if (!done) {
+      plan.prepared.version = 0;  // steps behind this one may have to prepare too
+      return done;
+    }
     if (times != nullptr) (*times)[i].nanoseconds = now_ns() - start;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) describe_output(plan, i, outputs);

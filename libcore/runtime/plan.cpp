@@ -56,8 +56,12 @@ class Planner {
     for (const SymExpr& size : buffer.sizes) window.sizes.push_back(value(size));
     for (const SymExpr& stride : buffer.strides) window.strides.push_back(value(stride));
     plan_->windows.push_back(std::move(window));
-    bool temporary = buffer.kind == Buffer::Kind::temporary;
-    plan_->arena_offsets.push_back(temporary ? value(buffer.arena_offset) : 0);
+    bool temporary = buffer.kind == Buffer::Kind::temporary, prepared = buffer.kind == Buffer::Kind::prepared;
+    plan_->arena_offsets.push_back(temporary || prepared ? value(buffer.arena_offset) : 0);
+    if (prepared) {
+      auto end = static_cast<std::size_t>(value(buffer.arena_offset) + value(buffer.bytes));
+      plan_->prepared_bytes = std::max(plan_->prepared_bytes, end);
+    }
     bool output = buffer.kind == Buffer::Kind::output;
     plan_->output_bytes.push_back(output ? static_cast<std::size_t>(value(buffer.bytes)) : 0);
   }
@@ -100,7 +104,38 @@ class Planner {
     planned.bytes = value(kernel.bytes);
     plan_->scratch_bytes = std::max(plan_->scratch_bytes, planned.scratch_bytes);
     for (BufferId buffer : kernel.buffers) add_pointer(buffer, false);
+    planned.prepares = prepares(kernel);
+    if (planned.prepares) note_prepared_inputs(kernel);
     return {};
+  }
+
+  const Buffer& memory_of(BufferId buffer) const { return context_.bundle.buffers[plan_->windows[buffer].memory]; }
+
+  /// Buffer::Kind::prepared says which kernels do.
+  bool prepares(const KernelCall& kernel) const {
+    const auto& mutations = context_.bundle.interface.mutations;
+    bool any = false;
+    for (BufferId id : kernel.buffers) {
+      const Buffer& memory = memory_of(id);
+      bool written = std::any_of(mutations.begin(), mutations.end(),
+                                 [&](const Mutation& mutation) { return mutation.input == memory.index; });
+      any |= memory.kind == Buffer::Kind::prepared;
+      bool stays = memory.kind == Buffer::Kind::prepared || memory.kind == Buffer::Kind::constant ||
+                   memory.kind == Buffer::Kind::scratch ||
+                   (memory.kind == Buffer::Kind::input && !written);
+      if (!stays) return false;
+    }
+    return any;
+  }
+
+  void note_prepared_inputs(const KernelCall& kernel) {
+    std::vector<std::int32_t>& inputs = plan_->prepared.inputs;
+    for (BufferId id : kernel.buffers) {
+      const Buffer& memory = memory_of(id);
+      bool known = memory.kind != Buffer::Kind::input ||
+                   std::find(inputs.begin(), inputs.end(), memory.index) != inputs.end();
+      if (!known) inputs.push_back(memory.index);
+    }
   }
 
   Operand operand(BufferId buffer) const {
@@ -114,6 +149,7 @@ class Planner {
     if (buffer == kNoBuffer) return -2;
     const Buffer& memory = context_.bundle.buffers[plan_->windows[buffer].memory];
     if (memory.kind == Buffer::Kind::constant) return -1;
+    if (memory.kind == Buffer::Kind::prepared) return -3;
     return memory.kind == Buffer::Kind::input ? memory.index : -2;
   }
 

@@ -20,6 +20,19 @@ struct Window {
   std::vector<std::int64_t> sizes, strides;
 };
 
+/// Memory that stays between runs, and what it was made of.
+struct Prepared {
+  struct Contents {
+    const void* data;
+    std::uint64_t version;
+    friend bool operator==(const Contents&, const Contents&) = default;
+  };
+  PooledMemory memory;
+  std::vector<std::int32_t> inputs;     ///< of the bundle, that the steps read
+  std::vector<Contents> made_of;        ///< by `inputs`, when the steps ran last; empty: never
+  std::uint64_t version = 0;            ///< counts the times that the steps ran
+};
+
 /// One step, ready to run. `first` and `count` name its pointers in the table that a run fills in.
 struct PlannedStep {
   const BundleStep* step = nullptr;
@@ -28,21 +41,24 @@ struct PlannedStep {
   penstock_kernel function = nullptr;
   std::int64_t extent = 1, grain = 1;
   bool parallel = false;
+  bool prepares = false;  ///< runs only when Prepared::made_of has changed
   std::size_t scratch_bytes = 0;  ///< per thread, a multiple of 64
   std::int64_t flops = 0, bytes = 0;
   // Library call:
   std::unique_ptr<LibraryKernel> kernel;
   std::int32_t inputs = 0, outputs = 0, post_ops = 0;
-  std::vector<std::int32_t> version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none
+  std::vector<std::int32_t> version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none, -3 prepared
 };
 
 /// Everything about a bundle that depends on its sizes.
 struct Plan {
   std::vector<std::int64_t> symbols;
   std::vector<Window> windows;              ///< by buffer
-  std::vector<std::int64_t> arena_offsets;  ///< by buffer; temporaries only
+  std::vector<std::int64_t> arena_offsets;  ///< by buffer; temporaries and prepared ones
   std::vector<std::size_t> output_bytes;    ///< by buffer; outputs only
   std::size_t arena_bytes = 0, scratch_bytes = 0;  ///< scratch: per thread, the most of any step
+  std::size_t prepared_bytes = 0;
+  Prepared prepared;
   std::vector<PlannedStep> steps;
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from
   std::vector<std::int64_t> pointer_start;  ///< and the bytes to add

@@ -94,7 +94,8 @@ class Convolution : public LibraryKernel {
     bool bias = operands.present.size() > 2 && operands.present[2];
     memory::desc bias_desc = bias ? describe(operands.inputs[2]) : memory::desc();
     choose(call, operands, transposed, source, any, bias_desc, result);
-    weight_ = Weight(shared, describe(weight), weights_);
+    scaled_ = operands.present.size() > 3 && operands.present[3];
+    weight_ = Weight(shared, describe(weight), weights_, scaled_ ? (groups == 1 ? 1 : 2) : 0);
     version_counts_ = !call.prepack.empty();
     arguments_.add(shared, DNNL_ARG_SRC, source);
     arguments_.add(shared, DNNL_ARG_WEIGHTS, weights_);
@@ -128,7 +129,9 @@ class Convolution : public LibraryKernel {
     if (fetch_out_.needed()) fetch_out_.run(shared, out, target);
     std::uint64_t version = version_counts_ ? given.versions[1] : kUnversioned;
     arguments_.set(0, input);
-    arguments_.set(1, weight_.prepare(shared, given.inputs[1], version, scratch));
+    Weight::Contents scale;
+    if (scaled_) scale = {given.inputs[3], given.versions[3]};
+    arguments_.set(1, weight_.prepare(shared, {given.inputs[1], version}, scale, scratch));
     arguments_.set(2, target);
     if (bias_place_ != 0) arguments_.set(bias_place_, given.inputs[2]);
     for (std::size_t i = 0; i < post_op_places_.size(); ++i) {
@@ -179,7 +182,7 @@ class Convolution : public LibraryKernel {
 
   std::shared_ptr<OneDnn> library_;
   Relayout copy_input_, copy_out_, fetch_out_;
-  bool reads_out_ = false, version_counts_ = false;
+  bool reads_out_ = false, version_counts_ = false, scaled_ = false;
   std::size_t input_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0, bias_place_ = 0;
   memory::desc weights_, scratchpad_;
   dnnl::primitive primitive_;

@@ -170,7 +170,7 @@ class Matmul : public LibraryKernel {
     scratch += out_bytes_;
     std::uint64_t version = version_counts_ ? given.versions[1] : kUnversioned;
     arguments_.set(0, a);
-    arguments_.set(1, weight_.prepare(shared, given.inputs[1], version, scratch));
+    arguments_.set(1, weight_.prepare(shared, {given.inputs[1], version}, {}, scratch));
     arguments_.set(2, target);
     if (has_bias_) arguments_.set(3, given.inputs[2]);
     for (std::size_t i = 0; i < post_op_places_.size(); ++i) {

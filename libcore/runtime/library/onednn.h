@@ -57,19 +57,28 @@ std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_
 class Weight {
  public:
   Weight() = default;
-  /// `plain` is how it lies in the program, `wanted` how the primitive reads it; equal: no packing.
-  Weight(OneDnn& library, dnnl::memory::desc plain, dnnl::memory::desc wanted);
+  /// `plain` is how it lies in the program, `wanted` how the primitive reads it; equal: no packing,
+  /// unless its first `scaled_dims` dims are multiplied by a number for each of their elements.
+  Weight(OneDnn& library, dnnl::memory::desc plain, dnnl::memory::desc wanted, int scaled_dims = 0);
   /// Bytes of scratch for runs in which it cannot be kept.
   std::size_t scratch_bytes() const;
-  /// Where the primitive finds the contents that `data` has at `version`.
-  void* prepare(OneDnn& library, void* data, std::uint64_t version, void* scratch);
+  /// Contents: where they are, and their version.
+  struct Contents {
+    const void* data = nullptr;
+    std::uint64_t version = kUnversioned;
+    friend bool operator==(const Contents&, const Contents&) = default;
+  };
+  /// Where the primitive finds `weight`, multiplied by `scale` if that has data.
+  void* prepare(OneDnn& library, Contents weight, Contents scale, void* scratch);
 
  private:
+  std::int64_t scale_count() const;
+  void pack(OneDnn& library, const void* weight, const float* scale, void* destination) const;
   dnnl::memory::desc plain_, wanted_;
   dnnl::reorder reorder_;
   bool same_ = true;
-  const void* packed_data_ = nullptr;
-  std::uint64_t packed_version_ = kUnversioned;
+  int scaled_dims_ = 0;
+  Contents packed_weight_, packed_scale_;
   std::shared_ptr<void> packed_;
 };
 

@@ -146,3 +146,40 @@ TEST_CASE("results keep their names and sizes their symbols") {
   CHECK(to_string(core.values[core.outputs[0]].type) == "float32[s0, 4]");
   CHECK(core.interface.guards.empty());
 }
+
+namespace {
+
+/// A convolution and a batch normalisation whose parameters are of `kind`; returns what decompose makes of it.
+Graph normalised(InputKind kind, bool reads_twice) {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(2), SymExpr(3), SymExpr(5), SymExpr(5)});
+  g.graph.interface.inputs[0].kind = InputKind::user;
+  ValueId weight = g.input({SymExpr(4), SymExpr(3), SymExpr(3), SymExpr(3)});
+  std::vector<ValueId> vectors;
+  for (int i = 0; i < 4; ++i) vectors.push_back(g.input({SymExpr(4)}));
+  for (std::size_t i = 1; i < g.graph.interface.inputs.size(); ++i) g.graph.interface.inputs[i].kind = kind;
+  ValueId y = g.call("aten.conv2d.default", {{"input", g.value(x)}, {"weight", g.value(weight)}});
+  g.output(g.call("aten.batch_norm.default",
+                  {{"input", g.value(y)}, {"weight", g.value(vectors[0])}, {"bias", g.value(vectors[1])},
+                   {"running_mean", g.value(vectors[2])}, {"running_var", g.value(vectors[3])},
+                   {"training", false}, {"momentum", 0.1}, {"eps", 1e-5}}));
+  if (reads_twice) g.output(g.call("aten.exp.default", {{"self", g.value(y)}}));
+  return decomposed(g);
+}
+
+}  // namespace
+
+TEST_CASE("a batch normalisation of parameters is folded into the convolution before it") {
+  Graph core = normalised(InputKind::parameter, false);
+  REQUIRE(!core.nodes.empty());
+  CHECK(core.nodes.back().op == "aten.convolution.default");
+  const std::vector<SymExpr>& image = core.values[core.nodes.back().results.front()].type.sizes;
+  for (const Node& node : core.nodes) {
+    if (&node != &core.nodes.back()) CHECK(core.values[node.results.front()].type.sizes != image);
+  }
+}
+
+TEST_CASE("what the program passes in, or reads before, is not folded") {
+  CHECK(normalised(InputKind::user, false).nodes.back().op == "prim.add");
+  CHECK(normalised(InputKind::parameter, true).nodes.back().op != "aten.convolution.default");
+}
