@@ -173,7 +173,15 @@ EntryId JitClient::captured(CapturedSegment recorded) {
 void JitClient::install(Segment& segment, CapturedSegment recorded, EntryId id) {
   const Interface interface = recorded.graph.interface;
   segment.end = interface.end.kind == SegmentEnd::Kind::returned ? -1 : interface.end.offset;
+  const auto start = std::chrono::steady_clock::now();
   auto entry = Entry::make(recorded, id);
+  if (options_.trace != nullptr) {
+    const auto nothing = [] { return std::string(); };
+    options_.trace->after({"capture", "follow the program and record its ops"},
+                          std::chrono::nanoseconds(interface.capture_ns), nothing);
+    options_.trace->after({"guards", "compile guards and what to restore"},
+                          std::chrono::steady_clock::now() - start, nothing);
+  }
   if (!entry) {
     segment.gave_up = true;
     return say(std::move(entry.error()), interface);

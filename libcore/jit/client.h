@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "capture/segment_client.h"
+#include "diag/pass.h"
 #include "jit/entry.h"
 
 namespace penstock::jit {
@@ -25,6 +26,8 @@ struct ClientOptions {
   std::span<EntryCounter> shared_counters;  ///< used first; more are made when they are full
   /// Called for every recorded segment, before it is compiled: writes its document.
   std::function<void(const capture::CapturedSegment&)> recorded;
+  /// Told how long capture and guards of every segment took; may be null.
+  PassTrace* trace = nullptr;
   /// One message to the person, for what is a defect of ours or a limit.
   std::function<void(const Diagnostic&)> report;
 };

@@ -5,11 +5,11 @@
 namespace penstock::jit {
 
 Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
-    const std::string& store, pipeline::CompileOptions options) {
+    const std::string& store, pipeline::CompileOptions options, PassTrace& trace) {
   auto opened = store::Store::open(store);
   if (!opened) return tl::unexpected(opened.error());
   return std::unique_ptr<PipelineCompiler>(
-      new PipelineCompiler(std::move(*opened), std::move(options)));
+      new PipelineCompiler(std::move(*opened), std::move(options), trace));
 }
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
@@ -21,7 +21,11 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
   if (!bundle) return tl::unexpected(bundle.error());
-  return BundleExecutor::create(runtime_, std::move(*bundle), blobs_, std::move(*plan));
+  const auto start = std::chrono::steady_clock::now();
+  auto executor = BundleExecutor::create(runtime_, std::move(*bundle), blobs_, std::move(*plan));
+  trace_.after({"load", "load machine code and library kernels"},
+               std::chrono::steady_clock::now() - start, [] { return std::string(); });
+  return executor;
 }
 
 }  // namespace penstock::jit

@@ -14,21 +14,27 @@ namespace penstock::jit {
 /// the store, so that a program's next run finds them.
 class PipelineCompiler final : public GraphCompiler {
  public:
-  /// PS0210 where there is no place for the store.
+  /// PS0210 where there is no place for the store. `trace` is told about every pass and outlives the
+  /// compiler.
   static Result<std::unique_ptr<PipelineCompiler>> create(const std::string& store,
-                                                          pipeline::CompileOptions options);
+                                                          pipeline::CompileOptions options,
+                                                          PassTrace& trace);
 
   Result<std::unique_ptr<Executor>> compile(Graph graph) override;
 
  private:
-  PipelineCompiler(store::Store store, pipeline::CompileOptions options)
-      : store_(std::move(store)), options_(std::move(options)), code_(store_), blobs_(store_) {}
+  PipelineCompiler(store::Store store, pipeline::CompileOptions options, PassTrace& trace)
+      : store_(std::move(store)),
+        options_(std::move(options)),
+        code_(store_),
+        blobs_(store_),
+        trace_(trace) {}
 
   store::Store store_;
   pipeline::CompileOptions options_;
   pipeline::StoredCode code_;
   pipeline::StoredBlobs blobs_;
-  PassTrace trace_;
+  PassTrace& trace_;
   std::shared_ptr<runtime::Runtime> runtime_ = std::make_shared<runtime::Runtime>();
 };
 

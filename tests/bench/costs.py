@@ -1,20 +1,36 @@
 #!/usr/bin/env python3
-"""What capture, guards and compilation cost, beside torch.compile in the same run.
+"""What capture, guards, breaks and compilation cost, beside torch.compile in the same run.
 
-Every row is measured in fresh processes, ours and the peer's in turn (A B A B …), and the median of
-the runs is printed with its spread. What is counted:
-  call          steady wall time of a call on tiny tensors (kernels of a few ns included)
-  break         (call with 8 breaks - call with none) / 8
-  capture / op  first call with backend="eager" less a steady call, over the ops; ours: capture time
-                as the document gives it (segment start to finished graph, ops not counted)
-  to code       first call less capture less a steady call, empty caches
+Every figure comes from fresh processes, ours, the peer's and eager's in turn (A B C A B C …); a row
+is the median over the processes, with the least and the greatest behind it. A process's steady time
+is the least of 15 batches of about 20 ms: what else the machine does only ever adds. The program (programs/costs.py) times at the top level of
+a script, so that neither side compiles the measuring loop, prints what the function gave, which must
+equal eager's, and under torch's profiler the ATen ops of one steady call, of which ours must have no
+compute op: a row counts only then.
 
-Usage: costs.py [--bin DIR] [--python PYTHON] [--runs N] [--json]
+  call      wall time of a steady call less its work. The work is what the side's own generated code
+            takes when it is called directly on the same inputs: kernels and the memory of outputs.
+            For the peer, Inductor's `call`, with the Python lines of its wrapper (in its favour); for
+            ours, the same graphs through `penstock capture … run --bench`. That makes no torch tensors
+            of the outputs, so making them counts as our cost.
+  break     (call with 8 breaks - call of the same ops without a break) / 8. A break is a branch on a
+            tensor; asking torch for the tensor's truth is part of it on both sides.
+  capture   per op. Dynamo: first call with backend="eager" less an eager call, torch._dynamo already
+            imported. Ours: capture and guards as `--time` gives them: from the segment's start to the
+            installed guards, without running the ops.
+  to code   captured graph to loaded code, cold caches. Inductor: first call less an eager call's and
+            Dynamo's capture. Ours: all passes, code generation and loading as `--time` gives them, and
+            what the first run of the code takes longer than a steady one.
+  first     the whole first call, cold; ours with the first run of the code, which is the second call.
+
+Usage: costs.py [--bin DIR] [--python PYTHON] [--runs N] [--only CASE,…] [--json]
 """
 
 import argparse
 import json
+import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -23,85 +39,210 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "programs/costs.py"
-ADD_LOOP_OPS = 300
+BREAKS = 8
+OPS = {"add_loop": 300, "module_tree": 80, "mlp": 5}  # as the programs write them
+CASES = ("one_op", "module_tree", "breaks_0", f"breaks_{BREAKS}", "mlp", "add_loop")
+COLD = ("one_op", "module_tree", "mlp")  # code generation is measured for these
+CAPTURE_PHASES = ("capture", "guards")
+
+
+class Unsound(Exception):
+    """A figure that must not be shown: the run did not do what the row says."""
 
 
 class Bench:
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, options, warm):
+        self.python = options.python
+        self.warm = warm  # a folder for what the bench's processes may find warm
+        self.bin = Path(options.bin).resolve()
         self.samples = {}
 
     def process(self, command, environment):
-        done = subprocess.run([str(part) for part in command], capture_output=True, check=True, timeout=900,
+        done = subprocess.run([str(part) for part in command], capture_output=True, timeout=900, text=True,
                               env=dict(os.environ, OMP_NUM_THREADS="2", **environment))
-        return json.loads(done.stdout.splitlines()[-1])
+        if done.returncode != 0:
+            raise Unsound(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr}")
+        return done
+
+    def keep(self, case, mode, sample):
+        self.samples.setdefault((case, mode), []).append(sample)
 
     def peer(self, case, mode):
-        with tempfile.TemporaryDirectory() as cache:
-            sample = self.process([self.options.python, PROGRAM, case, mode],
-                                  {"TORCHINDUCTOR_CACHE_DIR": cache})
-        self.samples.setdefault((case, mode), []).append(sample)
+        """A process of torch.compile or eager; code generation is cold in mode `cold` alone."""
+        with tempfile.TemporaryDirectory() as empty:
+            cache = empty if mode == "cold" else f"{self.warm}/inductor"
+            done = self.process([self.python, PROGRAM, case, "compile" if mode == "cold" else mode],
+                                {"TORCHINDUCTOR_CACHE_DIR": cache})
+        self.keep(case, mode, json.loads(done.stdout.splitlines()[-1]))
 
     def ours(self, case):
         with tempfile.TemporaryDirectory() as work:
-            documents = Path(work) / "documents.json"
-            sample = self.process([Path(self.options.bin) / "penstock", "run", f"--python={self.options.python}",
-                                   "-o", documents, PROGRAM, case, "eager"],
-                                  {"PENSTOCK_STORE": f"{work}/store"})
-            graphs = [json.loads(line) for line in documents.read_text().splitlines()]
-            sample["capture"] = sum(graph.get("meta", {}).get("capture_ns", 0)
-                                    for graph in graphs if graph["penstock"] == "graph") / 1e9
-        self.samples.setdefault((case, "ours"), []).append(sample)
+            done = self.process([self.bin / "penstock", "run", f"--python={self.python}", f"--store={work}",
+                                 "--time", PROGRAM, case, "eager"], {})
+        sample = json.loads(done.stdout.splitlines()[-1])
+        if "penstock: " in done.stderr:
+            raise Unsound(f"{case}: {done.stderr}")
+        if sample["compute"]:
+            raise Unsound(f"{case}: a steady call runs ATen ops: {', '.join(sample['compute'])}")
+        sample["phases"] = {name: float(ms) * 1e6 for name, ms in
+                            re.findall(r"^(\S.*?)\s+([\d.]+)$", done.stderr, re.M)}
+        self.keep(case, "ours", sample)
 
-    def figures(self, case, mode, figure):
-        return [sample[figure] for sample in self.samples[case, mode]]
+    def our_work(self, case):
+        """The same graphs, run without Python."""
+        stages = " | ".join(f"'{self.bin}/penstock' {stage}" for stage in
+                            ("decompose", "partition", "fuse", "codegen", "run --bench"))
+        with tempfile.TemporaryDirectory() as work:
+            capture = [self.bin / "penstock", "capture", f"--python={self.python}", "-o", f"{work}/graphs.json",
+                       PROGRAM, case, "eager", "3"]
+            store = {"PENSTOCK_STORE": f"{work}/store"}
+            self.process(capture, store)
+            done = self.process(["sh", "-c", f"cat {work}/graphs.json | {stages}"], store)
+        calls = [timing["nanoseconds"] for line in done.stdout.splitlines()
+                 for document in [json.loads(line)] if document["penstock"] == "result"
+                 for timing in document["meta"]["timings"] if timing["name"] == "call"]
+        self.keep(case, "our work", {"work": sum(calls), "graphs": len(calls)})
 
-    def median(self, case, mode, figure="steady"):
-        return statistics.median(self.figures(case, mode, figure))
+    def run(self, case):
+        self.peer(case, "eager")
+        self.ours(case)
+        self.peer(case, "compile")
+        self.our_work(case)
+        self.peer(case, "work")
+        self.peer(case, "dynamo")
+        if case in COLD:
+            self.peer(case, "cold")
+        self.same_results(case)
+
+    def same_results(self, case):
+        expected = self.samples[case, "eager"][-1]["result"]
+        for mode in ("ours", "compile", "dynamo"):
+            given = self.samples[case, mode][-1]["result"]
+            close = len(given) == len(expected) and all(
+                math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(given, expected))
+            if not close:
+                raise Unsound(f"{case}: {mode} gives another result than eager")
+
+    def each(self, case, mode, of):
+        return [of(sample) for sample in self.samples[case, mode]]
 
 
-def rows(bench):
-    """(what, unit, scale, eager, torch.compile, ours)"""
-    median = bench.median
+class Row:
+    """One figure: eager's (where it has one), the peer's and ours, each with its spread; nanoseconds."""
+
+    def __init__(self, what, unit, eager, peer, ours):
+        self.what, self.unit = what, unit
+        self.eager, self.peer, self.ours = eager, peer, ours
+
+    def ratio(self):
+        return statistics.median(self.peer) / max(statistics.median(self.ours), 1e-3)
+
+    def record(self):
+        def figure(values):
+            return values and {"median": statistics.median(values), "least": min(values),
+                               "greatest": max(values)}
+        return {"what": self.what, "nanoseconds": {"eager": figure(self.eager), "torch.compile": figure(self.peer),
+                                                   "penstock": figure(self.ours)}, "ratio": self.ratio()}
+
+    def text(self):
+        scale = {"us": 1e3, "ms": 1e6}[self.unit]
+
+        def figure(values):
+            if not values:
+                return f"{'':>26}"
+            middle, least, most = (f"{value / scale:.2f}" for value in
+                                   (statistics.median(values), min(values), max(values)))
+            return f"{f'{middle} ({least}-{most})':>26}"
+        return (f"{f'{self.what} ({self.unit})':30}{figure(self.eager)}{figure(self.peer)}{figure(self.ours)}"
+                f"{self.ratio():>8.1f}x")
+
+
+def less(values, others):
+    """Each of `values` less the median of what was measured apart from it."""
+    return [value - statistics.median(others) for value in values]
+
+
+def rows(bench, cases):
+    def steady(case, mode):
+        return bench.each(case, mode, lambda sample: sample["steady"])
+
+    def work(case, mode):
+        return bench.each(case, mode, lambda sample: sample["work"])
+
+    def call(case, mode, work_mode):
+        return less(steady(case, mode), work(case, work_mode))
+
+    def phases(case, wanted):
+        return bench.each(case, "ours", lambda sample: sum(
+            spent for name, spent in sample["phases"].items() if wanted(name)))
+
+    def dynamo(case):
+        return bench.each(case, "dynamo", lambda sample: sample["first"] - sample["eager"])
+
     for case in ("one_op", "module_tree"):
-        yield f"call, {case}", "us", 1e6, median(case, "eager"), median(case, "compile"), median(case, "ours")
-
-    def per_break(mode):
-        return (median("breaks_8", mode) - median("breaks_0", mode)) / 8
-    yield "break", "us", 1e6, per_break("eager"), per_break("compile"), per_break("ours")
-
-    def capture(case):
-        return median(case, "dynamo", "first") - median(case, "eager")
-    yield ("capture / op", "us", 1e6, None, capture("add_loop") / ADD_LOOP_OPS,
-           median("add_loop", "ours", "capture") / ADD_LOOP_OPS)
-    yield ("to code, mlp", "ms", 1e3, None,
-           median("mlp", "compile", "first") - capture("mlp") - median("mlp", "compile"),
-           median("mlp", "ours", "first") - median("mlp", "ours", "capture") - median("mlp", "eager", "first"))
+        if case not in cases:
+            continue
+        yield Row(f"call, {case}", "us", None, call(case, "compile", "work"), call(case, "ours", "our work"))
+        yield Row("  its work", "us", None, work(case, "work"), work(case, "our work"))
+        yield Row("  wall", "us", steady(case, "eager"), steady(case, "compile"), steady(case, "ours"))
+    with_breaks = f"breaks_{BREAKS}"
+    if "breaks_0" in cases and with_breaks in cases:
+        def each_break(of_with, of_without):
+            return [value / BREAKS for value in less(of_with, of_without)]
+        sides = (("compile", "work"), ("ours", "our work"))
+        yield Row("break", "us", None, *[each_break(call(with_breaks, *side), call("breaks_0", *side))
+                                         for side in sides])
+        yield Row("  wall", "us", *[each_break(steady(with_breaks, mode), steady("breaks_0", mode))
+                                    for mode in ("eager", "compile", "ours")])
+    for case in ("add_loop", "module_tree", "mlp"):
+        if case not in cases:
+            continue
+        capture = phases(case, lambda name: name in CAPTURE_PHASES)
+        yield Row(f"capture / op, {case}", "us", None, [value / OPS[case] for value in dynamo(case)],
+                  [value / OPS[case] for value in capture])
+    for case in COLD:
+        if case not in cases:
+            continue
+        eager = bench.each(case, "dynamo", lambda sample: sample["eager"])
+        first = bench.each(case, "cold", lambda sample: sample["first"])
+        warming = bench.each(case, "ours", lambda sample: sample["second"] - sample["steady"])
+        ours = phases(case, lambda name: name not in (*CAPTURE_PHASES, "total"))
+        yield Row(f"to code, {case}", "ms", None, less(less(first, eager), dynamo(case)),
+                  [a + b for a, b in zip(ours, warming)])
+        yield Row("  first", "ms", bench.each(case, "eager", lambda sample: sample["first"]), first,
+                  [a + b for a, b in zip(bench.each(case, "ours", lambda sample: sample["first"]), warming)])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--bin", default=os.environ.get("PENSTOCK_BUILD_ROOT", "build") + "/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    bench = Bench(options)
-    for _ in range(options.runs):
-        for case in ("one_op", "module_tree", "breaks_0", "breaks_8", "mlp", "add_loop"):
-            bench.peer(case, "eager")
-            bench.ours(case)
-            bench.peer(case, "dynamo" if case == "add_loop" else "compile")
-        bench.peer("mlp", "dynamo")
+    with tempfile.TemporaryDirectory() as warm:
+        return measure(Bench(options, warm), options)
+
+
+def measure(bench, options):
+    cases = [case for case in CASES if case in options.only.split(",")]
+    try:
+        for _ in range(options.runs):
+            for case in cases:
+                bench.run(case)
+    except Unsound as unsound:
+        print(f"costs: {unsound}", file=sys.stderr)
+        return 1
+    table = list(rows(bench, cases))
     if options.json:
-        print(json.dumps([{"case": case, "mode": mode, "samples": samples}
-                          for (case, mode), samples in bench.samples.items()]))
-        return
-    print(f"{'':22}{'eager':>10}{'compile':>12}{'penstock':>12}{'ratio':>10}")
-    for what, unit, scale, eager, peer, ours in rows(bench):
-        shown = "" if eager is None else f"{eager * scale:.2f}"
-        print(f"{what + ' (' + unit + ')':22}{shown:>10}{peer * scale:>12.2f}{ours * scale:>12.2f}"
-              f"{peer / max(ours, 1e-12):>9.1f}x")
+        samples = [{"case": case, "mode": mode, "samples": taken} for (case, mode), taken in bench.samples.items()]
+        print(json.dumps({"runs": options.runs, "rows": [row.record() for row in table], "samples": samples}))
+        return 0
+    print(f"{'':30}{'eager':>26}{'torch.compile':>26}{'penstock':>26}{'ratio':>9}")
+    for row in table:
+        print(row.text())
+    return 0
 
 
 if __name__ == "__main__":

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <charconv>
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
@@ -44,6 +47,38 @@ class Reporter {
   bool strict_;
 };
 
+/// What --time prints: how long each phase took, over all segments.
+class PhaseTimes final : public PassTrace {
+ public:
+  void after(const PassFacts& pass, std::chrono::nanoseconds time,
+             const std::function<std::string()>&) override {
+    const auto row = std::ranges::find(rows_, pass.name, &Row::first);
+    if (row == rows_.end()) {
+      rows_.emplace_back(pass.name, time);
+    } else {
+      row->second += time;
+    }
+  }
+  void print() const {
+    std::string text = fmt::format("{:<24}{:>12}\n", "phase in process", "ms");
+    for (const auto& [name, time] : rows_) {
+      text += fmt::format("{:<24}{:>12.3f}\n", name,
+                          std::chrono::duration<double, std::milli>(time).count());
+    }
+    fmt::print(stderr, "{}", text);
+  }
+
+ private:
+  using Row = std::pair<std::string, std::chrono::nanoseconds>;
+  std::vector<Row> rows_;
+};
+
+PhaseTimes* g_phases = nullptr;  // set where --time asks for them
+
+void finish_jit(python::FrameDriver&) {
+  if (g_phases != nullptr) g_phases->print();
+}
+
 /// The walker with the session that it serves.
 class JitDriver final : public python::FrameDriver {
  public:
@@ -74,11 +109,14 @@ class JitDriver final : public python::FrameDriver {
 };
 
 Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings) {
-  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {});
+  static PhaseTimes phases;  // until the process ends, as the driver
+  if (settings.get("time") == "1") g_phases = &phases;
+  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {}, phases);
   if (!compiler) return tl::unexpected(compiler.error());
   auto sink = std::make_unique<capture::EventSink>();
   jit::ClientOptions options;
   options.report = Reporter(settings);
+  options.trace = &phases;
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());
@@ -88,7 +126,8 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
 }  // namespace
 
 python::Mode jit_mode() {
-  return {"jit", "tensor code is compiled while the program runs", start_jit, nullptr};
+  return {"jit", "tensor code is compiled while the program runs", start_jit,
+          finish_jit};
 }
 
 }  // namespace penstock::tools
