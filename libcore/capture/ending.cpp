@@ -6,10 +6,24 @@
 #include "capture/rules.h"
 #include "capture/walk.h"
 #include "python/bytecode.h"
+#include "python/torch_state.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
+
+namespace {
+
+/// True for a tuple that has a torch.Size somewhere among its items.
+bool holds_torch_size(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, i);
+    if (is_torch_size(item) || (PyTuple_CheckExact(item) && holds_torch_size(item))) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 /// Builds the interface of one segment.
 class SegmentEnding {
@@ -26,6 +40,7 @@ class SegmentEnding {
 
  private:
   Recipe literal(PyObject* object, SourceId source);
+  Recipe size_of(PyObject* size);
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);
@@ -54,8 +69,26 @@ Recipe SegmentEnding::live(PyObject* object) {
   return recipe;
 }
 
-Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
+/// A torch.Size stands as a tuple in documents: made again of one.
+Recipe SegmentEnding::size_of(PyObject* size) {
   Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(size))));
+  Recipe& tuple = recipe.items.emplace_back();
+  tuple.literal = *literal_of(size);
+  return recipe;
+}
+
+Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
+  if (is_torch_size(object)) return size_of(object);
+  Recipe recipe;
+  if (PyTuple_CheckExact(object) && holds_torch_size(object)) {
+    recipe.kind = Recipe::Kind::tuple;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      recipe.items.push_back(literal(PyTuple_GET_ITEM(object, i), kNoSource));
+    }
+    return recipe;
+  }
   if (is_immutable_literal(object)) {
     recipe.kind = Recipe::Kind::literal;
     recipe.literal = *literal_of(object);
@@ -408,7 +441,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     ending.frame(*f, inlined.restore);
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
   }
-  if (grad_guarded_ && grad_enabled() != grad_at_start_) spoil("gradient mode changed in the segment");
+  if (grad_guarded_ && python::grad_enabled() != grad_at_start_) spoil("gradient mode changed in the segment");
   if (ending.failed()) spoil("the segment leaves " + ending.reason() + " behind");
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;

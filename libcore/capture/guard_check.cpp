@@ -4,6 +4,7 @@
 #include "capture/recorder.h"
 #include "capture/walk.h"
 #include "ir/argument_text.h"
+#include "python/torch_state.h"
 
 namespace penstock::capture {
 
@@ -155,7 +156,7 @@ bool shares_memory(const python::TensorBridge& bridge, PyObject* a, PyObject* b)
 bool GuardCheck::holds(const Guard& guard) {
   if (guard.kind == GuardKind::grad_mode) {
     auto* expected = guard.expected.as<bool>();
-    return expected != nullptr && *expected == grad_enabled();
+    return expected != nullptr && *expected == python::grad_enabled();
   }
   PyObject* object = value(guard.source);
   if (object == nullptr) return false;
@@ -207,8 +208,12 @@ bool GuardCheck::holds(const Guard& guard) {
     // Types and dicts change too rarely for a reference check to look at their versions.
     case GuardKind::type_version:
     case GuardKind::dict_version: return true;
+    case GuardKind::global_state: {
+      PyRef answer = PyRef::steal(PyObject_CallNoArgs(object));
+      if (!answer) PyErr_Clear();
+      return answer && same_literal(answer.get(), guard.expected);
+    }
     case GuardKind::grad_mode:
-    case GuardKind::global_state:
     case GuardKind::condition: break;
   }
   return true;
@@ -222,7 +227,7 @@ bool GuardCheck::holds() {
 }
 
 std::string GuardCheck::actual(const Guard& guard) {
-  if (guard.kind == GuardKind::grad_mode) return grad_enabled() ? "True" : "False";
+  if (guard.kind == GuardKind::grad_mode) return python::grad_enabled() ? "True" : "False";
   PyObject* object = value(guard.source);
   if (object == nullptr) return "missing";
   if (guard.kind == GuardKind::tensor) {

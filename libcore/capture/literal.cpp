@@ -138,6 +138,8 @@ std::string text_of(PyObject* str) {
   return std::string(text, length);
 }
 
+bool is_torch_size(PyObject* object) { return is_type(object, "torch.Size"); }
+
 std::optional<Argument> literal_of(PyObject* object) {
   if (object == Py_None) return Argument(Argument::None{});
   if (PyBool_Check(object)) return Argument(object == Py_True);
@@ -145,7 +147,7 @@ std::optional<Argument> literal_of(PyObject* object) {
   if (PyFloat_CheckExact(object)) return Argument(PyFloat_AS_DOUBLE(object));
   if (PyUnicode_CheckExact(object)) return Argument(text_of(object));
   if (object == Py_Ellipsis) return Argument(Argument::Ellipsis{});
-  if (PyTuple_CheckExact(object) || is_type(object, "torch.Size")) {
+  if (PyTuple_CheckExact(object) || is_torch_size(object)) {
     return sequence(object, Argument::Sequence::Kind::tuple);
   }
   if (PyList_CheckExact(object)) return sequence(object, Argument::Sequence::Kind::list);

@@ -23,6 +23,9 @@ python::PyRef object_of(const Argument& literal);
 /// dict in them.
 bool is_immutable_literal(PyObject* object);
 
+/// True for torch.Size, which is a tuple to literal_of().
+bool is_torch_size(PyObject* object);
+
 /// The text of a str, or empty (no Python error is left).
 std::string text_of(PyObject* str);
 

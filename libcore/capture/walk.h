@@ -104,6 +104,7 @@ struct PlannedNode {
   std::vector<NamedArgument> args;
   std::vector<ValueId> values;      ///< all values among the arguments
   std::optional<TensorType> type;   ///< of a result that never becomes a Python object
+  bool lacks_dtype = false;         ///< takes a dtype and was given none: torch chose it
 };
 
 struct IndexChain;
@@ -111,8 +112,6 @@ struct Index;
 
 /// True when `word` is one of `words`, which blanks separate.
 bool is_word(std::string_view words, std::string_view word);
-/// torch.is_grad_enabled().
-bool grad_enabled();
 /// True for the C class below torch.Tensor, which holds its builtin methods.
 bool is_tensor_base(PyTypeObject* type);
 /// "torch.abs" for a builtin function of torch that is an op (or makes a tensor), else empty.
@@ -209,6 +208,10 @@ class Walk {
   std::optional<Argument> shown(Operand key);
   std::vector<StackFrame> stack() const;
   void guard_grad_mode();
+  /// Guards what torch._C.NAME() answers. False with the reason if it cannot be asked.
+  bool guard_setting(std::string_view name);
+  /// Guards the default dtype when the result's dtype comes from it: it is floating and no operand is.
+  bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
   bool consume_tensor_type(Operand tensor);
   bool is_tensor_method(PyObject* name);
   bool tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name);

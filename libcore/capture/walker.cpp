@@ -4,6 +4,7 @@
 #include "capture/may_record.h"
 #include "python/bytecode.h"
 #include "python/materialise.h"
+#include "python/torch_state.h"
 
 namespace penstock::capture {
 
@@ -75,6 +76,7 @@ Entry Walker::enter(Frame& frame) {
   }
   std::string_view rule;
   if (roots_.is_native(frame, rule)) return Entry::native;
+  if (!python::ops_run_plainly()) return Entry::native;
   if (client_.finish_call(frame)) return Entry::finished;
   const bool inside = !region.activations.empty();
   if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
@@ -135,6 +137,7 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
     trial = true;
     if (info(frame).dry_trials[frame.unit()] >= kTrials) return Directive::step;
   }
+  if (!python::ops_run_plainly()) return Directive::step;
   bool record_here = trial;
   if (!trial) {
     const Directive directive = look_up(activation, region, instruction, record_here);

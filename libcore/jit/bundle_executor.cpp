@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/torch_state.h"
+#include "python/torch_state.h"
 
 namespace penstock::jit {
 namespace {
@@ -126,7 +127,7 @@ void BundleExecutor::pass_inputs(std::span<const InputValue> inputs) {
 Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) const {
   for (const OutputPlan::Writes& write : plan_.input_writes) {
     const python::TensorView* view = inputs[write.index].view;
-    if (view == nullptr || view->has_version || inference_mode()) continue;
+    if (view == nullptr || view->has_version || python::inference_mode()) continue;
     return failure(Code::PS0505, "an inference tensor is written outside inference mode");
   }
   return {};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "jit/torch_state.h"
+#include "python/torch_state.h"
 
 namespace penstock::jit {
 namespace {
@@ -204,7 +204,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryId id) 
 }
 
 bool JitClient::needs_gradients(const Graph& graph) const {
-  bool grad_mode = grad_enabled();
+  bool grad_mode = python::grad_enabled();
   for (const Guard& guard : graph.interface.guards) {
     const bool* expected = guard.expected.as<bool>();
     if (guard.kind == GuardKind::grad_mode && expected != nullptr) grad_mode = *expected;

@@ -1,6 +1,7 @@
 #include "jit/entry.h"
 
 #include "jit/torch_state.h"
+#include "python/torch_state.h"
 
 namespace penstock::jit {
 
@@ -11,7 +12,7 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
   entry->interface_ = segment.graph.interface;
   entry->interface_.id = id;
   entry->live_ = LiveTable(segment.live);
-  entry->inference_ = inference_mode();
+  entry->inference_ = python::inference_mode();
   auto guards = GuardProgram::compile(entry->interface_, entry->live_, segment.code);
   if (!guards) return tl::unexpected(guards.error());
   entry->guards_ = std::move(*guards);
@@ -22,12 +23,12 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
 }
 
 bool Entry::fits(const python::Frame& frame) {
-  return guards_->check(frame) && inference_mode() == inference_;
+  return guards_->check(frame) && python::inference_mode() == inference_;
 }
 
 std::vector<FailedGuard> Entry::explain(const python::Frame& frame) {
   std::vector<FailedGuard> failed = guards_->explain(frame);
-  if (inference_mode() == inference_) return failed;
+  if (python::inference_mode() == inference_) return failed;
   FailedGuard mode{GuardKind::global_state, {}, {}, inference_ ? "True" : "False", {}, {}, {}};
   mode.text = "torch.is_inference_mode_enabled() is " + mode.expected;
   mode.actual = inference_ ? "False" : "True";

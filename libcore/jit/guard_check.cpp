@@ -6,8 +6,8 @@
 #include "jit/guard_program.h"
 #include "jit/guard_trial.h"
 #include "jit/literal.h"
-#include "jit/torch_state.h"
 #include "python/layout.h"
+#include "python/torch_state.h"
 
 namespace penstock::jit {
 namespace {
@@ -340,7 +340,7 @@ bool GuardProgram::run_check(GuardStep& step) {
       return passes(tensors_[step.index], step.base);
     case GuardOp::check_no_overlap:
       return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
-    case GuardOp::check_grad_mode: return grad_enabled() == (step.number != 0);
+    case GuardOp::check_grad_mode: return python::grad_enabled() == (step.number != 0);
     default: return false;
   }
 }

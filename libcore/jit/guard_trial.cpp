@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "jit/literal.h"
-#include "jit/torch_state.h"
+#include "python/torch_state.h"
 
 namespace penstock::jit {
 namespace {
@@ -148,7 +148,7 @@ std::string GuardProgram::Trial::actual_of(const GuardStep& step) const {
     case GuardOp::check_size:
       return tensor_text(program_.views_[program_.sizes_[step.index].view]);
     case GuardOp::check_condition: return symbols_text(step);
-    case GuardOp::check_grad_mode: return grad_enabled() ? "True" : "False";
+    case GuardOp::check_grad_mode: return python::grad_enabled() ? "True" : "False";
     case GuardOp::check_type:
     case GuardOp::check_type_version:
       return Py_TYPE(program_.slots_[step.slot])->tp_name;

@@ -6,16 +6,9 @@
 
 namespace penstock::jit {
 
-/// torch.is_grad_enabled() of this thread: through torch's C ABI (2 ns), else by calling it. True
-/// while torch is not imported. Needs the GIL.
-bool grad_enabled();
-
 /// Tells torch that tensors' memory was written in place, each as often as it is named. False with a
 /// Python error set. Tensors made under inference mode count nothing; they may be written only in it.
 bool bump_versions(std::span<PyObject* const> tensors);
-
-/// torch.is_inference_mode_enabled() of this thread, likewise; false while torch is not imported.
-bool inference_mode();
 
 /// While it lives the collector does not start, so that making objects runs no finalizer.
 class CollectorPause {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "ops/op.h"
@@ -75,14 +76,31 @@ class Lowering {
     finish(node, results);
   }
 
-  /// The values that compute the results of `node`; empty when the op stays as it is.
+  /// The values that compute the results of `node`; empty when the op stays as it is: it is opaque,
+  /// prims do not compute with its dtypes, or torch gave it other dtypes than the decomposition does
+  /// (the default dtype was another).
   std::vector<ValueId> take_apart(const OpFacts& op, const Node& node) {
     const Row& row = kTable.rows[static_cast<std::size_t>(op.id)];
-    if (!row.function) return {};
+    if (!row.function || has_complex(node)) return {};
+    std::vector<DType> recorded;
+    for (ValueId result : node.results) recorded.push_back(rewrite_.type(result).dtype);
     Decomposition decomposition(op, node, rewrite_, row.detail);
     row.function(decomposition);
     if (decomposition.failed()) rewrite_.fail(*decomposition.error());
-    return decomposition.kept() ? std::vector<ValueId>{} : decomposition.results();
+    if (rewrite_.failed() || decomposition.kept()) return {};
+    const std::vector<ValueId>& results = decomposition.results();
+    for (std::size_t i = 0; i < std::min(results.size(), recorded.size()); ++i) {
+      if (rewrite_.type(results[i]).dtype != recorded[i]) return {};
+    }
+    return results;
+  }
+
+  bool has_complex(const Node& node) const {
+    bool found = false;
+    auto look = [&](ValueId id) { found = found || is_complex(rewrite_.type(id).dtype); };
+    for (const NamedArgument& argument : node.args) for_each_value(argument.value, look);
+    for (ValueId id : node.results) look(id);
+    return found;
   }
 
   void finish(Node& node, const std::vector<ValueId>& results) {

@@ -50,6 +50,8 @@ struct TensorBridge::Abi {
   std::array<int, 8> graph_words{};
   int graph_word_count = 0;  ///< 0: not known
   int requires_grad_byte = kUnknown;  ///< of what that word points to: set on such leaves
+  int keys_word = kUnknown;           ///< word of the TensorImpl: its dispatch keys
+  std::uint64_t plain_keys = 0;       ///< keys of an ordinary tensor on the CPU
   int record_words = 0;               ///< length of a TensorImpl; 0: unknown
   std::uint64_t record_kind = 0;      ///< first word of a plain tensor's TensorImpl
 
@@ -63,6 +65,7 @@ struct TensorBridge::Abi {
   void find_autograd(PyObject* scratch, PyObject* other);
   void find_requires_grad(PyObject* scratch);
   void find_graph_words(PyObject* scratch);
+  void find_keys(PyObject* scratch, PyObject* other);
   void find_record(PyObject* scratch, PyObject* other);
   bool self_test(PyObject* scratch, const TensorSpec& spec) const;
 

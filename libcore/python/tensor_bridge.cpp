@@ -10,6 +10,7 @@
 namespace penstock::python {
 namespace {
 
+constexpr std::uint64_t kBackendBits = 0xffff;  // of a dispatch key set (c10/core/DispatchKeySet.h)
 constexpr std::int32_t kMeta = 14;  // c10::DeviceType: has no memory
 
 }  // namespace
@@ -163,7 +164,31 @@ bool TensorBridge::read_abi(PyObject* tensor, TensorView& view) const {
   return true;
 }
 
+bool TensorBridge::is_dense(PyObject* tensor) const {
+  const Abi& abi = *abi_;
+  if (abi.keys_word != Abi::kUnknown && abi.record_kind != 0) {
+    const std::uint64_t* words = abi.words(tensor);
+    // A tensor elsewhere than in the CPU's memory has other keys, and the same class.
+    const bool on_cpu = (words[abi.keys_word] & abi.plain_keys & kBackendBits) != 0;
+    return words[0] == abi.record_kind &&
+           (!on_cpu || (words[abi.keys_word] & ~abi.plain_keys) == 0);
+  }
+  for (const char* question : {"is_sparse", "is_mkldnn", "is_quantized", "is_nested"}) {
+    const PyRef answer = attribute(tensor, question);
+    if (!answer || PyObject_IsTrue(answer.get()) != 0) return PyErr_Clear(), false;
+  }
+  for (const char* question : {"is_conj", "is_neg", "_is_zerotensor"}) {
+    const PyRef answer = PyRef::steal(PyObject_CallMethod(tensor, question, nullptr));
+    if (!answer || PyObject_IsTrue(answer.get()) != 0) return PyErr_Clear(), false;
+  }
+  return true;
+}
+
 bool TensorBridge::read(PyObject* tensor, TensorView& view) const {
+  if (!is_dense(tensor)) {
+    PyErr_SetString(PyExc_TypeError, "the tensor's elements are not its memory");
+    return false;
+  }
   const bool read = abi_->usable && read_abi(tensor, view);
   if (!read && !read_attributes(tensor, view)) return false;
   const std::uint64_t storage = abi_->storage_word == Abi::kUnknown

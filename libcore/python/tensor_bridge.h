@@ -68,7 +68,11 @@ class TensorBridge {
   PyTypeObject* tensor_type() const { return tensor_type_; }
   PyTypeObject* parameter_type() const { return parameter_type_; }
 
-  /// Fills `view`. False with a Python error set if torch refuses (sparse tensors have no strides).
+  /// True if the tensor's elements are its memory seen through its strides: not for sparse, quantized,
+  /// nested and opaque tensors, nor for a conjugate or negative view, whose memory holds the numbers
+  /// before that, nor for what a functorch transform wraps.
+  bool is_dense(PyObject* tensor) const;
+  /// Fills `view`. False with a Python error set if the tensor is not dense.
   /// Meant for plain tensors: a subclass may hide what it is behind what it reports.
   bool read(PyObject* tensor, TensorView& view) const;
   /// Remembers the record behind `view`, which read() filled from it just now. False where that

@@ -91,6 +91,7 @@ void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
   find_autograd(scratch, other);
   find_requires_grad(scratch);
   find_graph_words(scratch);
+  find_keys(scratch, other);
   find_record(scratch, other);
 }
 
@@ -236,6 +237,38 @@ void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
   if (before) set_mode(before.get());
   PyObject_SetAttrString(scratch, "requires_grad", Py_False);
   PyErr_Clear();
+}
+
+/// The word that is what torch says of a tensor's keys, for an ordinary tensor and for a conjugate
+/// view, which has one key more.
+void TensorBridge::Abi::find_keys(PyObject* scratch, PyObject* other) {
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  const PyRef internals = attribute(torch, "_C");
+  const auto keys_of = [&](PyObject* tensor) -> std::optional<std::uint64_t> {
+    const PyRef keys =
+        PyRef::steal(PyObject_CallMethod(internals.get(), "_dispatch_keys", "O", tensor));
+    const PyRef raw = keys ? PyRef::steal(PyObject_CallMethod(keys.get(), "raw_repr", nullptr)) : keys;
+    if (!raw) return std::nullopt;
+    return PyLong_AsUnsignedLongLong(raw.get());
+  };
+  const PyRef complex =
+      internals ? PyRef::steal(PyObject_CallMethod(torch, "complex", "OO", scratch, other)) : PyRef();
+  const PyRef view = complex ? PyRef::steal(PyObject_CallMethod(complex.get(), "conj", nullptr)) : complex;
+  ImplWords words{}, view_words{};
+  const auto keys = view ? keys_of(scratch) : std::nullopt;
+  const auto view_keys = keys ? keys_of(view.get()) : std::nullopt;
+  PyErr_Clear();
+  if (!view_keys || *view_keys == *keys ||
+      !read_safely(this->words(scratch), words.data(), sizeof words) ||
+      !read_safely(this->words(view.get()), view_words.data(), sizeof view_words)) {
+    return;
+  }
+  for (int word = 0; word < kImplWords; ++word) {
+    if (words[word] != *keys || view_words[word] != *view_keys) continue;
+    keys_word = word;
+    plain_keys = *keys;
+    return;
+  }
 }
 
 /// How long a TensorImpl is, as its allocation says.

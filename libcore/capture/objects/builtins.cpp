@@ -47,8 +47,14 @@ bool pure(BuiltinCall& c) {
   return c.walk.gives_constant(c.frame, c.pops);
 }
 
-/// State of the process or the thread that a segment may take for constant.
-bool state(BuiltinCall& c) { return c.walk.gives_constant(c.frame, c.pops); }
+/// What is the same wherever ops run plainly (python/torch_state.h), or is guarded by every graph.
+bool plain_state(BuiltinCall& c) { return c.walk.gives_constant(c.frame, c.pops); }
+
+/// A setting of torch: guarded by asking for it again.
+bool setting(BuiltinCall& c) {
+  if (!c.positional.empty()) return refuse(c);
+  return c.walk.guard_setting(c.name) && c.walk.gives_constant(c.frame, c.pops);
+}
 
 bool length(BuiltinCall& c) {
   Operand of = c.positional[0];
@@ -389,12 +395,13 @@ constexpr BuiltinRow kRows[] = {
     {"object", "__getattribute__", get_attribute},
     {"torch._C", "_has_torch_function _has_torch_function_unary _has_torch_function_variadic "
                  "is_grad_enabled _is_tracing _get_tracing_state _is_torch_function_enabled "
-                 "is_inference_mode_enabled _get_privateuse1_backend_name _len_torch_function_stack "
-                 "is_autocast_enabled is_autocast_cpu_enabled is_anomaly_enabled "
-                 "_get_deterministic_algorithms _is_torch_function_mode_enabled "
+                 "_get_privateuse1_backend_name _len_torch_function_stack "
+                 "is_autocast_enabled is_autocast_cpu_enabled _is_torch_function_mode_enabled",
+     plain_state},
+    {"torch._C", "is_inference_mode_enabled is_anomaly_enabled _get_deterministic_algorithms "
                  "_get_cudnn_enabled _get_mkldnn_enabled _get_flash_sdp_enabled "
                  "_get_math_sdp_enabled _get_mem_efficient_sdp_enabled get_default_dtype",
-     state},
+     setting},
 };
 
 std::string_view owner_of(PyObject* function) {
@@ -456,7 +463,8 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
     name = text_of(reinterpret_cast<PyDescrObject*>(object)->d_name);
   }
   const BuiltinRule rule = find_rule(owner_of(object), name);
-  if (rule == nullptr || (positional.empty() && rule != pure && rule != state && rule != output)) return false;
+  if (rule == nullptr || (positional.empty() && rule != pure && rule != plain_state &&
+                                               rule != setting && rule != output)) return false;
   known = true;
   if (!PyCFunction_Check(object) || function.shadow.is(Shadow::Kind::sourced)) {
     if (PyCFunction_Check(object) && !consume_identity(function)) return false;

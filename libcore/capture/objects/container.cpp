@@ -16,10 +16,6 @@ bool is_dict(PyObject* object) {
   return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type;
 }
 
-bool has_shape_items(PyObject* object) {
-  return std::string_view(Py_TYPE(object)->tp_name) == "torch.Size";
-}
-
 std::optional<Py_ssize_t> index_in(PyObject* index, std::size_t size) {
   const Py_ssize_t at = PyNumber_AsSsize_t(index, nullptr);
   const Py_ssize_t from_start = at < 0 ? at + static_cast<Py_ssize_t>(size) : at;
@@ -53,7 +49,7 @@ bool Walk::load_subscript(FrameShadow& f) {
   }
   if (is_sequence(container.object) && PySlice_Check(key.object)) {
     if (!consume(key)) return false;
-    if (has_shape_items(container.object)) {
+    if (is_torch_size(container.object)) {
       return consume(container) && gives_constant(f, 2);
     }
     return gives_fresh(f, 2, sliced(items(container), key.object));

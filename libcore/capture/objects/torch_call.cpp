@@ -1,12 +1,15 @@
 // Calls of torch: builtin functions and tensor methods become calls of the graph and the ATen nodes
 // that they resolve to. torch runs them for real; what they gave is read from the real tensors.
 
+#include <algorithm>
 #include <cstring>
 
 #include "capture/literal.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
+#include "ops/promotion.h"
 #include "python/bytecode.h"
+#include "python/torch_state.h"
 
 namespace penstock::capture {
 
@@ -171,7 +174,7 @@ std::optional<Argument> Walk::argument(Operand operand) {
     }
     auto value = recorder_.input(object, source, [this] { return here(); });
     if (!value) {
-      broke(Code::PS0308, "a tensor without strides");
+      broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
       return std::nullopt;
     }
     return Argument(Argument::Value{*value});
@@ -211,21 +214,38 @@ std::vector<StackFrame> Walk::stack() const {
   return frames;
 }
 
-bool grad_enabled() {
-  static PyObject* const query = [] {
-    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
-    return module == nullptr ? nullptr : PyObject_GetAttrString(module, "is_grad_enabled");
-  }();
-  PyRef enabled = query == nullptr ? PyRef() : PyRef::steal(PyObject_CallNoArgs(query));
-  if (!enabled) PyErr_Clear();
-  return enabled.get() == Py_True;
-}
-
 void Walk::guard_grad_mode() {
   if (grad_guarded_) return;
   grad_guarded_ = true;
-  grad_at_start_ = grad_enabled();
+  grad_at_start_ = python::grad_enabled();
   add_guard(GuardKind::grad_mode, kNoSource, grad_at_start_);
+}
+
+bool Walk::guard_setting(std::string_view name) {
+  const std::string text(name);
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+  PyRef answer = module == nullptr
+                     ? PyRef()
+                     : PyRef::steal(PyObject_CallMethod(module, text.c_str(), nullptr));
+  if (!answer) PyErr_Clear();
+  auto literal = answer ? literal_of(answer.get()) : std::nullopt;
+  if (!literal) return broke(Code::PS0306, "what torch._C." + text + " answers is not understood");
+  const SourceId holder = recorder_.source(SourceKind::module, kNoSource, "torch._C");
+  add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, holder, text),
+            std::move(*literal));
+  return true;
+}
+
+bool Walk::guard_default_dtype(const PlannedNode& node, const TensorType& result) {
+  if (!is_floating(result.dtype) && !is_complex(result.dtype)) return true;
+  for (ValueId id : node.values) {
+    const DType dtype = recorder_.value(id).type.dtype;
+    if (is_floating(dtype) || is_complex(dtype)) return true;
+  }
+  for (const NamedArgument& argument : node.args) {
+    if (argument.value.as<DType>() != nullptr) return true;
+  }
+  return guard_setting("get_default_dtype");
 }
 
 bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
@@ -243,11 +263,23 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     if (!converted) return false;
     named.push_back({text_of(name), std::move(*converted)});
   }
+  // Views whose elements are of another dtype than the memory's owner: outputs could not be made.
+  auto sees_memory_otherwise = [&](std::string_view op, const std::vector<NamedArgument>& arguments) {
+    if (op == "aten.view.dtype" || op == "aten.view_as_complex.default") return true;
+    if (op != "aten.real.default" && op != "aten.imag.default" && op != "aten.view_as_real.default") {
+      return false;
+    }
+    const auto* self = arguments.front().value.as<Argument::Value>();
+    return self != nullptr && is_complex(recorder_.value(self->id).type.dtype);
+  };
   auto resolved = resolve_overload(schemas_, target.op, args, named, target.method);
   if (!resolved) {
     return broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
   }
   const std::string op = resolved->schema->op();
+  if (sees_memory_otherwise(op, resolved->args)) {
+    return broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
+  }
   if (is_data_dependent(op)) {
     return broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements");
   }
@@ -257,6 +289,12 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   guard_grad_mode();
   Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), stack(), {}};
   PlannedNode node{op, std::move(resolved->args), {}, std::nullopt};
+  for (const Parameter& parameter : resolved->schema->parameters) {
+    const auto given = std::find_if(node.args.begin(), node.args.end(), [&](const auto& argument) {
+      return argument.name == parameter.name && !argument.value.is_none();
+    });
+    if (parameter.name == "dtype") node.lacks_dtype = given == node.args.end();
+  }
   for (const NamedArgument& a : node.args) {
     for_each_value(a.value, [&](ValueId id) { node.values.push_back(id); });
   }
@@ -344,7 +382,16 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
     }
   }
   std::vector<TensorType> types;
-  for (PyObject* tensor : tensors) types.push_back(recorder_.result_type(tensor, node.values));
+  for (PyObject* tensor : tensors) {
+    types.push_back(recorder_.result_type(tensor, node.values));
+    if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
+  }
+  // A factory's node says what the default dtype was, unless it is the one that every rule assumes.
+  const bool makes_floats = types.size() == 1 && node.values.empty() && is_floating(types[0].dtype);
+  if (makes_floats && node.lacks_dtype && types[0].dtype != ops::kDefaultDType) {
+    std::erase_if(node.args, [](const NamedArgument& argument) { return argument.name == "dtype"; });
+    node.args.push_back({"dtype", types[0].dtype});
+  }
   std::vector<ValueId> ids;
   recorder_.add_node(node.op, std::move(node.args), types, ids);
   std::vector<Shadow> shadows;

@@ -96,7 +96,7 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
   auto self = argument(tensor);
   if (!self) return false;
   auto type = type_of_tensor(recorder_.bridge(), tensor.object);
-  if (!type) return broke(Code::PS0308, "a tensor without strides");
+  if (!type) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   chain.type = *type;
   chain.current = *self;
   std::vector<Index> indices;

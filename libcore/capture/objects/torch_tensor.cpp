@@ -89,7 +89,7 @@ bool Walk::divide_number(FrameShadow& f, const TorchTarget& target, Operand numb
   auto value = argument(tensor), factor = argument(number);
   if (!value || !factor) return false;
   auto type = type_of_tensor(recorder_.bridge(), tensor.object);
-  if (!type) return broke(Code::PS0308, "a tensor without strides");
+  if (!type) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   if (!is_floating(type->dtype) && !is_complex(type->dtype)) type->dtype = DType::float32;
   type->strides = contiguous_strides(type->sizes);
   type->storage_offset = 0;
@@ -189,7 +189,7 @@ bool Walk::tensor_shape(FrameShadow& f, Operand tensor, bool method) {
   python::TensorView view;
   if (!recorder_.bridge().read(tensor.object, view)) {
     PyErr_Clear();
-    return broke(Code::PS0308, "a tensor without strides");
+    return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   }
   const SourceId source = tensor.shadow.index;
   add_guard(GuardKind::equals, recorder_.source(SourceKind::attribute, source, "ndim"),

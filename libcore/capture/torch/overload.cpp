@@ -181,7 +181,7 @@ std::optional<ResolvedCall> bind(const Schema& schema, const std::vector<Argumen
   for (std::size_t i = 0; i < schema.parameters.size(); ++i) {
     const Parameter& p = schema.parameters[i];
     if (binding.values[i] == nullptr) {
-      if (!p.has_default && !(p.keyword_only && p.optional)) return std::nullopt;
+      if (!p.has_default) return std::nullopt;
       continue;
     }
     if (!binds(p, *binding.values[i], numbers)) return std::nullopt;

@@ -1,0 +1,33 @@
+import torch, copy, pickle, warnings, sys
+def f(x, *args, scale=1.0, **kw):
+    s = f"{x.shape} {x.dtype}"
+    y = x * scale + sum(args) + kw.get("bias", 0)
+    assert y.shape == x.shape, "shape"
+    return y, s
+for i in range(4): print(f(torch.ones(2), 1, 2, scale=i * 0.5, bias=i))
+def st(x):
+    warnings.warn("careful")
+    print("inside", x.sum().item(), file=sys.stdout)
+    return x.clamp(min=0)
+with warnings.catch_warnings(record=True) as w:
+    warnings.simplefilter("always")
+    for i in range(3): st(torch.tensor([-1., i]))
+print(len(w), w[0].message, w[0].lineno)
+class C:
+    def __init__(s, v): s.v = v; s.n = 0
+    def __call__(s, x): s.n += 1; s.v = s.v + x; return s.v.mean()
+    @property
+    def twice(s): return s.v * 2
+    def __getattr__(s, name):
+        if name == "magic": return 42
+        raise AttributeError(name)
+c = C(torch.zeros(3))
+for i in range(4): print(c(torch.ones(3)), c.n, c.twice, c.magic, hasattr(c, "nope"))
+d = copy.deepcopy(c); print(pickle.loads(pickle.dumps(d.v)), d.n)
+x = torch.arange(12.).reshape(3, 4)
+def ix(x, i): return x[i], x[:, 1:3], x[..., None].shape, x[x > 5], x[[0, 2]], x[torch.tensor([1])], x[-1, ::2]
+for i in range(3): print(ix(x, i))
+def st2(x, i): x[i] = 0; x[:, 1] += i; x[x > 8] = -1; return x
+for i in range(3): print(st2(x.clone(), i))
+def chain(x): return torch.where(x > 3, x, -x).topk(2).values, x.sort(descending=True).indices, x.max(1), x.unique(), torch.cat([x, x]).split(2)[0], torch.stack([x, x], 1).chunk(2, 1)[1].shape, x.std(), x.var(0, unbiased=False), torch.einsum("ij,kj->ik", x, x), x.norm(), x.int() // 2, x % 3, x ** 2, 2 ** x[0], x.bool().any(), ~(x > 2)[0], x.long() << 1
+for i in range(2): print(chain(x))
