@@ -37,6 +37,8 @@ class SegmentEnding {
   bool failed() const { return failed_; }
   /// What could not be described.
   const std::string& reason() const { return reason_; }
+  /// That was an exception that the segment caught: it has a traceback.
+  bool needs_exception() const { return needs_exception_; }
 
  private:
   Recipe literal(PyObject* object, SourceId source);
@@ -58,6 +60,7 @@ class SegmentEnding {
   Interface& interface_;
   std::unordered_map<ObjectId, std::int32_t> made_;
   bool failed_ = false;
+  bool needs_exception_ = false;
   std::string reason_ = "a value of unknown origin";
 };
 
@@ -98,6 +101,10 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
     recipe.kind = Recipe::Kind::source;
     recipe.source = source;
     return recipe;
+  }
+  if (PyExceptionInstance_Check(object)) {
+    failed_ = needs_exception_ = true;
+    reason_ = "an exception that it caught";
   }
   return live(object);
 }
@@ -442,6 +449,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
   }
   if (grad_guarded_ && python::grad_enabled() != grad_at_start_) spoil("gradient mode changed in the segment");
+  if (ending.needs_exception()) raise_sites_.insert(last_raise_);
   if (ending.failed()) spoil("the segment leaves " + ending.reason() + " behind");
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;

@@ -11,8 +11,9 @@ namespace penstock::capture {
 using python::Frame;
 using python::PyRef;
 
-Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples)
-    : recorder_(bridge, keep_examples), schemas_(schemas) {}
+Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, RaiseSites& raise_sites,
+           bool keep_examples)
+    : recorder_(bridge, keep_examples), schemas_(schemas), raise_sites_(raise_sites) {}
 Walk::~Walk() = default;
 
 namespace {
@@ -70,6 +71,9 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
   frame.instruction = &instruction;
   frame.finish = nullptr;
   frame.expected = Expected{};
+  if (!raise_sites_.empty() && raise_sites_.contains({frame.frame->code(), instruction.offset})) {
+    return broke(Code::PS0311, "the exception raised here is needed behind the segment");
+  }
   if (!apply_rule(*this, frame, instruction)) return false;
   ++frame.steps;
   return true;
@@ -154,7 +158,13 @@ void Walk::leave(FrameShadow& frame, bool yielded) {
   frames_.pop_back();
 }
 
+void Walk::raised(FrameShadow& frame) {
+  if (!raise_in_flight_) last_raise_ = {frame.frame->code(), frame.instruction->offset};
+  raise_in_flight_ = true;
+}
+
 void Walk::unwound(FrameShadow& frame, int depth) {
+  raise_in_flight_ = false;
   frame.finish = nullptr;
   frame.expected = Expected{};
   // The handler finds the exception (and the failing instruction's number) on top.

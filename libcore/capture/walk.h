@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -117,6 +118,10 @@ bool is_tensor_base(PyTypeObject* type);
 /// "torch.abs" for a builtin function of torch that is an op (or makes a tensor), else empty.
 std::string torch_function_name(PyObject* function);
 
+/// Instructions (code, code unit) whose exception was needed behind the end of a segment that had
+/// caught it: segments end before them. The code objects are compared only.
+using RaiseSites = std::set<std::pair<PyCodeObject*, int>>;
+
 /// One segment being recorded: the shadows of its frames and the rules by which instructions move
 /// them. Rules stand in rules_*.cpp (by opcode) and objects/*.cpp (by what the operands are).
 ///
@@ -126,7 +131,8 @@ std::string torch_function_name(PyObject* function);
 /// what they will be behind the instruction, or left that to FrameShadow::finish.
 class Walk {
  public:
-  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples);
+  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, RaiseSites& raise_sites,
+       bool keep_examples);
   ~Walk();
 
   /// Starts at the frame's place: every local and operand is sourced.
@@ -141,6 +147,8 @@ class Walk {
   FrameShadow& enter(python::Frame& frame);
   void leave(FrameShadow& frame, bool yielded);
   void unwound(FrameShadow& frame, int depth);
+  /// The instruction of `frame` raised, or what it called did.
+  void raised(FrameShadow& frame);
 
   FrameShadow* innermost() const { return innermost_; }
   const BreakReason& reason() const { return reason_; }
@@ -332,6 +340,9 @@ class Walk {
 
   Recorder recorder_;
   SchemaTable& schemas_;
+  RaiseSites& raise_sites_;
+  RaiseSites::value_type last_raise_{};   ///< the innermost place of the exception raised last
+  bool raise_in_flight_ = false;
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;

@@ -207,7 +207,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 }
 
 void Walker::start(Activation& activation, Region& region, bool trial) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, client_.wants_examples());
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, raise_sites_, client_.wants_examples());
   region.mode = Mode::recording;
   region.start = &activation;
   region.trial = trial;
@@ -328,6 +328,7 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   shadow.runs_op = false;
   if (outcome == Outcome::raised || outcome == Outcome::reraised) {
     shadow.finish = nullptr;
+    region.walk->raised(shadow);
     return false;
   }
   region.walk->after(shadow);

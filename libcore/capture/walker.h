@@ -125,6 +125,7 @@ class Walker : public python::FrameDriver {
   python::TensorBridge* bridge_ = nullptr;
   std::unordered_map<PyThreadState*, Region> regions_;
   std::unordered_set<std::string> reported_;
+  RaiseSites raise_sites_;
   /// By segment start and recompile number.
   std::unordered_map<std::string, Plan> plans_;
 };
