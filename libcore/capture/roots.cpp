@@ -66,15 +66,6 @@ bool is_constructor(const Frame& frame) {
   return is_nn_module(self) || is_instance_of(self, "torch.optim.optimizer", "Optimizer");
 }
 
-bool names_torch(PyCodeObject* code) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); ++i) {
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i), "torch") == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// Looks for a tensor or a module in an object, in containers and in attributes, not far down.
 class Reach {
  public:
@@ -166,9 +157,19 @@ bool RootPolicy::is_below_native(const Frame& frame) const {
   return false;
 }
 
+bool RootPolicy::names_tensors(const Frame& frame, const python::TensorBridge& bridge) const {
+  PyObject* names = frame.code()->co_names;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    if (PyUnicode_CompareWithASCIIString(name, "torch") == 0) return true;
+    PyObject* value = PyDict_GetItemWithError(frame.globals(), name);
+    if (value != nullptr && (bridge.is_tensor(value) || is_nn_module(value))) return true;
+  }
+  return false;
+}
+
 bool RootPolicy::handles_tensors(const Frame& frame, const python::TensorBridge& bridge) const {
   PyCodeObject* code = frame.code();
-  if (names_torch(code)) return true;
   Reach reach(bridge);
   int arguments = code->co_argcount + code->co_kwonlyargcount;
   if (code->co_flags & CO_VARARGS) ++arguments;

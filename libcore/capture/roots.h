@@ -20,7 +20,10 @@ class RootPolicy {
   /// True when a frame that is native for being a constructor (or an import) is below this one on
   /// the stack: all that it calls runs natively too.
   bool is_below_native(const python::Frame& frame) const;
-  /// True when an argument, the closure or self reaches a tensor or module, or the code names torch.
+  /// True when the code names torch, or a global that is a tensor or module. The answer is the same
+  /// as long as the globals are.
+  bool names_tensors(const python::Frame& frame, const python::TensorBridge& bridge) const;
+  /// True when an argument, the closure or self reaches a tensor or module.
   bool handles_tensors(const python::Frame& frame, const python::TensorBridge& bridge) const;
   /// True when the name matches --only.
   bool is_wanted(const python::Frame& frame) const;

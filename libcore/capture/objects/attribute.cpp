@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#include <Python.h>
+#include <structmember.h>
+
 #include "capture/literal.h"
 #include "capture/walk.h"
 
@@ -184,10 +187,21 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
   const std::string text = text_of(name);
   if (text == "__class__") return push_attribute(f, Shadow::constant(), method);
   if (text == "__dict__" && is_type(descriptor, "getset_descriptor")) {
+    if (PyFunction_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
+      return broke(Code::PS0303, "the dict of a function that was made here is used");
+    }
     const ObjectShadow& dict = object(instance_dict(self));
     const bool old = dict.origin.is(Shadow::Kind::sourced);
     return push_attribute(f, old ? dict.origin : Shadow::fresh(by_identity_[dict.object.get()]),
                           method);
+  }
+  if (is_type(descriptor, "member_descriptor") && PyTuple_Check(self.object)) {
+    // A field of a struct sequence, such as what torch.max gives.
+    const PyMemberDef* fields = Py_TYPE(self.object)->tp_members;
+    for (std::size_t i = 0; fields != nullptr && fields[i].name != nullptr; ++i) {
+      const std::vector<Shadow>& all = items(self);
+      if (i < all.size() && text == fields[i].name) return push_attribute(f, all[i], method);
+    }
   }
   if (is_type(descriptor, "member_descriptor") || is_type(descriptor, "getset_descriptor")) {
     const SourceId source = self.shadow.source();
@@ -233,8 +247,10 @@ bool Walk::consume_enum(Operand operand) {
 bool Walk::load_module_attribute(FrameShadow& f, Operand module, PyObject* name, bool method) {
   PyObject* value = PyDict_GetItemWithError(PyModule_GetDict(module.object), name);
   PyErr_Clear();
+  // A module of a class of its own, such as torch._VF, may have methods or a __getattr__.
   if (value == nullptr && Py_TYPE(module.object) != &PyModule_Type &&
-      type_lookup(Py_TYPE(module.object), name) != nullptr) {
+      (type_lookup(Py_TYPE(module.object), name) != nullptr ||
+       type_lookup(Py_TYPE(module.object), "__getattr__") != nullptr)) {
     return consume_identity(module) && load_generic_attribute(f, module, name, method);
   }
   if (value == nullptr) {
@@ -354,7 +370,8 @@ bool Walk::set_instance_attribute(Operand self, PyObject* name, Operand value) {
   if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
     return broke(Code::PS0303, "a property is set");
   }
-  if (!self.shadow.is(Shadow::Kind::fresh)) {
+  // A function's recipe holds no attributes: they are set behind the segment, as an old object's.
+  if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
     effect(Restore::Kind::set_attribute, self, text_of(name), {}, value);
   }
   const ObjectId dict = slot ? contents(self) : instance_dict(self);
@@ -371,7 +388,7 @@ bool Walk::delete_attribute(FrameShadow& f, PyObject* name) {
   guard_type_version(self);
   const ObjectId dict = instance_dict(self);
   if (dict == kNoSource) return broke(Code::PS0303, "an object without a dict is written");
-  if (!self.shadow.is(Shadow::Kind::fresh)) {
+  if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
     effect(Restore::Kind::delete_attribute, self, text_of(name), {}, {});
   }
   dict_store(dict, name, Shadow::null());

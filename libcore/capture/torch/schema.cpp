@@ -183,9 +183,28 @@ bool is_smaller(const Schema& a, const Schema& b) {
   return !equal;
 }
 
+/// A parameter's type as torch's bindings write it: they are sorted by that text.
+std::string binding_type(const std::string& type) {
+  struct Row {
+    std::string_view schema, binding;
+  };
+  static constexpr Row kRows[] = {{"int[", "IntArrayRef["}, {"int", "int64_t"},
+                                  {"SymInt[", "SymIntArrayRef["}, {"float[", "ArrayRef<double>["},
+                                  {"float", "double"}, {"str", "c10::string_view"},
+                                  {"Tensor[", "TensorList["}};
+  for (const Row& row : kRows) {
+    if (type.starts_with(row.schema)) {
+      return std::string(row.binding) + type.substr(row.schema.size());
+    }
+  }
+  return type;
+}
+
 std::string order_text(const Schema& schema) {
   std::string text = schema.name + "(";
-  for (const Parameter* p : compared(schema)) text += p->type_text + " " + p->name + ", ";
+  for (const Parameter* p : compared(schema)) {
+    text += binding_type(p->type_text) + " " + p->name + (p->has_default ? "=, " : ", ");
+  }
   return text;
 }
 

@@ -1,5 +1,5 @@
 """One op or operator a function, each called once: `python overload_cases.py` prints the overloads that
-torch itself traces before dispatch, one line a case; under capture each case is a graph."""
+torch itself traces before dispatch, one line a case; under capture each case is a root of its own, named by its number."""
 import sys
 import torch
 
@@ -60,7 +60,8 @@ def traced(case):
 
     graph = make_fx(run, pre_dispatch=True)(*kept).graph
     x, y, n, b, i = kept
-    return [str(node.target) for node in graph.nodes if node.op == "call_function"]
+    return [str(node.target) for node in graph.nodes
+            if node.op == "call_function" and str(node.target).startswith("aten.")]
 
 
 if __name__ == "__main__":
@@ -69,5 +70,6 @@ if __name__ == "__main__":
             for case in CASES:
                 print(" ".join(traced(case)))
         else:
-            for case in CASES:
+            for at, case in enumerate(CASES):
+                case.__code__ = case.__code__.replace(co_qualname=f"case {at}")
                 case()
