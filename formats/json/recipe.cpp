@@ -35,6 +35,12 @@ Json encode_recipe(const Recipe& recipe, const SourceTable& sources) {
     case Recipe::Kind::symbol:
       out["expression"] = encode_size(recipe.expression);
       break;
+    case Recipe::Kind::cell:
+      if (recipe.index >= 0) {
+        out["index"] = recipe.index;
+        break;
+      }
+      [[fallthrough]];
     default: {
       Json items = Json::array();
       for (const Recipe& item : recipe.items) items.push_back(encode_recipe(item, sources));
@@ -62,6 +68,12 @@ Recipe decode_recipe(const Field& field, SourceTable& sources) {
     case Recipe::Kind::symbol:
       recipe.expression = record.required("expression").size();
       break;
+    case Recipe::Kind::cell:
+      if (auto index = record.optional("index")) {
+        recipe.index = index->integer32();
+        break;
+      }
+      [[fallthrough]];
     default:
       record.required("items").each([&](const Field& item) {
         recipe.items.push_back(decode_recipe(item, sources));

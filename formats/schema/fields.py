@@ -103,12 +103,14 @@ RECORDS = {
     "recipe": ("How an object of the program is made real behind the graph.", [
         ("kind", "output|source|literal|symbol|list|tuple|dict|set|frozenset|slice|instance|function|"
                  "cell|method|call|object", "what it is"),
-        ("index?", "integer", "output: of the graph; object: in objects"),
+        ("index?", "integer", "output: of the graph; object: in objects; cell: the slot of the "
+                             "frame's own cell"),
         ("source?", "text", "what stood there when the segment started"),
         ("literal?", "argument", "the object itself"),
         ("expression?", "size", "a symbolic integer"),
         ("items?", "[recipe]", "dict: key, value, key, value …; instance: the type, then name, value …; "
-                               "function: code, globals, name, defaults, kwdefaults, annotations, "
+                               "function: code, globals (None: the frame's), name, defaults, "
+                               "kwdefaults, annotations, "
                                "closure; cell: its content or nothing; method: function, self; call: "
                                "what is called, then its arguments"),
     ]),

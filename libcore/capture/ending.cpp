@@ -28,8 +28,8 @@ bool holds_torch_size(PyObject* tuple) {
 /// Builds the interface of one segment.
 class SegmentEnding {
  public:
-  explicit SegmentEnding(Walk& walk)
-      : walk_(walk), interface_(walk.recorder_.graph().interface) {}
+  SegmentEnding(Walk& walk, bool returns)
+      : walk_(walk), interface_(walk.recorder_.graph().interface), returns_(returns) {}
 
   void frame(FrameShadow& f, std::vector<Restore>& restore);
   void effects();
@@ -37,8 +37,6 @@ class SegmentEnding {
   bool failed() const { return failed_; }
   /// What could not be described.
   const std::string& reason() const { return reason_; }
-  /// That was an exception that the segment caught: it has a traceback.
-  bool needs_exception() const { return needs_exception_; }
 
  private:
   Recipe literal(PyObject* object, SourceId source);
@@ -49,6 +47,9 @@ class SegmentEnding {
   Recipe instance(ObjectShadow& known);
   Recipe items_of(Recipe::Kind kind, Operand sequence);
   Recipe cell_of(PyObject* cell);
+  std::optional<Recipe> old_cell(const ObjectShadow& cell);
+  void cell_content(const ObjectShadow& cell);
+  Recipe globals_of(PyFunctionObject* function);
   Recipe iterator(ObjectShadow& known);
   bool remaining(const IteratorShadow& over, std::vector<Recipe>& items);
   Recipe builtin_call(const char* function, std::vector<Recipe> arguments);
@@ -58,9 +59,9 @@ class SegmentEnding {
 
   Walk& walk_;
   Interface& interface_;
+  bool returns_;
   std::unordered_map<ObjectId, std::int32_t> made_;
   bool failed_ = false;
-  bool needs_exception_ = false;
   std::string reason_ = "a value of unknown origin";
 };
 
@@ -103,7 +104,7 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
     return recipe;
   }
   if (PyExceptionInstance_Check(object)) {
-    failed_ = needs_exception_ = true;
+    failed_ = true;
     reason_ = "an exception that it caught";
   }
   return live(object);
@@ -131,7 +132,9 @@ Recipe SegmentEnding::recipe(Operand operand) {
 
 Recipe SegmentEnding::fresh(ObjectId id) {
   ObjectShadow& known = walk_.object(id);
-  if (known.origin.is(Shadow::Kind::sourced) && !PyCell_Check(known.object.get())) {
+  if (PyCell_Check(known.object.get())) {
+    if (auto cell = old_cell(known)) return *cell;
+  } else if (known.origin.is(Shadow::Kind::sourced)) {
     return recipe({known.origin, known.object.get()});
   }
   // Made once, named by everything that refers to it: sharing and cycles are kept.
@@ -159,6 +162,51 @@ Recipe SegmentEnding::items_of(Recipe::Kind kind, Operand sequence) {
   return recipe;
 }
 
+/// The cell itself, if there is one behind the segment that need not be made: the frame's own, or one
+/// in the closure of a function that existed before.
+std::optional<Recipe> SegmentEnding::old_cell(const ObjectShadow& cell) {
+  const bool made_here = cell.origin.is(Shadow::Kind::fresh);
+  Recipe recipe;
+  if (cell.own_slot >= 0) {
+    // A frame that returns leaves its cells to those who hold them.
+    if (made_here && returns_) return std::nullopt;
+    recipe.kind = Recipe::Kind::cell;
+    recipe.index = cell.own_slot;
+    return recipe;
+  }
+  const SourceId content = cell.origin.source();
+  if (content == kNoSource || interface_.sources[content].kind != SourceKind::closure) {
+    return std::nullopt;
+  }
+  const SourceStep step = interface_.sources[content];
+  const SourceId closure = walk_.recorder_.source(SourceKind::attribute, step.base, "__closure__");
+  recipe.kind = Recipe::Kind::source;
+  recipe.source = walk_.recorder_.source(SourceKind::item, closure, {}, step.index);
+  return recipe;
+}
+
+/// What the segment wrote into a cell that is there behind it.
+void SegmentEnding::cell_content(const ObjectShadow& cell) {
+  auto target = old_cell(cell);
+  if (!cell.written || !target) return;
+  PyObject* content = PyCell_GET(cell.object.get());
+  if (content == nullptr) {
+    failed_ = true;
+    reason_ = "an emptied variable of an enclosing function";
+    return;
+  }
+  Restore record;
+  record.kind = Restore::Kind::cell;
+  record.value = recipe({cell.items[0], content});
+  if (cell.own_slot >= 0) {
+    record.index = cell.own_slot;
+    record.name = text_of(python::slot_name(walk_.start_->frame->code(), cell.own_slot));
+  } else {
+    record.target = std::move(*target);
+  }
+  interface_.restore.push_back(std::move(record));
+}
+
 Recipe SegmentEnding::cell_of(PyObject* cell) {
   ObjectShadow* known = walk_.find(cell);
   Recipe recipe;
@@ -176,12 +224,18 @@ Recipe SegmentEnding::optional_part(PyObject* object) {
   return literal(object, kNoSource);
 }
 
+/// None stands for the globals of the segment's own frame.
+Recipe SegmentEnding::globals_of(PyFunctionObject* function) {
+  if (function->func_globals == walk_.start_->frame->globals()) return literal(Py_None, kNoSource);
+  return live(function->func_globals);
+}
+
 Recipe SegmentEnding::function(PyObject* object) {
   auto* function = reinterpret_cast<PyFunctionObject*>(object);
   Recipe recipe;
   recipe.kind = Recipe::Kind::function;
   recipe.items.push_back(live(function->func_code));
-  recipe.items.push_back(live(function->func_globals));
+  recipe.items.push_back(globals_of(function));
   recipe.items.push_back(literal(function->func_qualname, kNoSource));
   recipe.items.push_back(optional_part(function->func_defaults));
   recipe.items.push_back(optional_part(function->func_kwdefaults));
@@ -205,6 +259,16 @@ Recipe SegmentEnding::instance(ObjectShadow& known) {
   Recipe recipe;
   recipe.kind = Recipe::Kind::instance;
   recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  // The members that its class has slots for.
+  PyObject *slot, *position;
+  for (Py_ssize_t at = 0; known.keys && PyDict_Next(known.keys.get(), &at, &slot, &position);) {
+    PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, slot));
+    PyErr_Clear();
+    if (!value) continue;
+    recipe.items.push_back(literal(slot, kNoSource));
+    recipe.items.push_back(
+        this->recipe({known.values[PyLong_AsSsize_t(position)], value.get()}));
+  }
   const ObjectId dict = walk_.instance_dict({known.origin, object});
   if (dict == kNoSource) return recipe;
   PyObject *key, *value;
@@ -216,6 +280,17 @@ Recipe SegmentEnding::instance(ObjectShadow& known) {
   return recipe;
 }
 
+namespace {
+
+/// True for what torch.max(x, 0) and its like give: a tuple whose class takes its items.
+bool is_struct_sequence(PyObject* object) {
+  return PyTuple_Check(object) && Py_TYPE(object)->tp_dict != nullptr &&
+         PyDict_GetItemString(Py_TYPE(object)->tp_dict, "n_unnamed_fields") != nullptr &&
+         Py_TYPE(object)->tp_base == &PyTuple_Type;
+}
+
+}  // namespace
+
 Recipe SegmentEnding::contents(ObjectShadow& known) {
   PyObject* object = known.object.get();
   const Operand operand{known.origin, object};
@@ -223,6 +298,13 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   if (PyFunction_Check(object)) return function(object);
   if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
   if (PyTuple_CheckExact(object)) return items_of(Recipe::Kind::tuple, operand);
+  if (is_struct_sequence(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::call;
+    recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+    recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
+    return recipe;
+  }
   if (PyDict_CheckExact(object)) {
     Recipe recipe;
     recipe.kind = Recipe::Kind::dict;
@@ -371,13 +453,10 @@ void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore
     restore.push_back(std::move(record));
     return;
   }
-  if (is_cell_slot(f.frame->code(), slot) && PyCell_Check(object) &&
+  // The root's own cells are there; what is in them is among the effects.
+  const bool root = f.caller == nullptr;
+  if (root && is_cell_slot(f.frame->code(), slot) && PyCell_Check(object) &&
       shadow.is(Shadow::Kind::fresh)) {
-    ObjectShadow& cell = walk_.object(shadow.index);
-    if (!cell.written || PyCell_GET(object) == nullptr) return;
-    record.kind = Restore::Kind::cell;
-    record.value = recipe({cell.items[0], PyCell_GET(object)});
-    restore.push_back(std::move(record));
     return;
   }
   if (shadow.is(Shadow::Kind::sourced) && f.caller == nullptr) {
@@ -413,22 +492,15 @@ void SegmentEnding::effects() {
     if (effect.value_object) record.value = recipe({effect.value, effect.value_object.get()});
     interface_.restore.push_back(std::move(record));
   }
-  // Cells of functions that existed before.
-  for (const auto& known : walk_.objects_) {
-    if (!PyCell_Check(known->object.get()) || !known->written || known->own_slot >= 0) continue;
-    if (!known->origin.is(Shadow::Kind::sourced)) continue;
-    Restore record;
-    record.kind = Restore::Kind::cell;
-    record.target = recipe({known->origin, known->object.get()});
-    record.value = recipe({known->items[0], PyCell_GET(known->object.get())});
-    interface_.restore.push_back(std::move(record));
+  for (std::size_t i = 0; i < walk_.objects_.size(); ++i) {
+    if (PyCell_Check(walk_.objects_[i]->object.get())) cell_content(*walk_.objects_[i]);
   }
 }
 
 CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   Interface& interface = recorder_.graph().interface;
   python::Frame& root = *start_->frame;
-  SegmentEnding ending(*this);
+  SegmentEnding ending(*this, result != nullptr);
   ending.effects();
   if (result != nullptr) {
     Restore record;
@@ -449,7 +521,6 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
   }
   if (grad_guarded_ && python::grad_enabled() != grad_at_start_) spoil("gradient mode changed in the segment");
-  if (ending.needs_exception()) raise_sites_.insert(last_raise_);
   if (ending.failed()) spoil("the segment leaves " + ending.reason() + " behind");
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;

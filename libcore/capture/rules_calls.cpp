@@ -95,6 +95,7 @@ PS_RULE(before_with) {
 }
 
 PS_RULE(push_exc_info) {
+  walk.enter_handler(f);
   const Shadow raised = f.top();
   f.pop();
   f.push(Shadow::constant());
@@ -103,13 +104,19 @@ PS_RULE(push_exc_info) {
 }
 
 PS_RULE(check_exc_match) {
-  if (!walk.consume(f.operand())) return false;
+  if (!walk.consume(f.operand()) || !walk.consume_type(f.operand(1))) return false;
   f.pop();
   f.push(Shadow::constant());
   return true;
 }
 
-PS_RULE(pop_except) { f.pop(); return true; }
+/// What was handled before the segment is put back by the instruction itself, between two segments.
+PS_RULE(pop_except) {
+  if (f.handling.empty()) return walk.end_silently();
+  f.handling.pop_back();
+  f.pop();
+  return true;
+}
 
 /// An exception that leaves the segment's own frame cannot be raised by a graph: it is raised by
 /// Python, behind the segment.

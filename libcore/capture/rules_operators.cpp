@@ -228,23 +228,36 @@ ObjectShadow& display(Walk& walk, FrameShadow& f, int below) {
   return walk.object(walk.contents(f.operand(below)));
 }
 
+/// Notes that an instruction changes `container`, which lies on the stack; one that is older than the
+/// segment is changed behind it. False when nothing is known of it.
+bool changes(Walk& walk, Restore::Kind kind, Operand container, Operand key, Operand value) {
+  if (container.shadow.is(Shadow::Kind::unknown)) return walk.consume(container);
+  if (!container.shadow.is(Shadow::Kind::fresh)) walk.effect(kind, container, {}, key, value);
+  return true;
+}
+
 PS_RULE(list_append) {
+  if (!changes(walk, Restore::Kind::append, f.operand(i.argument), {}, f.operand())) return false;
   f.finish = [below = i.argument - 1](Walk& walk, FrameShadow& f) {
     const Shadow item = f.top();
     f.pop();
-    display(walk, f, below).items.push_back(item);
+    ObjectShadow& list = display(walk, f, below);
+    if (list.listed) list.items.push_back(item);
   };
   return true;
 }
 
 PS_RULE(set_add) {
   if (!walk.consume(f.operand())) return false;
+  if (!changes(walk, Restore::Kind::add, f.operand(i.argument), {}, f.operand())) return false;
   f.pop();
   return true;
 }
 
 PS_RULE(map_add) {
   if (!walk.consume(f.operand(1))) return false;
+  const Operand map = f.operand(i.argument + 1);
+  if (!changes(walk, Restore::Kind::set_item, map, f.operand(1), f.operand())) return false;
   const PyRef key = PyRef::borrow(f.object(1));
   f.finish = [below = i.argument - 1, key](Walk& walk, FrameShadow& f) {
     const Shadow value = f.top();
@@ -258,10 +271,13 @@ PS_RULE(list_extend) {
   Operand source = f.operand();
   auto over = walk.iteration_of(source);
   if (over == nullptr) return walk.not_iterable(source);
-  if (walk.generator_in(*over) != nullptr) {
-    f.expected.generator = walk.generator_in(*over);
-    f.expected.repeats = true;
+  if (!walk.goes_over_all(f, *over)) return false;
+  const Operand list = f.operand(i.argument);
+  if (!list.shadow.is(Shadow::Kind::fresh) && !PyList_CheckExact(source.object) &&
+      !PyTuple_CheckExact(source.object)) {
+    return walk.broke(Code::PS0303, "a list that was begun before takes what an iterator gives");
   }
+  if (!changes(walk, Restore::Kind::extend, list, {}, source)) return false;
   const Py_ssize_t before = PyList_GET_SIZE(f.object(i.argument));
   f.finish = [below = i.argument - 1, before, over = std::shared_ptr<IteratorShadow>(std::move(over))](
                  Walk& walk, FrameShadow& f) {
@@ -269,6 +285,7 @@ PS_RULE(list_extend) {
     f.pop();
     Operand list = f.operand(below);
     ObjectShadow& contents = display(walk, f, below);
+    if (!contents.listed) return;
     for (Py_ssize_t k = before; k < PyList_GET_SIZE(list.object); ++k) {
       const std::size_t n = static_cast<std::size_t>(k - before);
       contents.items.push_back(n < yielded.size()
@@ -281,6 +298,7 @@ PS_RULE(list_extend) {
 
 PS_RULE(set_update) {
   if (!walk.consume(f.operand())) return false;
+  if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, f.operand())) return false;
   f.pop();
   return true;
 }
@@ -293,6 +311,7 @@ PS_RULE(dict_update) {
     return walk.broke(Code::PS0303, "a mapping that is no dict is unpacked");
   }
   if (!walk.consume_keys(source)) return false;
+  if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, source)) return false;
   const ObjectId id = walk.contents(f.operand(i.argument));
   walk.copy_items(id, source);
   f.pop();
@@ -302,8 +321,7 @@ PS_RULE(dict_update) {
 bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
   auto over = walk.iteration_of(iterable);
   if (over == nullptr) return walk.not_iterable(iterable);
-  f.expected.generator = walk.generator_in(*over);
-  f.expected.repeats = f.expected.generator != nullptr;
+  if (!walk.goes_over_all(f, *over)) return false;
   f.finish = [count, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                              FrameShadow& f) {
     const std::vector<Shadow> yielded = f.expected.results;

@@ -11,9 +11,8 @@ namespace penstock::capture {
 using python::Frame;
 using python::PyRef;
 
-Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, RaiseSites& raise_sites,
-           bool keep_examples)
-    : recorder_(bridge, keep_examples), schemas_(schemas), raise_sites_(raise_sites) {}
+Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples)
+    : recorder_(bridge, keep_examples), schemas_(schemas) {}
 Walk::~Walk() = default;
 
 namespace {
@@ -71,9 +70,6 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
   frame.instruction = &instruction;
   frame.finish = nullptr;
   frame.expected = Expected{};
-  if (!raise_sites_.empty() && raise_sites_.contains({frame.frame->code(), instruction.offset})) {
-    return broke(Code::PS0311, "the exception raised here is needed behind the segment");
-  }
   if (!apply_rule(*this, frame, instruction)) return false;
   ++frame.steps;
   return true;
@@ -158,13 +154,21 @@ void Walk::leave(FrameShadow& frame, bool yielded) {
   frames_.pop_back();
 }
 
-void Walk::raised(FrameShadow& frame) {
-  if (!raise_in_flight_) last_raise_ = {frame.frame->code(), frame.instruction->offset};
-  raise_in_flight_ = true;
+void Walk::raised(FrameShadow& frame, bool again) {
+  frame.finish = nullptr;
+  if (again && !frame.handling.empty()) raising_ = frame.handling.back();
+  if (raising_.code == nullptr) raising_ = {frame.frame->code(), frame.instruction->offset};
+}
+
+std::vector<RaisePlace> Walk::open_handlers() const {
+  std::vector<RaisePlace> places;
+  for (const FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
+    places.insert(places.end(), f->handling.begin(), f->handling.end());
+  }
+  return places;
 }
 
 void Walk::unwound(FrameShadow& frame, int depth) {
-  raise_in_flight_ = false;
   frame.finish = nullptr;
   frame.expected = Expected{};
   // The handler finds the exception (and the failing instruction's number) on top.

@@ -4,10 +4,10 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/recorder.h"
@@ -45,6 +45,12 @@ struct Expected {
   PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
 };
 
+/// An instruction that raised.
+struct RaisePlace {
+  PyCodeObject* code = nullptr;
+  int unit = -1;
+};
+
 /// The shadows of one frame.
 struct FrameShadow {
   python::Frame* frame = nullptr;  ///< null while a generator is suspended
@@ -55,6 +61,8 @@ struct FrameShadow {
   FrameShadow* caller = nullptr;
   Shadow result;                   ///< of what it returns or yields
   std::vector<bool> was_bound;     ///< the segment's own frame: slots that were bound at its start
+  /// Exceptions raised in the segment whose handlers are open here: the places that raised them.
+  std::vector<RaisePlace> handling;
   int steps = 0;                   ///< instructions begun since the segment's start
   bool runs_op = false;            ///< the instruction runs an op of torch
   const python::Instruction* instruction = nullptr;  ///< the one that is executing
@@ -118,10 +126,6 @@ bool is_tensor_base(PyTypeObject* type);
 /// "torch.abs" for a builtin function of torch that is an op (or makes a tensor), else empty.
 std::string torch_function_name(PyObject* function);
 
-/// Instructions (code, code unit) whose exception was needed behind the end of a segment that had
-/// caught it: segments end before them. The code objects are compared only.
-using RaiseSites = std::set<std::pair<PyCodeObject*, int>>;
-
 /// One segment being recorded: the shadows of its frames and the rules by which instructions move
 /// them. Rules stand in rules_*.cpp (by opcode) and objects/*.cpp (by what the operands are).
 ///
@@ -131,8 +135,7 @@ using RaiseSites = std::set<std::pair<PyCodeObject*, int>>;
 /// what they will be behind the instruction, or left that to FrameShadow::finish.
 class Walk {
  public:
-  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, RaiseSites& raise_sites,
-       bool keep_examples);
+  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples);
   ~Walk();
 
   /// Starts at the frame's place: every local and operand is sourced.
@@ -147,8 +150,13 @@ class Walk {
   FrameShadow& enter(python::Frame& frame);
   void leave(FrameShadow& frame, bool yielded);
   void unwound(FrameShadow& frame, int depth);
-  /// The instruction of `frame` raised, or what it called did.
-  void raised(FrameShadow& frame);
+  /// The frame's instruction raised (`again`: it raised what its handler was entered for).
+  void raised(FrameShadow& frame, bool again);
+  /// Where the exceptions were raised whose handlers are open in the frames of the segment. Behind a
+  /// segment no exception can be made again: one with an open handler must end before those places.
+  std::vector<RaisePlace> open_handlers() const;
+  /// The frame's handler begins.
+  void enter_handler(FrameShadow& frame) { frame.handling.push_back(std::exchange(raising_, {})); }
 
   FrameShadow* innermost() const { return innermost_; }
   const BreakReason& reason() const { return reason_; }
@@ -312,6 +320,9 @@ class Walk {
   std::unique_ptr<IteratorShadow> iteration_of(Operand iterable);
   /// The generator that advancing runs, if any.
   PyObject* generator_in(const IteratorShadow& over) const;
+  /// The instruction will advance to the end: expects the generator's resumes. False (a break) when
+  /// they cannot be followed.
+  bool goes_over_all(FrameShadow& frame, const IteratorShadow& over);
   /// The shadow of the next item, given the item itself; advances.
   Shadow advance(IteratorShadow& over, PyObject* item);
   /// The instruction makes a list, tuple … of what is left of `iterable`; `make` gets the shadows.
@@ -340,9 +351,6 @@ class Walk {
 
   Recorder recorder_;
   SchemaTable& schemas_;
-  RaiseSites& raise_sites_;
-  RaiseSites::value_type last_raise_{};   ///< the innermost place of the exception raised last
-  bool raise_in_flight_ = false;
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;
@@ -351,6 +359,7 @@ class Walk {
   std::vector<Effect> effects_;
   BreakReason reason_;
   std::string spoiled_;
+  RaisePlace raising_;  ///< of the exception that is looking for its handler
   int start_unit_ = 0;
   Location start_location_;
   bool grad_guarded_ = false;

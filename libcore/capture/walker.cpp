@@ -21,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 struct Walker::CodeInfo : python::CodeData {
   bool native = false;                       ///< a root that records no op
   std::unordered_map<int, int> dry_trials;   ///< by unit: trials that recorded no op
+  /// RootPolicy::names_tensors() for globals of that version.
+  std::uint64_t globals_version = 0;
+  bool names_tensors = false;
 };
 
 namespace {
@@ -28,6 +31,11 @@ namespace {
 constexpr int kTrials = 3;
 
 std::string key_of(EntryId id) { return to_string(id); }
+
+/// Changes with every change of the frame's globals, and is never the same for two dicts.
+std::uint64_t globals_version(const Frame& frame) {
+  return reinterpret_cast<PyDictObject*>(frame.globals())->ma_version_tag;
+}
 
 /// True for a call's frame that does not start at the function's start (python/materialise.h).
 bool is_made_real(const Frame& frame) { return frame.unit() != 0 && !frame.is_generator(); }
@@ -80,7 +88,13 @@ Entry Walker::enter(Frame& frame) {
   if (client_.finish_call(frame)) return Entry::finished;
   const bool inside = !region.activations.empty();
   if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
-  if (info(frame).native || !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
+  CodeInfo& known = info(frame);
+  if (known.native) return Entry::native;
+  if (const auto version = globals_version(frame); known.globals_version != version) {
+    known.names_tensors = roots_.names_tensors(frame, *bridge_);
+    known.globals_version = version;
+  }
+  if (!known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   return conduct(frame, region, !inside);
 }
@@ -207,7 +221,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 }
 
 void Walker::start(Activation& activation, Region& region, bool trial) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, raise_sites_, client_.wants_examples());
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, client_.wants_examples());
   region.mode = Mode::recording;
   region.start = &activation;
   region.trial = trial;
@@ -230,7 +244,11 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     end(region, SegmentEnd{SegmentEnd::Kind::returned, -1, {}}, &result);
     return Directive::step;
   }
-  if (walk.before(shadow, instruction)) {
+  const bool raises = !raises_.empty() && raises_.contains({activation.frame->code(), instruction.offset});
+  if (raises) {
+    shadow.instruction = &instruction;
+    walk.broke(Code::PS0311, "the exception raised here is needed behind the segment");
+  } else if (walk.before(shadow, instruction)) {
     if (shadow.runs_op) region.op_started = Clock::now();
     return Directive::step;
   }
@@ -252,6 +270,12 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   Walk& walk = *region.walk;
   if (walk.recorder().node_count() == 0) {
+    drop(region);
+    return false;
+  }
+  if (const auto open = walk.open_handlers(); !open.empty()) {
+    for (const RaisePlace& place : open) raises_.emplace(place.code, place.unit);
+    region.trial = false;
     drop(region);
     return false;
   }
@@ -327,8 +351,7 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   if (shadow.runs_op) region.ops += Clock::now() - region.op_started;
   shadow.runs_op = false;
   if (outcome == Outcome::raised || outcome == Outcome::reraised) {
-    shadow.finish = nullptr;
-    region.walk->raised(shadow);
+    region.walk->raised(shadow, outcome == Outcome::reraised);
     return false;
   }
   region.walk->after(shadow);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -125,7 +126,9 @@ class Walker : public python::FrameDriver {
   python::TensorBridge* bridge_ = nullptr;
   std::unordered_map<PyThreadState*, Region> regions_;
   std::unordered_set<std::string> reported_;
-  RaiseSites raise_sites_;
+  /// Instructions that segments end before: an exception raised there was still being handled where a
+  /// segment had to end. Addresses only; one that is used again costs a shorter segment.
+  std::set<std::pair<const PyCodeObject*, int>> raises_;
   /// By segment start and recompile number.
   std::unordered_map<std::string, Plan> plans_;
 };

@@ -73,8 +73,8 @@ struct Recipe {
     symbol,    ///< the integer `expression`
     list, tuple, dict, set, frozenset, slice,  ///< `items` (dict: key, value, key, value …)
     instance,  ///< object.__new__(items[0]) with attributes: items[1..] are name, value, …
-    function,  ///< items: code, globals, name, defaults, kwdefaults, annotations, closure
-    cell,      ///< items[0] its content; none: empty
+    function,  ///< code, globals (None: the frame's), name, defaults, kwdefaults, annotations, closure
+    cell,      ///< the frame's own in slot `index`; index -1: a new one, items[0] its content
     method,    ///< bound method: items: function, self
     call,      ///< items[0](*items[1:]): only of constructors without side effects
     object,    ///< Interface::objects[index]

@@ -43,14 +43,14 @@ void Entry::set_executor(std::unique_ptr<Executor> executor) {
 }
 
 /// Runs the graph and makes the objects behind it; the outputs are dropped in any case.
-Ran Entry::compute() {
+Ran Entry::compute(python::Frame* frame) {
   const CollectorPause no_finalizers;
   active_ = true;
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = guards_->input(i);
   bool written = false;
   const auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
   if (!computed && failure_seen.empty()) failure_seen = computed.error().message;
-  const bool made = computed && restore_->make(*guards_, outputs_);
+  const bool made = computed && restore_->make(*guards_, outputs_, frame);
   for (PyRef& output : outputs_) output = nullptr;
   active_ = false;
   if (made) return Ran::done;
@@ -64,12 +64,12 @@ Ran Entry::compute() {
 }
 
 PyRef Entry::run_direct(Ran& ran) {
-  ran = compute();
+  ran = compute(nullptr);
   return ran == Ran::done ? restore_->take_result() : PyRef{};
 }
 
 Ran Entry::run(python::Frame& frame, PyRef& result) {
-  const Ran ran = compute();
+  const Ran ran = compute(&frame);
   if (ran != Ran::done) return ran;
   return restore_->apply(frame, result) ? Ran::done : Ran::raised;
 }

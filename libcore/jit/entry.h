@@ -59,7 +59,7 @@ class Entry {
 
  private:
   Entry() = default;
-  Ran compute();
+  Ran compute(python::Frame* frame);
 
   Interface interface_;
   LiveTable live_;

@@ -24,8 +24,9 @@ class RestoreProgram {
                                                          const LiveTable& live, PyCodeObject* code);
 
   /// Makes the objects; must follow GuardProgram::check() with no foreign code between. False with
-  /// a Python error set; nothing was changed then.
-  bool make(const GuardProgram& guards, std::span<const python::PyRef> outputs);
+  /// a Python error set; nothing was changed then. `frame` may be null if only_returns().
+  bool make(const GuardProgram& guards, std::span<const python::PyRef> outputs,
+            python::Frame* frame);
 
   /// Applies the records to the frame and the world and drops the objects. False with a Python
   /// error set if an effect raised. `result`: the frame's result, if the segment returns.
@@ -71,13 +72,14 @@ class RestoreProgram {
   class Compiler;
 
   bool run(const MakeStep& step, const GuardProgram& guards,
-           std::span<const python::PyRef> outputs);
+           std::span<const python::PyRef> outputs, const python::Frame* frame);
   python::PyRef build(const MakeStep& step, const GuardProgram& guards,
-                      std::span<const python::PyRef> outputs);
+                      std::span<const python::PyRef> outputs, const python::Frame* frame);
   bool fill(const MakeStep& step);
   bool apply_step(const ApplyStep& step, const std::vector<python::PyRef>& objects,
                   python::Frame& frame, python::PyRef& result);
   void run_prologue(python::Frame& frame) const;
+  void undo_prologue(python::Frame& frame) const;
   void announce(python::Frame& frame, const std::vector<python::PyRef>& objects) const;
   python::FrameState state_of(const FrameSteps& frame,
                               const std::vector<python::PyRef>& objects) const;

@@ -63,16 +63,22 @@ bool replace_contents(PyObject* target, PyObject* value) {
          call_method(target, "update", value, nullptr);
 }
 
-PyRef make_function(PyObject* const* items, std::size_t count) {
-  if (count < 3 || !PyCode_Check(items[0]) || !PyDict_Check(items[1])) {
+PyRef make_function(PyObject* const* items, std::size_t count, const python::Frame* frame) {
+  PyObject* globals = count < 3 ? nullptr : items[1];
+  if (globals == Py_None) globals = frame == nullptr ? nullptr : frame->globals();
+  if (globals == nullptr || !PyCode_Check(items[0]) || !PyDict_Check(globals)) {
     PyErr_SetString(PyExc_SystemError, "penstock: malformed recipe of a function");
     return {};
   }
-  PyRef function = PyRef::steal(PyFunction_NewWithQualName(items[0], items[1], items[2]));
+  PyRef function = PyRef::steal(PyFunction_NewWithQualName(items[0], globals, items[2]));
   const auto given = [&](std::size_t i) { return count > i && items[i] != Py_None; };
   if (function && given(3) && PyFunction_SetDefaults(function.get(), items[3]) < 0) return {};
   if (function && given(4) && PyFunction_SetKwDefaults(function.get(), items[4]) < 0) return {};
-  if (function && given(5) && PyFunction_SetAnnotations(function.get(), items[5]) < 0) return {};
+  if (function && given(5)) {
+    // A tuple until someone asks for the dict.
+    auto* made = reinterpret_cast<PyFunctionObject*>(function.get());
+    Py_XSETREF(made->func_annotations, PyRef::borrow(items[5]).release());
+  }
   if (function && given(6) && PyFunction_SetClosure(function.get(), items[6]) < 0) return {};
   return function;
 }
@@ -98,19 +104,22 @@ PyRef make_instance(PyObject* type) {
 
 }  // namespace
 
-bool RestoreProgram::make(const GuardProgram& guards, std::span<const PyRef> outputs) {
+bool RestoreProgram::make(const GuardProgram& guards, std::span<const PyRef> outputs,
+                          python::Frame* frame) {
+  if (prologue_ && frame != nullptr) run_prologue(*frame);
   for (const MakeStep& step : make_steps_) {
-    if (run(step, guards, outputs)) continue;
+    if (run(step, guards, outputs, frame)) continue;
     for (PyRef& object : made_) object = nullptr;
+    if (prologue_ && frame != nullptr) undo_prologue(*frame);
     return false;
   }
   return true;
 }
 
 bool RestoreProgram::run(const MakeStep& step, const GuardProgram& guards,
-                         std::span<const PyRef> outputs) {
+                         std::span<const PyRef> outputs, const python::Frame* frame) {
   if (step.fill) return fill(step);
-  made_[step.result] = build(step, guards, outputs);
+  made_[step.result] = build(step, guards, outputs, frame);
   if (made_[step.result]) return true;
   if (!PyErr_Occurred()) {
     PyErr_SetString(PyExc_SystemError, "penstock: an object behind a segment is gone");
@@ -119,7 +128,7 @@ bool RestoreProgram::run(const MakeStep& step, const GuardProgram& guards,
 }
 
 PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
-                            std::span<const PyRef> outputs) {
+                            std::span<const PyRef> outputs, const python::Frame* frame) {
   std::vector<PyObject*> items;
   for (std::uint32_t i = 0; i < step.count; ++i) {
     items.push_back(made_[operands_[step.first + i]].get());
@@ -136,7 +145,9 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
     case Recipe::Kind::list: return PyRef::steal(PyList_New(0));
     case Recipe::Kind::dict: return PyRef::steal(PyDict_New());
     case Recipe::Kind::set: return PyRef::steal(PySet_New(nullptr));
-    case Recipe::Kind::cell: return PyRef::steal(PyCell_New(nullptr));
+    case Recipe::Kind::cell:
+      if (step.index < 0) return PyRef::steal(PyCell_New(nullptr));
+      return frame == nullptr ? PyRef{} : PyRef::borrow(frame->local(step.index));
     case Recipe::Kind::tuple: return make_tuple(items.data(), items.size());
     case Recipe::Kind::frozenset:
       return PyRef::steal(PyFrozenSet_New(make_tuple(items.data(), items.size()).get()));
@@ -144,7 +155,7 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
       if (items.size() != 3) return {};
       return PyRef::steal(PySlice_New(items[0], items[1], items[2]));
     case Recipe::Kind::instance: return items.empty() ? PyRef{} : make_instance(items[0]);
-    case Recipe::Kind::function: return make_function(items.data(), items.size());
+    case Recipe::Kind::function: return make_function(items.data(), items.size(), frame);
     case Recipe::Kind::method:
       return items.size() == 2 ? PyRef::steal(PyMethod_New(items[0], items[1])) : PyRef{};
     case Recipe::Kind::call:
@@ -175,7 +186,6 @@ bool RestoreProgram::fill(const MakeStep& step) {
 }
 
 bool RestoreProgram::apply(python::Frame& frame, PyRef& result) {
-  if (prologue_) run_prologue(frame);
   if (end_depth_ >= 0) {
     // Every slot that holds something has a record; the others are null (a call's absent self).
     frame.unwind_to(0);
@@ -250,6 +260,21 @@ void RestoreProgram::run_prologue(python::Frame& frame) const {
     for (int i = 0; i < instruction.argument; ++i) {
       frame.set_local(first + i, PyRef::borrow(PyTuple_GET_ITEM(closure, i)));
     }
+  }
+}
+
+/// Puts the slots back as they were before the first instruction.
+void RestoreProgram::undo_prologue(python::Frame& frame) const {
+  PyCodeObject* code = frame.code();
+  for (const python::Instruction& instruction : frame.bytecode().instructions()) {
+    if (instruction.opcode == python::Opcode::RESUME) break;
+    if (instruction.opcode == python::Opcode::MAKE_CELL) {
+      PyObject* cell = frame.local(instruction.argument);
+      frame.set_local(instruction.argument, PyRef::borrow(PyCell_GET(cell)));
+    }
+    if (instruction.opcode != python::Opcode::COPY_FREE_VARS) continue;
+    const int first = code->co_nlocalsplus - instruction.argument;
+    for (int i = 0; i < instruction.argument; ++i) frame.set_local(first + i, nullptr);
   }
 }
 

@@ -52,10 +52,10 @@ class RestoreProgram::Compiler {
     const bool returns = interface_.end.kind == SegmentEnd::Kind::returned;
     program_.only_returns_ = returns && program_.apply_steps_.size() == 1 &&
                              program_.apply_steps_[0].kind == Restore::Kind::result && harmless_;
+    program_.prologue_ = interface_.start_offset == 0 && (!returns || own_cells_);
     if (returns) return {};
     program_.end_offset_ = interface_.end.offset;
     program_.end_depth_ = python::bytecode_of(code_).depth(interface_.end.offset);
-    program_.prologue_ = interface_.start_offset == 0;
     if (program_.end_depth_ >= 0) return {};
     return failure(Code::PS0601, "the segment's end is no place where an instruction starts");
   }
@@ -85,6 +85,7 @@ class RestoreProgram::Compiler {
     const bool of_frame = record.kind == Kind::local || record.kind == Kind::unbind ||
                           record.kind == Kind::stack || record.kind == Kind::result;
     const bool own_cell = record.kind == Kind::cell && record.index >= 0;
+    if (own_cell) own_cells_ = true;
     const bool root_global = (record.kind == Kind::set_global ||
                               record.kind == Kind::delete_global) && is_absent(record.target);
     if (!of_frame && !own_cell && !root_global) {
@@ -118,6 +119,12 @@ class RestoreProgram::Compiler {
   Result<std::uint32_t> emit(const Recipe& recipe) {
     if (!is_harmless(recipe.kind)) harmless_ = false;
     if (recipe.kind == Recipe::Kind::object) return emit_shared(recipe.index);
+    if (recipe.kind == Recipe::Kind::cell && recipe.index >= 0) {
+      own_cells_ = true;
+      program_.make_steps_.push_back(
+          {.kind = recipe.kind, .result = new_slot(), .index = recipe.index});
+      return program_.make_steps_.back().result;
+    }
     if (is_container(recipe.kind)) return emit_container(recipe, -1);
     std::vector<std::uint32_t> operands;
     for (const Recipe& item : recipe.items) {
@@ -232,6 +239,7 @@ class RestoreProgram::Compiler {
   RestoreProgram& program_;
   std::vector<std::int32_t> shared_;  // by Interface::objects: its slot, or -1
   bool harmless_ = true;
+  bool own_cells_ = false;  // a record or a recipe needs the cells of the segment's own frame
 };
 
 Result<std::unique_ptr<RestoreProgram>> RestoreProgram::compile(const Interface& interface,

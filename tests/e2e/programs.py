@@ -36,11 +36,6 @@ PROGRAMS = {
     "attention_block": "model(x)",
 }
 
-# Programs that still print the same but run natively in process, with the reason.
-NATIVE_IN_PROCESS = {
-    "closure": "a function that escapes the segment cannot be made again yet (PS0503)",
-}
-
 
 class Checks:
     """Counts named cases and prints those that failed."""
@@ -88,8 +83,7 @@ def check_in_process(tools, checks, name):
                 f"plain:\n{text(plain)}\nours:\n{text(ours)}")
     checks.that(f"{name}: in process has python's status", plain.returncode == ours.returncode,
                 text(ours))
-    if name not in NATIVE_IN_PROCESS:
-        checks.that(f"{name}: in process says nothing on stderr", not ours.stderr, text(ours))
+    checks.that(f"{name}: in process says nothing on stderr", not ours.stderr, text(ours))
 
 
 def check_pipe(tools, checks, name):
@@ -173,8 +167,7 @@ def main():
             check_pipe(tools, checks, name)
             check_report(tools, checks, name, options.bless)
             check_hash_seeds(tools, checks, name, options.seeds)
-            if name not in NATIVE_IN_PROCESS:
-                check_steady(tools, checks, name, steady_call)
+            check_steady(tools, checks, name, steady_call)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 

@@ -181,11 +181,13 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
                       Py_ssize_t index, PyObject* key, PyObject* value) {
   if (value == nullptr) return Shadow::null();
   if (ObjectShadow* made = walk.find(holder)) {
-    if (key == nullptr && index < static_cast<Py_ssize_t>(made->items.size())) {
-      return made->items[index];
-    }
+    if (key != nullptr) return walk.dict_value(made->origin.index, key, value);
+    if (index < static_cast<Py_ssize_t>(made->items.size())) return made->items[index];
   }
-  if (is_immutable_literal(value)) return Shadow::constant();
+  // A function that is made by each call of the one around it is guarded by its code alone.
+  const bool differs = expected.function_shadow.is(Shadow::Kind::sourced) &&
+                       is_nested(expected.function);
+  if (is_immutable_literal(value) && !differs) return Shadow::constant();
   const SourceId function = expected.function_shadow.source();
   if (function == kNoSource) return Shadow::constant();
   const SourceId base = walk.recorder().source(kind, function);

@@ -101,6 +101,18 @@ PyObject* Walk::generator_in(const IteratorShadow& over) const {
   return nullptr;
 }
 
+bool Walk::goes_over_all(FrameShadow& f, const IteratorShadow& over) {
+  PyObject* generator = generator_in(over);
+  if (generator == nullptr) return true;
+  // What an enumerate or zip makes of what it yields is made while the instruction runs.
+  if (over.kind != Kind::generator) {
+    return broke(Code::PS0303, "an instruction goes over all that is made of a generator's values");
+  }
+  f.expected.generator = generator;
+  f.expected.repeats = true;
+  return true;
+}
+
 Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
   switch (over.kind) {
     case Kind::items: {
@@ -208,8 +220,7 @@ bool Walk::next_item(FrameShadow& f) {
 bool Walk::gathers(FrameShadow& f, Operand iterable, int pops) {
   auto over = iteration_of(iterable);
   if (over == nullptr) return not_iterable(iterable);
-  f.expected.generator = generator_in(*over);
-  f.expected.repeats = f.expected.generator != nullptr;
+  if (!goes_over_all(f, *over)) return false;
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                             FrameShadow& f) {
     const std::vector<Shadow> yielded = f.expected.results;

@@ -195,6 +195,9 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
   for (std::size_t i = 0; i < bases; ++i) {
     auto base = iteration_of(positional[i]);
     if (base == nullptr) return not_iterable(positional[i]);
+    if (generator_in(*base) != nullptr && generator_in(*over) != nullptr) {
+      return broke(Code::PS0303, "two generators are gone over at once");
+    }
     over->bases.push_back(std::move(base));
   }
   for (std::size_t i = bases; i < positional.size(); ++i) {
@@ -209,8 +212,7 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
 bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {
   auto over = iteration_of(generator);
   if (over == nullptr) return not_iterable(generator);
-  f.expected.generator = generator_in(*over);
-  f.expected.repeats = true;
+  if (!goes_over_all(f, *over)) return false;
   f.expected.consumes = true;
   f.finish = [pops](Walk&, FrameShadow& f) {
     f.pop(pops);

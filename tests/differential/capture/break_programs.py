@@ -138,6 +138,18 @@ def escapes_before_a_break(x):
     return later(x), later(y)
 
 
+def defaults_and_attributes(x):
+    y = x * 3
+
+    def made(z, w=y, *, k=(y, 2)):
+        """doc"""
+        return z + w * k[1]
+
+    made.tag = "tagged"
+    look()
+    return made(x), made.tag, made.__doc__, made.__name__, made.__qualname__
+
+
 def wraps(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
@@ -338,6 +350,18 @@ def in_finally(x):
         SEEN.append("finally")
 
 
+def break_in_a_handler(x):
+    try:
+        raise LookupError("first")
+    except LookupError:
+        y = x + 1
+        look()
+        SEEN.append(repr(sys.exc_info()[1]))
+        y = y * 2
+    SEEN.append(repr(sys.exc_info()[1]))
+    return y
+
+
 def handler_around_a_call(x):
     try:
         raise LookupError("outer")
@@ -371,11 +395,28 @@ def list_of_a_generator(x):
     return torch.stack(list(gives(x, 3)))
 
 
+def delegates(start):
+    yield from gives(start, 2)
+    yield start * 5
+
+
+def over_a_delegating_generator(x):
+    return [part + 1 for part in delegates(x)]
+
+
 def two_generators(x):
     out = []
     for a, b in zip(gives(x, 2), gives(x + 1, 2)):
         out.append(a * 2 + b)
     return out
+
+
+def numbered(x):
+    return [part + n for n, part in enumerate(gives(x, 2))]
+
+
+def gathered_pairs(x):
+    return [(n, part + 1) for n, part in list(enumerate(gives(x, 2)))]
 
 
 def left_early(x):
@@ -394,6 +435,10 @@ def stays_open(x):
 
 
 # -- others
+
+def in_a_comprehension(x):
+    return [row + 1 if row.sum() > 0 else row - 1 for row in (x, x * -1, x * 2)]
+
 
 def in_a_chain_of_conditions(x):
     return x + 1 if (x.sum() > 0 and x.mean() < 10) or x.max() > 3 else x - 1
@@ -420,6 +465,21 @@ def unpacks(x):
     look()
     (b, c) = rest
     return a + b * c
+
+
+class Slotted:
+    __slots__ = ("value", "count")
+
+    def __init__(self, value, count):
+        self.value, self.count = value, count
+
+
+def leaves_objects(x):
+    kept = Slotted(x + 1, 3)
+    plain = Manager(x * 2)
+    look()
+    kept.value = kept.value * kept.count
+    return kept.value, kept.count, plain.swallow
 
 
 def leaves_iterators(x):

@@ -119,7 +119,7 @@ class TestDriver final : public python::FrameDriver {
     failed = checked ? std::vector<FailedGuard>{} : guards->explain(frame);
     if (repeat > 0) measure(frame);
     if (!checked || restore == nullptr) return python::Entry::native;
-    if (!restore->make(*guards, outputs)) return raise(frame);
+    if (!restore->make(*guards, outputs, &frame)) return raise(frame);
     if (!restore->only_returns()) return python::Entry::conduct;
     frame.attachment = restore->take_result().release();
     return python::Entry::finished;
