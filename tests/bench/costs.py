@@ -1,29 +1,33 @@
 #!/usr/bin/env python3
 """What capture, guards, breaks and compilation cost, beside torch.compile in the same run.
 
-Every figure comes from fresh processes, ours, the peer's and eager's in turn (A B C A B C …); a row
-is the median over the processes, with the least and the greatest behind it. A process's steady time
-is the least of 15 batches of about 20 ms: what else the machine does only ever adds. The program (programs/costs.py) times at the top level of
-a script, so that neither side compiles the measuring loop, prints what the function gave, which must
-equal eager's, and under torch's profiler the ATen ops of one steady call, of which ours must have no
-compute op: a row counts only then.
+Every figure comes from fresh processes, the peer's and ours in turn (A B A B …); a row is the median
+over the processes, with the least and the greatest behind it, and is printed as soon as its cases are
+done. A process's steady time is the least of 12 batches of about 15 ms: what else the machine does
+only ever adds. The program (programs/costs.py) times at the top level of a script, so that neither
+side compiles the measuring loop, and reports what the function gave, which must equal eager's, and
+under torch's profiler the ATen ops of one steady call, of which ours must have no compute op: a row
+counts only then.
 
   call      wall time of a steady call less its work. The work is what the side's own generated code
             takes when it is called directly on the same inputs: kernels and the memory of outputs.
             For the peer, Inductor's `call`, with the Python lines of its wrapper (in its favour); for
-            ours, the same graphs through `penstock capture … run --bench`. That makes no torch tensors
-            of the outputs, so making them counts as our cost.
+            ours, the same graphs through `penstock capture … run --bench`, once per case. That makes
+            no torch tensors of the outputs, so making them counts as our cost.
   break     (call with 8 breaks - call of the same ops without a break) / 8. A break is a branch on a
             tensor; asking torch for the tensor's truth is part of it on both sides.
   capture   per op. Dynamo: first call with backend="eager" less an eager call, torch._dynamo already
-            imported. Ours: capture and guards as `--time` gives them: from the segment's start to the
-            installed guards, without running the ops.
-  to code   captured graph to loaded code, cold caches. Inductor: first call less an eager call's and
-            Dynamo's capture. Ours: all passes, code generation and loading as `--time` gives them, and
-            what the first run of the code takes longer than a steady one.
-  first     the whole first call, cold; ours with the first run of the code, which is the second call.
+            imported, before anything else of the process is compiled. Ours: capture and guards as
+            `--time` gives them: from the segment's start to the installed guards, without running the
+            ops.
+  to code   captured graph to loaded code, cold caches. Inductor: the time inside its compile_fx. Ours:
+            all passes, code generation and loading as `--time` gives them, and what the first run of
+            the code takes longer than a steady one.
+  first     the whole first call, code generation cold. The peer's: Dynamo has captured the function
+            before in that process, in its favour. Ours: with the first run of the code, which is the
+            second call.
 
-Usage: costs.py [--bin DIR] [--python PYTHON] [--runs N] [--only CASE,…] [--json]
+Usage: costs.py [--bin DIR] [--python PYTHON] [--runs N] [--only CASE,…] [--json FILE]
 """
 
 import argparse
@@ -40,8 +44,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "programs/costs.py"
 BREAKS = 8
-OPS = {"add_loop": 300, "module_tree": 80, "mlp": 5}  # as the programs write them
-CASES = ("one_op", "module_tree", "breaks_0", f"breaks_{BREAKS}", "mlp", "add_loop")
+WITH_BREAKS = f"breaks_{BREAKS}"
+CASES = ("one_op", "module_tree", "breaks_0", WITH_BREAKS, "add_loop", "mlp")
+CALLS = ("one_op", "module_tree")  # what a call costs is measured for these
+OPS = {"add_loop": 300, "module_tree": 80, "mlp": 5}  # capture per op; as the programs write them
 COLD = ("one_op", "module_tree", "mlp")  # code generation is measured for these
 CAPTURE_PHASES = ("capture", "guards")
 
@@ -64,22 +70,23 @@ class Bench:
             raise Unsound(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr}")
         return done
 
-    def keep(self, case, mode, sample):
-        self.samples.setdefault((case, mode), []).append(sample)
+    def keep(self, case, side, sample):
+        self.samples.setdefault((case, side), []).append(sample)
 
-    def peer(self, case, mode):
-        """A process of torch.compile or eager; code generation is cold in mode `cold` alone."""
+    def peer(self, case):
+        """torch.compile and eager; code generation is cold where it is measured."""
         with tempfile.TemporaryDirectory() as empty:
-            cache = empty if mode == "cold" else f"{self.warm}/inductor"
-            done = self.process([self.python, PROGRAM, case, "compile" if mode == "cold" else mode],
-                                {"TORCHINDUCTOR_CACHE_DIR": cache})
-        self.keep(case, mode, json.loads(done.stdout.splitlines()[-1]))
+            cache = empty if case in COLD else f"{self.warm}/inductor"
+            done = self.process([self.python, PROGRAM, case, "peer"], {"TORCHINDUCTOR_CACHE_DIR": cache})
+        record = json.loads(done.stdout.splitlines()[-1])
+        for side in ("eager", "dynamo", "inductor"):
+            self.keep(case, side, record[side])
 
     def ours(self, case):
         with tempfile.TemporaryDirectory() as work:
             done = self.process([self.bin / "penstock", "run", f"--python={self.python}", f"--store={work}",
-                                 "--time", PROGRAM, case, "eager"], {})
-        sample = json.loads(done.stdout.splitlines()[-1])
+                                 "--time", PROGRAM, case, "program"], {})
+        sample = json.loads(done.stdout.splitlines()[-1])["program"]
         if "penstock: " in done.stderr:
             raise Unsound(f"{case}: {done.stderr}")
         if sample["compute"]:
@@ -94,7 +101,7 @@ class Bench:
                             ("decompose", "partition", "fuse", "codegen", "run --bench"))
         with tempfile.TemporaryDirectory() as work:
             capture = [self.bin / "penstock", "capture", f"--python={self.python}", "-o", f"{work}/graphs.json",
-                       PROGRAM, case, "eager", "3"]
+                       PROGRAM, case, "program", "3"]
             store = {"PENSTOCK_STORE": f"{work}/store"}
             self.process(capture, store)
             done = self.process(["sh", "-c", f"cat {work}/graphs.json | {stages}"], store)
@@ -103,28 +110,38 @@ class Bench:
                  for timing in document["meta"]["timings"] if timing["name"] == "call"]
         self.keep(case, "our work", {"work": sum(calls), "graphs": len(calls)})
 
-    def run(self, case):
-        self.peer(case, "eager")
-        self.ours(case)
-        self.peer(case, "compile")
-        self.our_work(case)
-        self.peer(case, "work")
-        self.peer(case, "dynamo")
-        if case in COLD:
-            self.peer(case, "cold")
-        self.same_results(case)
+    def run(self, case, runs):
+        for _ in range(runs):
+            self.peer(case)
+            self.ours(case)
+            self.same_results(case)
+        if case in CALLS or case.startswith("breaks_"):
+            self.our_work(case)
 
     def same_results(self, case):
         expected = self.samples[case, "eager"][-1]["result"]
-        for mode in ("ours", "compile", "dynamo"):
-            given = self.samples[case, mode][-1]["result"]
+        for side in ("ours", "inductor", "dynamo"):
+            given = self.samples[case, side][-1]["result"]
             close = len(given) == len(expected) and all(
                 math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-6) for a, b in zip(given, expected))
             if not close:
-                raise Unsound(f"{case}: {mode} gives another result than eager")
+                raise Unsound(f"{case}: {side} gives another result than eager")
 
-    def each(self, case, mode, of):
-        return [of(sample) for sample in self.samples[case, mode]]
+    def each(self, case, side, of):
+        return [of(sample) for sample in self.samples[case, side]]
+
+    def steady(self, case, side):
+        return self.each(case, side, lambda sample: sample["steady"])
+
+    def work(self, case, side):
+        return self.each(case, "our work" if side == "ours" else side, lambda sample: sample["work"])
+
+    def call(self, case, side):
+        return less(self.steady(case, side), self.work(case, side))
+
+    def phases(self, case, wanted):
+        return self.each(case, "ours", lambda sample: sum(
+            spent for name, spent in sample["phases"].items() if wanted(name)))
 
 
 class Row:
@@ -162,86 +179,81 @@ def less(values, others):
     return [value - statistics.median(others) for value in values]
 
 
-def rows(bench, cases):
-    def steady(case, mode):
-        return bench.each(case, mode, lambda sample: sample["steady"])
+def call_rows(bench, case):
+    yield Row(f"call, {case}", "us", None, bench.call(case, "inductor"), bench.call(case, "ours"))
+    yield Row("  its work", "us", None, bench.work(case, "inductor"), bench.work(case, "ours"))
+    yield Row("  wall", "us", bench.steady(case, "eager"), bench.steady(case, "inductor"),
+              bench.steady(case, "ours"))
 
-    def work(case, mode):
-        return bench.each(case, mode, lambda sample: sample["work"])
 
-    def call(case, mode, work_mode):
-        return less(steady(case, mode), work(case, work_mode))
+def break_rows(bench):
+    def each_break(of_with, of_without):
+        return [value / BREAKS for value in less(of_with, of_without)]
+    yield Row("break", "us", None, *[each_break(bench.call(WITH_BREAKS, side), bench.call("breaks_0", side))
+                                     for side in ("inductor", "ours")])
+    yield Row("  wall", "us", *[each_break(bench.steady(WITH_BREAKS, side), bench.steady("breaks_0", side))
+                                for side in ("eager", "inductor", "ours")])
 
-    def phases(case, wanted):
-        return bench.each(case, "ours", lambda sample: sum(
-            spent for name, spent in sample["phases"].items() if wanted(name)))
 
-    def dynamo(case):
-        return bench.each(case, "dynamo", lambda sample: sample["first"] - sample["eager"])
+def capture_rows(bench, case):
+    eager = bench.steady(case, "eager")
+    dynamo = less(bench.each(case, "dynamo", lambda sample: sample["first"]), eager)
+    ours = bench.phases(case, lambda name: name in CAPTURE_PHASES)
+    yield Row(f"capture / op, {case}", "us", None, *[[value / OPS[case] for value in values]
+                                                     for values in (dynamo, ours)])
 
-    for case in ("one_op", "module_tree"):
-        if case not in cases:
-            continue
-        yield Row(f"call, {case}", "us", None, call(case, "compile", "work"), call(case, "ours", "our work"))
-        yield Row("  its work", "us", None, work(case, "work"), work(case, "our work"))
-        yield Row("  wall", "us", steady(case, "eager"), steady(case, "compile"), steady(case, "ours"))
-    with_breaks = f"breaks_{BREAKS}"
-    if "breaks_0" in cases and with_breaks in cases:
-        def each_break(of_with, of_without):
-            return [value / BREAKS for value in less(of_with, of_without)]
-        sides = (("compile", "work"), ("ours", "our work"))
-        yield Row("break", "us", None, *[each_break(call(with_breaks, *side), call("breaks_0", *side))
-                                         for side in sides])
-        yield Row("  wall", "us", *[each_break(steady(with_breaks, mode), steady("breaks_0", mode))
-                                    for mode in ("eager", "compile", "ours")])
-    for case in ("add_loop", "module_tree", "mlp"):
-        if case not in cases:
-            continue
-        capture = phases(case, lambda name: name in CAPTURE_PHASES)
-        yield Row(f"capture / op, {case}", "us", None, [value / OPS[case] for value in dynamo(case)],
-                  [value / OPS[case] for value in capture])
-    for case in COLD:
-        if case not in cases:
-            continue
-        eager = bench.each(case, "dynamo", lambda sample: sample["eager"])
-        first = bench.each(case, "cold", lambda sample: sample["first"])
-        warming = bench.each(case, "ours", lambda sample: sample["second"] - sample["steady"])
-        ours = phases(case, lambda name: name not in (*CAPTURE_PHASES, "total"))
-        yield Row(f"to code, {case}", "ms", None, less(less(first, eager), dynamo(case)),
-                  [a + b for a, b in zip(ours, warming)])
-        yield Row("  first", "ms", bench.each(case, "eager", lambda sample: sample["first"]), first,
-                  [a + b for a, b in zip(bench.each(case, "ours", lambda sample: sample["first"]), warming)])
+
+def code_rows(bench, case):
+    warming = bench.each(case, "ours", lambda sample: sample["second"] - sample["steady"])
+    ours = bench.phases(case, lambda name: name not in (*CAPTURE_PHASES, "total"))
+    yield Row(f"to code, {case}", "ms", None, bench.each(case, "inductor", lambda sample: sample["to_code"]),
+              [a + b for a, b in zip(ours, warming)])
+    first = bench.each(case, "ours", lambda sample: sample["first"])
+    yield Row("  first", "ms", None, bench.each(case, "inductor", lambda sample: sample["first"]),
+              [a + b for a, b in zip(first, warming)])
+
+
+def rows(bench, case, measured):
+    """The rows that are complete with `case`."""
+    if case in CALLS:
+        yield from call_rows(bench, case)
+    if {case, *measured} >= {"breaks_0", WITH_BREAKS} and case.startswith("breaks_"):
+        yield from break_rows(bench)
+    if case in OPS:
+        yield from capture_rows(bench, case)
+    if case in COLD:
+        yield from code_rows(bench, case)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--bin", default=os.environ.get("PENSTOCK_BUILD_ROOT", "build") + "/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", metavar="FILE", help="writes rows and samples to FILE as well")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as warm:
         return measure(Bench(options, warm), options)
 
 
 def measure(bench, options):
-    cases = [case for case in CASES if case in options.only.split(",")]
+    table, measured = [], []
+    print(f"{'':30}{'eager':>26}{'torch.compile':>26}{'penstock':>26}{'ratio':>9}", flush=True)
     try:
-        for _ in range(options.runs):
-            for case in cases:
-                bench.run(case)
+        for case in (case for case in CASES if case in options.only.split(",")):
+            bench.run(case, options.runs)
+            for row in rows(bench, case, measured):
+                table.append(row)
+                print(row.text(), flush=True)
+            measured.append(case)
     except Unsound as unsound:
         print(f"costs: {unsound}", file=sys.stderr)
         return 1
-    table = list(rows(bench, cases))
     if options.json:
-        samples = [{"case": case, "mode": mode, "samples": taken} for (case, mode), taken in bench.samples.items()]
-        print(json.dumps({"runs": options.runs, "rows": [row.record() for row in table], "samples": samples}))
-        return 0
-    print(f"{'':30}{'eager':>26}{'torch.compile':>26}{'penstock':>26}{'ratio':>9}")
-    for row in table:
-        print(row.text())
+        samples = [{"case": case, "side": side, "samples": taken} for (case, side), taken in bench.samples.items()]
+        Path(options.json).write_text(
+            json.dumps({"runs": options.runs, "rows": [row.record() for row in table], "samples": samples}))
     return 0
 
 

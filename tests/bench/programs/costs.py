@@ -1,9 +1,8 @@
 """One process of the cost bench: times one function and prints one JSON object.
 
-Usage: costs.py CASE MODE [CALLS]
-MODE: eager (ours under `penstock run`), compile (torch.compile), dynamo (torch.compile with
-backend="eager": capture and guards, no code generation), work (what Inductor's generated code takes
-when it is called directly). CALLS: call the function so often and time nothing.
+Usage: costs.py CASE SIDE [CALLS]
+SIDE: program (the program as it is: ours under `penstock run`), peer (torch.compile beside eager, in one
+process). CALLS: call the function so often and time nothing.
 
 All that measures stands at the top level of this file: a `<module>` is never a region, so that the
 loop runs natively under `penstock run` too, and a function that is called from it is a region of its
@@ -18,8 +17,8 @@ import time
 
 import torch
 
-BATCHES = 15
-BATCH_SECONDS = 0.02
+BATCHES = 12
+BATCH_SECONDS = 0.015
 # What a reported break steps: reading one element of a tensor. Making empty tensors and windows on
 # memory that is there computes nothing.
 NO_COMPUTE = {"empty", "empty_strided", "view", "as_strided", "detach", "alias", "is_nonzero", "item",
@@ -61,33 +60,54 @@ def mlp():
                                torch.nn.Linear(256, 8), torch.nn.Softmax(-1)).eval()
 
 
-def compiled_by_peer(function, mode, recorded):
-    """`function` under torch.compile; torch._dynamo's import is no part of its first call."""
-    dynamo = importlib.import_module("torch._dynamo")
-    dynamo.config.cache_size_limit = 64
-    inductor = importlib.import_module("torch._inductor.compile_fx")
-    if mode != "work":
-        return torch.compile(function, backend="eager" if mode == "dynamo" else "inductor")
-    importlib.import_module("torch._functorch.config").enable_autograd_cache = False
+class Peer:
+    """torch.compile, whose code generation is timed by itself and whose code can be called directly."""
 
-    def recording(graph, examples, **options):
-        code = inductor.compile_fx_inner(graph, examples, **options)
+    def __init__(self):
+        self.dynamo = importlib.import_module("torch._dynamo")
+        self.dynamo.config.cache_size_limit = 64
+        self.inductor = importlib.import_module("torch._inductor.compile_fx")
+        importlib.import_module("torch._functorch.config").enable_autograd_cache = False
+        self.to_code = 0  # nanoseconds from captured graphs to loaded code
+        self.recorded = []
 
-        def run(inputs):
-            recorded.append((code.current_callable, list(inputs)))
-            return code(inputs)
-        run._boxed_call = True
-        return run
+    def compiled(self, function, backend):
+        self.dynamo.reset()
+        return torch.compile(function, backend=backend)
 
-    return torch.compile(function, backend=lambda graph, examples: inductor.compile_fx(
-        graph, examples, inner_compile=recording))
+    def inductor_timed(self, graph, examples):
+        start = time.perf_counter_ns()
+        code = self.inductor.compile_fx(graph, examples)
+        self.to_code += time.perf_counter_ns() - start
+        return code
+
+    def inductor_recorded(self, graph, examples):
+        """Inductor, with what each call hands to the generated code kept."""
+        def compile_inner(inner, inner_examples, **options):
+            code = self.inductor.compile_fx_inner(inner, inner_examples, **options)
+
+            def run(inputs):
+                self.recorded.append((code.current_callable, list(inputs)))
+                return code(inputs)
+            run._boxed_call = True
+            return run
+        return self.inductor.compile_fx(graph, examples, inner_compile=compile_inner)
+
+    def work(self):
+        """What the recorded calls of generated code take by themselves: kernels and allocations."""
+        total = 0
+        for code, inputs in self.recorded:
+            times = []
+            for _ in range(1000):
+                passed = list(inputs)
+                start = time.perf_counter_ns()
+                code(passed)
+                times.append(time.perf_counter_ns() - start)
+            total += statistics.median(times)
+        return total
 
 
-def report(**fields):
-    print(json.dumps(fields))
-
-
-case, mode = sys.argv[1:3]
+case, side = sys.argv[1:3]
 calls = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 torch.manual_seed(0)
 match case:  # here, where a tensor that is made belongs to no region
@@ -104,58 +124,52 @@ match case:  # here, where a tensor that is made belongs to no region
     case _:
         sys.exit(f"costs: no case {case}")
 torch.set_grad_enabled(False)
-torch.ones(4) + 1  # torch's own first-call work, in every mode
-recorded = []
-eager = None
-if mode != "eager":
-    function(argument)  # the peer finds torch's and oneDNN's caches filled
-    start = time.perf_counter_ns()
-    function(argument)
-    eager = time.perf_counter_ns() - start
-    function = compiled_by_peer(function, mode, recorded)
-
+torch.ones(4) + 1  # torch's own first-call work
 for _ in range(calls):
     function(argument)
 if calls:
     sys.exit()
 
-start = time.perf_counter_ns()
-result = function(argument)
-first = time.perf_counter_ns() - start
-start = time.perf_counter_ns()
-result = function(argument)
-second = time.perf_counter_ns() - start
-for _ in range(20):
-    result = function(argument)
-
-if mode == "work":  # the same kernels and allocations, by themselves
-    recorded.clear()
-    function(argument)
-    work = []
-    for code, inputs in recorded:
-        times = []
-        for _ in range(1000):
-            passed = list(inputs)
-            start = time.perf_counter_ns()
-            code(passed)
-            times.append(time.perf_counter_ns() - start)
-        work.append(statistics.median(times))
-    report(case=case, mode=mode, work=sum(work), graphs=len(work))
-    sys.exit()
-
-start = time.perf_counter_ns()
-result = function(argument)
-batch = max(1, int(BATCH_SECONDS * 1e9 / max(time.perf_counter_ns() - start, 200)))
-means = []
-for _ in range(BATCHES):
+record = {"case": case, "side": side}
+subjects = [("program", function)]
+peer = None
+if side == "peer":
+    peer = Peer()
+    subjects = [("eager", function), ("dynamo", None), ("inductor", None)]
+for name, subject in subjects:
+    if name == "dynamo":
+        subject = peer.compiled(function, "eager")
+    elif name == "inductor":
+        subject = peer.compiled(function, peer.inductor_timed)
     start = time.perf_counter_ns()
-    for _ in range(batch):
-        result = function(argument)
-    means.append((time.perf_counter_ns() - start) / batch)
-
-with torch.profiler.profile() as profile:
-    result = function(argument)
-names = {event.name.removeprefix("aten::") for event in profile.events()
-         if event.name.startswith("aten::")}
-report(case=case, mode=mode, eager=eager, first=first, second=second, steady=min(means),
-       means=means, compute=sorted(names - NO_COMPUTE), result=result.flatten().tolist())
+    result = subject(argument)
+    first = time.perf_counter_ns() - start
+    start = time.perf_counter_ns()
+    result = subject(argument)
+    second = time.perf_counter_ns() - start
+    record[name] = {"first": first, "second": second, "result": result.flatten().tolist()}
+    if name == "dynamo":
+        continue
+    for _ in range(20):
+        result = subject(argument)
+    start = time.perf_counter_ns()
+    result = subject(argument)
+    batch = max(1, int(BATCH_SECONDS * 1e9 / max(time.perf_counter_ns() - start, 200)))
+    means = []
+    for _ in range(BATCHES):
+        start = time.perf_counter_ns()
+        for _ in range(batch):
+            result = subject(argument)
+        means.append((time.perf_counter_ns() - start) / batch)
+    with torch.profiler.profile() as profile:
+        result = subject(argument)
+    ops = {event.name.removeprefix("aten::") for event in profile.events() if event.name.startswith("aten::")}
+    record[name] |= {"steady": min(means), "means": means, "compute": sorted(ops - NO_COMPUTE)}
+if peer is not None:
+    record["inductor"]["to_code"] = peer.to_code
+    subject = peer.compiled(function, peer.inductor_recorded)
+    result = subject(argument)
+    peer.recorded.clear()
+    result = subject(argument)
+    record["inductor"] |= {"work": peer.work(), "graphs": len(peer.recorded)}
+print(json.dumps(record))
