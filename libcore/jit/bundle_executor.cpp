@@ -141,11 +141,10 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
     if (!copy) return tl::unexpected(copy.error());
     before.push_back(std::move(*copy));
   }
+  written = !plan_.input_writes.empty();  // should a library throw
   auto done = executor_->run(arguments_, results_);
-  if (done) {
-    written = !plan_.input_writes.empty();
-    return {};
-  }
+  if (done) return {};
+  written = false;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const python::TensorView& view = *inputs[plan_.input_writes[i].index].view;
     const DType dtype = *dtype_from_torch(view.dtype);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/exceptions.h"
 #include "python/torch_state.h"
 
 namespace penstock::jit {
@@ -15,6 +16,8 @@ using python::PyRef;
 
 /// Calls that fit nothing and are not recorded either: the walker cannot follow them.
 constexpr int kMissLimit = 32;
+/// Failures of ours after which an entry runs no more.
+constexpr int kFailureLimit = 3;
 
 CodeSegments* segments_of(const python::Bytecode& code) {
   return static_cast<CodeSegments*>(code.data(python::CodeSlot::jit));
@@ -60,7 +63,7 @@ bool JitClient::finish_call(python::Frame& frame) {
     frame.attachment = nullptr;
     return ran == Ran::raised;
   }
-  ++*entry->calls;
+  ++entry->count->calls;
   frame.attachment = result.release();
   return true;
 }
@@ -92,7 +95,7 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
 }
 
 Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame) {
-  ++*entry.calls;
+  ++entry.count->calls;
   if (!entry.runs()) return step(segment, &entry);
   PyRef result;
   const Ran ran = entry.run(frame, result);
@@ -165,16 +168,16 @@ EntryId JitClient::captured(CapturedSegment recorded) {
     segment->pending.id = id;
     sink_.recompiled(std::exchange(segment->pending, {}));
   }
-  if (options_.recorded) options_.recorded(recorded);
-  install(*segment, std::move(recorded), id);
+  capture::EntryCount& count = new_count(recorded);
+  install(*segment, std::move(recorded), count);
   return id;
 }
 
-void JitClient::install(Segment& segment, CapturedSegment recorded, EntryId id) {
+void JitClient::install(Segment& segment, CapturedSegment recorded, capture::EntryCount& count) {
   const Interface interface = recorded.graph.interface;
   segment.end = interface.end.kind == SegmentEnd::Kind::returned ? -1 : interface.end.offset;
   const auto start = std::chrono::steady_clock::now();
-  auto entry = Entry::make(recorded, id);
+  auto entry = without_exceptions([&] { return Entry::make(recorded, interface.id); });
   if (options_.trace != nullptr) {
     const auto nothing = [] { return std::string(); };
     options_.trace->after({"capture", "follow the program and record its ops"},
@@ -186,21 +189,25 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryId id) 
     segment.gave_up = true;
     return say(std::move(entry.error()), interface);
   }
-  EntryCounter* counter = new_counter(id);
-  (*entry)->calls = &counter->calls;
+  (*entry)->count = &count;
   if (needs_gradients(recorded.graph)) {
     (*entry)->why_not = facts(Code::PS0504).title;
-  } else {
-    auto executor = compiler_.compile(std::move(recorded.graph));
-    if (executor) {
-      (*entry)->set_executor(std::move(*executor));
-    } else {
-      (*entry)->why_not = executor.error().message;
-      say(std::move(executor.error()), interface);
-    }
+    say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
+  } else if (auto given = give_executor(**entry, std::move(recorded.graph)); !given) {
+    (*entry)->why_not = given.error().message;
+    say(std::move(given.error()), interface);
   }
-  counter->runs = (*entry)->runs() ? 1 : 0;
+  count.runs = (*entry)->runs() ? 1 : 0;
   segment.entries.insert(segment.entries.begin(), std::move(*entry));
+}
+
+Result<void> JitClient::give_executor(Entry& entry, Graph graph) {
+  const auto start = std::chrono::steady_clock::now();
+  auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
+  if (options_.compiled) options_.compiled(std::chrono::steady_clock::now() - start);
+  if (!executor) return tl::unexpected(std::move(executor.error()));
+  entry.set_executor(std::move(*executor));
+  return {};
 }
 
 bool JitClient::needs_gradients(const Graph& graph) const {
@@ -215,35 +222,48 @@ bool JitClient::needs_gradients(const Graph& graph) const {
                      [](const Input& input) { return input.type.requires_grad; });
 }
 
-EntryCounter* JitClient::new_counter(EntryId id) {
-  EntryCounter* counter = nullptr;
-  if (counters_.size() < options_.shared_counters.size()) {
-    counter = &options_.shared_counters[counters_.size()];
-  } else {
-    counter = &own_counters_.emplace_back();
-  }
-  *counter = {id, 0, 0};
-  counters_.push_back(counter);
-  return counter;
+capture::EntryCount& JitClient::new_count(const CapturedSegment& recorded) {
+  capture::EntryCount* count = options_.recorded ? options_.recorded(recorded) : nullptr;
+  if (count == nullptr) count = &own_counters_.emplace_back();
+  const EntryId id = recorded.graph.interface.id;
+  *count = {id.frame, id.recompile, static_cast<std::uint32_t>(recorded.graph.nodes.size()), 0, 1};
+  counters_.push_back(count);
+  return *count;
 }
 
+/// A refusal of torch's own is the program's: stepping raises it again, at its line.
 void JitClient::note_failure(Entry& entry) {
-  if (entry.failure_seen.empty()) entry.failure_seen = "its outputs could not be made";
+  const Diagnostic& failure = entry.failure();
+  if (failure.severity == Severity::note) return;
   Diagnostic diagnostic{Code::PS0505, {}, {}, {}, {}, Severity::warning};
   diagnostic.message =
-      "entry " + to_string(entry.id()) + " failed and was stepped: " + entry.failure_seen;
+      "entry " + to_string(entry.id()) + " failed and was stepped: " + failure.message;
+  if (++entry.failures >= kFailureLimit) {
+    entry.why_not = failure.message;
+    entry.set_executor(nullptr);
+    entry.count->runs = 0;
+  }
   say(std::move(diagnostic), entry.interface());
 }
 
-/// One message per function and diagnostic.
-void JitClient::say(Diagnostic diagnostic, const Interface& interface) {
+/// One message per function and diagnostic, and a document of it.
+void JitClient::say(Diagnostic diagnostic, const Interface& interface, bool to_person) {
   std::string key = interface.name + "\n" + std::string(facts(diagnostic.code).id);
   if (interface.location) {
     key += "\n" + interface.location->file;
     if (!diagnostic.location) diagnostic.location = interface.location;
   }
-  if (!told_.insert(std::move(key)).second || !options_.report) return;
-  options_.report(diagnostic);
+  if (!told_.insert(std::move(key)).second) return;
+  if (diagnostic.code != Code::PS0502) {  // the recompile document has told of the limit
+    SkipEvent skip;
+    skip.code = std::string(facts(diagnostic.code).id);
+    skip.name = interface.name;
+    skip.location = interface.location;
+    skip.reason = diagnostic.message;
+    skip.bypass = diagnostic.code != Code::PS0504;
+    sink_.skipped(skip);
+  }
+  if (to_person && options_.report) options_.report(diagnostic);
 }
 
 }  // namespace penstock::jit

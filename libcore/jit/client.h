@@ -1,31 +1,26 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
-#include <span>
 #include <string>
 #include <unordered_set>
 
+#include "capture/entry_count.h"
 #include "capture/segment_client.h"
 #include "diag/pass.h"
 #include "jit/entry.h"
 
 namespace penstock::jit {
 
-/// How often an entry was called. Stands in memory shared with the parent process, where there is
-/// some, so that the number is right after a kill.
-struct EntryCounter {
-  EntryId id;
-  std::uint32_t runs = 0;   ///< 1: its calls run compiled
-  std::uint64_t calls = 0;
-};
-
 /// What a client does with recorded segments and how far it goes.
 struct ClientOptions {
   int entry_limit = 8;  ///< entries per segment start
-  std::span<EntryCounter> shared_counters;  ///< used first; more are made when they are full
-  /// Called for every recorded segment, before it is compiled: writes its document.
-  std::function<void(const capture::CapturedSegment&)> recorded;
+  /// Called for every recorded segment, before it is compiled: writes its document. The answer is
+  /// where its calls are counted; null: in the client's own memory.
+  std::function<capture::EntryCount*(const capture::CapturedSegment&)> recorded;
+  /// Told how long each compilation took.
+  std::function<void(std::chrono::nanoseconds)> compiled;
   /// Told how long capture and guards of every segment took; may be null.
   PassTrace* trace = nullptr;
   /// One message to the person, for what is a defect of ours or a limit.
@@ -44,25 +39,26 @@ class JitClient final : public capture::SegmentClient {
   EntryId captured(capture::CapturedSegment segment) override;
 
   /// The counter of every entry made, in the order of first capture.
-  const std::vector<EntryCounter*>& counters() const { return counters_; }
+  const std::vector<capture::EntryCount*>& counters() const { return counters_; }
 
  private:
   capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
   Entry* find_fitting(Segment& segment, const python::Frame& frame);
-  EntryCounter* new_counter(EntryId id);
-  void install(Segment& segment, capture::CapturedSegment recorded, EntryId id);
+  void install(Segment& segment, capture::CapturedSegment recorded, capture::EntryCount& count);
+  Result<void> give_executor(Entry& entry, Graph graph);
+  capture::EntryCount& new_count(const capture::CapturedSegment& recorded);
   bool needs_gradients(const Graph& graph) const;
-  void say(Diagnostic diagnostic, const Interface& interface);
+  void say(Diagnostic diagnostic, const Interface& interface, bool to_person = true);
   void note_failure(Entry& entry);
 
   GraphCompiler& compiler_;
   capture::EventSink& sink_;
   ClientOptions options_;
   std::int32_t next_frame_ = 0;
-  std::vector<EntryCounter*> counters_;
-  std::deque<EntryCounter> own_counters_;  // of entries beyond the shared ones
+  std::vector<capture::EntryCount*> counters_;
+  std::deque<capture::EntryCount> own_counters_;  // of entries that have no shared one
   std::unordered_set<std::string> told_;   // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.

@@ -1,5 +1,6 @@
 #include "jit/entry.h"
 
+#include "jit/exceptions.h"
 #include "jit/torch_state.h"
 #include "python/torch_state.h"
 
@@ -42,24 +43,31 @@ void Entry::set_executor(std::unique_ptr<Executor> executor) {
   executor_ = std::move(executor);
 }
 
-/// Runs the graph and makes the objects behind it; the outputs are dropped in any case.
+/// Runs the graph and makes the objects behind it.
+Result<void> Entry::execute(python::Frame* frame, bool& written) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = guards_->input(i);
+  auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
+  if (!computed) return computed;
+  if (restore_->make(*guards_, outputs_, frame)) return {};
+  return penstock::failure(Code::PS0505, "what stands behind the segment could not be made");
+}
+
+/// The outputs are dropped in any case.
 Ran Entry::compute(python::Frame* frame) {
   const CollectorPause no_finalizers;
   active_ = true;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = guards_->input(i);
   bool written = false;
-  const auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
-  if (!computed && failure_seen.empty()) failure_seen = computed.error().message;
-  const bool made = computed && restore_->make(*guards_, outputs_, frame);
+  auto done = without_exceptions([&] { return execute(frame, written); });
   for (PyRef& output : outputs_) output = nullptr;
   active_ = false;
-  if (made) return Ran::done;
+  if (done) return Ran::done;
+  failure_ = std::move(done.error());
   if (!written) {
     PyErr_Clear();
     return Ran::refused;
   }
   // An input was written: stepping the segment would do that twice.
-  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, failure_seen.c_str());
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, failure_.message.c_str());
   return Ran::raised;
 }
 
@@ -71,7 +79,13 @@ PyRef Entry::run_direct(Ran& ran) {
 Ran Entry::run(python::Frame& frame, PyRef& result) {
   const Ran ran = compute(&frame);
   if (ran != Ran::done) return ran;
-  return restore_->apply(frame, result) ? Ran::done : Ran::raised;
+  auto applied = without_exceptions([&]() -> Result<void> {
+    if (restore_->apply(frame, result)) return {};
+    return penstock::failure(Code::PS0505, "an effect behind the segment raised");
+  });
+  if (applied) return Ran::done;
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_MemoryError, applied.error().message.c_str());
+  return Ran::raised;
 }
 
 }  // namespace penstock::jit

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/entry_count.h"
 #include "capture/segment_client.h"
 #include "jit/executor.h"
 #include "jit/guard_program.h"
@@ -26,8 +27,8 @@ class Entry {
   /// later.
   static Result<std::unique_ptr<Entry>> make(const capture::CapturedSegment& segment, EntryId id);
 
-  /// Gives the entry its executor: from now on calls run it. Before that, and for one that never
-  /// gets any, a fitting call is stepped.
+  /// Gives the entry its executor: from now on calls run it. Before that, for one that never gets any,
+  /// and with null, a fitting call is stepped.
   void set_executor(std::unique_ptr<Executor> executor);
   bool runs() const { return executor_ != nullptr; }
 
@@ -53,13 +54,17 @@ class Entry {
   /// It is running now, in this or another thread: torch may have let others run.
   bool is_active() const { return active_; }
 
-  std::uint64_t* calls = nullptr;  ///< counts how often it fitted; not owned
-  std::string why_not;         ///< why it has no executor, for reports
-  std::string failure_seen;    ///< the first failure of the executor, reported once
+  /// Why the last run did not succeed; its severity is `note` where torch refused an op.
+  const Diagnostic& failure() const { return failure_; }
+
+  capture::EntryCount* count = nullptr;  ///< how often it fitted; not owned
+  std::string why_not;                   ///< why it has no executor, for reports
+  int failures = 0;                      ///< runs that failed
 
  private:
   Entry() = default;
   Ran compute(python::Frame* frame);
+  Result<void> execute(python::Frame* frame, bool& written);
 
   Interface interface_;
   LiveTable live_;
@@ -68,6 +73,7 @@ class Entry {
   std::unique_ptr<Executor> executor_;
   bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
+  Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<InputValue> inputs_;
   std::vector<python::PyRef> outputs_;

@@ -108,7 +108,11 @@ Result<std::vector<PyRef>> TorchOps::call(const std::string& op,
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), positional[i].release());
   }
   PyRef returned = PyRef::steal(PyObject_Call(*callable, tuple.get(), keywords.get()));
-  if (!returned) return failure(Code::PS0505, op + ": " + take_error());
+  if (!returned) {
+    auto refused = failure(Code::PS0505, op + ": " + take_error());
+    refused.value().severity = Severity::note;
+    return refused;
+  }
   return results_of(std::move(returned));
 }
 

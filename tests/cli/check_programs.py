@@ -132,6 +132,105 @@ def streams_and_arguments(suite: Suite) -> None:
                 else str(kept))
 
 
+LOOP = """
+import torch, sys, os, signal
+def work(x):
+    return (x + 1).relu()
+def choose(x):
+    if x.sum() > 3:
+        return x * 2
+    return x - 1
+with torch.no_grad():
+    for _ in range(6):
+        work(torch.ones(4))
+    for _ in range(3):
+        choose(torch.ones(4))
+print("done", flush=True)
+"""
+
+
+def documents_of(path: pathlib.Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def recording(suite: Suite) -> None:
+    """run -o writes the documents of the run, and the last one is right however the program ends."""
+    for name, (code, status) in ENDINGS.items():
+        (suite.work / "loop.py").write_text(LOOP + code)
+        path = suite.work / "documents.json"
+        path.unlink(missing_ok=True)
+        ran = suite.tool("run", "-o", str(path), "loop.py")
+        documents = documents_of(path)
+        last = documents[-1] if documents else {}
+        calls = {row["id"]: row["count"] for row in last.get("calls", [])}
+        ending = (last.get("status", 0), last.get("signal", 0))
+        good = (ran.returncode == status and ran.stdout == "done\n" and last.get("penstock") == "end"
+                and ending == ((status, 0) if status >= 0 else (0, -status))
+                and calls == {"0/0": 6, "1/0": 3, "2/0": 3})
+        suite.check(f"run -o: a program that {name}", "" if good else f"{ran} {last}")
+        kinds = [document["penstock"] for document in documents[:-1]]
+        levels = {document["level"] for document in documents if document["penstock"] == "graph"}
+        suite.check(f"run -o: documents of a program that {name}",
+                    "" if kinds == ["program", "graph", "graph", "break", "graph"] and levels == {"torch"}
+                    else str((kinds, levels)))
+    shown = suite.tool("report", "documents.json")
+    suite.check("report on the documents of run", "" if shown.returncode == 0 and "[1/0] choose" in shown.stdout
+                and "6 calls" in shown.stdout and "PS0301" in shown.stdout else str(shown))
+    shown = suite.tool("report", "--summary", "documents.json")
+    suite.check("report --summary on the documents of run",
+                "" if shown.returncode == 0 and " 24 " in shown.stdout else str(shown))
+    done = suite.tool("run", "-o", "-", "loop.py")
+    suite.check("run -o -: standard output is the program's",
+                "" if done.returncode == 2 and "error[PS0101]" in done.stderr else str(done))
+
+
+def giving_up(suite: Suite) -> None:
+    """Kernels cannot be kept: the program runs as ever, and is told once; --strict ends it in order."""
+    (suite.work / "loop.py").write_text(LOOP)
+    broken = suite.work / "broken-store"
+    broken.mkdir()
+    for name in ("blobs", "kernels"):
+        (broken / name).write_text("no directory")
+    ran = suite.tool("run", "loop.py", PENSTOCK_STORE=str(broken))
+    lines = ran.stderr.splitlines()
+    told = [line.partition("warning")[2][:8] for line in lines]
+    # One line for each function.
+    suite.check("run: what cannot be compiled runs as Python",
+                "" if (ran.returncode, ran.stdout, told) == (0, "done\n", ["[PS0210]"] * 2) else str(ran))
+    ran = suite.tool("run", "-q", "loop.py", PENSTOCK_STORE=str(broken))
+    suite.check("run -q: nothing is said of it",
+                "" if (ran.returncode, ran.stdout, ran.stderr) == (0, "done\n", "") else str(ran))
+    ran = suite.tool("run", "--strict", "-o", "strict.json", "loop.py", PENSTOCK_STORE=str(broken))
+    documents = documents_of(suite.work / "strict.json")
+    last = documents[-1] if documents else {}
+    good = (ran.returncode == 5 and ran.stderr.count("error[PS0210]") == 1 and ran.stdout == ""
+            and last.get("penstock") == "end" and last.get("status") == 5
+            and any(d["penstock"] == "skip" and d.get("bypass") for d in documents))
+    suite.check("run --strict: ends with a message, its documents and status 5", "" if good else f"{ran} {last}")
+
+
+def program_options(suite: Suite) -> None:
+    (suite.work / "loop.py").write_text(LOOP)
+    done = suite.tool("run", "--fullgraph", "loop.py")
+    suite.check("run --fullgraph: a break is told with its line, status 1",
+                "" if done.returncode == 1 and done.stdout == "done\n" and "loop.py:6: error[PS0301]" in done.stderr
+                else str(done))
+    (suite.work / "program.py").write_text(WORK)
+    done = suite.tool("run", "--fullgraph", "program.py")
+    suite.check("run --fullgraph: no break, the program's status",
+                "" if done.returncode == 0 and done.stderr == "" else str(done))
+    suite.tool("run", "--only", "choose", "-o", "only.json", "loop.py")
+    names = {d["name"] for d in documents_of(suite.work / "only.json") if d["penstock"] == "graph"}
+    suite.check("run --only GLOB", "" if names == {"choose"} else str(names))
+    (suite.work / "threads.py").write_text("import torch\nprint(torch.get_num_threads())\n")
+    done = suite.tool("run", "--threads", "1", "threads.py")
+    suite.check("run --threads N", "" if done.stdout == "1\n" else str(done))
+    done = suite.tool("run", "--stats", "--time", "loop.py")
+    suite.check("run --stats --time", "" if done.returncode == 0 and done.stdout == "done\n"
+                and "graph calls" in done.stderr and "compile" in done.stderr else str(done))
+    (suite.work / "echo.py").write_text("import sys\nprint(sys.argv)\n")
+
+
 def main() -> int:
     build, python = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).absolute()
     with tempfile.TemporaryDirectory(prefix="penstock-programs-") as work:
@@ -140,6 +239,9 @@ def main() -> int:
         without_python(suite)
         without_torch(suite)
         streams_and_arguments(suite)
+        recording(suite)
+        giving_up(suite)
+        program_options(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed or not suite.passed else 0
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "capture/entry_count.h"
 #include "tools/common/launch_protocol.h"
 
 namespace penstock::tools {
@@ -13,14 +14,12 @@ struct CaptureCounts {
   static constexpr std::uint32_t kEntries = 10000;
 
   std::uint32_t graphs, breaks, skips, recompiles;
+  std::uint32_t bypasses; ///< frames and segments given up for a defect
+  std::int64_t capture_ns, compile_ns;
   std::uint32_t lost;     ///< entries for which there was no room
   std::uint32_t failed;   ///< 1: a document could not be written
   std::uint32_t entries;  ///< rows of `entry` in use
-  struct Entry {
-    std::int32_t frame, recompile;
-    std::uint32_t nodes;
-    std::int64_t calls;
-  } entry[kEntries];
+  capture::EntryCount entry[kEntries];
 };
 static_assert(sizeof(CaptureCounts) <= kModeMemory);
 

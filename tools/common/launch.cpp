@@ -131,6 +131,7 @@ void become_program(const Child& child, const LaunchOptions& options) {
     preload.append(":").append(users);
   }
   setenv("LD_PRELOAD", preload.c_str(), 1);
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   raise_stack_limit();
   std::vector<char*> arguments = {const_cast<char*>(child.python.c_str())};
   for (const std::string& word : options.program)

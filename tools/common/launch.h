@@ -16,6 +16,8 @@ struct LaunchOptions {
       program;  ///< python's own arguments: "script.py", "--its", "args"; "-m", …
   /// For the extension (python/mode.h): "mode" chooses the driver, the rest is the mode's.
   std::map<std::string, std::string> settings;
+  /// Set in the program's environment.
+  std::map<std::string, std::string> environment;
   /// The program's standard output becomes its standard error; documents keep the original one,
   /// whose descriptor the extension gets.
   bool move_stdout = false;

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "jit/guarded_driver.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
-#include "python/hook.h"
+#include "tools/extension/document_sink.h"
 
 namespace penstock::tools {
 namespace {
@@ -20,6 +21,17 @@ using python::Settings;
 
 constexpr int kInternalError = 5;
 
+/// Python's own streams keep what was printed in buffers of theirs.
+void flush_streams() {
+  PyErr_Clear();
+  for (const char* name : {"stdout", "stderr"}) {
+    PyObject* stream = PySys_GetObject(name);
+    if (stream == nullptr || stream == Py_None) continue;
+    if (!python::PyRef::steal(PyObject_CallMethod(stream, "flush", nullptr))) PyErr_Clear();
+  }
+  fflush(nullptr);
+}
+
 /// Says once per function that penstock gave something up; under --strict that ends the program.
 class Reporter {
  public:
@@ -27,22 +39,27 @@ class Reporter {
       : quiet_(settings.get("quiet") == "1"), strict_(settings.get("strict") == "1") {}
 
   void operator()(const Diagnostic& diagnostic) const {
-    const CodeFacts& row = facts(diagnostic.code);
-    std::string where;
-    if (diagnostic.location) {
-      where = fmt::format("{}:{}: ", diagnostic.location->file, diagnostic.location->line);
-    }
-    const bool limit = diagnostic.code == Code::PS0502;
-    if (!quiet_ || strict_) {
-      fmt::print(stderr, "penstock: {}{}[{}]: {}\n", where, strict_ && !limit ? "error" : "warning",
-                 row.id, diagnostic.message);
-    }
-    if (!strict_ || limit) return;
-    fflush(nullptr);
+    const bool fatal = strict_ && is_defect(diagnostic.code);
+    if (fatal) flush_streams();  // what the program printed stands before
+    if (!quiet_ || fatal) print(diagnostic, fatal);
+    if (!fatal) return;
+    // The documents are complete but for `end`, which the parent process writes.
     _exit(kInternalError);
   }
 
  private:
+  /// A limit that the person set or was told of is none.
+  static bool is_defect(Code code) { return code != Code::PS0502; }
+
+  static void print(const Diagnostic& diagnostic, bool fatal) {
+    std::string where;
+    if (diagnostic.location) {
+      where = fmt::format("{}:{}: ", diagnostic.location->file, diagnostic.location->line);
+    }
+    fmt::print(stderr, "penstock: {}{}[{}]: {}\n", where, fatal ? "error" : "warning",
+               facts(diagnostic.code).id, diagnostic.message);
+  }
+
   bool quiet_;
   bool strict_;
 };
@@ -79,7 +96,7 @@ void finish_jit(python::FrameDriver&) {
   if (g_phases != nullptr) g_phases->print();
 }
 
-/// The walker with the session that it serves.
+/// The walker, with the session that it serves.
 class JitDriver final : public python::FrameDriver {
  public:
   explicit JitDriver(std::unique_ptr<jit::Session> session) : session_(std::move(session)) {}
@@ -113,21 +130,31 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   if (settings.get("time") == "1") g_phases = &phases;
   auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {}, phases);
   if (!compiler) return tl::unexpected(compiler.error());
-  auto sink = std::make_unique<capture::EventSink>();
+  auto sink = std::make_unique<DocumentSink>(settings);
   jit::ClientOptions options;
-  options.report = Reporter(settings);
+  const Reporter report(settings);
+  options.report = report;
+  options.recorded = [documents = sink.get()](const capture::CapturedSegment& segment) {
+    return documents->record(segment);
+  };
+  options.compiled = [documents = sink.get()](std::chrono::nanoseconds spent) {
+    documents->compiled(spent);
+  };
   options.trace = &phases;
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());
-  return driver;
+  return std::make_unique<jit::GuardedDriver>(
+      std::move(driver), [report](const std::string& what) {
+        report({Code::PS0601, what + "; the rest of the program runs as plain Python", {}, {}, {},
+                Severity::warning});
+      });
 }
 
 }  // namespace
 
 python::Mode jit_mode() {
-  return {"jit", "tensor code is compiled while the program runs", start_jit,
-          finish_jit};
+  return {"jit", "tensor code is compiled while the program runs", start_jit, finish_jit, true};
 }
 
 }  // namespace penstock::tools

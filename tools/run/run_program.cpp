@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "tools/program/recording.h"
+
 namespace penstock::tools {
 namespace {
 
@@ -11,25 +15,78 @@ std::string mode_of(const RunProgramOptions& options) {
   return options.torture == "conduct" ? "conduct" : "torture";
 }
 
+/// What the run came to, for --time and --stats.
+void describe(Stage& stage, const CaptureCounts& counts) {
+  std::int64_t calls = 0, stepped = 0;
+  for (std::uint32_t i = 0; i < counts.entries; ++i) {
+    const capture::EntryCount& entry = counts.entry[i];
+    (entry.runs != 0 ? calls : stepped) += entry.calls;
+  }
+  stage.add_time("capture", std::chrono::nanoseconds(counts.capture_ns));
+  stage.add_time("compile", std::chrono::nanoseconds(counts.compile_ns));
+  stage.count("graphs", counts.graphs);
+  stage.count("graph calls", calls);
+  stage.count("stepped calls", stepped);
+  stage.count("breaks", counts.breaks);
+  stage.count("recompiles", counts.recompiles);
+  stage.count("skips", counts.skips);
+  stage.count("bypasses", counts.bypasses);
+}
+
+/// The program's streams are its own, so documents go to a file.
+Result<std::optional<Recording>> begin_recording(Stage& stage, ProgramOptions options,
+                                                 const std::vector<std::string>& words) {
+  const std::string& path = stage.settings().output;
+  if (path.empty()) return std::nullopt;
+  if (path == "-") {
+    return failure(Code::PS0101, "standard output is the program's: name a file for documents, -o FILE");
+  }
+  auto output = stage.output();
+  if (!output) return tl::unexpected(output.error());
+  options.no_tensors = true;
+  auto recording = Recording::begin(stage, options, words, **output);
+  if (!recording) return tl::unexpected(recording.error());
+  return std::move(*recording);
+}
+
 }  // namespace
 
 Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options,
                                   const std::vector<std::string>& words) {
+  auto recording = begin_recording(stage, options.program, words);
+  if (!recording) return tl::unexpected(recording.error());
   LaunchOptions launched;
   launched.python = options.program.python;
   launched.program = words;
   launched.required = options.program.strict;
   launched.settings = settings_of(stage, options.program, mode_of(options));
+  launched.settings["no-tensors"] = "1";  // they are recorded by capture
   if (!options.backend.empty()) launched.settings["backend"] = options.backend;
-  if (options.threads > 0) launched.settings["threads"] = fmt::format("{}", options.threads);
-  if (!stage.settings().output.empty()) {
-    Result<Output*> out = stage.output();
-    if (!out) return tl::unexpected(out.error());
-    launched.output = (*out)->descriptor();
+  if (options.threads > 0) {
+    launched.environment["OMP_NUM_THREADS"] = fmt::format("{}", options.threads);
   }
-  Result<LaunchOutcome> outcome = launch(launched);
-  if (outcome && !options.torture.empty()) {
-    stage.print(describe_frames(outcome->shared.frames) + "\n");
+  if (*recording) {
+    (*recording)->tell(launched);
+    launched.output = (*stage.output())->descriptor();
+  }
+  Result<LaunchOutcome> outcome = [&] {
+    auto timer = stage.phase("program");
+    return launch(launched);
+  }();
+  if (!outcome || !options.torture.empty()) {
+    if (outcome) stage.print(describe_frames(outcome->shared.frames) + "\n");
+    return outcome;
+  }
+  if (*recording) {
+    if (auto written = (*recording)->finish(*outcome); !written) {
+      return tl::unexpected(written.error());
+    }
+  }
+  const auto counts = counts_of(*outcome);
+  describe(stage, *counts);
+  const bool broken = options.program.fullgraph && counts->breaks > 0;
+  if (broken && outcome->signal == 0 && outcome->exit_status == 0) {
+    outcome->exit_status = status(Exit::negative);
   }
   return outcome;
 }

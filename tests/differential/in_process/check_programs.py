@@ -3,6 +3,7 @@
 Usage: check_programs.py PENSTOCK_RUN [NAME]…
 """
 import difflib
+import json
 import os
 import re
 import subprocess
@@ -21,6 +22,9 @@ ALLOWED = {
     "data_dependent_loops.py": {"PS0502"},
 }
 
+# And how many calls of compiled graphs there must be at least, so that the comparison means something.
+CALLS = {"aliasing.py": 500}
+
 
 def run(*command, store):
     environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
@@ -30,7 +34,8 @@ def run(*command, store):
 def check(tool, name, store):
     path = os.path.join(HERE, name)
     plain = run(PYTHON, path, store=store)
-    ours = run(tool, "--python=" + PYTHON, path, store=store)
+    documents = os.path.join(store, name + ".json")
+    ours = run(tool, "--python=" + PYTHON, "-o", documents, path, store=store)
     wrong = []
     if ours.stdout != plain.stdout:
         lines = difflib.unified_diff(plain.stdout.splitlines(), ours.stdout.splitlines(), "python", "penstock",
@@ -41,7 +46,17 @@ def check(tool, name, store):
     told = set(re.findall(r"^penstock: .*?\[(PS\d+)\]", ours.stderr, re.MULTILINE))
     if told - ALLOWED.get(name, set()) or "Traceback" in ours.stderr and "Traceback" not in plain.stderr:
         wrong.append(ours.stderr[-2000:])
+    ran = calls_of(documents)
+    if ran < CALLS[name]:
+        wrong.append(f"only {ran} calls of compiled graphs")
     return wrong
+
+
+def calls_of(path):
+    """How often compiled graphs were called, their recording included."""
+    with open(path, encoding="utf-8") as file:
+        end = json.loads(file.readlines()[-1])
+    return sum(row["count"] for row in end["calls"])
 
 
 def main():

@@ -34,10 +34,10 @@ def add(x, y):
 first = jit.install(add.__code__, add_segment())
 x, y = torch.ones(TWO), torch.full(TWO, 2.0)
 check("direct", torch.equal(add(x, y), torch.full(TWO, 3.0)) and first == "0/0")
-check("counted", calls()["0/0"] == 1 and jit.state()["found"]["finished"] == 1)
+check("counted", calls()["0/0"] == 2 and jit.state()["found"]["finished"] == 1)
 for _ in range(10):
     add(x, y)
-check("again", calls()["0/0"] == 11)
+check("again", calls()["0/0"] == 12)
 reference = weakref.ref(x)
 del x
 check("inputs are not kept", reference() is None)
@@ -97,13 +97,43 @@ ids = jit.install(broken.__code__, head), jit.install(broken.__code__, tail)
 check("frame numbers", ids == ("1/0", "2/0"), ids)
 for n in range(1, 4):
     check("break in the middle", torch.equal(broken(y, y), torch.full(TWO, 6.0)) and len(seen) == n)
-check("both were run", calls()["1/0"] == 3 and calls()["2/0"] == 3, calls())
+check("both were run", calls()["1/0"] == 4 and calls()["2/0"] == 4, calls())
+
+
+
+def broken_plain(n):
+    total = 1
+    for i in range(4):
+        total += i
+    return total
+
 
 # -- kernels that fail: the segment is stepped
-jit.fail(True)
+jit.fail("refuse")
 check("failure is stepped", torch.equal(broken(y, y), torch.full(TWO, 6.0)))
 check("failure is said", any(m.startswith("PS0505") for m in jit.state()["messages"]))
-jit.fail(False)
+for way in ("throw", "no memory"):
+    jit.fail(way)
+    check("exception is stepped: " + way, torch.equal(broken(y, y), torch.full(TWO, 6.0)))
+jit.fail("")
+rows = {row[0]: row for row in jit.state()["calls"]}
+check("an entry that keeps failing is given up", rows["1/0"][2] == 0 and rows["2/0"][2] == 0, rows)
+check("given up is stepped", torch.equal(broken(y, y), torch.full(TWO, 6.0)))
+check("said once", sum(m.startswith("PS0505") for m in jit.state()["messages"]) == 1,
+      jit.state()["messages"])
+
+
+# -- a compiler that fails, by answer and by exception
+def uncompiled(x, y):
+    return x + y + 1
+
+
+for way in ("refuse", "throw", "no memory"):
+    jit.fail_compiling(way)
+    name = jit.install(uncompiled.__code__, add_segment())
+    check("not compiled is stepped: " + way, torch.equal(uncompiled(y, y), torch.full(TWO, 5.0)))
+    check("not compiled does not run: " + way, {r[0]: r[2] for r in jit.state()["calls"]}[name] == 0)
+jit.fail_compiling("")
 
 
 # -- an input that is written
@@ -119,6 +149,23 @@ x = torch.ones(TWO)
 version = x._version
 check("written input is the result", double(x) is x and torch.equal(x, torch.full(TWO, 2.0)))
 check("version", x._version > version)
+
+# -- a failure behind a write cannot be stepped: it is the call's error, and nothing runs twice
+jit.fail("behind a write")
+try:
+    double(torch.ones(TWO))
+    check("failure behind a write raises", False)
+except RuntimeError as error:
+    check("failure behind a write raises", "told to fail" in str(error), error)
+jit.fail("")
+
+# -- a driver that throws: the hook lets plain Python go on
+messages = len(jit.state()["messages"])
+jit.throw_in_driver()
+check("a throwing driver is passed by", broken_plain(2) == 7)
+check("a throwing driver is said once", len(jit.state()["messages"]) == messages + 1,
+      jit.state()["messages"])
+jit.mend_driver()
 
 # -- a dead entry makes room
 
@@ -155,5 +202,5 @@ with torch.enable_grad():
     spec = {"guards": [{"kind": "grad_mode", "expected": True}], "inputs": ["L['x']"], "values": 2,
             "nodes": [], "outputs": [], "restore": [("result", ("source", "L['x']"))]}
     jit.install(grad.__code__, spec)
-    check("grad mode alone is no reason", [r for r in jit.state()["calls"] if r[0] == "5/0"][0][2] == 1)
+    check("grad mode alone is no reason", [r for r in jit.state()["calls"] if r[0] == "6/0"][0][2] == 1)
 finish()

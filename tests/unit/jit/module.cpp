@@ -13,7 +13,9 @@
 //   install(code, spec)               hands the client a recorded segment
 //   state() -> {"compiled", "calls": [(id, calls, runs)], "recompiles": [...], "messages": [...],
 //               "found": {"returned": n, …}}
-//   fail(flag)                        executors refuse to run
+//   fail(how), fail_compiling(how)    executors or the compiler "refuse", "throw", have "no memory",
+//                                     fail "behind a write"; "": they do not
+//   throw_in_driver(), mend_driver()  the driver throws at every frame and instruction
 #include <Python.h>
 
 #if __has_include(<valgrind/callgrind.h>)
@@ -25,9 +27,11 @@
 #include <chrono>
 
 #include <map>
+#include <stdexcept>
 #include <string>
 
 #include "jit/client.h"
+#include "jit/guarded_driver.h"
 #include "jit/guard_program.h"
 #include "jit/restore.h"
 #include "python/hook.h"
@@ -114,6 +118,7 @@ class CallDriver {
 class TestDriver final : public python::FrameDriver {
  public:
   python::Entry enter(python::Frame& frame) override {
+    if (throws) throw std::runtime_error("told to throw");
     if (guards == nullptr || frame.code() != code) return calls.enter(frame);
     checked = guards->check(frame);
     failed = checked ? std::vector<FailedGuard>{} : guards->explain(frame);
@@ -157,12 +162,33 @@ class TestDriver final : public python::FrameDriver {
   std::unique_ptr<jit::GuardProgram> guards;
   std::unique_ptr<jit::RestoreProgram> restore;
   std::vector<PyRef> outputs;
+  bool throws = false;
   bool checked = false;
   std::vector<FailedGuard> failed;
   int repeat = 0;
   double nanoseconds = 0;
 };
 TestDriver* g_driver = nullptr;
+
+/// Hands what it is asked to a driver that it does not own.
+class Borrowed final : public python::FrameDriver {
+ public:
+  explicit Borrowed(python::FrameDriver& driver) : driver_(driver) {}
+  python::Entry enter(python::Frame& frame) override { return driver_.enter(frame); }
+  python::Directive instruction(python::Frame& frame, const python::Instruction& at) override {
+    return driver_.instruction(frame, at);
+  }
+
+ private:
+  python::FrameDriver& driver_;
+};
+
+Result<void> install_guarded() {
+  auto* guarded = new jit::GuardedDriver(
+      std::make_unique<Borrowed>(*g_driver),
+      [](const std::string& what) { g_driver->calls.messages.push_back("thrown " + what); });
+  return python::install_hook(*guarded);  // lives as long as the hook: for good
+}
 
 PyObject* fail(const Diagnostic& diagnostic) {
   PyErr_SetString(PyExc_RuntimeError, diagnostic.message.c_str());
@@ -252,9 +278,10 @@ PyRef text_list(const std::vector<std::string>& texts) {
 PyObject* state(PyObject*, PyObject*) {
   CallDriver& calls = g_driver->calls;
   PyRef counts = PyRef::steal(PyList_New(0));
-  for (const jit::EntryCounter* counter : calls.client.counters()) {
-    PyRef row = PyRef::steal(Py_BuildValue("(sKi)", to_string(counter->id).c_str(),
-                                           static_cast<unsigned long long>(counter->calls),
+  for (const capture::EntryCount* counter : calls.client.counters()) {
+    const EntryId id{counter->frame, counter->recompile, 0};
+    PyRef row = PyRef::steal(Py_BuildValue("(sLi)", to_string(id).c_str(),
+                                           static_cast<long long>(counter->calls),
                                            static_cast<int>(counter->runs)));
     PyList_Append(counts.get(), row.get());
   }
@@ -267,8 +294,34 @@ PyObject* state(PyObject*, PyObject*) {
                        "messages", text_list(calls.messages).release(), "found", found.release());
 }
 
-PyObject* set_failing(PyObject*, PyObject* flag) {
-  g_driver->calls.compiler.fails = PyObject_IsTrue(flag) != 0;
+Failing way_of(PyObject* name) {
+  const std::string_view text = PyUnicode_AsUTF8(name);
+  return text == "refuse"           ? Failing::refuse
+         : text == "throw"          ? Failing::throws
+         : text == "no memory"      ? Failing::no_memory
+         : text == "behind a write" ? Failing::behind_write
+                                    : Failing::no;
+}
+
+PyObject* set_failing(PyObject*, PyObject* how) {
+  g_driver->calls.compiler.executors = way_of(how);
+  Py_RETURN_NONE;
+}
+
+PyObject* set_compiler_failing(PyObject*, PyObject* how) {
+  g_driver->calls.compiler.compilers = way_of(how);
+  Py_RETURN_NONE;
+}
+
+PyObject* throw_in_driver(PyObject*, PyObject*) {
+  g_driver->throws = true;
+  Py_RETURN_NONE;
+}
+
+/// A driver that threw is never asked again: another guard around the same one.
+PyObject* mend_driver(PyObject*, PyObject*) {
+  g_driver->throws = false;
+  if (auto installed = install_guarded(); !installed) return fail(installed.error());
   Py_RETURN_NONE;
 }
 
@@ -276,6 +329,9 @@ PyMethodDef g_methods[] = {
     {"install", install, METH_VARARGS, nullptr},
     {"state", state, METH_NOARGS, nullptr},
     {"fail", set_failing, METH_O, nullptr},
+    {"fail_compiling", set_compiler_failing, METH_O, nullptr},
+    {"throw_in_driver", throw_in_driver, METH_NOARGS, nullptr},
+    {"mend_driver", mend_driver, METH_NOARGS, nullptr},
     {"attach", attach, METH_VARARGS, nullptr},
     {"detach", detach, METH_NOARGS, nullptr},
     {"last", last, METH_NOARGS, nullptr},
@@ -293,7 +349,7 @@ PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "penstock_jit_test", nullptr, -1,
 PyMODINIT_FUNC PyInit_penstock_jit_test() {
   using namespace penstock;
   test::g_driver = new test::TestDriver;
-  auto installed = python::install_hook(*test::g_driver);
+  auto installed = test::install_guarded();
   if (!installed) return test::fail(installed.error());
   return PyModule_Create(&test::g_module);
 }

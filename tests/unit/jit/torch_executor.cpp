@@ -1,5 +1,8 @@
 #include "torch_executor.h"
 
+#include <new>
+#include <stdexcept>
+
 #include "jit/torch_ops.h"
 
 namespace penstock::test {
@@ -9,11 +12,11 @@ using python::PyRef;
 
 class TorchExecutor final : public jit::Executor {
  public:
-  TorchExecutor(Graph graph, const bool& fails) : graph_(std::move(graph)), fails_(fails) {}
+  TorchExecutor(Graph graph, const Failing& fails) : graph_(std::move(graph)), fails_(fails) {}
 
   Result<void> run(const jit::ExecutorCall& call, std::span<PyRef> outputs,
                    bool& written) override {
-    if (fails_) return failure(Code::PS0505, "told to fail");
+    if (auto failed = fail_as_told(fails_); !failed) return failed;
     std::vector<PyRef> values(graph_.values.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       values[i] = PyRef::borrow(call.inputs[i].object);
@@ -28,21 +31,33 @@ class TorchExecutor final : public jit::Executor {
         values[node.results[i]] = (*results)[i];
       }
     }
+    if (fails_ == Failing::behind_write) {
+      written = true;
+      return failure(Code::PS0505, "told to fail");
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = values[graph_.outputs[i]];
     return {};
   }
 
  private:
   Graph graph_;
-  const bool& fails_;
+  const Failing& fails_;
   jit::TorchOps ops_;
 };
 
 }  // namespace
 
+Result<void> fail_as_told(Failing how) {
+  if (how == Failing::refuse) return failure(Code::PS0505, "told to fail");
+  if (how == Failing::throws) throw std::runtime_error("told to throw");
+  if (how == Failing::no_memory) throw std::bad_alloc();
+  return {};
+}
+
 Result<std::unique_ptr<jit::Executor>> TorchCompiler::compile(Graph graph) {
+  if (auto failed = fail_as_told(compilers); !failed) return tl::unexpected(failed.error());
   ++compiled;
-  return std::make_unique<TorchExecutor>(std::move(graph), fails);
+  return std::make_unique<TorchExecutor>(std::move(graph), executors);
 }
 
 }  // namespace penstock::test

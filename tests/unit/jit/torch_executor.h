@@ -4,12 +4,19 @@
 
 namespace penstock::test {
 
+/// How an executor or a compiler is told to fail.
+enum class Failing { no, refuse, throws, no_memory, behind_write };
+
+/// Fails as told, before anything is written.
+Result<void> fail_as_told(Failing how);
+
 /// Runs graphs of level torch node by node through torch itself: the stand-in for kernels.
 class TorchCompiler final : public jit::GraphCompiler {
  public:
   Result<std::unique_ptr<jit::Executor>> compile(Graph graph) override;
   int compiled = 0;  ///< graphs so far
-  bool fails = false;  ///< executors refuse to run
+  Failing executors = Failing::no;
+  Failing compilers = Failing::no;
 };
 
 }  // namespace penstock::test

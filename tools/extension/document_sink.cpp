@@ -1,0 +1,171 @@
+#include "tools/extension/document_sink.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "python/hook.h"
+#include "python/tensor_bridge.h"
+#include "tools/extension/modes.h"
+
+namespace penstock::tools {
+namespace {
+
+using python::PyRef;
+using python::Settings;
+
+CaptureCounts* counts() {
+  const std::span<std::byte> memory = mode_memory();
+  if (memory.size() < sizeof(CaptureCounts)) return nullptr;
+  return reinterpret_cast<CaptureCounts*>(memory.data());
+}
+
+Result<void> write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure(Code::PS0103, "the documents cannot be written");
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+formats::WriteOptions options_of(const Settings& settings) {
+  formats::WriteOptions options;
+  const std::string encoding(settings.get("encoding", "json"));
+  if (encoding == "cbor") options.encoding = formats::Encoding::cbor;
+  if (encoding == "pretty") options.encoding = formats::Encoding::pretty;
+  options.tensors = settings.get("no-tensors") != "1";
+  options.directory = std::string(settings.get("directory"));
+  return options;
+}
+
+PyRef call(PyObject* object, const char* method) {
+  return PyRef::steal(PyObject_CallMethod(object, method, nullptr));
+}
+
+void complain(const Diagnostic& diagnostic) {
+  const CodeFacts& row = facts(diagnostic.code);
+  fmt::print(stderr, "penstock: warning[{}]: {} {}\n", row.id, diagnostic.message,
+             diagnostic.place);
+}
+
+}  // namespace
+
+DocumentSink::DocumentSink(const Settings& settings)
+    : counts_(counts()),
+      descriptor_(std::atoi(std::string(settings.get("output-descriptor", "-1")).c_str())),
+      fullgraph_(settings.get("fullgraph") == "1"),
+      owner_(getpid()),
+      writer_([this](std::string_view bytes) { return write_all(descriptor_, bytes); },
+              options_of(settings)) {
+  if (settings.get("no-tensors") == "1") return;
+  if (auto store = store::Store::open(std::string(settings.get("store")))) {
+    store_.emplace(std::move(*store));
+  } else {
+    complain(store.error());
+  }
+}
+
+capture::EntryCount* DocumentSink::record(const capture::CapturedSegment& segment) {
+  capture::EntryCount* count = counts_ != nullptr ? count_entry(segment.graph) : nullptr;
+  if (!writes()) return count;
+  formats::GraphDocument document;
+  Graph graph = segment.graph;
+  if (store_) keep_tensors(segment, graph.interface);
+  document.graph = std::move(graph);
+  write(document);
+  return count;
+}
+
+void DocumentSink::used(EntryId id) {
+  if (counts_ == nullptr || owner_ != getpid()) return;
+  auto row = rows_.find({id.frame, id.recompile});
+  if (row != rows_.end()) ++row->second->calls;
+}
+
+void DocumentSink::compiled(std::chrono::nanoseconds spent) {
+  if (counts_ != nullptr) counts_->compile_ns += spent.count();
+}
+
+void DocumentSink::broke(const BreakEvent& event) {
+  if (fullgraph_ && owner_ == getpid()) {
+    const std::string where =
+        event.location ? fmt::format("{}:{}: ", event.location->file, event.location->line) : "";
+    fmt::print(stderr, "penstock: {}error[{}]: the graph breaks here: {}\n", where, event.code,
+               event.reason);
+  }
+  if (counts_ != nullptr) ++counts_->breaks;
+  write(formats::BreakDocument{event, {}});
+}
+
+void DocumentSink::skipped(const SkipEvent& event) {
+  if (counts_ != nullptr) ++counts_->skips;
+  if (counts_ != nullptr && event.bypass) ++counts_->bypasses;
+  write(formats::SkipDocument{event, {}});
+}
+
+void DocumentSink::recompiled(const RecompileEvent& event) {
+  if (counts_ != nullptr) ++counts_->recompiles;
+  write(formats::RecompileDocument{event, {}});
+}
+
+capture::EntryCount* DocumentSink::count_entry(const Graph& graph) {
+  ++counts_->graphs;
+  counts_->capture_ns += graph.interface.capture_ns;
+  if (counts_->entries >= CaptureCounts::kEntries) {
+    ++counts_->lost;
+    return nullptr;
+  }
+  const EntryId id = graph.interface.id;
+  capture::EntryCount& row = counts_->entry[counts_->entries];
+  row = {id.frame, id.recompile, static_cast<std::uint32_t>(graph.nodes.size()), 1, 1};
+  rows_[{id.frame, id.recompile}] = &row;
+  ++counts_->entries;
+  return &row;
+}
+
+void DocumentSink::keep_tensors(const capture::CapturedSegment& segment, Interface& interface) {
+  const python::HookPause pause;
+  for (std::size_t i = 0; i < interface.inputs.size() && i < segment.inputs.size(); ++i) {
+    interface.inputs[i].blob = keep(segment.inputs[i].get(), interface.inputs[i].type);
+  }
+  for (std::size_t i = 0; i < interface.outputs.size() && i < segment.outputs.size(); ++i) {
+    interface.outputs[i].blob = keep(segment.outputs[i].get(), interface.outputs[i].type);
+  }
+}
+
+/// The hash under which the tensor's elements are kept, or empty.
+std::string DocumentSink::keep(PyObject* tensor, const TensorType& type) {
+  auto bridge = python::TensorBridge::get();
+  if (!bridge || *bridge == nullptr || !(*bridge)->is_tensor(tensor)) return {};
+  PyRef plain = call(tensor, "detach");
+  if (plain) plain = call(plain.get(), "cpu");
+  if (plain) plain = call(plain.get(), "contiguous");
+  python::TensorView view;
+  if (!plain || !(*bridge)->read(plain.get(), view)) {
+    PyErr_Clear();
+    return {};
+  }
+  formats::TensorBytes bytes{"data", type.dtype, {view.sizes.begin(), view.sizes.end()}, {}};
+  std::size_t count = 1;
+  for (std::int64_t size : bytes.sizes) count *= static_cast<std::size_t>(size);
+  bytes.bytes = {static_cast<const char*>(view.data), count * facts(type.dtype).size};
+  auto hash = formats::put_tensor(*store_, bytes);
+  if (hash) return *hash;
+  complain(hash.error());
+  store_.reset();
+  return {};
+}
+
+void DocumentSink::write(const formats::Document& document) {
+  if (descriptor_ < 0 || gone_ || owner_ != getpid()) return;
+  if (auto written = writer_.write(document); !written) {
+    gone_ = true;
+    if (counts_ != nullptr) counts_->failed = 1;
+    if (errno != EPIPE) complain(written.error());
+  }
+}
+
+}  // namespace penstock::tools

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "capture/entry_count.h"
+#include "capture/entry_table.h"
+#include "formats/safetensors.h"
+#include "formats/stream.h"
+#include "python/mode.h"
+#include "tools/common/capture_counts.h"
+
+namespace penstock::tools {
+
+/// Writes the documents of a run as they come to the setting "output-descriptor", counts in the memory
+/// shared with the launcher, and keeps tensors in the store. After a fork the child writes nothing.
+/// Its settings: "encoding" (json, pretty, cbor), "directory" (files below it are written relative to
+/// it), "store", "no-tensors".
+class DocumentSink final : public capture::GraphSink, public capture::EventSink {
+ public:
+  explicit DocumentSink(const python::Settings& settings);
+
+  /// Somebody reads what is written.
+  bool writes() const { return descriptor_ >= 0; }
+  bool keeps_tensors() const { return store_.has_value(); }
+
+  void captured(const capture::CapturedSegment& segment) override { record(segment); }
+  void used(EntryId id) override;
+  void broke(const BreakEvent& event) override;
+  void skipped(const SkipEvent& event) override;
+  void recompiled(const RecompileEvent& event) override;
+
+  /// Adds time spent on compiling.
+  void compiled(std::chrono::nanoseconds spent);
+  /// Writes a new entry's graph. Where its calls are counted; null: there is no place left.
+  capture::EntryCount* record(const capture::CapturedSegment& segment);
+
+ private:
+  capture::EntryCount* count_entry(const Graph& graph);
+  void keep_tensors(const capture::CapturedSegment& segment, Interface& interface);
+  std::string keep(PyObject* tensor, const TensorType& type);
+  void write(const formats::Document& document);
+
+  CaptureCounts* counts_;
+  int descriptor_;
+  bool fullgraph_;  ///< every break is an error, told at once
+  pid_t owner_;  ///< after a fork the child writes nothing
+  bool gone_ = false;
+  std::optional<store::Store> store_;
+  formats::DocumentWriter writer_;
+  std::map<std::pair<std::int32_t, std::int32_t>, capture::EntryCount*> rows_;
+};
+
+}  // namespace penstock::tools
