@@ -6,6 +6,7 @@
 
 #include "capture/entry_table.h"
 #include "jit/guarded_driver.h"
+#include "python/hook.h"
 #include "tools/extension/document_sink.h"
 
 namespace penstock::tools {
@@ -56,7 +57,7 @@ Result<std::unique_ptr<python::FrameDriver>> start_capture(const Settings& setti
 
 python::Mode capture_mode() {
   return {"capture", "tensor code is recorded as graphs and written as documents", start_capture,
-          nullptr, true};
+          [](python::FrameDriver&) { python::remove_hook(); }, true};
 }
 
 }  // namespace penstock::tools

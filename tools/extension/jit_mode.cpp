@@ -12,6 +12,7 @@
 #include "jit/guarded_driver.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
+#include "python/hook.h"
 #include "tools/extension/document_sink.h"
 
 namespace penstock::tools {
@@ -93,6 +94,7 @@ class PhaseTimes final : public PassTrace {
 PhaseTimes* g_phases = nullptr;  // set where --time asks for them
 
 void finish_jit(python::FrameDriver&) {
+  python::remove_hook();
   if (g_phases != nullptr) g_phases->print();
 }
 
