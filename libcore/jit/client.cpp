@@ -202,9 +202,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
 }
 
 Result<void> JitClient::give_executor(Entry& entry, Graph graph) {
-  const auto start = std::chrono::steady_clock::now();
   auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
-  if (options_.compiled) options_.compiled(std::chrono::steady_clock::now() - start);
   if (!executor) return tl::unexpected(std::move(executor.error()));
   entry.set_executor(std::move(*executor));
   return {};

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <string>
@@ -19,9 +18,8 @@ struct ClientOptions {
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
   /// where its calls are counted; null: in the client's own memory.
   std::function<capture::EntryCount*(const capture::CapturedSegment&)> recorded;
-  /// Told how long each compilation took.
-  std::function<void(std::chrono::nanoseconds)> compiled;
-  /// Told how long capture and guards of every segment took; may be null.
+  /// Told how long capture and guards of every segment took; may be null. The compiler has a trace of
+  /// its own for what it does.
   PassTrace* trace = nullptr;
   /// One message to the person, for what is a defect of ours or a limit.
   std::function<void(const Diagnostic&)> report;

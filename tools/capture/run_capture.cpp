@@ -31,7 +31,7 @@ Result<void> run_capture(Stage& stage, const ProgramOptions& options,
   if (!counts) return tl::unexpected(counts.error());
   if (outcome->exit_status != 0 || outcome->signal != 0) {
     stage.answer(status(Exit::program));
-  } else if (options.fullgraph && (*counts)->breaks > 0) {
+  } else if ((options.fullgraph && (*counts)->breaks > 0) || (*counts)->wrong_rules > 0) {
     stage.answer(status(Exit::negative));
   }
   return {};

@@ -15,6 +15,7 @@ struct CaptureCounts {
 
   std::uint32_t graphs, breaks, skips, recompiles;
   std::uint32_t bypasses; ///< frames and segments given up for a defect
+  std::uint32_t wrong_rules;  ///< results that --self-check found to be inferred wrongly
   std::int64_t capture_ns, compile_ns;
   std::uint32_t lost;     ///< entries for which there was no room
   std::uint32_t failed;   ///< 1: a document could not be written

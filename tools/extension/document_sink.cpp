@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "ops/self_check.h"
 #include "python/hook.h"
 #include "python/tensor_bridge.h"
 #include "tools/extension/modes.h"
@@ -57,6 +58,7 @@ DocumentSink::DocumentSink(const Settings& settings)
     : counts_(counts()),
       descriptor_(std::atoi(std::string(settings.get("output-descriptor", "-1")).c_str())),
       fullgraph_(settings.get("fullgraph") == "1"),
+      self_check_(settings.get("self-check") == "1"),
       owner_(getpid()),
       writer_([this](std::string_view bytes) { return write_all(descriptor_, bytes); },
               options_of(settings)) {
@@ -70,6 +72,7 @@ DocumentSink::DocumentSink(const Settings& settings)
 
 capture::EntryCount* DocumentSink::record(const capture::CapturedSegment& segment) {
   capture::EntryCount* count = counts_ != nullptr ? count_entry(segment.graph) : nullptr;
+  if (self_check_) check_rules(segment.graph);
   if (!writes()) return count;
   formats::GraphDocument document;
   Graph graph = segment.graph;
@@ -109,6 +112,19 @@ void DocumentSink::skipped(const SkipEvent& event) {
 void DocumentSink::recompiled(const RecompileEvent& event) {
   if (counts_ != nullptr) ++counts_->recompiles;
   write(formats::RecompileDocument{event, {}});
+}
+
+void DocumentSink::check_rules(const Graph& graph) {
+  for (const ops::WrongRule& wrong : ops::check_rules(graph)) {
+    if (counts_ != nullptr) ++counts_->wrong_rules;
+    std::string where;
+    if (wrong.call >= 0 && !graph.calls[wrong.call].stack.empty()) {
+      const Location& line = graph.calls[wrong.call].stack.back().location;
+      where = fmt::format("{}:{}: ", line.file, line.line);
+    }
+    fmt::print(stderr, "penstock: {}error[{}]: self-check: {}\n", where,
+               facts(Code::PS0601).id, wrong.message);
+  }
 }
 
 capture::EntryCount* DocumentSink::count_entry(const Graph& graph) {

@@ -39,13 +39,15 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
 
  private:
   capture::EntryCount* count_entry(const Graph& graph);
+  void check_rules(const Graph& graph);
   void keep_tensors(const capture::CapturedSegment& segment, Interface& interface);
   std::string keep(PyObject* tensor, const TensorType& type);
   void write(const formats::Document& document);
 
   CaptureCounts* counts_;
   int descriptor_;
-  bool fullgraph_;  ///< every break is an error, told at once
+  bool fullgraph_;   ///< every break is an error, told at once
+  bool self_check_;  ///< rules are compared with what ops gave
   pid_t owner_;  ///< after a fork the child writes nothing
   bool gone_ = false;
   std::optional<store::Store> store_;

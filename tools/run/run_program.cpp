@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "tools/program/recording.h"
 
 namespace penstock::tools {
@@ -15,15 +13,13 @@ std::string mode_of(const RunProgramOptions& options) {
   return options.torture == "conduct" ? "conduct" : "torture";
 }
 
-/// What the run came to, for --time and --stats.
+/// What the run came to, for --stats. The program's own process prints --time.
 void describe(Stage& stage, const CaptureCounts& counts) {
   std::int64_t calls = 0, stepped = 0;
   for (std::uint32_t i = 0; i < counts.entries; ++i) {
     const capture::EntryCount& entry = counts.entry[i];
     (entry.runs != 0 ? calls : stepped) += entry.calls;
   }
-  stage.add_time("capture", std::chrono::nanoseconds(counts.capture_ns));
-  stage.add_time("compile", std::chrono::nanoseconds(counts.compile_ns));
   stage.count("graphs", counts.graphs);
   stage.count("graph calls", calls);
   stage.count("stepped calls", stepped);
@@ -69,10 +65,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
     (*recording)->tell(launched);
     launched.output = (*stage.output())->descriptor();
   }
-  Result<LaunchOutcome> outcome = [&] {
-    auto timer = stage.phase("program");
-    return launch(launched);
-  }();
+  Result<LaunchOutcome> outcome = launch(launched);
   if (!outcome || !options.torture.empty()) {
     if (outcome) stage.print(describe_frames(outcome->shared.frames) + "\n");
     return outcome;
@@ -85,7 +78,8 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   const auto counts = counts_of(*outcome);
   describe(stage, *counts);
   const bool broken = options.program.fullgraph && counts->breaks > 0;
-  if (broken && outcome->signal == 0 && outcome->exit_status == 0) {
+  const bool wrong = counts->wrong_rules > 0;
+  if ((broken || wrong) && outcome->signal == 0 && outcome->exit_status == 0) {
     outcome->exit_status = status(Exit::negative);
   }
   return outcome;
