@@ -105,8 +105,22 @@ PS_RULE(compare_op) {
   return walk.gives_constant(f, 2);
 }
 
+/// Guards whether two sourced objects are one.
+void guard_sameness(Walk& walk, Operand one, Operand other) {
+  if (one.shadow == other.shadow) return;
+  const bool same = one.object == other.object;
+  Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
+              one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
+  guard.expected = walk.recorder().text(other.shadow.index);
+  walk.recorder().guard(std::move(guard), [&] { return walk.here(); });
+}
+
 PS_RULE(is_op) {
-  Operand left = f.operand(1), right = f.operand();
+  const auto origin = [&](Operand one) {
+    if (one.shadow.is(Shadow::Kind::fresh)) one.shadow = walk.object(one.shadow.index).origin;
+    return one;
+  };
+  const Operand left = origin(f.operand(1)), right = origin(f.operand());
   if (left.shadow.is(Shadow::Kind::unknown) || right.shadow.is(Shadow::Kind::unknown)) {
     return walk.consume(left) && walk.consume(right);
   }
@@ -117,15 +131,13 @@ PS_RULE(is_op) {
       walk.add_guard(GuardKind::is_none, one.shadow.index, {});
     } else if (none) {
       walk.add_guard(GuardKind::not_none, one.shadow.index, {});
-    } else if (walk.is_tensor(one.object)) {
-      const bool same = one.object == other.object;
-      if (!other.shadow.is(Shadow::Kind::sourced) || one.shadow == other.shadow) continue;
-      Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
-                  one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
-      guard.expected = walk.recorder().text(other.shadow.index);
-      walk.recorder().guard(std::move(guard), [&] { return walk.here(); });
-    } else if (!walk.consume_identity(one)) {
-      return false;
+    } else if (other.shadow.is(Shadow::Kind::sourced)) {
+      guard_sameness(walk, one, other);
+      break;
+    } else if (other.shadow.is(Shadow::Kind::constant)) {
+      // Of another type it is another object, whichever of that type it is.
+      const bool told_by_type = Py_TYPE(one.object) != Py_TYPE(other.object);
+      if (!(told_by_type ? walk.consume_type(one) : walk.consume_identity(one))) return false;
     }
   }
   return walk.gives_constant(f, 2);

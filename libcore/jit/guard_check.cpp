@@ -440,9 +440,10 @@ bool GuardProgram::run(const python::Frame& frame, Trial* trial) {
     } else if (step.op <= GuardOp::check_condition) {
       passed = run_size(step);
     } else if (step.op != GuardOp::end_block) {
-      if constexpr (!kCollect) {
-        if (unchanged(step)) i = static_cast<std::size_t>(step.index) - 1;
-      }
+      const bool skip = !kCollect && unchanged(step);
+      if (skip) i = static_cast<std::size_t>(step.index) - 1;
+      // What the block loads is not what was loaded under its stamp, even if a check stops it halfway.
+      if (!skip) blocks_[step.base].dict_version = 0;
     } else if constexpr (!kCollect) {
       stamp(step);
     }
