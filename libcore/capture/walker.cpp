@@ -4,6 +4,7 @@
 #include "capture/may_record.h"
 #include "python/bytecode.h"
 #include "python/materialise.h"
+#include "python/memory_escapes.h"
 #include "python/torch_state.h"
 
 namespace penstock::capture {
@@ -77,6 +78,7 @@ Entry Walker::enter(Frame& frame) {
     auto bridge = python::TensorBridge::get();
     if (!bridge || *bridge == nullptr) return Entry::native;
     bridge_ = *bridge;
+    python::MemoryEscapes::get().watch(*bridge_);
   }
   if (frame.is_generator()) return Entry::native;
   if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {

@@ -30,6 +30,32 @@ PyRef tensor_over(const python::TensorBridge& bridge, const TensorLayout& layout
   return tensor;
 }
 
+/// By input: whether memory that stays between runs may be made of it.
+std::vector<bool> prepared_inputs(const KernelBundle& bundle) {
+  std::vector<bool> found(bundle.interface.inputs.size());
+  const auto memory = [&](BufferId id) -> const Buffer& {
+    while (bundle.buffers[id].kind == Buffer::Kind::view) id = bundle.buffers[id].base;
+    return bundle.buffers[id];
+  };
+  const auto note = [&](BufferId id) {
+    if (id == kNoBuffer || memory(id).kind != Buffer::Kind::input) return;
+    const std::int32_t index = memory(id).index;
+    const InputKind kind = bundle.interface.inputs[index].kind;
+    if (kind == InputKind::parameter || kind == InputKind::buffer) found[index] = true;
+  };
+  for (const BundleStep& step : bundle.steps) {
+    if (const auto* call = std::get_if<LibraryCall>(&step)) {
+      for (const std::int32_t position : call->prepack) note(call->inputs[position]);
+    } else if (const auto* kernel = std::get_if<KernelCall>(&step)) {
+      const bool prepares = std::ranges::any_of(kernel->buffers, [&](BufferId id) {
+        return memory(id).kind == Buffer::Kind::prepared;
+      });
+      if (prepares) std::ranges::for_each(kernel->buffers, note);
+    }
+  }
+  return found;
+}
+
 Diagnostic take_error(std::string what) {
   PyErr_Clear();
   return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
@@ -37,12 +63,14 @@ Diagnostic take_error(std::string what) {
 
 }  // namespace
 
-BundleExecutor::BundleExecutor(const python::TensorBridge& bridge)
-    : bridge_(bridge), fallback_(bridge) {
+BundleExecutor::BundleExecutor(const python::TensorBridge& bridge,
+                               std::shared_ptr<ContentVersions> versions)
+    : bridge_(bridge), fallback_(bridge), versions_(std::move(versions)) {
   fallback_.set_symbols([this](std::string_view name) { return symbol(name); });
 }
 
 Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime::Runtime> runtime,
+                                                         std::shared_ptr<ContentVersions> versions,
                                                          KernelBundle bundle,
                                                          runtime::BlobSource& blobs,
                                                          OutputPlan plan) {
@@ -58,10 +86,12 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
   if (bundle.outputs.size() < plan.made.size()) {
     return failure(Code::PS0601, "a bundle has fewer outputs than its graph");
   }
-  std::unique_ptr<BundleExecutor> made(new BundleExecutor(**bridge));
+  std::unique_ptr<BundleExecutor> made(new BundleExecutor(**bridge, std::move(versions)));
   made->plan_ = std::move(plan);
   if (auto laid_out = made->lay_out(interface); !laid_out) return tl::unexpected(laid_out.error());
   made->arguments_.resize(interface.inputs.size());
+  made->records_.resize(interface.inputs.size());
+  made->prepared_of_ = prepared_inputs(bundle);
   made->integers_.resize(interface.inputs.size());
   made->reals_.resize(interface.inputs.size());
   made->results_.resize(bundle.outputs.size());
@@ -110,7 +140,8 @@ void BundleExecutor::pass_inputs(std::span<const InputValue> inputs) {
       argument.data = view->data;
       argument.sizes = view->sizes;
       argument.strides = view->strides;
-      argument.version = view->has_version ? view->version : runtime::kUnversioned;
+      argument.version = prepared_of_[i] ? versions_->of(inputs[i].object, *view, records_[i])
+                                         : runtime::kUnversioned;
       continue;
     }
     integers_[i] = inputs[i].integer;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "jit/content_versions.h"
 #include "jit/executor.h"
 #include "jit/output_plan.h"
 #include "jit/tensor_layout.h"
@@ -21,6 +22,7 @@ class BundleExecutor final : public Executor {
   /// plan's made tensors, and behind them the contents of mutated inputs. `blobs` must outlive the
   /// executor.
   static Result<std::unique_ptr<Executor>> create(std::shared_ptr<runtime::Runtime> runtime,
+                                                  std::shared_ptr<ContentVersions> versions,
                                                   KernelBundle bundle, runtime::BlobSource& blobs,
                                                   OutputPlan plan);
 
@@ -28,7 +30,7 @@ class BundleExecutor final : public Executor {
                    bool& written) override;
 
  private:
-  explicit BundleExecutor(const python::TensorBridge& bridge);
+  BundleExecutor(const python::TensorBridge& bridge, std::shared_ptr<ContentVersions> versions);
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
@@ -48,6 +50,9 @@ class BundleExecutor final : public Executor {
   TorchOps ops_;
   std::unique_ptr<runtime::Executor> executor_;
   OutputPlan plan_;
+  std::shared_ptr<ContentVersions> versions_;
+  std::vector<std::shared_ptr<ContentVersions::Record>> records_;  // by input
+  std::vector<bool> prepared_of_;  // by input: memory that stays may be made of it
   std::vector<TensorLayout> output_layouts_;  // by output
   std::vector<TensorLayout> made_layouts_;    // by made tensor
   bool may_fail_halfway_ = false;             // it writes inputs and calls torch

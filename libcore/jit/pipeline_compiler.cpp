@@ -22,7 +22,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
   if (!bundle) return tl::unexpected(bundle.error());
   const auto start = std::chrono::steady_clock::now();
-  auto executor = BundleExecutor::create(runtime_, std::move(*bundle), blobs_, std::move(*plan));
+  auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
   trace_.after({"load", "load machine code and library kernels"},
                std::chrono::steady_clock::now() - start, [] { return std::string(); });
   return executor;

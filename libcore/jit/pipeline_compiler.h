@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "jit/content_versions.h"
 #include "jit/executor.h"
 #include "pipeline/compile.h"
 #include "pipeline/stored_code.h"
@@ -36,6 +37,7 @@ class PipelineCompiler final : public GraphCompiler {
   pipeline::StoredBlobs blobs_;
   PassTrace& trace_;
   std::shared_ptr<runtime::Runtime> runtime_ = std::make_shared<runtime::Runtime>();
+  std::shared_ptr<ContentVersions> versions_ = std::make_shared<ContentVersions>();
 };
 
 }  // namespace penstock::jit

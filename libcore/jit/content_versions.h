@@ -1,0 +1,46 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "python/memory_escapes.h"
+#include "python/object.h"
+#include "python/tensor_bridge.h"
+
+namespace penstock::jit {
+
+/// Numbers that stand for what a tensor holds, for memory that is prepared of it: as long as a number
+/// is the same, so are the elements, and no two tensors share one, though one may come to lie where
+/// another was. The elements of small tensors are hashed: torch itself writes statistics of batch
+/// normalisation without counting. Those of others follow the tensor object, its address and version
+/// and the ways by which the program got at its memory.
+class ContentVersions {
+ public:
+  /// What is remembered of one tensor.
+  struct Record {
+    PyObject* tensor = nullptr;  ///< compared only
+    python::PyRef weak;
+    const void* data = nullptr;
+    std::uint32_t counted = 0;   ///< torch's version
+    std::uint64_t escaped = 0;   ///< MemoryEscapes::count()
+    bool open = false;           ///< what escaped was there when last asked
+    std::uint64_t version = 0;
+  };
+
+  /// The number, or runtime::kUnversioned if the elements may change without notice. `record` is that
+  /// of the call before, if there was one.
+  std::uint64_t of(PyObject* tensor, const python::TensorView& view, std::shared_ptr<Record>& record);
+
+ private:
+  std::shared_ptr<Record> find(PyObject* tensor);
+
+  python::MemoryEscapes& escapes_ = python::MemoryEscapes::get();
+  std::unordered_map<PyObject*, std::shared_ptr<Record>> records_;
+  std::size_t prune_at_ = 1024;  ///< records of tensors that are gone are dropped at that size
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace penstock::jit
