@@ -1,9 +1,11 @@
-// The loop that runs a guard program, and the same loop collecting every failure for explain().
-#include <cstring>
+// Running a guard program: what each step does, and which are skipped.
+#include <climits>
+#include <optional>
 
 #include "jit/attribute_path.h"
 #include "jit/guard_compiler.h"
 #include "jit/guard_program.h"
+#include "jit/guard_recorder.h"
 #include "jit/guard_trial.h"
 #include "jit/literal.h"
 #include "python/layout.h"
@@ -173,13 +175,6 @@ bool GuardProgram::check_tensor(const TensorCheck& expected, const TensorView& v
   return true;
 }
 
-bool GuardProgram::passes(TensorCheck& expected, std::uint32_t view) {
-  if (expected.passed == readings_[view]) return true;
-  if (!check_tensor(expected, views_[view])) return false;
-  expected.passed = readings_[view];
-  return true;
-}
-
 bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
   AttributePath& path = attributes_[step.index];
   if (!path_fits(path, base)) {
@@ -209,20 +204,12 @@ bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
 bool GuardProgram::read_tensor(const GuardStep& step) {
   PyObject* tensor = slots_[step.slot];
   if (!bridge_->is_plain_tensor(tensor)) return false;
-  TensorView& view = views_[step.index];
-  if (bridge_->unchanged(tensor, stamps_[step.index], view)) return true;
-  ++readings_[step.index];
-  if (!bridge_->read(tensor, view)) {
-    PyErr_Clear();
-    stamps_[step.index].handle = nullptr;
-    return false;
-  }
-  bridge_->take_stamp(tensor, view, stamps_[step.index]);
-  return true;
+  if (bridge_->read(tensor, views_[step.index])) return true;
+  PyErr_Clear();
+  return false;
 }
 
-template <class Scope>
-bool GuardProgram::run_load(GuardStep& step, const Scope& frame) {
+bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
   PyObject* value = nullptr;
   PyObject* base = nullptr;
   if (step.base != kNoSource) base = slots_[step.base];
@@ -337,7 +324,7 @@ bool GuardProgram::run_check(GuardStep& step) {
       return PyDict_Check(object) &&
              python::dict_version(object) == static_cast<std::uint64_t>(step.number);
     case GuardOp::check_tensor:
-      return passes(tensors_[step.index], step.base);
+      return check_tensor(tensors_[step.index], views_[step.base]);
     case GuardOp::check_no_overlap:
       return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
     case GuardOp::check_grad_mode: return python::grad_enabled() == (step.number != 0);
@@ -389,76 +376,77 @@ bool GuardProgram::run_size(GuardStep& step) {
   return value >= check.minimum && value <= check.maximum;
 }
 
-/// True if the block that `step` begins would pass again with the same loads.
-bool GuardProgram::unchanged(const GuardStep& step) const {
-  const BlockStamp& block = blocks_[step.base];
-  PyObject* holder = slots_[step.slot];
-  if (step.op == GuardOp::begin_dict) {
-    return PyDict_Check(holder) && python::dict_version(holder) == block.dict_version;
-  }
-  PyTypeObject* type = Py_TYPE(holder);
-  if (type != block.type || type->tp_version_tag != block.type_version) return false;
-  PyObject* dict = python::instance_dict(holder);
-  return dict != nullptr && python::dict_version(dict) == block.dict_version;
+bool GuardProgram::run_step(GuardStep& step, const python::Frame& frame) {
+  if (step.op <= GuardOp::read_tensor) return run_load(step, frame);
+  return step.op <= GuardOp::check_grad_mode ? run_check(step) : run_size(step);
 }
 
-/// All steps of the block passed: remembers the versions under which they did.
-void GuardProgram::stamp(const GuardStep& end) {
-  BlockStamp& block = blocks_[end.base];
-  PyObject* holder = slots_[end.slot];
-  const bool of_instance = steps_[block.begin].op == GuardOp::begin_instance;
-  block.dict_version = 0;
-  if (!of_instance) {
-    if (PyDict_Check(holder)) block.dict_version = python::dict_version(holder);
-    return;
-  }
-  for (std::size_t i = block.begin; &steps_[i] != &end; ++i) {
-    if (steps_[i].op != GuardOp::load_attribute) continue;
-    const AttributePath& path = attributes_[steps_[i].index];
-    if (path.kind != AttributePath::Kind::instance || path.version == 0) return;
-  }
-  PyObject* dict = python::instance_dict(holder);
-  if (dict == nullptr || Py_TYPE(holder)->tp_version_tag == 0) return;
-  block.dict_version = python::dict_version(dict);
-  block.type = Py_TYPE(holder);
-  block.type_version = block.type->tp_version_tag;
+/// Sets `moved` if the step loads another object than the last time.
+bool GuardProgram::run_noting(GuardStep& step, const python::Frame& frame, bool& moved) {
+  if (step.op >= GuardOp::read_tensor) return run_step(step, frame);
+  PyObject* before = slots_[step.slot];
+  const bool passed = run_load(step, frame);
+  moved = moved || slots_[step.slot] != before;
+  return passed;
 }
 
-template <bool kCollect>
-bool GuardProgram::run(const python::Frame& frame, Trial* trial) {
-  const std::size_t count = steps_.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    GuardStep& step = steps_[i];
-    if constexpr (kCollect) {
-      if (!trial->ready(step)) continue;
-    }
-    bool passed = true;
-    if (step.op <= GuardOp::read_tensor) {
-      passed = run_load(step, frame);
-    } else if (step.op <= GuardOp::check_grad_mode) {
-      passed = run_check(step);
-    } else if (step.op <= GuardOp::check_condition) {
-      passed = run_size(step);
-    } else if (step.op != GuardOp::end_block) {
-      const bool skip = !kCollect && unchanged(step);
-      if (skip) i = static_cast<std::size_t>(step.index) - 1;
-      // What the block loads is not what was loaded under its stamp, even if a check stops it halfway.
-      if (!skip) blocks_[step.base].dict_version = 0;
-    } else if constexpr (!kCollect) {
-      stamp(step);
-    }
-    if (passed) continue;
-    if constexpr (!kCollect) return false;
-    trial->fail(step);
+/// Where its witness does not hold. A section that changes on every call is seldom recorded again.
+bool GuardProgram::run_section(GuardSection& section, const python::Frame& frame, bool& moved) {
+  constexpr int kPatience = 4, kSeldom = 32;
+  const bool record = section.misses < kPatience || section.misses % kSeldom == 0;
+  section.misses = section.misses == INT_MAX ? kPatience : section.misses + 1;
+  section.witnessed = false;
+  std::optional<Recorder> recorder;
+  if (record) recorder.emplace(*this, section);
+  for (std::size_t i = section.begin; i < section.end; ++i) {
+    if (!run_noting(steps_[i], frame, moved)) return false;
+    if (recorder) recorder->passed(steps_[i], i);
+  }
+  section.witnessed = record;
+  return true;
+}
+
+/// Where its witness holds.
+bool GuardProgram::run_always(GuardSection& section, const python::Frame& frame, bool& moved) {
+  section.misses = 0;
+  for (const std::uint32_t position : section.always) {
+    if (!run_noting(steps_[position], frame, moved)) return false;
   }
   return true;
 }
 
-bool GuardProgram::check(const python::Frame& frame) { return run<false>(frame, nullptr); }
+bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
+  bool moved = false;
+  bool passed = run_noting(steps_[tree.load], frame, moved);
+  for (GuardSection& section : tree.sections) {
+    // Behind a failure nothing is loaded: what the sections there relied on may be gone.
+    section.witnessed = section.witnessed && passed && !moved;
+    if (!passed) continue;
+    passed = section.witnessed && section.witness.holds() ? run_always(section, frame, moved)
+                                                          : run_section(section, frame, moved);
+  }
+  return passed;
+}
+
+bool GuardProgram::check(const python::Frame& frame) {
+  const std::size_t first = trees_.empty() ? steps_.size() : trees_.front().load;
+  for (std::size_t i = 0; i < first; ++i) {
+    if (!run_step(steps_[i], frame)) return false;
+  }
+  for (GuardTree& tree : trees_) {
+    if (!check_tree(tree, frame)) return false;
+  }
+  return true;
+}
 
 std::vector<FailedGuard> GuardProgram::explain(const python::Frame& frame) {
   Trial trial(*this);
-  run<true>(frame, &trial);
+  for (GuardTree& tree : trees_) {
+    for (GuardSection& section : tree.sections) section.witnessed = false;
+  }
+  for (GuardStep& step : steps_) {
+    if (trial.ready(step) && !run_step(step, frame)) trial.fail(step);
+  }
   return trial.take();
 }
 
@@ -468,8 +456,6 @@ Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& int
   std::unique_ptr<GuardProgram> program(new GuardProgram(interface));
   GuardCompiler compiler(interface, live, code, *program);
   if (auto done = compiler.compile(); !done) return tl::unexpected(done.error());
-  program->stamps_.resize(program->views_.size());
-  program->readings_.resize(program->views_.size());
   if (!program->views_.empty()) {
     auto bridge = python::TensorBridge::get();
     if (!bridge) return tl::unexpected(bridge.error());

@@ -23,16 +23,6 @@ bool is_relation(GuardKind kind) {
          kind == GuardKind::no_overlap;
 }
 
-bool stands_in_instance(SourceKind kind) {
-  return kind == SourceKind::attribute || kind == SourceKind::instance;
-}
-
-/// True if equality with `literal` implies an immutable object.
-bool is_scalar(const Argument& literal) {
-  return literal.is_none() || literal.as<bool>() || literal.as<std::int64_t>() ||
-         literal.as<double>() || literal.as<std::string>();
-}
-
 }  // namespace
 
 GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, PyCodeObject* code,
@@ -47,7 +37,6 @@ GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, 
   program_.symbols_.resize(interface.symbols.size());
   bound_.resize(interface.symbols.size());
   waiting_for_.resize(interface.symbols.size());
-  guard_done_.resize(interface.guards.size());
   guard_missing_.resize(interface.guards.size());
   for (std::size_t i = 0; i < interface.symbols.size(); ++i) {
     symbol_places_.emplace(interface.symbols[i].name, static_cast<std::int32_t>(i));
@@ -163,7 +152,11 @@ std::vector<SourceId> GuardCompiler::roots() const {
 // -- writing the steps, depth first --------------------------------------------------------------
 
 Result<void> GuardCompiler::emit_tree(SourceId root) {
+  constexpr std::size_t kSection = 48;  // steps: what is done again where one thing changes
+  program_.trees_.emplace_back().load = program_.steps_.size();
   if (auto done = emit_load(root); !done) return done;
+  auto& sections = program_.trees_.back().sections;
+  sections.emplace_back().begin = program_.steps_.size();
   // Explicit stack: module trees are as deep as their authors like.
   std::vector<SourceId> stack{root};
   while (!stack.empty()) {
@@ -173,7 +166,10 @@ Result<void> GuardCompiler::emit_tree(SourceId root) {
     if (auto done = emit_children(id); !done) return done;
     const auto& children = nodes_[id].children;
     stack.insert(stack.end(), children.rbegin(), children.rend());
+    if (program_.steps_.size() - sections.back().begin >= kSection) cut();
   }
+  cut();
+  sections.pop_back();
   return {};
 }
 
@@ -188,7 +184,6 @@ Result<void> GuardCompiler::emit_checks(SourceId id) {
     add({.op = GuardOp::read_tensor, .slot = id, .index = program_.view_of_[id]});
   };
   for (const std::int32_t index : node.checks) {
-    if (guard_done_[index] != 0) continue;
     if (interface_.guards[index].kind == GuardKind::tensor) read_tensor();
     if (auto done = emit_guard(index); !done) return done;
   }
@@ -202,66 +197,19 @@ Result<void> GuardCompiler::emit_checks(SourceId id) {
 }
 
 Result<void> GuardCompiler::emit_children(SourceId id) {
-  std::vector<SourceId> of_instance, of_dict;
-  for (SourceId child : nodes_[id].children) {
-    const SourceKind kind = interface_.sources[child].kind;
-    if (stands_in_instance(kind)) {
-      of_instance.push_back(child);
-    } else if (kind == SourceKind::dict_item) {
-      of_dict.push_back(child);
-    } else if (auto done = emit_load(child); !done) {
-      return done;
-    }
-  }
-  if (!of_dict.empty()) {
-    if (auto done = emit_block(id, of_dict, GuardOp::begin_dict); !done) return done;
-  }
-  if (!of_instance.empty()) {
-    if (auto done = emit_block(id, of_instance, GuardOp::begin_instance); !done) return done;
-  }
-  return {};
-}
-
-Result<void> GuardCompiler::emit_block(SourceId id, const std::vector<SourceId>& children,
-                                       GuardOp begin) {
-  const auto block = static_cast<std::uint32_t>(program_.blocks_.size());
-  program_.blocks_.emplace_back();
-  const std::size_t start = program_.steps_.size();
-  program_.blocks_.back().begin = start;
-  add({.op = begin, .slot = id, .base = block});
-  for (SourceId child : children) {
+  for (const SourceId child : nodes_[id].children) {
     if (auto done = emit_load(child); !done) return done;
-    for (const std::int32_t index : nodes_[child].checks) {
-      if (!holds_while_unchanged(index)) continue;
-      if (auto done = emit_guard(index); !done) return done;
-    }
   }
-  add({.op = GuardOp::end_block, .slot = id, .base = block});
-  program_.steps_[start].index = static_cast<std::int32_t>(program_.steps_.size());
   return {};
 }
 
-bool GuardCompiler::holds_while_unchanged(std::int32_t index) const {
-  const Guard& guard = interface_.guards[index];
-  switch (guard.kind) {
-    case GuardKind::is_none:
-    case GuardKind::not_none:
-      return true;
-    case GuardKind::identity: {
-      bool weak = false;
-      return live_.holder(guard.live, weak) != nullptr && !weak;
-    }
-    case GuardKind::equals:
-      return is_scalar(guard.expected) && program_.is_number_[guard.source] == 0;
-    case GuardKind::type_is: {
-      // An instance of a class made in Python can be given another class; others cannot.
-      PyObject* type = live_.get(guard.live);
-      return type != nullptr && PyType_Check(type) &&
-             (reinterpret_cast<PyTypeObject*>(type)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
-    }
-    default:
-      return false;
-  }
+/// Ends the section under way; the next begins behind it.
+void GuardCompiler::cut() {
+  GuardSection& section = program_.trees_.back().sections.back();
+  section.end = program_.steps_.size();
+  if (section.end == section.begin) return;  // stays for the next steps
+  const std::size_t next = section.end;
+  program_.trees_.back().sections.emplace_back().begin = next;
 }
 
 Result<void> GuardCompiler::emit_load(SourceId id) {
@@ -330,7 +278,6 @@ void GuardCompiler::loaded(SourceId id) {
     step.op = guard.kind == GuardKind::same_object       ? GuardOp::check_same
               : guard.kind == GuardKind::distinct_object ? GuardOp::check_distinct
                                                          : GuardOp::check_no_overlap;
-    guard_done_[index] = 1;
     add(step);
   }
 }

@@ -15,10 +15,8 @@ namespace penstock::jit {
 /// before its children: at each source its own checks, cheapest first, then its children. Trees are
 /// taken smallest first: arguments before the module whose hundred attributes seldom change.
 ///
-/// Children that stand in a dict (dict items, attributes of an instance) are loaded in one block
-/// with those of their checks that depend on nothing but the object's identity or an immutable
-/// value; the block is skipped while the dict's version stays. What the children themselves hold is
-/// checked behind the block, on every call.
+/// A tree's steps are cut into sections, which are skipped while nothing that they rely on has
+/// changed (guard_witness.h).
 ///
 /// A check that relates two sources, or that needs symbols, is written as soon as its last operand
 /// is there: each operand counts down the checks waiting for it, so the work stays linear.
@@ -50,7 +48,6 @@ class GuardCompiler {
   Result<void> emit_tree(SourceId root);
   Result<void> emit_checks(SourceId id);
   Result<void> emit_children(SourceId id);
-  Result<void> emit_block(SourceId id, const std::vector<SourceId>& children, GuardOp begin);
   Result<void> emit_load(SourceId id);
   Result<void> emit_guard(std::int32_t index);
   Result<void> emit_equals(const Guard& guard, GuardStep step);
@@ -62,7 +59,7 @@ class GuardCompiler {
   Result<void> bind(SourceId id, std::int32_t symbol, std::int32_t guard);
   void mark_bound(std::int32_t symbol);
   void loaded(SourceId id);
-  bool holds_while_unchanged(std::int32_t guard) const;
+  void cut();
   bool symbol_has_tensor(std::int32_t symbol) const;
   std::vector<SourceId> roots() const;
 
@@ -77,7 +74,6 @@ class GuardCompiler {
   PyCodeObject* code_;
   GuardProgram& program_;
   std::vector<Node> nodes_;
-  std::vector<std::uint8_t> guard_done_;
   std::vector<std::int32_t> guard_missing_;  // relational guards: sides not loaded yet
   std::unordered_map<std::string, std::int32_t> symbol_places_;
   std::vector<std::uint8_t> bound_;

@@ -39,7 +39,6 @@ std::vector<std::string> symbols_of(const SymExpr& expression) {
 
 Result<void> GuardCompiler::emit_guard(std::int32_t index) {
   const Guard& guard = interface_.guards[index];
-  guard_done_[index] = 1;
   GuardStep step{.slot = guard.source, .guard = index};
   const auto plain = [&](GuardOp op) -> Result<void> {
     step.op = op;

@@ -8,6 +8,7 @@
 #include "ir/event.h"
 #include "ir/interface.h"
 #include "jit/guard_step.h"
+#include "jit/guard_witness.h"
 #include "jit/live_table.h"
 #include "python/frame.h"
 #include "python/tensor_bridge.h"
@@ -24,7 +25,8 @@ struct InputValue {
 
 /// The guards of one entry, compiled to a flat program over slots: every source is loaded once, its
 /// base before it; cheap and selective checks stand first; a symbol is bound by its first use and a
-/// condition fires as soon as its symbols are bound. No foreign code runs, no Python error is left.
+/// condition fires as soon as its symbols are bound. Sections of steps that relied on nothing which has
+/// changed since are skipped (guard_witness.h). No foreign code runs, no Python error is left.
 ///
 /// Slots and tensor views belong to the program and are overwritten by the next check: guards run
 /// under the GIL and give it up nowhere. They are borrowed pointers; what a slot names is looked at
@@ -61,38 +63,36 @@ class GuardProgram {
  private:
   friend class GuardCompiler;
   class Trial;
+  class Recorder;
   explicit GuardProgram(const Interface& interface) : interface_(interface) {}
-  template <bool kCollect>
-  bool run(const python::Frame& frame, Trial* trial);
-  template <class Scope>
-  bool run_load(GuardStep& step, const Scope& frame);
+  bool check_tree(GuardTree& tree, const python::Frame& frame);
+  bool run_section(GuardSection& section, const python::Frame& frame, bool& moved);
+  bool run_always(GuardSection& section, const python::Frame& frame, bool& moved);
+  bool run_step(GuardStep& step, const python::Frame& frame);
+  bool run_noting(GuardStep& step, const python::Frame& frame, bool& moved);
+  bool run_load(GuardStep& step, const python::Frame& frame);
   bool run_check(GuardStep& step);
   bool run_size(GuardStep& step);
   bool check_tensor(const TensorCheck& expected, const python::TensorView& view) const;
-  bool passes(TensorCheck& expected, std::uint32_t view);
   bool read_tensor(const GuardStep& step);
   bool load_attribute(GuardStep& step, PyObject* base);
   std::int64_t size_part(const SizeCheck& check) const;
   bool integer_of(std::uint32_t slot, std::int64_t& value) const;
-  bool unchanged(const GuardStep& step) const;
-  void stamp(const GuardStep& end);
 
   const Interface& interface_;
-  std::vector<GuardStep> steps_;
+  std::vector<GuardStep> steps_;         // those without a source, then tree by tree
+  std::vector<GuardTree> trees_;
   std::vector<PyObject*> slots_;        // by SourceId; borrowed
   std::vector<std::int64_t> numbers_;   // by SourceId; integer sources
   std::vector<std::uint8_t> is_number_; // by SourceId
   std::vector<std::int32_t> view_of_;   // by SourceId; -1: no tensor is read there
   std::vector<python::TensorView> views_;
-  std::vector<python::TensorStamp> stamps_;  // by view: the record when it was last read
-  std::vector<std::uint32_t> readings_;      // by view: counts how often it was read anew
   std::vector<std::int64_t> symbols_;
   std::vector<TensorCheck> tensors_;
   std::vector<SizeCheck> sizes_;
   std::vector<ConditionCheck> conditions_;
   std::vector<const Argument*> literals_;
   std::vector<AttributePath> attributes_;
-  std::vector<BlockStamp> blocks_;
   std::vector<python::PyRef> kept_;     // keys, names, literals, weak references
   python::TensorBridge* bridge_ = nullptr;
 };

@@ -10,7 +10,7 @@
 namespace penstock::jit {
 
 /// What a step of a guard program does. Loads put what a source holds into a slot; checks look at a
-/// slot; the rest binds symbols, compares sizes and skips what cannot have changed.
+/// slot; the rest binds symbols and compares sizes.
 enum class GuardOp : std::uint8_t {
   // loads: slot = from the frame, or from what `base` holds
   load_local,
@@ -64,11 +64,6 @@ enum class GuardOp : std::uint8_t {
   bind_number,     ///< table sizes: the symbol gets the integer in `slot`
   check_expression,///< table sizes: the integer in `slot` equals the expression
   check_condition, ///< table conditions
-  // skipping: while neither the dict nor the type has changed since the block's steps last passed,
-  // they would pass again and load the same: go on at `index`
-  begin_dict,
-  begin_instance,
-  end_block,
 };
 
 /// One step. Borrowed pointers belong to the program.
@@ -92,7 +87,6 @@ struct TensorCheck {
   bool requires_grad;
   bool fixed;  ///< all sizes and strides are numbers: compare them at once
   std::vector<std::int64_t> sizes, strides;
-  std::uint32_t passed = 0;  ///< the reading of the view that passed last: it would pass again
 };
 
 /// A size, stride, offset or integer against a symbol or an expression.
@@ -130,14 +124,6 @@ struct AttributePath {
   bool null_is_none = false;     ///< member: an unset slot reads as None
   const PyGetSetDef* getter = nullptr;
   PyObject* kept = nullptr;      ///< computed: the result, until the next one; owned by the program
-};
-
-/// The state of a block when its steps last passed.
-struct BlockStamp {
-  std::uint64_t dict_version = 0;
-  PyTypeObject* type = nullptr;
-  std::uint32_t type_version = 0;
-  std::size_t begin = 0;  ///< position of the step that begins the block
 };
 
 }  // namespace penstock::jit

@@ -42,6 +42,7 @@ struct TensorBridge::Abi {
 
   int handle_offset = kUnknown;       ///< bytes into the Python object
   int storage_word = kUnknown;        ///< words into the TensorImpl
+  int data_word = kUnknown;           ///< words into what that points to: the address of the memory
   int version_word = kUnknown;        ///< word of the TensorImpl that points to the counter …
   int version_half = kUnknown;        ///< … and the 32-bit word of its target
   int autograd_word = kUnknown;       ///< null: neither requires_grad nor grad_fn
@@ -61,6 +62,7 @@ struct TensorBridge::Abi {
   void load(const std::string& library);
   void calibrate(PyObject* scratch, PyObject* other);
   void find_storage(PyObject* scratch, PyObject* other);
+  void find_data(PyObject* scratch, PyObject* other);
   void find_version(PyObject* scratch, PyObject* other);
   void find_autograd(PyObject* scratch, PyObject* other);
   void find_requires_grad(PyObject* scratch);

@@ -1,7 +1,6 @@
 #include "python/tensor_bridge.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "ir/dtype.h"
@@ -104,30 +103,39 @@ std::uint32_t TensorBridge::version(PyObject* tensor) const {
   return static_cast<std::uint32_t>(number_attribute(tensor, "_version").value_or(0));
 }
 
-bool TensorBridge::take_stamp(PyObject* tensor, const TensorView& view, TensorStamp& stamp) const {
-  constexpr std::size_t kInlineRank = 5;  // sizes of more dimensions stand outside the record
-  const std::uint64_t* words = abi_->words(tensor);
-  stamp.handle = nullptr;
-  if (abi_->record_words == 0 || !abi_->usable || words[0] != abi_->record_kind) return false;
-  if (view.sizes.size() > kInlineRank || view.extents != nullptr) return false;
+bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& watch) const {
+  const Abi& abi = *abi_;
+  const std::uint64_t* words = abi.words(tensor);
+  if (abi.record_words == 0 || !abi.usable || words[0] != abi.record_kind) return false;
+  // Sizes of many dimensions stand outside the record.
+  const auto* sizes = reinterpret_cast<const std::uint64_t*>(view.sizes.data());
+  if (view.extents != nullptr || sizes < words || sizes >= words + abi.record_words) return false;
   if (!fast_requires_grad()) return false;
-  if (abi_->grad_state(words) != (view.requires_grad ? 1 : 0)) return false;
-  std::memcpy(stamp.words.data(), words, static_cast<std::size_t>(abi_->record_words) * 8);
-  stamp.handle = words;
-  return true;
-}
-
-bool TensorBridge::unchanged(PyObject* tensor, const TensorStamp& stamp, TensorView& view) const {
-  const std::uint64_t* words = abi_->words(tensor);
-  if (words != stamp.handle) return false;
-  // The second word counts references.
-  std::uint64_t different = words[0] ^ stamp.words[0];
-  for (int word = 2; word < abi_->record_words; ++word)
-    different |= words[word] ^ stamp.words[word];
-  if (different != 0) return false;
-  if (abi_->grad_state(words) != (view.requires_grad ? 1 : 0)) return false;
-  if (view.device_type != kMeta && abi_->data(abi_->handle(tensor), &view.data) != 0) return false;
-  view.version = abi_->version_at(tensor, view.has_version);
+  const int grad_state = abi.grad_state(words);
+  if (grad_state != (view.requires_grad ? 1 : 0)) return false;
+  watch.handle = {static_cast<const std::uint64_t*>(abi.handle(tensor)), 1};
+  watch.kind = {words, 1};
+  watch.record = {words + 2, static_cast<std::size_t>(abi.record_words) - 2};  // behind the count
+  watch.behind_count = 0;
+  const auto add = [&](const std::uint64_t* at, std::size_t count) {
+    watch.behind[watch.behind_count++] = {at, count};
+  };
+  if (view.device_type != kMeta) {
+    const auto dtype = dtype_from_torch(view.dtype);
+    if (abi.storage_word == Abi::kUnknown || abi.data_word == Abi::kUnknown || !dtype) return false;
+    const auto* storage = reinterpret_cast<const std::uint64_t*>(words[abi.storage_word]);
+    const std::int64_t start = view.storage_offset * facts(*dtype).size;
+    const auto* data = static_cast<const char*>(view.data);
+    if (data == nullptr || reinterpret_cast<const char*>(storage[abi.data_word]) + start != data) return false;
+    add(storage + abi.data_word, 3);  // the address, and who frees it: memory may be shared lazily
+  }
+  if (const std::uint64_t gradients = words[abi.autograd_word]; gradients != 0) {
+    const auto* record = reinterpret_cast<const std::uint64_t*>(gradients);
+    add(record + abi.requires_grad_byte / 8, 1);
+    for (int i = 0; grad_state == 0 && i < abi.graph_word_count; ++i) add(record + abi.graph_words[i], 1);
+  }
+  const std::uint64_t counter = words[abi.version_word];
+  watch.version = counter == 0 ? nullptr : reinterpret_cast<const std::uint32_t*>(counter) + abi.version_half;
   return true;
 }
 

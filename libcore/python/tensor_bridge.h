@@ -42,11 +42,17 @@ struct TensorSpec {
   void* context = nullptr;
 };
 
-/// What a tensor's own record (its TensorImpl) held when it was read. While it holds the same, so
-/// does all of the view but `data` and `version`.
-struct TensorStamp {
-  const void* handle = nullptr;  ///< null: none was taken
-  std::array<std::uint64_t, 40> words{};
+/// Memory that says whether a tensor is as it was when it was read: while all of it holds the same,
+/// so does all of its view but `version`. To be compared in this order: what comes later may be read
+/// only where what comes before is unchanged.
+struct TensorWatch {
+  using Words = std::span<const std::uint64_t>;
+  Words handle;  ///< in the Python object: where the tensor's record (its TensorImpl) is
+  Words kind;    ///< of the record: what class of C++ it is
+  Words record;  ///< the record behind its reference count
+  std::array<Words, 10> behind;  ///< what the record leads to: memory, gradients
+  std::size_t behind_count = 0;
+  const std::uint32_t* version = nullptr;  ///< the mutation counter; null: it has none
 };
 
 /// Access to the program's torch, without its headers: through the C ABI that libtorch_cpu exports
@@ -75,12 +81,9 @@ class TensorBridge {
   /// Fills `view`. False with a Python error set if the tensor is not dense.
   /// Meant for plain tensors: a subclass may hide what it is behind what it reports.
   bool read(PyObject* tensor, TensorView& view) const;
-  /// Remembers the record behind `view`, which read() filled from it just now. False where that
-  /// cannot be done: torch's layout was not found out, or is another for this tensor.
-  bool take_stamp(PyObject* tensor, const TensorView& view, TensorStamp& stamp) const;
-  /// True if the tensor is as it was when the stamp was taken (some 60 instructions); `view`,
-  /// filled then, gets the data pointer and version of now.
-  bool unchanged(PyObject* tensor, const TensorStamp& stamp, TensorView& view) const;
+  /// Says where to look whether the tensor is still what read() filled `view` with just now. False
+  /// where that cannot be done: torch's layout was not found out, or is another for this tensor.
+  bool watch(PyObject* tensor, const TensorView& view, TensorWatch& watch) const;
   /// Sizes, strides, offset, dtype, device and address by attribute: where the C ABI has no answer.
   bool read_attributes(PyObject* tensor, TensorView& view) const;
   /// The TensorImpl's address: what the identity of a tensor is to torch.

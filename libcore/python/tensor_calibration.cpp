@@ -87,6 +87,7 @@ void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
   }
   if (handle_offset == kUnknown) return;
   find_storage(scratch, other);
+  find_data(scratch, other);
   find_version(scratch, other);
   find_autograd(scratch, other);
   find_requires_grad(scratch);
@@ -105,6 +106,29 @@ void TensorBridge::Abi::find_storage(PyObject* scratch, PyObject* other) {
   for (int word = 0; word < kImplWords; ++word) {
     if (words[word] != *mine || other_words[word] != *others) continue;
     storage_word = word;
+    return;
+  }
+}
+
+/// The first word of a storage that holds the address of its memory. The next may hold the same: what
+/// to free; behind that stands the function that frees it.
+void TensorBridge::Abi::find_data(PyObject* scratch, PyObject* other) {
+  constexpr int kStorageWords = 8;  // of a StorageImpl, as far as we look
+  using Words = std::array<std::uint64_t, kStorageWords>;
+  if (storage_word == kUnknown || !usable) return;
+  const auto read = [&](PyObject* tensor, Words& storage, void*& address) {
+    const auto* at = reinterpret_cast<const void*>(words(tensor)[storage_word]);
+    return read_safely(at, storage.data(), sizeof storage) && data(handle(tensor), &address) == 0;
+  };
+  Words mine{}, others{};
+  void *address = nullptr, *other_address = nullptr;
+  if (!read(scratch, mine, address) || !read(other, others, other_address)) return;
+  for (int word = 0; word + 2 < kStorageWords; ++word) {
+    if (mine[word] != reinterpret_cast<std::uint64_t>(address) ||
+        others[word] != reinterpret_cast<std::uint64_t>(other_address)) {
+      continue;
+    }
+    data_word = word;
     return;
   }
 }
@@ -274,8 +298,8 @@ void TensorBridge::Abi::find_keys(PyObject* scratch, PyObject* other) {
 /// How long a TensorImpl is, as its allocation says.
 void TensorBridge::Abi::find_record(PyObject* scratch, PyObject* other) {
   const std::size_t length = malloc_usable_size(const_cast<std::uint64_t*>(words(scratch)));
-  const std::size_t most = TensorStamp{}.words.size();
-  if (length < 64 || length / 8 > most || version_word == kUnknown) return;
+  constexpr std::size_t kMost = 320;
+  if (length < 64 || length > kMost || version_word == kUnknown) return;
   if (words(scratch)[0] != words(other)[0]) return;
   record_words = static_cast<int>(length / 8);
   record_kind = words(scratch)[0];

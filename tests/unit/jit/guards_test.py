@@ -115,7 +115,7 @@ thing.shared = 9
 check("instance hides class", not fits(f, thing))
 del thing.shared
 
-# -- dict blocks: what is skipped while the dict is unchanged
+# -- a small tree
 inner = Thing(flag=True, size=3)
 outer = Thing(inner=inner, table={"k": 5, "j": 2})
 attach(f, [
