@@ -92,10 +92,22 @@ bool GroupMerger::rows_agree(std::int32_t from, std::int32_t into) const {
   return agrees(from, into) && agrees(into, from) && agrees(into, into) && agrees(from, from);
 }
 
+/// Whether the dims that become rows are as long as these: a pad has more of them than what it reads.
+bool GroupMerger::rows_fit(const Alignment& alignment) const {
+  for (const auto& [number, rows] : alignment.row_of) {
+    const Root& root = plan_.roots[number];
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] >= 0 && root.domain[i] != alignment.rows[rows[i]]) return false;
+    }
+  }
+  return true;
+}
+
 bool GroupMerger::merge(std::int32_t from, std::int32_t into, const Alignment& alignment) {
   Group& a = plan_.groups[from];
   Group& b = plan_.groups[into];
   if (a.region != b.region || a.roots.size() + b.roots.size() > kMaxRoots) return false;
+  if (!rows_fit(alignment)) return false;
   if (reaches(from, into) || reaches(into, from)) return false;
   std::vector<std::vector<std::int32_t>> before;
   for (const auto& [root, rows] : alignment.row_of) {

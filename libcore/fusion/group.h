@@ -31,6 +31,7 @@ class GroupMerger {
 
  private:
   bool reaches(std::int32_t target, std::int32_t start) const;
+  bool rows_fit(const Alignment& alignment) const;
   bool rows_agree(std::int32_t from, std::int32_t into) const;
 
   FusionPlan& plan_;

@@ -72,6 +72,17 @@ TEST_CASE("layer_norm behind a residual is one row kernel") {
   CHECK(text.find("@x_1.1[") == text.rfind("@x_1.1["));
 }
 
+TEST_CASE("a pad has more rows than what it reads, a slice fewer") {
+  for (bool pads : {true, false}) {
+    CAPTURE(pads);
+    GraphBuilder b;
+    ValueId x = b.input({2, 5, 16}), w = b.input({16}), bias = b.input({16});
+    ValueId normal = layer_norm(b, x, w, bias, 16);
+    b.output(pads ? b.pad(normal, 1, 0, 2, 0.25) : b.slice(normal, 1, 0, 3, 1));
+    check(b);
+  }
+}
+
 TEST_CASE("views become index expressions") {
   GraphBuilder b;
   ValueId x = b.input({4, 6, 8});
