@@ -1,13 +1,15 @@
 // What every document of a level promises, checked when it is read and when it is written, so that a
-// stage may rely on it: every index names something, every name is known. What needs the facts of
-// ops stands in the rooms ops and partition; here are the levels whose types are data alone.
+// stage may rely on it: every index names something, every name is known, every buffer lies in its
+// memory. What needs the facts of ops, or proofs, stands in the rooms ops, partition and fusion.
 
 #include <fmt/format.h>
 
 #include <unordered_set>
 
 #include "formats/document.h"
+#include "fusion/contract.h"
 #include "ir/interface_verify.h"
+#include "ir/memory_verify.h"
 #include "ops/contract.h"
 #include "partition/contract.h"
 
@@ -213,7 +215,8 @@ Result<void> verify_program(const LoopProgram& program) {
     std::visit([&](const auto& one) { check.step(one, fmt::format("steps[{}]", i)); },
                program.steps[i]);
   }
-  return check.finish();
+  if (auto checked = check.finish(); !checked) return checked;
+  return verify_contract(program);
 }
 
 Result<void> verify_bundle(const KernelBundle& bundle) {
@@ -235,7 +238,9 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
   if (has_kernel && bundle.code.empty()) {
     check.broken("code", "kernels are called, but there is no code");
   }
-  return check.finish();
+  if (auto checked = check.finish(); !checked) return checked;
+  return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes,
+                       recorded_sizes(bundle.interface.symbols), false);
 }
 
 struct Verifier {

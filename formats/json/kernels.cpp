@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/json/codec.h"
+#include "store/store.h"
 
 namespace penstock::formats {
 
@@ -51,6 +52,28 @@ Json encode_code(const KernelBundle::Code& code) {
 
 }  // namespace
 
+static Json encode_steps(const KernelBundle& bundle) {
+  Json steps = Json::array();
+  for (const BundleStep& step : bundle.steps) {
+    steps.push_back(std::visit([](const auto& one) { return encode_step(one); }, step));
+  }
+  return steps;
+}
+
+/// A hash of all that the machine code relies on. Sizes, places and orders stand in the code too: it
+/// would touch memory outside of a buffer that was edited.
+static std::string seal_of(const KernelBundle& bundle) {
+  Json types = Json::array();
+  for (const Input& input : bundle.interface.inputs) types.push_back(encode_type(input.type));
+  const Json sealed{{"inputs", std::move(types)},
+                    {"buffers", encode_buffers(bundle.buffers)},
+                    {"steps", encode_steps(bundle)},
+                    {"outputs", bundle.outputs},
+                    {"symbol_order", bundle.symbols},
+                    {"arena_bytes", encode_size(bundle.arena_bytes)}};
+  return store::hash_of(sealed.dump());
+}
+
 void encode_graph(const KernelBundle& bundle, Json& out, Json& blobs) {
   encode_interface(bundle.interface, out);
   for (std::size_t i = 0; i < bundle.outputs.size(); ++i) {
@@ -60,16 +83,14 @@ void encode_graph(const KernelBundle& bundle, Json& out, Json& blobs) {
   out["abi"] = bundle.abi;
   out["target"] = bundle.target;
   out["features"] = bundle.features;
-  Json code = Json::array(), steps = Json::array();
+  Json code = Json::array();
   for (const KernelBundle::Code& one : bundle.code) code.push_back(encode_code(one));
-  for (const BundleStep& step : bundle.steps) {
-    steps.push_back(std::visit([](const auto& one) { return encode_step(one); }, step));
-  }
   out["code"] = std::move(code);
   out["symbol_order"] = bundle.symbols;
   out["buffers"] = encode_buffers(bundle.buffers);
-  out["steps"] = std::move(steps);
+  out["steps"] = encode_steps(bundle);
   out["arena_bytes"] = encode_size(bundle.arena_bytes);
+  out["seal"] = seal_of(bundle);
   encode_blobs(bundle.interface, blobs);
   encode_blobs(bundle.buffers, blobs);
   for (std::size_t i = 0; i < bundle.code.size(); ++i) {
@@ -102,6 +123,10 @@ KernelBundle decode_kernels(Record& record) {
   record.required("steps").each(
       [&](const Field& item) { bundle.steps.push_back(decode_step(item)); });
   bundle.arena_bytes = record.required("arena_bytes").size();
+  if (auto seal = record.optional("seal"); seal && seal->text() != seal_of(bundle)) {
+    seal->fail("sizes, buffers or steps were edited after the code was made for them: edit level "
+               "loops, and run codegen on it");
+  }
   decode_blobs(record, bundle.interface,
                [&](std::string_view use, std::size_t index, std::string hash) {
                  if (use != "code") return decode_blob(use, index, hash, bundle.buffers);

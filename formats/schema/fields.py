@@ -336,7 +336,9 @@ LEVELS = {
                 ("symbol_order", "[text]", "how the values of symbols are handed to kernels"),
                 ("buffers", "[buffer]", "numbered from 0"),
                 ("steps", "[kernel_step]", "in order"),
-                ("arena_bytes", "size", "length of the arena that temporaries lie in")],
+                ("arena_bytes", "size", "length of the arena that temporaries lie in"),
+                ("seal?", "text", "hash of what the code relies on: types of inputs, buffers, steps, "
+                                  "sizes; a document that was edited afterwards is refused")],
 }
 
 UNIONS = {

@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "fusion/access.h"
 #include "fusion/loops.h"
+#include "ir/memory_verify.h"
 #include "ops/op.h"
 
 namespace penstock {
@@ -34,7 +36,7 @@ constexpr std::string_view kAccumulators[] = {"sum", "prod",   "amax",   "amin",
 class KernelChecker {
  public:
   KernelChecker(const LoopProgram& program, const LoopKernel& kernel)
-      : program_(program), kernel_(kernel), facts_(fusion::symbol_facts(program.interface)) {
+      : program_(program), kernel_(kernel) {
     for (const Symbol& symbol : program.interface.symbols) known_.insert(symbol.name);
   }
 
@@ -87,12 +89,16 @@ class KernelChecker {
     if (!known_.insert(loop.variable).second) {
       broken(fmt::format("loop variable {} is used twice", loop.variable));
     }
-    facts_.set_index(loop.variable, loop.extent);
+    accesses_.enter(loop);
     const Schedule& schedule = loop.schedule;
     if (schedule.grain < 1 || schedule.unroll < 1 || schedule.tile < 0) {
       broken(fmt::format("loop {}: grain and unroll are at least 1, tile at least 0", loop.variable));
     }
+    if (schedule.tile > 0 && !loop.accumulators.empty()) {
+      broken(fmt::format("loop {}: a loop with accumulators has no tile", loop.variable));
+    }
     body(loop.body, loop.accumulators);
+    accesses_.leave(loop);
     known_.erase(loop.variable);
     for (const Accumulator& accumulator : loop.accumulators) {
       bool known = std::find(std::begin(kAccumulators), std::end(kAccumulators), accumulator.op) !=
@@ -117,9 +123,10 @@ class KernelChecker {
       broken(fmt::format("{} takes {} operands", instruction.op, count));
     }
     if (!store) define(instruction.result, made);
+    accesses_.learn(instruction);
   }
 
-  /// Refuses what is known to be outside; masked accesses may name anything.
+  /// Refuses what is not known to be inside.
   void check_access(const Instruction& instruction, bool store) {
     std::size_t most = store ? 2 : 1;
     if (instruction.operands.size() > most || (store && instruction.operands.empty())) {
@@ -134,22 +141,23 @@ class KernelChecker {
       broken(fmt::format("{} of {} accesses a buffer of {}", instruction.op,
                          facts(instruction.dtype).name, facts(buffer.dtype).name));
     }
-    if (instruction.operands.size() == most) return;
     SymExpr first = buffer.offset, last = buffer.offset;
     for (std::size_t i = 0; i < buffer.sizes.size(); ++i) {
       SymExpr reach = (buffer.sizes[i] - 1) * buffer.strides[i];
-      (bounds(buffer.strides[i], facts_).upper <= 0 ? first : last) += reach;
+      (is_nonnegative(-buffer.strides[i], sizes_) ? first : last) += reach;
     }
-    bool below = bounds(first - instruction.index - 1, facts_).lower >= 0;
-    bool above = bounds(instruction.index - last - 1, facts_).lower >= 0;
-    if (below || above) {
-      broken(fmt::format("element {} is outside of buffer {}", instruction.index.to_string(), buffer.name));
+    ScalarId mask = instruction.operands.size() == most ? instruction.operands.back() : -1;
+    if (!accesses_.inside(instruction.index, first, last, mask)) {
+      broken(fmt::format("{} of element {} may be outside of buffer {}, which has elements {} to {}",
+                         instruction.op, instruction.index.to_string(), buffer.name,
+                         first.to_string(), last.to_string()));
     }
   }
 
   const LoopProgram& program_;
   const LoopKernel& kernel_;
-  RangeFacts facts_;
+  RangeFacts sizes_ = fusion::symbol_facts(program_.interface);
+  fusion::AccessProver accesses_{sizes_};
   std::set<std::string> known_;
   std::set<ScalarId> scalars_;  ///< in scope
   std::set<ScalarId> ever_;
@@ -278,6 +286,9 @@ class MemoryChecker {
 
 Result<void> verify_contract(const LoopProgram& program) {
   if (auto checked = check_buffers(program); !checked) return checked;
+  auto sizes = recorded_sizes(program.interface.symbols);
+  auto memory = verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
+  if (!memory) return memory;
   for (const ProgramStep& step : program.steps) {
     Result<void> checked;
     if (const auto* kernel = std::get_if<LoopKernel>(&step)) {

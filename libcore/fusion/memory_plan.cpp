@@ -186,6 +186,9 @@ class Planner {
 
 }  // namespace
 
-void plan_memory(LoopProgram& program) { Planner(program).run(); }
+void plan_memory(LoopProgram& program) {
+  drop_unused_buffers(program);
+  Planner(program).run();
+}
 
 }  // namespace penstock::fusion

@@ -43,7 +43,10 @@ void prepare_parameters(LoopProgram& program);
 /// Chooses what runs in parallel and in vectors. Leaves: schedules; nothing else changes.
 void schedule_loops(LoopProgram& program);
 
-/// Gives temporaries places in one arena. Needs: all steps final.
+/// Drops temporaries, and views, that no step names any more. Leaves: other numbers of buffers.
+void drop_unused_buffers(LoopProgram& program);
+
+/// Gives temporaries places in one arena, and drops those that nothing uses. Needs: all steps final.
 void plan_memory(LoopProgram& program);
 
 }  // namespace penstock::fusion

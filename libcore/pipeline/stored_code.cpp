@@ -24,10 +24,12 @@ Result<std::string> StoredBlobs::code_path(const std::string& blob) {
   if (!store::is_hash(blob) || !store_.has(blob)) {
     return failure(Code::PS0206, "the store " + store_.directory() + " has no blob " + blob);
   }
+  // The loader trusts what it maps, so the bytes are looked at first.
+  if (auto whole = store_.get(blob); !whole) return tl::unexpected(whole.error());
   return store_.blob_path(blob);
 }
 
-Result<const void*> StoredBlobs::constant(const std::string& blob) {
+Result<std::string_view> StoredBlobs::constant(const std::string& blob) {
   std::lock_guard lock(mutex_);
   auto found = mapped_.find(blob);
   if (found == mapped_.end()) {
@@ -42,7 +44,7 @@ Result<const void*> StoredBlobs::constant(const std::string& blob) {
   if (bytes.size() < 8 || header > bytes.size() - 8) {
     return failure(Code::PS0207, "blob " + blob + " holds no tensor");
   }
-  return bytes.data() + 8 + header;
+  return bytes.substr(8 + header);
 }
 
 }  // namespace penstock::pipeline

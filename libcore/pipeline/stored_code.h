@@ -26,7 +26,7 @@ class StoredBlobs : public runtime::BlobSource {
  public:
   explicit StoredBlobs(const store::Store& store) : store_(store) {}
   Result<std::string> code_path(const std::string& blob) override;
-  Result<const void*> constant(const std::string& blob) override;
+  Result<std::string_view> constant(const std::string& blob) override;
 
  private:
   const store::Store& store_;

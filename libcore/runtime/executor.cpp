@@ -93,7 +93,13 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     if (buffer.kind == Buffer::Kind::constant) {
       auto found = blobs.constant(buffer.blob);
       if (!found) return tl::unexpected(found.error());
-      data = *found;
+      auto bytes = buffer.bytes.constant();
+      if (!bytes || *bytes < 0 || found->size() < static_cast<std::size_t>(*bytes)) {
+        return failure(Code::PS0207, "blob " + buffer.blob + " has " + std::to_string(found->size()) +
+                                         " bytes for constant " + buffer.name + " of " +
+                                         buffer.bytes.to_string());
+      }
+      data = found->data();
     }
     constants.push_back(data);
   }

@@ -41,8 +41,8 @@ class BlobSource {
   virtual ~BlobSource() = default;
   /// The file of a blob that is an ELF shared object.
   virtual Result<std::string> code_path(const std::string& blob) = 0;
-  /// The elements of a constant; valid as long as the source.
-  virtual Result<const void*> constant(const std::string& blob) = 0;
+  /// The bytes of a constant's elements; valid as long as the source.
+  virtual Result<std::string_view> constant(const std::string& blob) = 0;
 };
 
 /// A buffer in one run, for fallback calls.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/memory_verify.h"
+
 namespace penstock::runtime {
 
 namespace {
@@ -16,11 +18,16 @@ class Planner {
   }
 
   Result<std::unique_ptr<Plan>> make() {
-    for (const Buffer& buffer : context_.bundle.buffers) add_window(buffer);
-    for (const BundleStep& step : context_.bundle.steps) {
+    const KernelBundle& bundle = context_.bundle;
+    for (const Buffer& buffer : bundle.buffers) add_window(buffer);
+    plan_->arena_bytes = static_cast<std::size_t>(value(bundle.arena_bytes));
+    if (problem_) return tl::unexpected(*problem_);
+    auto known = [&](const SymExpr& expression) { return std::optional(value(expression)); };
+    auto fits = verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, known, false);
+    if (!fits) return tl::unexpected(fits.error());
+    for (const BundleStep& step : bundle.steps) {
       if (auto done = add_step(step); !done) return tl::unexpected(done.error());
     }
-    plan_->arena_bytes = static_cast<std::size_t>(value(context_.bundle.arena_bytes));
     if (problem_) return tl::unexpected(*problem_);
     return std::move(plan_);
   }
@@ -96,7 +103,7 @@ class Planner {
       return failure(Code::PS0705, "the code has no function '" + kernel.function + "'");
     }
     planned.function = function->second;
-    planned.extent = value(kernel.extent);
+    planned.extent = std::max<std::int64_t>(value(kernel.extent), 0);
     planned.grain = kernel.grain;
     planned.parallel = kernel.parallel;
     planned.scratch_bytes = static_cast<std::size_t>((kernel.scratch_bytes + 63) / 64 * 64);

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "ir/memory_verify.h"
 #include "pipeline/stored_code.h"
 #include "runtime/executor.h"
 #include "tools/run/engine.h"
@@ -38,6 +39,9 @@ class BundleEngine : public Engine {
   }
 
   Result<void> open(const KernelBundle& bundle, int threads) {
+    auto fits = verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes,
+                              recorded_sizes(bundle.interface.symbols), true);
+    if (!fits) return fits;
     auto runtime = std::make_shared<runtime::Runtime>();
     if (threads > 0) runtime->threads.resize(threads);
     outputs_.resize(bundle.interface.outputs.size());

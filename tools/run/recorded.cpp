@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "formats/safetensors.h"
 
@@ -23,10 +24,10 @@ HostTensor contiguous_copy(const formats::TensorBytes& tensor) {
   return out;
 }
 
-/// The values that symbols had at capture.
-class Hints {
+/// The values of symbols: those at capture, and those of the tensors at hand.
+class SymbolValues {
  public:
-  explicit Hints(const Interface& interface) {
+  explicit SymbolValues(const Interface& interface) {
     for (const Symbol& symbol : interface.symbols) {
       if (symbol.hint) values_[symbol.name] = *symbol.hint;
       if (symbol.hint && symbol.source != kNoSource) by_source_[symbol.source] = *symbol.hint;
@@ -42,6 +43,24 @@ class Hints {
     auto found = by_source_.find(source);
     return found == by_source_.end() ? std::nullopt : std::optional(found->second);
   }
+  /// The sizes of `inputs` that are symbols, and the numbers that symbols are read from.
+  void take(const Interface& interface, const std::vector<HostTensor>& inputs) {
+    std::unordered_set<std::string> taken;
+    auto set = [&](std::string_view name, std::int64_t value) {
+      if (!name.empty() && taken.emplace(name).second) values_[std::string(name)] = value;
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Input& input = interface.inputs[i];
+      if (input.kind == InputKind::size && inputs[i].dtype == DType::int64 && inputs[i].sizes.empty()) {
+        for (const Symbol& symbol : interface.symbols) {
+          if (symbol.source == input.source) set(symbol.name, inputs[i].integer_at(inputs[i].offset));
+        }
+      }
+      for (std::size_t d = 0; d < std::min(input.type.rank(), inputs[i].sizes.size()); ++d) {
+        set(input.type.sizes[d].symbol_name(), inputs[i].sizes[d]);
+      }
+    }
+  }
 
  private:
   std::unordered_map<std::string, std::int64_t> values_;
@@ -49,13 +68,13 @@ class Hints {
 };
 
 /// `tensor` with the strides of `type`, if they can be told and are not the row-major ones.
-HostTensor laid_out(HostTensor tensor, const TensorType& type, const Hints& hints) {
+HostTensor laid_out(HostTensor tensor, const TensorType& type, const SymbolValues& values) {
   TensorType concrete = type;
   concrete.storage_offset = 0;
   bool known =
       type.strides.size() == tensor.sizes.size() && type.sizes.size() == tensor.sizes.size();
   for (std::size_t i = 0; known && i < tensor.sizes.size(); ++i) {
-    auto stride = hints(type.strides[i]);
+    auto stride = values(type.strides[i]);
     known = stride.has_value();
     concrete.sizes[i] = tensor.sizes[i];
     if (known) concrete.strides[i] = *stride;
@@ -71,10 +90,10 @@ HostTensor laid_out(HostTensor tensor, const TensorType& type, const Hints& hint
   return out;
 }
 
-Result<HostTensor> recorded_input(const Input& input, const Hints& hints,
+Result<HostTensor> recorded_input(const Input& input, const SymbolValues& values,
                                   const store::Store& store) {
   if (input.blob.empty()) {
-    if (auto value = input.kind == InputKind::size ? hints.at(input.source) : std::nullopt) {
+    if (auto value = input.kind == InputKind::size ? values.at(input.source) : std::nullopt) {
       HostTensor out = HostTensor::contiguous(DType::int64, {});
       out.set_integer(0, *value);
       return out;
@@ -83,7 +102,15 @@ Result<HostTensor> recorded_input(const Input& input, const Hints& hints,
   }
   Result<formats::TensorBlob> blob = formats::get_tensor(store, input.blob);
   if (!blob) return tl::unexpected(blob.error());
-  return laid_out(contiguous_copy(blob->tensor), input.type, hints);
+  return contiguous_copy(blob->tensor);
+}
+
+bool has_type(const HostTensor& tensor, const TensorType& type, const SymbolValues& values) {
+  if (tensor.dtype != type.dtype || tensor.sizes.size() != type.rank()) return false;
+  for (std::size_t d = 0; d < type.rank(); ++d) {
+    if (values(type.sizes[d]).value_or(tensor.sizes[d]) != tensor.sizes[d]) return false;
+  }
+  return true;
 }
 
 /// Error of floating-point results, or the reason why they differ beyond any error.
@@ -129,14 +156,29 @@ Compared compare(const HostTensor& actual, const HostTensor& expected, double to
 
 Result<std::vector<HostTensor>> recorded_inputs(const Interface& interface,
                                                 const store::Store& store) {
-  Hints hints(interface);
+  SymbolValues values(interface);
   std::vector<HostTensor> out;
   for (const Input& input : interface.inputs) {
-    Result<HostTensor> tensor = recorded_input(input, hints, store);
+    Result<HostTensor> tensor = recorded_input(input, values, store);
     if (!tensor) return tl::unexpected(tensor.error());
     out.push_back(std::move(*tensor));
   }
   return out;
+}
+
+Result<std::vector<HostTensor>> laid_out(const Interface& interface, std::vector<HostTensor> inputs) {
+  SymbolValues values(interface);
+  values.take(interface, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = interface.inputs[i];
+    if (!has_type(inputs[i], input.type, values)) {
+      return failure(Code::PS0806, fmt::format("input {} is {}{}, the graph is called with {}", input.name,
+                                               facts(inputs[i].dtype).name, inputs[i].sizes,
+                                               to_string(input.type)));
+    }
+    inputs[i] = laid_out(std::move(inputs[i]), input.type, values);
+  }
+  return inputs;
 }
 
 Result<std::vector<Compared>> compare_outputs(const Interface& interface,

@@ -8,10 +8,15 @@
 
 namespace penstock::tools {
 
-/// The inputs that were recorded with a graph, in order, lying in memory as the program's did.
+/// The inputs that were recorded with a graph, in order, row-major.
 /// PS0805 when the stream was recorded without tensors, PS0206 when the store lacks one.
 Result<std::vector<ops::HostTensor>> recorded_inputs(const Interface& interface,
                                                      const store::Store& store);
+
+/// Row-major inputs of a graph, lying in memory as the program's did. PS0806 for one of another dtype
+/// or size than the graph is called with.
+Result<std::vector<ops::HostTensor>> laid_out(const Interface& interface,
+                                              std::vector<ops::HostTensor> inputs);
 
 /// Compares the results of a run with what was recorded: outputs, and so also the values that
 /// mutated inputs receive. An output without a recorded value is left out.

@@ -107,7 +107,10 @@ class Runner {
   }
 
   Result<std::unique_ptr<Engine>> engine_of(const GraphDocument& document) {
-    auto inputs = inputs_of(formats::interface_of(document));
+    const Interface& interface = formats::interface_of(document);
+    auto given = inputs_of(interface);
+    if (!given) return tl::unexpected(std::move(given.error()));
+    auto inputs = laid_out(interface, std::move(*given));
     if (!inputs) return tl::unexpected(std::move(inputs.error()));
     if (options_.interpret) return make_interpreter(document, std::move(*inputs));
     return make_executor(document, std::move(*inputs), store_, options_.threads);

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -109,10 +111,29 @@ TEST_CASE("absolute files become names that do not depend on where things lie") 
   CHECK(name("/opt/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py") ==
         "torch/nn/modules/linear.py");
   CHECK(name("/usr/lib/python3.11/json/decoder.py") == "json/decoder.py");
+  CHECK(name("/home/ada/project/.venv/lib/python3.11/site-packages/timm/layers/norm.py") ==
+        "timm/layers/norm.py");
+  CHECK(name("/home/ada/project/build/../src/model.py") == "src/model.py");
   CHECK(name("/elsewhere/tool.py") == "tool.py");
   CHECK(name("<string>") == "<string>");
   std::string once = encode(broke("/home/ada/project/a.py"), options).value();
   CHECK(encode(read(once), {}).value() == once);
+}
+
+TEST_CASE("a file outside of the program's folder is named from its outermost package") {
+  namespace fs = std::filesystem;
+  fs::path work = fs::temp_directory_path() / ("penstock-names-" + std::to_string(getpid()));
+  fs::create_directories(work / "src/pack/inner");
+  for (const char* package : {"src/pack", "src/pack/inner"}) {
+    std::ofstream(work / package / "__init__.py");
+  }
+  BreakDocument document;
+  document.event.code = "PS0301";
+  document.event.reason = "r";
+  document.event.location = Location{(work / "src/pack/inner/net.py").string(), 1, 0, 1, 1};
+  std::string bytes = encode(document, {}).value();
+  CHECK(std::get<BreakDocument>(read(bytes)).event.location->file == "pack/inner/net.py");
+  fs::remove_all(work);
 }
 
 TEST_CASE("hostile documents give diagnostics, never a crash") {

@@ -1,0 +1,132 @@
+#include "ir/memory_verify.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+namespace penstock {
+
+namespace {
+
+/// No product of two sizes overflows it.
+using Wide = __int128;
+
+/// A range of bytes, or of elements: [first, behind).
+struct Range {
+  Wide first = 0, behind = 0;
+};
+
+class MemoryChecker {
+ public:
+  MemoryChecker(const Interface& interface, const std::vector<Buffer>& buffers,
+                const SymExpr& arena_bytes, const SizeValue& value, bool inputs)
+      : interface_(interface), buffers_(buffers), value_(value), inputs_(inputs),
+        arena_bytes_(value(arena_bytes)) {}
+
+  Result<void> run() const {
+    if (arena_bytes_ && *arena_bytes_ < 0) return broken("the arena has a negative length");
+    for (const Buffer& buffer : buffers_) {
+      auto memory = memory_of(buffer);
+      if (!memory) return tl::unexpected(memory.error());
+      auto window = reach(buffer.sizes, buffer.strides, buffer.offset);
+      if (!window) return broken(fmt::format("buffer {} has a negative size", buffer.name));
+      if (!*memory || !*window) continue;
+      Wide size = facts(buffer.dtype).size;
+      Range used{(*window)->first * size, (*window)->behind * size};
+      bool empty = used.first == used.behind;
+      if (!empty && (used.first < (*memory)->first || used.behind > (*memory)->behind)) {
+        return broken(fmt::format("buffer {} reaches from byte {} to byte {} of a memory of {} bytes",
+                                  buffer.name, static_cast<std::int64_t>(used.first),
+                                  static_cast<std::int64_t>(used.behind),
+                                  static_cast<std::int64_t>((*memory)->behind)));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Result<void> broken(std::string message) const {
+    return failure(Code::PS0205, std::move(message), fmt::format("graph {}", to_string(interface_.id)));
+  }
+
+  /// The elements of a window; the inner nothing: not known; the outer: a size is negative.
+  std::optional<std::optional<Range>> reach(const std::vector<SymExpr>& sizes,
+                                            const std::vector<SymExpr>& strides,
+                                            const SymExpr& offset) const {
+    auto start = value_(offset);
+    bool known = start.has_value(), empty = false;
+    Range out{start.value_or(0), Wide{start.value_or(0)} + 1};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      auto size = value_(sizes[i]), stride = value_(strides[i]);
+      if (size && *size < 0) return std::nullopt;
+      known = known && size && stride;
+      if (!known) continue;
+      empty |= *size == 0;
+      Wide far = Wide{*size - 1} * *stride;
+      (far < 0 ? out.first : out.behind) += far;
+    }
+    if (!known) return std::optional<Range>();
+    return empty ? Range{} : out;
+  }
+
+  /// The bytes of the memory that a buffer is a window on; nothing inside: not known or not checked.
+  Result<std::optional<Range>> memory_of(const Buffer& buffer) const {
+    if (buffer.kind == Buffer::Kind::view) return memory_of(buffers_[static_cast<std::size_t>(buffer.base)]);
+    if (buffer.kind == Buffer::Kind::input) return input_memory(buffer);
+    auto bytes = value_(buffer.bytes);
+    if (!bytes) return std::optional<Range>();
+    if (*bytes < 0) return unexpected(buffer, "has a negative length");
+    if (buffer.kind == Buffer::Kind::temporary) {
+      auto start = value_(buffer.arena_offset);
+      if (start && (*start < 0 || *start % 64 != 0)) {
+        return unexpected(buffer, "does not start at a multiple of 64 bytes");
+      }
+      if (start && arena_bytes_ && Wide{*start} + *bytes > *arena_bytes_) {
+        return unexpected(buffer, fmt::format("ends behind the arena of {} bytes", *arena_bytes_));
+      }
+    }
+    return std::optional(Range{0, *bytes});
+  }
+
+  Result<std::optional<Range>> input_memory(const Buffer& buffer) const {
+    if (!inputs_) return std::optional<Range>();
+    const TensorType& type = interface_.inputs[static_cast<std::size_t>(buffer.index)].type;
+    auto elements = reach(type.sizes, type.strides, 0);
+    if (!elements) return unexpected(buffer, "is a window on an input of a negative size");
+    if (!*elements) return std::optional<Range>();
+    Wide size = facts(type.dtype).size;
+    return std::optional(Range{(*elements)->first * size, (*elements)->behind * size});
+  }
+
+  tl::unexpected<Diagnostic> unexpected(const Buffer& buffer, std::string_view what) const {
+    return tl::unexpected(broken(fmt::format("buffer {} {}", buffer.name, what)).error());
+  }
+
+  const Interface& interface_;
+  const std::vector<Buffer>& buffers_;
+  const SizeValue& value_;
+  bool inputs_;
+  std::optional<std::int64_t> arena_bytes_;
+};
+
+}  // namespace
+
+SizeValue recorded_sizes(const std::vector<Symbol>& symbols) {
+  std::unordered_map<std::string, std::int64_t> values;
+  for (const Symbol& symbol : symbols) {
+    if (symbol.hint) values.emplace(symbol.name, *symbol.hint);
+  }
+  return [values = std::move(values)](const SymExpr& expression) {
+    return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+      auto found = values.find(std::string(name));
+      return found == values.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+}
+
+Result<void> verify_memory(const Interface& interface, const std::vector<Buffer>& buffers,
+                           const SymExpr& arena_bytes, const SizeValue& value, bool inputs) {
+  return MemoryChecker(interface, buffers, arena_bytes, value, inputs).run();
+}
+
+}  // namespace penstock
