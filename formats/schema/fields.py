@@ -197,7 +197,8 @@ RECORDS = {
         ("parallel?", "flag", "iterations may be split among threads"),
         ("grain?", "integer", "least iterations per thread"),
         ("vectorize?", "flag", "several iterations in one vector"),
-        ("tile?", "integer", "iterations per block; 0: none"),
+        ("tile?", "integer", "iterations per block; blocks go in front of the loops around; "
+                             "0: none, and always with accumulators"),
         ("unroll?", "integer", "vectors per step"),
     ]),
     "accumulator": ("A value carried through a loop.", [

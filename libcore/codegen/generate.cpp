@@ -7,6 +7,7 @@
 #include "codegen/codegen.h"
 #include "codegen/compile.h"
 #include "codegen/work_estimate.h"
+#include "fusion/tile.h"
 
 namespace penstock::codegen {
 
@@ -27,7 +28,8 @@ std::string hash_text(std::string_view text) {
 /// The program's kernels and the functions that serve them: equal structure, one function.
 struct FunctionTable {
   std::vector<std::string> symbols;
-  std::vector<std::unique_ptr<Signature>> signatures;  ///< one per kernel, in order of steps
+  std::vector<std::unique_ptr<LoopKernel>> kernels;    ///< tiled, in order of steps
+  std::vector<std::unique_ptr<Signature>> signatures;  ///< one per kernel
   std::vector<std::string> functions;                  ///< name per kernel
   std::vector<FunctionJob> jobs;                       ///< one per function
   std::string key;                                     ///< of all structures
@@ -38,17 +40,19 @@ FunctionTable tabulate(const LoopProgram& program) {
   for (const Symbol& symbol : program.interface.symbols) table.symbols.push_back(symbol.name);
   std::unordered_map<std::string, std::string> known;
   for (const ProgramStep& step : program.steps) {
-    auto* kernel = std::get_if<LoopKernel>(&step);
-    if (kernel == nullptr) continue;
+    auto* scheduled = std::get_if<LoopKernel>(&step);
+    if (scheduled == nullptr) continue;
+    table.kernels.push_back(std::make_unique<LoopKernel>(fusion::tile_loops(*scheduled)));
+    const LoopKernel& kernel = *table.kernels.back();
     table.signatures.push_back(
-        std::make_unique<Signature>(signature_of(*kernel, program.buffers)));
+        std::make_unique<Signature>(signature_of(kernel, program.buffers)));
     const Signature& signature = *table.signatures.back();
-    std::string key = structure_key(*kernel, signature, program.buffers, table.symbols);
+    std::string key = structure_key(kernel, signature, program.buffers, table.symbols);
     auto [entry, fresh] = known.try_emplace(std::move(key), "");
     if (fresh) {
       entry->second = "f" + std::to_string(table.jobs.size());
       table.key += entry->first;
-      table.jobs.push_back({kernel, &signature, entry->second});
+      table.jobs.push_back({&kernel, &signature, entry->second});
     }
     table.functions.push_back(entry->second);
   }

@@ -20,6 +20,19 @@ std::optional<std::int64_t> constant_of(Value* value) {
   return std::nullopt;
 }
 
+/// What a loop's extent is at most: a number, also that of a block that may be cut short.
+std::optional<std::int64_t> most_iterations(const SymExpr& extent) {
+  if (extent.is_constant() || extent.constant_term() != 0 || extent.terms().size() != 1) {
+    return extent.constant();
+  }
+  const SymTerm& term = extent.terms().front();
+  if (term.coefficient != 1 || term.atoms.size() != 1) return std::nullopt;
+  const SymAtom& atom = *term.atoms.front();
+  if (atom.kind != SymAtom::Kind::minimum) return std::nullopt;
+  auto a = atom.operands[0].constant(), b = atom.operands[1].constant();
+  return a ? a : b;
+}
+
 }  // namespace
 
 Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
@@ -291,7 +304,7 @@ Result<void> KernelEmitter::loop(const Loop& loop) {
   } else {
     range.end = scalar_index(loop.extent);
   }
-  if (auto extent = loop.extent.constant()) extents_[loop.variable] = *extent;
+  if (auto most = most_iterations(loop.extent)) extents_[loop.variable] = *most;
   return can_vectorize(loop) ? vector_loop(loop, range) : scalar_loop(loop, range);
 }
 

@@ -49,7 +49,9 @@ struct Schedule {
   /// Unit-stride loop. Mostly the innermost; loops inside it have no `vectorize` and extents that it
   /// does not vary: each vector lane runs them in step (a reduction over rows, for all columns).
   bool vectorize = false;
-  std::int64_t tile = 0;            ///< iterations per block; 0: none
+  /// Iterations per block; the loop over blocks goes in front of the loops around that hold nothing
+  /// else. 0: no blocks, and always so with accumulators.
+  std::int64_t tile = 0;
   std::int64_t unroll = 1;          ///< vectors (or iterations) per step
 };
 

@@ -63,6 +63,22 @@ bool mentions(const SymExpr& expression, std::string_view name) {
   return found;
 }
 
+bool carries_memory(const Loop& loop) {
+  bool carries = false;
+  for_each_instruction(loop.body, [&](const Instruction& store) {
+    if (store.op != "store") return;
+    bool computed = false;
+    store.index.for_each_symbol(
+        [&](std::string_view name) { computed |= scalar_of_symbol(name) >= 0; });
+    if (computed || !mentions(store.index, loop.variable)) carries = true;
+    for_each_instruction(loop.body, [&](const Instruction& other) {
+      bool touches = (other.op == "load" || other.op == "store") && other.buffer == store.buffer;
+      if (touches && other.index != store.index) carries = true;
+    });
+  });
+  return carries;
+}
+
 std::optional<std::int64_t> stride_of(const SymExpr& index, std::string_view variable) {
   SymExpr next = index.substitute([&](std::string_view name) -> std::optional<SymExpr> {
     if (name != variable) return std::nullopt;

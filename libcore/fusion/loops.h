@@ -59,6 +59,9 @@ ScalarId scalar_of_symbol(std::string_view name);
 /// irregularly or with a symbolic stride.
 std::optional<std::int64_t> stride_of(const SymExpr& index, std::string_view variable);
 
+/// Whether an iteration of `loop` reads or overwrites what another one wrote.
+bool carries_memory(const Loop& loop);
+
 /// Numbers loop variables (i0, i1, …) and scalars (0, 1, …) anew, in the order of the text.
 void renumber(LoopKernel& kernel);
 

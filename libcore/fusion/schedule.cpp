@@ -23,23 +23,6 @@ constexpr int kLightBody = 24;         ///< instructions; more fill the register
 constexpr std::int64_t kReductionUnroll = 4;  ///< independent accumulators hide the latency of adds
 constexpr std::int64_t kLightUnroll = 2;
 
-/// Whether an iteration reads or overwrites what another one wrote.
-bool carries_memory(const Loop& loop) {
-  bool carries = false;
-  for_each_instruction(loop.body, [&](const Instruction& store) {
-    if (store.op != "store") return;
-    bool computed = false;
-    store.index.for_each_symbol(
-        [&](std::string_view name) { computed |= scalar_of_symbol(name) >= 0; });
-    if (computed || !mentions(store.index, loop.variable)) carries = true;
-    for_each_instruction(loop.body, [&](const Instruction& other) {
-      bool touches = (other.op == "load" || other.op == "store") && other.buffer == store.buffer;
-      if (touches && other.index != store.index) carries = true;
-    });
-  });
-  return carries;
-}
-
 /// What vectors along `variable` gain in a body: the votes of the head comment.
 int votes(const Body& body, std::string_view variable) {
   int sum = 0;
