@@ -25,7 +25,7 @@ struct Meta {
 struct ProgramDocument {
   std::vector<std::string> argv;        ///< the program and its own arguments
   std::vector<NamedArgument> settings;  ///< what decides the outcome: dynamic, only, fullgraph …
-  /// Absolute path that the locations' files are relative to; stands under meta.
+  /// The program's folder, absolute: the locations' files and argv[0] are relative to it; under meta.
   std::string directory;
   /// "python", "torch", "penstock" and what they say of themselves; stands under meta.
   std::vector<std::pair<std::string, std::string>> versions;

@@ -53,10 +53,10 @@ struct WriteOptions {
   Encoding encoding = Encoding::json;
   bool tensors = true;     ///< false: the `blobs` records are left out
   bool strip_meta = false; ///< true: no `meta`
-  /// Absolute path: files below it are written relative to it. Other absolute files are written from
-  /// behind site-packages or lib/pythonX.Y, else by their last component. Where the absolute path
-  /// can be found again stands under meta ("files"), so that the rest of the document is the same
-  /// wherever the program lies.
+  /// The program's folder, absolute. An absolute file is written from behind site-packages or
+  /// lib/pythonX.Y, else relative to this folder, else from its outermost package, else by its last
+  /// component. The absolute path stands under meta ("files"), so that the rest of the document is
+  /// the same wherever the program lies and whatever the working folder is.
   std::string directory;
 };
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -25,10 +26,23 @@ std::size_t installation_prefix(std::string_view path) {
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
+/// Length of the part of `path` above the outermost package that holds it; 0: it is in none.
+std::size_t package_prefix(const std::string& path) {
+  std::size_t prefix = 0;
+  std::error_code error;
+  for (auto end = path.rfind('/'); end != std::string::npos && end > 0;) {
+    if (!std::filesystem::exists(path.substr(0, end) + "/__init__.py", error)) break;
+    end = path.rfind('/', end - 1);
+    prefix = end == std::string::npos ? 0 : end + 1;
+  }
+  return prefix;
+}
+
 /// Replaces absolute files of locations by short ones that do not depend on where things lie.
 class FileNames {
  public:
-  explicit FileNames(std::string directory) : directory_(std::move(directory)) {
+  explicit FileNames(const std::string& directory)
+      : directory_(std::filesystem::path(directory).lexically_normal().string()) {
     if (!directory_.empty() && directory_.back() != '/') directory_ += '/';
   }
 
@@ -53,22 +67,25 @@ class FileNames {
  private:
   std::string short_name(const std::string& path) {
     if (auto known = names_.find(path); known != names_.end()) return known->second;
+    const std::string place = std::filesystem::path(path).lexically_normal().string();
     std::string name;
-    if (!directory_.empty() && path.starts_with(directory_)) {
-      name = path.substr(directory_.size());
-    } else if (auto prefix = installation_prefix(path); prefix > 0) {
-      name = path.substr(prefix);
+    if (auto installed = installation_prefix(place); installed > 0) {
+      name = place.substr(installed);
+    } else if (!directory_.empty() && place.starts_with(directory_)) {
+      name = place.substr(directory_.size());
+    } else if (auto above = package_prefix(place); above > 0) {
+      name = place.substr(above);
     } else {
-      name = path.substr(path.rfind('/') + 1);
+      name = place.substr(place.rfind('/') + 1);
     }
     // Two files of one name: more of the path tells them apart.
     auto taken = [&](const std::string& candidate) {
       auto other = paths_.find(candidate);
       return other != paths_.end() && other->second != path;
     };
-    while (taken(name) && name.size() + 1 < path.size()) {
-      auto slash = path.rfind('/', path.size() - name.size() - 2);
-      name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+    while (taken(name) && name.size() + 1 < place.size()) {
+      auto slash = place.rfind('/', place.size() - name.size() - 2);
+      name = place.substr(slash == std::string::npos ? 0 : slash + 1);
     }
     paths_.emplace(name, path);
     return names_.emplace(path, std::move(name)).first->second;

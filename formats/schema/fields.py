@@ -40,8 +40,9 @@ RECORDS = {
         ("item", "argument", "what stands under it"),
     ]),
     "location": ("A place in the Python source.", [
-        ("file", "text", "relative to the program's directory, or from behind site-packages or "
-                         "lib/pythonX.Y; the absolute path stands in meta, under files"),
+        ("file", "text", "from behind site-packages or lib/pythonX.Y, else relative to the program's "
+                         "folder, else from its outermost package, else its name; the absolute "
+                         "path stands in meta, under files"),
         ("line", "integer", "from 1; 0: unknown"),
         ("column?", "integer", "in bytes, from 0; -1: unknown"),
         ("end_line?", "integer", "last line"),
@@ -350,7 +351,7 @@ UNIONS = {
 
 DOCUMENTS = {
     "program": ("First document of a stream: what was run.", [
-        ("argv", "[text]", "the program and its arguments"),
+        ("argv", "[text]", "the program, relative to its folder, and its arguments"),
         ("settings", "[named_argument]", "options that decide the outcome"),
     ]),
     "break": ("An instruction after which a segment had to end.", [

@@ -3,18 +3,24 @@
 
 For every program of PROGRAMS:
   in-process   `penstock run PROGRAM` prints what `python PROGRAM` prints, with the same status
-  pipe         capture | decompose | partition | fuse | codegen | run --check passes
-  report       `capture PROGRAM | report` is the golden report (entries, op lists, breaks)
-  hash seed    captures with different PYTHONHASHSEED are byte-identical without blobs and meta
-  resume       every stage stopped, saved and resumed gives the bytes of the pipe
+  captures     are the same bytes without meta, whatever PYTHONHASHSEED, the working folder, and
+               the folder that the program lies in
+  report       of a capture is the golden report (entries, op lists, breaks)
+  pipe         capture | decompose | partition | fuse | codegen in one go, and every stage alone on
+               what the one before it saved, give the same bytes; run --check passes
+  edits        a constant edited at `core` changes the result; tiles edited at `loops` change the
+               machine code and not the result
   steady       torch's profiler records no ATen compute op in a call when all entries are there
 
 Usage: programs.py --bin DIR --python PYTHON [--bless] [--only NAME] [--seeds N]
 """
 
 import argparse
+import concurrent.futures
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -52,23 +58,26 @@ class Checks:
 
 
 class Tools:
-    """The executables under test, each call with a store of its own."""
+    """The executables under test, with one store for all of their calls."""
 
     def __init__(self, bin_dir, python, work):
-        self.bin_dir, self.python, self.work = Path(bin_dir), python, Path(work)
+        self.bin_dir, self.python, self.work = Path(bin_dir).resolve(), python, Path(work)
         self.environment = dict(os.environ, PENSTOCK_STORE=str(self.work / "store"), OMP_NUM_THREADS="2")
         self.environment.pop("NO_COLOR", None)
 
-    def run(self, *command, stdin=b"", **environment):
+    def run(self, *command, stdin=b"", folder=None, **environment):
         return subprocess.run([str(part) for part in command], input=stdin, capture_output=True,
-                              env=dict(self.environment, **environment), timeout=600, check=False)
+                              cwd=folder or self.work, env=dict(self.environment, **environment),
+                              timeout=600, check=False)
 
     def tool(self, name, *arguments, **keywords):
         return self.run(self.bin_dir / name, *arguments, **keywords)
 
-    def capture(self, program, *options, **environment):
-        return self.tool("capture", f"--python={self.python}", *options, PROGRAM_DIR / f"{program}.py",
-                         **environment)
+    def capture(self, program, **keywords):
+        return self.tool("capture", f"--python={self.python}", program, **keywords)
+
+    def stripped(self, stream):
+        return self.tool("convert", "--strip-meta", stdin=stream).stdout
 
 
 def text(process):
@@ -86,42 +95,34 @@ def check_in_process(tools, checks, name):
     checks.that(f"{name}: in process says nothing on stderr", not ours.stderr, text(ours))
 
 
-def check_pipe(tools, checks, name):
-    """The pipe, each stage once on the saved output of the one before; then as one real pipe."""
-    documents = tools.capture(name)
-    if not checks.that(f"{name}: capture", documents.returncode == 0, text(documents)):
-        return
-    stream = documents.stdout
-    for stage in STAGES:
-        first = tools.tool(stage, stdin=stream)
-        if not checks.that(f"{name}: {stage}", first.returncode == 0, text(first)):
-            return
-        saved = tools.work / f"{name}.{stage}"
-        saved.write_bytes(first.stdout)
-        again = tools.tool("convert", saved)
-        checks.that(f"{name}: {stage} saved and read again is the same bytes",
-                    again.stdout == first.stdout, text(again))
-        stream = saved.read_bytes()
-    result = tools.tool("run", "--check", "--tolerance=1e-4", stdin=stream)
-    checks.that(f"{name}: run --check", result.returncode == 0, text(result))
+def check_captures(tools, checks, pool, name, seeds):
+    """Captures by absolute and relative paths, from three folders, of the program and of a copy of it;
+    returns the stream of one."""
+    elsewhere = tools.work / "a copy" / name
+    elsewhere.mkdir(parents=True)
+    shutil.copy(PROGRAM_DIR / f"{name}.py", elsewhere)
+    places = [(PROGRAM_DIR / f"{name}.py", tools.work), (f"{name}.py", PROGRAM_DIR),
+              (f"programs/{name}.py", PROGRAM_DIR.parent), (elsewhere / f"{name}.py", tools.work),
+              (f"../{name}/{name}.py", elsewhere)]
 
-    pipe = " | ".join([f"'{tools.bin_dir}/{stage}'" for stage in STAGES])
-    whole = tools.run("bash", "-c", f"set -o pipefail; {pipe}", stdin=documents.stdout)
-    checks.that(f"{name}: the pipe gives the bytes of its saved stages", whole.stdout == stream,
-                text(whole))
-    for level, source in (("torch", documents.stdout), ("core", None)):
-        if source is None:
-            source = tools.tool("decompose", stdin=documents.stdout).stdout
-        interpreted = tools.tool("run", "--interpret", "--check", "--tolerance=1e-4", stdin=source)
-        checks.that(f"{name}: run --interpret at {level}", interpreted.returncode == 0,
-                    text(interpreted))
+    def capture(seed):
+        program, folder = places[seed % len(places)]
+        return tools.capture(program, folder=folder, PYTHONHASHSEED=str(seed))
+
+    captures = list(pool.map(capture, range(seeds)))
+    failed = [capture for capture in captures if capture.returncode != 0]
+    if not checks.that(f"{name}: capture", not failed, "\n".join(map(text, failed))):
+        return None
+    different = {tools.stripped(capture.stdout) for capture in captures}
+    checks.that(f"{name}: {seeds} captures with different hash seeds and folders are the same bytes",
+                len(different) == 1 and different != {b""}, f"{len(different)} different")
+    return captures[0].stdout
 
 
-def check_report(tools, checks, name, bless):
-    documents = tools.capture(name, "--no-tensors")
-    report = tools.tool("report", stdin=documents.stdout, COLUMNS="100")
+def check_report(tools, checks, name, stream, bless):
+    report = tools.tool("report", stdin=stream, COLUMNS="100")
     # Excerpts name files by their absolute path, so that a terminal can open them.
-    shown = re.sub(rb"--> \S*/(tests/programs|site-packages)/", rb"--> \1/", report.stdout)
+    shown = re.sub(rb"--> /\S*/(tests/programs|site-packages)/", rb"--> \1/", report.stdout)
     golden = GOLDEN_DIR / f"{name}.txt"
     if bless and report.returncode == 0:
         GOLDEN_DIR.mkdir(exist_ok=True)
@@ -132,14 +133,103 @@ def check_report(tools, checks, name, bless):
                 f"expected:\n{expected.decode()}\n{text(report)}")
 
 
-def check_hash_seeds(tools, checks, name, seeds):
-    captures = set()
-    for seed in range(seeds):
-        documents = tools.capture(name, "--no-tensors", PYTHONHASHSEED=str(seed))
-        stripped = tools.tool("convert", "--strip-meta", stdin=documents.stdout)
-        captures.add(stripped.stdout)
-    checks.that(f"{name}: {seeds} captures with different hash seeds are the same bytes",
-                len(captures) == 1 and captures != {b""}, f"{len(captures)} different")
+def check_stages(tools, checks, name, stream):
+    """Each stage alone on what the one before saved; returns the saved streams by level's stage."""
+    saved = {"capture": stream}
+    for stage in STAGES:
+        file = tools.work / f"{name}.{stage}"
+        file.write_bytes(stream)
+        done = tools.tool(stage, file)
+        if not checks.that(f"{name}: {stage}", done.returncode == 0, text(done)):
+            return saved
+        again = tools.tool("convert", stdin=done.stdout)
+        checks.that(f"{name}: {stage} saved and read again is the same bytes",
+                    again.stdout == done.stdout, text(again))
+        stream = saved[stage] = done.stdout
+    result = tools.tool("run", "--check", "--tolerance=1e-4", stdin=stream)
+    checks.that(f"{name}: run --check", result.returncode == 0, text(result))
+    for stage in ("capture", "decompose", "fuse"):
+        interpreted = tools.tool("run", "--interpret", "--check", "--tolerance=1e-4", stdin=saved[stage])
+        checks.that(f"{name}: run --interpret behind {stage}", interpreted.returncode == 0,
+                    text(interpreted))
+    return saved
+
+
+def check_pipe(tools, checks, name, saved):
+    """From the program to machine code through pipes alone."""
+    words = [f"'{tools.bin_dir}/capture' --python='{tools.python}' '{PROGRAM_DIR}/{name}.py'"]
+    words += [f"'{tools.bin_dir}/{stage}'" for stage in STAGES]
+    whole = tools.run("bash", "-c", "set -o pipefail; " + " | ".join(words))
+    same = tools.stripped(whole.stdout) == tools.stripped(saved["codegen"])
+    checks.that(f"{name}: one pipe gives the bytes of the saved stages",
+                whole.returncode == 0 and same, text(whole))
+
+
+def edited(stream, edit):
+    """The stream with `edit` applied to every graph, and how much it changed."""
+    lines, changes = [], 0
+    for line in stream.splitlines():
+        document = json.loads(line)
+        if document["penstock"] == "graph":
+            changes += edit(document)
+        lines.append(json.dumps(document))
+    return "\n".join(lines).encode(), changes
+
+
+def edit_constants(graph):
+    """Another number in the place of every floating-point operand of arithmetic."""
+    changes = 0
+    for node in graph["nodes"]:
+        if node["op"] not in ("prim.add", "prim.mul", "prim.div", "prim.sub"):
+            continue
+        for argument in node["args"]:
+            if isinstance(argument.get("const"), float):
+                argument["const"] = 3 * argument["const"] + 0.5
+                changes += 1
+    return changes
+
+
+def edit_tiles(graph):
+    """Another tile and unroll factor for every vectorised loop that reduces nothing."""
+    changes = 0
+
+    def visit(body):
+        nonlocal changes
+        for statement in body:
+            if "loop" in statement:
+                schedule = statement["schedule"]
+                if schedule["vectorize"] and not statement.get("accumulators"):
+                    schedule["tile"], schedule["unroll"] = 4, 3
+                    changes += 1
+                visit(statement["body"])
+
+    for step in graph["steps"]:
+        visit(step.get("body", []))
+    return changes
+
+
+def check_edits(tools, checks, name, saved):
+    stream, changes = edited(saved["decompose"], edit_constants)
+    if checks.that(f"{name}: there are constants to edit at core", changes > 0):
+        for stage in STAGES[1:]:
+            stream = tools.tool(stage, stdin=stream).stdout
+        result = tools.tool("run", "--check", stdin=stream)
+        checks.that(f"{name}: a constant edited at core changes the result",
+                    result.returncode == 1 and b'"differs"' in result.stdout, text(result))
+    stream, changes = edited(saved["fuse"], edit_tiles)
+    checks.that(f"{name}: there are tiles to edit at loops", changes > 0)
+    code = tools.tool("codegen", stdin=stream)
+    checks.that(f"{name}: a tile edited at loops changes the machine code",
+                code.returncode == 0 and code_of(code.stdout) != code_of(saved["codegen"]), text(code))
+    result = tools.tool("run", "--check", "--tolerance=1e-4", stdin=code.stdout)
+    checks.that(f"{name}: a tile edited at loops does not change the result", result.returncode == 0,
+                text(result))
+
+
+def code_of(stream):
+    """The hashes of the machine code of every graph."""
+    graphs = [document for document in map(json.loads, stream.splitlines()) if document["penstock"] == "graph"]
+    return [[blob["hash"] for blob in graph["blobs"] if blob["use"] == "code"] for graph in graphs]
 
 
 def check_steady(tools, checks, name, call):
@@ -147,6 +237,17 @@ def check_steady(tools, checks, name, call):
                       PROGRAM_DIR / f"{name}.py", call)
     checks.that(f"{name}: no ATen compute op in a steady call",
                 ours.returncode == 0 and ours.stdout.endswith(b"ATen compute ops: none\n"), text(ours))
+
+
+def check_documents(tools, checks, pool, name, options):
+    stream = check_captures(tools, checks, pool, name, options.seeds)
+    if stream is None:
+        return
+    check_report(tools, checks, name, stream, options.bless)
+    saved = check_stages(tools, checks, name, stream)
+    if "codegen" in saved:
+        check_pipe(tools, checks, name, saved)
+        check_edits(tools, checks, name, saved)
 
 
 def main():
@@ -158,16 +259,18 @@ def main():
     parser.add_argument("--bless", action="store_true", help="accept the reports as golden")
     options = parser.parse_args()
     checks = Checks()
-    with tempfile.TemporaryDirectory() as work:
+    names = [options.only] if options.only else list(PROGRAMS)
+    with tempfile.TemporaryDirectory() as work, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as captures, \
+            concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() // 2)) as programs:
         tools = Tools(options.bin, options.python, work)
-        for name, steady_call in PROGRAMS.items():
-            if options.only not in (None, name):
-                continue
-            check_in_process(tools, checks, name)
-            check_pipe(tools, checks, name)
-            check_report(tools, checks, name, options.bless)
-            check_hash_seeds(tools, checks, name, options.seeds)
-            check_steady(tools, checks, name, steady_call)
+        tasks = []
+        for name in names:
+            tasks.append(programs.submit(check_documents, tools, checks, captures, name, options))
+            tasks.append(programs.submit(check_in_process, tools, checks, name))
+            tasks.append(programs.submit(check_steady, tools, checks, name, PROGRAMS[name]))
+        for task in tasks:
+            task.result()
     print(f"{checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 

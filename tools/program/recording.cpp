@@ -9,14 +9,34 @@
 namespace penstock::tools {
 namespace {
 
+/// The folder that Python puts in front of sys.path: the one that holds the program, or is it; the
+/// working folder for -m and -c.
+std::filesystem::path program_folder(const std::string& program) {
+  std::error_code error;
+  auto path = program.starts_with('-') ? std::filesystem::current_path(error)
+                                       : std::filesystem::absolute(program, error);
+  path = path.lexically_normal();
+  if (std::filesystem::is_directory(path, error)) {
+    return path.has_filename() ? path : path.parent_path();
+  }
+  return path.parent_path();
+}
+
 formats::ProgramDocument program_document(const ProgramOptions& options,
-                                          const std::vector<std::string>& words) {
+                                          const std::vector<std::string>& words,
+                                          const std::string& folder) {
   formats::ProgramDocument document;
   document.argv = words;
+  std::string& program = document.argv.front();
+  if (!program.starts_with('-')) {
+    auto path = std::filesystem::path(program).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    if (path.has_filename()) program = path.filename().string();
+  }
   document.settings.push_back({"dynamic", options.dynamic});
   if (options.fullgraph) document.settings.push_back({"fullgraph", true});
   for (const std::string& only : options.only) document.settings.push_back({"only", only});
-  document.directory = std::filesystem::current_path().string();
+  document.directory = folder;
   document.versions.emplace_back("penstock", PENSTOCK_VERSION);
   return document;
 }
@@ -63,10 +83,10 @@ Result<Recording> Recording::begin(const Stage& stage, const ProgramOptions& opt
   if (settings.emit == "cbor") made.how_.encoding = formats::Encoding::cbor;
   if (pretty) made.how_.encoding = formats::Encoding::pretty;
   made.how_.tensors = !options.no_tensors;
-  made.how_.directory = std::filesystem::current_path().string();
+  made.how_.directory = program_folder(words.front()).string();
   made.writer_ = std::make_unique<formats::DocumentWriter>(
       [&output](std::string_view bytes) { return output.write(bytes); }, made.how_);
-  auto written = made.writer_->write(program_document(options, words));
+  auto written = made.writer_->write(program_document(options, words, made.how_.directory));
   if (!written) return tl::unexpected(std::move(written.error()));
   if (auto flushed = output.flush(); !flushed) return tl::unexpected(std::move(flushed.error()));
   return made;

@@ -138,14 +138,9 @@ struct Describe {
   void operator()(const KernelBundle& bundle) const { describe_program(bundle, entry); }
 };
 
-/// The event with a location whose file can be opened from anywhere.
-template <class Located>
-auto located(const Located& document) {
-  auto event = document.event;
-  if (event.location) {
-    event.location->file = formats::absolute_file(document.meta, event.location->file);
-  }
-  return event;
+/// Names the file of a location as it can be opened from anywhere.
+void locate(const formats::Meta& meta, std::optional<Location>& location) {
+  if (location) location->file = formats::absolute_file(meta, location->file);
 }
 
 std::int64_t named(const std::vector<formats::EndDocument::Count>& counts, std::string_view name) {
@@ -168,16 +163,18 @@ struct Add {
     report.graphs.push_back(std::move(entry));
   }
   void operator()(const formats::BreakDocument& document) const {
-    report.breaks.push_back(located(document));
+    locate(document.meta, report.breaks.emplace_back(document.event).location);
   }
   void operator()(const formats::SkipDocument& document) const {
-    report.skips.push_back(located(document));
+    locate(document.meta, report.skips.emplace_back(document.event).location);
   }
   void operator()(const formats::RecompileDocument& document) const {
-    report.recompiles.push_back(document.event);
+    for (auto& entry : report.recompiles.emplace_back(document.event).entries) {
+      for (auto& failed : entry.failed) locate(document.meta, failed.location);
+    }
   }
   void operator()(const formats::RestartDocument& document) const {
-    report.restarts.push_back(document.event);
+    locate(document.meta, report.restarts.emplace_back(document.event).location);
   }
   void operator()(const formats::ResultDocument&) const {}
   void operator()(const formats::EndDocument& document) const {
