@@ -77,9 +77,9 @@ PyRef torch_word(std::string_view name, bool device) {
     PyErr_SetString(PyExc_RuntimeError, "torch is not imported");
     return {};
   }
-  if (!device) return PyRef::steal(PyObject_GetAttrString(torch, std::string(name).c_str()));
-  return PyRef::steal(PyObject_CallMethod(torch, "device", "s#", name.data(),
-                                          static_cast<Py_ssize_t>(name.size())));
+  const std::string text(name);
+  if (!device) return PyRef::steal(PyObject_GetAttrString(torch, text.c_str()));
+  return PyRef::steal(PyObject_CallMethod(torch, "device", "s", text.c_str()));
 }
 
 PyRef make_text(const std::string& text) {

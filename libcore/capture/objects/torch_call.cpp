@@ -302,6 +302,9 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     if (!resolved->schema->parameters[i].written) continue;
     for (const NamedArgument& a : node.args) {
       if (a.name != resolved->schema->parameters[i].name) continue;
+      if (a.value.as<Argument::Sequence>() != nullptr) {
+        return broke(Code::PS0310, target.target + " writes a list of tensors");
+      }
       bool kept = true;
       for_each_value(a.value, [&](ValueId id) { kept = kept && recorder_.before_write(id); });
       if (!kept) return broke(Code::PS0309, "an input that is written cannot be copied");

@@ -1,6 +1,8 @@
 // Softmax and attention. Rows are shifted by their maximum, so that no exponential overflows.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "passes/decompose/decompositions.h"
 
@@ -72,6 +74,23 @@ ValueId as_batch(Decomposition& d, ValueId x, const std::vector<SymExpr>& batch)
   return d.reshape(x, {element_count(batch), full[full.size() - 2], full.back()});
 }
 
+/// `x` with its dims in memory in the order that the op's own result has them: a view behind it counts
+/// on that.
+ValueId laid_out_as_result(Decomposition& d, ValueId x) {
+  if (d.failed()) return x;
+  auto results = ops::infer_results(d.node(), d.graph(), d.shapes());
+  if (!results) return x;
+  const std::vector<SymExpr>& strides = results->front().type.strides;
+  std::vector<std::int64_t> order(strides.size()), back(strides.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (!std::ranges::all_of(strides, [](const SymExpr& stride) { return stride.is_constant(); })) return x;
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
+    return *strides[a].constant() > *strides[b].constant();
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = static_cast<std::int64_t>(i);
+  return d.permute(d.contiguous(d.permute(x, order)), back);
+}
+
 }  // namespace
 
 void attention(Decomposition& d) {
@@ -118,7 +137,7 @@ void attention(Decomposition& d) {
   ValueId result = d.emit("aten.bmm.default", {arg("self", value_argument(weights)),
                                                arg("mat2", value_argument(as_batch(d, value, batch)))});
   shape.back() = d.failed() ? SymExpr(0) : d.sizes(value).back();
-  d.result(d.reshape(result, shape));
+  d.result(laid_out_as_result(d, d.reshape(result, shape)));
 }
 
 }  // namespace penstock::passes
