@@ -36,9 +36,15 @@ bool matches(std::string_view pattern, std::string_view name) {
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-std::string module_name(const Frame& frame) {
-  PyObject* name = PyDict_GetItemString(frame.globals(), "__name__");
-  return text_of(name);
+/// The name of the module whose globals these are; valid while they hold it.
+std::string_view module_name(PyObject* globals) {
+  static PyObject* const key = PyUnicode_InternFromString("__name__");
+  PyObject* name = PyDict_GetItemWithError(globals, key);
+  Py_ssize_t size = 0;
+  const char* text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size)
+                                                              : nullptr;
+  PyErr_Clear();
+  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(size));
 }
 
 /// The class `name` of an imported module, or null.
@@ -54,7 +60,8 @@ bool is_instance_of(PyObject* object, const char* module, const char* name) {
   return type != nullptr && PyObject_TypeCheck(object, type);
 }
 
-bool is_constructor(const Frame& frame) {
+template <class AnyFrame>
+bool is_constructor(const AnyFrame& frame) {
   PyCodeObject* code = frame.code();
   if (code->co_argcount == 0 || PyUnicode_CompareWithASCIIString(code->co_name, "__init__") != 0) {
     return false;
@@ -132,7 +139,7 @@ bool RootPolicy::is_native(const Frame& frame, std::string_view& rule) const {
     rule = "constructors of modules and optimizers";
     return true;
   }
-  const std::string module = module_name(frame);
+  const std::string_view module = module_name(frame.globals());
   for (const ModuleRule& row : kModuleRules) {
     if (!matches(row.pattern, module)) continue;
     rule = row.pattern;
@@ -144,15 +151,12 @@ bool RootPolicy::is_native(const Frame& frame, std::string_view& rule) const {
 bool RootPolicy::is_below_native(const Frame& frame) const {
   // Constructors are not deep: a few frames up either one is found or a module body.
   constexpr int kFar = 64;
-  auto* raw = frame.caller();
-  for (int i = 0; raw != nullptr && i < kFar; ++i) {
-    Frame above(frame.thread(), raw);
-    if ((above.code()->co_flags & CO_OPTIMIZED) != 0) {
-      if (is_constructor(above)) return true;
-      const std::string module = module_name(above);
-      if (module == "torch.nn.init" || module.starts_with("importlib")) return true;
-    }
-    raw = above.caller();
+  python::RunningFrame above(frame.caller());
+  for (int i = 0; above && i < kFar; ++i, above = above.caller()) {
+    if ((above.code()->co_flags & CO_OPTIMIZED) == 0) continue;
+    if (is_constructor(above)) return true;
+    const std::string_view module = module_name(above.globals());
+    if (module == "torch.nn.init" || module.starts_with("importlib")) return true;
   }
   return false;
 }

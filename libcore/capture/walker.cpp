@@ -84,10 +84,11 @@ Entry Walker::enter(Frame& frame) {
   if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
     return Entry::native;
   }
+  if (!python::ops_run_plainly()) return Entry::native;
+  // Before the rules, which cost more: code that has entries was a root.
+  if (client_.finish_call(frame)) return Entry::finished;
   std::string_view rule;
   if (roots_.is_native(frame, rule)) return Entry::native;
-  if (!python::ops_run_plainly()) return Entry::native;
-  if (client_.finish_call(frame)) return Entry::finished;
   const bool inside = !region.activations.empty();
   if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
   CodeInfo& known = info(frame);

@@ -99,7 +99,13 @@ class Walker : public python::FrameDriver {
   };
   struct CodeInfo;
 
-  Region& region(PyThreadState* thread) { return regions_[thread]; }
+  /// Asked for every instruction, nearly always by the thread that asked before.
+  Region& region(PyThreadState* thread) {
+    if (last_region_ == nullptr || last_region_->first != thread) {
+      last_region_ = &*regions_.try_emplace(thread).first;
+    }
+    return last_region_->second;
+  }
   CodeInfo& info(python::Frame& frame);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
@@ -124,7 +130,8 @@ class Walker : public python::FrameDriver {
   EventSink& sink_;
   SchemaTable schemas_;
   python::TensorBridge* bridge_ = nullptr;
-  std::unordered_map<PyThreadState*, Region> regions_;
+  std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are
+  std::pair<PyThreadState* const, Region>* last_region_ = nullptr;
   std::unordered_set<std::string> reported_;
   /// Instructions that segments end before: an exception raised there was still being handled where a
   /// segment had to end. Addresses only; one that is used again costs a shorter segment.

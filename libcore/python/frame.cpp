@@ -4,6 +4,19 @@
 
 namespace penstock::python {
 
+RunningFrame RunningFrame::caller() const {
+  return RunningFrame(raw_->previous);
+}
+PyCodeObject* RunningFrame::code() const {
+  return raw_->f_code;
+}
+PyObject* RunningFrame::globals() const {
+  return raw_->f_globals;
+}
+PyObject* RunningFrame::local(int slot) const {
+  return raw_->localsplus[slot];
+}
+
 Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
     : thread_(thread),
       raw_(raw),

@@ -9,6 +9,20 @@ struct _PyInterpreterFrame;
 
 namespace penstock::python {
 
+/// A frame of the thread's stack that someone runs, only to be looked at.
+class RunningFrame {
+ public:
+  explicit RunningFrame(_PyInterpreterFrame* raw) : raw_(raw) {}
+  explicit operator bool() const { return raw_ != nullptr; }
+  RunningFrame caller() const;
+  PyCodeObject* code() const;
+  PyObject* globals() const;         ///< borrowed
+  PyObject* local(int slot) const;   ///< borrowed; null when unbound
+
+ private:
+  _PyInterpreterFrame* raw_;
+};
+
 /// A frame that we execute in the evaluator's place, made by the conductor for one activation (one
 /// call, or one resume of a generator) and living on the C++ stack.
 ///

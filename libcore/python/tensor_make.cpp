@@ -1,5 +1,6 @@
 // Tensors over memory of ours, through DLPack.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -30,13 +31,14 @@ std::optional<dlpack::DataType> dlpack_type(int scalar_type) {
   }
   return std::nullopt;
 }
-/// A managed tensor over memory of ours, with its shape behind it; made and freed as one block.
+/// A managed tensor over memory of ours, with its shape; made and freed as one block.
 struct Managed {
   dlpack::VersionedTensor versioned{};
   dlpack::ManagedTensor managed{};
   void (*release)(void*) = nullptr;
   void* context = nullptr;
-  std::unique_ptr<std::int64_t[]> extents;
+  std::array<std::int64_t, 8> few;          ///< sizes and strides of up to four dimensions
+  std::unique_ptr<std::int64_t[]> extents;  ///< of more
 };
 
 void destroy(Managed* managed) {
@@ -67,15 +69,19 @@ PyRef TensorBridge::make(const TensorSpec& spec) const {
   }
   const std::size_t dimensions = spec.sizes.size();
   auto made = std::make_unique<Managed>();
-  made->extents = std::make_unique<std::int64_t[]>(2 * dimensions);
-  std::copy(spec.sizes.begin(), spec.sizes.end(), made->extents.get());
-  std::copy(spec.strides.begin(), spec.strides.end(), made->extents.get() + dimensions);
+  std::int64_t* extents = made->few.data();
+  if (2 * dimensions > made->few.size()) {
+    made->extents = std::make_unique<std::int64_t[]>(2 * dimensions);
+    extents = made->extents.get();
+  }
+  std::copy(spec.sizes.begin(), spec.sizes.end(), extents);
+  std::copy(spec.strides.begin(), spec.strides.end(), extents + dimensions);
   const dlpack::Tensor tensor{spec.data,
                               {1, 0},
                               static_cast<std::int32_t>(dimensions),
                               *dtype,
-                              made->extents.get(),
-                              made->extents.get() + dimensions,
+                              extents,
+                              extents + dimensions,
                               0};
   Managed* block = made.get();
   PyRef result;

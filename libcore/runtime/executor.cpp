@@ -243,12 +243,14 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   if (!planned) return tl::unexpected(planned.error());
   Plan& plan = **planned;
   int threads = runtime->threads.size();
-  PooledMemory arena(runtime->memory, plan.arena_bytes);
-  PooledMemory scratch(runtime->memory, plan.scratch_bytes * threads);
+  PooledMemory arena, scratch;
+  if (plan.arena_bytes > 0) arena = PooledMemory(runtime->memory, plan.arena_bytes);
+  if (plan.scratch_bytes > 0) scratch = PooledMemory(runtime->memory, plan.scratch_bytes * threads);
   if (plan.prepared_bytes > 0 && !plan.prepared.memory) {
     plan.prepared.memory = PooledMemory(runtime->memory, plan.prepared_bytes);
   }
-  bool complete = arena && scratch && (plan.prepared_bytes == 0 || plan.prepared.memory);
+  bool complete = (plan.arena_bytes == 0 || arena) && (plan.scratch_bytes == 0 || scratch) &&
+                  (plan.prepared_bytes == 0 || plan.prepared.memory);
   for (OutputTensor& output : outputs) output = OutputTensor();
   for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
     const Buffer& buffer = bundle.buffers[i];

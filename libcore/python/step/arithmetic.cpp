@@ -60,7 +60,7 @@ Outcome unary(Frame& frame, const Instruction& i) {
 
 Outcome unary_not(Frame& frame, const Instruction& i) {
   PyRef value = frame.pop();
-  const int truth = PyObject_IsTrue(value.get());
+  const int truth = truth_of(value.get());
   value = nullptr;
   if (truth < 0) return Outcome::raised;
   frame.push(boolean(truth == 0));

@@ -11,8 +11,7 @@ Outcome jump(Frame& frame, const Instruction& i) {
 template <bool Wanted>
 Outcome pop_jump_if(Frame& frame, const Instruction& i) {
   PyRef condition = frame.pop();
-  int truth = condition.get() == Py_True;
-  if (truth == 0 && condition.get() != Py_False) truth = PyObject_IsTrue(condition.get());
+  const int truth = truth_of(condition.get());
   condition = nullptr;
   if (truth < 0) return Outcome::raised;
   return (truth != 0) == Wanted ? take_jump(frame, i) : advance(frame, i);
@@ -27,7 +26,7 @@ Outcome pop_jump_if_none(Frame& frame, const Instruction& i) {
 /// Jumps and keeps the value if its truth is `Wanted`, else pops it.
 template <bool Wanted>
 Outcome jump_if_or_pop(Frame& frame, const Instruction& i) {
-  const int truth = PyObject_IsTrue(frame.peek());
+  const int truth = truth_of(frame.peek());
   if (truth < 0) return Outcome::raised;
   if ((truth != 0) == Wanted) return take_jump(frame, i);
   frame.pop();

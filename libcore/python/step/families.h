@@ -25,6 +25,10 @@ std::span<const StepRow> call_steps();
 std::span<const StepRow> exception_steps();
 std::span<const StepRow> generator_steps();
 
+/// bool(object), as PyObject_IsTrue gives it: -1 with a Python error set. A tensor with one bool is read
+/// without calling torch.
+int truth_of(PyObject* object);
+
 /// Ends a handler that does not jump.
 inline Outcome advance(Frame& frame, const Instruction& instruction) {
   frame.jump(instruction.next);
