@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -54,14 +55,33 @@ def run(build: pathlib.Path, arguments: list[str]) -> tuple[int, int]:
     return passed, failed
 
 
+def introspect(build: pathlib.Path, what: str) -> list[dict]:
+    return json.loads(subprocess.check_output(["meson", "introspect", str(build), what]))
+
+
 def sanitized() -> tuple[int, int]:
-    """Builds with the address and undefined-behaviour sanitizers and runs the unit tests there."""
+    """Builds the C++ side with the address and undefined-behaviour sanitizers and runs the unit tests, the
+    tools' error tests and their golden tests there. Not the Python extension: a Python without the
+    sanitizers cannot load it."""
     build = ROOT / "build-sanitized"
-    environment = os.environ | {"PENSTOCK_BUILD": str(build)}
-    options = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
-    if subprocess.run([ROOT / "scripts" / "build", *options], env=environment).returncode != 0:
+    environment = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
+    if "CXX" not in environment and shutil.which("ccache"):
+        environment["CXX"] = "ccache g++"
+    if not (build / "build.ninja").exists():
+        options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1"]
+        if subprocess.run(["meson", "setup", build, *options], env=environment, stdout=sys.stderr).returncode != 0:
+            return 0, 1
+    files = [pathlib.Path(name) for target in introspect(build, "--targets")
+             if target["type"] in ("executable", "shared library") for name in target["filename"]]
+    unit = [test["cmd"][0] for test in introspect(build, "--tests") if "penstock:unit" in test["suite"]]
+    needed = [file for file in files if str(file) in unit or file.parent == build / "tools"
+              or file.parent in (build / "libcore" / "codegen", build / "libcore" / "runtime")]
+    command = ["ninja", "-C", str(build), *(str(file.relative_to(build)) for file in needed)]
+    if subprocess.run(command, env=environment, stdout=sys.stderr).returncode != 0:
         return 0, 1
-    return run(build, ["--suite", "unit"])
+    os.environ.update(environment)
+    sums = run(build, ["--suite", "unit"]), run(build, ["errors", "golden"])
+    return sum(good for good, _ in sums), sum(bad for _, bad in sums)
 
 
 def main() -> int:
