@@ -7,6 +7,7 @@
 #include "fusion/host_number.h"
 #include "fusion/library_reference.h"
 #include "fusion/loops.h"
+#include "ir/call_location.h"
 
 namespace penstock::fusion {
 
@@ -203,7 +204,8 @@ class Machine {
         done = run_library_call(*call, [&](BufferId id) { return tensor(id); });
       } else {
         const auto& fallback = std::get<FallbackCall>(step);
-        done = failure(Code::PS0602, fmt::format("{} runs only through torch: {}", fallback.op, fallback.reason));
+        done = failure(Code::PS0801, fmt::format("{} needs torch: {}", fallback.op, fallback.reason));
+        done.error().location = location_of(program_.calls, fallback.calls);
       }
       if (!done) return done;
     }

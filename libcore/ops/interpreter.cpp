@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "ir/call_location.h"
 #include "ops/evaluate.h"
 
 namespace penstock::ops {
@@ -55,6 +56,7 @@ Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTe
     auto results = evaluate(node, graph, tensor_of, symbol_value);
     if (!results) {
       results.error().place = "graph " + to_string(graph.interface.id) + " node " + std::to_string(i);
+      if (!results.error().location) results.error().location = location_of(graph.calls, node.call);
       return tl::unexpected(results.error());
     }
     for (std::size_t r = 0; r < node.results.size() && r < results->size(); ++r) {

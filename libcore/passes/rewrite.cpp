@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/call_location.h"
 #include "ops/op.h"
 
 namespace penstock::passes {
@@ -100,7 +101,9 @@ ValueId Rewrite::emit_one(std::string_view op, std::vector<NamedArgument> args) 
 }
 
 void Rewrite::fail(Diagnostic error) {
-  if (!error_) error_ = std::move(error);
+  if (error_) return;
+  if (!error.location) error.location = location_of(graph_.calls, call_);
+  error_ = std::move(error);
 }
 
 Result<Graph> Rewrite::finish() {

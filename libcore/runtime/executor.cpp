@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ir/call_location.h"
 #include "runtime/plan.h"
 #include "runtime/shared_object.h"
 
@@ -64,8 +65,10 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     kernels |= std::holds_alternative<KernelCall>(step);
     library_calls |= std::holds_alternative<LibraryCall>(step);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
-      return failure(Code::PS0801, call->op + " needs torch" +
-                                       (call->reason.empty() ? "" : ": " + call->reason));
+      auto needed = failure(Code::PS0801, call->op + " needs torch" +
+                                              (call->reason.empty() ? "" : ": " + call->reason));
+      needed.value().location = location_of(bundle.calls, call->calls);
+      return needed;
     }
   }
   if (kernels) {

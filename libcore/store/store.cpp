@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -52,6 +53,13 @@ struct Found {
 
 Result<std::vector<Found>> find_all(const std::string& directory) {
   std::vector<Found> found;
+  struct stat whole {};
+  const int error = stat(directory.c_str(), &whole) != 0 ? errno : S_ISDIR(whole.st_mode) ? 0 : ENOTDIR;
+  if (error == ENOENT) return found;
+  if (error != 0) {
+    return failure(Code::PS0210, fmt::format("cannot read the store '{}': {}", directory,
+                                             std::generic_category().message(error)));
+  }
   for (auto kind : {Store::Entry::Kind::blob, Store::Entry::Kind::kernel}) {
     std::error_code error;
     files::path root = files::path(directory) / folder_of(kind);

@@ -104,21 +104,29 @@ def changed(stream: bytes, **fields: object) -> bytes:
 
 def bad_input(suite: Suite, tool: str, level: str) -> None:
     good = suite.sample(level)
-    suite.expect(tool, "empty input", 3, "", data=b"")
-    suite.expect(tool, "input without its end", 3, "", data=good[:good.rstrip().rfind(b"\n") + 1])
-    suite.expect(tool, "input cut in a document", 3, "", data=good[:len(good) // 2])
-    suite.expect(tool, "words", 3, "", data=b"this is no document\n")
-    suite.expect(tool, "other JSON", 3, "", data=b'{"name": "not a document"}\n')
-    suite.expect(tool, "binary garbage", 3, "", data=bytes(range(255, -1, -1)) * 8)
-    suite.expect(tool, "zeros", 3, "", data=bytes(4096))
-    suite.expect(tool, "deep nesting", 3, "", data=b"[" * 100_000)
-    suite.expect(tool, "newer major version", 3, "", data=changed(good, version=[99, 0]))
-    suite.expect(tool, "newer minor version that requires something", 3, "quantum-sizes",
+    lead = ()
+    if tool == "graphdiff":  # which compares with a good stream
+        (suite.work / "good.json").write_bytes(good)
+        lead = ("good.json",)
+
+    def expect(what: str, status: int, says: str, *arguments: str, **how: object) -> None:
+        suite.expect(tool, what, status, says, *lead, *(arguments or lead and ("-",)), **how)
+
+    expect("empty input", 3, "", data=b"")
+    expect("input without its end", 3, "", data=good[:good.rstrip().rfind(b"\n") + 1])
+    expect("input cut in a document", 3, "", data=good[:len(good) // 2])
+    expect("words", 3, "", data=b"this is no document\n")
+    expect("other JSON", 3, "", data=b'{"name": "not a document"}\n')
+    expect("binary garbage", 3, "", data=bytes(range(255, -1, -1)) * 8)
+    expect("zeros", 3, "", data=bytes(4096))
+    expect("deep nesting", 3, "", data=b"[" * 100_000)
+    expect("newer major version", 3, "", data=changed(good, version=[99, 0]))
+    expect("newer minor version that requires something", 3, "quantum-sizes",
                  data=changed(good, version=[1, 99], requires=["quantum-sizes"]))
-    suite.expect(tool, "unknown key", 3, "surprise", data=changed(good, surprise=1))
-    suite.expect(tool, "missing file", 6, "nowhere.json", "nowhere.json")
-    suite.expect(tool, "directory as input", 6, "", ".")
-    suite.expect(tool, "closed standard input", 6, "", shell="<&-")
+    expect("unknown key", 3, "surprise", data=changed(good, surprise=1))
+    expect("missing file", 6, "nowhere.json", "nowhere.json")
+    expect("directory as input", 6, "", ".")
+    expect("closed standard input", 6, "", shell="<&-")
 
 
 def wrong_levels(suite: Suite, tool: str, level: str) -> None:
@@ -147,6 +155,79 @@ def bad_output(suite: Suite, tool: str, level: str) -> None:
         suite.check(f"{tool}: good input", "" if done.returncode == 0 else done.stderr.decode())
 
 
+def bad_text_output(suite: Suite, tool: str, *arguments: str, data: bytes = b"") -> None:
+    """What is shown to people meets a full disk, no standard output, and a reader that has left."""
+    suite.expect(tool, "full disk", 6, "No space left", *arguments, data=data, shell=">/dev/full")
+    suite.expect(tool, "closed standard output", 6, "standard output", *arguments, data=data, shell=">&-")
+    done = suite.run(tool, *arguments, data=data, shell="| head -c 0")
+    suite.check(f"{tool}: closed pipe", "" if not done.stderr else repr(done.stderr))
+
+
+def bad_pack(suite: Suite) -> None:
+    """pack writes one file, whole or not at all."""
+    good = suite.sample("torch")
+    suite.expect("pack", "no such directory", 6, "nowhere", "-o", "nowhere/a.pack", data=good)
+    suite.expect("pack", "full device by name", 6, "/dev/full", "-o", "/dev/full", data=good)
+    before = set(suite.work.iterdir())
+    suite.expect("pack", "file-size limit on the output", 6, "too large", "-o", "limited.pack", data=good,
+                 before="ulimit -f 1;")
+    left = set(suite.work.iterdir()) - before
+    suite.check("pack: a failure leaves nothing behind", str(left) if left else "")
+
+
+def with_tensors(suite: Suite, level: str) -> bytes:
+    """The level's sample with its tensors, which no store has."""
+    return subprocess.check_output([suite.tools / "penstock-convert", "--emit=json",
+                                    suite.samples / f"{level}.json"])
+
+
+def missing_blobs(suite: Suite) -> None:
+    """A tensor that a stream names is not in the store: who needs it names the blob and the store."""
+    for level in PIPE:
+        data = with_tensors(suite, level)
+        interpret = [] if level == "kernels" else ["--interpret"]
+        suite.expect("run", f"missing blob at {level}", 6, "is not in the store", "--check", *interpret, data=data)
+        suite.expect("verify", f"missing blob at {level}", 6, "is not in the store", data=data)
+        suite.expect("pack", f"missing blob at {level}", 6, "is not in the store", data=data)
+    for tool, level in (("decompose", "torch"), ("partition", "core"), ("fuse", "placed"),
+                        ("codegen", "loops"), ("convert", "torch"), ("report", "torch")):
+        done = suite.run(tool, data=with_tensors(suite, level))
+        suite.check(f"{tool}: needs no tensors", "" if done.returncode == 0 else done.stderr.decode())
+
+
+def bad_cache(suite: Suite) -> None:
+    (suite.work / "no-directory").write_text("")
+    for word in ("ls", "prune", "clear"):
+        suite.expect("cache", f"{word} of a store that is no directory", 6, "Not a directory",
+                     "--store=no-directory", word)
+        suite.expect("cache", f"{word} of a store in a device", 6, "Not a directory",
+                     "--store=/dev/null/store", word)
+        done = suite.run("cache", "--store=none-yet", word)
+        suite.check(f"cache: {word} of a store that is none yet", "" if done.returncode == 0 else str(done))
+    bad_text_output(suite, "cache", "ls")
+
+
+def dispatcher(suite: Suite) -> None:
+    """`penstock` itself, which has no penstock-TOOL of its own."""
+    def run(*arguments: str, shell: str = ""):
+        return subprocess.run(["bash", "-c", f'"$0" "$@" {shell}', suite.tools / "penstock", *arguments],
+                              capture_output=True, timeout=TIMEOUT_SECONDS, cwd=suite.work)
+    cases = [("unknown tool", 2, "PS0105", ("decompse",), ""), ("unknown option", 2, "--nonsense", ("--nonsense",), ""),
+             ("unknown code", 2, "PS9999", ("explain", "PS9999"), ""), ("no code", 2, "explain", ("explain",), ""),
+             ("full disk", 6, "No space left", ("explain", "all"), ">/dev/full"),
+             ("closed standard output", 6, "standard output", ("explain", "all"), ">&-"),
+             ("help to a full disk", 6, "No space left", ("--help",), ">/dev/full")]
+    for what, status, says, arguments, shell in cases:
+        done = run(*arguments, shell=shell)
+        text = done.stderr.decode()
+        good = done.returncode == status and "penstock: error[PS" in text and says in text and "hint: " in text
+        suite.check(f"penstock: {what}", "" if good else str(done))
+    done = run("explain", "all", shell="| head -c 0")
+    suite.check("penstock: closed pipe", "" if not done.stderr else repr(done.stderr))
+    done = run()
+    suite.check("penstock: nothing to do", "" if done.returncode == 2 and b"capture" in done.stdout else str(done))
+
+
 def bad_store(suite: Suite) -> None:
     """codegen keeps machine code in the store: a limit on file sizes, and no store at all."""
     good = suite.sample("loops")
@@ -166,6 +247,8 @@ def bad_options(suite: Suite, tool: str) -> None:
     suite.expect(tool, "misspelt option", 2, "Did you mean --color?", "--colr=never")
     suite.expect(tool, "bad choice", 2, "always", "--color=sometimes")
     suite.expect(tool, "missing value", 2, "--reproducer", "--reproducer")
+    for question in ("--help", "--version", "--describe=json"):
+        suite.expect(tool, f"{question} to a full disk", 6, "No space left", question, shell=">/dev/full")
 
 
 def main() -> int:
@@ -178,7 +261,7 @@ def main() -> int:
             facts = describe(program)
             tool, level = facts["tool"], facts["level_in"]
             bad_options(suite, tool)
-            if level in ("program", "") or tool == "graphdiff":
+            if level in ("program", ""):
                 continue
             given = "torch" if level == "any" else level
             if not (samples / f"{given}.json").exists():
@@ -189,7 +272,13 @@ def main() -> int:
                 wrong_levels(suite, tool, level)
             if facts["level_out"] and tool != "pack":
                 bad_output(suite, tool, given)
+        bad_text_output(suite, "report", data=suite.sample("torch"))
+        bad_text_output(suite, "graphdiff", "good.json", "-", data=suite.sample("core"))
+        bad_pack(suite)
         bad_store(suite)
+        missing_blobs(suite)
+        bad_cache(suite)
+        dispatcher(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed or not suite.passed else 0
 

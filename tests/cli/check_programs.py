@@ -8,6 +8,7 @@ The last line is `N passed, N failed`.
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,8 @@ def without_python(suite: Suite) -> None:
     done = suite.tool("capture", "program.py", PATH=str(bare))
     suite.check("capture: no Python on PATH",
                 "" if done.returncode == 6 and "error[PS" in done.stderr else str(done))
+    done = suite.tool("run", "program.py", PATH=str(bare))
+    suite.check("run: no Python on PATH", told(done, 6, "error[PS0111]"))
     done = suite.tool("capture", "--python=/nowhere/python", "program.py")
     suite.check("capture: --python names nothing",
                 "" if done.returncode == 6 and "/nowhere/python" in done.stderr else str(done))
@@ -115,6 +118,84 @@ def without_torch(suite: Suite) -> None:
     done = suite.tool("run", "--strict", "--python=/usr/bin/python3", "torchless.py")
     suite.check("run --strict: Python without torch",
                 "" if done.returncode == 6 and "torch" in done.stderr else str(done))
+
+
+def told(done: subprocess.CompletedProcess, status: int, *says: str) -> str:
+    """A failure has its status, its words, and a way out."""
+    good = done.returncode == status and all(word in done.stderr for word in (*says, "hint: "))
+    return "" if good else str(done)
+
+
+def without_extension(suite: Suite) -> None:
+    """A Python that no extension was built for, and what is no Python at all."""
+    (suite.work / "plain.py").write_text("import sys\nprint('plain')\nsys.exit(4)\n")
+    parts = suite.work / "parts"
+    parts.mkdir()
+    shutil.copy(suite.build / "parts" / "penstock_preload.so", parts)
+    done = suite.tool("run", "plain.py", PENSTOCK_PARTS=str(parts))
+    lines = done.stderr.splitlines()
+    suite.check("run: no extension for this Python",
+                "" if (done.returncode, done.stdout, len(lines)) == (4, "plain\n", 1)
+                and "warning[PS0112]: there is no extension for Python 3." in lines[0] else str(done))
+    for tool, options in (("run", ["--strict"]), ("capture", [])):
+        done = suite.tool(tool, *options, "plain.py", PENSTOCK_PARTS=str(parts))
+        suite.check(f"{tool} {' '.join(options)}: no extension for this Python",
+                    told(done, 6, "error[PS0112]: there is no extension for Python 3.") or
+                    ("it ran" if "plain" in (done.stdout + done.stderr).splitlines() else ""))
+        done = suite.tool(tool, *options, "--diagnostics=json", "plain.py", PENSTOCK_PARTS=str(parts))
+        suite.check(f"{tool} {' '.join(options)}: no extension for this Python, as JSON",
+                    "" if json.loads(done.stderr)["code"] == "PS0112" else str(done))
+    fake = suite.work / "python-of-sorts"
+    fake.write_text("#!/bin/sh\necho plain\nexit 4\n")
+    fake.chmod(0o755)
+    done = suite.tool("run", f"--python={fake}", "plain.py")
+    suite.check("run: no Python at all", told(done, 4, "warning[PS0114]"))
+    done = suite.tool("capture", f"--python={fake}", "plain.py")
+    suite.check("capture: no Python at all", told(done, 6, "error[PS0114]", str(fake)))
+
+
+def limited(suite: Suite) -> None:
+    """A file-size limit holds for memory behind descriptors as well."""
+    (suite.work / "program.py").write_text(WORK)
+    tool = str(suite.build / "tools" / "penstock-")
+
+    def run(name: str, blocks: int, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["bash", "-c", f'ulimit -f {blocks}; exec "$0" "$@"', tool + name, *arguments],
+                              cwd=suite.work, env=suite.world(), capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
+
+    done = run("run", 1, "program.py")
+    suite.check("run: a file-size limit", told(done, 0, "warning[PS0106]", "File too large") or
+                ("" if done.stdout == "sum 8.0\n" else str(done)))
+    suite.check("run --strict: a file-size limit",
+                told(run("run", 1, "--strict", "program.py"), 6, "error[PS0106]", "File too large"))
+    suite.check("capture: a file-size limit",
+                told(run("capture", 1, "program.py"), 6, "error[PS0106]", "File too large"))
+    (suite.work / "large.py").write_text(WORK.replace("torch.ones(4)", "torch.ones(1000000)"))
+    done = run("capture", 2000, "large.py")
+    suite.check("capture: a file-size limit on the store",
+                told(done, 0, "warning[PS0210]", "File too large") or
+                ("" if done.stderr.count("PS0210") == 1 else str(done)))
+
+
+def unsupported(suite: Suite) -> None:
+    """An op that only torch has, without Python: exit 4, the op, and its line with a caret."""
+    (suite.work / "spectrum.py").write_text(WORK.replace("(x + 1).relu()", "torch.fft.fft(x).abs() + 1"))
+    streams = {"capture": suite.tool("capture", "spectrum.py").stdout}
+    before = "capture"
+    for stage in ("decompose", "partition", "fuse", "codegen"):
+        done = subprocess.run([suite.build / "tools" / f"penstock-{stage}"], input=streams[before],
+                              cwd=suite.work, env=suite.world(), capture_output=True, text=True)
+        suite.check(f"{stage}: an op that needs torch is no error", "" if done.returncode == 0 else str(done))
+        streams[stage] = done.stdout
+        before = stage
+    for stage, stream in streams.items():
+        options = [] if stage == "codegen" else ["--interpret"]
+        done = subprocess.run([suite.build / "tools" / "penstock-run", *options], input=stream, cwd="/",
+                              env=suite.world(), capture_output=True, text=True)
+        suite.check(f"run {' '.join(options)} behind {stage}: an op that needs torch",
+                    told(done, 4, "aten.fft_fft.default", f"{suite.work}/spectrum.py:4:", "^^^") or
+                    ("" if '"unsupported"' in done.stdout else str(done)))
 
 
 def streams_and_arguments(suite: Suite) -> None:
@@ -238,6 +319,9 @@ def main() -> int:
         endings(suite)
         without_python(suite)
         without_torch(suite)
+        without_extension(suite)
+        limited(suite)
+        unsupported(suite)
         streams_and_arguments(suite)
         recording(suite)
         giving_up(suite)

@@ -23,10 +23,6 @@ Result<void> run_capture(Stage& stage, const ProgramOptions& options,
   if (!to_stdout) launched.output = (*output)->descriptor();
   auto outcome = launch(launched);
   if (!outcome) return tl::unexpected(outcome.error());
-  if (outcome->shared.reached == Reached::refused) {
-    stage.fail(Exit::environment);  // the extension has said why
-    return {};
-  }
   auto counts = recording->finish(*outcome);
   if (!counts) return tl::unexpected(counts.error());
   if (outcome->exit_status != 0 || outcome->signal != 0) {

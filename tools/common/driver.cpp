@@ -22,12 +22,23 @@ namespace {
 /// What a shell shows for a process that a closed pipe ended; used where SIGPIPE is ignored.
 constexpr int kClosedPipeStatus = 128 + SIGPIPE;
 
-void write_all(int descriptor, std::string_view text) {
+/// To standard error: when that fails, nowhere is left to complain.
+void tell(std::string_view text) {
   while (!text.empty()) {
-    ssize_t count = ::write(descriptor, text.data(), text.size());
+    ssize_t count = ::write(STDERR_FILENO, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // nowhere is left to complain
+    if (count <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+/// Keeps files that we open off the numbers of standard streams that are closed: reading or writing
+/// such a stream fails, as it should. Programs that we start find it closed.
+void hold_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0) continue;
+    int held = ::open("/dev/null", (stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+    if (held != stream && held >= 0) close(held);
   }
 }
 
@@ -92,20 +103,16 @@ Stage::Stage(Tool tool, int argc, char** argv, Shared shared)
   }
 }
 
-std::optional<int> Stage::answer_questions() {
-  auto told = [](std::string_view text) {
-    write_all(STDOUT_FILENO, text);
-    return status(Exit::ok);
-  };
-  if (help_) return told(options_.help(terminal_width(STDOUT_FILENO), shared_.epilogue));
-  if (version_) return told(version());
-  if (!describe_.empty()) return told(options_.describe());
+std::optional<std::string> Stage::answer_to_question() const {
+  if (help_) return options_.help(terminal_width(STDOUT_FILENO), shared_.epilogue);
+  if (version_) return version();
+  if (!describe_.empty()) return options_.describe();
   if (!list_passes_) return std::nullopt;
   std::string out;
   for (const PassFacts& pass : options_.passes()) {
     out += fmt::format("{:<24}{}\n", pass.name, pass.summary);
   }
-  return told(out);
+  return out;
 }
 
 Result<void> Stage::check_settings() {
@@ -123,8 +130,12 @@ Result<void> Stage::check_settings() {
 }
 
 int Stage::run(const std::function<Result<void>(Stage&)>& body) {
+  hold_standard_streams();
   try {
+    // Programs that we start have the limits' own signal; our files have a message.
+    if (!shared_.program) std::signal(SIGXFSZ, SIG_IGN);
     Result<void> done = options_.parse(argc_, argv_);
+    std::optional<std::string> answer;
     if (!done) {
       // The parser stopped before it stored anything, but the error must be told as was asked.
       auto is_json = [](const char* word) {
@@ -132,10 +143,15 @@ int Stage::run(const std::function<Result<void>(Stage&)>& body) {
       };
       if (std::any_of(argv_, argv_ + argc_, is_json)) settings_.diagnostics = "json";
     } else {
-      if (std::optional<int> answered = answer_questions()) return *answered;
+      answer = answer_to_question();
       done = check_settings();
     }
-    if (done) done = body(*this);
+    if (answer) {
+      settings_.output.clear();  // what is asked of the tool goes to who asks
+      done = write(*answer);
+    } else if (done) {
+      done = body(*this);
+    }
     if (done && output_ && !failed()) done = output_->commit();
     if (output_ && output_->reader_gone()) return kClosedPipeStatus;
     if (!done) report(done.error());
@@ -173,22 +189,20 @@ void Stage::report(const Diagnostic& reported) {
   RenderOptions how;
   how.color = color(STDERR_FILENO);
   how.explain = settings_.verbose;
-  write_all(STDERR_FILENO, settings_.diagnostics == "json" ? render_json(diagnostic, program)
+  tell(settings_.diagnostics == "json" ? render_json(diagnostic, program)
                                                            : render(diagnostic, program, how));
 }
 
 void Stage::say(std::string_view text) {
-  if (!settings_.quiet) write_all(STDERR_FILENO, text);
+  if (!settings_.quiet) tell(text);
 }
 
 void Stage::print(std::string_view text) {
-  write_all(STDERR_FILENO, text);
+  tell(text);
 }
 
 Result<Output*> Stage::output() {
   if (!output_) {
-    // A file-size limit must be a message (EFBIG), not a signal.
-    std::signal(SIGXFSZ, SIG_IGN);
     Result<Output> opened = Output::open(settings_.output);
     if (!opened) return tl::unexpected(opened.error());
     output_.emplace(std::move(*opened));
@@ -264,13 +278,13 @@ void Stage::print_time() {
     out += fmt::format("{:<24}{:>12.3f}\n", name, milliseconds(duration));
   }
   out += fmt::format("{:<24}{:>12.3f}\n", "total", milliseconds(total));
-  write_all(STDERR_FILENO, out);
+  tell(out);
 }
 
 void Stage::print_stats() {
   std::string out;
   for (const auto& [name, value] : counters_) out += fmt::format("{:<36}{:>12}\n", name, value);
-  write_all(STDERR_FILENO, out);
+  tell(out);
 }
 
 bool Stage::prints_after(std::string_view pass) const {

@@ -67,8 +67,6 @@ class Stage {
   void print(std::string_view text);
   /// Sets the exit status when no error has: a negative answer, or the status of a program.
   void answer(int status) { answer_ = status; }
-  /// Ends with `code` for an error that somebody else has reported; nothing is committed.
-  void fail(Exit code) { error_status_ = error_status_.value_or(status(code)); }
   bool failed() const { return error_status_.has_value(); }
 
   /// The output named by -o, opened at the first call.
@@ -110,7 +108,7 @@ class Stage {
   bool color(int descriptor) const;
 
  private:
-  std::optional<int> answer_questions();
+  std::optional<std::string> answer_to_question() const;
   Result<void> check_settings();
   void finish();
   void print_time();

@@ -21,6 +21,18 @@ constexpr rlim_t kStackBytes = 64 << 20;
 /// Descriptors of ours start here, out of the way of programs that count on small numbers.
 constexpr int kFirstDescriptor = 100;
 
+/// While it lives, memory behind a file-size limit is an error rather than a death.
+class SizeSignalIgnored {
+ public:
+  SizeSignalIgnored() : before_(signal(SIGXFSZ, SIG_IGN)) {}
+  ~SizeSignalIgnored() { signal(SIGXFSZ, before_); }
+  SizeSignalIgnored(const SizeSignalIgnored&) = delete;
+  SizeSignalIgnored& operator=(const SizeSignalIgnored&) = delete;
+
+ private:
+  sighandler_t before_;
+};
+
 /// A descriptor of ours, closed at the end.
 class Descriptor {
  public:
@@ -74,8 +86,16 @@ Result<std::filesystem::path> find_parts() {
   return failure(Code::PS0115, "penstock_preload.so is not beside the tools");
 }
 
+/// Memory behind a descriptor could not be had, for the reason in errno.
+tl::unexpected<Diagnostic> no_memory(std::string_view what) {
+  auto failed = failure(Code::PS0106, fmt::format("{}: {}", what, strerror(errno)));
+  failed.value().hint = "Raise the limit on file sizes (ulimit -f), which holds for memory too, or free memory.";
+  return failed;
+}
+
 /// A sealed, anonymous file with the settings: "key\0value\0" pairs.
 Result<int> write_settings(const std::map<std::string, std::string>& settings) {
+  const SizeSignalIgnored ignored;
   std::string text;
   for (const auto& [key, value] : settings) {
     text.append(key).push_back('\0');
@@ -83,8 +103,9 @@ Result<int> write_settings(const std::map<std::string, std::string>& settings) {
   }
   const int made = memfd_create("penstock-settings", MFD_ALLOW_SEALING | MFD_CLOEXEC);
   if (made < 0 || ::write(made, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    auto failed = no_memory("the settings cannot be handed to the program's process");
     if (made >= 0) close(made);
-    return failure(Code::PS0106, "the settings cannot be handed to the child process");
+    return failed;
   }
   fcntl(made, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   return made;
@@ -110,6 +131,16 @@ void raise_stack_limit() {
   setrlimit(RLIMIT_STACK, &limit);
 }
 
+/// Becomes the program. Returns only if exec failed.
+void execute(const std::string& python, const LaunchOptions& options) {
+  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments = {const_cast<char*>(python.c_str())};
+  for (const std::string& word : options.program)
+    arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(python.c_str(), arguments.data());
+}
+
 /// In the child: sets the world up and becomes the program. Returns only if exec failed.
 void become_program(const Child& child, const LaunchOptions& options) {
   int output = -1;
@@ -131,13 +162,8 @@ void become_program(const Child& child, const LaunchOptions& options) {
     preload.append(":").append(users);
   }
   setenv("LD_PRELOAD", preload.c_str(), 1);
-  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   raise_stack_limit();
-  std::vector<char*> arguments = {const_cast<char*>(child.python.c_str())};
-  for (const std::string& word : options.program)
-    arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execv(child.python.c_str(), arguments.data());
+  execute(child.python, options);
 }
 
 // -- signals: what is sent to the parent is meant for the program
@@ -206,12 +232,23 @@ Result<int> run_child(const Child& child, const LaunchOptions& options) {
 
 /// The memory that launcher and extension share: a SharedBlock and the mode's part, all zero.
 Result<int> make_shared_memory() {
+  const SizeSignalIgnored ignored;
   const int made = memfd_create("penstock-shared", MFD_CLOEXEC);
   if (made < 0 || ftruncate(made, sizeof(SharedBlock) + kModeMemory) != 0) {
+    auto failed = no_memory("there is no memory to share with the program's process");
     if (made >= 0) close(made);
-    return failure(Code::PS0106, "no shared memory");
+    return failed;
   }
   return made;
+}
+
+/// What the program's process recorded as the reason not to start.
+tl::unexpected<Diagnostic> refused(const SharedBlock& shared) {
+  const std::string_view text(shared.refusal, strnlen(shared.refusal, sizeof shared.refusal));
+  const std::size_t space = std::min(text.find(' '), text.size());
+  const CodeFacts* row = find_code(text.substr(0, space));
+  const std::string message(text.substr(std::min(space + 1, text.size())));
+  return failure(row != nullptr ? row->code : Code::PS0112, message);
 }
 
 void read_shared(int descriptor, LaunchOutcome& outcome) {
@@ -265,11 +302,19 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   read_shared(shared_file.get(), outcome);
   outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
   outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
-  if (outcome.shared.reached == Reached::nothing) {
+  if (outcome.shared.reached == Reached::refused && options.required) return refused(outcome.shared);
+  if (outcome.shared.reached == Reached::nothing && options.required) {
     return failure(Code::PS0114,
                    fmt::format("{} ran, but not as a Python that can be captured", *python));
   }
   return outcome;
+}
+
+Diagnostic become_plain_program(const LaunchOptions& options) {
+  auto python = find_python(options.python);
+  if (!python) return python.error();
+  execute(*python, options);
+  return failure(Code::PS0111, fmt::format("{} cannot be started: {}", *python, strerror(errno))).value();
 }
 
 void exit_like(const LaunchOutcome& outcome) {

@@ -40,9 +40,12 @@ struct LaunchOutcome {
 Result<std::string> find_python(const std::string& wanted);
 
 /// Runs the program in a child process: forwards signals, waits, and reports. Failures before the
-/// program started are diagnostics (PS0111, PS0112, PS0114, PS0115); the child's own messages are
-/// on standard error already when `shared.reached` is `refused`.
+/// program started are diagnostics (PS0106, PS0111 and the like). Where the extension is not required,
+/// a program that it refused has run plainly, and a line on standard error has said why.
 Result<LaunchOutcome> launch(const LaunchOptions& options);
+
+/// Replaces this process by the program in plain Python. Returns only if that failed.
+Diagnostic become_plain_program(const LaunchOptions& options);
 
 /// Ends this process as the child ended: the same status, or the same signal.
 [[noreturn]] void exit_like(const LaunchOutcome& outcome);

@@ -23,7 +23,7 @@ enum class Reached : std::uint32_t {
   nothing,  ///< no Python interpreter started
   python,   ///< the stub found itself in a Python
   program,  ///< the extension is installed, the program starts
-  refused,  ///< the extension (or the lack of one) refused; a message was printed
+  refused,  ///< the extension (or the lack of one) refused, for the reason in the shared block
 };
 
 /// The part of the shared memory that everybody knows; it survives the death of the child.
@@ -31,6 +31,9 @@ struct SharedBlock {
   Reached reached = Reached::nothing;
   std::uint32_t finished = 0;  ///< 1 once the interpreter shut down in order
   python::FrameCounts frames;
+  /// Why it was refused, as "PS0112 sentence". Where the program goes on, a message was printed; where
+  /// it must not start, the launcher tells.
+  char refusal[512] = {};
 };
 
 /// Bytes behind the SharedBlock that belong to the mode: counters of its own, in its own layout,
@@ -38,7 +41,7 @@ struct SharedBlock {
 inline constexpr std::size_t kModeMemory = 256 * 1024;
 
 /// The extension's entry, called by the stub with the GIL held just before the program starts. The
-/// descriptors are its own. 0: go on; else the program must not start (a message was printed).
+/// descriptors are its own. 0: go on; else it refused, and has told or recorded why.
 using StartFunction = int (*)(int settings, int shared, int output);
 inline constexpr const char* kStartSymbol = "penstock_start";
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -31,6 +32,7 @@ std::string resolved(const std::string& path) {
 }  // namespace
 
 Result<Output> Output::open(const std::string& path) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a message (EFBIG), not a death
   Output out;
   if (path.empty() || path == "-") {
     out.descriptor_ = STDOUT_FILENO;

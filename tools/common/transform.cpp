@@ -63,6 +63,13 @@ class Reproducer {
 
 }  // namespace
 
+Diagnostic with_readable_file(Diagnostic diagnostic, const formats::Meta& meta) {
+  if (diagnostic.location) {
+    diagnostic.location->file = formats::absolute_file(meta, diagnostic.location->file);
+  }
+  return diagnostic;
+}
+
 DocumentSink::DocumentSink(Stage& stage, Encoding input, formats::WriteOptions options)
     : stage_(stage),
       text_(stage.settings().emit == "text"),
@@ -187,9 +194,10 @@ Result<void> transform_documents(Stage& stage, Level level, const Rewrite& rewri
       if (wrong.place.empty()) wrong.place = reader.place();
       return tl::unexpected(std::move(wrong));
     }
+    const formats::Meta meta = graph->meta;
     passes.begin(to_string(formats::interface_of(*graph).id), [&] { return text_of(*graph); });
     Result<GraphDocument> out = rewrite(std::move(*graph), passes);
-    if (!out) return tl::unexpected(std::move(out.error()));
+    if (!out) return tl::unexpected(with_readable_file(std::move(out.error()), meta));
     return sink->write(Document(std::move(*out)));
   };
   Result<void> done = for_each_document(stage, *input, visit);

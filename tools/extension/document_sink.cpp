@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "ops/self_check.h"
 #include "python/hook.h"
@@ -26,7 +28,9 @@ Result<void> write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failure(Code::PS0103, "the documents cannot be written");
+    if (written < 0) {
+      return failure(Code::PS0103, fmt::format("the documents cannot be written: {}", strerror(errno)));
+    }
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
@@ -48,8 +52,7 @@ PyRef call(PyObject* object, const char* method) {
 
 void complain(const Diagnostic& diagnostic) {
   const CodeFacts& row = facts(diagnostic.code);
-  fmt::print(stderr, "penstock: warning[{}]: {} {}\n", row.id, diagnostic.message,
-             diagnostic.place);
+  fmt::print(stderr, "penstock: warning[{}]: {}\n  hint: {}\n", row.id, diagnostic.message, row.hint);
 }
 
 }  // namespace
@@ -155,7 +158,7 @@ void DocumentSink::keep_tensors(const capture::CapturedSegment& segment, Interfa
 /// The hash under which the tensor's elements are kept, or empty.
 std::string DocumentSink::keep(PyObject* tensor, const TensorType& type) {
   auto bridge = python::TensorBridge::get();
-  if (!bridge || *bridge == nullptr || !(*bridge)->is_tensor(tensor)) return {};
+  if (!store_ || !bridge || *bridge == nullptr || !(*bridge)->is_tensor(tensor)) return {};
   PyRef plain = call(tensor, "detach");
   if (plain) plain = call(plain.get(), "cpu");
   if (plain) plain = call(plain.get(), "contiguous");
@@ -179,8 +182,9 @@ void DocumentSink::write(const formats::Document& document) {
   if (descriptor_ < 0 || gone_ || owner_ != getpid()) return;
   if (auto written = writer_.write(document); !written) {
     gone_ = true;
+    if (errno == EPIPE) return;  // the reader has seen enough
     if (counts_ != nullptr) counts_->failed = 1;
-    if (errno != EPIPE) complain(written.error());
+    complain(written.error());
   }
 }
 

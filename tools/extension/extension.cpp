@@ -31,9 +31,14 @@ Process* g_process = nullptr;
 /// plainly.
 int refuse(const python::Settings& settings, const Diagnostic& diagnostic) {
   const std::string id(facts(diagnostic.code).id);
-  const bool required = settings.get("required") == "1";
-  fprintf(stderr, "penstock: %s[%s]: %s%s\n", required ? "error" : "warning", id.c_str(),
-          diagnostic.message.c_str(), required ? "" : "; the program runs without it");
+  if (settings.get("required") == "1") {
+    const std::string refusal = (id + " " + diagnostic.message).substr(0, sizeof SharedBlock::refusal - 1);
+    const int shared = std::atoi(std::string(settings.get("shared-descriptor", "-1")).c_str());
+    (void)!pwrite(shared, refusal.c_str(), refusal.size() + 1, offsetof(SharedBlock, refusal));
+  } else if (settings.get("quiet") != "1") {
+    fprintf(stderr, "penstock: warning[%s]: %s; the program runs without it\n", id.c_str(),
+            diagnostic.message.c_str());
+  }
   return 1;
 }
 int refuse(const python::Settings& settings, Code code, std::string message) {
@@ -112,6 +117,7 @@ void in_forked_child() {
 int start(int settings_descriptor, int shared_descriptor, int output) {
   std::map<std::string, std::string> values = read_settings(settings_descriptor).values();
   values["output-descriptor"] = std::to_string(output);
+  values["shared-descriptor"] = std::to_string(shared_descriptor);
   const python::Settings settings(std::move(values));
   const python::Mode* mode = find_mode(settings.get("mode", "idle"));
   if (mode == nullptr) {

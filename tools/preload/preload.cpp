@@ -28,20 +28,23 @@ struct Launch {
 };
 Launch g_launch;
 
-void record(Reached reached) {
+void record(Reached reached, const char* refusal = nullptr) {
   void* memory =
       mmap(nullptr, sizeof(SharedBlock), PROT_READ | PROT_WRITE, MAP_SHARED, g_launch.shared, 0);
   if (memory == MAP_FAILED) return;
-  static_cast<SharedBlock*>(memory)->reached = reached;
+  auto* block = static_cast<SharedBlock*>(memory);
+  block->reached = reached;
+  if (refusal != nullptr) strncpy(block->refusal, refusal, sizeof block->refusal - 1);
   munmap(memory, sizeof(SharedBlock));
 }
 
 /// No extension for this Python: the program runs plainly, or not at all.
 int refuse(const char* why, const char* detail) {
-  fprintf(stderr, "penstock: %s[PS0112]: %s%s%s\n", g_launch.required != 0 ? "error" : "warning",
-          why, detail, g_launch.required != 0 ? "" : "; the program runs without it");
-  record(Reached::refused);
+  char refusal[sizeof SharedBlock::refusal];
+  snprintf(refusal, sizeof refusal, "PS0112 %s%s", why, detail);
+  record(Reached::refused, refusal);
   if (g_launch.required != 0) _exit(6);
+  fprintf(stderr, "penstock: warning[PS0112]: %s%s; the program runs without it\n", why, detail);
   return 0;
 }
 

@@ -104,6 +104,7 @@ Result<std::unique_ptr<CaptureCounts>> Recording::finish(const LaunchOutcome& ou
   auto counts = counts_of(outcome);
   auto written = writer_->write(end_document(*counts, outcome));
   if (!written) return tl::unexpected(std::move(written.error()));
+  if (counts->failed != 0) return failure(Code::PS0103, "documents of the program are missing: it could not write them");
   return counts;
 }
 

@@ -64,8 +64,9 @@ class Runner {
     result.name = interface.name;
     result.tolerance = options_.check ? options_.tolerance : 0;
     if (Result<void> done = run(document, result); !done) {
-      Diagnostic problem = std::move(done.error());
-      result.verdict = problem.code == Code::PS0801 ? Verdict::unsupported : Verdict::failed;
+      Diagnostic problem = with_readable_file(std::move(done.error()), document.meta);
+      const bool unsupported = facts(problem.code).exit_status == status(Exit::unsupported);
+      result.verdict = unsupported ? Verdict::unsupported : Verdict::failed;
       result.code = std::string(facts(problem.code).id);
       result.reason = problem.message;
       if (problem.place.empty()) problem.place = fmt::format("graph {}", to_string(interface.id));
@@ -158,12 +159,13 @@ class Runner {
       std::string how = row.reason.empty() ? fmt::format("error {:.3g}, tolerance {:.3g}",
                                                          row.error, options_.tolerance)
                                            : row.reason;
-      stage_.report({Code::PS0804,
-                     fmt::format("output {}: {}", row.index, how),
-                     formats::interface_of(document).location,
-                     fmt::format("graph {} {}", to_string(result.id), result.name),
-                     {},
-                     Severity::error});
+      Diagnostic differs{Code::PS0804,
+                         fmt::format("output {}: {}", row.index, how),
+                         formats::interface_of(document).location,
+                         fmt::format("graph {} {}", to_string(result.id), result.name),
+                         {},
+                         Severity::error};
+      stage_.report(with_readable_file(std::move(differs), document.meta));
     }
     return {};
   }

@@ -29,6 +29,15 @@ void describe(Stage& stage, const CaptureCounts& counts) {
   stage.count("bypasses", counts.bypasses);
 }
 
+/// Where penstock cannot do its work, the program runs as it would without.
+Result<LaunchOutcome> run_plainly(Stage& stage, const LaunchOptions& launched, Diagnostic why) {
+  if (why.code == Code::PS0111) return tl::unexpected(std::move(why));  // nothing can run it
+  why.severity = Severity::warning;
+  why.message += "; the program runs without penstock";
+  stage.report(why);
+  return tl::unexpected(become_plain_program(launched));
+}
+
 /// The program's streams are its own, so documents go to a file.
 Result<std::optional<Recording>> begin_recording(Stage& stage, ProgramOptions options,
                                                  const std::vector<std::string>& words) {
@@ -66,6 +75,11 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
     launched.output = (*stage.output())->descriptor();
   }
   Result<LaunchOutcome> outcome = launch(launched);
+  if (!outcome && !launched.required) return run_plainly(stage, launched, outcome.error());
+  if (outcome && outcome->shared.reached == Reached::nothing) {
+    stage.report({Code::PS0114, "what --python names is no Python that penstock can enter; the program ran without it",
+                  {}, {}, {}, Severity::warning});
+  }
   if (!outcome || !options.torture.empty()) {
     if (outcome) stage.print(describe_frames(outcome->shared.frames) + "\n");
     return outcome;
