@@ -229,7 +229,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--bin", default=os.environ.get("PENSTOCK_BUILD_ROOT", "build") + "/bin")
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch")
-    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=1, help="processes of each side per case")
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--json", metavar="FILE", help="writes rows and samples to FILE as well")
     options = parser.parse_args()
