@@ -37,7 +37,8 @@ Result<Bindings> bind_symbols(const Graph& graph, const std::vector<HostTensor>&
 
 }  // namespace
 
-Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTensor> inputs) {
+Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTensor> inputs,
+                                          const ValueMade& made) {
   if (inputs.size() != graph.interface.inputs.size()) {
     return failure(Code::PS0603, "the graph takes " + std::to_string(graph.interface.inputs.size()) +
                                      " inputs, given are " + std::to_string(inputs.size()));
@@ -46,6 +47,7 @@ Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTe
   if (!bindings) return tl::unexpected(bindings.error());
   std::vector<HostTensor> values(graph.values.size());
   std::move(inputs.begin(), inputs.end(), values.begin());
+  for (ValueId id = 0; made && id < inputs.size(); ++id) made(id, values[id]);
   TensorOf tensor_of = [&](ValueId id) -> const HostTensor& { return values[id]; };
   SymbolValue symbol_value = [&](std::string_view name) -> std::optional<std::int64_t> {
     auto found = bindings->find(std::string(name));
@@ -60,7 +62,8 @@ Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTe
       return tl::unexpected(results.error());
     }
     for (std::size_t r = 0; r < node.results.size() && r < results->size(); ++r) {
-      values[node.results[r]] = std::move((*results)[r]);
+      HostTensor& value = values[node.results[r]] = std::move((*results)[r]);
+      if (made) made(node.results[r], value);
     }
   }
   std::vector<HostTensor> outputs;

@@ -104,13 +104,16 @@ def changed(stream: bytes, **fields: object) -> bytes:
 
 def bad_input(suite: Suite, tool: str, level: str) -> None:
     good = suite.sample(level)
-    lead = ()
+    lead, tail = (), ()
+    if tool == "reduce":  # which runs a command
+        tail = ("false",)
     if tool == "graphdiff":  # which compares with a good stream
         (suite.work / "good.json").write_bytes(good)
         lead = ("good.json",)
 
     def expect(what: str, status: int, says: str, *arguments: str, **how: object) -> None:
-        suite.expect(tool, what, status, says, *lead, *(arguments or lead and ("-",)), **how)
+        file = arguments or ((lead or tail) and ("-",))
+        suite.expect(tool, what, status, says, *lead, *file, *tail, **how)
 
     expect("empty input", 3, "", data=b"")
     expect("input without its end", 3, "", data=good[:good.rstrip().rfind(b"\n") + 1])
@@ -270,7 +273,7 @@ def main() -> int:
             bad_input(suite, tool, given)
             if level in PIPE:
                 wrong_levels(suite, tool, level)
-            if facts["level_out"] and tool != "pack":
+            if facts["level_out"] and tool not in ("pack", "reduce"):
                 bad_output(suite, tool, given)
         bad_text_output(suite, "report", data=suite.sample("torch"))
         bad_text_output(suite, "graphdiff", "good.json", "-", data=suite.sample("core"))

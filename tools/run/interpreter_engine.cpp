@@ -29,7 +29,11 @@ class Interpreter : public Engine {
   std::vector<HostTensor> inputs_, outputs_;
 };
 
-using GraphInterpreter = Interpreter<Graph, ops::interpret>;
+Result<std::vector<HostTensor>> interpret_graph(const Graph& graph, std::vector<HostTensor> inputs) {
+  return ops::interpret(graph, std::move(inputs));
+}
+
+using GraphInterpreter = Interpreter<Graph, interpret_graph>;
 using LoopInterpreter = Interpreter<LoopProgram, fusion::interpret>;
 
 }  // namespace
