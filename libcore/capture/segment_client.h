@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "capture/root_meter.h"
 #include "ir/event.h"
 #include "ir/graph.h"
 #include "python/conductor.h"
@@ -20,6 +21,10 @@ class EventSink {
   virtual void skipped(const SkipEvent&) {}
   virtual void recompiled(const RecompileEvent&) {}
   virtual void restarted(const RestartEvent&) {}
+  /// True: left_root() is called, which costs an op and a segment some tens of nanoseconds.
+  virtual bool meters_roots() const { return false; }
+  /// A thread has left a root.
+  virtual void left_root(const RootTotals&) {}
 };
 
 /// A recorded segment, as the walker hands it over. Its ops have run through torch already and the

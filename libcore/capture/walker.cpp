@@ -5,6 +5,7 @@
 #include "python/bytecode.h"
 #include "python/materialise.h"
 #include "python/memory_escapes.h"
+#include "python/op_counter.h"
 #include "python/torch_state.h"
 
 namespace penstock::capture {
@@ -79,6 +80,7 @@ Entry Walker::enter(Frame& frame) {
     if (!bridge || *bridge == nullptr) return Entry::native;
     bridge_ = *bridge;
     python::MemoryEscapes::get().watch(*bridge_);
+    if (sink_.meters_roots()) python::count_ops();
   }
   if (frame.is_generator()) return Entry::native;
   if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
@@ -86,7 +88,7 @@ Entry Walker::enter(Frame& frame) {
   }
   if (!python::ops_run_plainly()) return Entry::native;
   // Before the rules, which cost more: code that has entries was a root.
-  if (client_.finish_call(frame)) return Entry::finished;
+  if (finish_call(frame)) return Entry::finished;
   std::string_view rule;
   if (roots_.is_native(frame, rule)) return Entry::native;
   const bool inside = !region.activations.empty();
@@ -100,6 +102,16 @@ Entry Walker::enter(Frame& frame) {
   if (!known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   return conduct(frame, region, !inside);
+}
+
+/// An entry that is the whole call counts as a root that is one segment.
+bool Walker::finish_call(Frame& frame) {
+  if (!sink_.meters_roots()) return client_.finish_call(frame);
+  const auto begin = Clock::now();
+  if (!client_.finish_call(frame)) return false;
+  const std::chrono::nanoseconds spent = Clock::now() - begin;
+  if (region(frame.thread()).activations.empty()) sink_.left_root({0, spent, spent});
+  return true;
 }
 
 /// A frame inside which an executed segment ended. It goes on at the instruction that it stands at: of
@@ -122,6 +134,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
   if (first) {
     region.any_op = false;
     region.last = EntryId{-1, 0, 0};
+    if (sink_.meters_roots()) region.meter.enter();
   }
   region.activations.push_back(std::move(activation));
   return Entry::conduct;
@@ -166,7 +179,11 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
 
 Directive Walker::look_up(Activation& activation, Region& region, const Instruction& instruction,
                           bool& record) {
+  region.meter.segment_begins();
   Lookup lookup = client_.lookup(*activation.frame);
+  const bool executed = lookup.found == Found::moved || lookup.found == Found::returned ||
+                        lookup.found == Found::raised;
+  if (executed) region.meter.segment_ends();
   switch (lookup.found) {
     case Found::none:
     case Found::miss: record = true; return Directive::step;
@@ -216,6 +233,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
   }
   if (reached) {
     region.mode = Mode::glue;
+    region.meter.segment_ends();
     region.start = nullptr;
     return Directive::step;
   }
@@ -226,6 +244,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 void Walker::start(Activation& activation, Region& region, bool trial) {
   region.walk = std::make_unique<Walk>(*bridge_, schemas_, client_.wants_examples());
   region.mode = Mode::recording;
+  region.meter.segment_begins();
   region.start = &activation;
   region.trial = trial;
   region.trial_unit = activation.frame->unit();
@@ -302,6 +321,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   region.last = id;
   plans_[key_of(id)] = std::move(plan);
   region.mode = Mode::glue;
+  region.meter.segment_ends();
   for (const auto& activation : region.activations) activation->shadow = nullptr;
   region.walk.reset();
   region.start = nullptr;
@@ -321,6 +341,7 @@ void Walker::drop(Region& region) {
     ++info(*region.start->frame).dry_trials[region.trial_unit];
   }
   region.mode = Mode::glue;
+  region.meter.segment_was_none();
   for (const auto& activation : region.activations) activation->shadow = nullptr;
   region.walk.reset();
   region.start = nullptr;
@@ -388,6 +409,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     }
   } else if (region.mode == Mode::following && activation == region.start) {
     region.mode = Mode::glue;
+    region.meter.segment_ends();
     region.start = nullptr;
   }
   while (!region.activations.empty()) {
@@ -395,7 +417,14 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     region.activations.pop_back();
     if (found) break;
   }
-  if (region.activations.empty() && !region.any_op) info(frame).native = true;
+  if (!region.activations.empty()) return;
+  const RootTotals totals = region.meter.leave();
+  const bool ran_ops = region.any_op || totals.native_ops > 0;
+  if (!ran_ops) {
+    info(frame).native = true;
+  } else if (sink_.meters_roots()) {
+    sink_.left_root(totals);
+  }
 }
 
 bool Walker::may_record(Frame& frame, const Instruction& instruction) const {

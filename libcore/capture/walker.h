@@ -92,6 +92,7 @@ class Walker : public python::FrameDriver {
     int until = -1;                ///< following without a plan: unit of `start`'s frame
     std::size_t level = 0;
     EntryId last{-1, 0, 0};        ///< of the segment before
+    RootMeter meter;
     bool any_op = false;
     std::chrono::steady_clock::time_point started;
     std::chrono::steady_clock::time_point op_started;
@@ -107,6 +108,7 @@ class Walker : public python::FrameDriver {
     return last_region_->second;
   }
   CodeInfo& info(python::Frame& frame);
+  bool finish_call(python::Frame& frame);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
   void withdraw(Activation& activation);

@@ -4,9 +4,9 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 #include "python/object.h"
+#include "python/torch_library.h"
 
 namespace penstock::python {
 namespace {
@@ -56,19 +56,13 @@ void find(void* library, Function& function, const char* name) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// The libraries stand beside the package's own files; they are loaded already.
 StateAbi load(PyObject* torch) {
   StateAbi abi;
-  const PyRef path = PyRef::steal(PyObject_GetAttrString(torch, "__file__"));
-  const char* text = path ? PyUnicode_AsUTF8(path.get()) : nullptr;
-  PyErr_Clear();
-  if (text == nullptr) return abi;
-  const std::string folder = std::string(text, std::string_view(text).rfind('/')) + "/lib/";
-  if (void* library = dlopen((folder + "libtorch_cpu.so").c_str(), RTLD_NOLOAD | RTLD_LAZY)) {
+  if (void* library = torch_library(torch, "libtorch_cpu.so")) {
     find(library, abi.grad_enabled, "aoti_torch_grad_mode_is_enabled");
     find(library, abi.function_modes, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv");
   }
-  abi.core = dlopen((folder + "libc10.so").c_str(), RTLD_NOLOAD | RTLD_LAZY);
+  abi.core = torch_library(torch, "libc10.so");
   if (abi.core != nullptr) {
     find(abi.core, abi.inference_mode, "_ZN3c1013InferenceMode10is_enabledEv");
     learn_inference_keys(abi, torch);

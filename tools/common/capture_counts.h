@@ -17,6 +17,8 @@ struct CaptureCounts {
   std::uint32_t bypasses; ///< frames and segments given up for a defect
   std::uint32_t wrong_rules;  ///< results that --self-check found to be inferred wrongly
   std::int64_t capture_ns, compile_ns;
+  std::int64_t native_ops;    ///< ATen ops that ran inside roots, outside segments
+  std::int64_t root_ns, segment_ns;  ///< inside roots; of that, in segments
   std::uint32_t lost;     ///< entries for which there was no room
   std::uint32_t failed;   ///< 1: a document could not be written
   std::uint32_t entries;  ///< rows of `entry` in use

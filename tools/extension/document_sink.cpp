@@ -117,6 +117,13 @@ void DocumentSink::recompiled(const RecompileEvent& event) {
   write(formats::RecompileDocument{event, {}});
 }
 
+void DocumentSink::left_root(const capture::RootTotals& totals) {
+  if (counts_ == nullptr || owner_ != getpid()) return;
+  counts_->native_ops += totals.native_ops;
+  counts_->root_ns += totals.root.count();
+  counts_->segment_ns += totals.in_segments.count();
+}
+
 void DocumentSink::check_rules(const Graph& graph) {
   for (const ops::WrongRule& wrong : ops::check_rules(graph)) {
     if (counts_ != nullptr) ++counts_->wrong_rules;

@@ -44,7 +44,7 @@ formats::ProgramDocument program_document(const ProgramOptions& options,
 /// An entry whose graph is not executed is called no time: its ops are the program's own.
 formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutcome& outcome) {
   formats::EndDocument document;
-  std::int64_t calls = 0, executed = 0, native = 0;
+  std::int64_t calls = 0, executed = 0, native = counts.native_ops;
   for (std::uint32_t i = 0; i < counts.entries; ++i) {
     const capture::EntryCount& entry = counts.entry[i];
     const std::int64_t ran = entry.runs != 0 ? entry.calls : 0;
@@ -60,6 +60,10 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
   if (native > 0) document.counts.push_back({"native_ops", native});
   if (counts.compile_ns > 0) {
     document.times = {{"capture", counts.capture_ns}, {"compile", counts.compile_ns}};
+  }
+  if (counts.root_ns > 0) {
+    document.times.push_back({"roots", counts.root_ns});
+    document.times.push_back({"entries", counts.segment_ns});
   }
   document.status = outcome.exit_status;
   document.signal = outcome.signal;

@@ -1,3 +1,4 @@
+#include "python/op_counter.h"
 #include "python/step/families.h"
 #include "python/tensor_bridge.h"
 #include "python/torch_state.h"
@@ -40,7 +41,9 @@ int truth_of(PyObject* object) {
   if (object == Py_True) return 1;
   if (object == Py_False || object == Py_None) return 0;
   const int element = element_of(object);
-  return element >= 0 ? element : PyObject_IsTrue(object);
+  if (element < 0) return PyObject_IsTrue(object);
+  count_op_as_run();  // aten::is_nonzero
+  return element;
 }
 
 }  // namespace penstock::python

@@ -1,0 +1,45 @@
+#include "capture/root_meter.h"
+
+#include "python/op_counter.h"
+
+namespace penstock::capture {
+
+void RootMeter::enter() {
+  on_ = true;
+  totals_ = {};
+  inside_ = false;
+  ops_ = python::ops_run();
+  entered_ = Clock::now();
+}
+
+void RootMeter::segment_begins() {
+  if (!on_ || inside_) return;
+  inside_ = true;
+  const std::int64_t now = python::ops_run();
+  totals_.native_ops += now - ops_;
+  ops_ = now;
+  began_ = Clock::now();
+}
+
+void RootMeter::segment_ends() {
+  if (!inside_) return;
+  inside_ = false;
+  ops_ = python::ops_run();
+  totals_.in_segments += Clock::now() - began_;
+}
+
+void RootMeter::segment_was_none() { inside_ = false; }
+
+RootTotals RootMeter::leave() {
+  if (!on_) return {};
+  if (inside_) {
+    segment_ends();
+  } else {
+    totals_.native_ops += python::ops_run() - ops_;
+  }
+  on_ = false;
+  totals_.root = Clock::now() - entered_;
+  return totals_;
+}
+
+}  // namespace penstock::capture
