@@ -241,6 +241,10 @@ def bad_store(suite: Suite) -> None:
     suite.expect("codegen", "store that is no directory", 6, "/dev/null", "--store=/dev/null/store",
                  data=good)
     kernels = suite.run("codegen", data=good).stdout
+    done = suite.run("run", f"--inputs={suite.inputs()}", data=kernels)
+    suite.check("run: good input", "" if done.returncode == 0 else done.stderr.decode())
+    done = suite.run("run", f"--inputs={suite.inputs()}", data=kernels, shell="| head -c 0")
+    suite.check("run: closed pipe", "" if not done.stderr else repr(done.stderr))
     suite.expect("run", "store without the kernels' code", 6, "has no blob",
                  "--store=elsewhere", f"--inputs={suite.inputs()}", data=kernels)
 

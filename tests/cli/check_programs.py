@@ -178,6 +178,24 @@ def limited(suite: Suite) -> None:
                 ("" if done.stderr.count("PS0210") == 1 else str(done)))
 
 
+def capture_output(suite: Suite) -> None:
+    """Where the documents of capture cannot go; a reader that leaves ends the recording, not the program."""
+    (suite.work / "program.py").write_text(WORK)
+
+    def run(*arguments: str, shell: str = "") -> subprocess.CompletedProcess:
+        return subprocess.run(["bash", "-c", f'"$0" "$@" {shell}', str(suite.build / "tools" / "penstock-capture"),
+                               *arguments, "program.py"], cwd=suite.work, env=suite.world(), capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
+
+    suite.check("capture: full disk", told(run(shell=">/dev/full"), 6, "error[PS0103]", "No space left"))
+    suite.check("capture: closed standard output", told(run(shell=">&-"), 6, "error[PS0103]", "standard output"))
+    suite.check("capture: no such directory", told(run("-o", "nowhere/a.json"), 6, "error[PS0103]", "nowhere"))
+    suite.check("capture: full device by name", told(run("-o", "/dev/full"), 6, "error[PS0103]", "/dev/full"))
+    done = run(shell="| head -c 10; exit ${PIPESTATUS[0]}")
+    suite.check("capture: closed pipe",
+                "" if done.returncode == 141 and done.stderr == "sum 8.0\n" else str(done))
+
+
 def unsupported(suite: Suite) -> None:
     """An op that only torch has, without Python: exit 4, the op, and its line with a caret."""
     (suite.work / "spectrum.py").write_text(WORK.replace("(x + 1).relu()", "torch.fft.fft(x).abs() + 1"))
@@ -321,6 +339,7 @@ def main() -> int:
         without_torch(suite)
         without_extension(suite)
         limited(suite)
+        capture_output(suite)
         unsupported(suite)
         streams_and_arguments(suite)
         recording(suite)
