@@ -4,6 +4,7 @@
 #include "capture/recorder.h"
 #include "capture/walk.h"
 #include "ir/argument_text.h"
+#include "python/compile_region.h"
 #include "python/torch_state.h"
 
 namespace penstock::capture {
@@ -209,6 +210,10 @@ bool GuardCheck::holds(const Guard& guard) {
     case GuardKind::type_version:
     case GuardKind::dict_version: return true;
     case GuardKind::global_state: {
+      if (PyFunction_Check(object)) {  // the one written in Python: torch.compiler.is_compiling
+        const bool* inside = guard.expected.as<bool>();
+        return inside != nullptr && *inside == python::in_compiled_region();
+      }
       PyRef answer = PyRef::steal(PyObject_CallNoArgs(object));
       if (!answer) PyErr_Clear();
       return answer && same_literal(answer.get(), guard.expected);

@@ -11,8 +11,9 @@ namespace penstock::capture {
 using python::Frame;
 using python::PyRef;
 
-Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples)
-    : recorder_(bridge, keep_examples), schemas_(schemas) {}
+Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
+           bool keep_examples)
+    : recorder_(bridge, keep_examples), schemas_(schemas), compile_api_(compile_api) {}
 Walk::~Walk() = default;
 
 namespace {
@@ -192,8 +193,8 @@ void Walk::adopt_cells(FrameShadow& frame) {
   }
 }
 
-bool Walk::broke(Code code, std::string reason) {
-  reason_ = BreakReason{code, std::move(reason), false};
+bool Walk::broke(Code code, std::string reason, bool anywhere) {
+  reason_ = BreakReason{code, std::move(reason), false, anywhere};
   return false;
 }
 
@@ -307,7 +308,7 @@ std::optional<bool> Walk::consume_truth(Operand operand) {
     return truth < 0 ? std::nullopt : std::optional(truth == 1);
   };
   if (is_tensor(object)) {
-    broke(Code::PS0301, "the branch depends on the elements of a tensor");
+    broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
     return std::nullopt;
   }
   if (operand.shadow.is(Shadow::Kind::constant)) return real_truth();

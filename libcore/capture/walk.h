@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/compile_api.h"
 #include "capture/recorder.h"
 #include "capture/segment_client.h"
 #include "capture/shadow.h"
@@ -95,6 +96,8 @@ struct BreakReason {
   Code code = Code::PS0601;
   std::string reason;
   bool silent = false;  ///< the segment ends as designed; it is no break to report
+  /// No graph can go on here, whoever makes it: what fullgraph=True raises for.
+  bool anywhere = false;
 };
 
 /// A torch callable that goes into the graph.
@@ -135,7 +138,8 @@ std::string torch_function_name(PyObject* function);
 /// what they will be behind the instruction, or left that to FrameShadow::finish.
 class Walk {
  public:
-  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, bool keep_examples);
+  Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
+       bool keep_examples);
   ~Walk();
 
   /// Starts at the frame's place: every local and operand is sourced.
@@ -172,7 +176,7 @@ class Walk {
 
   // Used by the rules.
 
-  bool broke(Code code, std::string reason);
+  bool broke(Code code, std::string reason, bool anywhere = false);
   bool end_silently();
   Location here() const;
 
@@ -274,6 +278,8 @@ class Walk {
                      const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool reduces_generator(FrameShadow& frame, Operand generator, int pops);
   /// Functions written in Python whose effect ends a segment.
+  std::optional<bool> call_compile_api(FrameShadow& frame, Operand function,
+                                       const std::vector<Operand>& positional, int pops);
   std::optional<bool> call_known_python(
       FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
       const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
@@ -351,6 +357,7 @@ class Walk {
 
   Recorder recorder_;
   SchemaTable& schemas_;
+  const CompileApi& compile_api_;
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;

@@ -3,6 +3,7 @@
 #include "capture/literal.h"
 #include "capture/may_record.h"
 #include "python/bytecode.h"
+#include "python/compile_region.h"
 #include "python/materialise.h"
 #include "python/memory_escapes.h"
 #include "python/op_counter.h"
@@ -18,15 +19,6 @@ using python::Leaving;
 using python::Opcode;
 using python::Outcome;
 using Clock = std::chrono::steady_clock;
-
-/// What the walker remembers of a code object.
-struct Walker::CodeInfo : python::CodeData {
-  bool native = false;                       ///< a root that records no op
-  std::unordered_map<int, int> dry_trials;   ///< by unit: trials that recorded no op
-  /// RootPolicy::names_tensors() for globals of that version.
-  std::uint64_t globals_version = 0;
-  bool names_tensors = false;
-};
 
 namespace {
 
@@ -57,6 +49,9 @@ Entry Walker::enter(Frame& frame) {
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
   if (is_made_real(frame)) return enter_made_real(frame, region);
+  if (const Served kind = served(frame); kind != Served::none) {
+    return enter_served(frame, region, kind);
+  }
   if (region.mode == Mode::recording) {
     if (!region.walk->expects(frame)) return Entry::native;
     if (region.walk->expects_native()) return Entry::native;
@@ -86,12 +81,13 @@ Entry Walker::enter(Frame& frame) {
   if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
     return Entry::native;
   }
+  if (is_disabled(region)) return Entry::native;
   if (!python::ops_run_plainly()) return Entry::native;
   // Before the rules, which cost more: code that has entries was a root.
   if (finish_call(frame)) return Entry::finished;
   std::string_view rule;
   if (roots_.is_native(frame, rule)) return Entry::native;
-  const bool inside = !region.activations.empty();
+  const bool inside = has_root(region);
   if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
   CodeInfo& known = info(frame);
   if (known.native) return Entry::native;
@@ -101,7 +97,7 @@ Entry Walker::enter(Frame& frame) {
   }
   if (!known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
-  return conduct(frame, region, !inside);
+  return conduct(frame, region, !inside || is_region(region.activations.back()->served));
 }
 
 /// An entry that is the whole call counts as a root that is one segment.
@@ -110,7 +106,7 @@ bool Walker::finish_call(Frame& frame) {
   const auto begin = Clock::now();
   if (!client_.finish_call(frame)) return false;
   const std::chrono::nanoseconds spent = Clock::now() - begin;
-  if (region(frame.thread()).activations.empty()) sink_.left_root({0, spent, spent});
+  if (!has_root(region(frame.thread()))) sink_.left_root({0, spent, spent});
   return true;
 }
 
@@ -131,7 +127,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
   activation->frame = &frame;
   activation->first = first;
   frame.attachment = activation.get();
-  if (first) {
+  if (first && !has_root(region)) {
     region.any_op = false;
     region.last = EntryId{-1, 0, 0};
     if (sink_.meters_roots()) region.meter.enter();
@@ -143,6 +139,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
 Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
+  if (activation.served != Served::none) return serve(activation, region, instruction);
   switch (region.mode) {
     case Mode::recording:
       if (activation.shadow != nullptr) return record(activation, region, instruction);
@@ -190,6 +187,10 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
     case Found::moved:
       region.last = lookup.id;
       region.any_op = true;
+      if (const auto known = ends_.find(key_of(lookup.id)); known != ends_.end()) {
+        const auto& [reason, location] = known->second;
+        if (refuses(region, activation, reason, location)) return Directive::raised;
+      }
       // The instruction behind a segment is stepped: it broke, or its call makes the frames inside
       // which the segment ended real.
       activation.announced = lookup.announced;
@@ -242,7 +243,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 }
 
 void Walker::start(Activation& activation, Region& region, bool trial) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, client_.wants_examples());
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
   region.start = &activation;
@@ -274,7 +275,10 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     if (shadow.runs_op) region.op_started = Clock::now();
     return Directive::step;
   }
-  const BreakReason reason = walk.reason();
+  BreakReason reason = walk.reason();
+  // A graph can assert.
+  const Instruction* next = activation.frame->bytecode().at(instruction.next);
+  if (next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR) reason.anywhere = false;
   const bool loop = reason.silent && instruction.opcode == Opcode::FOR_ITER;
   SegmentEnd how{loop ? SegmentEnd::Kind::loop : SegmentEnd::Kind::broke,
                  region.start->frame->unit(),
@@ -282,9 +286,10 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   // The root stands at its call when the segment ends in what it called.
   if (region.start != &activation) how.offset = region.start->shadow->instruction->offset;
   const Location location = walk.here();
-  if (end(region, std::move(how), nullptr) && !reason.silent) {
-    report_break(reason, location, region.last);
-  }
+  const bool ended = end(region, std::move(how), nullptr);
+  if (ended && !reason.silent) report_break(reason, location, region.last);
+  if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
+  if (refuses(region, activation, reason, location)) return Directive::raised;
   activation.step_once = false;
   return Directive::step;
 }
@@ -417,7 +422,12 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     region.activations.pop_back();
     if (found) break;
   }
-  if (!region.activations.empty()) return;
+  const Served kind = served(frame);
+  if (is_region(kind)) {
+    const Activation* around = enclosing(region);
+    python::set_in_compiled_region(around != nullptr && around->served != Served::disabled);
+  }
+  if (kind != Served::none || has_root(region)) return;
   const RootTotals totals = region.meter.leave();
   const bool ran_ops = region.any_op || totals.native_ops > 0;
   if (!ran_ops) {

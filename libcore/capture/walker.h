@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -73,6 +74,9 @@ class Walker : public python::FrameDriver {
     bool first = false;             ///< a root that has not begun
     bool step_once = false;         ///< the next instruction is the one that broke
     bool announced = false;         ///< the next instruction's call makes inlined frames real
+    Served served = Served::none;   ///< an entry point of torch.compile, or what stands around a region
+    bool answered = false;          ///< the entry point was asked for its result
+    python::PyRef refusal;          ///< of a region: what must come out of it, whatever caught it
   };
   /// How far a recorded segment goes: steps of its frames, outermost first.
   struct Plan {
@@ -98,7 +102,15 @@ class Walker : public python::FrameDriver {
     std::chrono::steady_clock::time_point op_started;
     std::chrono::nanoseconds ops{0};
   };
-  struct CodeInfo;
+  /// What the walker remembers of a code object.
+  struct CodeInfo : python::CodeData {
+    bool native = false;                       ///< a root that records no op
+    std::unordered_map<int, int> dry_trials;   ///< by unit: trials that recorded no op
+    /// RootPolicy::names_tensors() for globals of that version.
+    std::uint64_t globals_version = 0;
+    bool names_tensors = false;
+    std::optional<Served> served;              ///< once asked
+  };
 
   /// Asked for every instruction, nearly always by the thread that asked before.
   Region& region(PyThreadState* thread) {
@@ -111,6 +123,18 @@ class Walker : public python::FrameDriver {
   bool finish_call(python::Frame& frame);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
+  // -- torch.compile and its kin (walker_regions.cpp)
+  Served served(python::Frame& frame);
+  python::Entry enter_served(python::Frame& frame, Region& region, Served served);
+  python::Directive serve(Activation& activation, Region& region,
+                          const python::Instruction& instruction);
+  static Activation* enclosing(Region& region);
+  /// True inside a region that torch.compiler.disable made.
+  static bool is_disabled(Region& region);
+  /// True when a frame of the program is conducted: what stands around regions does not count.
+  static bool has_root(const Region& region);
+  bool refuses(Region& region, const Activation& activation, const BreakReason& reason,
+               const Location& location);
   void withdraw(Activation& activation);
   python::Directive glue(Activation& activation, Region& region,
                          const python::Instruction& instruction);
@@ -140,6 +164,9 @@ class Walker : public python::FrameDriver {
   std::set<std::pair<const PyCodeObject*, int>> raises_;
   /// By segment start and recompile number.
   std::unordered_map<std::string, Plan> plans_;
+  /// Of segments that no graph could go on behind: why, by the same key.
+  std::unordered_map<std::string, std::pair<BreakReason, Location>> ends_;
+  CompileApi compile_api_;
 };
 
 }  // namespace penstock::capture

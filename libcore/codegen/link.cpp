@@ -99,7 +99,9 @@ Result<std::string> link_shared_object(const std::vector<std::string>& objects) 
     return failure(Code::PS0103, "no temporary directory can be made in /dev/shm, $TMPDIR or /tmp");
   }
   std::vector<std::string> arguments = {"ld.lld", "-shared", "--hash-style=gnu", "--no-undefined",
-                                        "-znoexecstack", "-znow", "--build-id=none", "-o",
+                                        "-znoexecstack", "-znow", "--build-id=none",
+                                        // Its threads would stay, and be missed in a forked child.
+                                        "--threads=1", "-o",
                                         folder.file()};
   for (const auto& file : files) arguments.push_back(file->path());
   std::vector<const char*> pointers;

@@ -8,6 +8,7 @@
 #include "jit/guard_recorder.h"
 #include "jit/guard_trial.h"
 #include "jit/literal.h"
+#include "python/compile_region.h"
 #include "python/layout.h"
 #include "python/torch_state.h"
 
@@ -96,6 +97,10 @@ bool holds_attribute(GuardStep& step, PyObject* object) {
 }
 
 bool matches_call(PyObject* function, const Argument& expected) {
+  if (PyFunction_Check(function)) {  // the one that is written in Python: torch.compiler.is_compiling
+    const bool* inside = expected.as<bool>();
+    return inside != nullptr && *inside == python::in_compiled_region();
+  }
   if (!PyCFunction_Check(function)) return false;
   python::PyRef answer = python::PyRef::steal(PyObject_CallNoArgs(function));
   if (!answer) {

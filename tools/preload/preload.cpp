@@ -112,4 +112,21 @@ __attribute__((constructor)) void prepare() {
   add(on_audit, nullptr);
 }
 
+/// True once Python shuts down, in a thread that it ends by pthread_exit().
+bool is_finalizing() {
+  using IsFinalizing = int (*)();
+  const auto ask = reinterpret_cast<IsFinalizing>(dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+  return ask != nullptr && ask() != 0;
+}
+
 }  // namespace
+
+/// While Python shuts down, a thread that asks for the GIL is ended by pthread_exit(), which unwinds
+/// its stack: through C++ frames of ours (and of torch), whose destructors must not run without the
+/// GIL. Such a thread sleeps until the process ends instead, as it does since Python 3.14.
+extern "C" __attribute__((visibility("default"), noreturn)) void pthread_exit(void* value) {
+  while (g_launch.started && is_finalizing()) pause();
+  const auto leave = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_NEXT, "pthread_exit"));
+  leave(value);
+  abort();  // not reached
+}

@@ -163,7 +163,7 @@ bool reduce(BuiltinCall& c) {
 
 /// What the program does to the world is never put off behind a graph.
 bool output(BuiltinCall& c) {
-  return c.walk.broke(Code::PS0307, std::string(c.name) + " reads or writes outside the program");
+  return c.walk.broke(Code::PS0307, std::string(c.name) + " reads or writes outside the program", true);
 }
 
 bool identity_known(BuiltinCall& c) {

@@ -3,6 +3,7 @@
 
 #include "capture/literal.h"
 #include "capture/walk.h"
+#include "python/compile_region.h"
 
 namespace penstock::capture {
 
@@ -39,9 +40,34 @@ bool Walk::load_module_child(FrameShadow& f, Operand self, PyObject* fallback, P
   return true;
 }
 
-std::optional<bool> Walk::call_known_python(FrameShadow&, Operand function,
-                                            const std::vector<Operand>&,
-                                            const std::vector<std::pair<PyObject*, Operand>>&, int) {
+/// torch.compile and its kin. A region is not followed into: what is known inside it (its options,
+/// torch.compiler.is_compiling()) is not known outside.
+std::optional<bool> Walk::call_compile_api(FrameShadow& f, Operand function,
+                                           const std::vector<Operand>& positional, int pops) {
+  switch (compile_api_.classify(function.object)) {
+    case Served::none: return std::nullopt;
+    case Served::compiled:
+    case Served::fullgraph: return end_silently();
+    case Served::disabled:
+      return broke(Code::PS0312, "compilation is disabled for the function called here", true);
+    case Served::graph_break:
+      return broke(Code::PS0312, "torch._dynamo.graph_break() is called", true);
+    case Served::handler:
+    case Served::own: return broke(Code::PS0312, "torch.compile or its kin is called");
+    case Served::is_compiling: break;
+  }
+  if (!positional.empty()) return broke(Code::PS0306, "is_compiling() takes no arguments");
+  const SourceId holder = recorder_.source(SourceKind::module, kNoSource, "torch.compiler");
+  add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, holder, "is_compiling"),
+            python::in_compiled_region());
+  return gives_constant(f, pops);
+}
+
+std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
+                                            const std::vector<Operand>& positional,
+                                            const std::vector<std::pair<PyObject*, Operand>>&,
+                                            int pops) {
+  if (auto served = call_compile_api(f, function, positional, pops)) return served;
   // Functions of torch that change the process, by where they are defined.
   struct Row {
     const char *module, *names, *why;

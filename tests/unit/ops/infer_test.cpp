@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "ops/self_check.h"
 #include "torch_graph.h"
 
 using namespace penstock;
@@ -37,4 +38,16 @@ TEST_CASE("arguments that do not fit are named") {
   CHECK(types.error().message.find("do not broadcast") != std::string::npos);
   node = {"aten.nothing.default", {}, {}, -1};
   CHECK(ops::infer(node, g.graph).error().code == Code::PS0602);
+}
+
+TEST_CASE("a recorded type that no rule infers is found") {
+  TorchGraph g;
+  ValueId x = g.input({2, 3});
+  ValueId sum = g.call("aten.add.Tensor", {{"self", g.value(x)}, {"other", g.value(x)}});
+  g.call("aten.t.default", {{"self", g.value(sum)}});
+  CHECK(ops::check_rules(g.graph).empty());
+  g.graph.values[sum].type.dtype = DType::float64;
+  const auto wrong = ops::check_rules(g.graph);
+  REQUIRE(wrong.size() >= 1);
+  CHECK(wrong[0].message.find("aten.add.Tensor: inferred float32[2, 3], got float64[2, 3]") == 0);
 }

@@ -1,0 +1,137 @@
+#include "capture/compile_api.h"
+
+#include <array>
+
+#include "capture/literal.h"
+#include "python/hook.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+namespace {
+
+struct Row {
+  std::string_view module, name;  ///< where it is defined
+  Served served;
+  const char* handler = nullptr;
+};
+constexpr Row kRows[] = {
+    {"torch", "compile", Served::handler, "compile"},
+    {"torch.compiler", "is_compiling", Served::is_compiling},
+    {"torch.compiler", "disable", Served::handler, "disable"},
+    {"torch.compiler", "reset", Served::handler, "reset"},
+    {"torch.compiler", "allow_in_graph", Served::handler, "allow_in_graph"},
+    {"torch.compiler", "assume_constant_result", Served::handler, "assume_constant_result"},
+    {"torch._dynamo.eval_frame", "_optimize", Served::handler, "optimize"},
+    {"torch._dynamo.decorators", "disable", Served::handler, "disable"},
+    {"torch._dynamo.decorators", "graph_break", Served::graph_break},
+};
+
+std::string module_of(PyObject* globals) {
+  PyObject* name = PyDict_GetItemString(globals, "__name__");
+  return name != nullptr ? text_of(name) : std::string();
+}
+
+const Row* find_row(PyCodeObject* code, PyObject* globals) {
+  const std::string name = text_of(code->co_qualname);
+  for (const Row& row : kRows) {
+    if (row.name == name && row.module == module_of(globals)) return &row;
+  }
+  return nullptr;
+}
+
+/// torch's own modules, while they are imported, disable Dynamo for functions of theirs: that is left
+/// as it is, for a backend of the program's may start Dynamo yet.
+bool called_by_torch(const python::Frame& frame) {
+  auto* raw = frame.caller();
+  if (raw == nullptr) return false;
+  const std::string module = module_of(python::Frame(frame.thread(), raw).globals());
+  return module == "torch" || module.starts_with("torch.");
+}
+
+/// The arguments of a call that has run nothing yet, by name.
+PyRef arguments_of(const python::Frame& frame) {
+  PyRef arguments = PyRef::steal(PyDict_New());
+  PyCodeObject* code = frame.code();
+  const int named = code->co_argcount + code->co_kwonlyargcount;
+  for (int slot = 0; arguments && slot < named; ++slot) {
+    PyObject* value = frame.local(slot);
+    if (value == nullptr) continue;
+    if (PyDict_SetItem(arguments.get(), python::slot_name(code, slot), value) < 0) return nullptr;
+  }
+  return arguments;
+}
+
+}  // namespace
+
+Served CompileApi::classify(PyCodeObject* code, PyObject* globals) const {
+  if (globals_ && globals == globals_.get()) {
+    const std::string name = text_of(code->co_name);
+    if (name == "compiled") return Served::compiled;
+    if (name == "compiled_fullgraph") return Served::fullgraph;
+    if (name == "disabled") return Served::disabled;
+    return Served::own;
+  }
+  const Row* row = find_row(code, globals);
+  return row != nullptr ? row->served : Served::none;
+}
+
+Served CompileApi::classify(PyObject* function) const {
+  return classify(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)),
+                  PyFunction_GET_GLOBALS(function));
+}
+
+PyObject* CompileApi::handlers() {
+  if (globals_ || failed_) return globals_.get();
+  const python::HookPause pause;
+  PyRef globals = PyRef::steal(PyDict_New());
+  PyRef name = PyRef::steal(PyUnicode_FromString("penstock"));
+  PyRef code = PyRef::steal(Py_CompileString(kCompileApiSource, "<penstock>", Py_file_input));
+  if (globals && name && code &&
+      PyDict_SetItemString(globals.get(), "__builtins__", PyEval_GetBuiltins()) == 0 &&
+      PyDict_SetItemString(globals.get(), "__name__", name.get()) == 0 &&
+      PyRef::steal(PyEval_EvalCode(code.get(), globals.get(), globals.get()))) {
+    globals_ = std::move(globals);
+  } else {
+    PyErr_Clear();
+    failed_ = true;
+  }
+  return globals_.get();
+}
+
+bool CompileApi::serve(python::Frame& frame, PyRef& result) {
+  const Row* row = find_row(frame.code(), frame.globals());
+  if (row == nullptr || row->handler == nullptr || handlers() == nullptr) return false;
+  if (row->module.starts_with("torch._dynamo") && called_by_torch(frame) &&
+      row->handler == std::string_view("disable")) {
+    return false;
+  }
+  const python::HookPause pause;
+  PyObject* handler = PyDict_GetItemString(globals_.get(), row->handler);
+  const PyRef none = PyRef::steal(PyTuple_New(0));
+  const PyRef arguments = arguments_of(frame);
+  if (handler == nullptr || !none || !arguments) {
+    PyErr_Clear();
+    return false;
+  }
+  result = PyRef::steal(PyObject_Call(handler, none.get(), arguments.get()));
+  if (result.get() != PyDict_GetItemString(globals_.get(), "UNSERVED")) return true;
+  result = nullptr;
+  return false;
+}
+
+PyRef CompileApi::unsupported(const std::string& kind, const std::string& explanation,
+                              const std::string& hint, const std::string& file, int line,
+                              const std::string& name) {
+  if (handlers() == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, kind.c_str());
+    return nullptr;
+  }
+  const python::HookPause pause;
+  PyObject* make = PyDict_GetItemString(globals_.get(), "unsupported");
+  return PyRef::steal(PyObject_CallFunction(make, "ssssis", kind.c_str(), explanation.c_str(),
+                                            hint.c_str(), file.c_str(), line, name.c_str()));
+}
+
+}  // namespace penstock::capture

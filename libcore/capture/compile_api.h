@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "python/frame.h"
+
+namespace penstock::capture {
+
+/// What a function is to torch.compile and its kin.
+enum class Served : std::uint8_t {
+  none,
+  handler,       ///< an entry point: compile_api_source.cpp has a handler of its name
+  is_compiling,  ///< torch.compiler.is_compiling
+  graph_break,   ///< torch._dynamo.graph_break
+  own,           ///< other code of ours, always native
+  compiled, fullgraph, disabled,  ///< the function that stands around a region
+};
+
+/// True for the functions that stand around regions.
+constexpr bool is_region(Served served) { return served >= Served::compiled; }
+
+/// torch.compile, torch._dynamo.optimize, torch.compiler.disable and their kin, taken over where the
+/// program calls them: neither Dynamo nor Inductor starts, a function stays a plain callable whose
+/// tensor code is compiled like any other. What it gives back is what torch gives back to look at: a
+/// function with the attributes of torch's, an OptimizedModule. Around the region stands a function of
+/// ours that the walker knows, which is how options of the region (fullgraph) and
+/// torch.compiler.is_compiling() are known inside.
+///
+/// Nothing in torch is replaced: the walker sees the calls' frames and ends them with our result.
+class CompileApi {
+ public:
+  CompileApi() = default;
+  CompileApi(const CompileApi&) = delete;
+  CompileApi& operator=(const CompileApi&) = delete;
+
+  /// Classifies a code object; does not run code.
+  Served classify(PyCodeObject* code, PyObject* globals) const;
+  Served classify(PyObject* function) const;
+
+  /// Answers the call that `frame` (linked, at its first instruction) stands for. False: torch does
+  /// it. True: `result` is its result, or null with an error set.
+  bool serve(python::Frame& frame, python::PyRef& result);
+
+  /// The exception that torch raises where a region is to be one graph and is not (null: `result`'s
+  /// error is set). Imports torch._dynamo.exc.
+  python::PyRef unsupported(const std::string& kind, const std::string& explanation,
+                            const std::string& hint, const std::string& file, int line,
+                            const std::string& name);
+
+ private:
+  PyObject* handlers();
+
+  python::PyRef globals_;
+  bool failed_ = false;
+};
+
+/// The Python code behind it.
+extern const char kCompileApiSource[];
+
+}  // namespace penstock::capture

@@ -1,0 +1,254 @@
+#include "capture/compile_api.h"
+
+namespace penstock::capture {
+
+// What takes the calls of torch.compile and its kin (compile_api.cpp says which). A handler gets the
+// arguments of the call; UNSERVED leaves it to torch. The three functions that are named in
+// compile_api.cpp (compiled, compiled_fullgraph, disabled) mark regions: the walker knows their code.
+const char kCompileApiSource[] = R"python(
+import functools
+import os
+import sys
+
+UNSERVED = object()
+BACKENDS = ("inductor", "eager", "aot_eager")  # of one meaning: they differ in what runs, not in results
+MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite")
+
+
+def innermost(fn):
+    while getattr(fn, "_torchdynamo_wrapper_id", None) == id(fn):
+        fn = fn._torchdynamo_orig_callable
+    return fn
+
+
+def mark(wrapper, fn):
+    wrapper._torchdynamo_orig_callable = fn
+    wrapper._torchdynamo_wrapper_id = id(wrapper)
+    return wrapper
+
+
+def enclose(fn, kind):
+    if kind == "disabled":
+        @functools.wraps(fn)
+        def disabled(*args, **kwargs):
+            return fn(*args, **kwargs)
+        disabled._torchdynamo_disable = True
+        disabled._torchdynamo_disable_msg = None
+        disabled._torchdynamo_disable_recursive = True
+        return mark(disabled, fn)
+    if kind == "fullgraph":
+        @functools.wraps(fn)
+        def compiled_fullgraph(*args, **kwargs):
+            return fn(*args, **kwargs)
+        wrapper = compiled_fullgraph
+    else:
+        @functools.wraps(fn)
+        def compiled(*args, **kwargs):
+            return fn(*args, **kwargs)
+        wrapper = compiled
+    wrapper._torchdynamo_inline = fn
+    wrapper.get_compiler_config = dict
+    return mark(wrapper, fn)
+
+
+def wrap(fn, kind):
+    fn = innermost(fn)
+    if isinstance(fn, sys.modules["torch"].nn.Module):
+        return mark(optimized_module()(fn, kind), fn.forward)
+    if isinstance(fn, type):
+        if kind == "disabled":
+            fn.__init__ = enclose(fn.__init__, kind)
+        fn.__call__ = enclose(fn.__call__, kind)
+        if issubclass(fn, sys.modules["torch"].nn.Module):
+            fn._call_impl = enclose(fn._call_impl, kind)
+        return fn
+    return enclose(fn, kind)
+
+
+@functools.cache
+def optimized_module():
+    torch = sys.modules["torch"]
+
+    def is_own(module, name):
+        return hasattr(type(module), name) or name in OptimizedModule._opt_mod_attributes
+
+    class OptimizedModule(torch.nn.Module):
+        """Wraps the original nn.Module object and calls it as a compiled region."""
+
+        _opt_mod_attributes = {"_orig_mod", "_region_kind", "_torchdynamo_orig_callable",
+                               "_torchdynamo_wrapper_id", "get_compiler_config", "forward", "_forward",
+                               "__dict__", "_super_module_initialized"}
+
+        def __init__(self, mod, kind):
+            object.__setattr__(self, "_orig_mod", mod)
+            self._super_module_initialized = False
+            super(OptimizedModule, self).__init__()
+            self._super_module_initialized = True
+            self._orig_mod = mod
+            self._region_kind = kind
+            self.get_compiler_config = dict
+            self._initialize()
+            self.training = mod.training
+
+        def _initialize(self):
+            self.forward = enclose(self._orig_mod.__call__, self._region_kind)
+            if hasattr(self._orig_mod, "_initialize_hook"):
+                self._forward = self.forward
+                self.forward = self._call_lazy_check
+
+        # isinstance(…, torch._dynamo.eval_frame.OptimizedModule), where that is imported. A class that
+        # has this cannot call super() without arguments.
+        @property
+        def __class__(self):
+            module = sys.modules.get("torch._dynamo.eval_frame")
+            return getattr(module, "OptimizedModule", OptimizedModule)
+
+        def __len__(self):
+            if hasattr(type(self._orig_mod), "__len__"):
+                return len(self._orig_mod)
+            raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
+
+        def __call__(self, *args, **kwargs):
+            global_hooks = torch.nn.modules.module._has_any_global_hook()
+            if global_hooks or self._forward_hooks or self._forward_pre_hooks or self._backward_hooks \
+                    or self._backward_pre_hooks:
+                return super(OptimizedModule, self).__call__(*args, **kwargs)
+            return self.forward(*args, **kwargs)
+
+        def __reduce__(self):
+            return (type(self), (self._orig_mod, self._region_kind))
+
+        def __getstate__(self):
+            state = dict(self.__dict__)
+            state.pop("forward", None)
+            state.pop("__call__", None)
+            return state
+
+        def __setstate__(self, state):
+            self.__dict__ = state
+            self._initialize()
+
+        @property
+        def training(self):
+            return self._orig_mod.training
+
+        @training.setter
+        def training(self, value):
+            if self._super_module_initialized:
+                self._orig_mod.training = value
+
+        def __getattr__(self, name):
+            if name == "_orig_mod":
+                return self._modules["_orig_mod"]
+            return getattr(self._orig_mod, name)
+
+        def __setattr__(self, name, value):
+            if is_own(self, name):
+                return super(OptimizedModule, self).__setattr__(name, value)
+            return setattr(self._orig_mod, name, value)
+
+        def __delattr__(self, name):
+            if is_own(self, name):
+                return super(OptimizedModule, self).__delattr__(name)
+            return delattr(self._orig_mod, name)
+
+        def _call_lazy_check(self, *args, **kwargs):
+            if hasattr(self._orig_mod, "_initialize_hook"):
+                # Its first call is not compiled: it makes the parameters.
+                self._orig_mod._infer_parameters(self._orig_mod, args, kwargs)
+            self.forward = self._forward
+            return self.forward(*args, **kwargs)
+
+        def __dir__(self):
+            return [name for name in super(OptimizedModule, self).__dir__() if name not in self._opt_mod_attributes]
+
+    OptimizedModule.__module__ = "torch._dynamo.eval_frame"
+    OptimizedModule.__qualname__ = "OptimizedModule"
+    return OptimizedModule
+
+
+def serves(backend):
+    return isinstance(backend, str) and backend in BACKENDS and \
+        os.environ.get("TORCHDYNAMO_DISABLE", "") != "1"
+
+
+def compile(model, fullgraph, dynamic, backend, mode, options, disable):
+    if not callable(model) or disable or not serves(backend):
+        return UNSERVED
+    if mode not in MODES or mode is not None and options is not None:
+        return UNSERVED
+    torch = sys.modules["torch"]
+    if torch.compiler.is_exporting():
+        return UNSERVED
+    if options:
+        if backend != "inductor" or options.get("use_aoti"):
+            return UNSERVED
+        options.pop("guard_filter_fn", None)
+        torch._TorchCompileInductorWrapper(None, options, dynamic)  # complains about unknown ones
+    return wrap(model, "fullgraph" if fullgraph else "compiled")
+
+
+class Optimize:
+    """What torch._dynamo.optimize() returns."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, fn):
+        return wrap(fn, self.kind)
+
+    def __enter__(self):
+        raise RuntimeError("torch._dynamo.optimize(...) is used with a context manager. "
+                           "Please refer to https://pytorch.org/tutorials/intermediate/torch_compile_tutorial.html "
+                           "to use torch._dynamo.optimize(...) as an annotation/decorator. ")
+
+    def __exit__(self, *error):
+        return None
+
+
+def optimize(rebuild_ctx, backend, nopython, disable, **others):
+    if disable or not serves(backend):
+        return UNSERVED
+    return Optimize("fullgraph" if nopython else "compiled")
+
+
+def disable_one(fn, recursive=True):
+    if not recursive:
+        fn = innermost(fn)
+        fn._torchdynamo_disable = True
+        return fn
+    return wrap(fn, "disabled")
+
+
+def disable(fn, recursive, reason=None, wrapping=True):
+    if fn is None:
+        return functools.partial(disable_one, recursive=recursive)
+    if not callable(fn) or not wrapping:
+        return UNSERVED
+    return disable_one(fn, recursive)
+
+
+def allow_in_graph(fn):
+    if "torch._dynamo" in sys.modules:
+        return UNSERVED
+    return [allow_in_graph(one) for one in fn] if isinstance(fn, (list, tuple)) else fn
+
+
+def assume_constant_result(fn):
+    fn._dynamo_marked_constant = True
+    return fn
+
+
+def reset():
+    return UNSERVED if "torch._dynamo" in sys.modules else None
+
+
+def unsupported(kind, explanation, hint, file, line, name):
+    import linecache
+    import torch._dynamo.exc
+    text = f"{kind}\n  Explanation: {explanation}\n  Hint: {hint}\n\n" \
+        f"from user code:\n   File \"{file}\", line {line}, in {name}\n    {linecache.getline(file, line).strip()}\n"
+    return torch._dynamo.exc.Unsupported(text, kind)
+)python";
+
+}  // namespace penstock::capture

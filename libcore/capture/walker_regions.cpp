@@ -1,0 +1,111 @@
+// The walker at torch.compile and its kin: their calls, and regions.
+
+#include "capture/literal.h"
+#include "capture/walker.h"
+#include "python/compile_region.h"
+
+namespace penstock::capture {
+
+using python::Directive;
+using python::Entry;
+using python::Frame;
+using python::Instruction;
+using python::Opcode;
+using python::PyRef;
+
+namespace {
+
+void raise(PyObject* exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+}
+
+/// What torch calls a break of this kind.
+std::string kind_of(const BreakReason& reason) {
+  switch (reason.code) {
+    case Code::PS0301: return "Data-dependent branching";
+    case Code::PS0307: return "Failed to trace builtin operator";
+    default: break;
+  }
+  const bool asked = reason.reason.starts_with("torch._dynamo.graph_break");
+  return asked ? "Call to `torch._dynamo.graph_break()`"
+               : "Skip calling `torch.compiler.disable()`d function";
+}
+
+}  // namespace
+
+Served Walker::served(Frame& frame) {
+  if (frame.is_generator()) return Served::none;
+  CodeInfo& known = info(frame);
+  if (!known.served) known.served = compile_api_.classify(frame.code(), frame.globals());
+  return *known.served;
+}
+
+/// The frame is conducted in any mode: a segment being recorded ends before it calls such a function,
+/// but C code may call one.
+Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
+  if (served == Served::own || served == Served::graph_break) return Entry::native;
+  if (served == Served::is_compiling && enclosing(region) == nullptr) return Entry::native;
+  conduct(frame, region, false);
+  region.activations.back()->served = served;
+  if (is_region(served)) python::set_in_compiled_region(served != Served::disabled);
+  return Entry::conduct;
+}
+
+Directive Walker::serve(Activation& activation, Region& region, const Instruction& instruction) {
+  Frame& frame = *activation.frame;
+  if (is_region(activation.served)) {
+    if (instruction.opcode != Opcode::RETURN_VALUE || !activation.refusal) return Directive::step;
+    raise(activation.refusal.get());
+    return Directive::raised;
+  }
+  if (activation.answered) return Directive::step;
+  activation.answered = true;
+  PyRef result;
+  if (activation.served == Served::is_compiling) {
+    result = PyRef::borrow(python::in_compiled_region() ? Py_True : Py_False);
+  } else if (!compile_api_.serve(frame, result)) {
+    return Directive::exit;
+  }
+  if (!result) return Directive::raised;
+  frame.unwind_to(0);
+  frame.push(std::move(result));
+  return Directive::returned;
+}
+
+Walker::Activation* Walker::enclosing(Region& region) {
+  for (auto at = region.activations.rbegin(); at != region.activations.rend(); ++at) {
+    if (is_region((*at)->served)) return at->get();
+  }
+  return nullptr;
+}
+
+bool Walker::is_disabled(Region& region) {
+  const Activation* around = enclosing(region);
+  return around != nullptr && around->served == Served::disabled;
+}
+
+bool Walker::has_root(const Region& region) {
+  for (const auto& activation : region.activations) {
+    if (activation->served == Served::none) return true;
+  }
+  return false;
+}
+
+/// torch.compile(fullgraph=True) raises where its one graph would have to end. A limit of ours raises
+/// nothing: the program is right.
+bool Walker::refuses(Region& region, const Activation& activation, const BreakReason& reason,
+                     const Location& location) {
+  if (!reason.anywhere) return false;
+  Activation* around = enclosing(region);
+  if (around == nullptr || around->served != Served::fullgraph) return false;
+  region.any_op = true;  // the next call is looked at as well
+  const CodeFacts& row = facts(reason.code);
+  around->refusal = compile_api_.unsupported(
+      kind_of(reason), reason.reason + ". " + std::string(row.explanation), std::string(row.hint),
+      location.file, location.line,
+      text_of(activation.frame->code()->co_name));
+  if (around->refusal) raise(around->refusal.get());
+  return true;
+}
+
+}  // namespace penstock::capture
