@@ -278,6 +278,13 @@ def recording(suite: Suite) -> None:
     shown = suite.tool("report", "--summary", "documents.json")
     suite.check("report --summary on the documents of run",
                 "" if shown.returncode == 0 and " 21 " in shown.stdout else str(shown))
+    (suite.work / "loop.py").write_text(LOOP)
+    listings = []
+    for tool in ("run", "capture"):
+        suite.tool(tool, "-o", f"{tool}.json", "loop.py")
+        listings.append(suite.tool("report", f"{tool}.json").stdout.partition("\ngraphs  ")[0])
+    suite.check("report lists the same ops for run as for capture",
+                "" if listings[0] == listings[1] and "[2/0] choose" in listings[0] else "".join(listings))
     done = suite.tool("run", "-o", "-", "loop.py")
     suite.check("run -o -: standard output is the program's",
                 "" if done.returncode == 2 and "error[PS0101]" in done.stderr else str(done))
