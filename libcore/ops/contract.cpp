@@ -44,7 +44,9 @@ class CoreContract {
     for (std::size_t i = 0; i < types->size(); ++i) {
       const TensorType& made = (*types)[i];
       const TensorType& recorded = graph_.values[node.results[i]].type;
-      if (made.dtype == recorded.dtype && made.sizes == recorded.sizes) continue;
+      // What torch gave under another default dtype is not what the rule says.
+      const bool same_dtype = made.dtype == recorded.dtype || !op->is_prim();
+      if (same_dtype && made.sizes == recorded.sizes) continue;
       return broken(position, "gives " + to_string(made) + ", recorded is " + to_string(recorded));
     }
     return {};

@@ -67,11 +67,14 @@ void Rewrite::keep(Node node) { graph_.nodes.push_back(std::move(node)); }
 
 void Rewrite::keep_inferred(Node node) {
   if (failed()) return;
-  if (ops::find_op(node.op)) {
+  if (const ops::OpFacts* op = ops::find_op(node.op)) {
     // A rule that fails here (a result whose size depends on data) leaves the types that were recorded.
     if (auto types = ops::infer(node, graph_, shapes_)) {
       for (std::size_t i = 0; i < node.results.size() && i < types->size(); ++i) {
-        graph_.values[node.results[i]].type = std::move((*types)[i]);
+        TensorType& type = graph_.values[node.results[i]].type;
+        // What torch gave under another default dtype is not what the rule says.
+        if (!op->is_prim()) (*types)[i].dtype = type.dtype;
+        type = std::move((*types)[i]);
       }
     }
   }
