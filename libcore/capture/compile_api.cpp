@@ -1,8 +1,7 @@
 #include "capture/compile_api.h"
 
-#include <array>
-
 #include "capture/literal.h"
+#include "capture/roots.h"
 #include "python/hook.h"
 
 namespace penstock::capture {
@@ -28,15 +27,10 @@ constexpr Row kRows[] = {
     {"torch._dynamo.decorators", "graph_break", Served::graph_break},
 };
 
-std::string module_of(PyObject* globals) {
-  PyObject* name = PyDict_GetItemString(globals, "__name__");
-  return name != nullptr ? text_of(name) : std::string();
-}
-
 const Row* find_row(PyCodeObject* code, PyObject* globals) {
   const std::string name = text_of(code->co_qualname);
   for (const Row& row : kRows) {
-    if (row.name == name && row.module == module_of(globals)) return &row;
+    if (row.name == name && row.module == module_name(globals)) return &row;
   }
   return nullptr;
 }
@@ -44,9 +38,9 @@ const Row* find_row(PyCodeObject* code, PyObject* globals) {
 /// torch's own modules, while they are imported, disable Dynamo for functions of theirs: that is left
 /// as it is, for a backend of the program's may start Dynamo yet.
 bool called_by_torch(const python::Frame& frame) {
-  auto* raw = frame.caller();
-  if (raw == nullptr) return false;
-  const std::string module = module_of(python::Frame(frame.thread(), raw).globals());
+  const python::RunningFrame caller(frame.caller());
+  if (!caller) return false;
+  const std::string_view module = module_name(caller.globals());
   return module == "torch" || module.starts_with("torch.");
 }
 

@@ -36,17 +36,6 @@ bool matches(std::string_view pattern, std::string_view name) {
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-/// The name of the module whose globals these are; valid while they hold it.
-std::string_view module_name(PyObject* globals) {
-  static PyObject* const key = PyUnicode_InternFromString("__name__");
-  PyObject* name = PyDict_GetItemWithError(globals, key);
-  Py_ssize_t size = 0;
-  const char* text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size)
-                                                              : nullptr;
-  PyErr_Clear();
-  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(size));
-}
-
 /// The class `name` of an imported module, or null.
 PyTypeObject* imported_class(const char* module_name, const char* name) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_name);
@@ -127,6 +116,16 @@ bool makes_module_or_optimizer(PyTypeObject* type) {
   PyTypeObject* optimizer = imported_class("torch.optim.optimizer", "Optimizer");
   return (module != nullptr && PyType_IsSubtype(type, module)) ||
          (optimizer != nullptr && PyType_IsSubtype(type, optimizer));
+}
+
+std::string_view module_name(PyObject* globals) {
+  static PyObject* const key = PyUnicode_InternFromString("__name__");
+  PyObject* name = PyDict_GetItemWithError(globals, key);
+  Py_ssize_t size = 0;
+  const char* text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size)
+                                                              : nullptr;
+  PyErr_Clear();
+  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(size));
 }
 
 bool RootPolicy::is_native(const Frame& frame, std::string_view& rule) const {

@@ -32,6 +32,9 @@ class RootPolicy {
   std::string only_;
 };
 
+/// The name of the module whose globals these are; empty where there is none. Valid while they hold it.
+std::string_view module_name(PyObject* globals);
+
 /// True for torch.nn.Module and its subclasses' instances.
 bool is_nn_module(PyObject* object);
 

@@ -6,15 +6,7 @@ import weakref
 
 import torch
 
-from support import check, finish, fits, jit, why_not
-
-
-def attach(function, guards, **more):
-    jit.attach(function.__code__, {"guards": guards, **more})
-
-
-def guard(kind, source=None, expected=None, **more):
-    return {"kind": kind, "source": source, "expected": expected, **more}
+from support import attach, check, finish, fits, guard, jit, why_not
 
 
 def f(x, y=None):

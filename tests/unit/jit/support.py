@@ -17,6 +17,14 @@ def check(name, condition, detail=""):
         print(f"FAILED {name} {detail}")
 
 
+def attach(function, guards, **more):
+    jit.attach(function.__code__, {"guards": guards, **more})
+
+
+def guard(kind, source=None, expected=None, **more):
+    return {"kind": kind, "source": source, "expected": expected, **more}
+
+
 def fits(function, *arguments, **keywords):
     """Calls the function with a program attached to it: did its guards hold?"""
     function(*arguments, **keywords)

@@ -7,15 +7,7 @@ import gc
 
 import torch
 
-from support import check, finish, fits, jit
-
-
-def attach(function, guards, **more):
-    jit.attach(function.__code__, {"guards": guards, **more})
-
-
-def guard(kind, source=None, expected=None, **more):
-    return {"kind": kind, "source": source, "expected": expected, **more}
+from support import attach, check, finish, fits, guard, jit
 
 
 def f(x, y=None):
