@@ -92,10 +92,11 @@ def main():
             else:
                 failed += 1
                 print(f"FAILED {name}\n  expected {expected}\n  seen     {seen}")
-    # A signal sent to the parent reaches the program.
+    # A signal sent to the parent reaches the program. Many short sleeps: one that arrives between
+    # Python's last look for signals and the system call is handled only when that call is over.
     child = subprocess.Popen([launcher, "--python", python, "--set", f"mode={mode}", "--", "-c",
                               "import signal, time\nsignal.signal(signal.SIGTERM, lambda *a: exit(5))\n"
-                              "print('ready', flush=True)\ntime.sleep(60)"], stdout=subprocess.PIPE)
+                              "print('ready', flush=True)\nfor _ in range(600): time.sleep(0.1)"], stdout=subprocess.PIPE)
     child.stdout.readline()
     child.send_signal(signal.SIGTERM)
     if child.wait(30) == 5:
