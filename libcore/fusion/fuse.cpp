@@ -41,10 +41,12 @@ struct ProgramPass {
   void (*run)(LoopProgram&);
 };
 constexpr ProgramPass kProgramPasses[] = {
+    {{"detach", "Make what a convolution can apply to its result a kernel of its own"}, detach_activations},
     {{"epilogue", "Let library calls apply the pointwise ops behind them"}, fuse_epilogues},
     {{"zip-loops", "Merge neighbouring inner loops of equal range"}, zip_loops},
     {{"split-loops", "Split loops whose indices divide their variable"}, split_loops},
     {{"collapse", "Merge loops that walk memory as one loop would"}, collapse_loops},
+    {{"zip-collapsed", "Merge neighbouring inner loops that were made equal"}, zip_loops},
     {{"prepare", "Compute what depends on parameters alone once, not in every run"}, prepare_parameters},
     {{"schedule", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
     {{"memory", "Place temporaries in one arena"}, plan_memory},

@@ -23,6 +23,10 @@ void zip_ranges(FusionPlan& plan);
 /// Needs: final groups.
 void keep_rows(FusionPlan& plan);
 
+/// Takes out of kernels what a convolution can apply to its result. Needs: one loop for each dim.
+/// Leaves: more kernels, which fuse_epilogues moves into the calls.
+void detach_activations(LoopProgram& program);
+
 /// Moves pointwise kernels behind a library call's result into the call. Needs: one loop for each dim.
 /// Leaves: fewer kernels; calls with post-ops.
 void fuse_epilogues(LoopProgram& program);

@@ -190,6 +190,31 @@ TEST_CASE("activations that begin with a number are not folded into the bias") {
   }
 }
 
+TEST_CASE("a gate by channels: activations and means are apart, and means take channels in step") {
+  Network n;
+  ValueId x = n.image({4, 8, 6, 5});
+  ValueId y = n.unary("aten.silu.default", n.normalize(n.convolve(x, 8, 32, 3, 1, 8), 32));
+  ValueId mean = n.g.call("aten.mean.dim", {{"self", n.g.value(y)}, {"dim", n.g.list({2, 3})}, {"keepdim", true}});
+  ValueId gate = n.unary("aten.sigmoid.default", n.convolve(mean, 32, 32, 1, 1));
+  ValueId gated = n.g.call("aten.mul.Tensor", {{"self", n.g.value(y)}, {"other", n.g.value(gate)}});
+  n.output_means(n.convolve(gated, 32, 8, 1, 1));
+  LoopProgram program = check(n);
+  std::vector<LibraryCall> calls = library_calls(program);
+  REQUIRE_MESSAGE(!calls.empty(), to_text(program));
+  REQUIRE_MESSAGE(calls[0].post_ops.size() == 1, to_text(program));
+  CHECK(calls[0].post_ops[0].kind == PostOp::Kind::silu);
+  bool in_step = false;
+  for (const ProgramStep& step : program.steps) {
+    const auto* kernel = std::get_if<LoopKernel>(&step);
+    if (kernel == nullptr || kernel->body.size() != 1) continue;
+    const Loop* images = fusion::as_loop(kernel->body.front());
+    const Loop* channels = images == nullptr ? nullptr : fusion::as_loop(images->body.front());
+    if (channels == nullptr) continue;
+    in_step |= channels->schedule.vectorize && fusion::as_loop(channels->body.front()) != nullptr;
+  }
+  CHECK_MESSAGE(in_step, to_text(program));
+}
+
 TEST_CASE("pooling, flattening and a product behind images") {
   Network n;
   ValueId x = n.image({3, 4, 12, 12});
