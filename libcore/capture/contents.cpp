@@ -50,7 +50,9 @@ const std::vector<Shadow>& Walk::items(Operand sequence) {
   ObjectShadow& known = object(contents(sequence));
   if (known.listed) return known.items;
   known.listed = true;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence.object);
+  const std::vector<Shadow> added = std::exchange(known.items, {});
+  const Py_ssize_t count =
+      PySequence_Fast_GET_SIZE(sequence.object) - static_cast<Py_ssize_t>(added.size());
   const SourceId source = known.origin.source();
   if (source != kNoSource && known.origin.is(Shadow::Kind::sourced)) {
     consume_type(sequence);
@@ -68,7 +70,18 @@ const std::vector<Shadow>& Walk::items(Operand sequence) {
         PyTuple_CheckExact(sequence.object) && known.origin.is(Shadow::Kind::constant);
     known.items.push_back(constant ? Shadow::constant(item) : Shadow::sourced(item));
   }
+  known.items.insert(known.items.end(), added.begin(), added.end());
   return known.items;
+}
+
+bool Walk::guard_size(Operand container) {
+  const SourceId source = container.shadow.source();
+  if (source == kNoSource) return true;
+  if (const ObjectShadow* known = find(container.object); known != nullptr && known->written) {
+    return broke(Code::PS0303, "the size of a dict or set that was changed before is asked for");
+  }
+  add_guard(GuardKind::length, source, std::int64_t{PyObject_Size(container.object)});
+  return true;
 }
 
 ObjectId Walk::instance_dict(Operand instance) {
@@ -181,6 +194,8 @@ void Walk::effect(Restore::Kind kind, Operand target, std::string name, Operand 
                 PyRef::borrow(value.object),
                 -1};
   effects_.push_back(std::move(effect));
+  const bool sized = PyDict_Check(target.object) || PyAnySet_Check(target.object);
+  if (sized) object(contents(target)).written = true;
 }
 
 }  // namespace penstock::capture

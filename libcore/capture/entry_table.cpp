@@ -17,7 +17,7 @@ bool EntryTable::starts_at(const python::Bytecode& code, int offset) const {
   return !segments_.empty() && find(code, offset) != nullptr;
 }
 
-Lookup EntryTable::lookup(python::Frame& frame) {
+Lookup EntryTable::lookup(python::Frame& frame, bool) {
   Segment* segment = find(frame.bytecode(), frame.unit());
   Lookup lookup;
   if (segment == nullptr) return lookup;

@@ -30,7 +30,7 @@ class EntryTable : public SegmentClient {
   EntryTable(GraphSink& graphs, EventSink& events, bool wants_examples)
       : graphs_(graphs), events_(events), wants_examples_(wants_examples) {}
 
-  Lookup lookup(python::Frame& frame) override;
+  Lookup lookup(python::Frame& frame, bool over_branches) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(CapturedSegment segment) override;
   bool wants_examples() const override { return wants_examples_; }

@@ -254,7 +254,7 @@ PS_RULE(list_append) {
     const Shadow item = f.top();
     f.pop();
     ObjectShadow& list = display(walk, f, below);
-    if (list.listed) list.items.push_back(item);
+    list.items.push_back(item);
   };
   return true;
 }
@@ -297,7 +297,6 @@ PS_RULE(list_extend) {
     f.pop();
     Operand list = f.operand(below);
     ObjectShadow& contents = display(walk, f, below);
-    if (!contents.listed) return;
     for (Py_ssize_t k = before; k < PyList_GET_SIZE(list.object); ++k) {
       const std::size_t n = static_cast<std::size_t>(k - before);
       contents.items.push_back(n < yielded.size()

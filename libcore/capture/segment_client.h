@@ -61,6 +61,8 @@ struct Lookup {
   /// moved: the segment ended inside functions that it inlined, and their frames are announced
   /// (python/materialise.h). The frame stands at its call: step it, then withdraw_frames(frame).
   bool announced = false;
+  /// moved: the branch behind the segment (and perhaps more segments and branches) was taken too.
+  bool branched = false;
 };
 
 /// What becomes of recorded segments: capture mode writes them, jit mode compiles and runs them.
@@ -82,7 +84,10 @@ class SegmentClient {
   /// A segment that starts at 0 and does not return runs the prologue too: when it `moved`, cells
   /// are made and free variables copied. In guards a `cell` source at offset 0 is the content that
   /// the cell will have. Restore::cell with index >= 0 means the frame's own cell in that slot.
-  virtual Lookup lookup(python::Frame& frame) = 0;
+  ///
+  /// `over_branches`: where a segment ends before a branch on a tensor that it made, the client may
+  /// take the branch itself and go on behind it; `moved` then names the last segment that ran.
+  virtual Lookup lookup(python::Frame& frame, bool over_branches) = 0;
 
   /// True if a segment is known to start at `offset` of `code` (cheap; no guard is checked).
   virtual bool starts_at(const python::Bytecode& code, int offset) const = 0;

@@ -74,7 +74,8 @@ struct ObjectShadow {
   Shadow owner;
   python::PyRef owner_object;
 
-  bool listed = false;        ///< `items` holds all items of a list or tuple, or a cell's content
+  bool listed = false;        ///< `items` holds all items of a list or tuple, or a cell's content;
+                              ///< else only those that a list got at its end in the segment
   std::vector<Shadow> items;  ///< list, tuple, slice, bound method (function, self), super, cell
   /// dict, set and instance dict: shadows of the values written or looked up, by key. The keys are
   /// real objects in `keys`, mapped to positions in `values`.

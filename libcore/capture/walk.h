@@ -202,6 +202,9 @@ class Walk {
   const std::vector<Shadow>& items(Operand sequence);
   /// The dict that holds an instance's attributes.
   ObjectId instance_dict(Operand instance);
+  /// Guards the number of keys of a dict or set. False and a break where the segment changed it: what it
+  /// was at the start is not known then.
+  bool guard_size(Operand container);
   ObjectId dict_contents(Operand dict);
   /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded.
   Shadow dict_value(ObjectId dict, PyObject* key, PyObject* value);

@@ -24,7 +24,21 @@ namespace {
 
 constexpr int kTrials = 3;
 
-std::string key_of(EntryId id) { return to_string(id); }
+/// Entries are told apart by segment start and recompile number.
+std::uint64_t key_of(EntryId id) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(id.frame)) << 32 |
+         static_cast<std::uint32_t>(id.recompile);
+}
+
+bool is_branch(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::POP_JUMP_FORWARD_IF_FALSE:
+    case Opcode::POP_JUMP_FORWARD_IF_TRUE:
+    case Opcode::POP_JUMP_BACKWARD_IF_FALSE:
+    case Opcode::POP_JUMP_BACKWARD_IF_TRUE: return true;
+    default: return false;
+  }
+}
 
 /// Changes with every change of the frame's globals, and is never the same for two dicts.
 std::uint64_t globals_version(const Frame& frame) {
@@ -152,15 +166,12 @@ Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
 
 Directive Walker::glue(Activation& activation, Region& region, const Instruction& instruction) {
   Frame& frame = *activation.frame;
-  if (activation.step_once) {
-    activation.step_once = false;
-    return Directive::step;
-  }
-  const bool first = activation.first;
-  activation.first = false;
+  if (activation.step_once) return step_break(activation, instruction);
+  const bool first = std::exchange(activation.first, false);
+  const bool resumes = std::exchange(activation.resumes, false);
   bool trial = false;
   if (!first && !client_.starts_at(frame.bytecode(), frame.unit())) {
-    if (!may_record(frame, instruction)) return Directive::step;
+    if (!resumes && !may_record(frame, instruction)) return Directive::step;
     trial = true;
     if (info(frame).dry_trials[frame.unit()] >= kTrials) return Directive::step;
   }
@@ -170,32 +181,31 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
     const Directive directive = look_up(activation, region, instruction, record_here);
     if (!record_here) return directive;
   }
-  start(activation, region, !first);
+  start(activation, region, !first, resumes);
   return record(activation, region, instruction);
+}
+
+/// Behind a branch a segment starts at once: what the branch chose is read from the locals that the
+/// segment before left.
+Directive Walker::step_break(Activation& activation, const Instruction& instruction) {
+  activation.step_once = false;
+  activation.resumes = is_branch(instruction.opcode);
+  return Directive::step;
 }
 
 Directive Walker::look_up(Activation& activation, Region& region, const Instruction& instruction,
                           bool& record) {
   region.meter.segment_begins();
-  Lookup lookup = client_.lookup(*activation.frame);
+  const Activation* around = enclosing(region);
+  const bool over_branches = around == nullptr || around->served != Served::fullgraph;
+  Lookup lookup = client_.lookup(*activation.frame, over_branches);
   const bool executed = lookup.found == Found::moved || lookup.found == Found::returned ||
                         lookup.found == Found::raised;
   if (executed) region.meter.segment_ends();
   switch (lookup.found) {
     case Found::none:
     case Found::miss: record = true; return Directive::step;
-    case Found::moved:
-      region.last = lookup.id;
-      region.any_op = true;
-      if (const auto known = ends_.find(key_of(lookup.id)); known != ends_.end()) {
-        const auto& [reason, location] = known->second;
-        if (refuses(region, activation, reason, location)) return Directive::raised;
-      }
-      // The instruction behind a segment is stepped: it broke, or its call makes the frames inside
-      // which the segment ended real.
-      activation.announced = lookup.announced;
-      activation.step_once = true;
-      return Directive::done;
+    case Found::moved: return moved(activation, region, lookup);
     case Found::returned:
       region.any_op = true;
       activation.frame->unwind_to(0);
@@ -222,7 +232,23 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   return follow(activation, region, instruction);
 }
 
-Directive Walker::follow(Activation& activation, Region& region, const Instruction&) {
+/// The instruction behind a segment is stepped: it broke, or its call makes the frames inside which the
+/// segment ended real.
+Directive Walker::moved(Activation& activation, Region& region, const Lookup& lookup) {
+  region.last = lookup.id;
+  region.any_op = true;
+  activation.announced = lookup.announced;
+  activation.step_once = !lookup.branched;
+  activation.resumes = lookup.branched;
+  if (lookup.branched) return Directive::done;
+  if (const auto known = ends_.find(key_of(lookup.id)); known != ends_.end()) {
+    const auto& [reason, location] = known->second;
+    if (refuses(region, activation, reason, location)) return Directive::raised;
+  }
+  return Directive::done;
+}
+
+Directive Walker::follow(Activation& activation, Region& region, const Instruction& instruction) {
   if (region.plan.returns) return Directive::step;
   bool reached = false;
   if (region.until >= 0) {
@@ -236,18 +262,19 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
     region.mode = Mode::glue;
     region.meter.segment_ends();
     region.start = nullptr;
-    return Directive::step;
+    return step_break(activation, instruction);
   }
   ++activation.followed;
   return Directive::step;
 }
 
-void Walker::start(Activation& activation, Region& region, bool trial) {
+void Walker::start(Activation& activation, Region& region, bool trial, bool patient) {
   region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
   region.start = &activation;
   region.trial = trial;
+  region.patient = patient;
   region.trial_unit = activation.frame->unit();
   region.started = Clock::now();
   region.ops = {};
@@ -290,8 +317,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   if (ended && !reason.silent) report_break(reason, location, region.last);
   if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
   if (refuses(region, activation, reason, location)) return Directive::raised;
-  activation.step_once = false;
-  return Directive::step;
+  return step_break(activation, instruction);
 }
 
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
@@ -334,7 +360,8 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
 }
 
 void Walker::drop(Region& region) {
-  if (region.walk && region.walk->spoiled()) {
+  // A trial without ops lost nothing.
+  if (region.walk && region.walk->spoiled() && !region.trial) {
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);
     skip.name = text_of(region.start->frame->code()->co_qualname);
@@ -385,10 +412,10 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   }
   region.walk->after(shadow);
   if (region.trial && region.start == &activation) {
-    if (region.walk->recorder().node_count() == 0) {
-      drop(region);
-    } else {
+    if (region.walk->recorder().node_count() != 0) {
       region.trial = false;
+    } else if (!region.patient) {
+      drop(region);
     }
   }
   return false;

@@ -73,6 +73,7 @@ class Walker : public python::FrameDriver {
     int followed = 0;               ///< instructions since the start of the segment being followed
     bool first = false;             ///< a root that has not begun
     bool step_once = false;         ///< the next instruction is the one that broke
+    bool resumes = false;           ///< the next instruction is the one behind a branch that broke
     bool announced = false;         ///< the next instruction's call makes inlined frames real
     Served served = Served::none;   ///< an entry point of torch.compile, or what stands around a region
     bool answered = false;          ///< the entry point was asked for its result
@@ -91,7 +92,8 @@ class Walker : public python::FrameDriver {
     std::unique_ptr<Walk> walk;
     Activation* start = nullptr;   ///< the segment's own frame (recording, following)
     int trial_unit = 0;
-    bool trial = false;            ///< dropped if its first instruction runs no op
+    bool trial = false;            ///< dropped if it records no op …
+    bool patient = false;          ///< … at all; else: if its first instruction runs none
     Plan plan;                     ///< following
     int until = -1;                ///< following without a plan: unit of `start`'s frame
     std::size_t level = 0;
@@ -140,11 +142,14 @@ class Walker : public python::FrameDriver {
                          const python::Instruction& instruction);
   python::Directive look_up(Activation& activation, Region& region,
                             const python::Instruction& instruction, bool& record);
+  python::Directive moved(Activation& activation, Region& region, const Lookup& lookup);
   python::Directive record(Activation& activation, Region& region,
                            const python::Instruction& instruction);
   python::Directive follow(Activation& activation, Region& region,
                            const python::Instruction& instruction);
-  void start(Activation& activation, Region& region, bool trial);
+  void start(Activation& activation, Region& region, bool trial, bool patient);
+  /// The instruction that ended a segment is about to be stepped.
+  static python::Directive step_break(Activation& activation, const python::Instruction& instruction);
   /// False when nothing was captured.
   bool end(Region& region, SegmentEnd end, const Operand* result);
   void report_break(const BreakReason& reason, const Location& location, EntryId after);
@@ -163,9 +168,9 @@ class Walker : public python::FrameDriver {
   /// segment had to end. Addresses only; one that is used again costs a shorter segment.
   std::set<std::pair<const PyCodeObject*, int>> raises_;
   /// By segment start and recompile number.
-  std::unordered_map<std::string, Plan> plans_;
+  std::unordered_map<std::uint64_t, Plan> plans_;
   /// Of segments that no graph could go on behind: why, by the same key.
-  std::unordered_map<std::string, std::pair<BreakReason, Location>> ends_;
+  std::unordered_map<std::uint64_t, std::pair<BreakReason, Location>> ends_;
   CompileApi compile_api_;
 };
 

@@ -12,22 +12,14 @@ using python::PyRef;
 using runtime::OutputTensor;
 using runtime::PooledMemory;
 
-void release_memory(void* context) { delete static_cast<PooledMemory*>(context); }
-
-/// A tensor that owns `memory`; its elements lie as `layout` says.
-PyRef tensor_over(const python::TensorBridge& bridge, const TensorLayout& layout, DType dtype,
-                  PooledMemory memory) {
-  auto* owner = new PooledMemory(std::move(memory));
-  python::TensorSpec spec;
-  spec.sizes = layout.sizes();
-  spec.strides = layout.strides();
-  spec.dtype = facts(dtype).torch_scalar_type;
-  spec.data = owner->data();
-  spec.release = release_memory;
-  spec.context = owner;
-  PyRef tensor = bridge.make(spec);
-  if (!tensor) delete owner;
-  return tensor;
+/// Whether all that the graph leaves behind is tensors of their own, each once.
+bool makes_only(const OutputPlan& plan) {
+  std::vector<bool> seen(plan.made.size());
+  for (const OutputPlan::PlannedOutput& output : plan.outputs) {
+    if (output.made < 0 || !output.whole || !output.calls.empty() || seen[output.made]) return false;
+    seen[output.made] = true;
+  }
+  return plan.input_writes.empty() && plan.made_writes.empty();
 }
 
 /// By input: whether memory that stays between runs may be made of it.
@@ -96,11 +88,15 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
   made->reals_.resize(interface.inputs.size());
   made->results_.resize(bundle.outputs.size());
   made->made_.resize(made->plan_.made.size());
-  made->may_fail_halfway_ =
-      !made->plan_.input_writes.empty() &&
-      std::any_of(bundle.steps.begin(), bundle.steps.end(), [](const BundleStep& step) {
-        return std::holds_alternative<FallbackCall>(step);
-      });
+  const bool calls_torch = std::ranges::any_of(bundle.steps, [](const BundleStep& step) {
+    return std::holds_alternative<FallbackCall>(step);
+  });
+  made->may_fail_halfway_ = !made->plan_.input_writes.empty() && calls_torch;
+  made->takes_pending_ = !calls_torch && made->plan_.input_writes.empty() &&
+                         std::ranges::all_of(made->plan_.outputs, [](const auto& output) {
+                           return output.input < 0;
+                         });
+  made->leaves_pending_ = !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
   auto executor = runtime::Executor::create(std::move(runtime), std::move(bundle), blobs,
                                             &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());
@@ -140,8 +136,9 @@ void BundleExecutor::pass_inputs(std::span<const InputValue> inputs) {
       argument.data = view->data;
       argument.sizes = view->sizes;
       argument.strides = view->strides;
-      argument.version = prepared_of_[i] ? versions_->of(inputs[i].object, *view, records_[i])
-                                         : runtime::kUnversioned;
+      const bool prepared = prepared_of_[i] && inputs[i].object != nullptr;
+      argument.version = prepared ? versions_->of(inputs[i].object, *view, records_[i])
+                                  : runtime::kUnversioned;
       continue;
     }
     integers_[i] = inputs[i].integer;
@@ -209,15 +206,34 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
     PyErr_SetString(PyExc_SystemError, copied.error().message.c_str());
     return {};
   }
-  return tensor_over(bridge_, layout, result.dtype, std::move(memory));
+  return pending_tensor(index, std::move(memory)).make(bridge_);
+}
+
+/// The kernels left the tensor as torch is to see it, in memory that is given away.
+bool BundleExecutor::is_own(std::size_t index) const {
+  const OutputTensor& result = results_[index];
+  return result.memory && result.memory.data() == result.data &&
+         made_layouts_[index].lies_as(result.sizes, result.strides);
+}
+
+/// The tensor that owns `memory`; its elements lie as the plan says.
+PendingTensor BundleExecutor::pending_tensor(std::size_t index, PooledMemory memory) const {
+  const TensorLayout& layout = made_layouts_[index];
+  PendingTensor tensor;
+  tensor.view.sizes = layout.sizes();
+  tensor.view.strides = layout.strides();
+  tensor.view.data = memory.data();
+  tensor.view.storage = memory.data();
+  tensor.view.dtype = facts(results_[index].dtype).torch_scalar_type;
+  tensor.view.device_index = -1;
+  tensor.view.has_version = !python::inference_mode();
+  tensor.memory = std::move(memory);
+  return tensor;
 }
 
 PyRef BundleExecutor::own_tensor(std::size_t index) {
-  OutputTensor& result = results_[index];
-  const TensorLayout& layout = made_layouts_[index];
-  const bool own = result.memory && result.memory.data() == result.data;
-  if (!own || !layout.lies_as(result.sizes, result.strides)) return copied_tensor(index);
-  return tensor_over(bridge_, layout, result.dtype, std::move(result.memory));
+  if (!is_own(index)) return copied_tensor(index);
+  return pending_tensor(index, std::move(results_[index].memory)).make(bridge_);
 }
 
 Result<void> BundleExecutor::make_tensors() {
@@ -298,9 +314,34 @@ Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outp
   symbols_ = call.symbols;
   pass_inputs(call.inputs);
   auto done = execute(call, outputs, written);
+  finish_run();
+  return done;
+}
+
+Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<PendingTensor> pending,
+                                         std::span<PyRef> outputs) {
+  symbols_ = call.symbols;
+  pass_inputs(call.inputs);
+  bool written = false;
+  auto done = run_kernels(call.inputs, written);
+  bool own = done.has_value();
+  for (std::size_t i = 0; own && i < made_.size(); ++i) own = is_own(i);
+  for (std::size_t i = 0; own && i < pending.size(); ++i) {
+    const auto made = static_cast<std::size_t>(plan_.outputs[i].made);
+    pending[i] = pending_tensor(made, std::move(results_[made].memory));
+  }
+  if (done && !own) {
+    done = make_tensors();
+    if (done) done = make_views(call, false, outputs);
+  }
+  finish_run();
+  if (!done) return tl::unexpected(std::move(done.error()));
+  return own;
+}
+
+void BundleExecutor::finish_run() {
   for (OutputTensor& result : results_) result = OutputTensor{};
   for (PyRef& tensor : made_) tensor = nullptr;
-  return done;
 }
 
 }  // namespace penstock::jit

@@ -28,6 +28,10 @@ class BundleExecutor final : public Executor {
 
   Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                    bool& written) override;
+  bool takes_pending() const override { return takes_pending_; }
+  bool leaves_pending() const override { return leaves_pending_; }
+  Result<bool> run_pending(const ExecutorCall& call, std::span<PendingTensor> pending,
+                           std::span<python::PyRef> outputs) override;
 
  private:
   BundleExecutor(const python::TensorBridge& bridge, std::shared_ptr<ContentVersions> versions);
@@ -41,8 +45,11 @@ class BundleExecutor final : public Executor {
                           std::span<python::PyRef> outputs);
   Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base);
   Result<void> count_versions(std::span<const InputValue> inputs);
+  bool is_own(std::size_t index) const;
+  PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;
   python::PyRef own_tensor(std::size_t index);
   python::PyRef copied_tensor(std::size_t index);
+  void finish_run();
   std::optional<std::int64_t> symbol(std::string_view name) const;
 
   const python::TensorBridge& bridge_;
@@ -56,6 +63,7 @@ class BundleExecutor final : public Executor {
   std::vector<TensorLayout> output_layouts_;  // by output
   std::vector<TensorLayout> made_layouts_;    // by made tensor
   bool may_fail_halfway_ = false;             // it writes inputs and calls torch
+  bool takes_pending_ = false, leaves_pending_ = false;
   // Of the run at hand.
   const std::int64_t* symbols_ = nullptr;
   std::vector<runtime::TensorArgument> arguments_;

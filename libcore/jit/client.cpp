@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "jit/exceptions.h"
+#include "python/eval_breaker.h"
+#include "python/op_counter.h"
 #include "python/torch_state.h"
 
 namespace penstock::jit {
@@ -23,6 +25,22 @@ CodeSegments* segments_of(const python::Bytecode& code) {
   return static_cast<CodeSegments*>(code.data(python::CodeSlot::jit));
 }
 
+/// The entry that another thread, or code that an op of it called, is inside: the slots of its guards
+/// must not be touched.
+const Entry* active_entry(const Segment& segment) {
+  for (const auto& entry : segment.entries) {
+    if (entry->is_active()) return entry.get();
+  }
+  return nullptr;
+}
+
+/// Nobody can see the frame before the branch is behind it, and torch would read the same truth.
+bool may_take_branch(const python::Frame& frame) {
+  if (frame.has_object() || python::breaker_set(python::breaker_flag(frame.thread()))) return false;
+  const auto bridge = python::TensorBridge::get();
+  return bridge && *bridge != nullptr && python::has_torch_truth((*bridge)->tensor_type());
+}
+
 }  // namespace
 
 JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, ClientOptions options)
@@ -30,10 +48,11 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, ClientOp
 
 // -- calls -----------------------------------------------------------------------------------------
 
-Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame) {
+Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
+                               const PendingLocals* pending) {
   auto& entries = segment.entries;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i]->fits(frame)) continue;
+    if (!entries[i]->fits(frame, pending)) continue;
     if (i != 0) std::rotate(entries.begin(), entries.begin() + i, entries.begin() + i + 1);
     return entries[0].get();
   }
@@ -68,7 +87,7 @@ bool JitClient::finish_call(python::Frame& frame) {
   return true;
 }
 
-Lookup JitClient::lookup(python::Frame& frame) {
+Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
   CodeSegments* segments = segments_of(frame.bytecode());
   Segment* segment = segments == nullptr ? nullptr : segments->find(frame.unit());
   if (segment == nullptr) return {};
@@ -76,14 +95,11 @@ Lookup JitClient::lookup(python::Frame& frame) {
   if (fitted_ != nullptr && fitted_frame_ == frame.raw() && frame.unit() == 0) entry = fitted_;
   fitted_ = nullptr;
   if (entry == nullptr) {
-    // Another thread, or code that an op of it called, is inside: its slots must not be touched.
-    for (const auto& other : segment->entries) {
-      if (other->is_active()) return step(*segment, other.get());
-    }
+    if (const Entry* active = active_entry(*segment)) return step(*segment, active);
     entry = find_fitting(*segment, frame);
   }
   if (entry == nullptr) return miss(*segment, frame);
-  return run(*segment, *entry, frame);
+  return run(*segment, *entry, frame, over_branches);
 }
 
 Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
@@ -94,23 +110,42 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   return answer;
 }
 
-Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame) {
-  ++entry.count->calls;
-  if (!entry.runs()) return step(segment, &entry);
-  PyRef result;
-  const Ran ran = entry.run(frame, result);
-  if (ran == Ran::refused) {
-    note_failure(entry);
+/// Runs the entry, and behind each branch that is taken the entry that fits there.
+Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches) {
+  if (!entry.runs()) {
+    ++entry.count->calls;
     return step(segment, &entry);
   }
+  PendingLocals pending;
   Lookup answer;
-  answer.id = entry.id();
-  answer.found = ran == Ran::raised ? Found::raised
-                 : entry.returns()  ? Found::returned
-                                    : Found::moved;
-  answer.value = std::move(result);
-  answer.announced = answer.found == Found::moved && entry.announces();
+  for (Entry* next = &entry; next != nullptr; next = find_next(frame, pending)) {
+    const bool over = over_branches && next->takes_branch() && may_take_branch(frame);
+    const Ran ran = next->run(frame, answer.value, pending, over);
+    if (ran == Ran::refused) note_failure(*next);
+    if (ran == Ran::refused && answer.branched) break;  // it is looked up again, with real locals
+    ++next->count->calls;
+    if (ran == Ran::refused) return step(segment, &entry);
+    answer.id = next->id();
+    answer.branched = ran == Ran::branched;
+    answer.found = ran == Ran::raised                        ? Found::raised
+                   : ran == Ran::done && next->returns() ? Found::returned
+                                                         : Found::moved;
+    answer.announced = answer.found == Found::moved && ran == Ran::done && next->announces();
+    if (ran != Ran::branched) return answer;
+    python::count_op_as_run();  // aten::is_nonzero
+  }
+  if (!pending.settle(frame)) answer.found = Found::raised;
   return answer;
+}
+
+/// The entry that goes on where the frame stands behind a branch; null: nothing does.
+Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pending) {
+  constexpr std::size_t kMostReplaced = 64;  // objects that wait to be let go
+  if (pending.replaced.size() > kMostReplaced) return nullptr;
+  Segment* segment = segments_of(frame.bytecode())->find(frame.unit());
+  if (segment == nullptr || active_entry(*segment) != nullptr) return nullptr;
+  Entry* entry = find_fitting(*segment, frame, &pending);
+  return entry != nullptr && entry->runs() ? entry : nullptr;
 }
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {

@@ -32,7 +32,7 @@ class JitClient final : public capture::SegmentClient {
   JitClient(GraphCompiler& compiler, capture::EventSink& sink, ClientOptions options);
 
   bool finish_call(python::Frame& frame) override;
-  capture::Lookup lookup(python::Frame& frame) override;
+  capture::Lookup lookup(python::Frame& frame, bool over_branches) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(capture::CapturedSegment segment) override;
 
@@ -40,10 +40,12 @@ class JitClient final : public capture::SegmentClient {
   const std::vector<capture::EntryCount*>& counters() const { return counters_; }
 
  private:
-  capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame);
+  capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches);
+  Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
-  Entry* find_fitting(Segment& segment, const python::Frame& frame);
+  Entry* find_fitting(Segment& segment, const python::Frame& frame,
+                      const PendingLocals* pending = nullptr);
   void install(Segment& segment, capture::CapturedSegment recorded, capture::EntryCount& count);
   Result<void> give_executor(Entry& entry, Graph graph);
   capture::EntryCount& new_count(const capture::CapturedSegment& recorded);

@@ -1,5 +1,7 @@
 #include "jit/entry.h"
 
+#include <algorithm>
+
 #include "jit/exceptions.h"
 #include "jit/torch_state.h"
 #include "python/torch_state.h"
@@ -20,11 +22,31 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
   auto restore = RestoreProgram::compile(entry->interface_, entry->live_, segment.code);
   if (!restore) return tl::unexpected(restore.error());
   entry->restore_ = std::move(*restore);
+  entry->branch_ = find_branch(entry->interface_, *entry->restore_, segment.code);
   return entry;
 }
 
-bool Entry::fits(const python::Frame& frame) {
-  return guards_->check(frame) && python::inference_mode() == inference_;
+std::optional<Entry::Branch> Entry::find_branch(const Interface& interface,
+                                                const RestoreProgram& restore, PyCodeObject* code) {
+  using python::Opcode;
+  if (!restore.leaves_pending()) return std::nullopt;
+  const TensorType& condition = interface.outputs[restore.condition()].type;
+  const bool one = std::ranges::all_of(condition.sizes, [](const SymExpr& size) { return size.constant() == 1; });
+  if (condition.dtype != DType::bool_ || !one || condition.device != "cpu") return std::nullopt;
+  const python::Instruction* jump = python::bytecode_of(code).at(interface.end.offset);
+  if (jump == nullptr) return std::nullopt;
+  const bool on_true = jump->opcode == Opcode::POP_JUMP_FORWARD_IF_TRUE ||
+                       jump->opcode == Opcode::POP_JUMP_BACKWARD_IF_TRUE;
+  const bool on_false = jump->opcode == Opcode::POP_JUMP_FORWARD_IF_FALSE ||
+                        jump->opcode == Opcode::POP_JUMP_BACKWARD_IF_FALSE;
+  if (!on_true && !on_false) return std::nullopt;
+  return Branch{on_true, jump->target, jump->next};
+}
+
+bool Entry::fits(const python::Frame& frame, const PendingLocals* pending) {
+  const bool some = pending != nullptr && !pending->locals.empty();
+  if (some && !(runs() && executor_->takes_pending())) return false;
+  return guards_->check(frame, some ? pending : nullptr) && python::inference_mode() == inference_;
 }
 
 std::vector<FailedGuard> Entry::explain(const python::Frame& frame) {
@@ -44,23 +66,49 @@ void Entry::set_executor(std::unique_ptr<Executor> executor) {
 }
 
 /// Runs the graph and makes the objects behind it.
-Result<void> Entry::execute(python::Frame* frame, bool& written) {
+Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* left) {
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = guards_->input(i);
-  auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
-  if (!computed) return computed;
-  if (restore_->make(*guards_, outputs_, frame)) return {};
+  if (left != nullptr) {
+    auto over = execute_over(*frame, *left);
+    if (!over || *over == Ran::branched) return over;
+  } else {
+    auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
+    if (!computed) return tl::unexpected(std::move(computed.error()));
+  }
+  if (restore_->make(*guards_, outputs_, frame)) return Ran::done;
+  return penstock::failure(Code::PS0505, "what stands behind the segment could not be made");
+}
+
+/// Runs the graph and takes the branch behind it. `done`: the outputs had to be made, nothing else was
+/// done.
+Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
+  pending_outputs_.resize(outputs_.size());
+  auto pending = executor_->run_pending({inputs_, guards_->symbols()}, pending_outputs_, outputs_);
+  if (!pending) return tl::unexpected(std::move(pending.error()));
+  if (!*pending) return Ran::done;
+  const bool truth = pending_outputs_[restore_->condition()].truth();
+  const int unit = truth == branch_->jumps_if ? branch_->target : branch_->next;
+  const bool moved = restore_->leave_pending(*guards_, pending_outputs_, frame, unit, left);
+  for (PendingTensor& output : pending_outputs_) output = PendingTensor{};
+  if (moved) return Ran::branched;
   return penstock::failure(Code::PS0505, "what stands behind the segment could not be made");
 }
 
 /// The outputs are dropped in any case.
-Ran Entry::compute(python::Frame* frame) {
+Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
   const CollectorPause no_finalizers;
   active_ = true;
   bool written = false;
-  auto done = without_exceptions([&] { return execute(frame, written); });
+  Ran ran = Ran::done;
+  auto done = without_exceptions([&]() -> Result<void> {
+    auto executed = execute(frame, written, left);
+    if (!executed) return tl::unexpected(std::move(executed.error()));
+    ran = *executed;
+    return {};
+  });
   for (PyRef& output : outputs_) output = nullptr;
   active_ = false;
-  if (done) return Ran::done;
+  if (done) return ran;
   failure_ = std::move(done.error());
   if (!written) {
     PyErr_Clear();
@@ -76,9 +124,18 @@ PyRef Entry::run_direct(Ran& ran) {
   return ran == Ran::done ? restore_->take_result() : PyRef{};
 }
 
-Ran Entry::run(python::Frame& frame, PyRef& result) {
-  const Ran ran = compute(&frame);
+Ran Entry::run(python::Frame& frame, PyRef& result, PendingLocals& pending, bool over_branch) {
+  const Ran ran = compute(&frame, over_branch && takes_branch() ? &pending : nullptr);
   if (ran != Ran::done) return ran;
+  if (!pending.locals.empty()) {
+    restore_->drop_replaced(pending);
+    // What applies may run the program's code, which may look at the frame; but not where it ends.
+    if (returns() && restore_->only_fills()) {
+      pending.locals.clear();
+    } else if (!pending.settle(frame)) {
+      return Ran::raised;
+    }
+  }
   auto applied = without_exceptions([&]() -> Result<void> {
     if (restore_->apply(frame, result)) return {};
     return penstock::failure(Code::PS0505, "an effect behind the segment raised");

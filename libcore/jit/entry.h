@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ enum class Ran : std::uint8_t {
   done,    ///< the segment is behind us
   refused, ///< nothing was changed: the segment has to be stepped
   raised,  ///< an effect behind the graph raised; a Python error is set
+  branched,  ///< the branch behind the segment was taken as well; locals are pending
 };
 
 /// One compiled specialisation of a segment: guards in front, a graph, what to restore behind.
@@ -32,7 +34,8 @@ class Entry {
   void set_executor(std::unique_ptr<Executor> executor);
   bool runs() const { return executor_ != nullptr; }
 
-  bool fits(const python::Frame& frame);
+  /// `pending`: what locals stand for that are no tensors yet; may be null.
+  bool fits(const python::Frame& frame, const PendingLocals* pending = nullptr);
   std::vector<FailedGuard> explain(const python::Frame& frame);
   bool is_dead() const { return guards_->is_dead(); }
 
@@ -41,8 +44,12 @@ class Entry {
   python::PyRef run_direct(Ran& ran);
   bool is_direct() const { return runs() && restore_->only_returns(); }
 
-  /// After fits(): runs the segment on a linked frame.
-  Ran run(python::Frame& frame, python::PyRef& result);
+  /// After fits(): runs the segment on a linked frame. `pending` is what fits() was asked with; what is
+  /// left of it stands for locals behind the segment, unless the frame ended. `over_branch`: takes the
+  /// branch behind the segment too, if takes_branch().
+  Ran run(python::Frame& frame, python::PyRef& result, PendingLocals& pending, bool over_branch);
+  /// It ends before a branch on a bool that it computes, and may leave what it computes pending.
+  bool takes_branch() const { return branch_.has_value() && runs() && executor_->leaves_pending(); }
 
   EntryId id() const { return interface_.id; }
   const Interface& interface() const { return interface_; }
@@ -62,21 +69,32 @@ class Entry {
   int failures = 0;                      ///< runs that failed
 
  private:
+  /// A conditional jump on the topmost of the stack, in units.
+  struct Branch {
+    bool jumps_if = false;
+    int target = 0, next = 0;
+  };
+
   Entry() = default;
-  Ran compute(python::Frame* frame);
-  Result<void> execute(python::Frame* frame, bool& written);
+  static std::optional<Branch> find_branch(const Interface& interface,
+                                           const RestoreProgram& restore, PyCodeObject* code);
+  Ran compute(python::Frame* frame, PendingLocals* left = nullptr);
+  Result<Ran> execute(python::Frame* frame, bool& written, PendingLocals* left);
+  Result<Ran> execute_over(python::Frame& frame, PendingLocals& left);
 
   Interface interface_;
   LiveTable live_;
   std::unique_ptr<GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;
   std::unique_ptr<Executor> executor_;
+  std::optional<Branch> branch_;
   bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
   Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<InputValue> inputs_;
   std::vector<python::PyRef> outputs_;
+  std::vector<PendingTensor> pending_outputs_;
 };
 
 /// All entries of one segment start, most recently used first.

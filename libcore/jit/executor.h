@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "jit/guard_program.h"
+#include "jit/pending_tensor.h"
 
 namespace penstock::jit {
 
@@ -25,6 +26,18 @@ class Executor {
   /// A failure means that no input was written, or `written` says so. No Python error is left set.
   virtual Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                            bool& written) = 0;
+
+  /// True if an input may be pending (InputValue::object is null): nothing but its memory is needed.
+  virtual bool takes_pending() const { return false; }
+  /// True if the outputs can be left pending: they are tensors of their own, the graph mutates
+  /// nothing and calls no op of torch.
+  virtual bool leaves_pending() const { return false; }
+  /// Needs: leaves_pending(). Runs the graph and leaves its outputs pending, one per output. False
+  /// where they had to be made: they are in `outputs` then, as run() leaves them.
+  virtual Result<bool> run_pending(const ExecutorCall&, std::span<PendingTensor>,
+                                   std::span<python::PyRef>) {
+    return failure(Code::PS0505, "this executor makes its outputs at once");
+  }
 };
 
 /// Makes executors. Called with the GIL held; may take milliseconds.

@@ -433,13 +433,35 @@ bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
   return passed;
 }
 
-bool GuardProgram::check(const python::Frame& frame) {
+/// The steps of a tree whose tensor is pending. Nothing is remembered of it.
+bool GuardProgram::check_pending(GuardTree& tree, const PendingTensor& tensor,
+                                 const python::Frame& frame) {
+  for (GuardSection& section : tree.sections) section.witnessed = false;
+  if (!tree.takes_pending) return false;
+  slots_[steps_[tree.load].slot] = nullptr;
+  for (GuardSection& section : tree.sections) {
+    for (std::size_t i = section.begin; i < section.end; ++i) {
+      if (steps_[i].op == GuardOp::read_tensor) {
+        views_[steps_[i].index] = tensor.view;
+      } else if (!run_step(steps_[i], frame)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool GuardProgram::check(const python::Frame& frame, const PendingLocals* pending) {
   const std::size_t first = trees_.empty() ? steps_.size() : trees_.front().load;
   for (std::size_t i = 0; i < first; ++i) {
     if (!run_step(steps_[i], frame)) return false;
   }
   for (GuardTree& tree : trees_) {
-    if (!check_tree(tree, frame)) return false;
+    const PendingLocal* local = nullptr;
+    if (pending != nullptr && tree.local >= 0) local = pending->find(tree.local);
+    if (local != nullptr ? !check_pending(tree, local->tensor, frame) : !check_tree(tree, frame)) {
+      return false;
+    }
   }
   return true;
 }

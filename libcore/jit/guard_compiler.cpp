@@ -23,6 +23,25 @@ bool is_relation(GuardKind kind) {
          kind == GuardKind::no_overlap;
 }
 
+/// Steps that look at what was read of a tensor, and at no object.
+bool is_of_view(GuardOp op) {
+  switch (op) {
+    case GuardOp::load_size:
+    case GuardOp::load_stride:
+    case GuardOp::load_offset:
+    case GuardOp::read_tensor:
+    case GuardOp::check_not_none:
+    case GuardOp::check_number:
+    case GuardOp::check_tensor:
+    case GuardOp::check_no_overlap:
+    case GuardOp::check_distinct:
+    case GuardOp::bind_size:
+    case GuardOp::check_size:
+    case GuardOp::check_condition: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, PyCodeObject* code,
@@ -30,6 +49,7 @@ GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, 
     : interface_(interface), live_(live), code_(code), program_(program) {
   const std::size_t count = interface.sources.size();
   nodes_.resize(count);
+  named_by_recipe_.resize(count);
   program_.slots_.resize(count);
   program_.numbers_.resize(count);
   program_.is_number_.resize(count);
@@ -78,7 +98,12 @@ void GuardCompiler::need(SourceId id) {
 }
 
 void GuardCompiler::need_recipe(const Recipe& recipe) {
-  if (recipe.kind == Recipe::Kind::source) need(recipe.source);
+  if (recipe.kind == Recipe::Kind::source) {
+    need(recipe.source);
+    SourceId root = recipe.source;
+    while (interface_.sources[root].base != kNoSource) root = interface_.sources[root].base;
+    named_by_recipe_[root] = true;
+  }
   for (const Recipe& item : recipe.items) need_recipe(item);
 }
 
@@ -170,7 +195,20 @@ Result<void> GuardCompiler::emit_tree(SourceId root) {
   }
   cut();
   sections.pop_back();
+  note_local(program_.trees_.back());
   return {};
+}
+
+/// What the steps of a tree need of a local that holds a tensor.
+void GuardCompiler::note_local(GuardTree& tree) const {
+  const GuardStep& load = program_.steps_[tree.load];
+  // At the function's start a local may be a cell's content, and no segment stands before it.
+  if (load.op != GuardOp::load_local || interface_.start_offset == 0) return;
+  tree.local = load.index;
+  tree.takes_pending = !named_by_recipe_[load.slot];
+  for (std::size_t i = tree.load + 1; i < program_.steps_.size(); ++i) {
+    tree.takes_pending = tree.takes_pending && is_of_view(program_.steps_[i].op);
+  }
 }
 
 Result<void> GuardCompiler::emit_checks(SourceId id) {

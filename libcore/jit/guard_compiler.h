@@ -60,6 +60,7 @@ class GuardCompiler {
   void mark_bound(std::int32_t symbol);
   void loaded(SourceId id);
   void cut();
+  void note_local(GuardTree& tree) const;
   bool symbol_has_tensor(std::int32_t symbol) const;
   std::vector<SourceId> roots() const;
 
@@ -74,6 +75,7 @@ class GuardCompiler {
   PyCodeObject* code_;
   GuardProgram& program_;
   std::vector<Node> nodes_;
+  std::vector<bool> named_by_recipe_;  // by root source: a recipe needs an object below it
   std::vector<std::int32_t> guard_missing_;  // relational guards: sides not loaded yet
   std::unordered_map<std::string, std::int32_t> symbol_places_;
   std::vector<std::uint8_t> bound_;

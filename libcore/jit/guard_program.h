@@ -10,6 +10,7 @@
 #include "jit/guard_step.h"
 #include "jit/guard_witness.h"
 #include "jit/live_table.h"
+#include "jit/pending_tensor.h"
 #include "python/frame.h"
 #include "python/tensor_bridge.h"
 
@@ -17,7 +18,8 @@ namespace penstock::jit {
 
 /// What an input of the graph is in the call at hand. Borrowed; valid until foreign code runs.
 struct InputValue {
-  PyObject* object = nullptr;                 ///< tensors, and numbers that are Python objects
+  /// Tensors, and numbers that are Python objects; null for a pending tensor.
+  PyObject* object = nullptr;
   const python::TensorView* view = nullptr;   ///< tensors
   std::int64_t integer = 0;                   ///< size, integer scalar
   double real = 0;                            ///< scalar, also when it is an integer
@@ -43,7 +45,10 @@ class GuardProgram {
 
   /// True if all guards hold for the segment's start in `frame`. Inputs and symbols can be read
   /// afterwards.
-  bool check(const python::Frame& frame);
+  ///
+  /// `pending`, if there is one, says which locals stand for tensors that were not made yet: where
+  /// something must be known of such a tensor but what can be read of it, the answer is false.
+  bool check(const python::Frame& frame, const PendingLocals* pending = nullptr);
 
   /// All guards that do not hold, with what was expected and what is there. Slow.
   std::vector<FailedGuard> explain(const python::Frame& frame);
@@ -66,6 +71,7 @@ class GuardProgram {
   class Recorder;
   explicit GuardProgram(const Interface& interface) : interface_(interface) {}
   bool check_tree(GuardTree& tree, const python::Frame& frame);
+  bool check_pending(GuardTree& tree, const PendingTensor& tensor, const python::Frame& frame);
   bool run_section(GuardSection& section, const python::Frame& frame, bool& moved);
   bool run_always(GuardSection& section, const python::Frame& frame, bool& moved);
   bool run_step(GuardStep& step, const python::Frame& frame);

@@ -82,6 +82,10 @@ struct GuardSection {
 struct GuardTree {
   std::size_t load = 0;
   std::vector<GuardSection> sections;
+  /// The frame's local that it starts from; -1: something else.
+  std::int32_t local = -1;
+  /// All that it asks can be said of a pending tensor in that local.
+  bool takes_pending = false;
 };
 
 }  // namespace penstock::jit

@@ -7,6 +7,7 @@
 #include "ir/interface.h"
 #include "jit/guard_program.h"
 #include "jit/live_table.h"
+#include "jit/pending_tensor.h"
 #include "jit/size_program.h"
 #include "python/frame.h"
 #include "python/materialise.h"
@@ -38,6 +39,21 @@ class RestoreProgram {
   /// True if the segment ends inside functions that it inlined: apply() announces their frames, and
   /// the call at which the root then stands makes them real. Whoever steps it withdraws them.
   bool announces() const { return !frames_.empty(); }
+
+  /// True if the segment ends before a place where outputs may stay pending: all that it leaves are
+  /// locals and stack, and each of its outputs is one local or only the topmost of the stack.
+  bool leaves_pending() const { return condition_ >= 0; }
+  /// For leaves_pending(): the output on top of the stack.
+  std::int32_t condition() const { return condition_; }
+  /// For leaves_pending(), in the place of make() and apply(): fills the slots of the frame that hold
+  /// no output, drops the condition, stands at `unit`, and leaves the outputs to `left`. False with a
+  /// Python error set; nothing was changed then.
+  bool leave_pending(const GuardProgram& guards, std::span<PendingTensor> outputs,
+                     python::Frame& frame, int unit, PendingLocals& left);
+  /// Drops of `left` what apply() will give another object.
+  void drop_replaced(PendingLocals& left) const;
+  /// True if apply() runs no foreign code: it fills slots of the frame, or ends it.
+  bool only_fills() const { return only_fills_; }
 
   /// True if make() and apply() do nothing but build the result from outputs, sources and literals:
   /// no foreign code runs and no frame is touched.
@@ -75,7 +91,9 @@ class RestoreProgram {
            std::span<const python::PyRef> outputs, const python::Frame* frame);
   python::PyRef build(const MakeStep& step, const GuardProgram& guards,
                       std::span<const python::PyRef> outputs, const python::Frame* frame);
+  python::PyRef build_of(const MakeStep& step, const python::Frame* frame);
   bool fill(const MakeStep& step);
+  std::int32_t output_of(const ApplyStep& step) const;
   bool apply_step(const ApplyStep& step, const std::vector<python::PyRef>& objects,
                   python::Frame& frame, python::PyRef& result);
   void run_prologue(python::Frame& frame) const;
@@ -90,12 +108,15 @@ class RestoreProgram {
   std::vector<FrameSteps> frames_;
   std::vector<std::uint32_t> operands_;
   std::vector<python::PyRef> made_;
+  std::vector<std::int32_t> output_of_;  // by slot in made_: the output that it is, or -1
   std::vector<SizeProgram> sizes_;
   std::vector<python::PyRef> kept_;
   std::int32_t end_depth_ = -1;  // operand stack depth behind the segment; -1: it returns
   std::int32_t end_offset_ = -1;
   bool prologue_ = false;        // MAKE_CELL and COPY_FREE_VARS are to be done
   bool only_returns_ = false;
+  bool only_fills_ = false;
+  std::int32_t condition_ = -1;
 };
 
 }  // namespace penstock::jit

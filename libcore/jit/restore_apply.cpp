@@ -129,10 +129,6 @@ bool RestoreProgram::run(const MakeStep& step, const GuardProgram& guards,
 
 PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
                             std::span<const PyRef> outputs, const python::Frame* frame) {
-  std::vector<PyObject*> items;
-  for (std::uint32_t i = 0; i < step.count; ++i) {
-    items.push_back(made_[operands_[step.first + i]].get());
-  }
   switch (step.kind) {
     case Recipe::Kind::output: return outputs[step.index];
     case Recipe::Kind::source: return PyRef::borrow(guards.object(step.index));
@@ -148,6 +144,17 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
     case Recipe::Kind::cell:
       if (step.index < 0) return PyRef::steal(PyCell_New(nullptr));
       return frame == nullptr ? PyRef{} : PyRef::borrow(frame->local(step.index));
+    default: return build_of(step, frame);
+  }
+}
+
+/// What is made of other objects.
+PyRef RestoreProgram::build_of(const MakeStep& step, const python::Frame* frame) {
+  std::vector<PyObject*> items;
+  for (std::uint32_t i = 0; i < step.count; ++i) {
+    items.push_back(made_[operands_[step.first + i]].get());
+  }
+  switch (step.kind) {
     case Recipe::Kind::tuple: return make_tuple(items.data(), items.size());
     case Recipe::Kind::frozenset:
       return PyRef::steal(PyFrozenSet_New(make_tuple(items.data(), items.size()).get()));
@@ -162,9 +169,8 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
       if (items.empty()) return {};
       return PyRef::steal(
           PyObject_Vectorcall(items[0], items.data() + 1, items.size() - 1, nullptr));
-    case Recipe::Kind::object: break;
+    default: return {};
   }
-  return {};
 }
 
 bool RestoreProgram::fill(const MakeStep& step) {
@@ -199,9 +205,48 @@ bool RestoreProgram::apply(python::Frame& frame, PyRef& result) {
     done = apply_step(step, objects, frame, result);
     if (!done) break;
   }
-  if (end_offset_ >= 0) frame.jump(end_offset_);
+  if (done && end_offset_ >= 0) frame.jump(end_offset_);
   if (done && announces()) announce(frame, objects);
   return done;
+}
+
+bool RestoreProgram::leave_pending(const GuardProgram& guards, std::span<PendingTensor> outputs,
+                                   python::Frame& frame, int unit, PendingLocals& left) {
+  for (const MakeStep& step : make_steps_) {
+    if (step.kind == Recipe::Kind::output || run(step, guards, {}, &frame)) continue;
+    for (PyRef& object : made_) object = nullptr;
+    return false;
+  }
+  while (frame.depth() > 0) left.replaced.push_back(frame.pop());
+  while (frame.depth() < end_depth_ - 1) frame.push(nullptr);
+  for (const ApplyStep& step : apply_steps_) {
+    PyRef value = step.value < 0 ? PyRef() : made_[step.value];
+    if (step.kind == Restore::Kind::stack) {
+      if (step.index < end_depth_ - 1) frame.stack()[step.index] = value.release();
+      continue;
+    }
+    left.drop(step.index);
+    if (const std::int32_t output = output_of(step); output >= 0) {
+      left.locals.push_back({step.index, std::move(outputs[output])});
+    } else {
+      left.replaced.push_back(frame.take_local(step.index));
+      frame.set_local(step.index, std::move(value));
+    }
+  }
+  for (PyRef& object : made_) object = nullptr;
+  frame.jump(unit);
+  return true;
+}
+
+std::int32_t RestoreProgram::output_of(const ApplyStep& step) const {
+  return step.value < 0 ? -1 : output_of_[step.value];
+}
+
+void RestoreProgram::drop_replaced(PendingLocals& left) const {
+  for (const ApplyStep& step : apply_steps_) {
+    const bool of_local = step.kind == Restore::Kind::local || step.kind == Restore::Kind::unbind;
+    if (of_local) left.drop(step.index);
+  }
 }
 
 void RestoreProgram::announce(python::Frame& frame, const std::vector<PyRef>& objects) const {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "jit/literal.h"
 #include "jit/restore.h"
 #include "python/bytecode.h"
@@ -53,11 +55,18 @@ class RestoreProgram::Compiler {
     program_.only_returns_ = returns && program_.apply_steps_.size() == 1 &&
                              program_.apply_steps_[0].kind == Restore::Kind::result && harmless_;
     program_.prologue_ = interface_.start_offset == 0 && (!returns || own_cells_);
+    program_.only_fills_ = harmless_ && program_.frames_.empty() &&
+                           std::ranges::all_of(program_.apply_steps_, [](const ApplyStep& step) {
+                             return step.kind == Restore::Kind::result || is_slot(step.kind);
+                           });
     if (returns) return {};
     program_.end_offset_ = interface_.end.offset;
     program_.end_depth_ = python::bytecode_of(code_).depth(interface_.end.offset);
-    if (program_.end_depth_ >= 0) return {};
-    return failure(Code::PS0601, "the segment's end is no place where an instruction starts");
+    if (program_.end_depth_ < 0) {
+      return failure(Code::PS0601, "the segment's end is no place where an instruction starts");
+    }
+    find_condition();
+    return {};
   }
 
  private:
@@ -102,6 +111,47 @@ class RestoreProgram::Compiler {
     }
     steps.push_back(step);
     return {};
+  }
+
+  static bool is_slot(Restore::Kind kind) {
+    return kind == Restore::Kind::local || kind == Restore::Kind::unbind ||
+           kind == Restore::Kind::stack;
+  }
+
+  /// Finds out whether outputs may stay pending.
+  void find_condition() {
+    program_.output_of_.assign(program_.made_.size(), -1);
+    if (!program_.only_fills_ || program_.prologue_ && has_prologue()) return;
+    for (const MakeStep& step : program_.make_steps_) {
+      if (step.kind == Recipe::Kind::output) {
+        program_.output_of_[step.result] = step.index;
+      } else if (step.count != 0 || step.literal != nullptr || is_container(step.kind)) {
+        return;
+      }
+    }
+    std::int32_t condition = -1;
+    std::vector<bool> in_local(interface_.outputs.size());
+    for (const ApplyStep& step : program_.apply_steps_) {
+      const std::int32_t output = step.value < 0 ? -1 : program_.output_of_[step.value];
+      if (output < 0) continue;
+      if (step.kind == Restore::Kind::stack) {
+        if (step.index != program_.end_depth_ - 1) return;
+        condition = output;
+      } else if (in_local[output]) {
+        return;
+      } else {
+        in_local[output] = true;
+      }
+    }
+    program_.condition_ = condition;
+  }
+
+  /// The function's first instructions make cells.
+  bool has_prologue() const {
+    return std::ranges::any_of(python::bytecode_of(code_).instructions(), [](const auto& instruction) {
+      return instruction.opcode == python::Opcode::MAKE_CELL ||
+             instruction.opcode == python::Opcode::COPY_FREE_VARS;
+    });
   }
 
   static bool takes_value(Restore::Kind kind) {

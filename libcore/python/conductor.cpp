@@ -62,7 +62,7 @@ class Activation {
       case Directive::exit:
         return PyErr_Occurred() != nullptr ? leave_raising(instruction) : leave_to_evaluator();
       case Directive::raised:
-        return caught(instruction, instruction.at, true);
+        return raised_here();
       case Directive::returned:
         return end(Leaving::returned, frame_.pop());
     }
@@ -74,6 +74,13 @@ class Activation {
     const Instruction& next = frame_.instruction();
     frame_.mark(next);
     return serve_breaker() || caught(next, next.at, true);
+  }
+
+  /// The driver may have moved on before it raised.
+  bool raised_here() {
+    const Instruction& place = frame_.instruction();
+    frame_.mark(place);
+    return caught(place, place.at, true);
   }
 
   bool executed(const Instruction& instruction, Outcome outcome) {

@@ -41,6 +41,10 @@ PyObject* Frame::names() const {
   return raw_->f_locals;
 }
 
+bool Frame::has_object() const {
+  return raw_->frame_obj != nullptr;
+}
+
 _PyInterpreterFrame* Frame::caller() const {
   return linked_ ? raw_->previous : thread_->cframe->current_frame;
 }

@@ -63,6 +63,7 @@ class Frame {
     const PyRef old = PyRef::steal(slots_[slot]);
     slots_[slot] = value.release();
   }
+  PyRef take_local(int slot) { return PyRef::steal(std::exchange(slots_[slot], nullptr)); }  ///< unbinds
   PyObject* cell_content(int slot) const;  ///< borrowed; null when empty
   void set_cell_content(int slot, PyRef value);
 
@@ -100,6 +101,8 @@ class Frame {
   void link();
   void unlink();
   bool linked() const { return linked_; }
+  /// Somebody has asked for the frame's object and may look at the frame by it.
+  bool has_object() const;
   /// A tracer or profiler is active on this thread: the evaluator has to run this frame.
   bool traced() const { return thread_->cframe->use_tracing != 0; }
   /// Hands the rest of the frame to CPython's evaluator, from unit() on, and returns its result

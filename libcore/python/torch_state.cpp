@@ -115,4 +115,10 @@ bool ops_run_plainly() {
   return abi->inference_mode() && *keys == abi->inference_keys;
 }
 
+bool has_torch_truth(PyTypeObject* tensor_type) {
+  static PyObject* const name = PyUnicode_InternFromString("__bool__");
+  PyObject* found = _PyType_Lookup(tensor_type, name);
+  return found != nullptr && Py_TYPE(found) == &PyMethodDescr_Type;
+}
+
 }  // namespace penstock::python

@@ -21,4 +21,7 @@ bool inference_mode();
 /// torch imported.
 bool ops_run_plainly();
 
+/// True while the truth of such tensors is torch's own function: a program may put its own there.
+bool has_torch_truth(PyTypeObject* tensor_type);
+
 }  // namespace penstock::python

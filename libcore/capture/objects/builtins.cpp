@@ -67,11 +67,7 @@ bool length(BuiltinCall& c) {
   }
   if (PyDict_CheckExact(of.object) || PyAnySet_CheckExact(of.object) ||
       Py_TYPE(of.object) == &PyODict_Type) {
-    if (of.shadow.source() != kNoSource) {
-      c.walk.add_guard(GuardKind::length, of.shadow.source(),
-                       std::int64_t{PyObject_Size(of.object)});
-    }
-    return c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.guard_size(of) && c.walk.gives_constant(c.frame, c.pops);
   }
   bool known = false;
   if (c.walk.call_special(c.frame, of, "__len__", {}, c.pops, known)) return true;
@@ -193,8 +189,7 @@ bool list_append(BuiltinCall& c) {
     c.walk.effect(Restore::Kind::append, list, {}, {}, item);
   }
   ObjectShadow& known = c.walk.object(id);
-  if (known.listed) known.items.push_back(item.shadow);
-  known.written = true;
+  known.items.push_back(item.shadow);
   return c.walk.gives_constant(c.frame, c.pops);
 }
 
@@ -208,7 +203,7 @@ bool list_extend(BuiltinCall& c) {
     c.walk.effect(Restore::Kind::extend, list, {}, {}, more);
   }
   ObjectShadow& known = c.walk.object(id);
-  if (known.listed) known.items.insert(known.items.end(), items.begin(), items.end());
+  known.items.insert(known.items.end(), items.begin(), items.end());
   return c.walk.gives_constant(c.frame, c.pops);
 }
 

@@ -9,20 +9,13 @@ namespace {
 constexpr std::int32_t kBool = 11;  // c10::ScalarType
 constexpr std::int32_t kCpu = 0;    // c10::DeviceType
 
-/// True while torch.Tensor's truth is torch's own function.
-bool has_own_truth(PyTypeObject* type) {
-  static PyObject* const name = PyUnicode_InternFromString("__bool__");
-  PyObject* found = _PyType_Lookup(type, name);
-  return found != nullptr && Py_TYPE(found) == &PyMethodDescr_Type;
-}
-
 /// The one element of a bool tensor whose memory is at hand, read as torch would: the branch behind a
 /// comparison of tensors. -1 for everything else, of which torch is asked.
 int element_of(PyObject* object) {
   if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return -1;
   const auto bridge = TensorBridge::get();
   if (!bridge || *bridge == nullptr || !(*bridge)->is_plain_tensor(object)) return -1;
-  if (!has_own_truth(Py_TYPE(object)) || !ops_run_plainly()) return -1;
+  if (!has_torch_truth(Py_TYPE(object)) || !ops_run_plainly()) return -1;
   TensorView view;
   if (!(*bridge)->read(object, view)) {
     PyErr_Clear();

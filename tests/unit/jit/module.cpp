@@ -92,7 +92,7 @@ class CallDriver {
 
   python::Directive instruction(python::Frame& frame) {
     if (!client.starts_at(frame.bytecode(), frame.unit())) return python::Directive::step;
-    capture::Lookup answer = client.lookup(frame);
+    capture::Lookup answer = client.lookup(frame, true);
     switch (answer.found) {
       case capture::Found::moved: ++found["moved"]; return python::Directive::done;
       case capture::Found::raised: ++found["raised"]; return python::Directive::raised;
