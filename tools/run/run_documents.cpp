@@ -22,22 +22,38 @@ using formats::ResultDocument;
 using ops::HostTensor;
 using Verdict = ResultDocument::Verdict;
 
-/// The median of calls over half a second, at least five, behind two that warm up.
-Result<ResultDocument::Timing> bench(Engine& engine) {
-  constexpr auto kBudget = std::chrono::milliseconds(500);
-  constexpr int kFewest = 5, kMost = 1000, kWarm = 2;
-  std::vector<std::int64_t> times;
-  for (int i = -kWarm; i < kMost; ++i) {
-    auto begin = Clock::now();
+/// The time of so many calls one behind the other, per call.
+Result<std::chrono::duration<double, std::nano>> time_calls(Engine& engine, std::int64_t calls) {
+  const auto begin = Clock::now();
+  for (std::int64_t i = 0; i < calls; ++i) {
     if (auto ran = engine.run(); !ran) return tl::unexpected(std::move(ran.error()));
-    if (i >= 0) times.push_back((Clock::now() - begin) / std::chrono::nanoseconds(1));
-    std::int64_t spent = 0;
-    for (std::int64_t time : times) spent += time;
-    if (i + 1 >= kFewest && std::chrono::nanoseconds(spent) > kBudget) break;
+  }
+  return (Clock::now() - begin) / static_cast<double>(calls);
+}
+
+/// The median over half a second of batches, at least five, behind a warm-up that lets the CPU reach its
+/// speed. A batch is one call, or as many as take about 100 us: the clock costs what a small kernel does.
+Result<ResultDocument::Timing> bench(Engine& engine) {
+  constexpr auto kBudget = std::chrono::milliseconds(500), kWarm = std::chrono::milliseconds(50);
+  constexpr double kBatch = 100'000;
+  constexpr std::size_t kFewest = 5;
+  std::int64_t batch = 1, calls = 0;
+  const auto warm = Clock::now();
+  do {
+    auto time = time_calls(engine, batch);
+    if (!time) return tl::unexpected(std::move(time.error()));
+    batch = std::max<std::int64_t>(1, static_cast<std::int64_t>(kBatch / std::max(time->count(), 1.0)));
+  } while (Clock::now() - warm < kWarm);
+  std::vector<double> times;
+  for (const auto begin = Clock::now(); times.size() < kFewest || Clock::now() - begin < kBudget;) {
+    auto time = time_calls(engine, batch);
+    if (!time) return tl::unexpected(std::move(time.error()));
+    times.push_back(time->count());
+    calls += batch;
   }
   auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
-  return ResultDocument::Timing{"call", *middle, static_cast<std::int64_t>(times.size())};
+  return ResultDocument::Timing{"call", static_cast<std::int64_t>(*middle), calls};
 }
 
 class Runner {

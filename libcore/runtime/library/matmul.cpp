@@ -2,6 +2,8 @@
 // none, so that a Linear on any rank is one product of two matrices with a packed weight. What oneDNN
 // reads badly (neither of the last two dims has stride 1, or the same element several times) is copied
 // first.
+#include <omp.h>
+
 #include "runtime/library/onednn.h"
 
 namespace penstock::runtime {
@@ -124,11 +126,37 @@ Operand dense(const Operand& operand) {
   return made;
 }
 
+/// Waking and joining a team takes as long as this many operations of one thread.
+constexpr double kAlone = 1 << 18;
+
+/// While it lives, oneDNN works in this thread alone, if `alone`.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(bool alone) : before_(alone ? omp_get_max_threads() : 0) {
+    if (alone) omp_set_num_threads(1);
+  }
+  ~ThreadLimit() {
+    if (before_ != 0) omp_set_num_threads(before_);
+  }
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int before_;
+};
+
+double operations(const Problem& problem) {
+  double count = 2 * static_cast<double>(problem.a.sizes.back());
+  for (const std::int64_t size : problem.out.sizes) count *= static_cast<double>(size);
+  return count;
+}
+
 class Matmul : public LibraryKernel {
  public:
   Matmul(std::shared_ptr<OneDnn> library, const LibraryCall& call, const Problem& problem,
          const Operand* bias)
-      : library_(std::move(library)) {
+      : library_(std::move(library)), alone_(operations(problem) <= kAlone) {
+    const ThreadLimit limit(alone_);
     OneDnn& shared = *library_;
     // A repeated element or a far step: copied into rows first.
     memory::desc a = describe(problem.a), out = describe(problem.out);
@@ -150,17 +178,18 @@ class Matmul : public LibraryKernel {
   }
 
   std::size_t scratch_bytes() const override {
-    return a_bytes_ + out_bytes_ + weight_.scratch_bytes() + own_bytes();
+    return a_bytes_ + out_bytes_ + weight_.scratch_bytes() + own_bytes_;
   }
   std::string_view implementation() const override { return name_; }
 
   void run(const LibraryMemory& given) override {
+    const ThreadLimit limit(alone_);
     OneDnn& shared = *library_;
     char* scratch = static_cast<char*>(given.scratch);
     void* a = given.inputs[0];
     void* out = given.outputs[0];
     arguments_.set(scratch_place_, scratch);
-    scratch += own_bytes();
+    scratch += own_bytes_;
     if (copy_a_.needed()) {
       copy_a_.run(shared, a, scratch);
       a = scratch;
@@ -202,6 +231,7 @@ class Matmul : public LibraryKernel {
       chosen_ = {dnnl::matmul::desc(a, b, out), attributes, library_->engine};
     }
     primitive_ = dnnl::matmul(chosen_);
+    own_bytes_ = Relayout::bytes(chosen_.scratchpad_desc());
     name_ = chosen_.impl_info_str();
   }
 
@@ -217,11 +247,10 @@ class Matmul : public LibraryKernel {
     }
   }
 
-  std::size_t own_bytes() const { return Relayout::bytes(chosen_.scratchpad_desc()); }
-
   std::shared_ptr<OneDnn> library_;
+  bool alone_;  ///< small enough for one thread
   Relayout copy_a_, copy_out_;
-  std::size_t a_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0;
+  std::size_t own_bytes_ = 0, a_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0;
   dnnl::matmul::primitive_desc chosen_;
   dnnl::matmul primitive_;
   Weight weight_;
