@@ -22,8 +22,8 @@ bool makes_only(const OutputPlan& plan) {
   return plan.input_writes.empty() && plan.made_writes.empty();
 }
 
-/// By input: whether memory that stays between runs may be made of it.
-std::vector<bool> prepared_inputs(const KernelBundle& bundle) {
+/// The inputs of which memory that stays between runs may be made.
+std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
   std::vector<bool> found(bundle.interface.inputs.size());
   const auto memory = [&](BufferId id) -> const Buffer& {
     while (bundle.buffers[id].kind == Buffer::Kind::view) id = bundle.buffers[id].base;
@@ -45,7 +45,11 @@ std::vector<bool> prepared_inputs(const KernelBundle& bundle) {
       if (prepares) std::ranges::for_each(kernel->buffers, note);
     }
   }
-  return found;
+  std::vector<std::uint32_t> inputs;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i]) inputs.push_back(static_cast<std::uint32_t>(i));
+  }
+  return inputs;
 }
 
 Diagnostic take_error(std::string what) {
@@ -128,25 +132,29 @@ std::optional<std::int64_t> BundleExecutor::symbol(std::string_view name) const 
   return std::nullopt;
 }
 
-void BundleExecutor::pass_inputs(std::span<const InputValue> inputs) {
+void BundleExecutor::pass_inputs(const ExecutorCall& call) {
   const Interface& interface = executor_->bundle().interface;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  for (const std::uint32_t i : call.changed) {
     runtime::TensorArgument& argument = arguments_[i];
-    if (const python::TensorView* view = inputs[i].view) {
+    if (const python::TensorView* view = call.inputs[i].view) {
       argument.data = view->data;
       argument.sizes = view->sizes;
       argument.strides = view->strides;
-      const bool prepared = prepared_of_[i] && inputs[i].object != nullptr;
-      argument.version = prepared ? versions_->of(inputs[i].object, *view, records_[i])
-                                  : runtime::kUnversioned;
       continue;
     }
-    integers_[i] = inputs[i].integer;
-    reals_[i] = inputs[i].real;
+    integers_[i] = call.inputs[i].integer;
+    reals_[i] = call.inputs[i].real;
     const bool real = is_floating(interface.inputs[i].type.dtype);
     argument.data = real ? static_cast<void*>(&reals_[i]) : &integers_[i];
     argument.sizes = {};
     argument.strides = {};
+  }
+  // What a tensor holds may change while the tensor stays.
+  for (const std::uint32_t i : prepared_of_) {
+    const InputValue& input = call.inputs[i];
+    const bool known = input.view != nullptr && input.object != nullptr;
+    arguments_[i].version = known ? versions_->of(input.object, *input.view, records_[i])
+                                  : runtime::kUnversioned;
   }
 }
 
@@ -312,7 +320,7 @@ Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outp
     return failure(Code::PS0601, "an entry has other outputs than its plan");
   }
   symbols_ = call.symbols;
-  pass_inputs(call.inputs);
+  pass_inputs(call);
   auto done = execute(call, outputs, written);
   finish_run();
   return done;
@@ -321,7 +329,7 @@ Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outp
 Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<PendingTensor> pending,
                                          std::span<PyRef> outputs) {
   symbols_ = call.symbols;
-  pass_inputs(call.inputs);
+  pass_inputs(call);
   bool written = false;
   auto done = run_kernels(call.inputs, written);
   bool own = done.has_value();

@@ -38,7 +38,7 @@ class BundleExecutor final : public Executor {
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
-  void pass_inputs(std::span<const InputValue> inputs);
+  void pass_inputs(const ExecutorCall& call);
   Result<void> check_writable(std::span<const InputValue> inputs) const;
   Result<void> make_tensors();
   Result<void> make_views(const ExecutorCall& call, bool of_inputs,
@@ -59,7 +59,7 @@ class BundleExecutor final : public Executor {
   OutputPlan plan_;
   std::shared_ptr<ContentVersions> versions_;
   std::vector<std::shared_ptr<ContentVersions::Record>> records_;  // by input
-  std::vector<bool> prepared_of_;  // by input: memory that stays may be made of it
+  std::vector<std::uint32_t> prepared_of_;  // inputs of which memory that stays may be made
   std::vector<TensorLayout> output_layouts_;  // by output
   std::vector<TensorLayout> made_layouts_;    // by made tensor
   bool may_fail_halfway_ = false;             // it writes inputs and calls torch

@@ -1,6 +1,8 @@
 #include "jit/entry.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "jit/exceptions.h"
 #include "jit/torch_state.h"
@@ -63,16 +65,22 @@ void Entry::set_executor(std::unique_ptr<Executor> executor) {
   inputs_.resize(interface_.inputs.size());
   outputs_.resize(interface_.outputs.size());
   executor_ = std::move(executor);
+  first_run_ = true;
 }
 
 /// Runs the graph and makes the objects behind it.
 Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* left) {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = guards_->input(i);
+  changed_.clear();
+  guards_->take_inputs(inputs_, changed_);
+  if (std::exchange(first_run_, false)) {
+    changed_.resize(inputs_.size());
+    std::iota(changed_.begin(), changed_.end(), 0U);
+  }
   if (left != nullptr) {
     auto over = execute_over(*frame, *left);
     if (!over || *over == Ran::branched) return over;
   } else {
-    auto computed = executor_->run({inputs_, guards_->symbols()}, outputs_, written);
+    auto computed = executor_->run({inputs_, changed_, guards_->symbols()}, outputs_, written);
     if (!computed) return tl::unexpected(std::move(computed.error()));
   }
   if (restore_->make(*guards_, outputs_, frame)) return Ran::done;
@@ -83,7 +91,7 @@ Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* l
 /// done.
 Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
   pending_outputs_.resize(outputs_.size());
-  auto pending = executor_->run_pending({inputs_, guards_->symbols()}, pending_outputs_, outputs_);
+  auto pending = executor_->run_pending({inputs_, changed_, guards_->symbols()}, pending_outputs_, outputs_);
   if (!pending) return tl::unexpected(std::move(pending.error()));
   if (!*pending) return Ran::done;
   const bool truth = pending_outputs_[restore_->condition()].truth();

@@ -91,8 +91,10 @@ class Entry {
   bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
   Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};
+  std::vector<InputValue> inputs_;      ///< of the last call
+  std::vector<std::uint32_t> changed_;  ///< in the call that runs
+  bool first_run_ = true;               ///< the executor has not run yet
   // Of the call that runs: kept to save allocations, cleared behind it.
-  std::vector<InputValue> inputs_;
   std::vector<python::PyRef> outputs_;
   std::vector<PendingTensor> pending_outputs_;
 };

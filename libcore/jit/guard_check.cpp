@@ -1,6 +1,8 @@
 // Running a guard program: what each step does, and which are skipped.
+#include <algorithm>
 #include <climits>
 #include <optional>
+#include <utility>
 
 #include "jit/attribute_path.h"
 #include "jit/guard_compiler.h"
@@ -408,6 +410,9 @@ bool GuardProgram::run_section(GuardSection& section, const python::Frame& frame
     if (recorder) recorder->passed(steps_[i], i);
   }
   section.witnessed = record;
+  section.loads_always = std::ranges::any_of(section.always, [&](std::uint32_t position) {
+    return steps_[position].op <= GuardOp::read_tensor;
+  });
   return true;
 }
 
@@ -427,9 +432,11 @@ bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
     // Behind a failure nothing is loaded: what the sections there relied on may be gone.
     section.witnessed = section.witnessed && passed && !moved;
     if (!passed) continue;
-    passed = section.witnessed && section.witness.holds() ? run_always(section, frame, moved)
-                                                          : run_section(section, frame, moved);
+    const bool holds = section.witnessed && section.witness.holds();
+    tree.moved = tree.moved || !holds || section.loads_always;
+    passed = holds ? run_always(section, frame, moved) : run_section(section, frame, moved);
   }
+  tree.moved = tree.moved || moved || !passed;
   return passed;
 }
 
@@ -437,6 +444,7 @@ bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
 bool GuardProgram::check_pending(GuardTree& tree, const PendingTensor& tensor,
                                  const python::Frame& frame) {
   for (GuardSection& section : tree.sections) section.witnessed = false;
+  tree.moved = true;
   if (!tree.takes_pending) return false;
   slots_[steps_[tree.load].slot] = nullptr;
   for (GuardSection& section : tree.sections) {
@@ -516,6 +524,16 @@ InputValue GuardProgram::input(std::size_t index) const {
     value.real = static_cast<double>(value.integer);
   }
   return value;
+}
+
+void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed) {
+  for (GuardTree& tree : trees_) {
+    if (!std::exchange(tree.moved, false)) continue;
+    for (const std::uint32_t index : tree.inputs) {
+      values[index] = input(index);
+      changed.push_back(index);
+    }
+  }
 }
 
 PyObject* GuardProgram::object(SourceId source) const {

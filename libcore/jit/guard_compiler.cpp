@@ -73,6 +73,7 @@ Result<void> GuardCompiler::compile() {
   for (SourceId root : roots()) {
     if (auto done = emit_tree(root); !done) return done;
   }
+  note_inputs();
   for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
     if (!waiting_for_[i].empty() && bound_[i] == 0) {
       return failure(Code::PS0601, "no source gives the symbol " + interface_.symbols[i].name +
@@ -80,6 +81,22 @@ Result<void> GuardCompiler::compile() {
     }
   }
   return {};
+}
+
+/// Which inputs hang on which tree.
+void GuardCompiler::note_inputs() {
+  std::unordered_map<SourceId, GuardTree*> trees;
+  for (GuardTree& tree : program_.trees_) trees.emplace(program_.steps_[tree.load].slot, &tree);
+  for (std::size_t i = 0; i < interface_.inputs.size(); ++i) {
+    const SourceId source = interface_.inputs[i].source;
+    if (source == kNoSource) continue;
+    trees.at(root_of(source))->inputs.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+SourceId GuardCompiler::root_of(SourceId id) const {
+  while (interface_.sources[id].base != kNoSource) id = interface_.sources[id].base;
+  return id;
 }
 
 // -- which sources are needed ------------------------------------------------------------------
@@ -100,9 +117,7 @@ void GuardCompiler::need(SourceId id) {
 void GuardCompiler::need_recipe(const Recipe& recipe) {
   if (recipe.kind == Recipe::Kind::source) {
     need(recipe.source);
-    SourceId root = recipe.source;
-    while (interface_.sources[root].base != kNoSource) root = interface_.sources[root].base;
-    named_by_recipe_[root] = true;
+    named_by_recipe_[root_of(recipe.source)] = true;
   }
   for (const Recipe& item : recipe.items) need_recipe(item);
 }

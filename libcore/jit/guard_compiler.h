@@ -61,6 +61,8 @@ class GuardCompiler {
   void loaded(SourceId id);
   void cut();
   void note_local(GuardTree& tree) const;
+  void note_inputs();
+  SourceId root_of(SourceId id) const;
   bool symbol_has_tensor(std::int32_t symbol) const;
   std::vector<SourceId> roots() const;
 

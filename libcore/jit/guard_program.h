@@ -53,7 +53,11 @@ class GuardProgram {
   /// All guards that do not hold, with what was expected and what is there. Slow.
   std::vector<FailedGuard> explain(const python::Frame& frame);
 
-  /// After check(): input `index` of the graph (Interface::inputs).
+  /// After check(): writes the graph's inputs (Interface::inputs) that may have changed since they were
+  /// taken last into `values`, and adds their positions to `changed`. What is read of a tensor stays
+  /// where it is; its version is the present one in any case.
+  void take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed);
+  /// After check(): input `index` of the graph.
   InputValue input(std::size_t index) const;
   /// After check(): what `source` holds, borrowed; null for a source that no guard, input, symbol
   /// or recipe names, and for integer sources.

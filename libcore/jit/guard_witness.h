@@ -76,12 +76,16 @@ struct GuardSection {
   int misses = 0;                     ///< times in a row that it did not hold
   Witness witness;
   std::vector<std::uint32_t> always;  ///< steps that the witness does not cover
+  bool loads_always = false;          ///< one of those loads something
 };
 
 /// The steps of one root source: its load, then sections.
 struct GuardTree {
   std::size_t load = 0;
   std::vector<GuardSection> sections;
+  std::vector<std::uint32_t> inputs;  ///< of the graph, that it loads
+  /// They may be others than when they were taken last.
+  bool moved = true;
   /// The frame's local that it starts from; -1: something else.
   std::int32_t local = -1;
   /// All that it asks can be said of a pending tensor in that local.
