@@ -203,4 +203,68 @@ with torch.enable_grad():
             "nodes": [], "outputs": [], "restore": [("result", ("source", "L['x']"))]}
     jit.install(grad.__code__, spec)
     check("grad mode alone is no reason", [r for r in jit.state()["calls"] if r[0] == "6/0"][0][2] == 1)
+
+
+# -- a branch on what the segment in front computed
+def chooses(x, y):
+    z = x + y
+    c = z.sum() < 0
+    if c:
+        return z - y
+    w = z + y
+    return w, c
+
+
+def units_of(function, wanted):
+    return [i.offset // 2 for i in dis.get_instructions(function) if i.opname.startswith(wanted)]
+
+
+def segment(start, inputs, nodes, values, outputs, restore, **more):
+    guards = [tensor_guard(name) for name in inputs]
+    return {"start": start, "guards": guards, "inputs": [f"L['{name}']" for name in inputs], "values": values,
+            "nodes": nodes, "outputs": outputs, "restore": restore, **more}
+
+
+branch, = units_of(chooses, "POP_JUMP")
+below, above = unit_of_line(chooses, 4), unit_of_line(chooses, 5)
+head = segment(0, "xy", [("aten.add.Tensor", {"self": "%0", "other": "%1"}, [2]),
+                         ("aten.sum.default", {"self": "%2"}, [3]),
+                         ("aten.lt.Scalar", {"self": "%3", "other": 0}, [4])], 5, [2, 4],
+               [("local", "z", ("output", 0)), ("local", "c", ("output", 1)), ("stack", 0, ("output", 1))],
+               end=branch, conditions=[1])
+jit.install(chooses.__code__, head)
+
+
+def state():
+    now = jit.state()
+    return now["pending"], now["found"].get("branched", 0)
+
+
+def same(given, expected):
+    return given[1].item() == expected[1] and torch.equal(given[0], expected[0])
+
+
+one, two = torch.ones(TWO), torch.full(TWO, 2.0)
+check("what nothing goes on with becomes tensors", same(chooses(one, two), (one * 5, False)))
+check("the branch was taken", state() == (1, 1), state())
+check("on either side", torch.equal(chooses(-two, one), -two) and state() == (2, 2), state())
+tail = segment(above, "zy", [("aten.add.Tensor", {"self": "%0", "other": "%1"}, [2])], 3, [2],
+               [("local", "w", ("output", 0))], end=unit_of_line(chooses, 6))
+jit.install(chooses.__code__, tail)
+moved = jit.state()["found"]["moved"]
+check("an entry goes on with pending locals", same(chooses(one, two), (one * 5, False)))
+check("in the same lookup", state() == (3, 2) and jit.state()["found"]["moved"] == moved + 1, state())
+result = chooses(one, two)
+check("tensors of their own", result[0].untyped_storage().data_ptr() != one.untyped_storage().data_ptr() and
+      result[1].dtype == torch.bool and result[1].shape == ())
+jit.install(chooses.__code__, segment(
+    below, "zy", [("aten.sub.Tensor", {"self": "%0", "other": "%1"}, [2])], 3, [2],
+    [("local", "w", ("source", "L['z']")), ("result", ("output", 0))]))
+check("an entry that needs the object gets it", torch.equal(chooses(-two, one), -two) and
+      jit.state()["found"]["branched"] == 3, jit.state()["found"])
+check("sizes are guarded", chooses(torch.ones(5), torch.ones(5))[0].shape == (5,))
+for way in ("refuse", "throw"):
+    jit.fail(way)
+    check("failure is stepped: " + way, same(chooses(one, two), (one * 5, False)))
+jit.fail("")
 finish()

@@ -12,7 +12,7 @@
 //
 //   install(code, spec)               hands the client a recorded segment
 //   state() -> {"compiled", "calls": [(id, calls, runs)], "recompiles": [...], "messages": [...],
-//               "found": {"returned": n, …}}
+//               "found": {"returned": n, …}, "pending": runs that left their outputs pending}
 //   fail(how), fail_compiling(how)    executors or the compiler "refuse", "throw", have "no memory",
 //                                     fail "behind a write"; "": they do not
 //   throw_in_driver(), mend_driver()  the driver throws at every frame and instruction
@@ -94,7 +94,9 @@ class CallDriver {
     if (!client.starts_at(frame.bytecode(), frame.unit())) return python::Directive::step;
     capture::Lookup answer = client.lookup(frame, true);
     switch (answer.found) {
-      case capture::Found::moved: ++found["moved"]; return python::Directive::done;
+      case capture::Found::moved:
+        ++found[answer.branched ? "branched" : "moved"];
+        return python::Directive::done;
       case capture::Found::raised: ++found["raised"]; return python::Directive::raised;
       case capture::Found::returned:
         ++found["returned"];
@@ -289,9 +291,10 @@ PyObject* state(PyObject*, PyObject*) {
   for (const auto& [name, count] : calls.found) {
     PyDict_SetItemString(found.get(), name.c_str(), PyRef::steal(PyLong_FromLong(count)).get());
   }
-  return Py_BuildValue("{s:i,s:N,s:N,s:N,s:N}", "compiled", calls.compiler.compiled, "calls",
+  return Py_BuildValue("{s:i,s:N,s:N,s:N,s:N,s:i}", "compiled", calls.compiler.compiled, "calls",
                        counts.release(), "recompiles", text_list(calls.sink.recompiles).release(),
-                       "messages", text_list(calls.messages).release(), "found", found.release());
+                       "messages", text_list(calls.messages).release(), "found", found.release(),
+                       "pending", calls.compiler.pending);
 }
 
 Failing way_of(PyObject* name) {

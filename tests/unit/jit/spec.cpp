@@ -144,6 +144,10 @@ class Reader {
              graph.outputs.push_back(static_cast<ValueId>(number(item, 0)));
              graph.interface.outputs.emplace_back();
              return true;
+           }) &&
+           each(get(dict, "conditions"), [&](PyObject* item) {
+             graph.interface.outputs[number(item, 0)].type.dtype = DType::bool_;
+             return true;
            });
   }
 

@@ -1,5 +1,6 @@
 #include "torch_executor.h"
 
+#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -12,14 +13,16 @@ using python::PyRef;
 
 class TorchExecutor final : public jit::Executor {
  public:
-  TorchExecutor(Graph graph, const Failing& fails) : graph_(std::move(graph)), fails_(fails) {}
+  TorchExecutor(Graph graph, const Failing& fails, int& pending)
+      : graph_(std::move(graph)), fails_(fails), pending_(pending) {}
 
   Result<void> run(const jit::ExecutorCall& call, std::span<PyRef> outputs,
                    bool& written) override {
     if (auto failed = fail_as_told(fails_); !failed) return failed;
     std::vector<PyRef> values(graph_.values.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-      values[i] = PyRef::borrow(call.inputs[i].object);
+      const jit::InputValue& input = call.inputs[i];
+      values[i] = input.object != nullptr ? PyRef::borrow(input.object) : tensor_over(*input.view);
     }
     for (const Node& node : graph_.nodes) {
       auto results = ops_.call(
@@ -39,9 +42,45 @@ class TorchExecutor final : public jit::Executor {
     return {};
   }
 
+  bool takes_pending() const override { return true; }
+  bool leaves_pending() const override { return graph_.interface.mutations.empty(); }
+
+  /// The outputs' elements, copied into memory of the pool's; their sizes stay with the tensors.
+  Result<bool> run_pending(const jit::ExecutorCall& call, std::span<jit::PendingTensor> pending,
+                           std::span<PyRef> outputs) override {
+    bool written = false;
+    if (auto done = run(call, outputs, written); !done) return tl::unexpected(done.error());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      jit::PendingTensor& left = pending[i];
+      if (!bridge().read(outputs[i].get(), left.view)) return failure(Code::PS0505, "not read");
+      std::size_t bytes = facts(*dtype_from_torch(left.view.dtype)).size;
+      for (const std::int64_t size : left.view.sizes) bytes *= static_cast<std::size_t>(size);
+      left.memory = runtime::PooledMemory(pool_, bytes);
+      std::memcpy(left.memory.data(), left.view.data, bytes);
+      left.view.data = left.memory.data();
+      kept_.push_back(std::move(outputs[i]));
+    }
+    ++pending_;
+    return true;
+  }
+
  private:
+  static const python::TensorBridge& bridge() { return **python::TensorBridge::get(); }
+
+  static PyRef tensor_over(const python::TensorView& view) {
+    python::TensorSpec spec;
+    spec.sizes = view.sizes;
+    spec.strides = view.strides;
+    spec.dtype = view.dtype;
+    spec.data = view.data;
+    return bridge().make(spec);
+  }
+
   Graph graph_;
   const Failing& fails_;
+  int& pending_;
+  std::shared_ptr<runtime::MemoryPool> pool_ = std::make_shared<runtime::MemoryPool>();
+  std::vector<PyRef> kept_;
   jit::TorchOps ops_;
 };
 
@@ -57,7 +96,7 @@ Result<void> fail_as_told(Failing how) {
 Result<std::unique_ptr<jit::Executor>> TorchCompiler::compile(Graph graph) {
   if (auto failed = fail_as_told(compilers); !failed) return tl::unexpected(failed.error());
   ++compiled;
-  return std::make_unique<TorchExecutor>(std::move(graph), executors);
+  return std::make_unique<TorchExecutor>(std::move(graph), executors, pending);
 }
 
 }  // namespace penstock::test

@@ -15,6 +15,7 @@ class TorchCompiler final : public jit::GraphCompiler {
  public:
   Result<std::unique_ptr<jit::Executor>> compile(Graph graph) override;
   int compiled = 0;  ///< graphs so far
+  int pending = 0;   ///< runs that left their outputs pending
   Failing executors = Failing::no;
   Failing compilers = Failing::no;
 };
