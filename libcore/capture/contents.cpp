@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <functional>
+
 #include "capture/literal.h"
 #include "capture/walk.h"
 
@@ -23,7 +26,26 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   shadow->items = std::move(items);
   objects_.push_back(std::move(shadow));
   by_identity_[object] = id;
+  if (PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
+      PyCell_Check(object) || PyMethod_Check(object)) {
+    made_containers_.push_back(id);
+  }
   return Shadow::fresh(id);
+}
+
+void Walk::release_dead() {
+  constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
+  const std::size_t first = made_containers_.size() - std::min(made_containers_.size(), kLatest);
+  auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id]->object.get()) == 1; };
+  const auto begin = made_containers_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto dead = std::stable_partition(begin, made_containers_.end(), std::not_fn(is_dead));
+  for (auto id = dead; id != made_containers_.end(); ++id) {
+    ObjectShadow& shadow = *objects_[*id];
+    by_identity_.erase(shadow.object.get());
+    shadow.items.clear();
+    shadow.object = PyRef();
+  }
+  made_containers_.erase(dead, made_containers_.end());
 }
 
 ObjectId Walk::contents(Operand operand) {

@@ -7,9 +7,6 @@
 
 namespace penstock::capture {
 
-namespace {
-
-/// Factory and random functions: a segment does not start at one.
 bool makes_tensor_of_nothing(std::string_view name) {
   for (std::string_view one :
        {"rand", "randn", "randint", "randperm", "zeros", "ones", "empty", "full", "arange", "eye",
@@ -20,8 +17,6 @@ bool makes_tensor_of_nothing(std::string_view name) {
   }
   return false;
 }
-
-}  // namespace
 
 bool is_view_attribute(PyObject* name) {
   const std::string text = text_of(name);

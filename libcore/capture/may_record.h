@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "python/frame.h"
 
 namespace penstock::capture {
@@ -7,6 +9,9 @@ namespace penstock::capture {
 /// True when the CALL may run a tensor op: of torch (but for factory and random functions), or a call
 /// of Python code. Asked before an instruction outside segments.
 bool may_record_call(const python::Frame& frame, const python::Instruction& instruction);
+
+/// Factory and random functions, by the name behind "torch.": a segment does not start at one.
+bool makes_tensor_of_nothing(std::string_view name);
 
 /// Attributes of a tensor that are ops: T, mT, real …
 bool is_view_attribute(PyObject* name);

@@ -1,5 +1,7 @@
 #include "capture/root_meter.h"
 
+#include <utility>
+
 #include "python/op_counter.h"
 
 namespace penstock::capture {
@@ -9,22 +11,28 @@ void RootMeter::enter() {
   totals_ = {};
   inside_ = false;
   ops_ = python::ops_run();
+  factories_ = python::factory_ops_run();
   entered_ = Clock::now();
 }
 
 void RootMeter::segment_begins() {
   if (!on_ || inside_) return;
   inside_ = true;
-  const std::int64_t now = python::ops_run();
-  totals_.native_ops += now - ops_;
-  ops_ = now;
+  add_native();
   began_ = Clock::now();
+}
+
+void RootMeter::add_native() {
+  totals_.native_ops += python::ops_run() - std::exchange(ops_, python::ops_run());
+  totals_.native_factories +=
+      python::factory_ops_run() - std::exchange(factories_, python::factory_ops_run());
 }
 
 void RootMeter::segment_ends() {
   if (!inside_) return;
   inside_ = false;
   ops_ = python::ops_run();
+  factories_ = python::factory_ops_run();
   totals_.in_segments += Clock::now() - began_;
 }
 
@@ -35,7 +43,7 @@ RootTotals RootMeter::leave() {
   if (inside_) {
     segment_ends();
   } else {
-    totals_.native_ops += python::ops_run() - ops_;
+    add_native();
   }
   on_ = false;
   totals_.root = Clock::now() - entered_;

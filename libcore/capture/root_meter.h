@@ -8,6 +8,7 @@ namespace penstock::capture {
 /// What happened while a thread was inside a root.
 struct RootTotals {
   std::int64_t native_ops = 0;              ///< ATen ops outside segments; those apart that another op ran
+  std::int64_t native_factories = 0;        ///< of them those that make tensors of nothing
   std::chrono::nanoseconds root{0};         ///< from the root's first instruction to its end
   std::chrono::nanoseconds in_segments{0};  ///< of that, in segments: recorded, followed or executed
 };
@@ -26,12 +27,16 @@ class RootMeter {
   RootTotals leave();
 
  private:
+  /// What the stretch that ends here ran natively.
+  void add_native();
+
   using Clock = std::chrono::steady_clock;
 
   RootTotals totals_;
   bool on_ = false;
   bool inside_ = false;       ///< a segment
   std::int64_t ops_ = 0;      ///< of the thread when the present stretch began
+  std::int64_t factories_ = 0;
   Clock::time_point entered_, began_;
 };
 

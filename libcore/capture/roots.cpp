@@ -147,6 +147,11 @@ bool RootPolicy::is_native(const Frame& frame, std::string_view& rule) const {
   return false;
 }
 
+bool RootPolicy::is_apart(const Frame& frame) const {
+  const bool body = (frame.code()->co_flags & CO_OPTIMIZED) == 0;
+  return body || is_constructor(frame) || module_name(frame.globals()) == "torch.nn.init";
+}
+
 bool RootPolicy::is_below_native(const Frame& frame) const {
   // Constructors are not deep: a few frames up either one is found or a module body.
   constexpr int kFar = 64;

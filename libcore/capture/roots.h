@@ -20,6 +20,9 @@ class RootPolicy {
   /// True when a frame that is native for being a constructor (or an import) is below this one on
   /// the stack: all that it calls runs natively too.
   bool is_below_native(const python::Frame& frame) const;
+  /// True for module and class bodies, constructors of modules and optimizers, and torch.nn.init, where
+  /// the ops that run are none of a root's tensor code.
+  bool is_apart(const python::Frame& frame) const;
   /// True when the code names torch, or a global that is a tensor or module. The answer is the same
   /// as long as the globals are.
   bool names_tensors(const python::Frame& frame, const python::TensorBridge& bridge) const;

@@ -135,6 +135,7 @@ void Walk::leave(FrameShadow& frame, bool yielded) {
   FrameShadow* caller = frame.caller;
   innermost_ = caller;
   if (caller == nullptr) return;
+  release_dead();
   if (caller->expected.init != nullptr) {
     // __new__ is done; type.__call__ goes on to __init__ with the same arguments.
     caller->expected.function = std::exchange(caller->expected.init, nullptr);

@@ -197,6 +197,9 @@ class Walk {
   ObjectId contents(Operand operand);
   ObjectShadow& object(ObjectId id) { return *objects_[id]; }
   ObjectShadow* find(PyObject* object);
+  /// Lets go of containers made in the segment that the program has let go of: a call's `args` would
+  /// keep every tensor that was ever passed.
+  void release_dead();
   Shadow fresh(PyObject* object, std::vector<Shadow> items = {});
   /// All items of a list or tuple; guards the length of one that is not ours.
   const std::vector<Shadow>& items(Operand sequence);
@@ -366,6 +369,7 @@ class Walk {
   FrameShadow* start_ = nullptr;
   std::vector<std::unique_ptr<ObjectShadow>> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
+  std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts, cells and bound methods
   std::vector<Effect> effects_;
   BreakReason reason_;
   std::string spoiled_;

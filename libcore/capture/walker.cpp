@@ -59,6 +59,13 @@ Walker::CodeInfo& Walker::info(Frame& frame) {
 }
 
 Entry Walker::enter(Frame& frame) {
+  const Entry entry = decide(frame);
+  if (entry != Entry::native || !sink_.meters_roots() || PyErr_Occurred() != nullptr) return entry;
+  // What constructors and imports run is no op of the root below which they are called.
+  return has_root(region(frame.thread())) && roots_.is_apart(frame) ? Entry::native_apart : entry;
+}
+
+Entry Walker::decide(Frame& frame) {
   Region& region = this->region(frame.thread());
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
@@ -89,7 +96,7 @@ Entry Walker::enter(Frame& frame) {
     if (!bridge || *bridge == nullptr) return Entry::native;
     bridge_ = *bridge;
     python::MemoryEscapes::get().watch(*bridge_);
-    if (sink_.meters_roots()) python::count_ops();
+    if (sink_.meters_roots()) python::count_ops(makes_tensor_of_nothing);
   }
   if (frame.is_generator()) return Entry::native;
   if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
@@ -120,7 +127,7 @@ bool Walker::finish_call(Frame& frame) {
   const auto begin = Clock::now();
   if (!client_.finish_call(frame)) return false;
   const std::chrono::nanoseconds spent = Clock::now() - begin;
-  if (!has_root(region(frame.thread()))) sink_.left_root({0, spent, spent});
+  if (!has_root(region(frame.thread()))) sink_.left_root({0, 0, spent, spent});
   return true;
 }
 
@@ -457,9 +464,10 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   if (kind != Served::none || has_root(region)) return;
   const RootTotals totals = region.meter.leave();
   const bool ran_ops = region.any_op || totals.native_ops > 0;
+  const bool factories_alone = !region.any_op && totals.native_ops == totals.native_factories;
   if (!ran_ops) {
     info(frame).native = true;
-  } else if (sink_.meters_roots()) {
+  } else if (sink_.meters_roots() && !factories_alone) {
     sink_.left_root(totals);
   }
 }

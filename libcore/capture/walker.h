@@ -122,6 +122,7 @@ class Walker : public python::FrameDriver {
     return last_region_->second;
   }
   CodeInfo& info(python::Frame& frame);
+  python::Entry decide(python::Frame& frame);
   bool finish_call(python::Frame& frame);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);

@@ -14,6 +14,8 @@ enum class Entry : std::uint8_t {
   /// Natively, and all that it calls without asking: the hook is off until the frame ends. For code
   /// that never leads back to what the driver wants (other threads are not asked meanwhile either).
   native_below,
+  /// Natively, and torch's ops below are not counted (python/op_counter.h).
+  native_apart,
   /// The driver did all that the call does: Frame::attachment is the result, an owned reference, or
   /// null with a Python error set. Only for calls (not resumes); nothing else is called then. The
   /// frame ends without having run an instruction.

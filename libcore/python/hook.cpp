@@ -8,6 +8,7 @@
 #include "python/cpython.h"
 #include "python/eval_breaker.h"
 #include "python/materialise.h"
+#include "python/op_counter.h"
 #include "python/self_test.h"
 
 namespace penstock::python {
@@ -84,6 +85,10 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
       break;
     case Entry::native:
       return native(thread, raw, throwing, Native::driver);
+    case Entry::native_apart: {
+      const OpsApart apart;
+      return native(thread, raw, throwing, Native::driver);
+    }
     case Entry::native_below:
       count_native(Native::driver);
       return evaluate_unhooked(thread, raw, throwing);

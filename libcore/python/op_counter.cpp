@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 
 #include "python/object.h"
 #include "python/torch_library.h"
@@ -12,7 +13,11 @@ namespace penstock::python {
 namespace {
 
 bool g_counting = false;
+bool (*g_is_factory)(std::string_view) = nullptr;
+const char* (*g_name)(const void* record) = nullptr;
 thread_local std::int64_t g_ops = 0;
+thread_local std::int64_t g_factory_ops = 0;
+thread_local int g_apart = 0;
 thread_local int g_depth = 0;  // ops around the one that runs
 
 /// at::ObserverContext: what a start callback hands to its end callback; ours hand nothing.
@@ -20,8 +25,12 @@ struct ObserverContext {
   virtual ~ObserverContext() = default;
 };
 
-std::unique_ptr<ObserverContext> op_starts(const void*) {
-  if (g_depth++ == 0) ++g_ops;
+std::unique_ptr<ObserverContext> op_starts(const void* record) {
+  if (g_depth++ > 0 || g_apart > 0) return nullptr;
+  ++g_ops;
+  std::string_view name = g_name(record);
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  g_factory_ops += g_is_factory(name) ? 1 : 0;
   return nullptr;
 }
 
@@ -36,12 +45,12 @@ struct Callback {
   std::array<bool, 40> flags{true};
 };
 
-/// One op that runs others (zeros: empty and zero_) has to count as one.
+/// One op that runs others (zeros: empty and zero_) has to count as one, and by its name as a factory.
 bool counts_rightly(PyObject* torch) {
-  const std::int64_t before = g_ops;
+  const std::int64_t before = g_ops, factories = g_factory_ops;
   const PyRef zeros = PyRef::steal(PyObject_CallMethod(torch, "zeros", "i", 1));
   if (!zeros) PyErr_Clear();
-  return zeros && g_ops == before + 1 && g_depth == 0;
+  return zeros && g_ops == before + 1 && g_factory_ops == factories + 1 && g_depth == 0;
 }
 
 bool install() {
@@ -52,17 +61,19 @@ bool install() {
       dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"));
   const auto remove = reinterpret_cast<void (*)(std::uint64_t)>(
       dlsym(library, "_ZN2at14removeCallbackEm"));
-  if (add == nullptr || remove == nullptr) return false;
+  g_name = reinterpret_cast<const char* (*)(const void*)>(dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
+  if (add == nullptr || remove == nullptr || g_name == nullptr) return false;
   const std::uint64_t handle = add(Callback{});
   if (counts_rightly(torch)) return true;
   remove(handle);
-  g_ops = 0;
+  g_ops = g_factory_ops = 0;
   return false;
 }
 
 }  // namespace
 
-bool count_ops() {
+bool count_ops(bool (*is_factory)(std::string_view name)) {
+  g_is_factory = is_factory;
   static const bool installed = install();
   g_counting = installed;
   return installed;
@@ -71,5 +82,11 @@ bool count_ops() {
 void count_op_as_run() { g_ops += g_counting ? 1 : 0; }
 
 std::int64_t ops_run() { return g_ops; }
+
+std::int64_t factory_ops_run() { return g_factory_ops; }
+
+OpsApart::OpsApart() { ++g_apart; }
+
+OpsApart::~OpsApart() { --g_apart; }
 
 }  // namespace penstock::python

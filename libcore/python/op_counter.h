@@ -1,18 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace penstock::python {
 
 /// Lets torch tell us of every op that it runs from now on, on all threads, as it tells its own profiler
-/// (at::addGlobalCallback). False where this torch does not tell, or tells something else than we think:
-/// ops_run() stays 0 then. Costs an op about 50 ns. Needs the GIL, and torch imported.
-bool count_ops();
+/// (at::addGlobalCallback). `is_factory` tells by an op's name without "aten::" whether it makes tensors
+/// of nothing. False where this torch does not tell, or tells something else than we think:
+/// ops_run() stays 0 then. Costs an op about 100 ns. Needs the GIL, and torch imported.
+bool count_ops(bool (*is_factory)(std::string_view name));
 
 /// An op's result was found without running it: it counts as run.
 void count_op_as_run();
 
 /// ATen ops that this thread has run since count_ops(), those apart that another op ran.
 std::int64_t ops_run();
+/// Those of them that make tensors of nothing.
+std::int64_t factory_ops_run();
+
+/// While it lives, this thread's ops are not counted.
+class OpsApart {
+ public:
+  OpsApart();
+  ~OpsApart();
+  OpsApart(const OpsApart&) = delete;
+  OpsApart& operator=(const OpsApart&) = delete;
+};
 
 }  // namespace penstock::python

@@ -70,6 +70,16 @@ with torch.no_grad():
     for _ in range(2):
         work()
 """
+# A function that makes a model and its input is no root: it runs no op but factories.
+MADE_IN_A_FUNCTION = """
+def make():
+    layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LayerNorm(3))
+    return layers, torch.randn(2, 3)
+model, x = make()
+with torch.no_grad():
+    for _ in range(2):
+        model(x)
+"""
 COUNT = """
 import runpy, sys, torch
 with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
@@ -106,13 +116,16 @@ def main():
             failed += not right
             if not right:
                 print(f"{name}: {expected} ops, captured and native {got}, native expected {native}")
-        program.write_text(HEADER + BELOW_CONSTRUCTORS)
-        got = captured_counts(sys.argv[1], str(program), folder)
-        right = got == (6, 0)  # ones and two linears in each of two calls
-        passed += right
-        failed += not right
-        if not right:
-            print(f"below constructors: captured and native {got}")
+        for name, text, expected in (
+                ("below constructors", BELOW_CONSTRUCTORS, (6, 0)),  # ones and two linears in each of two calls
+                ("made in a function", MADE_IN_A_FUNCTION, (4, 0))):
+            program.write_text(HEADER + text)
+            got = captured_counts(sys.argv[1], str(program), folder)
+            right = got == expected
+            passed += right
+            failed += not right
+            if not right:
+                print(f"{name}: captured and native {got}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
