@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/dtype.h"
 #include "runtime/library_kernel.h"
@@ -12,6 +13,7 @@ namespace {
 
 using python::PyRef;
 
+constexpr std::size_t kCopied = std::size_t{1} << 10;  ///< bytes that are compared with a copy
 constexpr std::size_t kHashed = std::size_t{1} << 16;  ///< bytes that are hashed rather than followed
 
 bool is_of(const ContentVersions::Record& record, PyObject* tensor) {
@@ -52,9 +54,23 @@ std::shared_ptr<ContentVersions::Record> ContentVersions::find(PyObject* tensor)
   return found;
 }
 
+std::uint64_t ContentVersions::of_elements(Record& record, const void* data, std::size_t bytes) {
+  const bool same = record.version != 0 && record.copy.size() == bytes &&
+                    std::memcmp(record.copy.data(), data, bytes) == 0;
+  if (same) return record.version;
+  const auto* elements = static_cast<const std::byte*>(data);
+  record.copy.assign(elements, elements + bytes);
+  return record.version = ++last_;
+}
+
 std::uint64_t ContentVersions::of(PyObject* tensor, const python::TensorView& view,
                                   std::shared_ptr<Record>& record) {
-  if (const std::size_t bytes = extent(view); bytes <= kHashed && view.data != nullptr) {
+  const std::size_t bytes = extent(view);
+  if (bytes <= kCopied && view.data != nullptr) {
+    if (!record || !is_of(*record, tensor)) record = find(tensor);
+    return record ? of_elements(*record, view.data, bytes) : runtime::kUnversioned;
+  }
+  if (bytes <= kHashed && view.data != nullptr) {
     const std::uint64_t hash = XXH3_64bits(view.data, bytes);
     return hash == runtime::kUnversioned ? 0 : hash;
   }

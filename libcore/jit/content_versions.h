@@ -2,9 +2,11 @@
 
 #include <Python.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "python/memory_escapes.h"
 #include "python/object.h"
@@ -14,9 +16,9 @@ namespace penstock::jit {
 
 /// Numbers that stand for what a tensor holds, for memory that is prepared of it: as long as a number
 /// is the same, so are the elements, and no two tensors share one, though one may come to lie where
-/// another was. The elements of small tensors are hashed: torch itself writes statistics of batch
-/// normalisation without counting. Those of others follow the tensor object, its address and version
-/// and the ways by which the program got at its memory.
+/// another was. The elements of small tensors are looked at, against a copy or by their hash: torch
+/// itself writes statistics of batch normalisation without counting. Those of others follow the tensor
+/// object, its address and version and the ways by which the program got at its memory.
 class ContentVersions {
  public:
   /// What is remembered of one tensor.
@@ -27,6 +29,7 @@ class ContentVersions {
     std::uint32_t counted = 0;   ///< torch's version
     std::uint64_t escaped = 0;   ///< MemoryEscapes::count()
     bool open = false;           ///< what escaped was there when last asked
+    std::vector<std::byte> copy; ///< of the smallest: their elements
     std::uint64_t version = 0;
   };
 
@@ -35,6 +38,7 @@ class ContentVersions {
   std::uint64_t of(PyObject* tensor, const python::TensorView& view, std::shared_ptr<Record>& record);
 
  private:
+  std::uint64_t of_elements(Record& record, const void* data, std::size_t bytes);
   std::shared_ptr<Record> find(PyObject* tensor);
 
   python::MemoryEscapes& escapes_ = python::MemoryEscapes::get();

@@ -63,8 +63,9 @@ bool GuardProgram::Recorder::type_version(PyTypeObject* type) {
 }
 
 /// The dict's keys and values are what they were.
-bool GuardProgram::Recorder::dict(PyObject* dict) {
-  type_of(dict);
+bool GuardProgram::Recorder::dict(PyObject* dict, Grade grade) {
+  // The same object of a type that no assignment to __class__ takes.
+  if (grade != Grade::held || is_heap_type(Py_TYPE(dict))) type_of(dict);
   expect(&reinterpret_cast<PyDictObject*>(dict)->ma_version_tag);
   return true;
 }
@@ -90,12 +91,12 @@ bool GuardProgram::Recorder::instance_value(PyObject* base, PyObject* name, Grad
   expect(pointer);
   if (*pointer == nullptr) return true;
   grade = Grade::held;
-  return has_plain_keys(*pointer) && dict(*pointer);
+  return has_plain_keys(*pointer) && dict(*pointer, Grade::same);
 }
 
 /// What the object's length and truth depend on.
 bool GuardProgram::Recorder::contents(PyObject* object, Grade grade) {
-  if (PyDict_Check(object)) return dict(object);
+  if (PyDict_Check(object)) return dict(object, grade);
   if (PyList_Check(object) || PyTuple_Check(object)) {
     type_of(object);
     expect(&reinterpret_cast<PyVarObject*>(object)->ob_size);
@@ -129,7 +130,7 @@ bool GuardProgram::Recorder::covers_load(const GuardStep& step) {
     }
     case GuardOp::load_dict_item: {
       if (!PyDict_Check(base) || !has_plain_keys(base)) return false;
-      return dict(base) && loaded(step, Grade::held);
+      return dict(base, grades_[step.base]) && loaded(step, Grade::held);
     }
     case GuardOp::load_item: return item(step, base);
     case GuardOp::load_type: return field(&base->ob_type);
@@ -240,7 +241,7 @@ bool GuardProgram::Recorder::covers_check(const GuardStep& step) {
     case GuardOp::check_keys:
     case GuardOp::check_has_key:
     case GuardOp::check_lacks_key:
-      return PyDict_Check(object) && has_plain_keys(object) && dict(object);
+      return PyDict_Check(object) && has_plain_keys(object) && dict(object, grade);
     case GuardOp::check_has_attribute:
     case GuardOp::check_lacks_attribute: {
       Grade unused = Grade::moving;
@@ -251,7 +252,7 @@ bool GuardProgram::Recorder::covers_check(const GuardStep& step) {
     case GuardOp::check_type_version:
       type_of(object);
       return type_version(Py_TYPE(object));
-    case GuardOp::check_dict_version: return PyDict_Check(object) && dict(object);
+    case GuardOp::check_dict_version: return PyDict_Check(object) && dict(object, grade);
     case GuardOp::check_tensor: return views_[step.base] != 0;
     default: return false;
   }

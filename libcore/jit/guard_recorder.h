@@ -31,7 +31,7 @@ class GuardProgram::Recorder {
   bool closure(const GuardStep& step, PyObject* base);
   bool tensor(const GuardStep& step);
   bool contents(PyObject* object, Grade grade);
-  bool dict(PyObject* dict);
+  bool dict(PyObject* dict, Grade grade);
   bool value(PyObject* object, Grade grade);
   bool type_version(PyTypeObject* type);
   void type_of(PyObject* object) { expect(&object->ob_type); }
