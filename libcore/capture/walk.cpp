@@ -170,6 +170,17 @@ std::vector<RaisePlace> Walk::open_handlers() const {
   return places;
 }
 
+std::optional<RaisePlace> Walk::open_constructor() const {
+  std::optional<RaisePlace> outermost;
+  for (const FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
+    if (f->caller == nullptr) continue;
+    const Expected& call = f->caller->expected;
+    const bool inside_init = call.new_self || !call.made.is(Shadow::Kind::unknown);
+    if (inside_init) outermost = {f->caller->frame->code(), f->caller->instruction->offset};
+  }
+  return outermost;
+}
+
 void Walk::unwound(FrameShadow& frame, int depth) {
   frame.finish = nullptr;
   frame.expected = Expected{};

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -46,7 +47,7 @@ struct Expected {
   PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
 };
 
-/// An instruction that raised.
+/// An instruction that raised, or that must not be inside a segment for another reason.
 struct RaisePlace {
   PyCodeObject* code = nullptr;
   int unit = -1;
@@ -159,6 +160,9 @@ class Walk {
   /// Where the exceptions were raised whose handlers are open in the frames of the segment. Behind a
   /// segment no exception can be made again: one with an open handler must end before those places.
   std::vector<RaisePlace> open_handlers() const;
+  /// The outermost call under way that makes an object by type.__call__: it gives the object that it
+  /// made itself, so nothing can go on inside it with one that was made elsewhere.
+  std::optional<RaisePlace> open_constructor() const;
   /// The frame's handler begins.
   void enter_handler(FrameShadow& frame) { frame.handling.push_back(std::exchange(raising_, {})); }
 

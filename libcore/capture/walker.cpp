@@ -301,10 +301,12 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     end(region, SegmentEnd{SegmentEnd::Kind::returned, -1, {}}, &result);
     return Directive::step;
   }
-  const bool raises = !raises_.empty() && raises_.contains({activation.frame->code(), instruction.offset});
-  if (raises) {
+  const auto known = ends_before_.empty()
+                         ? ends_before_.end()
+                         : ends_before_.find({activation.frame->code(), instruction.offset});
+  if (known != ends_before_.end()) {
     shadow.instruction = &instruction;
-    walk.broke(Code::PS0311, "the exception raised here is needed behind the segment");
+    walk.broke(known->second.code, known->second.reason, known->second.anywhere);
   } else if (walk.before(shadow, instruction)) {
     if (shadow.runs_op) region.op_started = Clock::now();
     return Directive::step;
@@ -327,14 +329,31 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   return step_break(activation, instruction);
 }
 
+bool Walker::ends_earlier(const Walk& walk) {
+  const auto end_before = [&](const RaisePlace& place, BreakReason reason) {
+    ends_before_.insert_or_assign({place.code, place.unit}, std::move(reason));
+  };
+  const auto open = walk.open_handlers();
+  for (const RaisePlace& place : open) {
+    end_before(place, {Code::PS0311, "the exception raised here is needed behind the segment"});
+  }
+  const auto constructor = walk.open_constructor();
+  if (constructor) {
+    BreakReason reason = walk.reason();
+    if (reason.silent) reason = {Code::PS0303, "a loop"};
+    reason.reason += " (inside the constructor that is called here)";
+    end_before(*constructor, std::move(reason));
+  }
+  return constructor || !open.empty();
+}
+
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   Walk& walk = *region.walk;
   if (walk.recorder().node_count() == 0) {
     drop(region);
     return false;
   }
-  if (const auto open = walk.open_handlers(); !open.empty()) {
-    for (const RaisePlace& place : open) raises_.emplace(place.code, place.unit);
+  if (ends_earlier(walk)) {
     region.trial = false;
     drop(region);
     return false;

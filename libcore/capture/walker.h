@@ -1,9 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -151,6 +151,8 @@ class Walker : public python::FrameDriver {
   void start(Activation& activation, Region& region, bool trial, bool patient);
   /// The instruction that ended a segment is about to be stepped.
   static python::Directive step_break(Activation& activation, const python::Instruction& instruction);
+  /// Where a segment that cannot end here must end the next time; false when it can end here.
+  bool ends_earlier(const Walk& walk);
   /// False when nothing was captured.
   bool end(Region& region, SegmentEnd end, const Operand* result);
   void report_break(const BreakReason& reason, const Location& location, EntryId after);
@@ -165,9 +167,10 @@ class Walker : public python::FrameDriver {
   std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are
   std::pair<PyThreadState* const, Region>* last_region_ = nullptr;
   std::unordered_set<std::string> reported_;
-  /// Instructions that segments end before: an exception raised there was still being handled where a
-  /// segment had to end. Addresses only; one that is used again costs a shorter segment.
-  std::set<std::pair<const PyCodeObject*, int>> raises_;
+  /// Instructions that segments end before, and why: an exception raised there was still being handled,
+  /// or an object that is made there was not finished, where a segment had to end. Addresses only; one
+  /// that is used again costs a shorter segment.
+  std::map<std::pair<const PyCodeObject*, int>, BreakReason> ends_before_;
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;
   /// Of segments that no graph could go on behind: why, by the same key.

@@ -492,6 +492,50 @@ def leaves_iterators(x):
     return next(letters), next(pairs)[0], z, next(letters)
 
 
+class Holder:
+    """Breaks while it is made, between two of its attributes."""
+
+    def __init__(self, x, more=()):
+        self.first = x * 2
+        look()
+        self.second = self.first + 1
+        self.more = [Holder(x + n) for n in more]
+        SEEN.append(self)
+
+
+class MadeTwice(Holder):
+    def __new__(cls, x, more=()):
+        made = super().__new__(cls)
+        made.zeroth = x - 1
+        return made
+
+    def __init__(self, x, more=()):
+        super().__init__(x, more)
+        if x.sum() > 0:
+            self.third = self.zeroth * 3
+
+
+def breaks_in_a_constructor(x):
+    y = x + 1
+    held = Holder(y)
+    SEEN[-1] = SEEN[-1] is held
+    return held.first, held.second, sorted(vars(held)), y * 2
+
+
+def breaks_in_constructors_below(x):
+    y = x + 1
+    held = Holder(y, (1, 2))
+    SEEN[:] = [SEEN.pop() is held, [one.second for one in held.more]]
+    return held.second, held.more[1].first
+
+
+def breaks_in_what_new_made(x):
+    y = x * 2
+    held = MadeTwice(y, (3,))
+    SEEN[:] = [len(SEEN)]
+    return sorted(vars(held)), held.zeroth, getattr(held, "third", None), held.more[0].second
+
+
 CASES = [value for value in list(globals().values())
          if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("x",)
          and value.__code__.co_argcount - len(value.__defaults__ or ()) == 1
