@@ -317,7 +317,9 @@ bool GuardProgram::run_check(GuardStep& step) {
       return same > 0;
     }
     case GuardOp::check_number: return numbers_[step.slot] == step.number;
-    case GuardOp::check_truth: return truth_of(object) == step.number;
+    case GuardOp::check_truth:
+      if (is_number_[step.slot] != 0) return (numbers_[step.slot] != 0) == (step.number != 0);
+      return truth_of(object) == step.number;
     case GuardOp::check_length: return length_of(object) == step.number;
     case GuardOp::check_keys: return same_keys(object, *literals_[step.index]);
     case GuardOp::check_has_key: return holds_key(step, object);
@@ -538,6 +540,11 @@ void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::ui
 
 PyObject* GuardProgram::object(SourceId source) const {
   return is_number_[source] != 0 ? nullptr : slots_[source];
+}
+
+python::PyRef GuardProgram::value(SourceId source) const {
+  if (is_number_[source] != 0) return python::PyRef::steal(PyLong_FromLongLong(numbers_[source]));
+  return python::PyRef::borrow(slots_[source]);
 }
 
 bool GuardProgram::is_dead() const {

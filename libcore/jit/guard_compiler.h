@@ -50,6 +50,7 @@ class GuardCompiler {
   Result<void> emit_children(SourceId id);
   Result<void> emit_load(SourceId id);
   Result<void> emit_guard(std::int32_t index);
+  bool says_of_integers(const Guard& guard) const;
   Result<void> emit_equals(const Guard& guard, GuardStep step);
   Result<void> emit_tensor(const Guard& guard, GuardStep step);
   Result<void> emit_object_check(const Guard& guard, GuardStep step, GuardOp op);

@@ -65,6 +65,11 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     step.number = *expected;
     return plain(op);
   };
+  const bool of_number = guard.source != kNoSource && program_.is_number_[guard.source] != 0;
+  if (of_number && says_of_integers(guard)) return {};
+  if (of_number && guard.kind != GuardKind::equals && guard.kind != GuardKind::truth) {
+    return refuse(guard, "it is an integer of a tensor or container");
+  }
   switch (guard.kind) {
     case GuardKind::is_none:
       step.object = Py_None;
@@ -121,6 +126,16 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     }
   }
   return refuse(guard, "unknown kind");
+}
+
+/// What holds of every size, stride, offset or length.
+bool GuardCompiler::says_of_integers(const Guard& guard) const {
+  if (guard.kind == GuardKind::not_none) return true;
+  if (guard.kind != GuardKind::type_is) return false;
+  if (guard.live >= 0) return live_.get(guard.live) == reinterpret_cast<PyObject*>(&PyLong_Type);
+  const python::PyRef expected = make_literal(guard.expected);
+  PyErr_Clear();
+  return expected.get() == reinterpret_cast<PyObject*>(&PyLong_Type);
 }
 
 Result<void> GuardCompiler::emit_object_check(const Guard& guard, GuardStep step, GuardOp op) {

@@ -62,6 +62,9 @@ class GuardProgram {
   /// After check(): what `source` holds, borrowed; null for a source that no guard, input, symbol
   /// or recipe names, and for integer sources.
   PyObject* object(SourceId source) const;
+  /// After check(): what `source` holds as an object of its own: integer sources get one made. Null with
+  /// or without a Python error set where there is none.
+  python::PyRef value(SourceId source) const;
   /// After check(): the symbols' values, in the order of Interface::symbols.
   const std::int64_t* symbols() const { return symbols_.data(); }
 

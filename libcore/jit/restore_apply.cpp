@@ -131,7 +131,7 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
                             std::span<const PyRef> outputs, const python::Frame* frame) {
   switch (step.kind) {
     case Recipe::Kind::output: return outputs[step.index];
-    case Recipe::Kind::source: return PyRef::borrow(guards.object(step.index));
+    case Recipe::Kind::source: return guards.value(step.index);
     case Recipe::Kind::literal: {
       if (step.literal != nullptr) return make_literal(*step.literal);
       return PyRef::borrow(step.live ? live_.get(step.index) : step.object);

@@ -227,6 +227,11 @@ check("other condition fails", not fits(t, torch.zeros(8, 3), torch.zeros(10, 8)
 attach(t, [guard("tensor", "L['x']", tensor=("float32", ["2*s0+1"]))],
        symbols=[("s0", "L['y']", 0)])
 check("integer symbol", fits(t, torch.zeros(7), 3) and not fits(t, torch.zeros(8), 3))
+attach(t, [guard("type_is", "L['x'].size(1)", live=int), guard("truth", "L['x'].size(0)", True),
+           guard("truth", "L['x'].size(1)", False)])
+check("sizes are integers", fits(t, torch.ones(2, 0), [1]) and not fits(t, torch.ones(0, 0), [1]) and
+      not fits(t, torch.ones(2, 1), [1]))
+check("and told as such", why_not(t, torch.ones(2, 1), [1]) == [("L['x'].size(1)", "False", "1")], jit.last())
 attach(t, [guard("equals", "L['x'].size(1)", 3), guard("equals", "len(L['y'])", 2)])
 check("size and length", fits(t, torch.zeros(2, 3), "ab") and not fits(t, torch.zeros(2, 4), "ab")
       and not fits(t, torch.zeros(2, 3), "abc") and not fits(t, torch.zeros(2), "ab"))

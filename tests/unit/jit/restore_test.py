@@ -24,6 +24,7 @@ def result_of(recipe, *arguments, **more):
 
 X = ("source", "L['x']")
 check("source", result_of(X, 5) == 5)
+check("a size is a source too", result_of(("source", "L['x'].size(0)"), torch.ones(4, 2)) == 4)
 check("literal", result_of(("literal", (1, "a", None)), 0) == (1, "a", None))
 check("live", result_of(("live", len), 0) is len)
 tensor = torch.ones(3)
