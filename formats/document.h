@@ -80,6 +80,8 @@ struct ResultDocument {
     std::string name;
     std::int64_t nanoseconds = 0;  ///< median of one run
     std::int64_t runs = 0;
+    std::int64_t flops = 0, bytes = 0;  ///< of one run; 0: not known
+    double percent_of_roof = 0;         ///< the least time that the machine needs for them; 0: not known
   };
   EntryId id;
   std::string name;

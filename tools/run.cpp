@@ -15,7 +15,7 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
   options.real("--tolerance", documents.tolerance, "ERROR",
                "With --check: the largest relative error that is the same (0.001).");
   options.flag("--bench", documents.bench, "Measure a call.");
-  options.flag("--profile", documents.profile, "Measure every step of a call.");
+  options.flag("--profile", documents.profile, "Measure every step of a call, beside what this machine can do at most.");
   options.flag(
       "--interpret", documents.interpret,
       "Run by reference semantics instead of machine code: levels torch, core, placed, loops.");

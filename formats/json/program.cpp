@@ -96,8 +96,11 @@ Json encode_result(const ResultDocument& document, Json& meta) {
   Json compared = Json::array(), timings = Json::array();
   for (const auto& one : document.compared) compared.push_back(encode_compared(one));
   for (const auto& one : document.timings) {
-    timings.push_back(
-        Json{{"name", one.name}, {"nanoseconds", one.nanoseconds}, {"runs", one.runs}});
+    Json timing{{"name", one.name}, {"nanoseconds", one.nanoseconds}, {"runs", one.runs}};
+    if (one.flops > 0) timing["flops"] = one.flops;
+    if (one.bytes > 0) timing["bytes"] = one.bytes;
+    if (one.percent_of_roof > 0) timing["percent_of_roof"] = one.percent_of_roof;
+    timings.push_back(std::move(timing));
   }
   if (!document.timings.empty()) meta["timings"] = std::move(timings);
   Json out{{"id", to_string(document.id)},
@@ -127,7 +130,11 @@ ResultDocument decode_result(Record& record, Json& meta) {
     Record timing(item);
     std::string name = timing.required("name").text();
     auto nanoseconds = timing.required("nanoseconds").integer();
-    document.timings.push_back({std::move(name), nanoseconds, timing.required("runs").integer()});
+    ResultDocument::Timing one{std::move(name), nanoseconds, timing.required("runs").integer()};
+    if (auto flops = timing.optional("flops")) one.flops = flops->integer();
+    if (auto bytes = timing.optional("bytes")) one.bytes = bytes->integer();
+    if (auto percent = timing.optional("percent_of_roof")) one.percent_of_roof = percent->number();
+    document.timings.push_back(std::move(one));
   });
   return document;
 }

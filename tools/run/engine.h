@@ -17,7 +17,7 @@ class Engine {
   virtual Result<void> run() = 0;
   /// The outputs of the last run, row-major.
   virtual Result<std::vector<ops::HostTensor>> outputs() = 0;
-  /// Runs once more and times every step; nothing where steps cannot be told apart.
+  /// Runs some times more and times every step; nothing where steps cannot be told apart.
   virtual Result<std::vector<formats::ResultDocument::Timing>> profile() {
     return std::vector<formats::ResultDocument::Timing>{};
   }

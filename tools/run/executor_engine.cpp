@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "ir/memory_verify.h"
@@ -60,11 +61,22 @@ class BundleEngine : public Engine {
   }
 
   Result<std::vector<Timing>> profile() override {
-    auto steps = executor_->profile(arguments_, outputs_);
-    if (!steps) return tl::unexpected(std::move(steps.error()));
+    constexpr int kRuns = 9;
     std::vector<Timing> out;
-    for (const runtime::StepTime& step : *steps) {
-      out.push_back({step.op.empty() ? step.name : step.name + " " + step.op, step.nanoseconds, 1});
+    std::vector<std::vector<std::int64_t>> times;
+    for (int run = 0; run < kRuns; ++run) {
+      auto steps = executor_->profile(arguments_, outputs_);
+      if (!steps) return tl::unexpected(std::move(steps.error()));
+      times.resize(steps->size());
+      for (std::size_t i = 0; i < steps->size(); ++i) times[i].push_back((*steps)[i].nanoseconds);
+      if (run > 0) continue;
+      for (const runtime::StepTime& step : *steps) {
+        out.push_back({step.op.empty() ? step.name : step.name + " " + step.op, 0, kRuns, step.flops, step.bytes});
+      }
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      std::nth_element(times[i].begin(), times[i].begin() + kRuns / 2, times[i].end());
+      out[i].nanoseconds = times[i][kRuns / 2];
     }
     return out;
   }

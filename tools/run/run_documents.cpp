@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <unordered_map>
 
 #include "formats/safetensors.h"
 #include "tools/common/transform.h"
 #include "tools/run/engine.h"
+#include "runtime/threads.h"
 #include "tools/run/recorded.h"
+#include "tools/run/roof.h"
 
 namespace penstock::tools {
 namespace {
@@ -152,10 +155,38 @@ class Runner {
       result.timings.push_back(*timing);
     }
     if (options_.profile) {
-      auto steps = (*engine)->profile();
-      if (!steps) return tl::unexpected(std::move(steps.error()));
-      result.timings.insert(result.timings.end(), steps->begin(), steps->end());
+      if (auto done = profile(**engine, result); !done) return done;
     }
+    return {};
+  }
+
+  /// Every step's time, what it did in it, and how near that is to what the machine can do.
+  Result<void> profile(Engine& engine, ResultDocument& result) {
+    auto steps = engine.profile();
+    if (!steps) return tl::unexpected(std::move(steps.error()));
+    if (!roof_ && !steps->empty()) {
+      auto roof = measure_roof(options_.threads > 0 ? options_.threads : runtime::ThreadTeam().size());
+      if (!roof) return tl::unexpected(std::move(roof.error()));
+      roof_ = std::move(*roof);
+    }
+    ResultDocument::Timing all{"all steps", 0, 0};
+    double least = 0;
+    for (ResultDocument::Timing& step : *steps) {
+      // A step that prepared its result in an earlier run does nothing.
+      constexpr std::int64_t kNothing = 200;
+      if (step.nanoseconds < kNothing) step.flops = step.bytes = 0;
+      step.percent_of_roof = roof_->percent(step.flops, step.bytes, step.nanoseconds);
+      all.nanoseconds += step.nanoseconds;
+      all.runs = step.runs;
+      all.flops += step.flops;
+      all.bytes += step.bytes;
+      least += step.percent_of_roof * static_cast<double>(step.nanoseconds);
+    }
+    if (all.nanoseconds > 0) {
+      all.percent_of_roof = least / static_cast<double>(all.nanoseconds);
+      steps->push_back(std::move(all));
+    }
+    result.timings.insert(result.timings.end(), steps->begin(), steps->end());
     return {};
   }
 
@@ -201,6 +232,7 @@ class Runner {
     }
   }
 
+  std::optional<Roof> roof_;  ///< measured for the first profile
   Stage& stage_;
   const RunDocumentsOptions& options_;
   const store::Store& store_;
