@@ -26,7 +26,8 @@ class Keeper:
         self.compiled(self.x)
 
     def __del__(self):
-        print(self.name, (self.x.cos() + 1).sum().item())  # a compiled one fails here in torch
+        # A compiled one fails here in torch; and what is not flushed here is lost in some orders of teardown.
+        print(self.name, (self.x.cos() + 1).sum().item(), flush=True)
 
 
 def spin(started):
