@@ -191,7 +191,9 @@ Argument with_buffers(FusionPlan& plan, const Argument& argument) {
 FallbackCall fallback_call(FusionPlan& plan, const Region& region, const Node& node) {
   FallbackCall call;
   call.op = node.op;
-  call.reason = region.reason;
+  // The op's own reason; the region's, of all its ops, where somebody placed it there by hand.
+  partition::PlacedNode placed = partition::place(plan.graph(), node, plan.uses);
+  call.reason = placed.placement == Placement::fallback ? std::move(placed.reason) : region.reason;
   if (node.call >= 0) call.calls.push_back(node.call);
   for (const NamedArgument& argument : node.args) {
     call.arguments.push_back({argument.name, with_buffers(plan, argument.value)});

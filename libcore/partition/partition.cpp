@@ -130,18 +130,24 @@ std::vector<std::int32_t> schedule(const Edges& successors, const std::vector<Pl
   return order;
 }
 
+/// A node's reason among those of its region, which say of which op they speak.
+std::string reason_in_region(const Node& node, const PlacedNode& placed) {
+  if (placed.reason.empty() || placed.placement == Placement::library) return placed.reason;
+  return node.op + ": " + placed.reason;
+}
+
 /// Cuts the reordered nodes into regions; `placed` is in the new order.
-std::vector<Region> cut(const std::vector<PlacedNode>& placed) {
+std::vector<Region> cut(const std::vector<Node>& nodes, const std::vector<PlacedNode>& placed) {
   std::vector<Region> regions;
   for (std::size_t i = 0; i < placed.size(); ++i) {
     bool joins = !regions.empty() && regions.back().placement == placed[i].placement &&
                  placed[i].placement != Placement::library;
+    const std::string reason = reason_in_region(nodes[i], placed[i]);
     if (!joins) {
       auto first = static_cast<std::int32_t>(i);
-      regions.push_back({placed[i].placement, first, first, {}, {}, placed[i].reason});
-    } else if (!placed[i].reason.empty() &&
-               regions.back().reason.find(placed[i].reason) == std::string::npos) {
-      regions.back().reason += "; " + placed[i].reason;
+      regions.push_back({placed[i].placement, first, first, {}, {}, reason});
+    } else if (!reason.empty() && regions.back().reason.find(reason) == std::string::npos) {
+      regions.back().reason += "; " + reason;
     }
     regions.back().last = static_cast<std::int32_t>(i) + 1;
     if (regions.back().reason.empty()) regions.back().reason = "every op has a lowering";
@@ -156,7 +162,7 @@ std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& op
   for (const Node& node : graph.nodes) {
     bool forced = std::find(options.fallback.begin(), options.fallback.end(), node.op) !=
                   options.fallback.end();
-    placed.push_back(forced ? PlacedNode{Placement::fallback, node.op + " was sent to torch by hand"}
+    placed.push_back(forced ? PlacedNode{Placement::fallback, "it was sent to torch by hand"}
                             : place(graph, node, uses));
   }
   return placed;
@@ -178,7 +184,7 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
   Graph& graph = result.graph;
   graph.level = Level::placed;
   std::vector<PlacedNode> placed = place_all(graph, options);
-  result.regions = cut(placed);
+  result.regions = cut(graph.nodes, placed);
   fill_value_lists(graph, result.regions);
   trace.after(kPlace, Clock::now() - begin, [&] { return to_text(result); });
 
@@ -191,7 +197,7 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
     reordered.push_back(std::move(placed[position]));
   }
   graph.nodes = std::move(nodes);
-  result.regions = cut(reordered);
+  result.regions = cut(graph.nodes, reordered);
   fill_value_lists(graph, result.regions);
   trace.after(kRegions, Clock::now() - begin, [&] { return to_text(result); });
   if (auto checked = verify_contract(result); !checked) return tl::unexpected(checked.error());

@@ -137,14 +137,14 @@ PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int3
   const ops::OpFacts* op = ops::find_op(node.op);
   const Row* row = op != nullptr && op->is_prim() ? nullptr : find_row(node.op);
   if (row == nullptr && (op == nullptr || !op->is_prim())) {
-    return {Placement::fallback, fmt::format("{} has neither a lowering nor a library call", node.op)};
+    return {Placement::fallback, "there is neither a lowering nor a library call"};
   }
   if (std::string obstacle = common_obstacle(graph, node); !obstacle.empty()) {
-    return {Placement::fallback, fmt::format("{}: {}", node.op, obstacle)};
+    return {Placement::fallback, std::move(obstacle)};
   }
   if (row == nullptr) return {Placement::compiled, {}};
   if (std::string obstacle = row->predicate({graph, node, uses}); !obstacle.empty()) {
-    return {Placement::fallback, fmt::format("{}: {}", node.op, obstacle)};
+    return {Placement::fallback, std::move(obstacle)};
   }
   if (row->placement == Placement::compiled) return {Placement::compiled, {}};
   return {Placement::library, fmt::format("{} of the library", row->call)};

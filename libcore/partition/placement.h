@@ -12,7 +12,7 @@ namespace penstock::partition {
 /// What runs a node, and why.
 struct PlacedNode {
   Placement placement = Placement::fallback;
-  std::string reason;
+  std::string reason;  ///< without the op's name; empty: compiled, which needs none
 };
 
 /// The library call (a name of ir/library_calls.def) that runs `op`; empty when none does.
