@@ -59,7 +59,7 @@ struct TensorBridge::Abi {
   const dlpack::ExchangeApi* exchange = nullptr;
   PyRef from_dlpack;
 
-  void load(const std::string& library);
+  void load(void* library);
   void calibrate(PyObject* scratch, PyObject* other);
   void find_storage(PyObject* scratch, PyObject* other);
   void find_data(PyObject* scratch, PyObject* other);

@@ -1,10 +1,10 @@
 #include "python/tensor_bridge.h"
 
 #include <algorithm>
-#include <string>
 
 #include "ir/dtype.h"
 #include "python/tensor_abi.h"
+#include "python/torch_library.h"
 
 namespace penstock::python {
 namespace {
@@ -25,23 +25,22 @@ Result<TensorBridge*> TensorBridge::get() {
   if (torch == nullptr || !PyModule_Check(torch)) return nullptr;
   PyObject* names = PyModule_GetDict(torch);
   PyObject* tensor = PyDict_GetItemString(names, "Tensor");
-  PyObject* file = PyDict_GetItemString(names, "__file__");
   const PyRef spec = attribute(torch, "__spec__");
   const PyRef initializing = spec ? attribute(spec.get(), "_initializing") : PyRef();
   PyErr_Clear();
   const bool importing = initializing && PyObject_IsTrue(initializing.get()) != 0;
-  if (importing || tensor == nullptr || !PyType_Check(tensor) || file == nullptr) return nullptr;
+  if (importing || tensor == nullptr || !PyType_Check(tensor)) return nullptr;
 
   auto made = std::unique_ptr<TensorBridge>(new TensorBridge);
   made->tensor_type_ = reinterpret_cast<PyTypeObject*>(PyRef::borrow(tensor).release());
-  if (Result<void> set_up = made->set_up(torch, file); !set_up) {
+  if (Result<void> set_up = made->set_up(torch); !set_up) {
     return tl::unexpected(set_up.error());
   }
   bridge = made.release();
   return bridge;
 }
 
-Result<void> TensorBridge::set_up(PyObject* torch, PyObject* file) {
+Result<void> TensorBridge::set_up(PyObject* torch) {
   const PyRef nn = attribute(torch, "nn");
   const PyRef parameter = nn ? attribute(nn.get(), "Parameter") : PyRef();
   const PyRef internals = attribute(torch, "_C");
@@ -69,12 +68,7 @@ Result<void> TensorBridge::set_up(PyObject* torch, PyObject* file) {
     PyErr_Clear();
     return failure(Code::PS0110, "torch does not make a tensor from DLPack memory");
   }
-  const char* path = PyUnicode_AsUTF8(file);
-  if (path != nullptr) {
-    const std::string folder(path, std::string_view(path).rfind('/'));
-    abi_->load(folder + "/lib/libtorch_cpu.so");
-  }
-  PyErr_Clear();
+  abi_->load(torch_library(torch, "libtorch_cpu.so"));
   abi_->calibrate(scratch.get(), other.get());
   if (abi_->handle_offset == Abi::kUnknown) {
     return failure(Code::PS0110, "a tensor's address is not found in its Python object");

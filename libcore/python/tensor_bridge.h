@@ -103,7 +103,7 @@ class TensorBridge {
  private:
   TensorBridge();
   struct Abi;
-  Result<void> set_up(PyObject* torch, PyObject* file);
+  Result<void> set_up(PyObject* torch);
   bool read_abi(PyObject* tensor, TensorView& view) const;
   std::unique_ptr<Abi> abi_;
   PyTypeObject* tensor_type_ = nullptr;

@@ -51,12 +51,11 @@ std::optional<std::uint64_t> storage_attribute(PyObject* tensor) {
   return std::nullopt;
 }
 
-void TensorBridge::Abi::load(const std::string& library) {
-  void* opened = dlopen(library.c_str(), RTLD_NOLOAD | RTLD_LAZY);
-  if (opened == nullptr) return;
+void TensorBridge::Abi::load(void* library) {
+  if (library == nullptr) return;
   bool complete = true;
   const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(opened, name));
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
     complete = complete && function != nullptr;
   };
   find(dim, "aoti_torch_get_dim");
