@@ -9,7 +9,7 @@ namespace penstock::capture {
 /// What a function is to torch.compile and its kin.
 enum class Served : std::uint8_t {
   none,
-  handler,       ///< an entry point: compile_api_source.cpp has a handler of its name
+  handler,       ///< an entry point: compile_api_source.py has a handler of its name
   is_compiling,  ///< torch.compiler.is_compiling
   graph_break,   ///< torch._dynamo.graph_break
   own,           ///< other code of ours, always native
@@ -54,7 +54,7 @@ class CompileApi {
   bool failed_ = false;
 };
 
-/// The Python code behind it.
+/// The Python code behind it: compile_api_source.py.
 extern const char kCompileApiSource[];
 
 }  // namespace penstock::capture

@@ -143,6 +143,13 @@ bool same_literal(PyObject* object, const Argument& expected) {
   return literal && *literal == expected;
 }
 
+/// What the thread's mode is that a guard of this kind asks for; none: it asks for an object.
+std::optional<bool> thread_mode(GuardKind kind) {
+  if (kind == GuardKind::grad_mode) return python::grad_enabled();
+  if (kind == GuardKind::is_compiling) return python::in_compiled_region();
+  return std::nullopt;
+}
+
 bool shares_memory(const python::TensorBridge& bridge, PyObject* a, PyObject* b) {
   python::TensorView left, right;
   if (!bridge.read(a, left) || !bridge.read(b, right)) {
@@ -155,10 +162,7 @@ bool shares_memory(const python::TensorBridge& bridge, PyObject* a, PyObject* b)
 }  // namespace
 
 bool GuardCheck::holds(const Guard& guard) {
-  if (guard.kind == GuardKind::grad_mode) {
-    auto* expected = guard.expected.as<bool>();
-    return expected != nullptr && *expected == python::grad_enabled();
-  }
+  if (const auto mode = thread_mode(guard.kind)) return guard.expected == Argument(*mode);
   PyObject* object = value(guard.source);
   if (object == nullptr) return false;
   PyObject* live = guard.live >= 0 ? live_[guard.live].get() : nullptr;
@@ -210,15 +214,12 @@ bool GuardCheck::holds(const Guard& guard) {
     case GuardKind::type_version:
     case GuardKind::dict_version: return true;
     case GuardKind::global_state: {
-      if (PyFunction_Check(object)) {  // the one written in Python: torch.compiler.is_compiling
-        const bool* inside = guard.expected.as<bool>();
-        return inside != nullptr && *inside == python::in_compiled_region();
-      }
       PyRef answer = PyRef::steal(PyObject_CallNoArgs(object));
       if (!answer) PyErr_Clear();
       return answer && same_literal(answer.get(), guard.expected);
     }
     case GuardKind::grad_mode:
+    case GuardKind::is_compiling:
     case GuardKind::condition: break;
   }
   return true;
@@ -232,7 +233,7 @@ bool GuardCheck::holds() {
 }
 
 std::string GuardCheck::actual(const Guard& guard) {
-  if (guard.kind == GuardKind::grad_mode) return python::grad_enabled() ? "True" : "False";
+  if (const auto mode = thread_mode(guard.kind)) return *mode ? "True" : "False";
   PyObject* object = value(guard.source);
   if (object == nullptr) return "missing";
   if (guard.kind == GuardKind::tensor) {

@@ -44,7 +44,7 @@ Result<Condition> parse_condition(std::string_view text);
 /// checks it, under `live`.
 struct Guard {
   GuardKind kind;
-  SourceId source = kNoSource;  ///< kNoSource for condition, grad_mode
+  SourceId source = kNoSource;  ///< kNoSource for condition, grad_mode, is_compiling
   SourceId other = kNoSource;   ///< same_object, distinct_object, no_overlap: the other side
   /// equals, truth, length, keys, attribute names, the qualified name for identity and type_is
   Argument expected;

@@ -99,10 +99,6 @@ bool holds_attribute(GuardStep& step, PyObject* object) {
 }
 
 bool matches_call(PyObject* function, const Argument& expected) {
-  if (PyFunction_Check(function)) {  // the one that is written in Python: torch.compiler.is_compiling
-    const bool* inside = expected.as<bool>();
-    return inside != nullptr && *inside == python::in_compiled_region();
-  }
   if (!PyCFunction_Check(function)) return false;
   python::PyRef answer = python::PyRef::steal(PyObject_CallNoArgs(function));
   if (!answer) {
@@ -337,6 +333,7 @@ bool GuardProgram::run_check(GuardStep& step) {
     case GuardOp::check_no_overlap:
       return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
     case GuardOp::check_grad_mode: return python::grad_enabled() == (step.number != 0);
+    case GuardOp::check_is_compiling: return python::in_compiled_region() == (step.number != 0);
     default: return false;
   }
 }
@@ -387,7 +384,7 @@ bool GuardProgram::run_size(GuardStep& step) {
 
 bool GuardProgram::run_step(GuardStep& step, const python::Frame& frame) {
   if (step.op <= GuardOp::read_tensor) return run_load(step, frame);
-  return step.op <= GuardOp::check_grad_mode ? run_check(step) : run_size(step);
+  return step.op <= GuardOp::check_is_compiling ? run_check(step) : run_size(step);
 }
 
 /// Sets `moved` if the step loads another object than the last time.

@@ -102,9 +102,11 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     case GuardKind::dict_version: return number(GuardOp::check_dict_version);
     case GuardKind::tensor: return emit_tensor(guard, step);
     case GuardKind::grad_mode:
+    case GuardKind::is_compiling:
       if (guard.expected.as<bool>() == nullptr) return refuse(guard, "it expects no bool");
       step.number = *guard.expected.as<bool>() ? 1 : 0;
-      return plain(GuardOp::check_grad_mode);
+      return plain(guard.kind == GuardKind::grad_mode ? GuardOp::check_grad_mode
+                                                      : GuardOp::check_is_compiling);
     case GuardKind::global_state:
       if (guard.source == kNoSource) return refuse(guard, "it names no function to ask");
       return listed(GuardOp::check_call);

@@ -58,6 +58,7 @@ enum class GuardOp : std::uint8_t {
   check_tensor,    ///< table tensors
   check_no_overlap,
   check_grad_mode,
+  check_is_compiling,
   // sizes
   bind_size,       ///< table sizes: the symbol gets the size
   check_size,      ///< table sizes: the size equals the expression

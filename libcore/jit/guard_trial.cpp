@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "jit/literal.h"
+#include "python/compile_region.h"
 #include "python/torch_state.h"
 
 namespace penstock::jit {
@@ -23,6 +24,7 @@ constexpr KindHint kHints[] = {
     {GuardKind::identity, "Pass the same object each time, or look it up outside the function."},
     {GuardKind::type_is, "Call the function with one type, or split it by type."},
     {GuardKind::grad_mode, "Call it under the same torch.no_grad() or torch.enable_grad() each time."},
+    {GuardKind::is_compiling, "Call it inside of torch.compile each time, or outside each time."},
     {GuardKind::dict_version, "Do not change this dict between calls."},
     {GuardKind::type_version, "Do not change attributes of this class between calls."},
 };
@@ -149,6 +151,7 @@ std::string GuardProgram::Trial::actual_of(const GuardStep& step) const {
       return tensor_text(program_.views_[program_.sizes_[step.index].view]);
     case GuardOp::check_condition: return symbols_text(step);
     case GuardOp::check_grad_mode: return python::grad_enabled() ? "True" : "False";
+    case GuardOp::check_is_compiling: return python::in_compiled_region() ? "True" : "False";
     case GuardOp::check_type:
     case GuardOp::check_type_version:
       return Py_TYPE(program_.slots_[step.slot])->tp_name;

@@ -57,9 +57,7 @@ std::optional<bool> Walk::call_compile_api(FrameShadow& f, Operand function,
     case Served::is_compiling: break;
   }
   if (!positional.empty()) return broke(Code::PS0306, "is_compiling() takes no arguments");
-  const SourceId holder = recorder_.source(SourceKind::module, kNoSource, "torch.compiler");
-  add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, holder, "is_compiling"),
-            python::in_compiled_region());
+  add_guard(GuardKind::is_compiling, kNoSource, python::in_compiled_region());
   return gives_constant(f, pops);
 }
 

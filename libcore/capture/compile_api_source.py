@@ -1,11 +1,10 @@
-#include "capture/compile_api.h"
+"""What takes the calls of torch.compile and its kin (compile_api.cpp says which).
 
-namespace penstock::capture {
+A handler gets the arguments of the call; UNSERVED leaves it to torch. The three functions that are named
+in compile_api.cpp (compiled, compiled_fullgraph, disabled) mark regions: the walker knows their code. The
+build makes this file a string constant.
+"""
 
-// What takes the calls of torch.compile and its kin (compile_api.cpp says which). A handler gets the
-// arguments of the call; UNSERVED leaves it to torch. The three functions that are named in
-// compile_api.cpp (compiled, compiled_fullgraph, disabled) mark regions: the walker knows their code.
-const char kCompileApiSource[] = R"python(
 import functools
 import os
 import sys
@@ -249,6 +248,3 @@ def unsupported(kind, explanation, hint, file, line, name):
     text = f"{kind}\n  Explanation: {explanation}\n  Hint: {hint}\n\n" \
         f"from user code:\n   File \"{file}\", line {line}, in {name}\n    {linecache.getline(file, line).strip()}\n"
     return torch._dynamo.exc.Unsupported(text, kind)
-)python";
-
-}  // namespace penstock::capture

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""Writes a C++ source that holds a text file's content as a string constant.
+
+    embed.py INPUT OUTPUT HEADER NAMESPACE NAME      HEADER declares `extern const char NAME[]`
+"""
+
+import pathlib
+import sys
+
+DELIMITER = "embedded"
+
+
+def main() -> int:
+    source, output, header, namespace, name = sys.argv[1:]
+    text = pathlib.Path(source).read_text()
+    if f"){DELIMITER}\"" in text:
+        print(f"embed.py: {source} holds the delimiter of the string constant", file=sys.stderr)
+        return 1
+    pathlib.Path(output).write_text(
+        f'#include "{header}"\n\nnamespace {namespace} {{\n\n'
+        f'const char {name}[] = R"{DELIMITER}({text}){DELIMITER}";\n\n}}  // namespace {namespace}\n')
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
