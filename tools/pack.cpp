@@ -9,7 +9,7 @@ using namespace penstock::tools;
 
 int main(int argc, char** argv) {
   std::string directory;
-  Stage stage(find_tool("pack"), argc, argv);
+  Stage stage(find_tool("pack"), argc, argv, {.documents = false});
   stage.options().text("--store", directory, "DIR",
                        "Take tensors and kernels from the store in DIR.");
   return stage.run([&](Stage& stage) -> Result<void> {

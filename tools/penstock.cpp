@@ -20,7 +20,7 @@ Result<void> explain(Stage& stage, const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   Tool tool{"", "capture, look at and compile the graphs of PyTorch programs", "TOOL [ARGUMENT]…",
             "", ""};
-  Stage stage(tool, argc, argv, {.documents = false, .program = true, .epilogue = tool_list()});
+  Stage stage(tool, argc, argv, {.output = false, .program = true, .epilogue = tool_list()});
   return stage.run([](Stage& stage) -> Result<void> {
     const std::vector<std::string>& words = stage.settings().files;
     if (words.empty()) {

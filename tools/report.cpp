@@ -33,8 +33,8 @@ int main(int argc, char** argv) {
     }
     auto output = s.output();
     if (!output) return tl::unexpected(output.error());
-    text.width = tools::terminal_width(1);
-    text.color = s.color(1);
+    text.width = tools::terminal_width((*output)->descriptor());
+    text.color = s.color((*output)->descriptor());
     return (*output)->write(json ? report::to_json(gathered) : report::to_text(gathered, text));
   });
 }

@@ -9,7 +9,7 @@ using namespace penstock::tools;
 int main(int argc, char** argv) {
   std::string directory;
   bool no_tensors = false;
-  Stage stage(find_tool("verify"), argc, argv, {.documents = false});
+  Stage stage(find_tool("verify"), argc, argv, {.output = false});
   stage.options().text("--store", directory, "DIR", "Look for tensors in DIR.");
   stage.options().flag("--no-tensors", no_tensors, "Do not look for the tensors.");
   return stage.run([&](Stage&) -> Result<void> {

@@ -159,9 +159,18 @@ def bad_output(suite: Suite, tool: str, level: str) -> None:
 
 
 def bad_text_output(suite: Suite, tool: str, *arguments: str, data: bytes = b"") -> None:
-    """What is shown to people meets a full disk, no standard output, and a reader that has left."""
+    """What is shown to people meets a full disk, no standard output, an output file that cannot be, and a
+    reader that has left."""
     suite.expect(tool, "full disk", 6, "No space left", *arguments, data=data, shell=">/dev/full")
     suite.expect(tool, "closed standard output", 6, "standard output", *arguments, data=data, shell=">&-")
+    suite.expect(tool, "no such directory", 6, "Name another place with -o", "-o", "nowhere/out.txt", *arguments,
+                 data=data)
+    suite.expect(tool, "full device by name", 6, "/dev/full", "-o", "/dev/full", *arguments, data=data)
+    shown = suite.run(tool, *arguments, data=data)
+    filed = suite.run(tool, "-o", "out.txt", *arguments, data=data)
+    same = not filed.stdout and filed.returncode == shown.returncode and \
+        (suite.work / "out.txt").read_bytes() == shown.stdout
+    suite.check(f"{tool}: an output file", "" if same else str(filed))
     done = suite.run(tool, *arguments, data=data, shell="| head -c 0")
     suite.check(f"{tool}: closed pipe", "" if not done.stderr else repr(done.stderr))
 

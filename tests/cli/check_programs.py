@@ -109,15 +109,23 @@ def without_torch(suite: Suite) -> None:
     """The system's Python has no torch: capture refuses, run runs the program plainly."""
     (suite.work / "plain.py").write_text("import sys\nprint('plain')\nsys.exit(4)\n")
     done = suite.tool("run", "--python=/usr/bin/python3", "plain.py")
+    line = "penstock: warning[PS0113]: /usr/bin/python3 has no torch; "
+    lines = done.stderr.splitlines()
     suite.check("run: a program without torch",
-                "" if done.returncode == 4 and done.stdout == "plain\n" else str(done))
+                "" if (done.returncode, done.stdout, len(lines)) == (4, "plain\n", 1) and lines[0].startswith(line)
+                and "--python" in lines[0] else str(done))
+    done = suite.tool("run", "-q", "--python=/usr/bin/python3", "plain.py")
+    suite.check("run -q: a program without torch",
+                "" if (done.returncode, done.stdout, done.stderr) == (4, "plain\n", "") else str(done))
     (suite.work / "torchless.py").write_text("import torch\n")
+    done = suite.tool("run", "--python=/usr/bin/python3", "torchless.py")
+    suite.check("run: Python without torch", "" if done.returncode == 1 and done.stderr.startswith(line)
+                and "No module named 'torch'" in done.stderr else str(done))
     done = suite.tool("capture", "--python=/usr/bin/python3", "torchless.py")
-    suite.check("capture: Python without torch",
-                "" if done.returncode == 6 and "torch" in done.stderr else str(done))
+    suite.check("capture: Python without torch", told(done, 6, "error[PS0113]: /usr/bin/python3 has no torch"))
     done = suite.tool("run", "--strict", "--python=/usr/bin/python3", "torchless.py")
     suite.check("run --strict: Python without torch",
-                "" if done.returncode == 6 and "torch" in done.stderr else str(done))
+                told(done, 6, "error[PS0113]: /usr/bin/python3 has no torch"))
 
 
 def told(done: subprocess.CompletedProcess, status: int, *says: str) -> str:
@@ -174,7 +182,7 @@ def limited(suite: Suite) -> None:
     (suite.work / "large.py").write_text(WORK.replace("torch.ones(4)", "torch.ones(1000000)"))
     done = run("capture", 2000, "large.py")
     suite.check("capture: a file-size limit on the store",
-                told(done, 0, "warning[PS0210]", "File too large") or
+                told(done, 6, "error[PS0210]", "File too large") or
                 ("" if done.stderr.count("PS0210") == 1 else str(done)))
 
 
@@ -194,6 +202,26 @@ def capture_output(suite: Suite) -> None:
     done = run(shell="| head -c 10; exit ${PIPESTATUS[0]}")
     suite.check("capture: closed pipe",
                 "" if done.returncode == 141 and done.stderr == "sum 8.0\n" else str(done))
+
+
+def unwritable_store(suite: Suite) -> None:
+    """The program runs to its end and says what it says; then capture tells what could not be kept."""
+    (suite.work / "program.py").write_text(WORK)
+    taken = suite.work / "taken"
+    taken.write_text("no directory")
+    done = suite.tool("capture", "program.py", PENSTOCK_STORE=str(taken))
+    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [document["penstock"] for document in documents]
+    suite.check("capture: an unwritable store", told(done, 6, "sum 8.0\n", "error[PS0210]", str(taken), "--store")
+                or ("" if kinds == ["program", "graph", "end"] and "blobs" not in documents[1] else done.stdout))
+    done = suite.tool("capture", "-o", "out.json", "program.py", PENSTOCK_STORE=str(taken))
+    suite.check("capture -o: an unwritable store",
+                told(done, 6, "error[PS0210]") or ("" if done.stdout == "sum 8.0\n" else str(done)))
+    done = suite.tool("capture", "--no-tensors", "program.py", PENSTOCK_STORE=str(taken))
+    suite.check("capture --no-tensors: an unwritable store",
+                "" if (done.returncode, done.stderr) == (0, "sum 8.0\n") else str(done))
+    done = suite.tool("capture", "program.py", PENSTOCK_STORE="", HOME="")
+    suite.check("capture: no place for a store", told(done, 6, "error[PS0210]"))
 
 
 def unsupported(suite: Suite) -> None:
@@ -347,6 +375,7 @@ def main() -> int:
         without_extension(suite)
         limited(suite)
         capture_output(suite)
+        unwritable_store(suite)
         unsupported(suite)
         streams_and_arguments(suite)
         recording(suite)

@@ -1,5 +1,6 @@
 #include "tools/capture/run_capture.h"
 
+#include "store/store.h"
 #include "tools/program/recording.h"
 
 namespace penstock::tools {
@@ -8,6 +9,9 @@ Result<void> run_capture(Stage& stage, const ProgramOptions& options,
                          const std::vector<std::string>& words) {
   auto python = find_python(options.python);  // before anything is written
   if (!python) return tl::unexpected(python.error());
+  if (auto store = store::Store::open(options.store); !store && !options.no_tensors) {
+    return tl::unexpected(store.error());
+  }
   auto output = stage.output();
   if (!output) return tl::unexpected(output.error());
   auto recording = Recording::begin(stage, options, words, **output);

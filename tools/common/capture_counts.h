@@ -20,8 +20,8 @@ struct CaptureCounts {
   std::int64_t native_ops;    ///< ATen ops that ran inside roots, outside segments
   std::int64_t root_ns, segment_ns;  ///< inside roots; of that, in segments
   std::uint32_t lost;     ///< entries for which there was no room
-  std::uint32_t failed;   ///< 1: a document could not be written
   std::uint32_t entries;  ///< rows of `entry` in use
+  char failure[512];      ///< "PS0103 message": what could not be written first; empty: nothing failed
   capture::EntryCount entry[kEntries];
 };
 static_assert(sizeof(CaptureCounts) <= kModeMemory);

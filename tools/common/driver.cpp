@@ -50,9 +50,9 @@ void declare_output(CommandLine& options, Settings& settings, const Stage::Share
   options.group("Output");
   options.text("-o,--output", settings.output, "FILE",
                "Write to FILE, whole or not at all, instead of standard output.");
+  if (!shared.documents) return;
   std::vector<std::string> emits = {"auto"};
   emits.insert(emits.end(), shared.emits.begin(), shared.emits.end());
-  if (shared.emits.empty()) return;
   options.choice("--emit", settings.emit, emits,
                  "The format of the output. auto: by FILE's suffix, else as the input was.");
   options.flag("--pretty", settings.pretty,
@@ -78,7 +78,7 @@ Stage::Stage(Tool tool, int argc, char** argv, Shared shared)
       shared_(std::move(shared)),
       options_(std::move(tool)),
       trace_(options_.tool().program()) {
-  if (shared_.documents) declare_output(options_, settings_, shared_);
+  if (shared_.output) declare_output(options_, settings_, shared_);
   if (shared_.passes) declare_passes(options_, settings_, list_passes_);
   options_.group("Messages");
   options_.choice("--diagnostics", settings_.diagnostics, {"human", "json"},
@@ -176,6 +176,9 @@ void Stage::report(const Diagnostic& reported) {
   Diagnostic diagnostic = reported;
   if (diagnostic.code == Code::PS0101 && diagnostic.hint.empty()) {
     diagnostic.hint = fmt::format("`{} --help` lists the options.", options_.tool().command());
+  }
+  if (diagnostic.code == Code::PS0103 && diagnostic.hint.empty() && !shared_.output) {
+    diagnostic.hint = "Send standard output to another place or free space.";
   }
   if (diagnostic.severity == Severity::error) {
     // The first error decides, but for a negative answer, which any trouble outweighs.

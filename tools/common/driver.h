@@ -42,7 +42,8 @@ class Stage {
  public:
   /// Which of the shared options a tool has, and how it takes its words.
   struct Shared {
-    bool documents = true;  ///< --emit, --pretty, -o
+    bool output = true;     ///< -o, and with `documents` --emit and --pretty
+    bool documents = true;  ///< whether it writes documents, not text for people
     bool passes = false;    ///< --list-passes, --print-after, …
     std::vector<std::string> emits = {"json", "cbor", "text"};  ///< values of --emit beside auto
     bool program = false;  ///< from the first word on, everything belongs to the user's program

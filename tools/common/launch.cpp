@@ -242,15 +242,6 @@ Result<int> make_shared_memory() {
   return made;
 }
 
-/// What the program's process recorded as the reason not to start.
-tl::unexpected<Diagnostic> refused(const SharedBlock& shared) {
-  const std::string_view text(shared.refusal, strnlen(shared.refusal, sizeof shared.refusal));
-  const std::size_t space = std::min(text.find(' '), text.size());
-  const CodeFacts* row = find_code(text.substr(0, space));
-  const std::string message(text.substr(std::min(space + 1, text.size())));
-  return failure(row != nullptr ? row->code : Code::PS0112, message);
-}
-
 void read_shared(int descriptor, LaunchOutcome& outcome) {
   if (pread(descriptor, &outcome.shared, sizeof(SharedBlock), 0) != sizeof(SharedBlock)) {
     outcome.shared = SharedBlock{};
@@ -262,6 +253,14 @@ void read_shared(int descriptor, LaunchOutcome& outcome) {
 }
 
 }  // namespace
+
+tl::unexpected<Diagnostic> recorded_failure(std::span<const char> memory) {
+  const std::string_view text(memory.data(), strnlen(memory.data(), memory.size()));
+  const std::size_t space = std::min(text.find(' '), text.size());
+  const CodeFacts* row = find_code(text.substr(0, space));
+  const std::string message(text.substr(std::min(space + 1, text.size())));
+  return failure(row != nullptr ? row->code : Code::PS0112, message);
+}
 
 Result<std::string> find_python(const std::string& wanted) {
   if (!wanted.empty()) {
@@ -302,7 +301,9 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   read_shared(shared_file.get(), outcome);
   outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
   outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
-  if (outcome.shared.reached == Reached::refused && options.required) return refused(outcome.shared);
+  if (outcome.shared.reached == Reached::refused && options.required) {
+    return recorded_failure(outcome.shared.refusal);
+  }
   if (outcome.shared.reached == Reached::nothing && options.required) {
     return failure(Code::PS0114,
                    fmt::format("{} ran, but not as a Python that can be captured", *python));

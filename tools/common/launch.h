@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ Result<std::string> find_python(const std::string& wanted);
 /// program started are diagnostics (PS0106, PS0111 and the like). Where the extension is not required,
 /// a program that it refused has run plainly, and a line on standard error has said why.
 Result<LaunchOutcome> launch(const LaunchOptions& options);
+
+/// The diagnostic that the program's process left in shared memory as "PS0112 sentence".
+tl::unexpected<Diagnostic> recorded_failure(std::span<const char> memory);
 
 /// Replaces this process by the program in plain Python. Returns only if that failed.
 Diagnostic become_plain_program(const LaunchOptions& options);

@@ -50,11 +50,6 @@ PyRef call(PyObject* object, const char* method) {
   return PyRef::steal(PyObject_CallMethod(object, method, nullptr));
 }
 
-void complain(const Diagnostic& diagnostic) {
-  const CodeFacts& row = facts(diagnostic.code);
-  fmt::print(stderr, "penstock: warning[{}]: {}\n  hint: {}\n", row.id, diagnostic.message, row.hint);
-}
-
 }  // namespace
 
 DocumentSink::DocumentSink(const Settings& settings)
@@ -69,8 +64,15 @@ DocumentSink::DocumentSink(const Settings& settings)
   if (auto store = store::Store::open(std::string(settings.get("store")))) {
     store_.emplace(std::move(*store));
   } else {
-    complain(store.error());
+    lose(store.error());
   }
+}
+
+/// Leaves the first failure to the launcher, which tells of it when the program has ended.
+void DocumentSink::lose(const Diagnostic& why) {
+  if (counts_ == nullptr || counts_->failure[0] != '\0' || owner_ != getpid()) return;
+  const std::string text = fmt::format("{} {}", facts(why.code).id, why.message);
+  text.copy(counts_->failure, sizeof counts_->failure - 1);
 }
 
 capture::EntryCount* DocumentSink::record(const capture::CapturedSegment& segment) {
@@ -180,7 +182,7 @@ std::string DocumentSink::keep(PyObject* tensor, const TensorType& type) {
   bytes.bytes = {static_cast<const char*>(view.data), count * facts(type.dtype).size};
   auto hash = formats::put_tensor(*store_, bytes);
   if (hash) return *hash;
-  complain(hash.error());
+  lose(hash.error());
   store_.reset();
   return {};
 }
@@ -190,8 +192,7 @@ void DocumentSink::write(const formats::Document& document) {
   if (auto written = writer_.write(document); !written) {
     gone_ = true;
     if (errno == EPIPE) return;  // the reader has seen enough
-    if (counts_ != nullptr) counts_->failed = 1;
-    complain(written.error());
+    lose(written.error());
   }
 }
 

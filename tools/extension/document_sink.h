@@ -45,6 +45,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void keep_tensors(const capture::CapturedSegment& segment, Interface& interface);
   std::string keep(PyObject* tensor, const TensorType& type);
   void write(const formats::Document& document);
+  void lose(const Diagnostic& why);
 
   CaptureCounts* counts_;
   int descriptor_;

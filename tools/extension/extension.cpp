@@ -30,14 +30,16 @@ Process* g_process = nullptr;
 /// Says why the extension does not start. Nonzero: the stub ends the program, or lets it run
 /// plainly.
 int refuse(const python::Settings& settings, const Diagnostic& diagnostic) {
-  const std::string id(facts(diagnostic.code).id);
+  const CodeFacts& row = facts(diagnostic.code);
+  const std::string id(row.id);
   if (settings.get("required") == "1") {
     const std::string refusal = (id + " " + diagnostic.message).substr(0, sizeof SharedBlock::refusal - 1);
     const int shared = std::atoi(std::string(settings.get("shared-descriptor", "-1")).c_str());
     (void)!pwrite(shared, refusal.c_str(), refusal.size() + 1, offsetof(SharedBlock, refusal));
   } else if (settings.get("quiet") != "1") {
-    fprintf(stderr, "penstock: warning[%s]: %s; the program runs without it\n", id.c_str(),
-            diagnostic.message.c_str());
+    const std::string hint(diagnostic.hint.empty() ? std::string(row.hint) : diagnostic.hint);
+    fprintf(stderr, "penstock: warning[%s]: %s; the program runs without penstock. %s\n", id.c_str(),
+            diagnostic.message.c_str(), hint.c_str());
   }
   return 1;
 }
@@ -86,6 +88,14 @@ bool has_torch() {
   return false;
 }
 
+/// The path of the Python that runs, for people.
+std::string this_python() {
+  PyObject* path = PySys_GetObject("executable");
+  const char* text = path != nullptr && PyUnicode_Check(path) ? PyUnicode_AsUTF8(path) : nullptr;
+  PyErr_Clear();
+  return text != nullptr && *text != '\0' ? text : "this Python";
+}
+
 PyObject* finish(PyObject*, PyObject*) {
   if (g_process->mode->finish) g_process->mode->finish(*g_process->driver);
   if (g_process->shared != nullptr) g_process->shared->finished = 1;
@@ -126,7 +136,7 @@ int start(int settings_descriptor, int shared_descriptor, int output) {
     return refuse(settings, Code::PS0115, std::move(message));
   }
   if (mode->needs_torch && !has_torch()) {
-    return refuse(settings, Code::PS0113, "this Python has no torch");
+    return refuse(settings, Code::PS0113, this_python() + " has no torch");
   }
   g_process = new Process;
   g_process->mode = mode;

@@ -44,7 +44,7 @@ int refuse(const char* why, const char* detail) {
   snprintf(refusal, sizeof refusal, "PS0112 %s%s", why, detail);
   record(Reached::refused, refusal);
   if (g_launch.required != 0) _exit(6);
-  fprintf(stderr, "penstock: warning[PS0112]: %s%s; the program runs without it\n", why, detail);
+  fprintf(stderr, "penstock: warning[PS0112]: %s%s; the program runs without penstock\n", why, detail);
   return 0;
 }
 

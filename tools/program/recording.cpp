@@ -83,6 +83,7 @@ Result<Recording> Recording::begin(const Stage& stage, const ProgramOptions& opt
                                    const std::vector<std::string>& words, Output& output) {
   const Settings& settings = stage.settings();
   Recording made;
+  made.output_ = &output;
   const bool pretty = settings.pretty || (settings.emit == "auto" && isatty(output.descriptor()));
   if (settings.emit == "cbor") made.how_.encoding = formats::Encoding::cbor;
   if (pretty) made.how_.encoding = formats::Encoding::pretty;
@@ -108,7 +109,8 @@ Result<std::unique_ptr<CaptureCounts>> Recording::finish(const LaunchOutcome& ou
   auto counts = counts_of(outcome);
   auto written = writer_->write(end_document(*counts, outcome));
   if (!written) return tl::unexpected(std::move(written.error()));
-  if (counts->failed != 0) return failure(Code::PS0103, "documents of the program are missing: it could not write them");
+  if (auto flushed = output_->flush(); !flushed) return tl::unexpected(std::move(flushed.error()));
+  if (counts->failure[0] != '\0') return recorded_failure(counts->failure);
   return counts;
 }
 

@@ -23,11 +23,13 @@ class Recording {
   /// Tells the program's process how to write; its output is the caller's to choose.
   void tell(LaunchOptions& launched) const;
 
-  /// Writes document `end` for a program that was reached. What it counted.
+  /// Writes document `end` for a program that was reached. What it counted; or, with the stream complete
+  /// but for it, what the program's process could not write.
   Result<std::unique_ptr<CaptureCounts>> finish(const LaunchOutcome& outcome);
 
  private:
   Recording() = default;
+  Output* output_ = nullptr;
   formats::WriteOptions how_;
   std::unique_ptr<formats::DocumentWriter> writer_;
 };
