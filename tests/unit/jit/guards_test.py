@@ -243,6 +243,10 @@ attach(f, [guard("grad_mode", expected=True)])
 check("grad mode on", fits(f, 0))
 with torch.no_grad():
     check("grad mode off", why_not(f, 0) == [("", "True", "False")], jit.last())
+attach(f, [guard("is_compiling", expected=False)])
+check("outside of torch.compile", fits(f, 0))
+attach(f, [guard("is_compiling", expected=True)])
+check("not inside of torch.compile", why_not(f, 0) == [("", "True", "False")], jit.last())
 
 # -- a tensor whose data is replaced behind an unchanged dict
 layer = torch.nn.Linear(3, 4)

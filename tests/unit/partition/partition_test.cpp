@@ -61,7 +61,7 @@ TEST_CASE("what has no lowering is torch's, with a reason") {
   REQUIRE(placed);
   REQUIRE(placed->regions.size() == 1);
   CHECK(placed->regions[0].placement == Placement::fallback);
-  CHECK(placed->regions[0].reason.find("aten.sort.default has neither") != std::string::npos);
+  CHECK(placed->regions[0].reason.find("aten.sort.default: there is neither") != std::string::npos);
   CHECK(placed->regions[0].reason.find("no kernel for float64") != std::string::npos);
 }
 
