@@ -26,8 +26,9 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   shadow->items = std::move(items);
   objects_.push_back(std::move(shadow));
   by_identity_[object] = id;
+  // A bound method is no container that goes: a call's stack may hold its function and self instead.
   if (PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
-      PyCell_Check(object) || PyMethod_Check(object)) {
+      PyCell_Check(object)) {
     made_containers_.push_back(id);
   }
   return Shadow::fresh(id);

@@ -132,6 +132,10 @@ Recipe SegmentEnding::recipe(Operand operand) {
 
 Recipe SegmentEnding::fresh(ObjectId id) {
   ObjectShadow& known = walk_.object(id);
+  if (!known.object) {
+    walk_.spoil("an object that nobody held any more is left behind");
+    return {};
+  }
   if (PyCell_Check(known.object.get())) {
     if (auto cell = old_cell(known)) return *cell;
   } else if (known.origin.is(Shadow::Kind::sourced)) {

@@ -82,6 +82,10 @@ void Walk::after(FrameShadow& frame) {
     finish(*this, frame);
   }
   frame.expected = Expected{};
+  // A rule of ours that pushes or pops otherwise than Python must not reach the program.
+  if (static_cast<int>(frame.stack.size()) != frame.frame->depth()) {
+    spoil("what is known of the operand stack does not fit it");
+  }
 }
 
 bool Walk::expects(Frame& frame) const {

@@ -373,7 +373,7 @@ class Walk {
   FrameShadow* start_ = nullptr;
   std::vector<std::unique_ptr<ObjectShadow>> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
-  std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts, cells and bound methods
+  std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts and cells
   std::vector<Effect> effects_;
   BreakReason reason_;
   std::string spoiled_;

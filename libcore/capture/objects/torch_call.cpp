@@ -352,12 +352,16 @@ void Walk::add_planned(FrameShadow& f, Call call, std::vector<PlannedNode> nodes
       if (id == kNoValue) id = previous;
     }
     const bool last = i + 1 == nodes.size();
-    if (!last || (node.type && pops < 0)) {
+    if (!last) {
       previous = recorder_.add_node(node.op, std::move(node.args), *node.type);
       continue;
     }
     if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
-      recorder_.add_effect(node.op, std::move(node.args));
+      if (node.type) {
+        recorder_.add_node(node.op, std::move(node.args), *node.type);
+      } else {
+        recorder_.add_effect(node.op, std::move(node.args));
+      }
       f.pop(-pops);
       return;
     }

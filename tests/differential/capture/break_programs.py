@@ -492,6 +492,15 @@ def leaves_iterators(x):
     return next(letters), next(pairs)[0], z, next(letters)
 
 
+def breaks_behind_stores(x):
+    table = torch.zeros(3, 3)
+    table[0] = x
+    look()
+    table[1] = table[0] = table[2] + x
+    table[2] += x
+    return table, (table * 2, look(), table[:, 1])
+
+
 class Holder:
     """Breaks while it is made, between two of its attributes."""
 
