@@ -82,7 +82,6 @@ int main(int argc, char** argv) {
 
   std::optional<store::Store> store;
   codegen::CodegenStatistics statistics;
-  Result<const codegen::CodegenLibrary*> library = nullptr;
   auto compile = [&](const LoopProgram& program, PassTrace&) -> Result<KernelBundle> {
     if (!store) {
       auto opened = store::Store::open(directory);
@@ -90,15 +89,15 @@ int main(int argc, char** argv) {
       store.emplace(std::move(*opened));
     }
     pipeline::StoredCode sink(*store);
-    return (*library)->generate(program, how, sink, &statistics);
+    return pipeline::generate_code(program, how, sink, &statistics);
   };
   return stage.run([&](Stage&) -> Result<void> {
     if (!cpus.empty()) how.cpus = cpus;
-    library = pipeline::open_codegen();
-    if (!library) return tl::unexpected(library.error());
-    if (only_probe) return probe(stage, **library, how);
     for (const auto& [name, text] : kTexts) {
-      if (stage.settings().emit == name) return print_code(stage, **library, how, text);
+      if (!only_probe && stage.settings().emit != name) continue;
+      auto library = pipeline::open_codegen();
+      if (!library) return tl::unexpected(library.error());
+      return only_probe ? probe(stage, **library, how) : print_code(stage, **library, how, text);
     }
     Result<void> done =
         transform_documents(stage, Level::loops, graph_rewrite<LoopProgram>(compile));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "codegen/codegen.h"
+#include "codegen/compiler.h"
 #include "codegen/probe.h"
 
 namespace penstock::codegen {
@@ -9,13 +9,12 @@ namespace penstock::codegen {
 /// must be of one build.
 struct CodegenLibrary {
   const char* build;  ///< kBuild of the side that made it
-  Result<KernelBundle> (*generate)(const LoopProgram&, const CodegenOptions&, CodeSink&,
-                                   CodegenStatistics*);
+  const Compiler* compiler;
   Result<std::string> (*generate_text)(const LoopProgram&, const CodegenOptions&, CodeText);
   Result<Roofs> (*probe)(const CodegenOptions&);
 };
 
 /// Names the layout of the types that cross: two builds with the same text fit.
-inline constexpr const char* kBuild = "1 " __VERSION__;
+inline constexpr const char* kBuild = "2 " __VERSION__;
 
 }  // namespace penstock::codegen

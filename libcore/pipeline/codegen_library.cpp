@@ -30,4 +30,13 @@ Result<const codegen::CodegenLibrary*> open_codegen() {
   return library;
 }
 
+Result<KernelBundle> generate_code(const LoopProgram& program, const codegen::CodegenOptions& options,
+                                   codegen::CodeSink& sink, codegen::CodegenStatistics* statistics) {
+  return codegen::generate(program, options, sink, statistics, []() -> Result<const codegen::Compiler*> {
+    auto library = open_codegen();
+    if (!library) return tl::unexpected(library.error());
+    return (*library)->compiler;
+  });
+}
+
 }  // namespace penstock::pipeline

@@ -14,10 +14,8 @@ Result<KernelBundle> compile(Graph graph, const CompileOptions& options, codegen
   if (!placed) return tl::unexpected(placed.error());
   auto program = fusion::fuse(std::move(*placed), options.fuse, trace);
   if (!program) return tl::unexpected(program.error());
-  auto library = open_codegen();
-  if (!library) return tl::unexpected(library.error());
   auto start = std::chrono::steady_clock::now();
-  auto bundle = (*library)->generate(*program, options.codegen, sink, nullptr);
+  auto bundle = generate_code(*program, options.codegen, sink);
   trace.after({"codegen", "make machine code of loop kernels"},
               std::chrono::steady_clock::now() - start, [] { return std::string(); });
   return bundle;

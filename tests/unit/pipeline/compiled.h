@@ -35,10 +35,8 @@ inline std::shared_ptr<runtime::Runtime> test_runtime() {
 
 inline KernelBundle generate(const LoopProgram& program, codegen::CodegenOptions options = {},
                              codegen::CodegenStatistics* statistics = nullptr) {
-  auto library = open_codegen();
-  REQUIRE_MESSAGE(library.has_value(), library.error().message);
   StoredCode sink(test_store());
-  auto bundle = (*library)->generate(program, options, sink, statistics);
+  auto bundle = pipeline::generate_code(program, options, sink, statistics);
   REQUIRE_MESSAGE(bundle.has_value(), (bundle.error().place + ": " + bundle.error().message));
   return *bundle;
 }
