@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/op.h"
 #include "passes/core_passes.h"
@@ -48,13 +49,15 @@ class Functionalisation {
   }
 
  private:
-  /// Inputs that are the same memory seen the same way are one; others that overlap are refused once
-  /// one of them is written.
+  /// Inputs that are the same memory seen the same way are one where it is written; others that overlap
+  /// are refused then. Where it is not written every input stands for itself: another call may pass
+  /// other memory.
   void join_inputs() {
     const Interface& interface = rewrite_.graph().interface;
+    const std::unordered_set<std::int32_t> written = written_storages();
     for (ValueId id = 0; id < interface.inputs.size(); ++id) {
       const TensorType& type = interface.inputs[id].type;
-      if (type.storage < 0) continue;
+      if (type.storage < 0 || !written.contains(type.storage)) continue;
       auto [found, is_new] = storages_.try_emplace(type.storage, id);
       if (is_new) continue;
       const TensorType& first = interface.inputs[found->second].type;
@@ -63,6 +66,25 @@ class Functionalisation {
       if (same) windows_[id] = windows_[found->second];
       else overlapping_.push_back({found->second, id});
     }
+  }
+
+  /// The memories of inputs that a copy_ goes to, through whatever views.
+  std::unordered_set<std::int32_t> written_storages() const {
+    const Interface& interface = rewrite_.graph().interface;
+    std::unordered_set<std::int32_t> written;
+    std::vector<ValueId> base(windows_.size());
+    std::iota(base.begin(), base.end(), ValueId{0});
+    for (const Node& node : rewrite_.old_nodes()) {
+      const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+      if (self == nullptr) continue;
+      const ValueId root = base[self->id];
+      const ops::OpFacts* op = ops::find_op(node.op);
+      if (op != nullptr && op->has(ops::kView) && !node.results.empty()) base[node.results.front()] = root;
+      if (node.op == "prim.copy_" && root < interface.inputs.size()) {
+        written.insert(interface.inputs[root].type.storage);
+      }
+    }
+    return written;
   }
 
   void visit(const Node& node, std::int32_t position) {

@@ -109,6 +109,10 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
   if (makes_module_or_optimizer(object)) {
     return broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
   }
+  if (object->tp_finalize != nullptr || object->tp_del != nullptr) {
+    return broke(Code::PS0306, "instances of " + qualified_name(type.object) +
+                                   " run code when they are dropped");
+  }
   PyObject* maker = type_lookup(object, "__new__");
   PyObject* init = type_lookup(object, "__init__");
   static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");

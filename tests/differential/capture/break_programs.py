@@ -501,6 +501,22 @@ def breaks_behind_stores(x):
     return table, (table * 2, look(), table[:, 1])
 
 
+class Dropped:
+    def __init__(self, x):
+        self.x = x + 1
+
+    def __del__(self):
+        SEEN.append("dropped")
+
+
+def drops_what_it_made(x):
+    made = Dropped(x * 2)
+    y = made.x * 2
+    del made
+    SEEN.append("behind")
+    return y + Dropped(y).x
+
+
 class Holder:
     """Breaks while it is made, between two of its attributes."""
 

@@ -192,6 +192,15 @@ def fills(x, done, table, names):
     return y + last + len(done)
 
 
+def pairs(x):
+    """The first pair is one element twice, the others are not."""
+    return [a + b for a in x for b in x if a != b], [a * b for a in x for b in x if (a == b).item()]
+
+
+def seen_twice(a, b):
+    return a == b, a - b
+
+
 class Alarm(Exception):
     pass
 
@@ -224,6 +233,8 @@ def run():
         print("effects", values(effects(x, log, box)), log, values(*box.values()))
         print("closes", values(closes(x, fns)), values(*[fn() for fn in fns]))
         print("items", [values(i) for i in items(x.abs() + 1)])
+        print("pairs", *[values(*each) for each in pairs(x)])
+        print("seen twice", values(*seen_twice(x, x[:])), values(*seen_twice(x, x[:] + 1)))
         for size in range(3):
             done, table, names = [x] * size, dict.fromkeys(range(size), x), {*range(size), *["own"] * (size % 2)}
             print("fills", values(fills(x, done, table, names)), len(done), len(table), len(names))
