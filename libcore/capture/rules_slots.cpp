@@ -27,12 +27,26 @@ PS_RULE(load_fast) {
   f.push(f.locals[i.argument]);
   return true;
 }
+/// What a slot lets go of may run code of its own, which the program expects here and now.
+bool lets_go(Walk& walk, const FrameShadow& f, int slot) {
+  PyObject* held = f.frame->local(slot);
+  if (held == nullptr || (Py_TYPE(held)->tp_finalize == nullptr && Py_TYPE(held)->tp_del == nullptr)) return true;
+  if (PyGen_CheckExact(held) || PyCoro_CheckExact(held)) return true;
+  return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(held)->tp_name +
+                                      ", whose class has __del__, is let go of");
+}
+
 PS_RULE(store_fast) {
+  if (!lets_go(walk, f, i.argument)) return false;
   f.locals[i.argument] = f.top();
   f.pop();
   return true;
 }
-PS_RULE(delete_fast) { f.locals[i.argument] = Shadow::null(); return true; }
+PS_RULE(delete_fast) {
+  if (!lets_go(walk, f, i.argument)) return false;
+  f.locals[i.argument] = Shadow::null();
+  return true;
+}
 
 PS_RULE(make_cell) {
   f.finish = [slot = i.argument](Walk& walk, FrameShadow& f) {

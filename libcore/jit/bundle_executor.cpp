@@ -1,6 +1,7 @@
 #include "jit/bundle_executor.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "jit/torch_state.h"
 #include "python/torch_state.h"
@@ -50,6 +51,29 @@ std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
     if (found[i]) inputs.push_back(static_cast<std::uint32_t>(i));
   }
   return inputs;
+}
+
+/// Writes the elements of a result, which may lie in any order, as `layout` says.
+void copy_elements(const OutputTensor& result, const TensorLayout& layout, char* to) {
+  const std::size_t rank = result.sizes.size();
+  const auto element = static_cast<std::size_t>(facts(result.dtype).size);
+  const auto step = [&](std::int64_t stride) { return stride * static_cast<std::int64_t>(element); };
+  if (std::ranges::find(result.sizes, 0) != result.sizes.end()) return;
+  const auto* from = static_cast<const char*>(result.data);
+  std::vector<std::int64_t> index(rank);
+  for (;;) {
+    std::memcpy(to, from, element);
+    std::size_t dim = rank;
+    while (dim-- > 0) {
+      from += step(result.strides[dim]);
+      to += step(layout.strides()[dim]);
+      if (++index[dim] < result.sizes[dim]) break;
+      from -= step(result.strides[dim] * result.sizes[dim]);
+      to -= step(layout.strides()[dim] * result.sizes[dim]);
+      index[dim] = 0;
+    }
+    if (dim == static_cast<std::size_t>(-1)) return;
+  }
 }
 
 Diagnostic take_error(std::string what) {
@@ -206,14 +230,7 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
     PyErr_NoMemory();
     return {};
   }
-  const PyRef source =
-      fallback_.tensor_over({result.data, result.dtype, result.sizes, result.strides});
-  const auto copied = fallback_.write(
-      {memory.data(), result.dtype, layout.sizes(), layout.strides()}, source.get());
-  if (!copied) {
-    PyErr_SetString(PyExc_SystemError, copied.error().message.c_str());
-    return {};
-  }
+  copy_elements(result, layout, static_cast<char*>(memory.data()));
   return pending_tensor(index, std::move(memory)).make(bridge_);
 }
 

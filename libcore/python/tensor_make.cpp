@@ -67,6 +67,11 @@ PyRef TensorBridge::make(const TensorSpec& spec) const {
     PyErr_SetString(PyExc_TypeError, "a dtype that DLPack does not carry");
     return nullptr;
   }
+  // torch throws an exception of C++ through this ABI.
+  if (std::ranges::any_of(spec.strides, [](std::int64_t stride) { return stride < 0; })) {
+    PyErr_SetString(PyExc_ValueError, "a tensor has no negative strides");
+    return nullptr;
+  }
   const std::size_t dimensions = spec.sizes.size();
   auto made = std::make_unique<Managed>();
   std::int64_t* extents = made->few.data();

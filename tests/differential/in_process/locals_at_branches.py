@@ -197,6 +197,11 @@ def pairs(x):
     return [a + b for a in x for b in x if a != b], [a * b for a in x for b in x if (a == b).item()]
 
 
+def turned(x):
+    y = x.flip(0)
+    return y, torch.stack([x, y]).flip(0, 1).t()
+
+
 def seen_twice(a, b):
     return a == b, a - b
 
@@ -234,6 +239,7 @@ def run():
         print("closes", values(closes(x, fns)), values(*[fn() for fn in fns]))
         print("items", [values(i) for i in items(x.abs() + 1)])
         print("pairs", *[values(*each) for each in pairs(x)])
+        print("turned", values(*turned(x)), turned(x)[1].stride())
         print("seen twice", values(*seen_twice(x, x[:])), values(*seen_twice(x, x[:] + 1)))
         for size in range(3):
             done, table, names = [x] * size, dict.fromkeys(range(size), x), {*range(size), *["own"] * (size % 2)}
