@@ -16,8 +16,7 @@ struct KindHint {
 };
 constexpr KindHint kHints[] = {
     {GuardKind::tensor,
-     "Give tensors of the same dtype, device and rank; sizes that change become symbolic by "
-     "themselves, or at once with --dynamic=all."},
+     "Give tensors of the same dtype, device and sizes: each entry is for its own."},
     {GuardKind::condition, "The branch on this size needs an entry for each of its sides."},
     {GuardKind::equals,
      "Keep the value out of the compiled function, or pass it as a tensor if it changes often."},

@@ -351,6 +351,15 @@ def program_options(suite: Suite) -> None:
     suite.check("run --fullgraph: a break is told with its line, status 1",
                 "" if done.returncode == 1 and done.stdout == "done\n" and "loop.py:6: error[PS0301]" in done.stderr
                 else str(done))
+    done = suite.tool("capture", "--fullgraph", "-o", "kept.json", "loop.py")
+    suite.check("capture --fullgraph: a break is told with its line, status 1, and the documents are kept",
+                "" if done.returncode == 1 and done.stdout == "done\n" and "loop.py:6: error[PS0301]" in done.stderr
+                and documents_of(suite.work / "kept.json")[-1]["penstock"] == "end" else str(done))
+    (suite.work / "failing.py").write_text(LOOP + "sys.exit(3)\n")
+    for tool, status in (("run", 3), ("capture", 7)):
+        done = suite.tool(tool, "--fullgraph", "-o", "kept.json", "failing.py")
+        suite.check(f"{tool} --fullgraph: the status of a program that fails goes first",
+                    "" if done.returncode == status and "error[PS0301]" in done.stderr else str(done))
     (suite.work / "program.py").write_text(WORK)
     done = suite.tool("run", "--fullgraph", "program.py")
     suite.check("run --fullgraph: no break, the program's status",

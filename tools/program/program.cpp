@@ -16,7 +16,8 @@ void declare(CommandLine& command, ProgramOptions& options) {
   command.flag("--fullgraph", options.fullgraph,
                "Make every break an error that names the program's line.");
   command.choice("--dynamic", options.dynamic, {"auto", "all", "off"},
-                 "Which sizes become symbols: those that were seen to change, all, or none.");
+                 "Which sizes are wanted as symbols. Only noted in document `program`: each entry is for its "
+                 "own sizes, whatever is asked.");
   command.text(
       "--rules", options.rules, "FILE",
       "Read rules on what to inline, leave to Python, or put in the graph; first match wins.");
