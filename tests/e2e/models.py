@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Runs timm's models of tests/programs/models.py through the pipe and in process.
+
+For each model:
+  capture       is one graph without breaks, all ops inside roots captured, none left to torch
+  check         capture | decompose | partition | fuse | codegen | run --check --tolerance=1e-3 passes
+  threads       ten runs with one and with two threads give the same bits
+  in process    `penstock run --deterministic` prints what python prints
+  steady        torch's profiler records no ATen compute op in a call when the entry is there
+
+Usage: models.py --bin DIR --python PYTHON [NAME…]
+Ends with status 77, a skipped test, where PYTHON has no timm.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from programs import PROGRAM_DIR, Checks, Tools, text
+
+HERE = Path(__file__).resolve().parent
+MODELS = PROGRAM_DIR / "models.py"
+NAMES = ("resnet50", "mobilenetv3", "efficientnet", "convnext")
+STAGES = ("decompose", "partition", "fuse", "codegen")
+
+
+def check_capture(tools, checks, name, stream):
+    summary = json.loads(tools.tool("report", "--summary", "--json", stdin=stream).stdout)["summary"]
+    expected = {"graphs": 1, "breaks": 0, "recompiles": 0, "bypasses": 0,
+                "captured_ops": summary["total_ops"]}
+    got = {key: summary[key] for key in expected}
+    checks.that(f"{name}: one graph, no break, every op captured", got == expected, f"{got}, expected {expected}")
+    checks.that(f"{name}: nothing is left to torch", summary["executed"]["fallback"] == 0, str(summary))
+
+
+def check_pipe(tools, checks, name):
+    file = tools.work / f"{name}.json"
+    captured = tools.tool("capture", f"--python={tools.python}", "-o", file, MODELS, name)
+    if not checks.that(f"{name}: capture", captured.returncode == 0, text(captured)):
+        return
+    stream = file.read_bytes()
+    check_capture(tools, checks, name, stream)
+    for stage in STAGES:
+        done = tools.tool(stage, stdin=stream)
+        if not checks.that(f"{name}: {stage}", done.returncode == 0, text(done)):
+            return
+        stream = done.stdout
+    result = tools.tool("run", "--check", "--tolerance=1e-3", stdin=stream)
+    checks.that(f"{name}: run --check", result.returncode == 0, text(result))
+    outputs = set()
+    for run in range(10):
+        file = tools.work / f"{name}.safetensors"
+        done = tools.tool("run", f"--threads={1 + run % 2}", f"--outputs={file}", stdin=stream)
+        outputs.add(file.read_bytes() if done.returncode == 0 else b"")
+    checks.that(f"{name}: ten runs on one and two threads give the same bits", len(outputs) == 1 and b"" not in outputs,
+                f"{len(outputs)} different")
+
+
+def check_in_process(tools, checks, name):
+    plain = tools.run(tools.python, MODELS, name)
+    ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", MODELS, name)
+    same = (plain.stdout, plain.returncode) == (ours.stdout, ours.returncode) and not ours.stderr
+    checks.that(f"{name}: in process prints what python prints", same, f"{text(plain)}\n{text(ours)}")
+    call = (f"call, given, named = MODELS['{name}'](); call.eval(); call(*given, **named)")
+    steady = tools.tool("penstock", "run", f"--python={tools.python}", HERE / "profile_steady.py", MODELS, call)
+    checks.that(f"{name}: no ATen compute op in a steady call",
+                steady.returncode == 0 and steady.stdout.endswith(b"ATen compute ops: none\n"), text(steady))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--bin", required=True, help="folder with the tools by their plain names")
+    parser.add_argument("--python", required=True, help="a Python that has torch")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"by default {' '.join(NAMES)}")
+    options = parser.parse_args()
+    if subprocess.run([options.python, "-c", "import timm"], capture_output=True, check=False).returncode != 0:
+        print(f"skipped: {options.python} has no timm")
+        return 77
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as work:
+        tools = Tools(options.bin, options.python, work)
+        for name in options.names or NAMES:
+            check_pipe(tools, checks, name)
+            check_in_process(tools, checks, name)
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return checks.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
