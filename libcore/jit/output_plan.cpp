@@ -42,12 +42,9 @@ class Planner {
   std::size_t input_count() const { return graph_.interface.inputs.size(); }
   const TensorType& type(ValueId id) const { return graph_.values[id].type; }
 
-  /// The op's name says it where no table knows the op: torch's in-place ops end in an underscore.
   static bool writes_first(const Node& node, const OpFacts* op) {
     if (op != nullptr) return op->has(ops::kMutates);
-    const std::size_t overload = node.op.rfind('.');
-    return overload != std::string::npos && overload > 1 && node.op[overload - 1] == '_' &&
-           node.op[overload - 2] != '_';
+    return ops::writes_by_name(node.op);
   }
 
   void note_origins(std::int32_t position) {

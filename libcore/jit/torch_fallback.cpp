@@ -1,5 +1,7 @@
 #include "jit/torch_fallback.h"
 
+#include "ops/op.h"
+
 namespace penstock::jit {
 
 using python::PyRef;
@@ -34,8 +36,17 @@ Result<void> TorchFallback::write(const runtime::TensorWindow& window, PyObject*
 
 Result<void> TorchFallback::run(const FallbackCall& call,
                                 const std::function<runtime::TensorWindow(BufferId)>& window) {
-  const auto value_of = [&](ValueId id) {
-    return tensor_over(window(static_cast<BufferId>(id)));
+  // An op that writes its first argument must not write a buffer, which others read or which stays.
+  ValueId written = kNoValue;
+  if (ops::writes_by_name(call.op) && !call.arguments.empty()) {
+    const auto* self = call.arguments.front().value.as<Argument::Value>();
+    if (self != nullptr) written = self->id;
+  }
+  const auto value_of = [&](ValueId id) -> PyRef {
+    PyRef tensor = tensor_over(window(static_cast<BufferId>(id)));
+    if (!tensor || id != written) return tensor;
+    auto copy = copy_of(tensor.get());
+    return copy ? std::move(*copy) : PyRef();
   };
   auto results = ops_.call(call.op, call.arguments, value_of, symbol_of_);
   if (!results) return tl::unexpected(results.error());

@@ -81,6 +81,12 @@ const OpFacts& facts(OpId id) { return kRows[static_cast<std::size_t>(id)]; }
 
 std::span<const OpFacts> all_ops() { return kRows; }
 
+bool writes_by_name(std::string_view op) {
+  const std::size_t overload = op.rfind('.');
+  return overload != std::string_view::npos && overload > 1 && op[overload - 1] == '_' &&
+         op[overload - 2] != '_';
+}
+
 const OpFacts* find_op(std::string_view name) {
   static const auto* const index = [] {
     auto* map = new std::unordered_map<std::string_view, const OpFacts*>;

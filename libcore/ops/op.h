@@ -68,6 +68,10 @@ const OpFacts& facts(OpId id);
 /// All rows, prims first, in the order of OpId.
 std::span<const OpFacts> all_ops();
 
+/// True if the name of an op that no table knows says that it writes its first argument: torch's
+/// in-place ops end in one underscore ("aten.index_add_.default").
+bool writes_by_name(std::string_view op);
+
 /// The row of the op called `name` ("aten.add.Tensor", "prim.add"), or null when there is none.
 const OpFacts* find_op(std::string_view name);
 

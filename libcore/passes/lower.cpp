@@ -173,8 +173,7 @@ class Lowering {
   /// argument, it writes a copy instead, and the copy's content is what the argument gets.
   void lower_unknown(Node node) {
     if (node.op.ends_with(".out")) return fail(node, "ops that write an argument called 'out' are not supported");
-    std::size_t overload = node.op.rfind('.');
-    bool writes = overload != std::string::npos && overload > 0 && node.op[overload - 1] == '_' && !node.op.ends_with("__");
+    const bool writes = ops::writes_by_name(node.op);
     const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
     if (!writes || !self || node.results.size() != 1) return rewrite_.keep(std::move(node));
     ValueId target = self->id;

@@ -31,3 +31,17 @@ def st2(x, i): x[i] = 0; x[:, 1] += i; x[x > 8] = -1; return x
 for i in range(3): print(st2(x.clone(), i))
 def chain(x): return torch.where(x > 3, x, -x).topk(2).values, x.sort(descending=True).indices, x.max(1), x.unique(), torch.cat([x, x]).split(2)[0], torch.stack([x, x], 1).chunk(2, 1)[1].shape, x.std(), x.var(0, unbiased=False), torch.einsum("ij,kj->ik", x, x), x.norm(), x.int() // 2, x % 3, x ** 2, 2 ** x[0], x.bool().any(), ~(x > 2)[0], x.long() << 1
 for i in range(2): print(chain(x))
+
+
+def scattered(x, to):
+    """In-place ops that only torch has, on memory that the function makes."""
+    sums = torch.zeros_like(x).index_add_(0, to, x)
+    counts = torch.zeros(len(x)).index_add_(0, to, torch.ones(len(to))).clamp_(min=1)
+    filled = torch.ones(2, 3).index_fill_(1, to[:1] % 3, 7.0)
+    return sums / counts[:, None], filled + 1
+
+
+with torch.no_grad():
+    torch.manual_seed(3)
+    for _ in range(4):
+        print([t.tolist() for t in scattered(torch.randint(0, 9, (4, 2)).float(), torch.randint(0, 4, (4,)))])
