@@ -170,6 +170,8 @@ class Walk {
   const BreakReason& reason() const { return reason_; }
   Recorder& recorder() { return recorder_; }
   /// Something happened that no rule foresaw: what was recorded must not be used.
+  /// The instruction that made a tensor which no graph can hold; the segment is spoilt then.
+  const std::optional<RaisePlace>& spoiled_at() const { return spoiled_at_; }
   void spoil(std::string why) { spoiled_ = std::move(why); }
   bool spoiled() const { return !spoiled_.empty(); }
   const std::string& spoiled_by() const { return spoiled_; }
@@ -377,6 +379,7 @@ class Walk {
   std::vector<Effect> effects_;
   BreakReason reason_;
   std::string spoiled_;
+  std::optional<RaisePlace> spoiled_at_;
   RaisePlace raising_;  ///< of the exception that is looking for its handler
   int start_unit_ = 0;
   Location start_location_;

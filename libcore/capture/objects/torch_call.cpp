@@ -390,6 +390,11 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
   }
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
+    if (!recorder_.bridge().is_dense(tensor)) {
+      spoil("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
+      spoiled_at_ = {innermost_->frame->code(), innermost_->instruction->offset};
+      return Shadow::constant();
+    }
     types.push_back(recorder_.result_type(tensor, node.values));
     if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
   }

@@ -45,3 +45,14 @@ with torch.no_grad():
     torch.manual_seed(3)
     for _ in range(4):
         print([t.tolist() for t in scattered(torch.randint(0, 9, (4, 2)).float(), torch.randint(0, 4, (4,)))])
+
+
+def conjugates(a, b):
+    """A conjugate is a bit of the tensor: its elements are not its memory."""
+    z = torch.complex(a, b)
+    return (z.conj().imag, z.conj().resolve_conj().abs(), (a * 2).to_sparse().to_dense() + b)
+
+
+with torch.no_grad():
+    for n in range(4):
+        print([t.tolist() for t in conjugates(torch.tensor([1.0, 2]) + n, torch.tensor([3.0, -4]))])
