@@ -160,7 +160,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
 Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
-  if (activation.served != Served::none) return serve(activation, region, instruction);
+  if (activation.served != Served::none) return serve(activation, instruction);
   switch (region.mode) {
     case Mode::recording:
       if (activation.shadow != nullptr) return record(activation, region, instruction);

@@ -129,8 +129,7 @@ class Walker : public python::FrameDriver {
   // -- torch.compile and its kin (walker_regions.cpp)
   Served served(python::Frame& frame);
   python::Entry enter_served(python::Frame& frame, Region& region, Served served);
-  python::Directive serve(Activation& activation, Region& region,
-                          const python::Instruction& instruction);
+  python::Directive serve(Activation& activation, const python::Instruction& instruction);
   static Activation* enclosing(Region& region);
   /// True inside a region that torch.compiler.disable made.
   static bool is_disabled(Region& region);

@@ -51,7 +51,7 @@ Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
   return Entry::conduct;
 }
 
-Directive Walker::serve(Activation& activation, Region& region, const Instruction& instruction) {
+Directive Walker::serve(Activation& activation, const Instruction& instruction) {
   Frame& frame = *activation.frame;
   if (is_region(activation.served)) {
     if (instruction.opcode != Opcode::RETURN_VALUE || !activation.refusal) return Directive::step;

@@ -121,7 +121,7 @@ class RestoreProgram::Compiler {
   /// Finds out whether outputs may stay pending.
   void find_condition() {
     program_.output_of_.assign(program_.made_.size(), -1);
-    if (!program_.only_fills_ || program_.prologue_ && has_prologue()) return;
+    if (!program_.only_fills_ || (program_.prologue_ && has_prologue())) return;
     for (const MakeStep& step : program_.make_steps_) {
       if (step.kind == Recipe::Kind::output) {
         program_.output_of_[step.result] = step.index;
