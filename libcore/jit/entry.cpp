@@ -1,8 +1,6 @@
 #include "jit/entry.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 #include "jit/exceptions.h"
 #include "jit/torch_state.h"
@@ -65,17 +63,12 @@ void Entry::set_executor(std::unique_ptr<Executor> executor) {
   inputs_.resize(interface_.inputs.size());
   outputs_.resize(interface_.outputs.size());
   executor_ = std::move(executor);
-  first_run_ = true;
 }
 
 /// Runs the graph and makes the objects behind it.
 Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* left) {
   changed_.clear();
   guards_->take_inputs(inputs_, changed_);
-  if (std::exchange(first_run_, false)) {
-    changed_.resize(inputs_.size());
-    std::iota(changed_.begin(), changed_.end(), 0U);
-  }
   if (left != nullptr) {
     auto over = execute_over(*frame, *left);
     if (!over || *over == Ran::branched) return over;
@@ -133,7 +126,7 @@ PyRef Entry::run_direct(Ran& ran) {
 }
 
 Ran Entry::run(python::Frame& frame, PyRef& result, PendingLocals& pending, bool over_branch) {
-  const Ran ran = compute(&frame, over_branch && takes_branch() ? &pending : nullptr);
+  const Ran ran = compute(&frame, over_branch ? &pending : nullptr);
   if (ran != Ran::done) return ran;
   if (!pending.locals.empty()) {
     restore_->drop_replaced(pending);

@@ -45,8 +45,8 @@ class Entry {
   bool is_direct() const { return runs() && restore_->only_returns(); }
 
   /// After fits(): runs the segment on a linked frame. `pending` is what fits() was asked with; what is
-  /// left of it stands for locals behind the segment, unless the frame ended. `over_branch`: takes the
-  /// branch behind the segment too, if takes_branch().
+  /// left of it stands for locals behind the segment, unless the frame ended. `over_branch` needs
+  /// takes_branch(): takes the branch behind the segment too.
   Ran run(python::Frame& frame, python::PyRef& result, PendingLocals& pending, bool over_branch);
   /// It ends before a branch on a bool that it computes, and may leave what it computes pending.
   bool takes_branch() const { return branch_.has_value() && runs() && executor_->leaves_pending(); }
@@ -93,7 +93,6 @@ class Entry {
   Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};
   std::vector<InputValue> inputs_;      ///< of the last call
   std::vector<std::uint32_t> changed_;  ///< in the call that runs
-  bool first_run_ = true;               ///< the executor has not run yet
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<python::PyRef> outputs_;
   std::vector<PendingTensor> pending_outputs_;

@@ -84,7 +84,7 @@ struct GuardTree {
   std::size_t load = 0;
   std::vector<GuardSection> sections;
   std::vector<std::uint32_t> inputs;  ///< of the graph, that it loads
-  /// They may be others than when they were taken last.
+  /// They may be others than when they were taken last, or were never taken.
   bool moved = true;
   /// The frame's local that it starts from; -1: something else.
   std::int32_t local = -1;

@@ -48,8 +48,7 @@ bool PendingLocals::settle(python::Frame& frame) {
     locals.clear();
     if (!made && !PyErr_Occurred()) PyErr_NoMemory();
   }
-  // With an error set nothing may run: what was there goes with the frame's next statement.
-  if (made) replaced.clear();
+  replaced.clear();
   return made;
 }
 
