@@ -97,12 +97,17 @@ const std::vector<Shadow>& Walk::items(Operand sequence) {
   return known.items;
 }
 
+bool Walk::size_is_known(Operand container, std::string_view asked) {
+  const ObjectShadow* known = find(container.object);
+  if (known == nullptr || !known->written || container.shadow.source() == kNoSource) return true;
+  return broke(Code::PS0303, "the " + std::string(asked) +
+                                 " of a dict or set that was changed before is asked for");
+}
+
 bool Walk::guard_size(Operand container) {
   const SourceId source = container.shadow.source();
   if (source == kNoSource) return true;
-  if (const ObjectShadow* known = find(container.object); known != nullptr && known->written) {
-    return broke(Code::PS0303, "the size of a dict or set that was changed before is asked for");
-  }
+  if (!size_is_known(container, "size")) return false;
   add_guard(GuardKind::length, source, std::int64_t{PyObject_Size(container.object)});
   return true;
 }

@@ -345,11 +345,7 @@ std::optional<bool> Walk::consume_truth(Operand operand) {
     return real_truth();
   }
   if (PyDict_CheckExact(object) || PyODict_CheckExact(object) || PyAnySet_CheckExact(object)) {
-    const ObjectShadow* known = find(object);
-    if (known != nullptr && known->written && operand.shadow.source() != kNoSource) {
-      broke(Code::PS0303, "the truth of a dict or set that was changed before is asked for");
-      return std::nullopt;
-    }
+    if (!size_is_known(operand, "truth")) return std::nullopt;
     if (operand.shadow.is(Shadow::Kind::sourced)) {
       const auto truth = real_truth();
       add_guard(GuardKind::truth, operand.shadow.index, *truth);

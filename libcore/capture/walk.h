@@ -211,8 +211,10 @@ class Walk {
   const std::vector<Shadow>& items(Operand sequence);
   /// The dict that holds an instance's attributes.
   ObjectId instance_dict(Operand instance);
-  /// Guards the number of keys of a dict or set. False and a break where the segment changed it: what it
-  /// was at the start is not known then.
+  /// False and a break where the segment changed a dict or set that is older: what its size was at the
+  /// start is not known then. `asked`: its size or its truth.
+  bool size_is_known(Operand container, std::string_view asked);
+  /// Guards the number of keys of a dict or set, if it is known.
   bool guard_size(Operand container);
   ObjectId dict_contents(Operand dict);
   /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded.

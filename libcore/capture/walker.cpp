@@ -30,16 +30,6 @@ std::uint64_t key_of(EntryId id) {
          static_cast<std::uint32_t>(id.recompile);
 }
 
-bool is_branch(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::POP_JUMP_FORWARD_IF_FALSE:
-    case Opcode::POP_JUMP_FORWARD_IF_TRUE:
-    case Opcode::POP_JUMP_BACKWARD_IF_FALSE:
-    case Opcode::POP_JUMP_BACKWARD_IF_TRUE: return true;
-    default: return false;
-  }
-}
-
 /// Changes with every change of the frame's globals, and is never the same for two dicts.
 std::uint64_t globals_version(const Frame& frame) {
   return reinterpret_cast<PyDictObject*>(frame.globals())->ma_version_tag;
@@ -196,7 +186,7 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
 /// segment before left.
 Directive Walker::step_break(Activation& activation, const Instruction& instruction) {
   activation.step_once = false;
-  activation.resumes = is_branch(instruction.opcode);
+  activation.resumes = python::jumps_on(instruction.opcode).has_value();
   return Directive::step;
 }
 

@@ -28,19 +28,14 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
 
 std::optional<Entry::Branch> Entry::find_branch(const Interface& interface,
                                                 const RestoreProgram& restore, PyCodeObject* code) {
-  using python::Opcode;
   if (!restore.leaves_pending()) return std::nullopt;
   const TensorType& condition = interface.outputs[restore.condition()].type;
   const bool one = std::ranges::all_of(condition.sizes, [](const SymExpr& size) { return size.constant() == 1; });
   if (condition.dtype != DType::bool_ || !one || condition.device != "cpu") return std::nullopt;
   const python::Instruction* jump = python::bytecode_of(code).at(interface.end.offset);
-  if (jump == nullptr) return std::nullopt;
-  const bool on_true = jump->opcode == Opcode::POP_JUMP_FORWARD_IF_TRUE ||
-                       jump->opcode == Opcode::POP_JUMP_BACKWARD_IF_TRUE;
-  const bool on_false = jump->opcode == Opcode::POP_JUMP_FORWARD_IF_FALSE ||
-                        jump->opcode == Opcode::POP_JUMP_BACKWARD_IF_FALSE;
-  if (!on_true && !on_false) return std::nullopt;
-  return Branch{on_true, jump->target, jump->next};
+  const auto truth = jump == nullptr ? std::nullopt : python::jumps_on(jump->opcode);
+  if (!truth) return std::nullopt;
+  return Branch{*truth, jump->target, jump->next};
 }
 
 bool Entry::fits(const python::Frame& frame, const PendingLocals* pending) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,17 @@ struct Instruction {
   std::int32_t keyword_names = -1;  ///< CALL: index in co_consts of the keyword names, or -1
   std::int32_t index = 0;           ///< its place in Bytecode::instructions
 };
+
+/// The truth at which a conditional jump that pops what it asks takes its jump; nothing for other opcodes.
+constexpr std::optional<bool> jumps_on(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::POP_JUMP_FORWARD_IF_TRUE:
+    case Opcode::POP_JUMP_BACKWARD_IF_TRUE: return true;
+    case Opcode::POP_JUMP_FORWARD_IF_FALSE:
+    case Opcode::POP_JUMP_BACKWARD_IF_FALSE: return false;
+    default: return std::nullopt;
+  }
+}
 
 /// The source range of an instruction: lines from 1 (0: none), columns in UTF-8 bytes from 0 (-1:
 /// none).
