@@ -94,6 +94,7 @@ struct ResultDocument {
   Meta meta;
 };
 std::string_view to_string(ResultDocument::Verdict verdict);
+std::string_view to_string(GateReport::Verdict verdict);
 
 /// Last document of a stream; a stream without it was cut off.
 struct EndDocument {
@@ -104,6 +105,7 @@ struct EndDocument {
   struct Calls {
     EntryId id;
     std::int64_t count = 0;  ///< calls of this entry, the first included
+    GateReport gate;         ///< its times stand under meta
   };
   std::vector<Count> counts;
   std::vector<Calls> calls;

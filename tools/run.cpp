@@ -36,6 +36,9 @@ int main(int argc, char** argv) {
   declare(options, program.program);
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
+  options.integer("--handicap", program.handicap, "MS",
+                  "While the gate measures, make every call of an entry MS milliseconds longer: shows what "
+                  "becomes of entries that are slower than plain Python.");
   options.optional_choice("--torture", program.torture, {"conduct", "walk"}, "walk",
                           "Conduct every frame, and without `conduct` walk it symbolically too; "
                           "print what became of the frames.");

@@ -1,5 +1,6 @@
 // The documents that are no graphs and no events: program, result, end.
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "formats/json/codec.h"
@@ -64,7 +65,46 @@ ResultDocument::Compared decode_compared(const Field& field) {
   return compared;
 }
 
+constexpr std::string_view kGates[] = {"none", "off", "open", "accepted", "refused"};
+
+std::optional<GateReport::Verdict> gate_from_name(std::string_view name) {
+  for (std::size_t i = 1; i < std::size(kGates); ++i) {
+    if (kGates[i] == name) return static_cast<GateReport::Verdict>(i);
+  }
+  return std::nullopt;
+}
+
+/// What the gate measured; stands under meta.
+Json encode_gates(const std::vector<EndDocument::Calls>& calls) {
+  Json out = Json::array();
+  for (const auto& [id, count, gate] : calls) {
+    if (gate.pairs == 0) continue;
+    Json one{{"id", to_string(id)}, {"entry_ns", gate.entry_ns}, {"plain_ns", gate.plain_ns},
+             {"pairs", gate.pairs}};
+    if (gate.remembered) one["remembered"] = true;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void decode_gates(const Field& field, std::vector<EndDocument::Calls>& calls) {
+  std::map<std::string, GateReport*> by_id;
+  for (EndDocument::Calls& one : calls) by_id[to_string(one.id)] = &one.gate;
+  field.each([&](const Field& item) {
+    Record record(item);
+    const auto found = by_id.find(record.required("id").text());
+    GateReport unknown;
+    GateReport& gate = found == by_id.end() ? unknown : *found->second;
+    gate.entry_ns = record.required("entry_ns").integer();
+    gate.plain_ns = record.required("plain_ns").integer();
+    gate.pairs = record.required("pairs").integer32();
+    gate.remembered = record.flag_or("remembered", false);
+  });
+}
+
 }  // namespace
+
+std::string_view to_string(GateReport::Verdict verdict) { return kGates[static_cast<int>(verdict)]; }
 
 std::string_view to_string(ResultDocument::Verdict verdict) {
   return kVerdicts[static_cast<int>(verdict)];
@@ -143,8 +183,11 @@ Json encode_end(const EndDocument& document, Json& meta) {
   if (!document.times.empty()) meta["times"] = encode_counts(document.times);
   Json calls = Json::array();
   for (const auto& one : document.calls) {
-    calls.push_back(Json{{"id", to_string(one.id)}, {"count", one.count}});
+    Json call{{"id", to_string(one.id)}, {"count", one.count}};
+    if (one.gate.verdict != GateReport::Verdict::none) call["gate"] = to_string(one.gate.verdict);
+    calls.push_back(std::move(call));
   }
+  if (Json gates = encode_gates(document.calls); !gates.empty()) meta["gates"] = std::move(gates);
   Json out{{"counts", encode_counts(document.counts)},
            {"calls", std::move(calls)},
            {"status", document.status}};
@@ -158,11 +201,16 @@ EndDocument decode_end(Record& record, Json& meta) {
   record.required("calls").each([&](const Field& item) {
     Record call(item);
     EntryId id = decode_entry_id(call.required("id"));
-    document.calls.push_back({id, call.required("count").integer()});
+    document.calls.push_back({id, call.required("count").integer(), {}});
+    if (auto gate = call.optional("gate")) {
+      document.calls.back().gate.verdict = read_name(*gate, gate_from_name, "gate");
+    }
   });
   document.status = record.required("status").integer32();
   document.signal = record.integer32_or("signal", 0);
   Json times = take(meta, "times");
+  Json gates = take(meta, "gates");
+  if (gates.is_array()) decode_gates(Field(gates, record.field(), "meta"), document.calls);
   if (times.is_array()) document.times = decode_counts(Field(times, record.field(), "meta"));
   return document;
 }

@@ -289,7 +289,9 @@ RECORDS = {
     ]),
     "entry_calls": ("How often an entry was used.", [
         ("id", "id", "of the entry"),
-        ("count", "integer", "calls, the first included"),
+        ("count", "integer", "calls, the first included, without those that plain Python ran"),
+        ("gate?", "off|open|accepted|refused",
+         "whether it is faster than plain Python; open: too few calls were measured"),
     ]),
     "compared": ("An output beside the recorded one.", [
         ("index", "integer", "of the output, or of the mutation"),

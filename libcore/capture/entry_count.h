@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "ir/event.h"
+
 namespace penstock::capture {
 
 /// How often an entry was called, its recording included. Stands in memory shared with the parent
@@ -11,6 +13,8 @@ struct EntryCount {
   std::uint32_t nodes = 0;  ///< of its graph
   std::uint32_t runs = 0;   ///< 1: the graph is executed for the calls; 0: plain Python runs them
   std::int64_t calls = 0;
+  std::int64_t plain_calls = 0;  ///< of them those that plain Python ran for the gate's sake
+  GateReport gate;
 };
 
 }  // namespace penstock::capture

@@ -89,6 +89,9 @@ class SegmentClient {
   /// take the branch itself and go on behind it; `moved` then names the last segment that ran.
   virtual Lookup lookup(python::Frame& frame, bool over_branches) = 0;
 
+  /// A segment that lookup() let be stepped in this thread was left: at its end if `whole`.
+  virtual void stepped(const python::Frame&, bool whole) { static_cast<void>(whole); }
+
   /// True if a segment is known to start at `offset` of `code` (cheap; no guard is checked).
   virtual bool starts_at(const python::Bytecode& code, int offset) const = 0;
 

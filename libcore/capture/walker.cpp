@@ -256,9 +256,14 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
               activation.followed == region.plan.steps[region.level];
   }
   if (reached) {
+    client_.stepped(*activation.frame, true);
     region.mode = Mode::glue;
     region.meter.segment_ends();
     region.start = nullptr;
+    const auto known = region.until < 0 ? ends_.find(key_of(region.last)) : ends_.end();
+    if (known != ends_.end() && refuses(region, activation, known->second.first, known->second.second)) {
+      return Directive::raised;
+    }
     return step_break(activation, instruction);
   }
   ++activation.followed;
@@ -461,6 +466,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
       region.walk->leave(*activation->shadow, whole && how == Leaving::yielded);
     }
   } else if (region.mode == Mode::following && activation == region.start) {
+    client_.stepped(frame, region.plan.returns && how == Leaving::returned);
     region.mode = Mode::glue;
     region.meter.segment_ends();
     region.start = nullptr;

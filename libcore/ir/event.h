@@ -59,4 +59,20 @@ struct RestartEvent {
   std::optional<Location> location;
 };
 
+/// What the gate found: whether an entry is faster than the plain Python that it replaces.
+struct GateReport {
+  enum class Verdict : std::uint8_t {
+    none,      ///< there is no gate here: programs are not run in process
+    off,       ///< nothing is measured: --deterministic, or the entry is not executed
+    open,      ///< too few calls were measured
+    accepted,
+    refused,   ///< plain Python runs the calls
+  };
+  Verdict verdict = Verdict::none;
+  bool remembered = false;    ///< an earlier process measured
+  std::int32_t pairs = 0;     ///< calls measured of each side
+  std::int64_t entry_ns = 0;  ///< the least that a call took by the entry …
+  std::int64_t plain_ns = 0;  ///< … and by plain Python
+};
+
 }  // namespace penstock

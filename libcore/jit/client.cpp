@@ -1,6 +1,7 @@
 #include "jit/client.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "jit/exceptions.h"
@@ -15,11 +16,13 @@ using capture::CapturedSegment;
 using capture::Found;
 using capture::Lookup;
 using python::PyRef;
+using Clock = std::chrono::steady_clock;
 
 /// Calls that fit nothing and are not recorded either: the walker cannot follow them.
 constexpr int kMissLimit = 32;
 /// Failures of ours after which an entry runs no more.
 constexpr int kFailureLimit = 3;
+constexpr const char* kRefused = "plain Python is faster";
 
 CodeSegments* segments_of(const python::Bytecode& code) {
   return static_cast<CodeSegments*>(code.data(python::CodeSlot::jit));
@@ -43,8 +46,9 @@ bool may_take_branch(const python::Frame& frame) {
 
 }  // namespace
 
-JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, ClientOptions options)
-    : compiler_(compiler), sink_(sink), options_(std::move(options)) {}
+JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
+                     ClientOptions options)
+    : compiler_(compiler), sink_(sink), verdicts_(verdicts), options_(std::move(options)) {}
 
 // -- calls -----------------------------------------------------------------------------------------
 
@@ -69,12 +73,14 @@ bool JitClient::finish_call(python::Frame& frame) {
   if (segment->entries[0]->is_active()) return false;
   Entry* entry = find_fitting(*segment, frame);
   if (entry == nullptr) return false;
-  if (!entry->is_direct()) {
+  const bool is_measured = entry->is_measured();
+  if (!entry->is_direct() || (is_measured && entry->gate->turn() == Gate::Turn::plain)) {
     fitted_ = entry;
     fitted_frame_ = frame.raw();
     return false;
   }
   Ran ran = Ran::refused;
+  const auto begin = is_measured ? Clock::now() : Clock::time_point();
   PyRef result = entry->run_direct(ran);
   if (ran != Ran::done) {
     note_failure(*entry);
@@ -83,6 +89,7 @@ bool JitClient::finish_call(python::Frame& frame) {
     return ran == Ran::raised;
   }
   ++entry->count->calls;
+  if (is_measured) measured(*entry, begin);
   frame.attachment = result.release();
   return true;
 }
@@ -99,6 +106,7 @@ Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
     entry = find_fitting(*segment, frame);
   }
   if (entry == nullptr) return miss(*segment, frame);
+  if (entry->is_measured()) return measure(*segment, *entry, frame);
   return run(*segment, *entry, frame, over_branches);
 }
 
@@ -114,6 +122,7 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
 Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches) {
   if (!entry.runs()) {
     ++entry.count->calls;
+    if (entry.count->runs != 0) ++entry.count->plain_calls;
     return step(segment, &entry);
   }
   PendingLocals pending;
@@ -138,6 +147,57 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
   return answer;
 }
 
+/// Lets the one whose turn it is run the call, and takes the time.
+Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame) {
+  if (entry.gate->turn() == Gate::Turn::plain && plain_run_.thread == nullptr) {
+    ++entry.count->calls;
+    ++entry.count->plain_calls;
+    plain_run_ = {frame.thread(), entry.gate, entry.verdict_key, Clock::now()};
+    return step(segment, &entry);
+  }
+  const auto begin = Clock::now();
+  Lookup answer = run(segment, entry, frame, false);
+  if (answer.found == Found::moved || answer.found == Found::returned) measured(entry, begin);
+  return answer;
+}
+
+void JitClient::measured(Entry& entry, Clock::time_point begin) {
+  if (options_.handicap.count() > 0) std::this_thread::sleep_for(options_.handicap);
+  entry.gate->entry_ran(Clock::now() - begin);
+  keep_verdict(*entry.gate, entry.verdict_key);
+  if (!entry.gate->refuses()) return;
+  entry.why_not = kRefused;
+  entry.set_executor(nullptr);
+}
+
+void JitClient::stepped(const python::Frame& frame, bool whole) {
+  if (plain_run_.thread != frame.thread()) return;
+  const PlainRun run = std::exchange(plain_run_, {});
+  if (!whole) return run.gate->plain_was_lost();
+  run.gate->plain_ran(Clock::now() - run.begin);
+  keep_verdict(*run.gate, run.verdict_key);
+}
+
+void JitClient::keep_verdict(const Gate& gate, const std::string& key) {
+  const GateReport& report = gate.report();
+  if (report.verdict != GateReport::Verdict::open) verdicts_->keep(key, report);
+}
+
+/// Gives the entry its gate. True if an earlier process found that plain Python is faster.
+bool JitClient::was_refused(Entry& entry, const Graph& graph) {
+  if (verdicts_ == nullptr) return false;
+  const auto start = Clock::now();
+  GateReport& report = entry.count->gate;
+  entry.verdict_key = verdicts_->key_of(graph);
+  report = verdicts_->find(entry.verdict_key).value_or(GateReport{});
+  entry.gate = std::make_shared<Gate>(report);
+  if (options_.trace != nullptr) {
+    options_.trace->after({"gate", "look whether an earlier process has measured"}, Clock::now() - start,
+                          [] { return std::string(); });
+  }
+  return entry.gate->refuses();
+}
+
 /// The entry that goes on where the frame stands behind a branch; null: nothing does.
 Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pending) {
   constexpr std::size_t kMostReplaced = 64;  // objects that wait to be let go
@@ -145,7 +205,7 @@ Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pen
   Segment* segment = segments_of(frame.bytecode())->find(frame.unit());
   if (segment == nullptr || active_entry(*segment) != nullptr) return nullptr;
   Entry* entry = find_fitting(*segment, frame, &pending);
-  return entry != nullptr && entry->runs() ? entry : nullptr;
+  return entry != nullptr && entry->runs() && !entry->is_measured() ? entry : nullptr;
 }
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
@@ -228,6 +288,8 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
   if (needs_gradients(recorded.graph)) {
     (*entry)->why_not = facts(Code::PS0504).title;
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
+  } else if (was_refused(**entry, recorded.graph)) {
+    (*entry)->why_not = kRefused;
   } else if (auto given = give_executor(**entry, std::move(recorded.graph)); !given) {
     (*entry)->why_not = given.error().message;
     say(std::move(given.error()), interface);
@@ -259,7 +321,8 @@ capture::EntryCount& JitClient::new_count(const CapturedSegment& recorded) {
   capture::EntryCount* count = options_.recorded ? options_.recorded(recorded) : nullptr;
   if (count == nullptr) count = &own_counters_.emplace_back();
   const EntryId id = recorded.graph.interface.id;
-  *count = {id.frame, id.recompile, static_cast<std::uint32_t>(recorded.graph.nodes.size()), 0, 1};
+  *count = {id.frame, id.recompile, static_cast<std::uint32_t>(recorded.graph.nodes.size()), 0, 1, 0, {}};
+  count->gate.verdict = GateReport::Verdict::off;
   counters_.push_back(count);
   return *count;
 }

@@ -15,6 +15,8 @@ namespace penstock::jit {
 /// What a client does with recorded segments and how far it goes.
 struct ClientOptions {
   int entry_limit = 8;  ///< entries per segment start
+  /// Every call by an entry takes so much longer while the gate measures: what --handicap asks for.
+  std::chrono::nanoseconds handicap{0};
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
   /// where its calls are counted; null: in the client's own memory.
   std::function<capture::EntryCount*(const capture::CapturedSegment&)> recorded;
@@ -28,11 +30,13 @@ struct ClientOptions {
 /// Compiles recorded segments and runs later calls of them: the client of `penstock run PROGRAM`.
 class JitClient final : public capture::SegmentClient {
  public:
-  /// `compiler` and `sink` must outlive the client.
-  JitClient(GraphCompiler& compiler, capture::EventSink& sink, ClientOptions options);
+  /// `compiler`, `sink` and `verdicts` must outlive the client. `verdicts` null: every entry is used.
+  JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
+            ClientOptions options);
 
   bool finish_call(python::Frame& frame) override;
   capture::Lookup lookup(python::Frame& frame, bool over_branches) override;
+  void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(capture::CapturedSegment segment) override;
 
@@ -41,6 +45,10 @@ class JitClient final : public capture::SegmentClient {
 
  private:
   capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches);
+  capture::Lookup measure(Segment& segment, Entry& entry, python::Frame& frame);
+  void keep_verdict(const Gate& gate, const std::string& key);
+  void measured(Entry& entry, std::chrono::steady_clock::time_point begin);
+  bool was_refused(Entry& entry, const Graph& graph);
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
@@ -53,12 +61,21 @@ class JitClient final : public capture::SegmentClient {
   void say(Diagnostic diagnostic, const Interface& interface, bool to_person = true);
   void note_failure(Entry& entry);
 
+  /// A call that plain Python runs to be measured.
+  struct PlainRun {
+    PyThreadState* thread = nullptr;  ///< null: there is none
+    std::shared_ptr<Gate> gate;
+    std::string verdict_key;
+    std::chrono::steady_clock::time_point begin;
+  };
   GraphCompiler& compiler_;
   capture::EventSink& sink_;
+  VerdictMemory* verdicts_;
   ClientOptions options_;
   std::int32_t next_frame_ = 0;
   std::vector<capture::EntryCount*> counters_;
   std::deque<capture::EntryCount> own_counters_;  // of entries that have no shared one
+  PlainRun plain_run_;
   std::unordered_set<std::string> told_;   // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.

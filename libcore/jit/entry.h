@@ -8,6 +8,7 @@
 #include "capture/entry_count.h"
 #include "capture/segment_client.h"
 #include "jit/executor.h"
+#include "jit/gate.h"
 #include "jit/guard_program.h"
 #include "jit/live_table.h"
 #include "jit/restore.h"
@@ -32,7 +33,7 @@ class Entry {
   /// Gives the entry its executor: from now on calls run it. Before that, for one that never gets any,
   /// and with null, a fitting call is stepped.
   void set_executor(std::unique_ptr<Executor> executor);
-  bool runs() const { return executor_ != nullptr; }
+  bool runs() const { return executor_ != nullptr && (gate == nullptr || !gate->refuses()); }
 
   /// `pending`: what locals stand for that are no tensors yet; may be null.
   bool fits(const python::Frame& frame, const PendingLocals* pending = nullptr);
@@ -51,6 +52,9 @@ class Entry {
   /// It ends before a branch on a bool that it computes, and may leave what it computes pending.
   bool takes_branch() const { return branch_.has_value() && runs() && executor_->leaves_pending(); }
 
+  /// Calls are still measured, by turns with plain Python.
+  bool is_measured() const { return runs() && gate != nullptr && gate->open(); }
+
   EntryId id() const { return interface_.id; }
   const Interface& interface() const { return interface_; }
   bool returns() const { return interface_.end.kind == SegmentEnd::Kind::returned; }
@@ -67,6 +71,8 @@ class Entry {
   capture::EntryCount* count = nullptr;  ///< how often it fitted; not owned
   std::string why_not;                   ///< why it has no executor, for reports
   int failures = 0;                      ///< runs that failed
+  std::shared_ptr<Gate> gate;            ///< null: the entry is used, whatever it costs
+  std::string verdict_key;               ///< where its verdict is kept
 
  private:
   /// A conditional jump on the topmost of the stack, in units.

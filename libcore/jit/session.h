@@ -11,12 +11,13 @@ namespace penstock::jit {
 /// reports go, the entries, and the walker that records what has none yet.
 class Session {
  public:
-  /// `compiler` and `sink` become the session's.
+  /// `compiler`, `verdicts` (may be null: there is no gate) and `sink` become the session's.
   Session(std::unique_ptr<GraphCompiler> compiler, std::unique_ptr<capture::EventSink> sink,
-          ClientOptions options)
+          std::unique_ptr<VerdictMemory> verdicts, ClientOptions options)
       : compiler_(std::move(compiler)),
         sink_(std::move(sink)),
-        client_(*compiler_, *sink_, std::move(options)) {}
+        verdicts_(std::move(verdicts)),
+        client_(*compiler_, *sink_, verdicts_.get(), std::move(options)) {}
 
   /// The driver to install; the session must outlive it.
   Result<std::unique_ptr<python::FrameDriver>> make_driver(const python::Settings& settings) {
@@ -28,6 +29,7 @@ class Session {
  private:
   std::unique_ptr<GraphCompiler> compiler_;
   std::unique_ptr<capture::EventSink> sink_;
+  std::unique_ptr<VerdictMemory> verdicts_;
   JitClient client_;
 };
 

@@ -8,6 +8,7 @@ The last line is `N passed, N failed`.
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -288,7 +289,7 @@ def recording(suite: Suite) -> None:
         (suite.work / "loop.py").write_text(LOOP + code)
         path = suite.work / "documents.json"
         path.unlink(missing_ok=True)
-        ran = suite.tool("run", "-o", str(path), "loop.py")
+        ran = suite.tool("run", "--deterministic", "-o", str(path), "loop.py")
         documents = documents_of(path)
         last = documents[-1] if documents else {}
         calls = {row["id"]: row["count"] for row in last.get("calls", [])}
@@ -311,13 +312,70 @@ def recording(suite: Suite) -> None:
     (suite.work / "loop.py").write_text(LOOP)
     listings = []
     for tool in ("run", "capture"):
-        suite.tool(tool, "-o", f"{tool}.json", "loop.py")
-        listings.append(suite.tool("report", f"{tool}.json").stdout.partition("\ngraphs  ")[0])
+        suite.tool(tool, "--deterministic", "-o", f"{tool}.json", "loop.py")
+        shown = suite.tool("report", f"{tool}.json").stdout.partition("\ngraphs  ")[0]
+        listings.append(shown.replace("  gate: off: nothing is measured\n", ""))
     suite.check("report lists the same ops for run as for capture",
                 "" if listings[0] == listings[1] and "[2/0] choose" in listings[0] else "".join(listings))
     done = suite.tool("run", "-o", "-", "loop.py")
     suite.check("run -o -: standard output is the program's",
                 "" if done.returncode == 2 and "error[PS0101]" in done.stderr else str(done))
+
+
+GATED = '''
+import sys, torch
+def compute(x):
+    y = torch.relu(x + 1)
+    print("computed", file=sys.stderr)
+    return (y * y).sum(-1)
+x = torch.arange(32.0).reshape(4, 8)
+with torch.no_grad():
+    for _ in range(40):
+        y = compute(x)
+print(y.tolist())
+'''
+
+
+def gate(suite: Suite) -> None:
+    """Entries that are slower than plain Python are refused, and the next process knows."""
+    (suite.work / "gated.py").write_text(GATED)
+    store = suite.work / "gate-store"
+
+    def run(title: str, *options: str) -> dict:
+        plain = suite.plain("gated.py")
+        ran = suite.tool("run", *options, "-o", "gated.json", "gated.py", PENSTOCK_STORE=str(store))
+        suite.check(f"gate: {title}: prints what python prints",
+                    "" if (ran.returncode, ran.stdout, ran.stderr) == (0, plain.stdout, plain.stderr) else str(ran))
+        gates = json.loads(suite.tool("report", "--json", "gated.json").stdout)["gates"]
+        counts = {row["id"]: row["count"] for row in documents_of(suite.work / "gated.json")[-1]["calls"]}
+        return {gate["id"]: (gate["verdict"], gate["remembered"], counts[gate["id"]]) for gate in gates}
+
+    off = run("--deterministic", "--deterministic")
+    suite.check("gate: --deterministic measures nothing",
+                "" if off == {"0/0": ("off", False, 40), "1/0": ("off", False, 40)} else str(off))
+    slow = run("slow entries", "--handicap=2")
+    # The recording, the first call that does not count, and six pairs.
+    suite.check("gate: slow entries are refused",
+                "" if slow == {"0/0": ("refused", False, 8), "1/0": ("refused", False, 8)} else str(slow))
+    shown = suite.tool("report", "gated.json").stdout
+    suite.check("gate: report tells the verdict and both times",
+                "" if re.search(r"gate: refused, plain Python runs the calls: 2\.\d+ ms a call, plain Python "
+                                r"\S+ [um]s \(least of 6\)", shown) else shown)
+    again = run("refused before", "--handicap=2")
+    suite.check("gate: a verdict is kept",
+                "" if again == {"0/0": ("refused", True, 0), "1/0": ("refused", True, 0)} else str(again))
+    shown = suite.tool("report", "--summary", "gated.json").stdout
+    suite.check("gate: report --summary names who measured",
+                "" if shown.count("measured by an earlier process") == 2 else shown)
+    measured = run("measured")
+    suite.check("gate: every entry has a verdict",
+                "" if [row[0] in ("accepted", "refused") and not row[1] for row in measured.values()] == [True, True]
+                else str(measured))
+    (suite.work / "gated.py").write_text(GATED.replace("range(40)", "range(3)"))
+    store = suite.work / "another-gate-store"
+    few = run("few calls")
+    suite.check("gate: too few calls leave it open",
+                "" if few == {"0/0": ("open", False, 2), "1/0": ("open", False, 2)} else str(few))
 
 
 def giving_up(suite: Suite) -> None:
@@ -390,6 +448,7 @@ def main() -> int:
         unsupported(suite)
         streams_and_arguments(suite)
         recording(suite)
+        gate(suite)
         giving_up(suite)
         program_options(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")

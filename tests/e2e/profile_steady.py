@@ -2,7 +2,8 @@
 
 Run it under `penstock run`: profile_steady.py PROGRAM CALL, where CALL is evaluated in the namespace
 that the finished program leaves behind. Making empty tensors and windows on existing memory is no
-compute, and neither is what a reported break steps: reading one element. All of it is top-level
+compute, and neither is what a reported break steps: reading one element. The calls before it are enough for the
+gate, which has plain Python run every other one of the first. All of it is top-level
 code: a function that names torch would be a region of its own around the call.
 """
 
@@ -22,8 +23,8 @@ namespace = runpy.run_path(program, run_name="__main__")
 exec(setup, namespace)
 code = compile(call.strip(), "<steady>", "eval")
 with torch.no_grad():
-    for attempt in range(4):
-        profile = torch.profiler.profile() if attempt == 3 else contextlib.nullcontext()
+    for attempt in range(16):
+        profile = torch.profiler.profile() if attempt == 15 else contextlib.nullcontext()
         with profile:
             eval(code, namespace)
 names = {event.name.removeprefix("aten::") for event in profile.events()

@@ -148,7 +148,7 @@ capture::EntryCount* DocumentSink::count_entry(const Graph& graph) {
   }
   const EntryId id = graph.interface.id;
   capture::EntryCount& row = counts_->entry[counts_->entries];
-  row = {id.frame, id.recompile, static_cast<std::uint32_t>(graph.nodes.size()), 1, 1};
+  row = {id.frame, id.recompile, static_cast<std::uint32_t>(graph.nodes.size()), 1, 1, 0, {}};
   rows_[{id.frame, id.recompile}] = &row;
   ++counts_->entries;
   return &row;

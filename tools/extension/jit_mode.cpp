@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "jit/guarded_driver.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
+#include "jit/stored_verdicts.h"
 #include "python/hook.h"
 #include "tools/extension/document_sink.h"
 
@@ -136,6 +138,12 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   if (settings.get("time") == "1") g_phases = &phases;
   auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {}, phases);
   if (!compiler) return tl::unexpected(compiler.error());
+  std::unique_ptr<jit::VerdictMemory> verdicts;
+  if (settings.get("deterministic") != "1") {
+    auto opened = jit::StoredVerdicts::open(std::string(settings.get("store")), settings.get("handicap"));
+    if (!opened) return tl::unexpected(opened.error());
+    verdicts = std::move(*opened);
+  }
   auto sink = std::make_unique<DocumentSink>(settings);
   jit::ClientOptions options;
   const Reporter report(settings);
@@ -145,8 +153,9 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   };
   phases.tell(*sink);
   options.trace = &phases;
+  options.handicap = std::chrono::milliseconds(std::atoi(std::string(settings.get("handicap", "0")).c_str()));
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
-      std::move(*compiler), std::move(sink), std::move(options)));
+      std::move(*compiler), std::move(sink), std::move(verdicts), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());
   return std::make_unique<jit::GuardedDriver>(
       std::move(driver), [report](const std::string& what) {

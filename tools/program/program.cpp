@@ -24,7 +24,8 @@ void declare(CommandLine& command, ProgramOptions& options) {
   command.text("--store", options.store, "DIR", "Keep tensors in DIR.");
   command.flag("--no-tensors", options.no_tensors, "Record no tensors.");
   command.flag("--deterministic", options.deterministic,
-               "Choose nothing by measurement, and compile nothing in the background.");
+               "Choose nothing by measurement: every entry is used, and the same program on the same "
+               "machine gives the same bits, whatever the number of threads.");
   command.flag("--self-check", options.self_check,
                "Compare every inferred result with what the op really gave.");
   command.flag("--strict", options.strict,

@@ -180,7 +180,7 @@ struct Add {
   void operator()(const formats::EndDocument& document) const {
     RunTotals& totals = report.end.emplace();
     for (const auto& calls : document.calls) {
-      totals.entries.push_back({to_string(calls.id), calls.count});
+      totals.entries.push_back({to_string(calls.id), calls.count, calls.gate});
     }
     totals.native_ops = named(document.counts, "native_ops");
     totals.bypasses = named(document.counts, "bypasses");

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "formats/document.h"
 #include "ir/argument_text.h"
 #include "tools/report/report.h"
 
@@ -104,6 +105,19 @@ Json encode_all(const std::vector<Event>& events) {
   return list;
 }
 
+Json encode_gates(const std::optional<RunTotals>& end) {
+  Json list = Json::array();
+  if (!end) return list;
+  for (const RunTotals::Entry& entry : end->entries) {
+    const GateReport& gate = entry.gate;
+    if (gate.verdict == GateReport::Verdict::none) continue;
+    list.push_back({{"id", entry.id}, {"verdict", formats::to_string(gate.verdict)}, {"pairs", gate.pairs},
+                    {"entry_ns", gate.entry_ns}, {"plain_ns", gate.plain_ns},
+                    {"remembered", gate.remembered}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string to_json(const Report& report) {
@@ -113,6 +127,7 @@ std::string to_json(const Report& report) {
                 {"skips", encode_all(report.skips)},
                 {"recompiles", encode_all(report.recompiles)},
                 {"restarts", encode_all(report.restarts)},
+                {"gates", encode_gates(report.end)},
                 {"complete", report.end.has_value()},
                 {"exit_status", report.end ? Json(report.end->exit_status) : Json(nullptr)},
                 {"summary", encode(summarize(report))}};

@@ -33,6 +33,7 @@ struct RunTotals {
   struct Entry {
     std::string id;          ///< "0/0"
     std::int64_t calls = 0;  ///< times its graph ran, the first one included
+    GateReport gate;
   };
   std::vector<Entry> entries;
   std::int64_t native_ops = 0;  ///< ATen calls inside roots that ran outside entries
@@ -74,6 +75,9 @@ struct Summary {
   double pct_ops = 0, pct_time = 0;
   Shares executed;  ///< captured_ops by the place where they ran
 };
+
+/// "accepted: 1.20 ms a call, plain Python 3.41 ms (least of 3)".
+std::string gate_text(const GateReport& gate);
 
 /// Adds up `report`. Calls and total ops come from `end`; without it every graph counts once.
 Summary summarize(const Report& report);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <map>
 
 #include "tools/report/report.h"
@@ -17,7 +19,29 @@ std::map<std::string, std::int64_t> calls_by_entry(const Report& report) {
   return calls;
 }
 
+/// "1.20 ms", "340 us".
+std::string duration(std::int64_t nanoseconds) {
+  const auto value = static_cast<double>(nanoseconds);
+  return value < 1e6 ? fmt::format("{:.3g} us", value / 1e3) : fmt::format("{:.3f} ms", value / 1e6);
+}
+
 }  // namespace
+
+std::string gate_text(const GateReport& gate) {
+  const char* remembered = gate.remembered ? ", measured by an earlier process" : "";
+  const std::string times =
+      gate.pairs == 0 ? std::string()
+                      : fmt::format(": {} a call, plain Python {} (least of {}{})", duration(gate.entry_ns),
+                                    duration(gate.plain_ns), gate.pairs, remembered);
+  switch (gate.verdict) {
+    case GateReport::Verdict::none: return {};
+    case GateReport::Verdict::off: return "off: nothing is measured";
+    case GateReport::Verdict::open: return "open, too few calls were measured" + times;
+    case GateReport::Verdict::accepted: return "accepted" + times;
+    case GateReport::Verdict::refused: return "refused, plain Python runs the calls" + times;
+  }
+  return {};
+}
 
 Summary summarize(const Report& report) {
   Summary sum;

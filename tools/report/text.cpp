@@ -18,7 +18,7 @@ class Printer {
   Printer(const Report& report, const TextOptions& options) : report_(report), options_(options) {
     if (report.end) {
       for (const RunTotals::Entry& entry : report.end->entries) {
-        calls_[entry.id] = entry.calls;
+        calls_[entry.id] = &entry;
       }
     }
   }
@@ -58,9 +58,11 @@ class Printer {
     if (!interface.after.empty()) facts += fmt::format("  after [{}]", interface.after);
     facts += fmt::format("  {} ops, {} guards", graph.ops, interface.guards.size());
     if (auto calls = calls_.find(to_string(interface.id)); calls != calls_.end()) {
-      facts += fmt::format(", {} call{}", calls->second, calls->second == 1 ? "" : "s");
+      const std::int64_t count = calls->second->calls;
+      facts += fmt::format(", {} call{}", count, count == 1 ? "" : "s");
     }
     line("{}{}", strong(head), facts);
+    print_gate(graph, "  gate: ");
     out_ += listing(graph).text(options_.width, "  ");
     if (options_.guards) print_guards(interface);
     out_ += '\n';
@@ -91,6 +93,12 @@ class Printer {
     }
     table.add({"output", "output", "output", "(" + outputs + ")", "{}"});
     return table;
+  }
+
+  void print_gate(const GraphEntry& graph, const std::string& head) {
+    const auto found = calls_.find(to_string(graph.interface.id));
+    const std::string text = found == calls_.end() ? std::string() : gate_text(found->second->gate);
+    if (!text.empty()) line("{}{}", head, text);
   }
 
   void print_guards(const Interface& interface) {
@@ -173,6 +181,7 @@ class Printer {
                std::to_string(sum.recompiles), std::to_string(sum.bypasses)});
     out_ += table.text(options_.width);
     for (const GraphEntry& graph : report_.graphs) {
+      if (options_.summary) print_gate(graph, fmt::format("[{}] gate: ", to_string(graph.interface.id)));
       if (!graph.shares) {
         line("[{}] could not be placed: {}", to_string(graph.interface.id), graph.not_placed);
       }
@@ -182,7 +191,7 @@ class Printer {
 
   const Report& report_;
   const TextOptions& options_;
-  std::map<std::string, std::int64_t> calls_;
+  std::map<std::string, const RunTotals::Entry*> calls_;
   std::string out_;
 };
 

@@ -15,14 +15,20 @@ std::string mode_of(const RunProgramOptions& options) {
 
 /// What the run came to, for --stats. The program's own process prints --time.
 void describe(Stage& stage, const CaptureCounts& counts) {
-  std::int64_t calls = 0, stepped = 0;
+  std::int64_t calls = 0, stepped = 0, accepted = 0, refused = 0;
   for (std::uint32_t i = 0; i < counts.entries; ++i) {
     const capture::EntryCount& entry = counts.entry[i];
-    (entry.runs != 0 ? calls : stepped) += entry.calls;
+    const std::int64_t ran = entry.runs != 0 ? entry.calls - entry.plain_calls : 0;
+    calls += ran;
+    stepped += entry.calls - ran;
+    accepted += entry.gate.verdict == GateReport::Verdict::accepted;
+    refused += entry.gate.verdict == GateReport::Verdict::refused;
   }
   stage.count("graphs", counts.graphs);
   stage.count("graph calls", calls);
   stage.count("stepped calls", stepped);
+  stage.count("entries accepted", accepted);
+  stage.count("entries refused", refused);
   stage.count("breaks", counts.breaks);
   stage.count("recompiles", counts.recompiles);
   stage.count("skips", counts.skips);
@@ -66,6 +72,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.required = options.program.strict;
   launched.settings = settings_of(stage, options.program, mode_of(options));
   launched.settings["no-tensors"] = "1";  // they are recorded by capture
+  if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
   if (!options.backend.empty()) launched.settings["backend"] = options.backend;
   if (options.threads > 0) {
     launched.environment["OMP_NUM_THREADS"] = fmt::format("{}", options.threads);

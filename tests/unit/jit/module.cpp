@@ -71,7 +71,7 @@ void return_value(python::Frame& frame, PyRef result) {
 /// Does what a walker does on later calls: asks the client wherever a segment starts.
 class CallDriver {
  public:
-  CallDriver() : client(compiler, sink, options()) {}
+  CallDriver() : client(compiler, sink, nullptr, options()) {}
 
   jit::ClientOptions options() {
     jit::ClientOptions options;
