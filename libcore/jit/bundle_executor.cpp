@@ -177,7 +177,7 @@ void BundleExecutor::pass_inputs(const ExecutorCall& call) {
   for (const std::uint32_t i : prepared_of_) {
     const InputValue& input = call.inputs[i];
     const bool known = input.view != nullptr && input.object != nullptr;
-    arguments_[i].version = known ? versions_->of(input.object, *input.view, records_[i])
+    arguments_[i].version = known ? versions_->of(bridge_, input.object, *input.view, records_[i])
                                   : runtime::kUnversioned;
   }
 }

@@ -63,8 +63,8 @@ std::uint64_t ContentVersions::of_elements(Record& record, const void* data, std
   return record.version = ++last_;
 }
 
-std::uint64_t ContentVersions::of(PyObject* tensor, const python::TensorView& view,
-                                  std::shared_ptr<Record>& record) {
+std::uint64_t ContentVersions::of(const python::TensorBridge& bridge, PyObject* tensor,
+                                  const python::TensorView& view, std::shared_ptr<Record>& record) {
   const std::size_t bytes = extent(view);
   if (bytes <= kCopied && view.data != nullptr) {
     if (!record || !is_of(*record, tensor)) record = find(tensor);
@@ -78,12 +78,13 @@ std::uint64_t ContentVersions::of(PyObject* tensor, const python::TensorView& vi
   if (!record || !is_of(*record, tensor)) record = find(tensor);
   if (!record) return runtime::kUnversioned;
   const std::uint64_t escaped = escapes_.count(view.storage);
+  const std::uint32_t counted = bridge.version(tensor);
   const bool same = record->version != 0 && record->data == view.data &&
-                    record->counted == view.version && record->escaped == escaped;
+                    record->counted == counted && record->escaped == escaped;
   // What was gone cannot come back but by another escape.
   if (same && !record->open) return record->version;
   record->data = view.data;
-  record->counted = view.version;
+  record->counted = counted;
   record->escaped = escaped;
   const bool was_open = record->open;
   record->open = escaped != 0 && escapes_.is_open(view.storage);

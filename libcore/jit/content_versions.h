@@ -35,7 +35,8 @@ class ContentVersions {
 
   /// The number, or runtime::kUnversioned if the elements may change without notice. `record` is that
   /// of the call before, if there was one.
-  std::uint64_t of(PyObject* tensor, const python::TensorView& view, std::shared_ptr<Record>& record);
+  std::uint64_t of(const python::TensorBridge& bridge, PyObject* tensor, const python::TensorView& view,
+                   std::shared_ptr<Record>& record);
 
  private:
   std::uint64_t of_elements(Record& record, const void* data, std::size_t bytes);

@@ -1,5 +1,6 @@
 // Running a guard program: what each step does, and which are skipped.
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <optional>
 #include <utility>
@@ -396,14 +397,17 @@ bool GuardProgram::run_noting(GuardStep& step, const python::Frame& frame, bool&
   return passed;
 }
 
-/// Where its witness does not hold. A section that changes on every call is seldom recorded again.
-bool GuardProgram::run_section(GuardSection& section, const python::Frame& frame, bool& moved) {
-  constexpr int kPatience = 4, kSeldom = 32;
-  const bool record = section.misses < kPatience || section.misses % kSeldom == 0;
-  section.misses = section.misses == INT_MAX ? kPatience : section.misses + 1;
+/// Where its witness does not hold. A section that changes on every call is recorded again ever more seldom.
+bool GuardProgram::run_section(GuardTree& tree, std::size_t index, const python::Frame& frame,
+                               bool& moved) {
+  constexpr unsigned kPatience = 4;
+  GuardSection& section = tree.sections[index];
+  const bool record = section.misses < kPatience || std::has_single_bit(section.misses);
+  ++section.misses;
+  if (section.misses_ever != UINT_MAX) ++section.misses_ever;
   section.witnessed = false;
   std::optional<Recorder> recorder;
-  if (record) recorder.emplace(*this, section);
+  if (record) recorder.emplace(*this, tree, index);
   for (std::size_t i = section.begin; i < section.end; ++i) {
     if (!run_noting(steps_[i], frame, moved)) return false;
     if (recorder) recorder->passed(steps_[i], i);
@@ -424,16 +428,27 @@ bool GuardProgram::run_always(GuardSection& section, const python::Frame& frame,
   return true;
 }
 
+/// Remembers what changes, so that the next recording can do without it.
+void GuardProgram::note_change(GuardTree& tree, const void* word) {
+  constexpr std::size_t kMost = 4096;  // words whose objects are long gone stay in the table
+  if (tree.changes.size() > kMost) tree.changes.clear();
+  if (word != nullptr) ++tree.changes[word];
+}
+
 bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
   bool moved = false;
   bool passed = run_noting(steps_[tree.load], frame, moved);
-  for (GuardSection& section : tree.sections) {
+  for (std::size_t i = 0; i < tree.sections.size(); ++i) {
+    GuardSection& section = tree.sections[i];
+    const auto missed = [&](std::uint32_t before) { return tree.sections[before].missed; };
     // Behind a failure nothing is loaded: what the sections there relied on may be gone.
-    section.witnessed = section.witnessed && passed && !moved;
+    section.witnessed = section.witnessed && passed && !moved &&
+                        std::ranges::none_of(section.relies_on, missed);
+    section.missed = !section.witnessed || !section.witness.holds();
+    if (section.witnessed && section.missed) note_change(tree, section.witness.changed());
     if (!passed) continue;
-    const bool holds = section.witnessed && section.witness.holds();
-    tree.moved = tree.moved || !holds || section.loads_always;
-    passed = holds ? run_always(section, frame, moved) : run_section(section, frame, moved);
+    tree.moved = tree.moved || section.missed || section.loads_always;
+    passed = section.missed ? run_section(tree, i, frame, moved) : run_always(section, frame, moved);
   }
   tree.moved = tree.moved || moved || !passed;
   return passed;

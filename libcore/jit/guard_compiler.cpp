@@ -54,6 +54,7 @@ GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, 
   program_.numbers_.resize(count);
   program_.is_number_.resize(count);
   program_.view_of_.assign(count, -1);
+  program_.held_by_.assign(count, -1);
   program_.symbols_.resize(interface.symbols.size());
   bound_.resize(interface.symbols.size());
   waiting_for_.resize(interface.symbols.size());
@@ -192,7 +193,7 @@ std::vector<SourceId> GuardCompiler::roots() const {
 // -- writing the steps, depth first --------------------------------------------------------------
 
 Result<void> GuardCompiler::emit_tree(SourceId root) {
-  constexpr std::size_t kSection = 48;  // steps: what is done again where one thing changes
+  constexpr std::size_t kSection = 96;  // steps: what is done again where one thing changes
   program_.trees_.emplace_back().load = program_.steps_.size();
   if (auto done = emit_load(root); !done) return done;
   auto& sections = program_.trees_.back().sections;

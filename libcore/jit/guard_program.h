@@ -55,7 +55,7 @@ class GuardProgram {
 
   /// After check(): writes the graph's inputs (Interface::inputs) that may have changed since they were
   /// taken last into `values`, and adds their positions to `changed`. What is read of a tensor stays
-  /// where it is; its version is the present one in any case.
+  /// where it is.
   void take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed);
   /// After check(): input `index` of the graph.
   InputValue input(std::size_t index) const;
@@ -78,8 +78,9 @@ class GuardProgram {
   class Recorder;
   explicit GuardProgram(const Interface& interface) : interface_(interface) {}
   bool check_tree(GuardTree& tree, const python::Frame& frame);
+  static void note_change(GuardTree& tree, const void* word);
   bool check_pending(GuardTree& tree, const PendingTensor& tensor, const python::Frame& frame);
-  bool run_section(GuardSection& section, const python::Frame& frame, bool& moved);
+  bool run_section(GuardTree& tree, std::size_t index, const python::Frame& frame, bool& moved);
   bool run_always(GuardSection& section, const python::Frame& frame, bool& moved);
   bool run_step(GuardStep& step, const python::Frame& frame);
   bool run_noting(GuardStep& step, const python::Frame& frame, bool& moved);
@@ -99,6 +100,7 @@ class GuardProgram {
   std::vector<std::int64_t> numbers_;   // by SourceId; integer sources
   std::vector<std::uint8_t> is_number_; // by SourceId
   std::vector<std::int32_t> view_of_;   // by SourceId; -1: no tensor is read there
+  std::vector<std::int32_t> held_by_;   // by SourceId: section whose witness proves that it is the same; or -1
   std::vector<python::TensorView> views_;
   std::vector<std::int64_t> symbols_;
   std::vector<TensorCheck> tensors_;

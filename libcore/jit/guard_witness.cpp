@@ -1,6 +1,6 @@
 #include "jit/guard_witness.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace penstock::jit {
 
@@ -9,7 +9,6 @@ void Witness::clear() {
   records_.clear();
   saved_.clear();
   behind_.clear();
-  counters_.clear();
   kept_.clear();
   expected_.clear();
 }
@@ -21,20 +20,25 @@ void Witness::expect(const void* at) {
 }
 
 bool Witness::expect_tensor(const python::TensorBridge& bridge, PyObject* tensor,
-                            python::TensorView& view) {
+                            const python::TensorView& view) {
   python::TensorWatch watch;
   if (!bridge.watch(tensor, view, watch)) return false;
   expect(&tensor->ob_type);
   expect(watch.handle.data());
   expect(watch.kind.data());
   const auto count = static_cast<std::uint32_t>(watch.record.size());
-  records_.push_back({watch.record.data(), count, static_cast<std::uint32_t>(saved_.size())});
+  records_.push_back({watch.record.data(), count});
   saved_.insert(saved_.end(), watch.record.begin(), watch.record.end());
   for (std::size_t i = 0; i < watch.behind_count; ++i) {
     for (const std::uint64_t& word : watch.behind[i]) behind_.push_back({&word, word});
   }
-  if (watch.version != nullptr) counters_.push_back({watch.version, &view.version});
   return true;
+}
+
+const void* Witness::changed() const {
+  const auto found =
+      std::ranges::find_if(words_, [](const Word& word) { return *word.at != word.value; });
+  return found == words_.end() ? nullptr : found->at;
 }
 
 bool Witness::holds() const {
@@ -46,13 +50,7 @@ bool Witness::holds() const {
     return true;
   };
   if (!unchanged(words_)) return false;
-  for (const Record& record : records_) {
-    const std::size_t bytes = record.count * sizeof(std::uint64_t);
-    if (std::memcmp(record.at, saved_.data() + record.saved, bytes) != 0) return false;
-  }
-  if (!unchanged(behind_)) return false;
-  for (const Counter& counter : counters_) *counter.version = *counter.at;
-  return true;
+  return same_words(records_, saved_.data()) && unchanged(behind_);
 }
 
 }  // namespace penstock::jit

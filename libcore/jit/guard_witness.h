@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "jit/guard_step.h"
+#include "jit/same_words.h"
 #include "python/object.h"
 #include "python/tensor_bridge.h"
 
@@ -26,7 +28,13 @@
 //    place. So what an object holds is compared too, down to something whose words cannot recur: versions
 //    of dicts and types are given out once per process, an immutable value is kept alive by the witness,
 //    and a tensor's record is compared as a whole. Only objects held by a dict or a type whose version is
-//    among the section's own words are known to be the same objects (Grade::held).
+//    compared are known to be the same objects (Grade::held).
+//  - What an earlier section of the tree proves need not be proven again, and a word that it compares not be
+//    compared again: the later section relies on it, and is recorded anew whenever the earlier one was not
+//    found unchanged. Sections that change often are not relied on, or one counter in a module's attributes
+//    would take all behind it along.
+//  - A dict that changes again and again, such as a module's where it counts its calls, is not asked for its
+//    version: entries of its that were loaded are compared one by one.
 //  - A step for which no words say enough is executed on every call (GuardSection::always).
 
 namespace penstock::jit {
@@ -38,33 +46,29 @@ class Witness {
 
   /// The 8 bytes at `at` must stay as they are; must be read before what they lead to.
   void expect(const void* at);
-  /// The tensor must stay what it was when `view`, which gets its version on every comparison, was
-  /// read from it. False where that cannot be seen.
-  bool expect_tensor(const python::TensorBridge& bridge, PyObject* tensor, python::TensorView& view);
+  /// The tensor must stay what it was when `view` was read from it. False where that cannot be seen.
+  bool expect_tensor(const python::TensorBridge& bridge, PyObject* tensor,
+                     const python::TensorView& view);
   /// Keeps an object that holds nothing mutable.
   void keep(PyObject* object) { kept_.push_back(python::PyRef::borrow(object)); }
 
-  /// True if everything is as it was. Updates the versions of tensors' views.
+  /// True if `at` is among the words.
+  bool expects(const void* at) const { return expected_.contains(at); }
+
+  /// True if everything is as it was.
   bool holds() const;
+  /// The first word that is not; null: none, or the change is in a tensor.
+  const void* changed() const;
 
  private:
   struct Word {
     const std::uint64_t* at;
     std::uint64_t value;
   };
-  struct Record {
-    const std::uint64_t* at;
-    std::uint32_t count, saved;
-  };
-  struct Counter {
-    const std::uint32_t* at;
-    std::uint32_t* version;
-  };
   std::vector<Word> words_;        // first …
-  std::vector<Record> records_;    // … then tensors' records, against saved_ …
+  std::vector<WordRun> records_;   // … then tensors' records, against saved_ …
   std::vector<std::uint64_t> saved_;
   std::vector<Word> behind_;       // … then what those lead to
-  std::vector<Counter> counters_;
   std::vector<python::PyRef> kept_;
   std::unordered_set<const void*> expected_;
 };
@@ -73,16 +77,24 @@ class Witness {
 struct GuardSection {
   std::size_t begin = 0, end = 0;     ///< steps
   bool witnessed = false;             ///< `witness` speaks of the last passing
-  int misses = 0;                     ///< times in a row that it did not hold
+  bool missed = false;                ///< in this check it did not hold
+  unsigned misses = 0;                ///< times in a row that it did not hold
+  unsigned misses_ever = 0;           ///< all of them
   Witness witness;
+  std::vector<std::uint32_t> relies_on;  ///< sections of the tree before it, whose words hold for it too
   std::vector<std::uint32_t> always;  ///< steps that the witness does not cover
   bool loads_always = false;          ///< one of those loads something
+
+  /// Later sections may rely on its witness: it seldom changes.
+  bool is_steady() const { return witnessed && misses_ever <= 8; }
 };
 
 /// The steps of one root source: its load, then sections.
 struct GuardTree {
   std::size_t load = 0;
   std::vector<GuardSection> sections;
+  std::unordered_map<const void*, std::uint32_t> compared;  ///< the section that last wrote the word down
+  std::unordered_map<const void*, std::uint32_t> changes;   ///< how often a word was found changed
   std::vector<std::uint32_t> inputs;  ///< of the graph, that it loads
   /// They may be others than when they were taken last, or were never taken.
   bool moved = true;
@@ -90,6 +102,11 @@ struct GuardTree {
   std::int32_t local = -1;
   /// All that it asks can be said of a pending tensor in that local.
   bool takes_pending = false;
+
+  bool is_restless(const void* word) const {
+    const auto found = changes.find(word);
+    return found != changes.end() && found->second > 1;
+  }
 };
 
 }  // namespace penstock::jit

@@ -87,6 +87,7 @@ struct TensorBridge::Abi {
     }
     return 0;
   }
+  bool has_version(PyObject* tensor) const { return words(tensor)[version_word] != 0; }
   std::uint32_t version_at(PyObject* tensor, bool& has_version) const {
     const auto* counter = reinterpret_cast<const std::uint32_t*>(words(tensor)[version_word]);
     has_version = counter != nullptr;

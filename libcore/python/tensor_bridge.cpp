@@ -128,8 +128,6 @@ bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& 
     add(record + abi.requires_grad_byte / 8, 1);
     for (int i = 0; grad_state == 0 && i < abi.graph_word_count; ++i) add(record + abi.graph_words[i], 1);
   }
-  const std::uint64_t counter = words[abi.version_word];
-  watch.version = counter == 0 ? nullptr : reinterpret_cast<const std::uint32_t*>(counter) + abi.version_half;
   return true;
 }
 
@@ -197,13 +195,8 @@ bool TensorBridge::read(PyObject* tensor, TensorView& view) const {
                                     ? storage_attribute(tensor).value_or(0)
                                     : abi_->words(tensor)[abi_->storage_word];
   view.storage = reinterpret_cast<const void*>(storage);
-  if (fast_version()) {
-    view.version = abi_->version_at(tensor, view.has_version);
-  } else {
-    const auto version = number_attribute(tensor, "_version");
-    view.has_version = version.has_value();
-    view.version = static_cast<std::uint32_t>(version.value_or(0));
-  }
+  view.has_version = fast_version() ? abi_->has_version(tensor)
+                                    : number_attribute(tensor, "_version").has_value();
   view.requires_grad = requires_grad(tensor);
   return true;
 }

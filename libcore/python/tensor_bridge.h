@@ -24,8 +24,7 @@ struct TensorView {
   std::int32_t dtype = 0;
   std::int32_t device_type = 0;
   std::int32_t device_index = 0;
-  std::uint32_t version = 0;  ///< mutation counter; 0 where the tensor has none (inference tensors)
-  bool has_version = true;
+  bool has_version = true;    ///< writes are counted: not those of inference tensors
   bool requires_grad = false;
   /// Holds sizes and strides where they had to be read by attribute.
   std::shared_ptr<std::int64_t[]> extents;
@@ -43,7 +42,7 @@ struct TensorSpec {
 };
 
 /// Memory that says whether a tensor is as it was when it was read: while all of it holds the same,
-/// so does all of its view but `version`. To be compared in this order: what comes later may be read
+/// so does its view. To be compared in this order: what comes later may be read
 /// only where what comes before is unchanged.
 struct TensorWatch {
   using Words = std::span<const std::uint64_t>;
@@ -52,7 +51,6 @@ struct TensorWatch {
   Words record;  ///< the record behind its reference count
   std::array<Words, 10> behind;  ///< what the record leads to: memory, gradients
   std::size_t behind_count = 0;
-  const std::uint32_t* version = nullptr;  ///< the mutation counter; null: it has none
 };
 
 /// Access to the program's torch, without its headers: through the C ABI that libtorch_cpu exports

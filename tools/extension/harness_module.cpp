@@ -171,7 +171,7 @@ PyObject* tensor(PyObject*, PyObject* object) {
                        reinterpret_cast<std::uintptr_t>(view.data), "storage",
                        reinterpret_cast<std::uintptr_t>(view.storage), "dtype", view.dtype,
                        "device_type", view.device_type, "device_index", view.device_index,
-                       "version", view.version, "has_version",
+                       "version", torch->version(object), "has_version",
                        view.has_version ? Py_True : Py_False, "requires_grad",
                        view.requires_grad ? Py_True : Py_False, "agree",
                        agree ? Py_True : Py_False);

@@ -19,8 +19,13 @@ def settled(*arguments):
     return all(fits(f, *arguments) for _ in range(3))
 
 
+fresh = None  # guards to begin anew with, so that no section is known to change often
+
+
 def seen(name, argument, change, back=None):
     """`change` makes the guards fail; `back` (which may make a new object) makes them hold again."""
+    if fresh is not None:
+        attach(f, fresh)
     check(f"{name}: before", settled(argument), jit.last())
     change()
     check(name, not fits(f, argument) and not fits(f, argument))
@@ -68,7 +73,7 @@ for i in range(12):
              guard("tensor", f"{layer}._parameters['bias']", tensor=("float32", [4]))]
 attach(f, tree)
 
-for place in (0, 5, 11):
+for fresh, place in [(tree, 0), (tree, 5), (tree, 11), (None, 0), (None, 5), (None, 11)]:
     layer = root.layers[place]
     old_weight = layer.weight
     row = f"layer {place}: "
@@ -140,6 +145,7 @@ other.layers[3].train()
 check("two modules in turn, one changed", fits(f, root) and not fits(f, other) and fits(f, root))
 
 # What changes on every call makes nothing else go unseen.
+layers = root.layers
 for i in range(80):
     root.calls = i
     check("a counter", fits(f, root))
@@ -147,6 +153,18 @@ for i in range(80):
         root.layers[i % 12].train()
         check("a change beside a counter", not fits(f, root))
         root.layers[i % 12].eval()
+    if i % 20 == 13:
+        root.rate = 0.75
+        check("a value beside a counter", not fits(f, root))
+        root.rate = 0.5
+    if i % 20 == 15:
+        root.extra = i
+        check("a name beside a counter", not fits(f, root))
+        del root.extra
+    if i % 20 == 17:
+        root.__dict__["_modules"] = {**root._modules, "layers": torch.nn.ModuleList()}
+        check("a dict beside a counter", not fits(f, root))
+        root.__dict__["_modules"]["layers"] = layers
 
 # A tensor's memory and version are those of now.
 root.layers[0].weight.data = torch.ones(4, 3)
@@ -177,6 +195,23 @@ for name, make, source in (
         argument = make(0.75)
         check(f"{name}: another at the old address", not fits(f, argument))
         del argument
+
+# The object is loaded in one section and looked at in a later one.
+many = {str(i): i + 1000.5 for i in range(300)}
+attach(f, [*[guard("not_none", f"L['x']['{i}']") for i in range(300)],
+           *[guard("equals", f"L['x']['{i}'][0]", 0.25) for i in (0, 150, 299)]])
+for i in (0, 150, 299):
+    many[str(i)] = (0.25 + 0.0 * i,)
+same_address = 0
+for i in (0, 150, 299) * 3:
+    check(f"item {i} of many: holds", settled(many))
+    before = id(many[str(i)])
+    many[str(i)] = None
+    many[str(i)] = (0.75 + 0.0 * i,)
+    same_address += id(many[str(i)]) == before
+    check(f"item {i} of many: another at the old address", not fits(f, many))
+    many[str(i)] = (0.25 + 0.0 * i,)
+check("an address was used again", same_address > 0)
 
 for make in (Holder, Slots):
     attach(f, [guard("equals", "L['x'].value", 0.25)])
