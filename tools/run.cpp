@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
     if (!options.has_program()) {
       documents.store = program.program.store;
       documents.threads = program.threads;
+      documents.deterministic = program.program.deterministic;
       return run_documents(stage, documents);
     }
     Result<LaunchOutcome> ran = run_program(stage, program, stage.settings().files);

@@ -9,6 +9,7 @@
 // handing out the work takes. Both are numbers in the program, nothing else depends on them.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "fusion/cost.h"
 #include "fusion/loops.h"
@@ -98,9 +99,37 @@ double work(const Body& body, const Interface& interface) {
   return sum;
 }
 
+void add_variables(const Loop& loop, std::vector<std::string>& variables) {
+  variables.push_back(loop.variable);
+  for (const Statement& statement : loop.body) {
+    if (const Loop* inner = as_loop(statement)) add_variables(*inner, variables);
+  }
+}
+
+/// Whether an element that is loaded may be one that an earlier iteration of `loop` stored at the same
+/// place of its body: a scan along the rows. Another place of the row has the same loop variables too, but
+/// is less than a row away.
+bool reads_other_rows(const Loop& loop) {
+  bool reads = false;
+  std::vector<std::string> variables;
+  add_variables(loop, variables);
+  for_each_instruction(loop.body, [&](const Instruction& store) {
+    if (store.op != "store") return;
+    for_each_instruction(loop.body, [&](const Instruction& load) {
+      if (load.op != "load" || load.buffer != store.buffer || load.index == store.index) return;
+      const SymExpr distance = load.index - store.index;
+      // In another loop over the row: their distance tells nothing.
+      if (std::ranges::any_of(variables, [&](const std::string& name) { return mentions(distance, name); })) return;
+      const auto row = stride_of(store.index, loop.variable), steps = distance.constant();
+      reads |= !row || !steps || std::abs(*steps) >= std::abs(*row);
+    });
+  });
+  return reads;
+}
+
 void parallelize(Loop& outermost, const Interface& interface) {
   if (!outermost.accumulators.empty() || outermost.extent == SymExpr(1)) return;
-  if (is_innermost(outermost) && carries_memory(outermost)) return;
+  if (is_innermost(outermost) ? carries_memory(outermost) : reads_other_rows(outermost)) return;
   double each = std::max(1.0, work(outermost.body, interface));
   outermost.schedule.parallel = true;
   outermost.schedule.grain = std::max<std::int64_t>(1, std::llround(std::ceil(kLeastWork / each)));

@@ -5,11 +5,13 @@
 namespace penstock::jit {
 
 Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
-    const std::string& store, pipeline::CompileOptions options, PassTrace& trace) {
+    const std::string& store, pipeline::CompileOptions options, bool deterministic, PassTrace& trace) {
   auto opened = store::Store::open(store);
   if (!opened) return tl::unexpected(opened.error());
-  return std::unique_ptr<PipelineCompiler>(
+  std::unique_ptr<PipelineCompiler> compiler(
       new PipelineCompiler(std::move(*opened), std::move(options), trace));
+  compiler->runtime_->deterministic = deterministic;
+  return compiler;
 }
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {

@@ -15,11 +15,11 @@ namespace penstock::jit {
 /// the store, so that a program's next run finds them.
 class PipelineCompiler final : public GraphCompiler {
  public:
-  /// PS0210 where there is no place for the store. `trace` is told about every pass and outlives the
+  /// `deterministic`: see runtime::Runtime. PS0210 where there is no place for the store. `trace` is told about every pass and outlives the
   /// compiler.
   static Result<std::unique_ptr<PipelineCompiler>> create(const std::string& store,
                                                           pipeline::CompileOptions options,
-                                                          PassTrace& trace);
+                                                          bool deterministic, PassTrace& trace);
 
   Result<std::unique_ptr<Executor>> compile(Graph graph) override;
 

@@ -87,7 +87,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     if (function != nullptr) functions.emplace(kernel->function, function);
   }
   if (library_calls && runtime->library == nullptr) {
-    auto library = open_library();
+    auto library = open_library(runtime->deterministic);
     if (!library) return tl::unexpected(library.error());
     runtime->library = std::move(*library);
   }

@@ -65,6 +65,7 @@ class FallbackRunner {
 struct Runtime {
   std::shared_ptr<MemoryPool> memory = std::make_shared<MemoryPool>();
   ThreadTeam threads;
+  bool deterministic = false;  ///< results have the same bits for any number of threads
   std::shared_ptr<Library> library;  ///< opened by the first bundle that calls it
 };
 

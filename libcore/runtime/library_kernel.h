@@ -57,8 +57,9 @@ class Library {
 };
 
 /// Opens libpenstock-onednn.so, which keeps oneDNN out of processes that make no library call. PS0707
-/// when it cannot be opened.
-Result<std::shared_ptr<Library>> open_library();
+/// when it cannot be opened. `deterministic`: results have the same bits for any number of threads; a
+/// kernel is then run once when it is made.
+Result<std::shared_ptr<Library>> open_library(bool deterministic = false);
 
 /// The file `name` of an installation or a build tree, seen from the file that holds the caller's code;
 /// `folder` is its place in the build tree, from the root. Empty: not found, try the loader's own search.

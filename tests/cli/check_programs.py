@@ -378,6 +378,38 @@ def gate(suite: Suite) -> None:
                 "" if few == {"0/0": ("open", False, 2), "1/0": ("open", False, 2)} else str(few))
 
 
+DETERMINISTIC = '''
+import hashlib, torch
+from torch import nn
+torch.manual_seed(0)
+convolutions = nn.Sequential(
+    nn.Conv2d(3, 64, 7, 2, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+    nn.Conv2d(64, 64, 3, padding=2, dilation=2, groups=8), nn.GELU(), nn.Conv2d(64, 512, 3, 2),
+    nn.Conv2d(512, 64, 3, padding=3, dilation=2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)).eval()
+layers = nn.Sequential(nn.Linear(4096, 33), nn.LayerNorm(33), nn.GELU(), nn.Linear(33, 7), nn.Softmax(-1)).eval()
+def reduce(x, w):
+    return [x.sum(), x.mean(0), x.var(1), x.logsumexp(1), x.amax(0), x.t() @ w, x.cumsum(0), x.softmax(0), x.norm()]
+image, row, x, w = torch.randn(1, 3, 30, 30), torch.randn(4, 4096), torch.randn(4096, 16), torch.randn(4096, 5)
+with torch.no_grad():
+    for call in range(6):
+        results = [convolutions(image), layers(row), *reduce(x, w)]
+        bits = [hashlib.sha256(result.contiguous().numpy().tobytes()).hexdigest()[:8] for result in results]
+        if call > 0:  # the first call is eager's own
+            print(*bits)
+'''
+
+
+def deterministic(suite: Suite) -> None:
+    """--deterministic: the same bits in every call of every process, with one thread and with two."""
+    (suite.work / "same.py").write_text(DETERMINISTIC)
+    lines = []
+    for threads in (1, 2, 1, 2):
+        ran = suite.tool("run", "--deterministic", f"--threads={threads}", "same.py")
+        lines += ran.stdout.splitlines() if ran.returncode == 0 and not ran.stderr else [str(ran)]
+    suite.check("run --deterministic: ten calls with one thread and ten with two give the same bits",
+                "" if len(lines) == 20 and len(set(lines)) == 1 else "\n".join(sorted(set(lines))))
+
+
 def giving_up(suite: Suite) -> None:
     """Kernels cannot be kept: the program runs as ever, and is told once; --strict ends it in order."""
     (suite.work / "loop.py").write_text(LOOP)
@@ -449,6 +481,7 @@ def main() -> int:
         streams_and_arguments(suite)
         recording(suite)
         gate(suite)
+        deterministic(suite)
         giving_up(suite)
         program_options(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")

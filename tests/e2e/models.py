@@ -4,7 +4,7 @@
 For each model:
   capture       is one graph without breaks, all ops inside roots captured, none left to torch
   check         capture | decompose | partition | fuse | codegen | run --check --tolerance=1e-3 passes
-  threads       ten runs with one and with two threads give the same bits
+  threads       with --deterministic ten runs with one and with two threads give the same bits
   in process    `penstock run --deterministic` prints what python prints
   steady        torch's profiler records no ATen compute op in a call when the entry is there
 
@@ -53,7 +53,7 @@ def check_pipe(tools, checks, name):
     outputs = set()
     for run in range(10):
         file = tools.work / f"{name}.safetensors"
-        done = tools.tool("run", f"--threads={1 + run % 2}", f"--outputs={file}", stdin=stream)
+        done = tools.tool("run", "--deterministic", f"--threads={1 + run % 2}", f"--outputs={file}", stdin=stream)
         outputs.add(file.read_bytes() if done.returncode == 0 else b"")
     checks.that(f"{name}: ten runs on one and two threads give the same bits", len(outputs) == 1 and b"" not in outputs,
                 f"{len(outputs)} different")

@@ -136,10 +136,11 @@ class JitDriver final : public python::FrameDriver {
 Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings) {
   static PhaseTimes phases;  // until the process ends, as the driver
   if (settings.get("time") == "1") g_phases = &phases;
-  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {}, phases);
+  const bool deterministic = settings.get("deterministic") == "1";
+  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {}, deterministic, phases);
   if (!compiler) return tl::unexpected(compiler.error());
   std::unique_ptr<jit::VerdictMemory> verdicts;
-  if (settings.get("deterministic") != "1") {
+  if (!deterministic) {
     auto opened = jit::StoredVerdicts::open(std::string(settings.get("store")), settings.get("handicap"));
     if (!opened) return tl::unexpected(opened.error());
     verdicts = std::move(*opened);

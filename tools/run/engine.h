@@ -29,9 +29,10 @@ Result<std::unique_ptr<Engine>> make_interpreter(const formats::GraphDocument& d
                                                  std::vector<ops::HostTensor> inputs);
 
 /// By the machine code of level kernels. PS0801 for a graph with calls that only torch can run.
-/// `store` outlives the engine.
+/// `store` outlives the engine; `deterministic`: see runtime::Runtime.
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
                                               std::vector<ops::HostTensor> inputs,
-                                              const store::Store& store, int threads);
+                                              const store::Store& store, int threads,
+                                              bool deterministic);
 
 }  // namespace penstock::tools

@@ -39,11 +39,12 @@ class BundleEngine : public Engine {
     }
   }
 
-  Result<void> open(const KernelBundle& bundle, int threads) {
+  Result<void> open(const KernelBundle& bundle, int threads, bool deterministic) {
     auto fits = verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes,
                               recorded_sizes(bundle.interface.symbols), true);
     if (!fits) return fits;
     auto runtime = std::make_shared<runtime::Runtime>();
+    runtime->deterministic = deterministic;
     if (threads > 0) runtime->threads.resize(threads);
     outputs_.resize(bundle.interface.outputs.size());
     auto executor = runtime::Executor::create(std::move(runtime), bundle, blobs_);
@@ -93,9 +94,10 @@ class BundleEngine : public Engine {
 
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
                                               std::vector<HostTensor> inputs,
-                                              const store::Store& store, int threads) {
+                                              const store::Store& store, int threads,
+                                              bool deterministic) {
   auto engine = std::make_unique<BundleEngine>(store, std::move(inputs));
-  if (auto opened = engine->open(std::get<KernelBundle>(document.graph), threads); !opened) {
+  if (auto opened = engine->open(std::get<KernelBundle>(document.graph), threads, deterministic); !opened) {
     return tl::unexpected(std::move(opened.error()));
   }
   return std::unique_ptr<Engine>(std::move(engine));

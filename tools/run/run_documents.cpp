@@ -133,7 +133,7 @@ class Runner {
     auto inputs = laid_out(interface, std::move(*given));
     if (!inputs) return tl::unexpected(std::move(inputs.error()));
     if (options_.interpret) return make_interpreter(document, std::move(*inputs));
-    return make_executor(document, std::move(*inputs), store_, options_.threads);
+    return make_executor(document, std::move(*inputs), store_, options_.threads, options_.deterministic);
   }
 
   Result<void> run(const GraphDocument& document, ResultDocument& result) {

@@ -2,9 +2,8 @@
 // none, so that a Linear on any rank is one product of two matrices with a packed weight. What oneDNN
 // reads badly (neither of the last two dims has stride 1, or the same element several times) is copied
 // first.
-#include <omp.h>
-
 #include "runtime/library/onednn.h"
+#include "runtime/library/thread_limit.h"
 
 namespace penstock::runtime {
 
@@ -128,22 +127,6 @@ Operand dense(const Operand& operand) {
 
 /// Waking and joining a team takes as long as this many operations of one thread.
 constexpr double kAlone = 1 << 18;
-
-/// While it lives, oneDNN works in this thread alone, if `alone`.
-class ThreadLimit {
- public:
-  explicit ThreadLimit(bool alone) : before_(alone ? omp_get_max_threads() : 0) {
-    if (alone) omp_set_num_threads(1);
-  }
-  ~ThreadLimit() {
-    if (before_ != 0) omp_set_num_threads(before_);
-  }
-  ThreadLimit(const ThreadLimit&) = delete;
-  ThreadLimit& operator=(const ThreadLimit&) = delete;
-
- private:
-  int before_;
-};
 
 double operations(const Problem& problem) {
   double count = 2 * static_cast<double>(problem.a.sizes.back());

@@ -195,25 +195,30 @@ namespace {
 /// Picks the kernel by name and turns oneDNN's exceptions into diagnostics.
 class OneDnnLibrary : public Library {
  public:
+  explicit OneDnnLibrary(bool deterministic) : deterministic_(deterministic) {}
+
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
     if (!supports_dtypes(operands)) {
       return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN computes here on "
                                                "float32 and bfloat16 only");
     }
+    const auto make = [&] { return make_kernel(call, operands); };
     try {
-      if (call.name == "matmul") return make_matmul(shared_, call, operands);
-      if (call.name == "convolution") return make_convolution(shared_, call, operands);
-      if (call.name == "pool_max" || call.name == "pool_avg") {
-        return make_pooling(shared_, call, operands);
-      }
+      return deterministic_ ? make_deterministic(operands, make) : make();
     } catch (const dnnl::error& error) {
       return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN: " + error.what());
     }
-    return failure(Code::PS0708, "no library call '" + call.name + "'");
   }
 
  private:
+  Result<std::unique_ptr<LibraryKernel>> make_kernel(const LibraryCall& call, const LibraryOperands& operands) {
+    if (call.name == "matmul") return make_matmul(shared_, call, operands);
+    if (call.name == "convolution") return make_convolution(shared_, call, operands);
+    if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared_, call, operands);
+    return failure(Code::PS0708, "no library call '" + call.name + "'");
+  }
+
   static bool supports_dtypes(const LibraryOperands& operands) {
     auto supported = [](const Operand& operand) {
       return data_type(operand.dtype) != memory::data_type::undef;
@@ -224,6 +229,7 @@ class OneDnnLibrary : public Library {
     return supported(operands.outputs.front());
   }
 
+  bool deterministic_;
   std::shared_ptr<OneDnn> shared_ = std::make_shared<OneDnn>();
 };
 
@@ -232,6 +238,6 @@ class OneDnnLibrary : public Library {
 }  // namespace penstock::runtime
 
 extern "C" __attribute__((visibility("default"))) penstock::runtime::Library*
-penstock_make_library() {
-  return new penstock::runtime::OneDnnLibrary();
+penstock_make_library(bool deterministic) {
+  return new penstock::runtime::OneDnnLibrary(deterministic);
 }

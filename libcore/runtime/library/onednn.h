@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
@@ -97,6 +98,11 @@ class Relayout {
   dnnl::reorder reorder_;
   Arguments arguments_;
 };
+
+using MakeKernel = std::function<Result<std::unique_ptr<LibraryKernel>>()>;
+/// What `make` gives, or a kernel that computes the same in one thread, whichever has the same bits for any
+/// number of threads.
+Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands, const MakeKernel& make);
 
 /// The kernels, one file each; all may throw dnnl::error.
 Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,

@@ -179,6 +179,12 @@ def reductions():
                     yield Case(f"{op} {dtype} {shape} {dim}", lambda call, n=op, x=x, d=dim: call(n, x, d))
                 for op in ("_softmax.default", "_log_softmax.default") if dtype.is_floating_point else ():
                     yield Case(f"{op} {dtype} {shape} {dim}", lambda call, n=op, x=x, d=dim: call(n, x, d, False))
+    # Long enough for several threads.
+    long, longer = tensor((3000, 16)), tensor((20, 70, 33))
+    for dim in range(2):
+        yield Case(f"cumsum long {dim}", lambda call, d=dim: call("cumsum.default", long, d))
+    for dim in range(3):
+        yield Case(f"cumsum longer {dim}", lambda call, d=dim: call("cumsum.default", longer, d))
     x = tensor((4, 6), special=True)
     for op in ("amax.default", "amin.default", "argmax.default", "argmin.default"):
         yield Case(f"{op} NaN", lambda call, n=op: call(n, x, [1] if "am" in n and "arg" not in n else 1))

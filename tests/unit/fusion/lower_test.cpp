@@ -30,6 +30,19 @@ TEST_CASE("scans run serially inside the rows, rank 1 too") {
   }
 }
 
+TEST_CASE("a scan along the outermost dim is no parallel loop, whatever lies inside it") {
+  GraphBuilder b;
+  ValueId x = b.input({5, 4}), y = b.input({5, 3, 4});
+  b.output(b.scan("cumsum", x, 0));
+  b.output(b.scan("cumprod", y, 0));
+  LoopProgram program = check(b);
+  for (const ProgramStep& step : program.steps) {
+    const auto* loops = std::get_if<std::vector<Loop>>(&std::get<LoopKernel>(step).body.back());
+    REQUIRE(loops != nullptr);
+    CHECK_FALSE(loops->front().schedule.parallel);
+  }
+}
+
 TEST_CASE("scatters copy, then write in order") {
   GraphBuilder b;
   ValueId x = b.input({5, 4}), index = b.input({3, 4}, DType::int64), src = b.input({3, 4});
