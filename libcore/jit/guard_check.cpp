@@ -437,7 +437,10 @@ void GuardProgram::note_change(GuardTree& tree, const void* word) {
 
 bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
   bool moved = false;
-  bool passed = run_noting(steps_[tree.load], frame, moved);
+  bool passed = true;
+  for (std::size_t i = tree.load; i < tree.load_end && passed; ++i) {
+    passed = run_noting(steps_[i], frame, moved);
+  }
   for (std::size_t i = 0; i < tree.sections.size(); ++i) {
     GuardSection& section = tree.sections[i];
     const auto missed = [&](std::uint32_t before) { return tree.sections[before].missed; };

@@ -71,8 +71,8 @@ Result<void> GuardCompiler::compile() {
     if (guard.source != kNoSource) continue;
     if (auto done = emit_guard(static_cast<std::int32_t>(i)); !done) return done;
   }
-  for (SourceId root : roots()) {
-    if (auto done = emit_tree(root); !done) return done;
+  for (const auto& together : roots()) {
+    if (auto done = emit_tree(together); !done) return done;
   }
   note_inputs();
   for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
@@ -87,7 +87,9 @@ Result<void> GuardCompiler::compile() {
 /// Which inputs hang on which tree.
 void GuardCompiler::note_inputs() {
   std::unordered_map<SourceId, GuardTree*> trees;
-  for (GuardTree& tree : program_.trees_) trees.emplace(program_.steps_[tree.load].slot, &tree);
+  for (GuardTree& tree : program_.trees_) {
+    for (std::size_t i = tree.load; i < tree.load_end; ++i) trees.emplace(program_.steps_[i].slot, &tree);
+  }
   for (std::size_t i = 0; i < interface_.inputs.size(); ++i) {
     const SourceId source = interface_.inputs[i].source;
     if (source == kNoSource) continue;
@@ -180,26 +182,40 @@ void GuardCompiler::collect() {
   }
 }
 
-std::vector<SourceId> GuardCompiler::roots() const {
-  std::vector<SourceId> roots;
+/// The root sources of each tree.
+std::vector<std::vector<SourceId>> GuardCompiler::roots() const {
+  std::vector<std::vector<SourceId>> trees;
+  std::vector<SourceId> globals;
   for (SourceId id = 0; id < nodes_.size(); ++id) {
-    if (nodes_[id].needed && interface_.sources[id].base == kNoSource) roots.push_back(id);
+    if (!nodes_[id].needed || interface_.sources[id].base != kNoSource) continue;
+    const SourceKind kind = interface_.sources[id].kind;
+    const bool global = kind == SourceKind::global || kind == SourceKind::builtin ||
+                        kind == SourceKind::module;
+    global ? globals.push_back(id) : trees.push_back({id});
   }
-  std::stable_sort(roots.begin(), roots.end(),
-                   [&](SourceId a, SourceId b) { return nodes_[a].weight < nodes_[b].weight; });
-  return roots;
+  if (!globals.empty()) trees.push_back(std::move(globals));
+  const auto weight = [&](const std::vector<SourceId>& tree) {
+    std::size_t sum = 0;
+    for (const SourceId root : tree) sum += nodes_[root].weight;
+    return sum;
+  };
+  std::ranges::stable_sort(trees, {}, weight);
+  return trees;
 }
 
 // -- writing the steps, depth first --------------------------------------------------------------
 
-Result<void> GuardCompiler::emit_tree(SourceId root) {
+Result<void> GuardCompiler::emit_tree(const std::vector<SourceId>& roots) {
   constexpr std::size_t kSection = 96;  // steps: what is done again where one thing changes
   program_.trees_.emplace_back().load = program_.steps_.size();
-  if (auto done = emit_load(root); !done) return done;
+  for (const SourceId root : roots) {
+    if (auto done = emit_load(root); !done) return done;
+  }
+  program_.trees_.back().load_end = program_.steps_.size();
   auto& sections = program_.trees_.back().sections;
   sections.emplace_back().begin = program_.steps_.size();
   // Explicit stack: module trees are as deep as their authors like.
-  std::vector<SourceId> stack{root};
+  std::vector<SourceId> stack(roots.rbegin(), roots.rend());
   while (!stack.empty()) {
     const SourceId id = stack.back();
     stack.pop_back();
@@ -222,7 +238,7 @@ void GuardCompiler::note_local(GuardTree& tree) const {
   if (load.op != GuardOp::load_local || interface_.start_offset == 0) return;
   tree.local = load.index;
   tree.takes_pending = !named_by_recipe_[load.slot];
-  for (std::size_t i = tree.load + 1; i < program_.steps_.size(); ++i) {
+  for (std::size_t i = tree.load_end; i < program_.steps_.size(); ++i) {
     tree.takes_pending = tree.takes_pending && is_of_view(program_.steps_[i].op);
   }
 }

@@ -13,7 +13,8 @@ namespace penstock::jit {
 /// The sources that are needed (by guards, inputs, symbols and recipes) form a forest: what a path
 /// step reaches is a child of its base. Steps are written depth first, so that a base is loaded
 /// before its children: at each source its own checks, cheapest first, then its children. Trees are
-/// taken smallest first: arguments before the module whose hundred attributes seldom change.
+/// taken smallest first: arguments before the module whose hundred attributes seldom change. What starts
+/// from globals and modules, which seldom move, is taken together, as if it were one tree.
 ///
 /// A tree's steps are cut into sections, which are skipped while nothing that they rely on has
 /// changed (guard_witness.h).
@@ -45,7 +46,7 @@ class GuardCompiler {
   void need(SourceId id);
   void need_recipe(const Recipe& recipe);
   void collect();
-  Result<void> emit_tree(SourceId root);
+  Result<void> emit_tree(const std::vector<SourceId>& roots);
   Result<void> emit_checks(SourceId id);
   Result<void> emit_children(SourceId id);
   Result<void> emit_load(SourceId id);
@@ -65,7 +66,7 @@ class GuardCompiler {
   void note_inputs();
   SourceId root_of(SourceId id) const;
   bool symbol_has_tensor(std::int32_t symbol) const;
-  std::vector<SourceId> roots() const;
+  std::vector<std::vector<SourceId>> roots() const;
 
   PyObject* keep(python::PyRef object);
   PyObject* intern(const std::string& text);

@@ -89,9 +89,9 @@ struct GuardSection {
   bool is_steady() const { return witnessed && misses_ever <= 8; }
 };
 
-/// The steps of one root source: its load, then sections.
+/// The steps of a root source, or of several: their loads, then sections.
 struct GuardTree {
-  std::size_t load = 0;
+  std::size_t load = 0, load_end = 0;  ///< steps
   std::vector<GuardSection> sections;
   std::unordered_map<const void*, std::uint32_t> compared;  ///< the section that last wrote the word down
   std::unordered_map<const void*, std::uint32_t> changes;   ///< how often a word was found changed

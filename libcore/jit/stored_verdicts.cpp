@@ -81,7 +81,7 @@ std::string StoredVerdicts::key_of(const Graph& graph) const {
     }
     text += '\n';
   }
-  for (const ValueId output : graph.outputs) text += number(output) + ' ';
+  for (const ValueId output : graph.outputs) text += fmt::format("{} ", number(output));
   return store::hash_of(text);
 }
 
