@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "capture/literal.h"
+#include "ir/argument_text.h"
 
 namespace penstock::capture {
 
@@ -43,6 +44,29 @@ std::string name_of_source(const SourceTable& sources, SourceId id) {
   return name;
 }
 
+/// Equal for guards that check the same. Every instruction of a program may ask for a guard, mostly for one that
+/// stands already: no source is spelled out.
+std::string identity_of(const Guard& guard) {
+  std::string key(1, static_cast<char>(guard.kind));
+  const auto add = [&](const auto& number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  add(guard.source);
+  add(guard.other);
+  add(guard.live);
+  switch (guard.kind) {
+    case GuardKind::is_none:
+    case GuardKind::not_none:
+    case GuardKind::type_version:
+    case GuardKind::dict_version: return key;
+    default: break;
+  }
+  if (guard.other != kNoSource) return key;
+  return key + (guard.tensor      ? to_string(*guard.tensor)
+                : guard.condition ? to_string(*guard.condition)
+                                  : to_string(guard.expected));
+}
+
 }  // namespace
 
 std::optional<TensorType> type_of_tensor(const python::TensorBridge& bridge, PyObject* tensor) {
@@ -69,9 +93,7 @@ Recorder::Recorder(const python::TensorBridge& bridge, bool keep_examples)
 }
 
 void Recorder::guard(Guard guard, const std::function<Location()>& location) {
-  std::string fact = to_string(guard, graph_.interface.sources);
-  if (guard.live >= 0) fact += "#" + std::to_string(guard.live);
-  if (!facts_.insert(std::move(fact)).second) return;
+  if (!facts_.insert(identity_of(guard)).second) return;
   if (location) guard.location = location();
   graph_.interface.guards.push_back(std::move(guard));
 }

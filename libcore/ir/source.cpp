@@ -86,12 +86,30 @@ std::string step_text(const SourceStep& step, const std::string& base) {
 
 bool has_slot(SourceKind kind) { return kind == SourceKind::local || kind == SourceKind::cell; }
 
+/// Equal for steps that are written alike. The slot of a variable follows from its name, so it is no part of
+/// it. Made for every source that a program's instructions touch: bytes, no text.
+std::string identity_of(const SourceStep& step) {
+  std::string key(1, static_cast<char>(step.kind));
+  const auto add = [&](const auto& number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  add(step.base);
+  const bool named_root = std::any_of(std::begin(kNamedRoots), std::end(kNamedRoots),
+                                      [&](NamedRoot row) { return row.kind == step.kind; });
+  if (named_root || step.kind == SourceKind::attribute || step.kind == SourceKind::instance) {
+    key += step.name;
+  } else if (step.kind == SourceKind::dict_item) {
+    key += to_string(step.key);
+  } else {
+    add(step.index);
+  }
+  return key;
+}
+
 }  // namespace
 
 SourceId SourceTable::intern(SourceStep step) {
-  // The slot of a variable follows from its name, so it is no part of the identity.
-  std::string key = fmt::format("{}:{}:{}", static_cast<int>(step.kind), step.base,
-                                step_text(step, std::string()));
+  std::string key = identity_of(step);
   auto [found, is_new] = ids_.try_emplace(std::move(key), static_cast<SourceId>(steps_.size()));
   if (is_new) {
     steps_.push_back(std::move(step));
