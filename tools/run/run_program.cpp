@@ -71,7 +71,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.program = words;
   launched.required = options.program.strict;
   launched.settings = settings_of(stage, options.program, mode_of(options));
-  launched.settings["no-tensors"] = "1";  // they are recorded by capture
+  launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
   if (!options.backend.empty()) launched.settings["backend"] = options.backend;
   if (options.threads > 0) {
