@@ -517,6 +517,13 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     ending.frame(*start_, interface.restore);
   }
   for (FrameShadow* f = innermost_; result == nullptr && f != nullptr && f != start_; f = f->caller) {
+    // Only an instruction whose operands are still there can be executed again to make a frame real.
+    const FrameShadow& caller = *f->caller;
+    const bool under_way = caller.frame->depth() < static_cast<int>(caller.stack.size());
+    if (under_way || f->frame->is_generator()) {
+      end_place_ = {caller.frame->code(), caller.instruction->offset};
+      spoil("the segment ends inside what an instruction without operands runs");
+    }
     InlinedFrame inlined;
     inlined.function = ending.recipe({f->function_shadow, f->function.get()});
     inlined.name = text_of(f->frame->code()->co_qualname);
@@ -525,7 +532,10 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     ending.frame(*f, inlined.restore);
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
   }
-  if (grad_guarded_ && python::grad_enabled() != grad_at_start_) spoil("gradient mode changed in the segment");
+  if (grad_guarded_ && python::grad_enabled() != grad_at_start_) {
+    end_place_ = last_grad_change_;
+    spoil("gradient mode changed in the segment");
+  }
   if (ending.failed()) spoil("the segment leaves " + ending.reason() + " behind");
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;

@@ -8,6 +8,16 @@ namespace penstock::capture {
 
 using python::PyRef;
 
+bool EntryTable::Segment::has_room() const {
+  std::size_t in_use = 0, reused = 0;
+  for (const auto& entry : entries) {
+    if (entry->replaced) continue;
+    ++in_use;
+    if (entry->calls > 1) ++reused;
+  }
+  return in_use < kLimit || (in_use < kMost && 2 * reused >= in_use);
+}
+
 EntryTable::Segment* EntryTable::find(const python::Bytecode& code, int offset) const {
   auto found = segments_.find({code.code(), offset});
   return found == segments_.end() ? nullptr : const_cast<Segment*>(&found->second);
@@ -25,6 +35,7 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   if (!bridge || *bridge == nullptr) return lookup;
   segment->failed.clear();
   for (const auto& entry : segment->entries) {
+    if (entry->replaced) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
     if (!check.holds()) continue;
     ++entry->calls;
@@ -35,11 +46,14 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
     return lookup;
   }
   for (const auto& entry : segment->entries) {
+    if (entry->replaced) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
     segment->failed.push_back({entry->interface.id, check.failures()});
+    segment->changed.note(segment->failed.back().failed);
   }
-  if (segment->entries.size() < kLimit) {
+  if (segment->has_room()) {
     lookup.found = Found::miss;
+    lookup.changed = &segment->changed;
     return lookup;
   }
   if (!segment->limit_reported) {
@@ -62,6 +76,10 @@ EntryId EntryTable::captured(CapturedSegment captured) {
   }
   interface.id = EntryId{segment.number, static_cast<std::int32_t>(segment.entries.size()), 0};
   if (!segment.entries.empty()) {
+    for (const RecompileEvent::Entry& known : segment.failed) {
+      if (!segment.changed.replaces(interface, known.failed)) continue;
+      segment.entries[static_cast<std::size_t>(known.id.recompile)]->replaced = true;
+    }
     events_.recompiled({interface.id, false, std::move(segment.failed)});
     segment.failed.clear();
   }

@@ -25,7 +25,7 @@ class GraphSink {
 /// that they fit, and asks for a new entry when none fits, up to a limit.
 class EntryTable : public SegmentClient {
  public:
-  static constexpr std::size_t kLimit = 8;
+  static constexpr std::size_t kLimit = 8, kMost = 64;
 
   EntryTable(GraphSink& graphs, EventSink& events, bool wants_examples)
       : graphs_(graphs), events_(events), wants_examples_(wants_examples) {}
@@ -49,6 +49,7 @@ class EntryTable : public SegmentClient {
     LiveObjects live;
     std::int64_t calls = 1;
     std::size_t nodes = 0;
+    bool replaced = false;  ///< a later one stands for it; kept for its count
   };
   struct Segment {
     std::int32_t number = -1;
@@ -56,6 +57,9 @@ class EntryTable : public SegmentClient {
     bool limit_reported = false;
     /// Why the entries did not fit the call that is being recorded now.
     std::vector<RecompileEvent::Entry> failed;
+    ChangedNumbers changed;
+    /// As jit::JitClient has it: beyond the limit while most entries are used again.
+    bool has_room() const;
   };
   struct Codes;
 

@@ -1,5 +1,8 @@
 #include "capture/guard_check.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "capture/literal.h"
 #include "capture/recorder.h"
 #include "capture/walk.h"
@@ -61,6 +64,7 @@ PyRef GuardCheck::read_root(const SourceStep& step) {
     }
     case SourceKind::builtin: return dict_value(frame_.builtins(), step.name);
     case SourceKind::module: return dict_value(PyImport_GetModuleDict(), step.name);
+    case SourceKind::number: return object_of(step.key);
     default: return nullptr;
   }
 }
@@ -94,6 +98,14 @@ PyRef GuardCheck::read(const SourceStep& step) {
       if (!closure || !PyTuple_Check(closure.get())) return nullptr;
       if (step.index >= PyTuple_GET_SIZE(closure.get())) return nullptr;
       return PyRef::borrow(PyCell_GET(PyTuple_GET_ITEM(closure.get(), step.index)));
+    }
+    case SourceKind::computed: {
+      const auto left = plain_number(base);
+      PyObject* other = value(step.other);
+      const auto right = other == nullptr ? std::nullopt : plain_number(other);
+      if (!left || (facts(step.operation()).takes_two() && !right)) return nullptr;
+      const auto result = compute(step.operation(), *left, right.value_or(PythonNumber{}));
+      return result ? object_of(*result) : nullptr;
     }
     case SourceKind::self: return attribute(base, "__self__");
     case SourceKind::function: return attribute(base, "__func__");
@@ -139,6 +151,11 @@ bool GuardCheck::tensor_holds(const Guard& guard, PyObject* object, std::string*
 namespace {
 
 bool same_literal(PyObject* object, const Argument& expected) {
+  // By its bits, as compiled guards do: 0.0 is not -0.0, and a NaN is itself.
+  if (const double* real = expected.as<double>(); real != nullptr && PyFloat_CheckExact(object)) {
+    return std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(object)) ==
+           std::bit_cast<std::uint64_t>(*real);
+  }
   auto literal = literal_of(object);
   return literal && *literal == expected;
 }
@@ -229,7 +246,12 @@ bool GuardCheck::holds() {
   for (const Guard& guard : interface_.guards) {
     if (!holds(guard)) return false;
   }
-  return true;
+  // A graph reads ints of 64 bits.
+  return std::ranges::all_of(interface_.inputs, [&](const Input& input) {
+    if (input.kind != InputKind::scalar) return true;
+    PyObject* number = value(input.source);
+    return number != nullptr && plain_number(number).has_value();
+  });
 }
 
 std::string GuardCheck::actual(const Guard& guard) {

@@ -138,6 +138,20 @@ std::string text_of(PyObject* str) {
   return std::string(text, length);
 }
 
+std::optional<PythonNumber> plain_number(PyObject* object) {
+  if (PyFloat_CheckExact(object)) return PythonNumber::of(PyFloat_AS_DOUBLE(object));
+  if (!PyLong_CheckExact(object)) return std::nullopt;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow != 0) return std::nullopt;
+  return PythonNumber::of(std::int64_t{value});
+}
+
+PyRef object_of(PythonNumber number) {
+  return PyRef::steal(number.is_float ? PyFloat_FromDouble(number.real)
+                                      : PyLong_FromLongLong(number.integer));
+}
+
 bool is_torch_size(PyObject* object) { return is_type(object, "torch.Size"); }
 
 std::optional<Argument> literal_of(PyObject* object) {

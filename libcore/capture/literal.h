@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/argument.h"
+#include "ir/number.h"
 #include "python/object.h"
 
 namespace penstock::capture {
@@ -18,6 +19,10 @@ std::optional<Argument> literal_of(PyObject* object);
 /// The Python object that `literal` describes; null with a Python error set when torch is needed
 /// and not there. Values and size expressions have none.
 python::PyRef object_of(const Argument& literal);
+
+/// The int of 64 bits or the float that `object` is exactly; nothing for all else, bools too.
+std::optional<PythonNumber> plain_number(PyObject* object);
+python::PyRef object_of(PythonNumber number);
 
 /// True for objects whose value never changes and that compare by value: literals without list and
 /// dict in them.

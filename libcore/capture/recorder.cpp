@@ -28,6 +28,10 @@ std::string device_text(const TensorView& view) {
 /// A name for the input that `source` leads to: "x", "self_fc_weight".
 std::string name_of_source(const SourceTable& sources, SourceId id) {
   const SourceStep& step = sources[id];
+  if (step.kind == SourceKind::computed) {
+    const bool first = sources[step.base].kind != SourceKind::number || step.other == kNoSource;
+    return name_of_source(sources, first ? step.base : step.other);
+  }
   std::string own = step.name;
   if (step.kind == SourceKind::item) own = std::to_string(step.index);
   if (step.kind == SourceKind::stack) own = "stack_" + std::to_string(step.index);
@@ -160,6 +164,26 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
   input_objects.push_back(PyRef::borrow(tensor));
   written_.push_back(false);
   return id;
+}
+
+ValueId Recorder::number(PyObject* number, SourceId source) {
+  if (auto found = numbers_.find(source); found != numbers_.end()) return found->second;
+  TensorType type;
+  type.dtype = PyFloat_Check(number) ? DType::float64 : DType::int64;
+  const ValueId id = new_value(name_of_source(graph_.interface.sources, source), type);
+  input_by_value_[id] = static_cast<std::int32_t>(graph_.interface.inputs.size());
+  graph_.interface.inputs.push_back(
+      {InputKind::scalar, graph_.values[id].name, source, std::move(type), {}});
+  numbers_.emplace(source, id);
+  originals_.push_back(PyRef::borrow(number));
+  input_objects.push_back(PyRef::borrow(number));
+  written_.push_back(false);
+  return id;
+}
+
+bool Recorder::is_number(ValueId id) const {
+  return is_input(id) &&
+         graph_.interface.inputs[input_by_value_[id]].kind == InputKind::scalar;
 }
 
 bool Recorder::before_write(ValueId id) {
@@ -296,7 +320,7 @@ void Recorder::finish() {
     const Input& written = graph_.interface.inputs[i];
     for (std::size_t j = 0; j < inputs; ++j) {
       const Input& other = graph_.interface.inputs[j];
-      if (i == j || (written_[j] && j < i)) continue;
+      if (i == j || (written_[j] && j < i) || other.kind == InputKind::scalar) continue;
       if (written.type.storage >= 0 && written.type.storage == other.type.storage) continue;
       Guard apart{GuardKind::no_overlap, written.source, other.source, {}, {}, {}, {}, -1};
       apart.expected = Argument(text(other.source));

@@ -30,6 +30,7 @@ class Recorder {
   SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
     return source(SourceStep{kind, base, std::move(name), index, {}});
   }
+  SourceKind source_kind(SourceId id) const { return graph_.interface.sources[id].kind; }
   std::string text(SourceId id) const { return graph_.interface.sources.text(id); }
 
   /// Adds a guard unless the same fact of the same source is guarded already. `location` is asked
@@ -43,6 +44,10 @@ class Recorder {
   /// its type, at first use. Nothing for a tensor that has no strides.
   std::optional<ValueId> input(PyObject* tensor, SourceId source,
                                const std::function<Location()>& location);
+  /// The graph's value for a number that is an input; makes it one at first use. Its type and what it
+  /// is computed of must be guarded.
+  ValueId number(PyObject* number, SourceId source);
+  bool is_number(ValueId id) const;
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
@@ -90,6 +95,7 @@ class Recorder {
   std::unordered_set<std::string> facts_;                   ///< guarded already
   std::unordered_map<PyObject*, std::int64_t> live_index_;
   std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
+  std::unordered_map<SourceId, ValueId> numbers_;           ///< inputs that are numbers
   std::unordered_map<const void*, ValueId> input_in_storage_;
   std::vector<std::int32_t> input_by_value_;                ///< input number, or -1
   std::vector<python::PyRef> originals_;                    ///< the input tensors themselves

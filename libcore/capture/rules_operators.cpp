@@ -37,6 +37,19 @@ constexpr OperatorName kOperators[] = {
     {"__xor__", "__rxor__"}};
 constexpr int kInPlace = 13;
 
+std::optional<NumberOp> number_operator(int operation) {
+  switch (operation) {
+    case 0: return NumberOp::add;
+    case 2: return NumberOp::floordiv;
+    case 5: return NumberOp::multiply;
+    case 6: return NumberOp::modulo;
+    case 8: return NumberOp::power;
+    case 10: return NumberOp::subtract;
+    case 11: return NumberOp::divide;
+    default: return std::nullopt;
+  }
+}
+
 bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
   Operand left = f.operand(1), right = f.operand();
   std::vector<Shadow> all = walk.items(left);
@@ -67,6 +80,9 @@ PS_RULE(binary_op) {
   if (operation == 0 && sequence(left.object) && Py_TYPE(left.object) == Py_TYPE(right.object)) {
     return concatenate(walk, f, in_place);
   }
+  if (const auto op = number_operator(operation)) {
+    if (const auto done = walk.number_operation(f, *op, left, &right, 2)) return *done;
+  }
   if (is_plain_value(left.object) && is_plain_value(right.object)) {
     if (!walk.consume(left) || !walk.consume(right)) return false;
     return walk.gives_constant(f, 2);
@@ -96,6 +112,12 @@ PS_RULE(compare_op) {
   }
   static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
                                            "__ne__", "__gt__", "__ge__"};
+  static constexpr NumberOp kNumberOps[] = {NumberOp::less,      NumberOp::less_equal,
+                                            NumberOp::equal,     NumberOp::not_equal,
+                                            NumberOp::greater,   NumberOp::greater_equal};
+  if (const auto done = walk.number_operation(f, kNumberOps[i.argument], left, &right, 2)) {
+    return *done;
+  }
   if (!is_plain_value(left.object) || !is_plain_value(right.object)) {
     bool known = false;
     if (walk.call_special(f, left, kNames[i.argument], {right}, 2, known)) return true;
@@ -125,6 +147,9 @@ PS_RULE(is_op) {
     return walk.consume(left) && walk.consume(right);
   }
   const bool none = left.object == Py_None || right.object == Py_None;
+  if (!none && (walk.is_computed(left) || walk.is_computed(right))) {
+    return walk.broke(Code::PS0303, "whether numbers are one object is not followed");
+  }
   for (auto [one, other] : {std::pair{left, right}, std::pair{right, left}}) {
     if (!one.shadow.is(Shadow::Kind::sourced)) continue;
     if (one.object == Py_None) {
@@ -160,6 +185,10 @@ PS_RULE(unary) {
     return walk.broke(Code::PS0303, std::string("operator of ") +
                                         Py_TYPE(operand.object)->tp_name + " is not followed");
   }
+  if (which == 1) {
+    if (const auto done = walk.number_operation(f, NumberOp::negative, operand, nullptr, 1)) return *done;
+  }
+  if (which == 0 && walk.is_followed(operand)) return true;  // as it is
   if (!walk.consume(operand)) return false;
   return walk.gives_constant(f, 1);
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "capture/changed_numbers.h"
 #include "capture/root_meter.h"
 #include "ir/event.h"
 #include "ir/graph.h"
@@ -63,6 +64,8 @@ struct Lookup {
   bool announced = false;
   /// moved: the branch behind the segment (and perhaps more segments and branches) was taken too.
   bool branched = false;
+  /// miss: the numbers that differed between calls of the segment; valid until captured().
+  const ChangedNumbers* changed = nullptr;
 };
 
 /// What becomes of recorded segments: capture mode writes them, jit mode compiles and runs them.

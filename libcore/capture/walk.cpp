@@ -12,8 +12,11 @@ using python::Frame;
 using python::PyRef;
 
 Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
-           bool keep_examples)
-    : recorder_(bridge, keep_examples), schemas_(schemas), compile_api_(compile_api) {}
+           const ChangedNumbers* changed, bool keep_examples)
+    : recorder_(bridge, keep_examples),
+      schemas_(schemas),
+      compile_api_(compile_api),
+      changed_(changed) {}
 Walk::~Walk() = default;
 
 namespace {
@@ -242,6 +245,7 @@ bool Walk::consume_type(Operand operand) {
 }
 
 bool Walk::consume_identity(Operand operand) {
+  if (is_computed(operand)) return consume(operand);
   if (operand.shadow.is(Shadow::Kind::unknown)) {
     return broke(Code::PS0302, "a value whose origin is not known is used here");
   }

@@ -139,8 +139,9 @@ std::string torch_function_name(PyObject* function);
 /// what they will be behind the instruction, or left that to FrameShadow::finish.
 class Walk {
  public:
+  /// `changed` may be null; it must outlive the walk.
   Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
-       bool keep_examples);
+       const ChangedNumbers* changed, bool keep_examples);
   ~Walk();
 
   /// Starts at the frame's place: every local and operand is sourced.
@@ -175,6 +176,9 @@ class Walk {
   void spoil(std::string why) { spoiled_ = std::move(why); }
   bool spoiled() const { return !spoiled_.empty(); }
   const std::string& spoiled_by() const { return spoiled_; }
+  /// The instruction before which a spoiled segment has to end the next time: gradient mode would differ
+  /// behind it, or what it runs could not be made real. No code when it was something else.
+  RaisePlace must_end_before() const { return spoiled() ? end_place_ : RaisePlace{}; }
 
   /// Ends the segment at the innermost frame's place: restore records, recipes, outputs. The result
   /// is that of the root when it `returns`.
@@ -234,6 +238,7 @@ class Walk {
   bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
                      std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool tell_fact(FrameShadow& frame, const std::vector<Operand>& positional, int pops);
+  bool pass_number(Operand number, Argument& argument, ResolvedCall& call);
   bool record(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes,
               const std::vector<Operand>& operands, int pops);
   void add_planned(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes, int pops);
@@ -242,6 +247,8 @@ class Walk {
   std::optional<Argument> shown(Operand key);
   std::vector<StackFrame> stack() const;
   void guard_grad_mode();
+  /// The instruction is about to set gradient mode.
+  bool sets_grad_mode(bool enabled);
   /// Guards what torch._C.NAME() answers. False with the reason if it cannot be asked.
   bool guard_setting(std::string_view name);
   /// Guards the default dtype when the result's dtype comes from it: it is floating and no operand is.
@@ -261,6 +268,26 @@ class Walk {
   bool unary_tensor(FrameShadow& frame, const char* name, const char* op);
   bool unpack_tensor(FrameShadow& frame, int count);
   bool iterate_tensor(FrameShadow& frame);
+
+  // -- numbers (objects/number.cpp)
+  /// True for a number that changes from call to call, and for what is computed of one.
+  bool is_followed(Operand number) const;
+  bool is_computed(Operand operand) const;
+  /// The instruction computes a number of others (`right` may be null). Nothing when none of them is
+  /// followed or the result cannot be: then it is made of constants.
+  std::optional<bool> number_operation(FrameShadow& frame, NumberOp op, Operand left,
+                                       const Operand* right, int pops);
+  /// The value of a number that `parameter` of `op` takes as an input, beside a tensor of dtype
+  /// `self`; nothing when it must be a constant.
+  std::optional<Argument> number_input(Operand number, const std::string& op,
+                                       std::string_view parameter, std::optional<DType> self);
+  /// The length of a container that was found to change; unknown when it is a constant or the segment
+  /// has changed more of it than its end.
+  Shadow followed_length(Operand container);
+  SourceId number_source(Operand number);
+  SourceId computed(NumberOp op, SourceId left, SourceId right);
+  int operands_of(SourceId number) const;
+  bool fits_dtype(Operand number, DType dtype);
 
   // -- calls (objects/call.cpp)
   bool call(FrameShadow& frame, Operand callable, std::vector<Operand> positional,
@@ -372,6 +399,8 @@ class Walk {
   Recorder recorder_;
   SchemaTable& schemas_;
   const CompileApi& compile_api_;
+  const ChangedNumbers* changed_;
+  std::unordered_map<SourceId, int> operand_counts_;  ///< of computed numbers
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;
@@ -387,6 +416,8 @@ class Walk {
   Location start_location_;
   bool grad_guarded_ = false;
   bool grad_at_start_ = false;
+  RaisePlace last_grad_change_;  ///< in the segment's own frame
+  RaisePlace end_place_;         ///< see must_end_before()
   std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded
   // How the next torch_call shows itself, where it differs from its operands.
   int shown_positional_ = -1;             ///< only that many arguments

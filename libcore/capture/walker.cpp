@@ -97,16 +97,18 @@ Entry Walker::decide(Frame& frame) {
   // Before the rules, which cost more: code that has entries was a root.
   if (finish_call(frame)) return Entry::finished;
   std::string_view rule;
-  if (roots_.is_native(frame, rule)) return Entry::native;
   const bool inside = has_root(region);
-  if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
   CodeInfo& known = info(frame);
+  // What a segment was found in while its caller was recorded is looked into whatever it is.
+  const bool holds = inside && known.holds_segment;
+  if (!holds && roots_.is_native(frame, rule)) return Entry::native;
+  if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
   if (known.native) return Entry::native;
   if (const auto version = globals_version(frame); known.globals_version != version) {
     known.names_tensors = roots_.names_tensors(frame, *bridge_);
     known.globals_version = version;
   }
-  if (!known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
+  if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   return conduct(frame, region, !inside || is_region(region.activations.back()->served));
 }
@@ -174,11 +176,12 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
   }
   if (!python::ops_run_plainly()) return Directive::step;
   bool record_here = trial;
+  Lookup lookup;
   if (!trial) {
-    const Directive directive = look_up(activation, region, instruction, record_here);
+    const Directive directive = look_up(activation, region, instruction, lookup, record_here);
     if (!record_here) return directive;
   }
-  start(activation, region, !first, resumes);
+  start(activation, region, lookup.changed, !first, resumes);
   return record(activation, region, instruction);
 }
 
@@ -191,11 +194,11 @@ Directive Walker::step_break(Activation& activation, const Instruction& instruct
 }
 
 Directive Walker::look_up(Activation& activation, Region& region, const Instruction& instruction,
-                          bool& record) {
+                          Lookup& lookup, bool& record) {
   region.meter.segment_begins();
   const Activation* around = enclosing(region);
   const bool over_branches = around == nullptr || around->served != Served::fullgraph;
-  Lookup lookup = client_.lookup(*activation.frame, over_branches);
+  lookup = client_.lookup(*activation.frame, over_branches);
   const bool executed = lookup.found == Found::moved || lookup.found == Found::returned ||
                         lookup.found == Found::raised;
   if (executed) region.meter.segment_ends();
@@ -270,8 +273,10 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
   return Directive::step;
 }
 
-void Walker::start(Activation& activation, Region& region, bool trial, bool patient) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, client_.wants_examples());
+void Walker::start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
+                   bool patient) {
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, changed,
+                                       client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
   region.start = &activation;
@@ -306,7 +311,11 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
                          : ends_before_.find({activation.frame->code(), instruction.offset});
   if (known != ends_before_.end()) {
     shadow.instruction = &instruction;
-    walk.broke(known->second.code, known->second.reason, known->second.anywhere);
+    if (known->second.silent) {
+      walk.end_silently();
+    } else {
+      walk.broke(known->second.code, known->second.reason, known->second.anywhere);
+    }
   } else if (walk.before(shadow, instruction)) {
     if (shadow.runs_op) region.op_started = Clock::now();
     return Directive::step;
@@ -374,6 +383,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   if (region.last.frame >= 0) interface.after = to_string(region.last);
   interface.capture_ns = (Clock::now() - region.started - region.ops).count();
   region.any_op = true;
+  for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   const EntryId id = client_.captured(std::move(segment));
   region.last = id;
   plans_[key_of(id)] = std::move(plan);
@@ -386,8 +396,12 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
 }
 
 void Walker::drop(Region& region) {
-  // A trial without ops lost nothing.
-  if (region.walk && region.walk->spoiled() && !region.trial) {
+  const RaisePlace place = region.walk ? region.walk->must_end_before() : RaisePlace{};
+  if (place.code != nullptr) {
+    BreakReason reason;
+    reason.silent = true;
+    ends_before_.try_emplace({place.code, place.unit}, std::move(reason));
+  } else if (region.walk && region.walk->spoiled() && !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);
     skip.name = text_of(region.start->frame->code()->co_qualname);

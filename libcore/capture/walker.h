@@ -107,6 +107,7 @@ class Walker : public python::FrameDriver {
   /// What the walker remembers of a code object.
   struct CodeInfo : python::CodeData {
     bool native = false;                       ///< a root that records no op
+    bool holds_segment = false;                ///< one was recorded in a frame of it, or below
     std::unordered_map<int, int> dry_trials;   ///< by unit: trials that recorded no op
     /// RootPolicy::names_tensors() for globals of that version.
     std::uint64_t globals_version = 0;
@@ -141,13 +142,15 @@ class Walker : public python::FrameDriver {
   python::Directive glue(Activation& activation, Region& region,
                          const python::Instruction& instruction);
   python::Directive look_up(Activation& activation, Region& region,
-                            const python::Instruction& instruction, bool& record);
+                            const python::Instruction& instruction, Lookup& lookup,
+                            bool& record);
   python::Directive moved(Activation& activation, Region& region, const Lookup& lookup);
   python::Directive record(Activation& activation, Region& region,
                            const python::Instruction& instruction);
   python::Directive follow(Activation& activation, Region& region,
                            const python::Instruction& instruction);
-  void start(Activation& activation, Region& region, bool trial, bool patient);
+  void start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
+             bool patient);
   /// The instruction that ended a segment is about to be stepped.
   static python::Directive step_break(Activation& activation, const python::Instruction& instruction);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
@@ -167,8 +170,8 @@ class Walker : public python::FrameDriver {
   std::pair<PyThreadState* const, Region>* last_region_ = nullptr;
   std::unordered_set<std::string> reported_;
   /// Instructions that segments end before, and why: an exception raised there was still being handled,
-  /// or an object that is made there was not finished, where a segment had to end. Addresses only; one
-  /// that is used again costs a shorter segment.
+  /// or an object that is made there was not finished, where a segment had to end, or else as
+  /// Walk::must_end_before() says. Addresses only; one that is used again costs a shorter segment.
   std::map<std::pair<const PyCodeObject*, int>, BreakReason> ends_before_;
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;

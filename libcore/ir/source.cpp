@@ -53,8 +53,8 @@ bool needs_getattr(std::string_view name) {
                      [&](const NamedStep& row) { return row.name == name; });
 }
 
-/// The text of `step` given that of its base.
-std::string step_text(const SourceStep& step, const std::string& base) {
+/// The text of a step that is reached from one base.
+std::string path_text(const SourceStep& step, const std::string& base) {
   for (NamedRoot row : kNamedRoots) {
     if (row.kind == step.kind) return fmt::format("{}[{}]", row.letter, quote(step.name));
   }
@@ -80,8 +80,20 @@ std::string step_text(const SourceStep& step, const std::string& base) {
     case SourceKind::type: return fmt::format("type({})", base);
     case SourceKind::length: return fmt::format("len({})", base);
     case SourceKind::offset: return fmt::format("{}.storage_offset()", base);
+    case SourceKind::number: return to_string(step.key);
     default: return base;
   }
+}
+
+std::string computed_text(NumberOp operation, const std::string& left, const std::string& right) {
+  const NumberOpFacts& row = facts(operation);
+  switch (row.form) {
+    case NumberOpFacts::Form::infix: return fmt::format("({} {} {})", left, row.text, right);
+    case NumberOpFacts::Form::prefix: return fmt::format("({}{})", row.text, left);
+    case NumberOpFacts::Form::unary: return fmt::format("{}({})", row.text, left);
+    case NumberOpFacts::Form::binary: return fmt::format("{}({}, {})", row.text, left, right);
+  }
+  return {};
 }
 
 bool has_slot(SourceKind kind) { return kind == SourceKind::local || kind == SourceKind::cell; }
@@ -98,15 +110,23 @@ std::string identity_of(const SourceStep& step) {
                                       [&](NamedRoot row) { return row.kind == step.kind; });
   if (named_root || step.kind == SourceKind::attribute || step.kind == SourceKind::instance) {
     key += step.name;
-  } else if (step.kind == SourceKind::dict_item) {
+  } else if (step.kind == SourceKind::dict_item || step.kind == SourceKind::number) {
     key += to_string(step.key);
   } else {
     add(step.index);
+    add(step.other);
   }
   return key;
 }
 
 }  // namespace
+
+/// The text of `step` given that of its base.
+std::string SourceTable::step_text(const SourceStep& step, const std::string& base) const {
+  if (step.kind != SourceKind::computed) return path_text(step, base);
+  const bool two = facts(step.operation()).takes_two();
+  return computed_text(step.operation(), base, two ? text(step.other) : std::string());
+}
 
 SourceId SourceTable::intern(SourceStep step) {
   std::string key = identity_of(step);
@@ -131,7 +151,9 @@ std::string SourceTable::text(SourceId id) const {
 namespace {
 
 /// source := primary suffix*; primary := LETTER "['name']" | "S[i]" | "type(" source ")" |
-/// "len(" source ")" | "getattr(" source ", 'name')". Prefix forms nest to a bounded depth.
+/// "len(" source ")" | "getattr(" source ", 'name')" | "(" operand " + " operand ")" |
+/// "(-" operand ")" | "abs(" operand ")" | "min(" operand ", " operand ")" …;
+/// operand := source | number. Prefix forms nest to a bounded depth.
 class Parser {
  public:
   Parser(std::string_view text, SourceTable& table) : text_(text), rest_(text), table_(table) {}
@@ -196,7 +218,67 @@ class Parser {
     if (take("type(")) return wrapped(SourceKind::type, depth);
     if (take("len(")) return wrapped(SourceKind::length, depth);
     if (take("getattr(")) return wrapped(SourceKind::attribute, depth);
+    if (rest_.starts_with('(')) return infix_or_prefix(depth);
+    if (const std::size_t open = rest_.find('('); open != std::string_view::npos) {
+      const std::string_view name = rest_.substr(0, open);
+      using Form = NumberOpFacts::Form;
+      if (auto one = number_op(name, Form::unary)) return function(*one, depth);
+      if (auto two = number_op(name, Form::binary)) return function(*two, depth);
+    }
     return fail("expected a source");
+  }
+
+  Result<SourceId> operand(int depth) {
+    const bool literal = !rest_.empty() && (std::isdigit(static_cast<unsigned char>(rest_[0])) ||
+                                            rest_[0] == '-' || rest_.starts_with("float('"));
+    if (!literal) return source(depth + 1);
+    auto key = parse_literal(rest_);
+    if (!key) return tl::unexpected(key.error());
+    if (!key->as<std::int64_t>() && !key->as<double>()) return fail("expected a number");
+    return table_.intern({SourceKind::number, kNoSource, {}, 0, std::move(*key)});
+  }
+
+  Result<SourceId> computed(NumberOp operation, SourceId left, SourceId right) {
+    return table_.intern(
+        {SourceKind::computed, left, {}, static_cast<std::int64_t>(operation), {}, right});
+  }
+
+  Result<SourceId> function(NumberOp operation, int depth) {
+    rest_.remove_prefix(facts(operation).text.size() + 1);
+    auto left = operand(depth);
+    if (!left) return left;
+    SourceId right = kNoSource;
+    if (facts(operation).takes_two()) {
+      if (!take(", ")) return fail("expected ', '");
+      auto second = operand(depth);
+      if (!second) return second;
+      right = *second;
+    }
+    if (!take(")")) return fail("expected ')'");
+    return computed(operation, *left, right);
+  }
+
+  Result<SourceId> infix_or_prefix(int depth) {
+    take("(");
+    // A sign before a digit belongs to a number: negative literals are folded.
+    if (rest_.starts_with('-') && rest_.size() > 1 && std::isdigit(static_cast<unsigned char>(rest_[1])) == 0) {
+      rest_.remove_prefix(1);
+      auto only = operand(depth);
+      if (!only) return only;
+      if (!take(")")) return fail("expected ')'");
+      return computed(NumberOp::negative, *only, kNoSource);
+    }
+    auto left = operand(depth);
+    if (!left) return left;
+    if (!take(" ")) return fail("expected an operator");
+    const std::size_t size = rest_.find(' ');
+    const auto operation = number_op(rest_.substr(0, size), NumberOpFacts::Form::infix);
+    if (!operation || size == std::string_view::npos) return fail("expected an operator");
+    rest_.remove_prefix(size + 1);
+    auto right = operand(depth);
+    if (!right) return right;
+    if (!take(")")) return fail("expected ')'");
+    return computed(*operation, *left, *right);
   }
 
   Result<SourceId> wrapped(SourceKind kind, int depth) {

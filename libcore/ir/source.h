@@ -8,6 +8,7 @@
 
 #include "diag/diagnostic.h"
 #include "ir/argument.h"
+#include "ir/number.h"
 
 namespace penstock {
 
@@ -38,15 +39,20 @@ enum class SourceKind : std::uint8_t {
   stride,     ///< base.stride(index)
   offset,     ///< base.storage_offset()
   length,     ///< len(base)
+  number,     ///< a plain int or float: key; an operand of `computed`
+  computed,   ///< what Python computes of numbers: NumberOp `index` of base and, if it takes two, other
 };
 
 /// A path of steps, interned: equal paths have equal ids, so a fact is guarded once.
 struct SourceStep {
   SourceKind kind;
-  SourceId base = kNoSource;  ///< kNoSource for local, cell, stack, global, builtin, module
+  SourceId base = kNoSource;  ///< kNoSource for local, cell, stack, global, builtin, module, number
   std::string name;           ///< variable, attribute or module
   std::int64_t index = 0;     ///< slot or position
-  Argument key;               ///< dict_item only
+  Argument key;               ///< dict_item, number
+  SourceId other = kNoSource; ///< computed: the second operand
+
+  NumberOp operation() const { return static_cast<NumberOp>(index); }
 };
 
 /// All sources of one segment; append-only, a base always stands before what is reached from it.
@@ -55,10 +61,12 @@ class SourceTable {
   SourceId intern(SourceStep step);
   const SourceStep& operator[](SourceId id) const { return steps_[id]; }
   std::size_t size() const { return steps_.size(); }
-  /// "L['self']._modules['fc'].weight"
+  /// "L['self']._modules['fc'].weight"; of what is computed: "(L['rate'] / (1 - L['beta']))"
   std::string text(SourceId id) const;
 
  private:
+  std::string step_text(const SourceStep& step, const std::string& base) const;
+
   std::vector<SourceStep> steps_;
   std::unordered_map<std::string, SourceId> ids_;  ///< by one step's text and its base id
 };

@@ -76,6 +76,18 @@ void copy_elements(const OutputTensor& result, const TensorLayout& layout, char*
   }
 }
 
+/// The buffers of inputs that stand for Python numbers.
+std::vector<BufferId> number_buffers(const KernelBundle& bundle) {
+  std::vector<BufferId> found;
+  for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
+    const Buffer& buffer = bundle.buffers[i];
+    if (buffer.kind != Buffer::Kind::input) continue;
+    const bool number = bundle.interface.inputs[buffer.index].kind == InputKind::scalar;
+    if (number) found.push_back(static_cast<BufferId>(i));
+  }
+  return found;
+}
+
 Diagnostic take_error(std::string what) {
   PyErr_Clear();
   return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
@@ -125,6 +137,7 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
                            return output.input < 0;
                          });
   made->leaves_pending_ = !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
+  made->fallback_.set_numbers(number_buffers(bundle));
   auto executor = runtime::Executor::create(std::move(runtime), std::move(bundle), blobs,
                                             &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());

@@ -208,6 +208,17 @@ Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pen
   return entry != nullptr && entry->runs() && !entry->is_measured() ? entry : nullptr;
 }
 
+/// A loop over parameters of many shapes needs many entries and comes back to each; a size that grows
+/// comes back to none.
+bool JitClient::has_room(const Segment& segment) const {
+  constexpr std::size_t kMostEntries = 64;
+  const std::size_t size = segment.entries.size();
+  if (size < static_cast<std::size_t>(options_.entry_limit)) return true;
+  const auto reused = std::ranges::count_if(
+      segment.entries, [](const auto& entry) { return entry->count->calls > 1; });
+  return size < kMostEntries && 2 * static_cast<std::size_t>(reused) >= size;
+}
+
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   auto& entries = segment.entries;
   std::erase_if(entries, [](const auto& entry) { return entry->is_dead(); });
@@ -215,21 +226,23 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   RecompileEvent event;
   for (const auto& entry : entries) {
     event.entries.push_back({entry->id(), entry->explain(frame)});
+    segment.changed.note(event.entries.back().failed);
   }
-  if (static_cast<int>(entries.size()) < options_.entry_limit) {
+  if (has_room(segment)) {
     segment.pending = std::move(event);
     Lookup answer;
     answer.found = Found::miss;
+    answer.changed = &segment.changed;
     return answer;
   }
-  segment.gave_up = true;
+  if (std::exchange(segment.limit_reported, true)) return step(segment, nullptr);
   event.id = {segment.frame, -1, 0};
   event.limit = true;
   sink_.recompiled(event);
   Diagnostic diagnostic{Code::PS0502, {}, {}, {}, {}, Severity::warning};
   diagnostic.message = "segment " + std::to_string(segment.frame) + " has " +
                        std::to_string(entries.size()) +
-                       " entries; calls that fit none of them are not compiled any more";
+                       " entries; calls that fit none of them are stepped";
   say(std::move(diagnostic), entries.front()->interface());
   return step(segment, nullptr);
 }
@@ -261,11 +274,22 @@ EntryId JitClient::captured(CapturedSegment recorded) {
   segment->misses = 0;
   if (!segment->pending.entries.empty()) {
     segment->pending.id = id;
+    drop_replaced(*segment, recorded.graph.interface);
     sink_.recompiled(std::exchange(segment->pending, {}));
   }
   capture::EntryCount& count = new_count(recorded);
   install(*segment, std::move(recorded), count);
   return id;
+}
+
+/// Entries that differ from the new one in nothing but numbers that are its inputs.
+void JitClient::drop_replaced(Segment& segment, const Interface& recorded) {
+  for (const RecompileEvent::Entry& known : segment.pending.entries) {
+    if (!segment.changed.replaces(recorded, known.failed)) continue;
+    std::erase_if(segment.entries, [&](const auto& entry) {
+      return entry->id() == known.id && !entry->is_active();
+    });
+  }
 }
 
 void JitClient::install(Segment& segment, CapturedSegment recorded, capture::EntryCount& count) {

@@ -14,7 +14,7 @@ namespace penstock::jit {
 
 /// What a client does with recorded segments and how far it goes.
 struct ClientOptions {
-  int entry_limit = 8;  ///< entries per segment start
+  int entry_limit = 8;  ///< entries per segment start, unless most of them are used again
   /// Every call by an entry takes so much longer while the gate measures: what --handicap asks for.
   std::chrono::nanoseconds handicap{0};
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
@@ -55,6 +55,8 @@ class JitClient final : public capture::SegmentClient {
   Entry* find_fitting(Segment& segment, const python::Frame& frame,
                       const PendingLocals* pending = nullptr);
   void install(Segment& segment, capture::CapturedSegment recorded, capture::EntryCount& count);
+  bool has_room(const Segment& segment) const;
+  void drop_replaced(Segment& segment, const Interface& recorded);
   Result<void> give_executor(Entry& entry, Graph graph);
   capture::EntryCount& new_count(const capture::CapturedSegment& recorded);
   bool needs_gradients(const Graph& graph) const;

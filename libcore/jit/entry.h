@@ -115,6 +115,7 @@ struct Segment {
   bool limit_reported = false;
   int misses = 0;              ///< since the last entry was made
   RecompileEvent pending;      ///< why the call that is being recorded now fitted no entry
+  capture::ChangedNumbers changed;
 };
 
 /// The segments of one code object, by the unit at which they start.

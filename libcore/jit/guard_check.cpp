@@ -277,15 +277,16 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
       const TensorView& view = views_[view_of_[step.base]];
       const auto& row = step.op == GuardOp::load_size ? view.sizes : view.strides;
       if (step.index < 0 || step.index >= static_cast<std::int32_t>(row.size())) return false;
-      numbers_[step.slot] = row[step.index];
+      numbers_[step.slot].integer = row[step.index];
       return true;
     }
     case GuardOp::load_offset:
-      numbers_[step.slot] = views_[view_of_[step.base]].storage_offset;
+      numbers_[step.slot].integer = views_[view_of_[step.base]].storage_offset;
       return true;
     case GuardOp::load_length:
-      numbers_[step.slot] = length_of(base);
-      return numbers_[step.slot] >= 0;
+      numbers_[step.slot].integer = length_of(base);
+      return numbers_[step.slot].integer >= 0;
+    case GuardOp::compute_number: return compute_number(step);
     case GuardOp::read_tensor: return read_tensor(step);
     default: return false;
   }
@@ -313,10 +314,15 @@ bool GuardProgram::run_check(GuardStep& step) {
       if (same < 0) PyErr_Clear();
       return same > 0;
     }
-    case GuardOp::check_number: return numbers_[step.slot] == step.number;
-    case GuardOp::check_truth:
-      if (is_number_[step.slot] != 0) return (numbers_[step.slot] != 0) == (step.number != 0);
-      return truth_of(object) == step.number;
+    case GuardOp::check_number: {
+      const PythonNumber& number = numbers_[step.slot];
+      return !number.is_float && number.integer == step.number;
+    }
+    case GuardOp::check_real:
+    case GuardOp::check_nonzero:
+    case GuardOp::check_is_float:
+    case GuardOp::check_is_plain: return check_number(step);
+    case GuardOp::check_truth: return truth_of(object) == step.number;
     case GuardOp::check_length: return length_of(object) == step.number;
     case GuardOp::check_keys: return same_keys(object, *literals_[step.index]);
     case GuardOp::check_has_key: return holds_key(step, object);
@@ -343,17 +349,6 @@ std::int64_t GuardProgram::size_part(const SizeCheck& check) const {
   const TensorView& view = views_[check.view];
   if (check.part == SizeCheck::Part::offset) return view.storage_offset;
   return (check.part == SizeCheck::Part::size ? view.sizes : view.strides)[check.dimension];
-}
-
-bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
-  if (is_number_[slot] != 0) {
-    value = numbers_[slot];
-    return true;
-  }
-  if (!PyLong_CheckExact(slots_[slot])) return false;
-  int overflow = 0;
-  value = PyLong_AsLongLongAndOverflow(slots_[slot], &overflow);
-  return overflow == 0;
 }
 
 bool GuardProgram::run_size(GuardStep& step) {
@@ -477,7 +472,7 @@ bool GuardProgram::check_pending(GuardTree& tree, const PendingTensor& tensor,
 }
 
 bool GuardProgram::check(const python::Frame& frame, const PendingLocals* pending) {
-  const std::size_t first = trees_.empty() ? steps_.size() : trees_.front().load;
+  const std::size_t first = trees_.empty() ? computed_ : trees_.front().load;
   for (std::size_t i = 0; i < first; ++i) {
     if (!run_step(steps_[i], frame)) return false;
   }
@@ -487,6 +482,9 @@ bool GuardProgram::check(const python::Frame& frame, const PendingLocals* pendin
     if (local != nullptr ? !check_pending(tree, local->tensor, frame) : !check_tree(tree, frame)) {
       return false;
     }
+  }
+  for (std::size_t i = computed_; i < steps_.size(); ++i) {
+    if (!run_step(steps_[i], frame)) return false;
   }
   return true;
 }
@@ -519,47 +517,6 @@ Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& int
 
 GuardProgram::~GuardProgram() {
   for (AttributePath& path : attributes_) Py_CLEAR(path.kept);
-}
-
-InputValue GuardProgram::input(std::size_t index) const {
-  InputValue value;
-  const SourceId source = interface_.inputs[index].source;
-  if (source == kNoSource) return value;
-  if (is_number_[source] != 0) {
-    value.integer = numbers_[source];
-    value.real = static_cast<double>(value.integer);
-    return value;
-  }
-  value.object = slots_[source];
-  if (view_of_[source] >= 0) {
-    value.view = &views_[view_of_[source]];
-  } else if (PyFloat_Check(value.object)) {
-    value.real = PyFloat_AS_DOUBLE(value.object);
-  } else if (PyLong_Check(value.object)) {
-    int overflow = 0;
-    value.integer = PyLong_AsLongLongAndOverflow(value.object, &overflow);
-    value.real = static_cast<double>(value.integer);
-  }
-  return value;
-}
-
-void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed) {
-  for (GuardTree& tree : trees_) {
-    if (!std::exchange(tree.moved, false)) continue;
-    for (const std::uint32_t index : tree.inputs) {
-      values[index] = input(index);
-      changed.push_back(index);
-    }
-  }
-}
-
-PyObject* GuardProgram::object(SourceId source) const {
-  return is_number_[source] != 0 ? nullptr : slots_[source];
-}
-
-python::PyRef GuardProgram::value(SourceId source) const {
-  if (is_number_[source] != 0) return python::PyRef::steal(PyLong_FromLongLong(numbers_[source]));
-  return python::PyRef::borrow(slots_[source]);
 }
 
 bool GuardProgram::is_dead() const {

@@ -74,6 +74,8 @@ Result<void> GuardCompiler::compile() {
   for (const auto& together : roots()) {
     if (auto done = emit_tree(together); !done) return done;
   }
+  program_.computed_ = program_.steps_.size();
+  if (auto done = emit_computed(); !done) return done;
   note_inputs();
   for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
     if (!waiting_for_[i].empty() && bound_[i] == 0) {
@@ -93,7 +95,10 @@ void GuardCompiler::note_inputs() {
   for (std::size_t i = 0; i < interface_.inputs.size(); ++i) {
     const SourceId source = interface_.inputs[i].source;
     if (source == kNoSource) continue;
-    trees.at(root_of(source))->inputs.push_back(static_cast<std::uint32_t>(i));
+    const InputKind kind = interface_.inputs[i].kind;
+    const bool number = kind == InputKind::size || kind == InputKind::scalar;
+    auto& inputs = number ? program_.number_inputs_ : trees.at(root_of(source))->inputs;
+    inputs.push_back(static_cast<std::uint32_t>(i));
   }
 }
 
@@ -109,12 +114,24 @@ void GuardCompiler::need(SourceId id) {
     nodes_[id].needed = true;
     const SourceStep& step = interface_.sources[id];
     program_.is_number_[id] = is_integer_source(step.kind) ? 1 : 0;
-    if (step.base != kNoSource) {
+    if (step.kind == SourceKind::number) hold_number(id);
+    if (step.kind == SourceKind::computed) {
+      program_.is_number_[id] = 1;
+      if (step.other != kNoSource) need(step.other);
+    } else if (step.base != kNoSource) {
       nodes_[step.base].children.push_back(id);
       if (reads_tensor(step.kind)) nodes_[step.base].tensor = true;
     }
     id = step.base;
   }
+}
+
+/// A plain number is an operand that is there from the start.
+void GuardCompiler::hold_number(SourceId id) {
+  const Argument& value = interface_.sources[id].key;
+  program_.is_number_[id] = 1;
+  if (const auto* real = value.as<double>()) program_.numbers_[id] = PythonNumber::of(*real);
+  if (const auto* whole = value.as<std::int64_t>()) program_.numbers_[id] = PythonNumber::of(*whole);
 }
 
 void GuardCompiler::need_recipe(const Recipe& recipe) {
@@ -149,6 +166,7 @@ void GuardCompiler::collect() {
     need(input.source);
     const bool number = input.kind == InputKind::size || input.kind == InputKind::scalar;
     if (!number && input.kind != InputKind::generator) nodes_[input.source].tensor = true;
+    nodes_[input.source].integer_input = number && !is_floating(input.type.dtype);
   }
   for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
     const SourceId source = interface_.symbols[i].source;
@@ -176,7 +194,8 @@ void GuardCompiler::collect() {
     Node& node = nodes_[id];
     std::stable_sort(node.checks.begin(), node.checks.end(), cheaper);
     node.weight += 1 + node.checks.size();
-    if (node.needed && interface_.sources[id].base != kNoSource) {
+    const SourceStep& step = interface_.sources[id];
+    if (node.needed && step.base != kNoSource && step.kind != SourceKind::computed) {
       nodes_[interface_.sources[id].base].weight += node.weight;
     }
   }
@@ -187,8 +206,9 @@ std::vector<std::vector<SourceId>> GuardCompiler::roots() const {
   std::vector<std::vector<SourceId>> trees;
   std::vector<SourceId> globals;
   for (SourceId id = 0; id < nodes_.size(); ++id) {
-    if (!nodes_[id].needed || interface_.sources[id].base != kNoSource) continue;
     const SourceKind kind = interface_.sources[id].kind;
+    const bool is_root = interface_.sources[id].base == kNoSource && kind != SourceKind::number;
+    if (!nodes_[id].needed || !is_root) continue;
     const bool global = kind == SourceKind::global || kind == SourceKind::builtin ||
                         kind == SourceKind::module;
     global ? globals.push_back(id) : trees.push_back({id});
@@ -243,6 +263,18 @@ void GuardCompiler::note_local(GuardTree& tree) const {
   }
 }
 
+/// Operands stand before what is computed of them.
+Result<void> GuardCompiler::emit_computed() {
+  for (SourceId id = 0; id < nodes_.size(); ++id) {
+    const SourceStep& source = interface_.sources[id];
+    if (!nodes_[id].needed || source.kind != SourceKind::computed) continue;
+    add({.op = GuardOp::compute_number, .slot = id, .base = source.base,
+         .index = static_cast<std::int32_t>(source.index), .number = source.other});
+    if (auto done = emit_checks(id); !done) return done;
+  }
+  return {};
+}
+
 Result<void> GuardCompiler::emit_checks(SourceId id) {
   const Node& node = nodes_[id];
   bool read = false;
@@ -258,6 +290,9 @@ Result<void> GuardCompiler::emit_checks(SourceId id) {
     if (auto done = emit_guard(index); !done) return done;
   }
   read_tensor();
+  if (node.integer_input && program_.is_number_[id] == 0) {
+    add({.op = GuardOp::check_is_plain, .slot = id});
+  }
   for (const std::int32_t symbol : node.symbols) {
     if (symbol_has_tensor(symbol)) continue;
     if (auto done = bind(id, symbol, -1); !done) return done;
@@ -334,6 +369,8 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
     case SourceKind::stride: step.op = GuardOp::load_stride; break;
     case SourceKind::offset: step.op = GuardOp::load_offset; break;
     case SourceKind::length: step.op = GuardOp::load_length; break;
+    case SourceKind::number:
+    case SourceKind::computed: return {};
   }
   add(step);
   return {};

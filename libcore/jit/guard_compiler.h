@@ -21,6 +21,8 @@ namespace penstock::jit {
 ///
 /// A check that relates two sources, or that needs symbols, is written as soon as its last operand
 /// is there: each operand counts down the checks waiting for it, so the work stays linear.
+///
+/// What is computed of numbers, with its checks, stands behind the trees and is executed every time.
 class GuardCompiler {
  public:
   GuardCompiler(const Interface& interface, const LiveTable& live, PyCodeObject* code,
@@ -31,6 +33,7 @@ class GuardCompiler {
   struct Node {
     bool needed = false;
     bool tensor = false;  // its view is needed
+    bool integer_input = false;  // an input of the graph reads an int object
     std::vector<std::int32_t> checks;    // positions in Interface::guards
     std::vector<SourceId> children;
     std::vector<std::int32_t> waiting;   // relational guards with this side not loaded yet
@@ -50,6 +53,8 @@ class GuardCompiler {
   Result<void> emit_checks(SourceId id);
   Result<void> emit_children(SourceId id);
   Result<void> emit_load(SourceId id);
+  Result<void> emit_computed();
+  void hold_number(SourceId id);
   Result<void> emit_guard(std::int32_t index);
   bool says_of_integers(const Guard& guard) const;
   Result<void> emit_equals(const Guard& guard, GuardStep step);

@@ -1,5 +1,6 @@
 // The second half of GuardCompiler: one guard to its checking steps, symbols and sizes.
 #include <algorithm>
+#include <bit>
 
 #include "jit/guard_compiler.h"
 #include "jit/literal.h"
@@ -66,8 +67,11 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     return plain(op);
   };
   const bool of_number = guard.source != kNoSource && program_.is_number_[guard.source] != 0;
-  if (of_number && says_of_integers(guard)) return {};
-  if (of_number && guard.kind != GuardKind::equals && guard.kind != GuardKind::truth) {
+  // What is computed may be a float; that is asked for.
+  const bool typed = of_number && guard.kind == GuardKind::type_is &&
+                     interface_.sources[guard.source].kind == SourceKind::computed;
+  if (of_number && !typed && says_of_integers(guard)) return {};
+  if (of_number && !typed && guard.kind != GuardKind::equals && guard.kind != GuardKind::truth) {
     return refuse(guard, "it is an integer of a tensor or container");
   }
   switch (guard.kind) {
@@ -76,7 +80,13 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
       return plain(GuardOp::check_identity);
     case GuardKind::not_none: return plain(GuardOp::check_not_none);
     case GuardKind::identity: return emit_object_check(guard, step, GuardOp::check_identity);
-    case GuardKind::type_is: return emit_object_check(guard, step, GuardOp::check_type);
+    case GuardKind::type_is:
+      if (!typed) return emit_object_check(guard, step, GuardOp::check_type);
+      step.number = guard.expected == Argument(std::string("float")) ? 1 : 0;
+      if (step.number == 0 && guard.expected != Argument(std::string("int"))) {
+        return refuse(guard, "a number is of no such type");
+      }
+      return plain(GuardOp::check_is_float);
     case GuardKind::same_object:
     case GuardKind::distinct_object:
     case GuardKind::no_overlap: return {};  // written by loaded()
@@ -84,7 +94,8 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     case GuardKind::truth:
       if (guard.expected.as<bool>() == nullptr) return refuse(guard, "it expects no bool");
       step.number = *guard.expected.as<bool>() ? 1 : 0;
-      return plain(GuardOp::check_truth);
+      return plain(program_.is_number_[guard.source] != 0 ? GuardOp::check_nonzero
+                                                          : GuardOp::check_truth);
     case GuardKind::length: return number(GuardOp::check_length);
     case GuardKind::dict_keys: return listed(GuardOp::check_keys);
     case GuardKind::has_key: return named(GuardOp::check_has_key);
@@ -164,10 +175,11 @@ Result<void> GuardCompiler::emit_equals(const Guard& guard, GuardStep step) {
     return defer(step, symbols_of(*expression));
   }
   if (program_.is_number_[guard.source] != 0) {
-    const auto* expected = guard.expected.as<std::int64_t>();
-    if (expected == nullptr) return refuse(guard, "it expects no integer");
-    step.op = GuardOp::check_number;
-    step.number = *expected;
+    const auto* real = guard.expected.as<double>();
+    const auto* whole = guard.expected.as<std::int64_t>();
+    if (real == nullptr && whole == nullptr) return refuse(guard, "it expects no number");
+    step.op = real != nullptr ? GuardOp::check_real : GuardOp::check_number;
+    step.number = real != nullptr ? std::bit_cast<std::int64_t>(*real) : *whole;
     add(step);
     return {};
   }

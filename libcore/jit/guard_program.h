@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -59,11 +60,8 @@ class GuardProgram {
   void take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed);
   /// After check(): input `index` of the graph.
   InputValue input(std::size_t index) const;
-  /// After check(): what `source` holds, borrowed; null for a source that no guard, input, symbol
-  /// or recipe names, and for integer sources.
-  PyObject* object(SourceId source) const;
-  /// After check(): what `source` holds as an object of its own: integer sources get one made. Null with
-  /// or without a Python error set where there is none.
+  /// After check(): what `source` holds; numbers that are no objects yet become some. Null, with or
+  /// without a Python error set, where there is none.
   python::PyRef value(SourceId source) const;
   /// After check(): the symbols' values, in the order of Interface::symbols.
   const std::int64_t* symbols() const { return symbols_.data(); }
@@ -92,12 +90,17 @@ class GuardProgram {
   bool load_attribute(GuardStep& step, PyObject* base);
   std::int64_t size_part(const SizeCheck& check) const;
   bool integer_of(std::uint32_t slot, std::int64_t& value) const;
+  std::optional<PythonNumber> number_of(std::uint32_t slot) const;
+  bool compute_number(const GuardStep& step);
+  bool check_number(const GuardStep& step) const;
 
   const Interface& interface_;
-  std::vector<GuardStep> steps_;         // those without a source, then tree by tree
+  std::vector<GuardStep> steps_;         // those without a source, tree by tree, what is computed
+  std::size_t computed_ = 0;             // where the last begin
   std::vector<GuardTree> trees_;
+  std::vector<std::uint32_t> number_inputs_;  // taken anew on every call
   std::vector<PyObject*> slots_;        // by SourceId; borrowed
-  std::vector<std::int64_t> numbers_;   // by SourceId; integer sources
+  std::vector<PythonNumber> numbers_;   // by SourceId; sizes, lengths and what is computed
   std::vector<std::uint8_t> is_number_; // by SourceId
   std::vector<std::int32_t> view_of_;   // by SourceId; -1: no tensor is read there
   std::vector<std::int32_t> held_by_;   // by SourceId: section whose witness proves that it is the same; or -1

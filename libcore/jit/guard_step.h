@@ -35,6 +35,7 @@ enum class GuardOp : std::uint8_t {
   load_stride,
   load_offset,
   load_length,
+  compute_number,  ///< numbers[slot] = NumberOp `index` of the numbers in `base` and slot `number`
   read_tensor,     ///< views[index] = the tensor in `slot`
   // checks of `slot`
   check_identity,  ///< with `object`, or what the weak reference `object` leads to
@@ -46,6 +47,10 @@ enum class GuardOp : std::uint8_t {
   check_call,      ///< literals[index] equals what calling the C function in `slot` gives
   check_richly,    ///< equals `object` by its (C) type's comparison: torch.device
   check_number,    ///< an integer source equals `number`
+  check_real,      ///< a number is the float whose bits are `number`
+  check_nonzero,   ///< the truth of a number is `number`
+  check_is_float,  ///< a number is a float (`number` 1) or an int (0)
+  check_is_plain,  ///< an int of 64 bits or a float
   check_truth,
   check_length,
   check_keys,

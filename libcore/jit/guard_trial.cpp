@@ -74,8 +74,10 @@ bool GuardProgram::Trial::ready(const GuardStep& step) {
   const auto is_lost = [&](std::uint32_t source) {
     return source != kNoSource && lost_[source] != 0;
   };
-  if (step.op <= GuardOp::load_length) {
-    if (!is_lost(step.base)) return true;
+  if (step.op <= GuardOp::compute_number) {
+    const bool two = step.op == GuardOp::compute_number &&
+                     facts(static_cast<NumberOp>(step.index)).takes_two();
+    if (!is_lost(step.base) && !(two && is_lost(static_cast<std::uint32_t>(step.number)))) return true;
     lost_[step.slot] = 1;
     return false;
   }
@@ -95,7 +97,8 @@ void GuardProgram::Trial::fail(const GuardStep& step) {
   if (step.op == GuardOp::read_tensor) {
     return report_lost(step.slot, describe(program_.slots_[step.slot]));
   }
-  report_lost(step.slot, "nothing there");
+  const bool computed = step.op == GuardOp::compute_number;
+  report_lost(step.slot, computed ? "no number of 64 bits" : "nothing there");
 }
 
 /// The source cannot be read: all guards on it fail, or, when it has none, the reading itself.
@@ -157,7 +160,13 @@ std::string GuardProgram::Trial::actual_of(const GuardStep& step) const {
     case GuardOp::check_dict_version: return "changed";
     default: break;
   }
-  if (program_.is_number_[step.slot] != 0) return fmt::format("{}", program_.numbers_[step.slot]);
+  if (program_.is_number_[step.slot] != 0) {
+    const PythonNumber& number = program_.numbers_[step.slot];
+    const SourceStep& source = program_.interface_.sources[step.slot];
+    const bool truth = source.kind == SourceKind::computed && is_comparison(source.operation());
+    if (truth) return number.integer != 0 ? "True" : "False";
+    return describe(number.is_float ? Argument(number.real) : Argument(number.integer));
+  }
   PyObject* object = program_.slots_[step.slot];
   if (step.op == GuardOp::check_length) {
     const Py_ssize_t length = PyDict_Check(object) || PyList_Check(object) || PyTuple_Check(object)

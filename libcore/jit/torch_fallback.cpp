@@ -1,10 +1,23 @@
 #include "jit/torch_fallback.h"
 
+#include <algorithm>
+
 #include "ops/op.h"
 
 namespace penstock::jit {
 
 using python::PyRef;
+
+namespace {
+
+PyRef number_in(const runtime::TensorWindow& window) {
+  if (is_floating(window.dtype)) {
+    return PyRef::steal(PyFloat_FromDouble(*static_cast<const double*>(window.data)));
+  }
+  return PyRef::steal(PyLong_FromLongLong(*static_cast<const std::int64_t*>(window.data)));
+}
+
+}  // namespace
 
 /// A tensor that owns nothing: it must not outlive the call.
 PyRef TorchFallback::tensor_over(const runtime::TensorWindow& window) const {
@@ -43,7 +56,9 @@ Result<void> TorchFallback::run(const FallbackCall& call,
     if (self != nullptr) written = self->id;
   }
   const auto value_of = [&](ValueId id) -> PyRef {
-    PyRef tensor = tensor_over(window(static_cast<BufferId>(id)));
+    const auto buffer = static_cast<BufferId>(id);
+    if (std::ranges::find(numbers_, buffer) != numbers_.end()) return number_in(window(buffer));
+    PyRef tensor = tensor_over(window(buffer));
     if (!tensor || id != written) return tensor;
     auto copy = copy_of(tensor.get());
     return copy ? std::move(*copy) : PyRef();

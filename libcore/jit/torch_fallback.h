@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "jit/torch_ops.h"
 #include "python/tensor_bridge.h"
 #include "runtime/executor.h"
@@ -16,6 +18,8 @@ class TorchFallback final : public runtime::FallbackRunner {
                    const std::function<runtime::TensorWindow(BufferId)>& window) override;
   /// Gives the symbols of fallback arguments their values in the run at hand.
   void set_symbols(TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
+  /// The buffers that stand for Python numbers, which promote otherwise than tensors.
+  void set_numbers(std::vector<BufferId> numbers) { numbers_ = std::move(numbers); }
 
   /// A tensor over memory that it does not own: it must not outlive the call. Null with a Python
   /// error set.
@@ -28,6 +32,7 @@ class TorchFallback final : public runtime::FallbackRunner {
  private:
   const python::TensorBridge& bridge_;
   TorchOps ops_;
+  std::vector<BufferId> numbers_;
   TorchOps::SymbolOf symbol_of_ = [](std::string_view) { return std::nullopt; };
 };
 

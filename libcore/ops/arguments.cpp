@@ -8,9 +8,10 @@ namespace {
 
 const TensorType kNoTensor{};
 
-/// True for an input that stands for a Python number, although its type is a tensor without dims.
-bool is_number_input(const Graph& graph, ValueId id) {
-  if (id >= graph.interface.inputs.size()) return false;
+/// True for an input that stands for a Python number, although its type is a tensor without dims. To
+/// prims, which promote nothing, it is that tensor.
+bool stands_for_number(const Node& node, const Graph& graph, ValueId id) {
+  if (id >= graph.interface.inputs.size() || node.op.starts_with("prim.")) return false;
   InputKind kind = graph.interface.inputs[id].kind;
   return kind == InputKind::size || kind == InputKind::scalar;
 }
@@ -26,6 +27,12 @@ void Arguments::fail(std::string message) {
 const Argument* Arguments::find(std::string_view name) const {
   const Argument* argument = find_argument(node_, name);
   return argument && !argument->is_none() ? argument : nullptr;
+}
+
+bool Arguments::is_number_input(std::string_view name) const {
+  const Argument* argument = find(name);
+  const auto* value = argument ? argument->as<Argument::Value>() : nullptr;
+  return value && stands_for_number(node_, graph_, value->id);
 }
 
 ValueId Arguments::value(std::string_view name) {
@@ -71,7 +78,7 @@ Operand Arguments::operand(std::string_view name) {
   if (const auto* value = argument->as<Argument::Value>()) {
     operand.value = value->id;
     const Value& made = graph_.values[value->id];
-    if (!made.is_scalar && !is_number_input(graph_, value->id)) {
+    if (!made.is_scalar && !stands_for_number(node_, graph_, value->id)) {
       operand.tensor = &made.type;
       return operand;
     }
@@ -99,7 +106,7 @@ std::optional<Number> Arguments::as_number(const Argument& argument) const {
     double real = integer->is_constant() ? static_cast<double>(*integer->constant()) : 0;
     return Number{DTypeCategory::integral, real, *integer};
   }
-  if (auto* value = argument.as<Argument::Value>(); value && is_number_input(graph_, value->id)) {
+  if (auto* value = argument.as<Argument::Value>(); value && stands_for_number(node_, graph_, value->id)) {
     return Number{facts(graph_.values[value->id].type.dtype).category, 0, 0};
   }
   return std::nullopt;
@@ -145,6 +152,10 @@ std::vector<std::int64_t> Arguments::constants(std::string_view name) {
 Number Arguments::number(std::string_view name, Number otherwise) {
   const Argument* argument = find(name);
   if (!argument) return otherwise;
+  if (is_number_input(name)) {
+    fail("argument '" + std::string(name) + "' must not be an input");
+    return otherwise;
+  }
   if (auto number = as_number(*argument)) return *number;
   fail("argument '" + std::string(name) + "' must be a number");
   return otherwise;

@@ -41,6 +41,8 @@ class Arguments {
   /// The argument, or null when it is absent or None.
   const Argument* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// True for an argument that is an input of the graph which stands for a Python number.
+  bool is_number_input(std::string_view name) const;
 
   ValueId value(std::string_view name);  ///< of a tensor argument; an error when it is none
   const TensorType& tensor(std::string_view name);
@@ -53,7 +55,7 @@ class Arguments {
   std::vector<SymExpr> integers(std::string_view name);                  ///< empty when absent
   std::vector<std::int64_t> constants(std::string_view name);
   double real(std::string_view name, double otherwise);
-  Number number(std::string_view name, Number otherwise);
+  Number number(std::string_view name, Number otherwise);  ///< a constant or a size
   bool boolean(std::string_view name, bool otherwise);
   std::optional<DType> dtype(std::string_view name);
   std::string text(std::string_view name, std::string otherwise);  ///< strings, memory formats

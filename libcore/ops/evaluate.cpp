@@ -77,6 +77,7 @@ class Concretization {
 
   Concrete run(const Node& node) {
     concrete_.node = node;
+    is_prim_ = node.op.starts_with("prim.");
     for (NamedArgument& argument : concrete_.node.args) fix(argument.value);
     return std::move(concrete_);
   }
@@ -94,7 +95,7 @@ class Concretization {
 
   bool is_number(ValueId id) const {
     if (graph_.values[id].is_scalar) return true;
-    if (id >= graph_.interface.inputs.size()) return false;
+    if (id >= graph_.interface.inputs.size() || is_prim_) return false;
     InputKind kind = graph_.interface.inputs[id].kind;
     return kind == InputKind::size || kind == InputKind::scalar;
   }
@@ -123,6 +124,7 @@ class Concretization {
   const Graph& graph_;
   const TensorOf& tensor_of_;
   const SymbolValue& symbol_value_;
+  bool is_prim_ = false;  ///< to prims a number input is a tensor without dims
   std::unordered_map<ValueId, ValueId> ids_;
   Concrete concrete_;
 };

@@ -145,7 +145,7 @@ class Lowering {
     if (op.family == OpFamily::in_place && op.id == OpId::zero__default) return splat(d, self, {DTypeCategory::integral, 0, 0});
     if (op.id == OpId::fill__Scalar || op.id == OpId::fill__Tensor) {
       Operand value = d.operand("value");
-      if (value.is_tensor()) return d.convert(value.value, dtype);
+      if (value.is_tensor() || d.is_number_input("value")) return d.convert(value.value, dtype);
       return splat(d, self, value.number);
     }
     const OpFacts* functional = functional_op(op);

@@ -157,7 +157,10 @@ capture::EntryCount* DocumentSink::count_entry(const Graph& graph) {
 void DocumentSink::keep_tensors(const capture::CapturedSegment& segment, Interface& interface) {
   const python::HookPause pause;
   for (std::size_t i = 0; i < interface.inputs.size() && i < segment.inputs.size(); ++i) {
-    interface.inputs[i].blob = keep(segment.inputs[i].get(), interface.inputs[i].type);
+    Input& input = interface.inputs[i];
+    PyObject* object = segment.inputs[i].get();
+    input.blob = input.kind == InputKind::scalar ? keep_number(object, input.type.dtype)
+                                                 : keep(object, input.type);
   }
   for (std::size_t i = 0; i < interface.outputs.size() && i < segment.outputs.size(); ++i) {
     interface.outputs[i].blob = keep(segment.outputs[i].get(), interface.outputs[i].type);
@@ -180,6 +183,26 @@ std::string DocumentSink::keep(PyObject* tensor, const TensorType& type) {
   std::size_t count = 1;
   for (std::int64_t size : bytes.sizes) count *= static_cast<std::size_t>(size);
   bytes.bytes = {static_cast<const char*>(view.data), count * facts(type.dtype).size};
+  return put(bytes);
+}
+
+/// A number is kept as a tensor without dims.
+std::string DocumentSink::keep_number(PyObject* number, DType dtype) {
+  if (!store_) return {};
+  double real = 0;
+  std::int64_t whole = 0;
+  formats::TensorBytes bytes{"data", dtype, {}, {}};
+  if (is_floating(dtype)) {
+    real = PyFloat_AsDouble(number);
+    bytes.bytes = {reinterpret_cast<const char*>(&real), sizeof real};
+  } else {
+    whole = PyLong_AsLongLong(number);
+    bytes.bytes = {reinterpret_cast<const char*>(&whole), sizeof whole};
+  }
+  return put(bytes);
+}
+
+std::string DocumentSink::put(const formats::TensorBytes& bytes) {
   auto hash = formats::put_tensor(*store_, bytes);
   if (hash) return *hash;
   lose(hash.error());

@@ -44,6 +44,8 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void check_rules(const Graph& graph);
   void keep_tensors(const capture::CapturedSegment& segment, Interface& interface);
   std::string keep(PyObject* tensor, const TensorType& type);
+  std::string keep_number(PyObject* number, DType dtype);
+  std::string put(const formats::TensorBytes& bytes);
   void write(const formats::Document& document);
   void lose(const Diagnostic& why);
 

@@ -52,6 +52,10 @@ bool Walk::load_attribute(FrameShadow& f, PyObject* name, bool method) {
   Operand self = f.operand();
   if (self.shadow.is(Shadow::Kind::unknown)) return consume(self);
   PyObject* object = self.object;
+  if (is_computed(self)) {  // it is no object that a path leads to
+    if (!consume(self)) return false;
+    self.shadow = f.top() = Shadow::constant();
+  }
   if (PyModule_Check(object)) return load_module_attribute(f, self, name, method);
   if (PyType_Check(object)) return load_type_attribute(f, self, name, method);
   if (is_tensor(object)) {

@@ -17,7 +17,7 @@ using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 struct BuiltinCall {
   Walk& walk;
   FrameShadow& frame;
-  std::string_view name;
+  std::string_view owner, name;
   std::vector<Operand>& positional;
   Keywords& keywords;
   int pops;
@@ -36,8 +36,22 @@ bool refuse(BuiltinCall& c) {
   return c.walk.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
 }
 
+/// The function of numbers that a call is, if it is one that is followed.
+std::optional<bool> number_function(BuiltinCall& c) {
+  using Form = NumberOpFacts::Form;
+  if (!c.keywords.empty() || c.positional.empty() || c.positional.size() > 2) return std::nullopt;
+  const bool two = c.positional.size() == 2;
+  const std::string name = c.owner == "math" ? "math." + std::string(c.name) : std::string(c.name);
+  const auto op = number_op(name, two ? Form::binary : Form::unary);
+  const bool known = c.owner == "math" || c.owner == "builtins";
+  if (!op || !known) return std::nullopt;
+  return c.walk.number_operation(c.frame, *op, c.positional[0], two ? &c.positional[1] : nullptr,
+                                 c.pops);
+}
+
 /// A function of values without effects: called for real, on arguments that guards determine.
 bool pure(BuiltinCall& c) {
+  if (const auto done = number_function(c)) return *done;
   for (Operand operand : c.positional) {
     if (!c.walk.consume(operand)) return false;
   }
@@ -60,6 +74,9 @@ bool length(BuiltinCall& c) {
   Operand of = c.positional[0];
   if (c.walk.is_tensor(of.object)) {
     return c.walk.consume_tensor_type(of) && c.walk.gives_constant(c.frame, c.pops);
+  }
+  if (const Shadow length = c.walk.followed_length(of); length.is(Shadow::Kind::sourced)) {
+    return c.walk.gives(c.frame, c.pops, length);
   }
   if (PyList_CheckExact(of.object) || PyTuple_Check(of.object)) {
     c.walk.items(of);
@@ -175,8 +192,9 @@ bool make_object(BuiltinCall& c) {
 /// started with is not used.
 bool set_grad_mode(BuiltinCall& c) {
   if (!c.walk.consume(c.positional[0])) return false;
-  c.walk.guard_grad_mode();
-  return c.walk.gives_constant(c.frame, c.pops);
+  const int enabled = PyObject_IsTrue(c.positional[0].object);
+  if (enabled < 0) PyErr_Clear();
+  return c.walk.sets_grad_mode(enabled == 1) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 // -- list --------------------------------------------------------------------------------------------
@@ -464,7 +482,7 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   if (!PyCFunction_Check(object) || function.shadow.is(Shadow::Kind::sourced)) {
     if (PyCFunction_Check(object) && !consume_identity(function)) return false;
   }
-  BuiltinCall call{*this, f, name, positional, keywords, pops};
+  BuiltinCall call{*this, f, owner_of(object), name, positional, keywords, pops};
   return rule(call);
 }
 

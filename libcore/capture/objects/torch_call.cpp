@@ -221,6 +221,18 @@ void Walk::guard_grad_mode() {
   add_guard(GuardKind::grad_mode, kNoSource, grad_at_start_);
 }
 
+bool Walk::sets_grad_mode(bool enabled) {
+  guard_grad_mode();
+  if (enabled == python::grad_enabled()) return true;
+  last_grad_change_ = {start_->frame->code(), start_->instruction->offset};
+  // Entries are judged by the mode at their start: what asks for gradients must not hide behind it.
+  if (enabled && !grad_at_start_) {
+    end_place_ = last_grad_change_;
+    spoil("gradients are turned on in the segment");
+  }
+  return true;
+}
+
 bool Walk::guard_setting(std::string_view name) {
   const std::string text(name);
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
@@ -248,18 +260,50 @@ bool Walk::guard_default_dtype(const PlannedNode& node, const TensorType& result
   return guard_setting("get_default_dtype");
 }
 
+/// Makes a number that is followed an input where the op takes it so, else a constant. `argument` is
+/// what stands for it in the call.
+bool Walk::pass_number(Operand number, Argument& argument, ResolvedCall& call) {
+  if (!is_followed(number)) return true;
+  const auto given = std::find(call.given.begin(), call.given.end(), &argument);
+  std::optional<DType> dtype;  // that of the first tensor, unless one is asked for
+  for (const NamedArgument& one : call.args) {
+    if (const DType* asked = one.value.as<DType>()) {
+      dtype = *asked;
+      break;
+    }
+    const auto* value = one.value.as<Argument::Value>();
+    const bool tensor = value != nullptr && one.name != "out" && one.name != "condition" &&
+                        !recorder_.is_number(value->id);
+    if (tensor && !dtype) dtype = recorder_.value(value->id).type.dtype;
+  }
+  if (given != call.given.end()) {
+    NamedArgument& bound = call.args[static_cast<std::size_t>(given - call.given.begin())];
+    if (auto value = number_input(number, call.schema->op(), bound.name, dtype)) {
+      if (bound.value.as<Argument::Sequence>() == nullptr) {
+        argument = bound.value = std::move(*value);
+        return true;
+      }
+    }
+  }
+  return consume(number);
+}
+
 bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
                       std::span<const Operand> positional,
                       std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
+  // A number that is followed binds as the literal that it is now.
+  auto convert = [&](Operand operand) {
+    return is_followed(operand) ? literal_of(operand.object) : argument(operand);
+  };
   std::vector<Argument> args;
   for (Operand operand : positional) {
-    auto converted = argument(operand);
+    auto converted = convert(operand);
     if (!converted) return false;
     args.push_back(std::move(*converted));
   }
   std::vector<NamedArgument> named;
   for (const auto& [name, operand] : keywords) {
-    auto converted = argument(operand);
+    auto converted = convert(operand);
     if (!converted) return false;
     named.push_back({text_of(name), std::move(*converted)});
   }
@@ -277,6 +321,12 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     return broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
   }
   const std::string op = resolved->schema->op();
+  for (std::size_t i = 0; i < positional.size(); ++i) {
+    if (!pass_number(positional[i], args[i], *resolved)) return false;
+  }
+  for (std::size_t i = 0; i < keywords.size(); ++i) {
+    if (!pass_number(keywords[i].second, named[i].value, *resolved)) return false;
+  }
   if (sees_memory_otherwise(op, resolved->args)) {
     return broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
   }
@@ -296,7 +346,9 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     if (parameter.name == "dtype") node.lacks_dtype = given == node.args.end();
   }
   for (const NamedArgument& a : node.args) {
-    for_each_value(a.value, [&](ValueId id) { node.values.push_back(id); });
+    for_each_value(a.value, [&](ValueId id) {
+      if (!recorder_.is_number(id)) node.values.push_back(id);
+    });
   }
   for (std::size_t i = 0; i < resolved->schema->parameters.size(); ++i) {
     if (!resolved->schema->parameters[i].written) continue;

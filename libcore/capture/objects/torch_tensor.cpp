@@ -86,8 +86,11 @@ bool Walk::binary_tensor(FrameShadow& f, int operation) {
 bool Walk::divide_number(FrameShadow& f, const TorchTarget& target, Operand number,
                          Operand tensor) {
   // torch's Tensor.__rtruediv__ is self.reciprocal() * other.
-  auto value = argument(tensor), factor = argument(number);
-  if (!value || !factor) return false;
+  auto value = argument(tensor);
+  if (!value) return false;
+  auto factor = number_input(number, "aten.mul.Tensor", "other", std::nullopt);
+  if (!factor) factor = argument(number);
+  if (!factor) return false;
   auto type = type_of_tensor(recorder_.bridge(), tensor.object);
   if (!type) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   if (!is_floating(type->dtype) && !is_complex(type->dtype)) type->dtype = DType::float32;

@@ -64,6 +64,11 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
     if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {
       return consume_truth(positional[0]).has_value() && gives_constant(f, pops);
     }
+    if (positional.size() == 1 && keywords.empty()) {
+      const bool whole = is_one_of(object, {&PyLong_Type});
+      const NumberOp op = whole ? NumberOp::to_int : NumberOp::to_float;
+      if (const auto done = number_operation(f, op, positional[0], nullptr, pops)) return *done;
+    }
     return consume_all(positional, keywords) && gives_constant(f, pops);
   }
   if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {

@@ -177,7 +177,7 @@ std::optional<ResolvedCall> bind(const Schema& schema, const std::vector<Argumen
   if (!bind_positional(schema, positional, method, binding)) return std::nullopt;
   if (!bind_keywords(schema, keywords, binding)) return std::nullopt;
   const bool numbers = takes_numbers_as_tensors(schema.name);
-  ResolvedCall call{&schema, {}};
+  ResolvedCall call{&schema, {}, {}};
   for (std::size_t i = 0; i < schema.parameters.size(); ++i) {
     const Parameter& p = schema.parameters[i];
     if (binding.values[i] == nullptr) {
@@ -186,6 +186,7 @@ std::optional<ResolvedCall> bind(const Schema& schema, const std::vector<Argumen
     }
     if (!binds(p, *binding.values[i], numbers)) return std::nullopt;
     call.args.push_back({p.name, converted(p, *binding.values[i])});
+    call.given.push_back(binding.values[i]);
   }
   return call;
 }

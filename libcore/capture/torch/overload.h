@@ -12,6 +12,7 @@ namespace penstock::capture {
 struct ResolvedCall {
   const Schema* schema = nullptr;
   std::vector<NamedArgument> args;  ///< schema order; parameters at their default are left out
+  std::vector<const Argument*> given;  ///< by position in `args`: the argument that it was made of
 };
 
 /// Chooses the overload that torch's argument parser chooses for `name(*positional, **keywords)`;

@@ -12,7 +12,7 @@ namespace {
 DType filled_dtype(Inference& in, std::string_view name) {
   if (auto dtype = in.dtype("dtype")) return *dtype;
   if (!in.has(name)) return kDefaultDType;
-  return number_dtype(in.number(name, {}).category);
+  return number_dtype(in.operand(name).number.category);
 }
 
 void add_on_device(Inference& in, DType dtype, std::vector<SymExpr> sizes, const std::string& device) {

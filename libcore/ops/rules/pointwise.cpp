@@ -112,9 +112,7 @@ void addcmul(Inference& in) {
 
 void lerp(Inference& in) {
   Elementwise operands = gather(in, {"self", "end"});
-  if (const Argument* weight = in.find("weight"); weight && weight->as<Argument::Value>()) {
-    operands.add(in.operand("weight"));
-  }
+  if (Operand weight = in.operand("weight"); weight.is_tensor()) operands.add(weight);
   operands.finish(in, operands.promoted.dtype());
 }
 

@@ -46,7 +46,9 @@ void fill(Decomposition& d) {
   if (d.detail() == "given") {
     ops::Operand given = d.operand(name);
     if (given.is_tensor() || given.value != kNoValue) {
-      return d.result(d.broadcast(d.convert(given.value, type.dtype), type.sizes));
+      // Memory of its own, which the program may write.
+      ValueId splat = d.broadcast(d.convert(given.value, type.dtype), type.sizes);
+      return d.result(d.unary("clone", splat));
     }
     value = as_dtype(given.number.real, type.dtype);
     bool integral = !is_floating(type.dtype) && !is_boolean(type.dtype);

@@ -61,10 +61,10 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
   for (const TensorType& type : types) tensors.push_back(&type);
   result.sizes = ops::broadcast_sizes(*this, tensors);
   for (const ops::Operand& operand : read) {
-    bool scalar_input = !operand.is_tensor() && operand.value != kNoValue &&
+    bool number_input = !operand.is_tensor() && operand.value != kNoValue &&
                         operand.value < graph().interface.inputs.size();
     bool second = &operand != &read.front();
-    if (operand.is_tensor() || scalar_input) {
+    if (operand.is_tensor() || number_input) {
       bool unrounded = keeps_scalars && second && rank(operand.value) == 0;
       ValueId rounded = unrounded ? operand.value : convert(operand.value, result.promoted);
       ValueId converted = convert(rounded, result.compute);
@@ -77,6 +77,20 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
     }
   }
   return result;
+}
+
+Argument Decomposition::factor(std::string_view name, double otherwise, const Operands& like) {
+  if (is_number_input(name)) {
+    return value_argument(broadcast(convert(operand(name).value, like.compute), like.sizes));
+  }
+  const auto whole = static_cast<std::int64_t>(otherwise);
+  ops::Number given = number(name, {DTypeCategory::integral, otherwise, whole});
+  if (is_floating(like.compute)) return given.real;
+  return integer_argument(given.integer);
+}
+
+bool Decomposition::differs(std::string_view name, double number) {
+  return is_number_input(name) || this->number(name, {DTypeCategory::integral, number, 0}).real != number;
 }
 
 ValueId Decomposition::materialize(const Argument& term, const Operands& like) {

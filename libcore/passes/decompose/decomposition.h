@@ -53,6 +53,11 @@ class Decomposition : public ops::Inference {
 
   /// The named arguments promoted, converted and broadcast.
   Operands operands(std::initializer_list<std::string_view> names, Promotion promotion);
+  /// The number argument `name` in the dtype that `like` computes in: a constant, or the value of a
+  /// number input.
+  Argument factor(std::string_view name, double otherwise, const Operands& like);
+  /// True unless the argument is the constant `number`.
+  bool differs(std::string_view name, double number);
   /// A term as a tensor: numbers become a splat.
   ValueId materialize(const Argument& term, const Operands& like);
   /// A value computed in `operands.compute` as the result of dtype `dtype`.

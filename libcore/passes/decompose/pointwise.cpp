@@ -81,11 +81,9 @@ void add_scaled(Decomposition& d) {
   if (reversed && !d.failed()) std::swap(x.terms[0], x.terms[1]);
   require_tensor(d, x);
   if (d.failed()) return;
-  ops::Number alpha = d.number("alpha", {DTypeCategory::integral, 1, 1});
-  if (alpha.real != 1) {
+  if (d.differs("alpha", 1)) {
     Argument& scaled = x.terms[1];
-    Argument factor = is_floating(x.compute) ? Argument(alpha.real) : Decomposition::integer_argument(alpha.integer);
-    scaled = value_argument(d.binary("mul", value_argument(d.materialize(scaled, x)), factor));
+    scaled = value_argument(d.binary("mul", value_argument(d.materialize(scaled, x)), d.factor("alpha", 1, x)));
   }
   std::string_view prim = d.detail() == "add" ? "add" : "sub";
   if (is_boolean(x.compute) && prim == "add") prim = "or";
@@ -198,10 +196,8 @@ void clamp(Decomposition& d) {
 void addcmul(Decomposition& d) {
   Operands x = d.operands({"self", "tensor1", "tensor2"}, Promotion::same);
   if (d.failed()) return;
-  ops::Number scale = d.number("value", {DTypeCategory::integral, 1, 1});
-  Argument factor = is_floating(x.compute) ? Argument(scale.real) : Decomposition::integer_argument(scale.integer);
   ValueId first = d.materialize(x.terms[1], x);
-  if (scale.real != 1) first = d.binary("mul", value_argument(first), factor);
+  if (d.differs("value", 1)) first = d.binary("mul", value_argument(first), d.factor("value", 1, x));
   ValueId product = d.binary(d.detail(), value_argument(first), x.terms[2]);
   d.finish(d.binary("add", x.terms[0], value_argument(product)), x.promoted);
 }
@@ -233,7 +229,7 @@ void masked_fill(Decomposition& d) {
   std::vector<SymExpr> sizes = broadcast_sizes(d, both);
   ops::Operand fill = d.operand("value");
   Argument value = 0.0;
-  if (fill.is_tensor()) value = value_argument(d.broadcast(d.convert(fill.value, left.dtype), sizes));
+  if (fill.is_tensor() || d.is_number_input("value")) value = value_argument(d.broadcast(d.convert(fill.value, left.dtype), sizes));
   else if (is_floating(left.dtype)) value = fill.number.real;
   else if (is_boolean(left.dtype)) value = fill.number.real != 0;
   else value = static_cast<std::int64_t>(fill.number.real);

@@ -17,7 +17,9 @@ TEST_CASE("sources read back as what they were") {
         "L['x'].storage_offset()", "getattr(L['x'], '__code__')", "L['f'].__code__",
         "L['f'].__closure__[2].cell_contents", "L['m'].__func__.__defaults__[0]",
         "getattr(L['x'], 'not a name').y", "L['it\\'s']", "L['\u00e9'].\u00e9",
-        "type(type(L['x']).f.__self__)", "L['x'].__kwdefaults__['a']"}) {
+        "type(type(L['x']).f.__self__)", "L['x'].__kwdefaults__['a']", "(-L['x'])",
+        "(1.0 - (L['beta'] ** L['step']))", "(-2 * len(L['x'].items))", "abs((L['x'] // 3))",
+        "min(L['x'], float('-inf'))", "(math.sqrt(float(L['x'])) <= int(G['y'].z))"}) {
     CAPTURE(text);
     SourceTable table;
     auto id = parse_source(text, table);
@@ -31,7 +33,8 @@ TEST_CASE("sources read back as what they were") {
 
 TEST_CASE("text that is no source is refused") {
   for (std::string text : {"", "x", "L['x'", "L[x]", "L['x'].", "L['x']..y", "L['x'][", "S['x']",
-                           "len(L['x']", "L['x'].size()", "L['x'] ", "getattr(L['x'])"}) {
+                           "len(L['x']", "L['x'].size()", "L['x'] ", "getattr(L['x'])", "1", "(1 + 2",
+                           "(L['x'] & 1)", "(L['x'] +1)", "('a' + L['x'])", "min(L['x'])"}) {
     CAPTURE(text);
     SourceTable table;
     CHECK(!parse_source(text, table).has_value());

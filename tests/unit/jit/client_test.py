@@ -66,6 +66,17 @@ check("limit", jit.state()["found"]["step"] == 1 and jit.state()["recompiles"][-
       jit.state())
 check("limit is said once", [m[:6] for m in jit.state()["messages"]] == ["PS0502"], jit.state()["messages"])
 
+# -- beyond the limit, when most entries are used again
+for size in range(6, 10):
+    add(torch.ones(size), torch.ones(size))
+try:
+    add(torch.ones(20), torch.ones(20))
+    check("an entry more", False)
+except AssertionError:
+    check("an entry more", jit.state()["found"]["miss"] == 2, jit.state())
+jit.install(add.__code__, add_segment((20,)))
+check("it is used", torch.equal(add(torch.ones(20), torch.ones(20)), torch.full((20,), 2.0)))
+
 
 # -- a segment in the middle of a frame, and one behind a break
 def broken(x, y):

@@ -33,6 +33,17 @@ CASES = [
     ("lacks_key", guard("lacks_key", "L['x']", "a"), [{}, {"b"}], [{"a": 1}, 7]),
     ("has_attribute", guard("has_attribute", "L['x']", "real"), [5], ["a"]),
     ("lacks_attribute", guard("lacks_attribute", "L['x']", "real"), ["a"], [5]),
+    # What is computed of numbers: exact ints and floats alone, as Python computes.
+    ("computed int", guard("equals", "((L['x'] // 3) % 4)", 1), [5, 17, -8], [6, 5.0, True, "a", 2**70, None]),
+    ("computed float", guard("equals", "(L['x'] / 2)", 2.5), [5, 5.0], [5.5, math.nan, "5"]),
+    ("computed signs", guard("equals", "(-L['x'])", -0.0), [0.0], [-0.0, 0]),
+    ("computed truth", guard("truth", "(L['x'] < 10)", True), [9, -9.5, -math.inf], [10, math.inf, math.nan, 2**70, "a"]),
+    ("computed falsehood", guard("truth", "(L['x'] < 10)", False), [10, math.nan], [9, 2**70]),
+    ("computed overflow", guard("type_is", "(L['x'] * 2)", live=int, expected="int"), [2**61], [2**62, 1.0]),
+    ("computed kind", guard("type_is", "(2 ** L['x'])", live=float, expected="float"), [-1, 0.5], [1, 2]),
+    ("what raises", guard("type_is", "(1 / L['x'])", live=float, expected="float"), [3, 0.5], [0, 0.0]),
+    ("computed length", guard("truth", "(len(L['x']) >= 2)", True), [[1, 2], (1, 2, 3), "abc"], [[1], 5]),
+    ("functions", guard("equals", "max(math.sqrt(L['x']), 2.0)", 3.0), [9, 9.0], [4, 16, -1, "a"]),
 ]
 for name, row, good, bad in CASES:
     attach(f, [row])

@@ -68,6 +68,7 @@ class Reader {
     for (SourceId step = 0; step < parsed.size(); ++step) {
       SourceStep copy = parsed[step];
       if (copy.base != kNoSource) copy.base = ids[copy.base];
+      if (copy.other != kNoSource) copy.other = ids[copy.other];
       if (copy.kind == SourceKind::local || copy.kind == SourceKind::cell) {
         copy.index = slot(copy.name);
       }

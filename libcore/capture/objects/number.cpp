@@ -1,0 +1,159 @@
+// Numbers of the program that change from call to call. Where one is met, it is not taken for a
+// constant: torch gets it as an input of the graph, arithmetic on it gives a number that is computed
+// anew before each run (SourceKind::computed), and a comparison guards its outcome. Wherever else its
+// value counts, it is guarded by value as any other.
+
+#include <bit>
+#include <cmath>
+
+#include "capture/literal.h"
+#include "capture/walk.h"
+#include "ops/float_format.h"
+#include "ops/number_arguments.h"
+
+namespace penstock::capture {
+
+namespace {
+
+constexpr int kMostOperands = 64;  // of one computed number: its text must stay readable
+
+bool is_size(SourceKind kind) {
+  return kind == SourceKind::size || kind == SourceKind::stride || kind == SourceKind::offset;
+}
+
+bool same_number(PythonNumber a, PythonNumber b) {
+  if (a.is_float != b.is_float) return false;
+  if (std::isnan(a.real) && std::isnan(b.real)) return true;
+  return a.is_float ? std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real)
+                    : a.integer == b.integer;
+}
+
+}  // namespace
+
+bool Walk::is_computed(Operand operand) const {
+  return operand.shadow.is(Shadow::Kind::sourced) &&
+         recorder_.source_kind(operand.shadow.index) == SourceKind::computed;
+}
+
+bool Walk::is_followed(Operand number) const {
+  if (changed_ == nullptr || !number.shadow.is(Shadow::Kind::sourced)) return false;
+  if (!plain_number(number.object)) return false;
+  const SourceKind kind = recorder_.source_kind(number.shadow.index);
+  if (kind == SourceKind::computed) return true;
+  // The sizes of a tensor are guarded with it.
+  return !is_size(kind) && changed_->contains(recorder_.text(number.shadow.index));
+}
+
+int Walk::operands_of(SourceId number) const {
+  const auto found = operand_counts_.find(number);
+  return found == operand_counts_.end() ? 1 : found->second;
+}
+
+/// The source of an operand; kNoSource (with the reason set) when its value cannot be known.
+SourceId Walk::number_source(Operand number) {
+  if (!is_followed(number)) {
+    if (!consume(number)) return kNoSource;
+    SourceStep plain{SourceKind::number, kNoSource, {}, 0, *literal_of(number.object)};
+    return recorder_.source(std::move(plain));
+  }
+  const SourceKind kind = recorder_.source_kind(number.shadow.index);
+  if (kind != SourceKind::computed && kind != SourceKind::length) consume_type(number);
+  return number.shadow.index;
+}
+
+SourceId Walk::computed(NumberOp op, SourceId left, SourceId right) {
+  SourceStep step{SourceKind::computed, left, {}, static_cast<std::int64_t>(op), {}, right};
+  const SourceId id = recorder_.source(std::move(step));
+  operand_counts_[id] = operands_of(left) + (right == kNoSource ? 0 : operands_of(right));
+  return id;
+}
+
+std::optional<bool> Walk::number_operation(FrameShadow& f, NumberOp op, Operand left,
+                                           const Operand* right, int pops) {
+  if (!is_followed(left) && (right == nullptr || !is_followed(*right))) return std::nullopt;
+  const auto a = plain_number(left.object);
+  const auto b = right == nullptr ? PythonNumber{} : plain_number(right->object);
+  if (!a || !b) return std::nullopt;
+  const auto result = compute(op, *a, *b);
+  if (!result) return std::nullopt;  // it raises, or the result is no number that is followed
+  const SourceId one = number_source(left);
+  const SourceId other = right == nullptr ? kNoSource : number_source(*right);
+  if (one == kNoSource || (right != nullptr && other == kNoSource)) return false;
+  if (operands_of(one) + (right == nullptr ? 0 : operands_of(other)) > kMostOperands) {
+    return std::nullopt;
+  }
+  const SourceId id = computed(op, one, other);
+  if (is_comparison(op)) {
+    add_guard(GuardKind::truth, id, result->integer != 0);
+    return gives_constant(f, pops);
+  }
+  f.finish = [pops, id, expected = *result](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    const auto actual = plain_number(f.object());
+    if (!actual || !same_number(*actual, expected)) {
+      walk.spoil("Python computes another number than " + walk.recorder().text(id));
+    }
+    f.push(Shadow::sourced(id));
+  };
+  return true;
+}
+
+Shadow Walk::followed_length(Operand container) {
+  PyObject* object = container.object;
+  const bool known = PyList_CheckExact(object) || PyTuple_CheckExact(object) ||
+                     PyDict_CheckExact(object) || PyAnySet_CheckExact(object);
+  if (changed_ == nullptr || !known || !container.shadow.is(Shadow::Kind::sourced)) return {};
+  const ObjectShadow* contents = find(object);
+  if (contents != nullptr && (contents->listed || contents->written || contents->keys)) return {};
+  SourceId length = recorder_.source(SourceKind::length, container.shadow.index);
+  if (!changed_->contains(recorder_.text(length))) return {};
+  consume_type(container);
+  if (contents != nullptr && !contents->items.empty()) {  // what was appended to it
+    const auto count = static_cast<std::int64_t>(contents->items.size());
+    SourceStep added{SourceKind::number, kNoSource, {}, 0, Argument(count)};
+    length = computed(NumberOp::add, length, recorder_.source(std::move(added)));
+  }
+  return Shadow::sourced(length);
+}
+
+/// True when torch takes the number for a tensor of `dtype` as it is now and whenever the guard that
+/// this adds holds: an overflow is an error of torch's, and some kernels have rules of their own for
+/// infinity and NaN.
+bool Walk::fits_dtype(Operand number, DType dtype) {
+  if (!PyFloat_CheckExact(number.object) && dtype == DType::int64) return true;
+  if (!is_floating(dtype)) return false;
+  const double largest = ops::largest(dtype);
+  const auto size = compute(NumberOp::absolute, *plain_number(number.object));
+  const auto fits = size ? compute(NumberOp::less_equal, *size, PythonNumber::of(largest))
+                         : std::nullopt;
+  if (!fits || fits->integer == 0) return false;
+  const SourceId limit =
+      recorder_.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
+  const SourceId absolute = computed(NumberOp::absolute, number_source(number), kNoSource);
+  add_guard(GuardKind::truth, computed(NumberOp::less_equal, absolute, limit), true);
+  return true;
+}
+
+std::optional<Argument> Walk::number_input(Operand number, const std::string& op,
+                                           std::string_view parameter, std::optional<DType> self) {
+  if (!is_followed(number)) return std::nullopt;
+  const ops::NumberArgument how = ops::number_argument(op, parameter);
+  if (how == ops::NumberArgument::refused) return std::nullopt;
+  const bool whole = !PyFloat_CheckExact(number.object);
+  // The quotient of ints may be an error.
+  const bool divides = op.find("div") != std::string::npos || op.find("mod") != std::string::npos ||
+                       op.find("remainder") != std::string::npos;
+  if (divides && whole && self && !is_floating(*self)) return std::nullopt;
+  if (how == ops::NumberArgument::checked) {
+    const DType dtype = self.value_or(whole ? DType::int64 : DType::float32);
+    if (!fits_dtype(number, dtype)) return std::nullopt;
+  }
+  const SourceId source = number_source(number);
+  if (is_computed(number)) {
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(number.object));
+    add_guard(GuardKind::type_is, source, qualified_name(type), type);
+  }
+  return Argument(Argument::Value{recorder_.number(number.object, source)});
+}
+
+}  // namespace penstock::capture

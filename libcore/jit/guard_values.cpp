@@ -1,0 +1,102 @@
+// What a guard program holds: numbers, which it computes with, and the values of sources and inputs.
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "jit/guard_program.h"
+
+namespace penstock::jit {
+
+bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
+  if (is_number_[slot] != 0) {
+    value = numbers_[slot].integer;
+    return !numbers_[slot].is_float;
+  }
+  if (!PyLong_CheckExact(slots_[slot])) return false;
+  int overflow = 0;
+  value = PyLong_AsLongLongAndOverflow(slots_[slot], &overflow);
+  return overflow == 0;
+}
+
+std::optional<PythonNumber> GuardProgram::number_of(std::uint32_t slot) const {
+  if (is_number_[slot] != 0) return numbers_[slot];
+  PyObject* object = slots_[slot];
+  if (PyFloat_CheckExact(object)) return PythonNumber::of(PyFloat_AS_DOUBLE(object));
+  std::int64_t value = 0;
+  if (!integer_of(slot, value)) return std::nullopt;
+  return PythonNumber::of(value);
+}
+
+/// False where Python would raise or leave 64 bits: then the program computes for itself.
+bool GuardProgram::compute_number(const GuardStep& step) {
+  const auto operation = static_cast<NumberOp>(step.index);
+  const auto left = number_of(step.base);
+  if (!left) return false;
+  PythonNumber right;
+  if (facts(operation).takes_two()) {
+    const auto second = number_of(static_cast<std::uint32_t>(step.number));
+    if (!second) return false;
+    right = *second;
+  }
+  const auto result = compute(operation, *left, right);
+  if (result) numbers_[step.slot] = *result;
+  return result.has_value();
+}
+
+bool GuardProgram::check_number(const GuardStep& step) const {
+  const auto number = number_of(step.slot);
+  if (!number) return false;
+  switch (step.op) {
+    case GuardOp::check_real:
+      return number->is_float && std::bit_cast<std::int64_t>(number->real) == step.number;
+    case GuardOp::check_nonzero: {
+      const bool truth = number->is_float ? number->real != 0 : number->integer != 0;
+      return truth == (step.number != 0);
+    }
+    case GuardOp::check_is_float: return number->is_float == (step.number != 0);
+    default: return true;
+  }
+}
+
+InputValue GuardProgram::input(std::size_t index) const {
+  InputValue value;
+  const SourceId source = interface_.inputs[index].source;
+  if (source == kNoSource) return value;
+  if (is_number_[source] != 0) {
+    value.integer = numbers_[source].integer;
+    value.real = numbers_[source].as_double();
+    return value;
+  }
+  value.object = slots_[source];
+  if (view_of_[source] >= 0) {
+    value.view = &views_[view_of_[source]];
+  } else if (PyFloat_Check(value.object)) {
+    value.real = PyFloat_AS_DOUBLE(value.object);
+  } else if (PyLong_Check(value.object)) {
+    int overflow = 0;
+    value.integer = PyLong_AsLongLongAndOverflow(value.object, &overflow);
+    value.real = static_cast<double>(value.integer);
+  }
+  return value;
+}
+
+void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed) {
+  const auto take = [&](std::uint32_t index) {
+    values[index] = input(index);
+    changed.push_back(index);
+  };
+  std::ranges::for_each(number_inputs_, take);
+  for (GuardTree& tree : trees_) {
+    if (std::exchange(tree.moved, false)) std::ranges::for_each(tree.inputs, take);
+  }
+}
+
+python::PyRef GuardProgram::value(SourceId source) const {
+  if (is_number_[source] == 0) return python::PyRef::borrow(slots_[source]);
+  const PythonNumber& number = numbers_[source];
+  return python::PyRef::steal(number.is_float ? PyFloat_FromDouble(number.real)
+                                              : PyLong_FromLongLong(number.integer));
+}
+
+}  // namespace penstock::jit
