@@ -479,9 +479,7 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   if (rule == nullptr || (positional.empty() && rule != pure && rule != plain_state &&
                                                rule != setting && rule != output)) return false;
   known = true;
-  if (!PyCFunction_Check(object) || function.shadow.is(Shadow::Kind::sourced)) {
-    if (PyCFunction_Check(object) && !consume_identity(function)) return false;
-  }
+  if (!consume_identity(function)) return false;
   BuiltinCall call{*this, f, owner_of(object), name, positional, keywords, pops};
   return rule(call);
 }

@@ -109,6 +109,7 @@ std::optional<bool> Walk::call_torch(FrameShadow& f, Operand function,
   if (!descriptor || !is_tensor_base(reinterpret_cast<PyDescrObject*>(object)->d_type)) {
     return std::nullopt;
   }
+  if (!consume_identity(function)) return false;
   return tensor_method(f, text_of(reinterpret_cast<PyDescrObject*>(object)->d_name), positional,
                        keywords, pops);
 }
