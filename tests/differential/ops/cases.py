@@ -368,6 +368,53 @@ def images():
         yield Case(f"transposed {dtype}", lambda call, x=tensor((2, 4, 5, 5), dtype), w=tensor((4, 3, 3, 3), dtype): call("convolution.default", x, w, None, [2, 2], [1, 1], [1, 1], True, [1, 1], 1))
 
 
+def convolutions():
+    """Of one, two and three dims: grouped, depthwise, dilated, strided, transposed, at the edges of their sizes."""
+    edges = {1: (9,), 2: (7, 6), 3: (5, 4, 6)}
+    # in, out, groups, kernel, stride, padding, dilation
+    kinds = {"plain": (3, 5, 1, 3, 1, 1, 1), "strided": (4, 6, 1, 3, 2, 1, 1), "pointwise": (4, 7, 1, 1, 1, 0, 1),
+             "grouped": (4, 6, 2, 3, 1, 1, 1), "depthwise": (6, 6, 6, 3, 1, 1, 1), "multiplier": (3, 6, 3, 3, 2, 1, 1),
+             "dilated": (3, 4, 1, 2, 1, 2, 2), "even kernel": (3, 4, 1, 4, 1, 2, 1)}
+
+    def convolve(call, x, w, b, rank, stride, padding, dilation, transposed, more, groups):
+        return call("convolution.default", x, w, b, [stride] * rank, [padding] * rank, [dilation] * rank, transposed,
+                    [more] * rank, groups)
+
+    for rank, edge in edges.items():
+        for kind, (inputs, outputs, groups, kernel, stride, padding, dilation) in kinds.items():
+            for dtype in FLOATS if kind == "plain" else (torch.float32, torch.float64):
+                x, b = tensor((2, inputs, *edge), dtype), tensor((outputs,), dtype)
+                w = tensor((outputs, inputs // groups, *[kernel] * rank), dtype)
+                turned = tensor((inputs, outputs // groups, *[kernel] * rank), dtype)
+                for bias in (None, b):
+                    tag = f"{rank}d {kind} {dtype} {'bias' if bias is not None else ''}"
+                    yield Case(f"convolution {tag}", lambda call, x=x, w=w, b=bias, r=rank, s=stride, p=padding, d=dilation, g=groups: convolve(call, x, w, b, r, s, p, d, False, 0, g))
+                    yield Case(f"convolution transposed {tag}", lambda call, x=x, w=turned, b=bias, r=rank, s=stride, p=padding, d=dilation, g=groups: convolve(call, x, w, b, r, s, p, d, True, s - 1, g))
+    w, b = tensor((4, 3, 3, 3)), tensor((4,))
+    for name, x in {"no image": tensor((0, 3, 5, 5)), "one pixel": tensor((1, 3, 1, 1)), "NaN": tensor((2, 3, 5, 5), special=True),
+                    "transposed": tensor((2, 5, 3, 7)).transpose(1, 2), "every other": tensor((2, 3, 10, 10))[:, :, ::2, ::2],
+                    "expanded": tensor((1, 3, 5, 5)).expand(2, 3, 5, 5), "a row": tensor((2, 3, 1, 300))}.items():
+        yield Case(f"convolution of {name}", lambda call, x=x: convolve(call, x, w, b, 2, 1, 1, 1, False, 0, 1))
+        yield Case(f"max_pool2d of {name}", lambda call, x=x: call("max_pool2d.default", x, [3, 3], [1, 2], [1, 1]))
+        yield Case(f"avg_pool2d of {name}", lambda call, x=x: call("avg_pool2d.default", x, [3, 3], [1, 2], [1, 1]))
+        yield Case(f"adaptive_avg_pool2d of {name}", lambda call, x=x: call("adaptive_avg_pool2d.default", x, [1, 1]))
+
+
+def pools():
+    for dtype in FLOATS:
+        x = tensor((2, 3, 9, 8), dtype)
+        for source in (x, x.to(memory_format=torch.channels_last)):
+            tag = f"{dtype} {source.stride()}"
+            yield Case(f"max_pool2d dilated {tag}", lambda call, x=source: call("max_pool2d.default", x, [2, 3], [1, 2], [1, 1], [2, 1]))
+            yield Case(f"avg_pool2d without its padding {tag}", lambda call, x=source: call("avg_pool2d.default", x, [3, 2], [2, 2], [1, 1], False, False))
+            yield Case(f"avg_pool2d ceil, padded {tag}", lambda call, x=source: call("avg_pool2d.default", x, [3, 3], [2, 2], [1, 1], True, True))
+            yield Case(f"avg_pool2d divisor {tag}", lambda call, x=source: call("avg_pool2d.default", x, [2, 2], [2, 2], [0, 0], False, True, 3))
+            for size in ([1, 1], [5, 3], [9, 8], [12, 1]):
+                yield Case(f"adaptive_avg_pool2d {size} {tag}", lambda call, x=source, n=size: call("adaptive_avg_pool2d.default", x, n))
+    yield Case("max_pool2d of one image", lambda call, x=tensor((3, 6, 7)): call("max_pool2d.default", x, [2, 2]))
+    yield Case("avg_pool2d of one image", lambda call, x=tensor((3, 6, 7)): call("avg_pool2d.default", x, [2, 2]))
+
+
 def programs():
     x, y = tensor((4, 6)), tensor((6, 6))
 
@@ -407,5 +454,6 @@ def programs():
 
 
 def all_cases():
-    for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, programs):
+    for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
+                   pools, programs):
         yield from family()
