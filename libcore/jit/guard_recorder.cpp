@@ -33,6 +33,8 @@ GuardProgram::Recorder::Recorder(GuardProgram& program, GuardTree& tree, std::si
   for (std::size_t i = 0; i < grades_.size(); ++i) {
     if (program.is_number_[i] != 0) grades_[i] = Grade::moving;
   }
+  constexpr std::size_t kMostWords = std::size_t{1} << 16;  // those of objects long gone are among them
+  if (tree.compared.size() > kMostWords) tree.compared.clear();
   section_.witness.clear();
   section_.relies_on.clear();
   section_.always.clear();
