@@ -1,5 +1,6 @@
 #include "ops/evaluate.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ops/infer.h"
@@ -153,6 +154,11 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
   RangeShapes shapes(concrete.graph.interface.symbols);
   auto inferred = infer_results(concrete.node, concrete.graph, shapes);
   if (!inferred) return tl::unexpected(inferred.error());
+  const auto has_complex = [](const auto& each) { return is_complex(each.dtype); };
+  const auto gives_complex = [](const InferredResult& result) { return is_complex(result.type.dtype); };
+  if (std::ranges::any_of(concrete.tensors, has_complex) || std::ranges::any_of(*inferred, gives_complex)) {
+    return failure(Code::PS0602, concrete.node.op + " has no reference for complex numbers");
+  }
   Evaluation evaluation(op, concrete.node, concrete.graph, concrete.tensors);
   for (const InferredResult& result : *inferred) {
     HostTensor tensor = HostTensor::allocate(result.type);

@@ -32,6 +32,15 @@ TEST_CASE("symbols are bound by the inputs' sizes") {
   CHECK((*outputs)[0].reals() == std::vector<double>(6, 1.5));
 }
 
+TEST_CASE("complex numbers are refused") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(2)}, DType::complex64);
+  g.output(g.call("aten.add.Tensor", {{"self", g.value(x)}, {"other", std::int64_t{1}}}));
+  auto outputs = ops::interpret(g.graph, {HostTensor::contiguous(DType::complex64, {2})});
+  REQUIRE(!outputs);
+  CHECK(outputs.error().code == Code::PS0602);
+}
+
 TEST_CASE("an op without a reference and inputs that do not fit are refused") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(2)});
