@@ -9,10 +9,10 @@ side compiles the measuring loop, and reports what the function gave, which must
 under torch's profiler the ATen ops of one steady call, of which ours must have no compute op: a row
 counts only then.
 
-  call      wall time of a steady call less its work. The work is what the side's own generated code
-            takes when it is called directly on the same inputs: kernels and the memory of outputs.
-            For the peer, Inductor's `call`, with the Python lines of its wrapper (in its favour); for
-            ours, the same graphs through `penstock capture … run --bench`, the least of three runs, and
+  call      wall time of a steady call less its work: kernels and the memory of outputs. For the peer
+            the work is the time inside Inductor's `call` during the same calls, with the Python lines
+            of its wrapper (in its favour), and what taking that time costs is taken off; for ours,
+            the same graphs through `penstock capture … run --bench`, the least of three runs, and
             since that makes no torch tensor of the output, one empty tensor as Inductor's code makes it.
   break     (call with 8 breaks - call of the same ops without a break) / 8. A break is a branch on a
             tensor; asking torch for the tensor's truth is part of it on both sides.
@@ -135,13 +135,14 @@ class Bench:
         return self.each(case, side, lambda sample: sample["steady"])
 
     def work(self, case, side):
-        work = self.each(case, "our work" if side == "ours" else side, lambda sample: sample["work"])
         if side != "ours":
-            return work
+            return self.each(case, side, lambda sample: sample["work"])
         output = statistics.median(self.each(case, "ours", lambda sample: sample["output"]))
-        return [each + output for each in work]
+        return self.each(case, "our work", lambda sample: sample["work"] + output)
 
     def call(self, case, side):
+        if side != "ours":
+            return self.each(case, side, lambda sample: sample["call"])
         return less(self.steady(case, side), self.work(case, side))
 
     def phases(self, case, wanted):

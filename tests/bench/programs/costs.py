@@ -68,7 +68,7 @@ class Peer:
         self.inductor = importlib.import_module("torch._inductor.compile_fx")
         importlib.import_module("torch._functorch.config").enable_autograd_cache = False
         self.to_code = 0  # nanoseconds from captured graphs to loaded code
-        self.recorded = []
+        self.within = 0   # nanoseconds in generated code
 
     def compiled(self, function, backend):
         self.dynamo.reset()
@@ -80,36 +80,21 @@ class Peer:
         self.to_code += time.perf_counter_ns() - start
         return code
 
-    def inductor_recorded(self, graph, examples):
-        """Inductor, with what each call hands to the generated code kept."""
+    def inductor_watched(self, graph, examples):
+        """Inductor, with the time kept that calls spend in the generated code."""
         def compile_inner(inner, inner_examples, **options):
             code = self.inductor.compile_fx_inner(inner, inner_examples, **options)
-
-            def run(inputs):
-                self.recorded.append((code.current_callable, list(inputs)))
-                return code(inputs)
-            run._boxed_call = True
-            return run
+            code.current_callable = self.watched(code.current_callable)
+            return code
         return self.inductor.compile_fx(graph, examples, inner_compile=compile_inner)
 
-    def work(self):
-        """What the recorded calls of generated code take by themselves: kernels and allocations. Timed as
-        whole calls are: the least of batches. A call consumes its list of inputs."""
-        total = 0
-        for code, inputs in self.recorded:
-            code(list(inputs))
+    def watched(self, code):
+        def run(inputs):
             start = time.perf_counter_ns()
-            code(list(inputs))
-            batch = max(1, int(BATCH_SECONDS * 1e9 / max(time.perf_counter_ns() - start, 200)))
-            means = []
-            for _ in range(BATCHES):
-                passed = [list(inputs) for _ in range(batch)]
-                start = time.perf_counter_ns()
-                for each in passed:
-                    code(each)
-                means.append((time.perf_counter_ns() - start) / batch)
-            total += min(means)
-        return total
+            outputs = code(inputs)
+            self.within += time.perf_counter_ns() - start
+            return outputs
+        return run
 
 
 case, side = sys.argv[1:3]
@@ -179,9 +164,20 @@ for name, subject in subjects:
     record[name] |= {"steady": min(means), "means": means, "output": min(outputs), "compute": sorted(ops - NO_COMPUTE)}
 if peer is not None:
     record["inductor"]["to_code"] = peer.to_code
-    subject = peer.compiled(function, peer.inductor_recorded)
-    result = subject(argument)
-    peer.recorded.clear()
-    result = subject(argument)
-    record["inductor"] |= {"work": peer.work(), "graphs": len(peer.recorded)}
+    # What a call takes besides the generated code, both taken in the same calls; and what watching costs.
+    besides = {}
+    for name, subject in (("watching", peer.watched(lambda inputs: inputs)),
+                          ("call", peer.compiled(function, peer.inductor_watched))):
+        for _ in range(20):
+            result = subject(argument)
+        costs = []
+        for _ in range(BATCHES):
+            peer.within = 0
+            start = time.perf_counter_ns()
+            for _ in range(batch):
+                result = subject(argument)
+            passed = time.perf_counter_ns() - start
+            costs.append(((passed - peer.within) / batch, peer.within / batch))
+        besides[name], work = min(costs)
+    record["inductor"] |= {"call": besides["call"] - besides["watching"], "work": work}
 print(json.dumps(record))
