@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/entry_limit.h"
 #include "python/bytecode.h"
 
 namespace penstock::capture {
@@ -15,7 +16,7 @@ bool EntryTable::Segment::has_room() const {
     ++in_use;
     if (entry->calls > 1) ++reused;
   }
-  return in_use < kLimit || (in_use < kMost && 2 * reused >= in_use);
+  return capture::has_room(in_use, reused, kLimit);
 }
 
 EntryTable::Segment* EntryTable::find(const python::Bytecode& code, int offset) const {

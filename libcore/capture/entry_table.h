@@ -25,7 +25,7 @@ class GraphSink {
 /// that they fit, and asks for a new entry when none fits, up to a limit.
 class EntryTable : public SegmentClient {
  public:
-  static constexpr std::size_t kLimit = 8, kMost = 64;
+  static constexpr std::size_t kLimit = 8;
 
   EntryTable(GraphSink& graphs, EventSink& events, bool wants_examples)
       : graphs_(graphs), events_(events), wants_examples_(wants_examples) {}
@@ -58,7 +58,6 @@ class EntryTable : public SegmentClient {
     /// Why the entries did not fit the call that is being recorded now.
     std::vector<RecompileEvent::Entry> failed;
     ChangedNumbers changed;
-    /// As jit::JitClient has it: beyond the limit while most entries are used again.
     bool has_room() const;
   };
   struct Codes;

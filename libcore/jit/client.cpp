@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "capture/entry_limit.h"
 #include "jit/exceptions.h"
 #include "python/eval_breaker.h"
 #include "python/op_counter.h"
@@ -208,15 +209,11 @@ Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pen
   return entry != nullptr && entry->runs() && !entry->is_measured() ? entry : nullptr;
 }
 
-/// A loop over parameters of many shapes needs many entries and comes back to each; a size that grows
-/// comes back to none.
 bool JitClient::has_room(const Segment& segment) const {
-  constexpr std::size_t kMostEntries = 64;
-  const std::size_t size = segment.entries.size();
-  if (size < static_cast<std::size_t>(options_.entry_limit)) return true;
   const auto reused = std::ranges::count_if(
       segment.entries, [](const auto& entry) { return entry->count->calls > 1; });
-  return size < kMostEntries && 2 * static_cast<std::size_t>(reused) >= size;
+  return capture::has_room(segment.entries.size(), static_cast<std::size_t>(reused),
+                           static_cast<std::size_t>(options_.entry_limit));
 }
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {

@@ -4,28 +4,20 @@
 #include <optional>
 #include <utility>
 
+#include "capture/literal.h"
 #include "jit/guard_program.h"
 
 namespace penstock::jit {
 
-bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
-  if (is_number_[slot] != 0) {
-    value = numbers_[slot].integer;
-    return !numbers_[slot].is_float;
-  }
-  if (!PyLong_CheckExact(slots_[slot])) return false;
-  int overflow = 0;
-  value = PyLong_AsLongLongAndOverflow(slots_[slot], &overflow);
-  return overflow == 0;
+std::optional<PythonNumber> GuardProgram::number_of(std::uint32_t slot) const {
+  return is_number_[slot] != 0 ? numbers_[slot] : capture::plain_number(slots_[slot]);
 }
 
-std::optional<PythonNumber> GuardProgram::number_of(std::uint32_t slot) const {
-  if (is_number_[slot] != 0) return numbers_[slot];
-  PyObject* object = slots_[slot];
-  if (PyFloat_CheckExact(object)) return PythonNumber::of(PyFloat_AS_DOUBLE(object));
-  std::int64_t value = 0;
-  if (!integer_of(slot, value)) return std::nullopt;
-  return PythonNumber::of(value);
+bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
+  const auto number = number_of(slot);
+  if (!number || number->is_float) return false;
+  value = number->integer;
+  return true;
 }
 
 /// False where Python would raise or leave 64 bits: then the program computes for itself.
@@ -93,10 +85,8 @@ void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::ui
 }
 
 python::PyRef GuardProgram::value(SourceId source) const {
-  if (is_number_[source] == 0) return python::PyRef::borrow(slots_[source]);
-  const PythonNumber& number = numbers_[source];
-  return python::PyRef::steal(number.is_float ? PyFloat_FromDouble(number.real)
-                                              : PyLong_FromLongLong(number.integer));
+  return is_number_[source] == 0 ? python::PyRef::borrow(slots_[source])
+                                 : capture::object_of(numbers_[source]);
 }
 
 }  // namespace penstock::jit
