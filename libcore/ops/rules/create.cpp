@@ -44,7 +44,7 @@ void create_like(Inference& in) {
   const TensorType* tensors[] = {&self};
   if (format == "preserve_format" && is_dense(in, self)) type.strides = self.strides;
   else if (format == "preserve_format") type.strides = elementwise_strides(in, tensors, self.sizes, false);
-  else if (format == "channels_last" && self.rank() == 4) type.strides = channels_last_strides(self.sizes);
+  else if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
   type.device = in.text("device", self.device);
   in.add(std::move(type));
 }

@@ -84,14 +84,23 @@ bool is_dense(Inference& in, const TensorType& type) {
 }
 
 std::vector<SymExpr> channels_last_strides(const std::vector<SymExpr>& sizes) {
-  SymExpr pixel = sizes[1] * sizes[3];
-  return {pixel * sizes[2], 1, pixel, sizes[1]};
+  std::vector<SymExpr> strides(sizes.size(), SymExpr(1));
+  SymExpr next = sizes[1];
+  for (std::size_t i = sizes.size(); i-- > 2; next *= sizes[i]) strides[i] = next;
+  strides[0] = next;
+  return strides;
+}
+
+bool asks_channels_last(const TensorType& type, std::string_view format) {
+  return (type.rank() == 4 && format == "channels_last") || (type.rank() == 5 && format == "channels_last_3d");
 }
 
 bool suggests_channels_last(Inference& in, const TensorType& type) {
-  if (type.rank() != 4 || in.is_zero(type.strides[1])) return false;
+  if ((type.rank() != 4 && type.rank() != 5) || in.is_zero(type.strides[1])) return false;
+  std::vector<std::size_t> order = {1, 3, 2, 0};
+  if (type.rank() == 5) order.insert(order.begin() + 1, 4);
   SymExpr least = 0;
-  for (int dim : {1, 3, 2, 0}) {
+  for (std::size_t dim : order) {
     const SymExpr& stride = type.strides[dim];
     if (in.is_zero(type.sizes[dim]) || in.less(stride, least)) return false;
     // Fallback to contiguous for N111 and for NC11 with equal strides, as c10 does.

@@ -62,8 +62,10 @@ TensorType elementwise_type(Inference& in, std::span<const TensorType* const> te
 /// True when no two elements share memory and none is left out.
 bool is_dense(Inference& in, const TensorType& type);
 
-/// True when torch suggests channels_last for the tensor (rank 4, strides in that order).
+/// True when torch suggests channels_last for the tensor (rank 4 or, channels_last_3d, 5; strides in that order).
 bool suggests_channels_last(Inference& in, const TensorType& type);
+/// True when `format` is the memory format with the channels last for tensors of this rank.
+bool asks_channels_last(const TensorType& type, std::string_view format);
 std::vector<SymExpr> channels_last_strides(const std::vector<SymExpr>& sizes);
 
 /// The strides that `sizes` takes on the memory of `type` without a copy; nothing: it needs one.

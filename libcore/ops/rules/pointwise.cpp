@@ -143,7 +143,7 @@ namespace {
 /// The type of a copy of `self` in a memory format.
 TensorType copy_type(Inference& in, const TensorType& self, DType dtype, const std::string& format) {
   TensorType type = contiguous_type(dtype, self.sizes, self);
-  if (format == "channels_last" && self.rank() == 4) type.strides = channels_last_strides(self.sizes);
+  if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
   if (format == "preserve_format" || format == "preserve") {
     type.strides = is_dense(in, self) ? self.strides : elementwise_strides(in, std::array{&self}, self.sizes, false);
   }
@@ -181,7 +181,7 @@ void to(Inference& in) {
     device = other->device;
   }
   std::string format = in.text("memory_format", "preserve_format");
-  bool laid_out = format != "channels_last" || suggests_channels_last(in, self);
+  bool laid_out = !asks_channels_last(self, format) || suggests_channels_last(in, self);
   if (format == "contiguous_format") laid_out = is_contiguous(self);
   bool same = dtype == self.dtype && device == self.device && laid_out;
   if (same && !in.boolean("copy", false)) return in.add_view(self, in.value("self"));
@@ -195,7 +195,7 @@ void contiguous(Inference& in) {
   if (in.failed()) return;
   std::string format = in.text("memory_format", "contiguous_format");
   TensorType type = copy_type(in, self, self.dtype, format);
-  bool already = format == "channels_last" ? self.strides == type.strides : is_contiguous(self);
+  bool already = asks_channels_last(self, format) ? self.strides == type.strides : is_contiguous(self);
   if (already) return in.add_view(self, in.value("self"));
   in.add(std::move(type));
 }

@@ -1,38 +1,16 @@
-// Convolution and pooling.
+// Pooling.
 #include "ops/rules/rules.h"
+#include "ops/rules/window.h"
 
 namespace penstock::ops::rules {
 
 namespace {
 
-/// A list with one entry per spatial dim; one entry stands for all, none for `otherwise`.
-std::vector<SymExpr> per_dim(Inference& in, std::string_view name, std::size_t dims, SymExpr otherwise) {
-  std::vector<SymExpr> values = in.integers(name);
-  if (values.empty()) values.assign(dims, std::move(otherwise));
-  if (values.size() == 1) values.assign(dims, values.front());
-  if (values.size() != dims) in.fail("'" + std::string(name) + "' has a wrong length");
-  values.resize(dims, SymExpr(1));
-  return values;
-}
-
-SymExpr window_count(const SymExpr& size, const SymExpr& window, const SymExpr& stride,
-                     const SymExpr& padding, const SymExpr& dilation) {
-  SymExpr reach = dilation * (window - SymExpr(1)) + SymExpr(1);
-  return floordiv(size + SymExpr(2) * padding - reach, stride) + SymExpr(1);
-}
-
-void add_image(Inference& in, const TensorType& like, DType dtype, const std::vector<SymExpr>& sizes,
-               bool channels_last) {
-  TensorType type = contiguous_type(dtype, sizes, like);
-  if (channels_last && sizes.size() == 4) type.strides = channels_last_strides(sizes);
-  in.add(std::move(type));
-}
-
 /// Pooling's ceil_mode: the last window may reach beyond the padding, but must start inside.
 SymExpr pooled(Inference& in, const SymExpr& size, const SymExpr& window, const SymExpr& stride,
                const SymExpr& padding, const SymExpr& dilation, bool ceil) {
-  if (!ceil) return window_count(size, window, stride, padding, dilation);
-  SymExpr count = window_count(size + stride - SymExpr(1), window, stride, padding, dilation);
+  if (!ceil) return window_count(size, window, stride, SymExpr(2) * padding, dilation);
+  SymExpr count = window_count(size + stride - SymExpr(1), window, stride, SymExpr(2) * padding, dilation);
   bool outside = !in.less((count - SymExpr(1)) * stride, size + padding);
   return outside ? count - SymExpr(1) : count;
 }
@@ -57,35 +35,6 @@ void pool(Inference& in, bool with_indices) {
 }
 
 }  // namespace
-
-void convolution(Inference& in) {
-  const TensorType& input = in.tensor("input");
-  const TensorType& weight = in.tensor("weight");
-  if (in.failed() || weight.rank() < 3) return in.fail("weight needs dims out, in, …");
-  std::size_t dims = weight.rank() - 2;
-  bool batched = input.rank() == dims + 2;
-  if (!batched && input.rank() != dims + 1) return in.fail("input and weight do not fit");
-  if (const Argument* padding = in.find("padding"); padding && padding->as<std::string>()) {
-    return in.fail("padding by name has no rule");
-  }
-  std::vector<SymExpr> stride = per_dim(in, "stride", dims, 1), padding = per_dim(in, "padding", dims, 0);
-  std::vector<SymExpr> dilation = per_dim(in, "dilation", dims, 1), extra = per_dim(in, "output_padding", dims, 0);
-  bool transposed = in.boolean("transposed", false);
-  SymExpr groups = in.integer("groups", 1);
-  std::vector<SymExpr> sizes;
-  if (batched) sizes.push_back(input.sizes[0]);
-  sizes.push_back(transposed ? weight.sizes[1] * groups : weight.sizes[0]);
-  for (std::size_t i = 0; i < dims; ++i) {
-    const SymExpr& size = input.sizes[input.rank() - dims + i];
-    const SymExpr& window = weight.sizes[2 + i];
-    sizes.push_back(transposed ? (size - SymExpr(1)) * stride[i] - SymExpr(2) * padding[i] +
-                                     dilation[i] * (window - SymExpr(1)) + extra[i] + SymExpr(1)
-                               : window_count(size, window, stride[i], padding[i], dilation[i]));
-  }
-  if (in.failed()) return;
-  bool channels_last = suggests_channels_last(in, input) || suggests_channels_last(in, weight);
-  add_image(in, input, input.dtype, sizes, channels_last);
-}
 
 void max_pool(Inference& in) { pool(in, in.op().id == OpId::max_pool2d_with_indices_default); }
 void avg_pool(Inference& in) { pool(in, false); }

@@ -162,37 +162,4 @@ void cosine_similarity(Decomposition& d) {
   d.finish(d.binary("div", value_argument(dot(x.terms[0], x.terms[1])), value_argument(product)), x.promoted);
 }
 
-void convolution(Decomposition& d) {
-  const Argument* padding = d.find("padding");
-  if (padding && padding->as<std::string>()) return d.keep();
-  ValueId input = d.value("input"), weight = d.value("weight");
-  if (d.failed()) return;
-  std::size_t dims = d.rank(weight) - 2;
-  bool batched = d.rank(input) == dims + 2;
-  std::vector<SymExpr> sizes = d.sizes(input);
-  if (!batched) {
-    sizes.insert(sizes.begin(), SymExpr(1));
-    input = d.reshape(input, sizes);
-  }
-  auto per_dim = [&](std::string_view name, std::int64_t otherwise) {
-    std::vector<SymExpr> values = d.integers(name);
-    if (values.empty()) values = {SymExpr(otherwise)};
-    if (values.size() == 1) values.assign(dims, values.front());
-    return list_of(values);
-  };
-  std::vector<NamedArgument> args = {arg("input", value_argument(input)), arg("weight", value_argument(weight))};
-  args.push_back(arg("bias", d.has("bias") ? value_argument(d.value("bias")) : Argument()));
-  for (auto [name, otherwise] : {std::pair("stride", 1), std::pair("padding", 0), std::pair("dilation", 1)}) {
-    args.push_back(arg(name, per_dim(name, otherwise)));
-  }
-  args.push_back(arg("transposed", false));
-  args.push_back(arg("output_padding", list_of(std::vector<std::int64_t>(dims, 0))));
-  args.push_back(arg("groups", Decomposition::integer_argument(d.integer("groups", 1))));
-  ValueId result = d.emit("aten.convolution.default", std::move(args));
-  if (d.failed()) return;
-  std::vector<SymExpr> result_sizes = d.sizes(result);
-  if (!batched) result_sizes.erase(result_sizes.begin());
-  d.result(d.reshape(result, result_sizes));
-}
-
 }  // namespace penstock::passes

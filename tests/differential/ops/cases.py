@@ -400,6 +400,33 @@ def convolutions():
         yield Case(f"adaptive_avg_pool2d of {name}", lambda call, x=x: call("adaptive_avg_pool2d.default", x, [1, 1]))
 
 
+def named_convolutions():
+    """The overloads that F.conv… and F.conv_transpose… call: padding by name, transposed, of one image."""
+    for rank, edge in {1: (9,), 2: (7, 6), 3: (4, 5, 6)}.items():
+        forward, transposed = f"conv{rank}d", f"conv_transpose{rank}d." + ("default" if rank == 1 else "input")
+        for dtype in FLOATS if rank == 2 else (torch.float32, torch.float64):
+            x, b = tensor((2, 4, *edge), dtype), tensor((6,), dtype)
+            w, turned = tensor((6, 2, *[3] * rank), dtype), tensor((4, 3, *[3] * rank), dtype)
+            last = torch.channels_last if rank == 2 else torch.channels_last_3d
+            for source in (x, x.to(memory_format=last)) if rank > 1 else (x, x.transpose(0, 1).contiguous().transpose(0, 1)):
+                tag = f"{dtype} {source.stride()}"
+                yield Case(f"{forward} {tag}", lambda call, f=forward, n=rank, x=source, w=w, b=b: call(f + ".default", x, w, b, [2] * n, [1] * n, [1] * n, 2))
+                for dilation in (1, 2):
+                    yield Case(f"{forward} same {dilation} {tag}", lambda call, f=forward, n=rank, x=source, w=w, d=dilation: call(f + ".padding", x, w, None, [1] * n, "same", [d] * n, 2))
+                yield Case(f"{forward} same, even {tag}", lambda call, f=forward, n=rank, x=source, w=w[..., :2], b=b: call(f + ".padding", x, w, b, [1] * n, "same", [1] * n, 2))
+                yield Case(f"{forward} valid {tag}", lambda call, f=forward, n=rank, x=source, w=w, b=b: call(f + ".padding", x, w, b, [2] * n, "valid", [1] * n, 2))
+                yield Case(f"{transposed} {tag}", lambda call, f=transposed, n=rank, x=source, w=turned, b=b: call(f, x, w, b, [2] * n, [1] * n, [1] * n, 2, [1] * n))
+                yield Case(f"{transposed} dilated {tag}", lambda call, f=transposed, n=rank, x=source, w=turned: call(f, x, w, None, [1] * n, [0] * n, [0] * n, 1, [2] * n))
+        yield Case(f"{forward} same of one image", lambda call, f=forward, n=rank, x=x, w=w: call(f + ".padding", x[0], w[..., :2], None, [1] * n, "same", [1] * n, 2))
+        yield Case(f"{forward} of one image", lambda call, f=forward, n=rank, x=x, w=w, b=b: call(f + ".default", x[0], w, b, [1] * n, [1] * n, [1] * n, 2))
+        yield Case(f"{transposed} of one image", lambda call, f=transposed, n=rank, x=x, w=turned, b=b: call(f, x[0], w, b, [2] * n, [1] * n, [1] * n, 2))
+        yield Case(f"{transposed} of no image", lambda call, f=transposed, n=rank, x=x, w=turned: call(f, x[:0], w))
+        for source in (tensor((2, 6, 2, 3, 2)), tensor((2, 6, 2, 3, 2)).to(memory_format=torch.channels_last_3d)):
+            yield Case(f"group_norm of three dims {source.stride()}", lambda call, x=source: call("group_norm.default", x, 3))
+            yield Case(f"batch_norm of three dims {source.stride()}", lambda call, x=source, c=tensor((6,), low=0.5): call("batch_norm.default", x, c, c, c, c, False, 0.1, 1e-5, False))
+            yield Case(f"contiguous of three dims {source.stride()}", lambda call, x=source: call("contiguous.default", x, memory_format=torch.channels_last_3d))
+
+
 def pools():
     for dtype in FLOATS:
         x = tensor((2, 3, 9, 8), dtype)
@@ -455,5 +482,5 @@ def programs():
 
 def all_cases():
     for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
-                   pools, programs):
+                   named_convolutions, pools, programs):
         yield from family()

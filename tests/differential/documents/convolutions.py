@@ -1,0 +1,52 @@
+"""Convolutions of one to three dims as F.conv… and F.conv_transpose… call them."""
+import torch
+import torch.nn.functional as F
+
+import roots
+
+FORWARD = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+EDGES = {1: (9,), 2: (7, 6), 3: (4, 5, 6)}
+LAST = {2: torch.channels_last, 3: torch.channels_last_3d}
+
+
+def strided(convolve, x, w, b):
+    return convolve(x, w, b, stride=2, padding=1, groups=2)
+
+
+def same(convolve, x, w, b):
+    return convolve(x, w, b, padding="same", groups=2)
+
+
+def same_dilated(convolve, x, w, b):
+    return convolve(x, w, b, padding="same", dilation=2, groups=2)
+
+
+def valid(convolve, x, w, b):
+    return convolve(x, w, b, padding="valid", stride=2, groups=2)
+
+
+def transposed(convolve, x, w, b):
+    return convolve(x, w, b, stride=2, padding=1, output_padding=1, groups=2)
+
+
+def transposed_dilated(convolve, x, w, b):
+    return convolve(x, w, None, dilation=2, groups=2)
+
+
+for dtype in (torch.float32, torch.bfloat16):
+    for rank, edge in EDGES.items():
+        x, b = roots.noise(2, 4, *edge, dtype=dtype), roots.noise(6, dtype=dtype)
+        w, turned = roots.noise(6, 2, *[3] * rank, dtype=dtype), roots.noise(4, 3, *[3] * rank, dtype=dtype)
+        inputs = [x, x[0], x[:0], x[:1].expand(3, -1, *edge), x.transpose(0, 1).contiguous().transpose(0, 1)]
+        if dtype == torch.bfloat16:
+            inputs = [x]
+        if rank > 1:
+            inputs.append(x.to(memory_format=LAST[rank]))
+        for given in inputs:
+            for function in (strided, same, same_dilated, valid):
+                roots.call(function, FORWARD[rank], given, w, b)
+            roots.call(same, FORWARD[rank], given, w[..., :2], b)
+            for function in (transposed, transposed_dilated):
+                roots.call(function, TRANSPOSED[rank], given, turned, b)
+print(roots.COUNT)
