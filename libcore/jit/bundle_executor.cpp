@@ -122,8 +122,11 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
   made->plan_ = std::move(plan);
   if (auto laid_out = made->lay_out(interface); !laid_out) return tl::unexpected(laid_out.error());
   made->arguments_.resize(interface.inputs.size());
-  made->records_.resize(interface.inputs.size());
-  made->prepared_of_ = prepared_inputs(bundle);
+  made->prepared_at_.assign(interface.inputs.size(), -1);
+  for (const std::uint32_t input : prepared_inputs(bundle)) {
+    made->prepared_at_[input] = static_cast<std::int32_t>(made->prepared_.size());
+    made->prepared_.emplace_back().input = input;
+  }
   made->integers_.resize(interface.inputs.size());
   made->reals_.resize(interface.inputs.size());
   made->results_.resize(bundle.outputs.size());
@@ -173,6 +176,7 @@ void BundleExecutor::pass_inputs(const ExecutorCall& call) {
   const Interface& interface = executor_->bundle().interface;
   for (const std::uint32_t i : call.changed) {
     runtime::TensorArgument& argument = arguments_[i];
+    if (prepared_at_[i] >= 0) prepared_[prepared_at_[i]].same = false;
     if (const python::TensorView* view = call.inputs[i].view) {
       argument.data = view->data;
       argument.sizes = view->sizes;
@@ -186,12 +190,17 @@ void BundleExecutor::pass_inputs(const ExecutorCall& call) {
     argument.sizes = {};
     argument.strides = {};
   }
-  // What a tensor holds may change while the tensor stays.
-  for (const std::uint32_t i : prepared_of_) {
-    const InputValue& input = call.inputs[i];
-    const bool known = input.view != nullptr && input.object != nullptr;
-    arguments_[i].version = known ? versions_->of(bridge_, input.object, *input.view, records_[i])
-                                  : runtime::kUnversioned;
+  pass_versions(call.inputs);
+}
+
+/// What a tensor holds may change while the tensor stays.
+void BundleExecutor::pass_versions(std::span<const InputValue> inputs) {
+  for (Prepared& prepared : prepared_) {
+    if (prepared.same && prepared.known.holds()) continue;
+    const InputValue& input = inputs[prepared.input];
+    prepared.same = input.view != nullptr && input.object != nullptr;
+    arguments_[prepared.input].version =
+        prepared.same ? versions_->of(bridge_, input.object, *input.view, prepared.known) : runtime::kUnversioned;
   }
 }
 

@@ -39,6 +39,7 @@ class BundleExecutor final : public Executor {
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
   void pass_inputs(const ExecutorCall& call);
+  void pass_versions(std::span<const InputValue> inputs);
   Result<void> check_writable(std::span<const InputValue> inputs) const;
   Result<void> make_tensors();
   Result<void> make_views(const ExecutorCall& call, bool of_inputs,
@@ -58,8 +59,14 @@ class BundleExecutor final : public Executor {
   std::unique_ptr<runtime::Executor> executor_;
   OutputPlan plan_;
   std::shared_ptr<ContentVersions> versions_;
-  std::vector<std::shared_ptr<ContentVersions::Record>> records_;  // by input
-  std::vector<std::uint32_t> prepared_of_;  // inputs of which memory that stays may be made
+  /// An input of which memory that stays may be made.
+  struct Prepared {
+    std::uint32_t input = 0;
+    bool same = false;  ///< the tensor that it was when its contents were last asked for
+    ContentVersions::Known known;
+  };
+  std::vector<Prepared> prepared_;
+  std::vector<std::int32_t> prepared_at_;     // by input: where it stands there; -1: nowhere
   std::vector<TensorLayout> output_layouts_;  // by output
   std::vector<TensorLayout> made_layouts_;    // by made tensor
   bool may_fail_halfway_ = false;             // it writes inputs and calls torch

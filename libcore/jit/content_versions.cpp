@@ -63,13 +63,21 @@ std::uint64_t ContentVersions::of_elements(Record& record, const void* data, std
   return record.version = ++last_;
 }
 
+std::uint64_t ContentVersions::of_small(PyObject* tensor, const void* data, std::size_t bytes, Known& known) {
+  if (!known.record || !is_of(*known.record, tensor)) known.record = find(tensor);
+  if (!known.record) return runtime::kUnversioned;
+  const std::uint64_t version = of_elements(*known.record, data, bytes);
+  known.data = data;
+  known.copy = known.record->copy;
+  return version;
+}
+
 std::uint64_t ContentVersions::of(const python::TensorBridge& bridge, PyObject* tensor,
-                                  const python::TensorView& view, std::shared_ptr<Record>& record) {
+                                  const python::TensorView& view, Known& known) {
+  known.copy.clear();
+  std::shared_ptr<Record>& record = known.record;
   const std::size_t bytes = extent(view);
-  if (bytes <= kCopied && view.data != nullptr) {
-    if (!record || !is_of(*record, tensor)) record = find(tensor);
-    return record ? of_elements(*record, view.data, bytes) : runtime::kUnversioned;
-  }
+  if (bytes <= kCopied && view.data != nullptr) return of_small(tensor, view.data, bytes, known);
   if (bytes <= kHashed && view.data != nullptr) {
     const std::uint64_t hash = XXH3_64bits(view.data, bytes);
     return hash == runtime::kUnversioned ? 0 : hash;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -33,12 +34,23 @@ class ContentVersions {
     std::uint64_t version = 0;
   };
 
-  /// The number, or runtime::kUnversioned if the elements may change without notice. `record` is that
-  /// of the call before, if there was one.
+  /// What one who asks again and again keeps of a tensor.
+  struct Known {
+    std::shared_ptr<Record> record;
+    const void* data = nullptr;
+    std::vector<std::byte> copy;  ///< of the smallest: their elements when last asked for
+    /// For one that is the same tensor, where it was: its elements are those of the last number. False where
+    /// it has to be asked for again.
+    bool holds() const { return !copy.empty() && std::memcmp(data, copy.data(), copy.size()) == 0; }
+  };
+
+  /// The number, or runtime::kUnversioned if the elements may change without notice. `known` is what is
+  /// kept of the call before, if there was one.
   std::uint64_t of(const python::TensorBridge& bridge, PyObject* tensor, const python::TensorView& view,
-                   std::shared_ptr<Record>& record);
+                   Known& known);
 
  private:
+  std::uint64_t of_small(PyObject* tensor, const void* data, std::size_t bytes, Known& known);
   std::uint64_t of_elements(Record& record, const void* data, std::size_t bytes);
   std::shared_ptr<Record> find(PyObject* tensor);
 

@@ -226,7 +226,7 @@ std::vector<std::vector<SourceId>> GuardCompiler::roots() const {
 // -- writing the steps, depth first --------------------------------------------------------------
 
 Result<void> GuardCompiler::emit_tree(const std::vector<SourceId>& roots) {
-  constexpr std::size_t kSection = 96;  // steps: what is done again where one thing changes
+  constexpr std::size_t kSection = 384;  // steps: what is done again where one thing changes
   program_.trees_.emplace_back().load = program_.steps_.size();
   for (const SourceId root : roots) {
     if (auto done = emit_load(root); !done) return done;

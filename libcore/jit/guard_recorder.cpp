@@ -169,6 +169,7 @@ bool GuardProgram::Recorder::instance_value(PyObject* base, PyObject* name, Grad
 /// What the object's length and truth depend on.
 bool GuardProgram::Recorder::contents(PyObject* object, Grade grade) {
   if (PyDict_Check(object)) return dict(object, grade);
+  if (PyTuple_Check(object) && grade == Grade::held) return true;
   if (PyList_Check(object) || PyTuple_Check(object)) {
     type_of(object, grade);
     expect(&reinterpret_cast<PyVarObject*>(object)->ob_size);

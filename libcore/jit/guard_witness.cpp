@@ -6,9 +6,7 @@ namespace penstock::jit {
 
 void Witness::clear() {
   words_.clear();
-  records_.clear();
-  saved_.clear();
-  behind_.clear();
+  tensors_.clear();
   kept_.clear();
   expected_.clear();
 }
@@ -19,22 +17,6 @@ void Witness::expect(const void* at) {
   words_.push_back({word, *word});
 }
 
-bool Witness::expect_tensor(const python::TensorBridge& bridge, PyObject* tensor,
-                            const python::TensorView& view) {
-  python::TensorWatch watch;
-  if (!bridge.watch(tensor, view, watch)) return false;
-  expect(&tensor->ob_type);
-  expect(watch.handle.data());
-  expect(watch.kind.data());
-  const auto count = static_cast<std::uint32_t>(watch.record.size());
-  records_.push_back({watch.record.data(), count});
-  saved_.insert(saved_.end(), watch.record.begin(), watch.record.end());
-  for (std::size_t i = 0; i < watch.behind_count; ++i) {
-    for (const std::uint64_t& word : watch.behind[i]) behind_.push_back({&word, word});
-  }
-  return true;
-}
-
 const void* Witness::changed() const {
   const auto found =
       std::ranges::find_if(words_, [](const Word& word) { return *word.at != word.value; });
@@ -42,15 +24,11 @@ const void* Witness::changed() const {
 }
 
 bool Witness::holds() const {
-  const auto unchanged = [](const std::vector<Word>& words) {
 #pragma GCC unroll 4
-    for (const Word& word : words) {
-      if (*word.at != word.value) return false;
-    }
-    return true;
-  };
-  if (!unchanged(words_)) return false;
-  return same_words(records_, saved_.data()) && unchanged(behind_);
+  for (const Word& word : words_) {
+    if (*word.at != word.value) return false;
+  }
+  return tensors_.hold();
 }
 
 }  // namespace penstock::jit

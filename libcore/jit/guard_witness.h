@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "jit/guard_step.h"
-#include "jit/same_words.h"
+#include "jit/tensor_words.h"
 #include "python/object.h"
 #include "python/tensor_bridge.h"
 
@@ -48,7 +48,9 @@ class Witness {
   void expect(const void* at);
   /// The tensor must stay what it was when `view` was read from it. False where that cannot be seen.
   bool expect_tensor(const python::TensorBridge& bridge, PyObject* tensor,
-                     const python::TensorView& view);
+                     const python::TensorView& view) {
+    return tensors_.add(bridge, tensor, view);
+  }
   /// Keeps an object that holds nothing mutable.
   void keep(PyObject* object) { kept_.push_back(python::PyRef::borrow(object)); }
 
@@ -65,10 +67,8 @@ class Witness {
     const std::uint64_t* at;
     std::uint64_t value;
   };
-  std::vector<Word> words_;        // first …
-  std::vector<WordRun> records_;   // … then tensors' records, against saved_ …
-  std::vector<std::uint64_t> saved_;
-  std::vector<Word> behind_;       // … then what those lead to
+  std::vector<Word> words_;  // first …
+  TensorWords tensors_;      // … then what they lead to
   std::vector<python::PyRef> kept_;
   std::unordered_set<const void*> expected_;
 };

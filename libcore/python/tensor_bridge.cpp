@@ -107,13 +107,8 @@ bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& 
   if (!fast_requires_grad()) return false;
   const int grad_state = abi.grad_state(words);
   if (grad_state != (view.requires_grad ? 1 : 0)) return false;
-  watch.handle = {static_cast<const std::uint64_t*>(abi.handle(tensor)), 1};
-  watch.kind = {words, 1};
-  watch.record = {words + 2, static_cast<std::size_t>(abi.record_words) - 2};  // behind the count
-  watch.behind_count = 0;
-  const auto add = [&](const std::uint64_t* at, std::size_t count) {
-    watch.behind[watch.behind_count++] = {at, count};
-  };
+  watch.handle = static_cast<const std::uint64_t*>(abi.handle(tensor));
+  watch.record = {words + 2, static_cast<std::size_t>(abi.record_words) - 2};
   if (view.device_type != kMeta) {
     const auto dtype = dtype_from_torch(view.dtype);
     if (abi.storage_word == Abi::kUnknown || abi.data_word == Abi::kUnknown || !dtype) return false;
@@ -121,12 +116,14 @@ bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& 
     const std::int64_t start = view.storage_offset * facts(*dtype).size;
     const auto* data = static_cast<const char*>(view.data);
     if (data == nullptr || reinterpret_cast<const char*>(storage[abi.data_word]) + start != data) return false;
-    add(storage + abi.data_word, 3);  // the address, and who frees it: memory may be shared lazily
+    watch.memory = {storage + abi.data_word, 3};
   }
   if (const std::uint64_t gradients = words[abi.autograd_word]; gradients != 0) {
     const auto* record = reinterpret_cast<const std::uint64_t*>(gradients);
-    add(record + abi.requires_grad_byte / 8, 1);
-    for (int i = 0; grad_state == 0 && i < abi.graph_word_count; ++i) add(record + abi.graph_words[i], 1);
+    watch.gradients = record + abi.requires_grad_byte / 8;
+    for (int i = 0; grad_state == 0 && i < abi.graph_word_count; ++i) {
+      watch.graph[watch.graph_count++] = record + abi.graph_words[i];
+    }
   }
   return true;
 }

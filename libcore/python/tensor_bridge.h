@@ -42,15 +42,18 @@ struct TensorSpec {
 };
 
 /// Memory that says whether a tensor is as it was when it was read: while all of it holds the same,
-/// so does its view. To be compared in this order: what comes later may be read
-/// only where what comes before is unchanged.
+/// and the Python object is of the same type, so does its view. To be compared in this order: what comes
+/// later may be read only where what comes before is unchanged.
 struct TensorWatch {
   using Words = std::span<const std::uint64_t>;
-  Words handle;  ///< in the Python object: where the tensor's record (its TensorImpl) is
-  Words kind;    ///< of the record: what class of C++ it is
-  Words record;  ///< the record behind its reference count
-  std::array<Words, 10> behind;  ///< what the record leads to: memory, gradients
-  std::size_t behind_count = 0;
+  const std::uint64_t* handle = nullptr;  ///< in the Python object: where the tensor's record (its TensorImpl) is
+  /// The record behind its reference count. Its first two words stand before: what class of C++ it is, which
+  /// must be compared too, and the count.
+  Words record;
+  Words memory;  ///< where the elements are, and who frees them (memory may be shared lazily); none on meta
+  const std::uint64_t* gradients = nullptr;          ///< the word that holds requires_grad; null: there is none
+  std::array<const std::uint64_t*, 8> graph{};       ///< where it is not required: null while no op made the tensor
+  std::size_t graph_count = 0;
 };
 
 /// Access to the program's torch, without its headers: through the C ABI that libtorch_cpu exports
