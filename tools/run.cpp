@@ -15,7 +15,7 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
   options.real("--tolerance", documents.tolerance, "ERROR",
                "With --check: the largest relative error that is the same (0.001).");
   options.flag("--bench", documents.bench, "Measure a call.");
-  options.flag("--profile", documents.profile, "Measure every step of a call, beside what this machine can do at most.");
+  options.flag("--profile", documents.profile, "Measure every step of a call, beside what this machine can do at most; of a program, the calls of every entry.");
   options.flag(
       "--interpret", documents.interpret,
       "Run by reference semantics instead of machine code: levels torch, core, placed, loops.");
@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
       documents.deterministic = program.program.deterministic;
       return run_documents(stage, documents);
     }
+    program.profile = documents.profile;
     Result<LaunchOutcome> ran = run_program(stage, program, stage.settings().files);
     if (!ran) return tl::unexpected(ran.error());
     outcome = *ran;

@@ -1,6 +1,7 @@
 #include "jit/bundle_executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "jit/torch_state.h"
@@ -87,6 +88,24 @@ std::vector<BufferId> number_buffers(const KernelBundle& bundle) {
   }
   return found;
 }
+
+/// Adds what its scope takes, where somebody asks.
+class KernelTimer {
+ public:
+  explicit KernelTimer(std::int64_t* sum) : sum_(sum) {
+    if (sum_ != nullptr) begin_ = Clock::now();
+  }
+  ~KernelTimer() {
+    if (sum_ != nullptr) *sum_ += std::chrono::nanoseconds(Clock::now() - begin_).count();
+  }
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::int64_t* sum_;
+  Clock::time_point begin_;
+};
 
 Diagnostic take_error(std::string what) {
   PyErr_Clear();
@@ -343,12 +362,18 @@ Result<void> BundleExecutor::count_versions(std::span<const InputValue> inputs) 
   return tl::unexpected(take_error("a tensor's version could not be counted up"));
 }
 
+/// Kernels and the tensors that they make.
+Result<void> BundleExecutor::compute(const ExecutorCall& call, bool& written) {
+  const KernelTimer timer(call.kernel_time);
+  if (auto done = run_kernels(call.inputs, written); !done) return done;
+  return make_tensors();
+}
+
 Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> outputs,
                                      bool& written) {
   if (auto writable = check_writable(call.inputs); !writable) return writable;
   if (auto made = make_views(call, true, outputs); !made) return made;
-  if (auto done = run_kernels(call.inputs, written); !done) return done;
-  if (auto made = make_tensors(); !made) return made;
+  if (auto done = compute(call, written); !done) return done;
   if (auto made = make_views(call, false, outputs); !made) return made;
   return count_versions(call.inputs);
 }
@@ -370,6 +395,7 @@ Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<Pen
   symbols_ = call.symbols;
   pass_inputs(call);
   bool written = false;
+  const KernelTimer timer(call.kernel_time);
   auto done = run_kernels(call.inputs, written);
   bool own = done.has_value();
   for (std::size_t i = 0; own && i < made_.size(); ++i) own = is_own(i);

@@ -37,6 +37,7 @@ class BundleExecutor final : public Executor {
   BundleExecutor(const python::TensorBridge& bridge, std::shared_ptr<ContentVersions> versions);
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
+  Result<void> compute(const ExecutorCall& call, bool& written);
   Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
   void pass_inputs(const ExecutorCall& call);
   void pass_versions(std::span<const InputValue> inputs);

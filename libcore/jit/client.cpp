@@ -64,6 +64,11 @@ Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
   return nullptr;
 }
 
+/// When a call begins that is to be profiled.
+Clock::time_point JitClient::profiled_since() const {
+  return options_.profile == nullptr ? Clock::time_point() : Clock::now();
+}
+
 bool JitClient::finish_call(python::Frame& frame) {
   fitted_ = nullptr;  // of a frame that was not conducted then
   CodeSegments* segments = segments_of(frame.bytecode());
@@ -72,6 +77,7 @@ bool JitClient::finish_call(python::Frame& frame) {
   if (segment == nullptr || segment->entries.empty()) return false;
   if (frame.is_generator() || frame.unit() != 0) return false;
   if (segment->entries[0]->is_active()) return false;
+  const Clock::time_point called = profiled_since();
   Entry* entry = find_fitting(*segment, frame);
   if (entry == nullptr) return false;
   const bool is_measured = entry->is_measured();
@@ -90,6 +96,7 @@ bool JitClient::finish_call(python::Frame& frame) {
     return ran == Ran::raised;
   }
   ++entry->count->calls;
+  if (entry->profile != nullptr) entry->profile->ended(Clock::now() - called);
   if (is_measured) measured(*entry, begin);
   frame.attachment = result.release();
   return true;
@@ -99,6 +106,7 @@ Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
   CodeSegments* segments = segments_of(frame.bytecode());
   Segment* segment = segments == nullptr ? nullptr : segments->find(frame.unit());
   if (segment == nullptr) return {};
+  const Clock::time_point called = profiled_since();
   Entry* entry = nullptr;
   if (fitted_ != nullptr && fitted_frame_ == frame.raw() && frame.unit() == 0) entry = fitted_;
   fitted_ = nullptr;
@@ -107,8 +115,8 @@ Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
     entry = find_fitting(*segment, frame);
   }
   if (entry == nullptr) return miss(*segment, frame);
-  if (entry->is_measured()) return measure(*segment, *entry, frame);
-  return run(*segment, *entry, frame, over_branches);
+  if (entry->is_measured()) return measure(*segment, *entry, frame, called);
+  return run(*segment, *entry, frame, over_branches, called);
 }
 
 Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
@@ -119,8 +127,10 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   return answer;
 }
 
-/// Runs the entry, and behind each branch that is taken the entry that fits there.
-Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches) {
+/// Runs the entry, and behind each branch that is taken the entry that fits there. The call began at
+/// `called`.
+Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches,
+                      Clock::time_point called) {
   if (!entry.runs()) {
     ++entry.count->calls;
     if (entry.count->runs != 0) ++entry.count->plain_calls;
@@ -135,6 +145,10 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
     if (ran == Ran::refused && answer.branched) break;  // it is looked up again, with real locals
     ++next->count->calls;
     if (ran == Ran::refused) return step(segment, &entry);
+    if (next->profile != nullptr) {
+      const auto now = Clock::now();
+      next->profile->ended(now - std::exchange(called, now));
+    }
     answer.id = next->id();
     answer.branched = ran == Ran::branched;
     answer.found = ran == Ran::raised                        ? Found::raised
@@ -149,7 +163,7 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
 }
 
 /// Lets the one whose turn it is run the call, and takes the time.
-Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame) {
+Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame, Clock::time_point called) {
   if (entry.gate->turn() == Gate::Turn::plain && plain_run_.thread == nullptr) {
     ++entry.count->calls;
     ++entry.count->plain_calls;
@@ -157,7 +171,7 @@ Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame) 
     return step(segment, &entry);
   }
   const auto begin = Clock::now();
-  Lookup answer = run(segment, entry, frame, false);
+  Lookup answer = run(segment, entry, frame, false, called);
   if (answer.found == Found::moved || answer.found == Found::returned) measured(entry, begin);
   return answer;
 }
@@ -306,6 +320,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
     return say(std::move(entry.error()), interface);
   }
   (*entry)->count = &count;
+  if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
   if (needs_gradients(recorded.graph)) {
     (*entry)->why_not = facts(Code::PS0504).title;
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);

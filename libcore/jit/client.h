@@ -23,6 +23,8 @@ struct ClientOptions {
   /// Told how long capture and guards of every segment took; may be null. The compiler has a trace of
   /// its own for what it does.
   PassTrace* trace = nullptr;
+  /// Told of every call that an entry runs; may be null. Outlives the client.
+  CallProfile* profile = nullptr;
   /// One message to the person, for what is a defect of ours or a limit.
   std::function<void(const Diagnostic&)> report;
 };
@@ -44,10 +46,12 @@ class JitClient final : public capture::SegmentClient {
   const std::vector<capture::EntryCount*>& counters() const { return counters_; }
 
  private:
-  capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches);
-  capture::Lookup measure(Segment& segment, Entry& entry, python::Frame& frame);
+  using Time = std::chrono::steady_clock::time_point;
+  capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches, Time called);
+  capture::Lookup measure(Segment& segment, Entry& entry, python::Frame& frame, Time called);
   void keep_verdict(const Gate& gate, const std::string& key);
-  void measured(Entry& entry, std::chrono::steady_clock::time_point begin);
+  Time profiled_since() const;
+  void measured(Entry& entry, Time begin);
   bool was_refused(Entry& entry, const Graph& graph);
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);

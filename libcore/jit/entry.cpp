@@ -60,6 +60,10 @@ void Entry::set_executor(std::unique_ptr<Executor> executor) {
   executor_ = std::move(executor);
 }
 
+ExecutorCall Entry::executor_call() const {
+  return {inputs_, changed_, guards_->symbols(), profile == nullptr ? nullptr : &profile->kernels};
+}
+
 /// Runs the graph and makes the objects behind it.
 Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* left) {
   changed_.clear();
@@ -68,7 +72,7 @@ Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* l
     auto over = execute_over(*frame, *left);
     if (!over || *over == Ran::branched) return over;
   } else {
-    auto computed = executor_->run({inputs_, changed_, guards_->symbols()}, outputs_, written);
+    auto computed = executor_->run(executor_call(), outputs_, written);
     if (!computed) return tl::unexpected(std::move(computed.error()));
   }
   if (restore_->make(*guards_, outputs_, frame)) return Ran::done;
@@ -79,7 +83,7 @@ Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* l
 /// done.
 Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
   pending_outputs_.resize(outputs_.size());
-  auto pending = executor_->run_pending({inputs_, changed_, guards_->symbols()}, pending_outputs_, outputs_);
+  auto pending = executor_->run_pending(executor_call(), pending_outputs_, outputs_);
   if (!pending) return tl::unexpected(std::move(pending.error()));
   if (!*pending) return Ran::done;
   const bool truth = pending_outputs_[restore_->condition()].truth();

@@ -7,6 +7,7 @@
 
 #include "capture/entry_count.h"
 #include "capture/segment_client.h"
+#include "jit/call_profile.h"
 #include "jit/executor.h"
 #include "jit/gate.h"
 #include "jit/guard_program.h"
@@ -73,6 +74,7 @@ class Entry {
   int failures = 0;                      ///< runs that failed
   std::shared_ptr<Gate> gate;            ///< null: the entry is used, whatever it costs
   std::string verdict_key;               ///< where its verdict is kept
+  EntryProfile* profile = nullptr;       ///< of its calls, where somebody asks; not owned
 
  private:
   /// A conditional jump on the topmost of the stack, in units.
@@ -87,6 +89,7 @@ class Entry {
   Ran compute(python::Frame* frame, PendingLocals* left = nullptr);
   Result<Ran> execute(python::Frame* frame, bool& written, PendingLocals* left);
   Result<Ran> execute_over(python::Frame& frame, PendingLocals& left);
+  ExecutorCall executor_call() const;
 
   Interface interface_;
   LiveTable live_;

@@ -15,6 +15,8 @@ struct ExecutorCall {
   /// Positions of those that may be others than in the executor's last call. All in its first one.
   std::span<const std::uint32_t> changed;
   const std::int64_t* symbols = nullptr;  ///< one per Interface::symbols
+  /// What kernels and making their outputs takes is added here, in nanoseconds; null: it is not measured.
+  std::int64_t* kernel_time = nullptr;
 };
 
 /// Runs the graph of one entry: the pipeline's kernels in the product.

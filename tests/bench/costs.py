@@ -9,11 +9,11 @@ side compiles the measuring loop, and reports what the function gave, which must
 under torch's profiler the ATen ops of one steady call, of which ours must have no compute op: a row
 counts only then.
 
-  call      wall time of a steady call less its work: kernels and the memory of outputs. For the peer
-            the work is the time inside Inductor's `call` during the same calls, with the Python lines
-            of its wrapper (in its favour), and what taking that time costs is taken off; for ours,
-            the same graphs through `penstock capture … run --bench`, the least of three runs, and
-            since that makes no torch tensor of the output, one empty tensor as Inductor's code makes it.
+  call      wall time of a steady call less its work: kernels and the memory of outputs, both taken within
+            the same calls. For the peer the work is the time inside Inductor's `call`, with the Python lines
+            of its wrapper (in its favour); for ours the kernels and making tensors of their outputs, as
+            `penstock run --profile` measures them. What taking the time costs is taken off; it is in our
+            `wall`.
   break     (call with 8 breaks - call of the same ops without a break) / 8. A break is a branch on a
             tensor; asking torch for the tensor's truth is part of it on both sides.
   capture   per op. Dynamo: first call with backend="eager" less an eager call, torch._dynamo already
@@ -85,7 +85,7 @@ class Bench:
     def ours(self, case):
         with tempfile.TemporaryDirectory() as work:
             done = self.process([self.bin / "penstock", "run", f"--python={self.python}", f"--store={work}",
-                                 "--time", PROGRAM, case, "program"], {})
+                                 "--time", "--profile", PROGRAM, case, "program"], {})
         sample = json.loads(done.stdout.splitlines()[-1])["program"]
         if "penstock: " in done.stderr:
             raise Unsound(f"{case}: {done.stderr}")
@@ -95,29 +95,11 @@ class Bench:
                             re.findall(r"^(\S.*?)\s+([\d.]+)$", done.stderr, re.M)}
         self.keep(case, "ours", sample)
 
-    def our_work(self, case):
-        """The same graphs, run without Python."""
-        stages = " | ".join(f"'{self.bin}/penstock' {stage}" for stage in
-                            ("decompose", "partition", "fuse", "codegen", "run --bench"))
-        with tempfile.TemporaryDirectory() as work:
-            capture = [self.bin / "penstock", "capture", f"--python={self.python}", "-o", f"{work}/graphs.json",
-                       PROGRAM, case, "program", "3"]
-            store = {"PENSTOCK_STORE": f"{work}/store"}
-            self.process(capture, store)
-            times = [sum(timing["nanoseconds"] for line in done.stdout.splitlines()
-                         for document in [json.loads(line)] if document["penstock"] == "result"
-                         for timing in document["meta"]["timings"] if timing["name"] == "call")
-                     for _ in range(3)
-                     for done in [self.process(["sh", "-c", f"cat {work}/graphs.json | {stages}"], store)]]
-        self.keep(case, "our work", {"work": min(times)})
-
     def run(self, case, runs):
         for _ in range(runs):
             self.peer(case)
             self.ours(case)
             self.same_results(case)
-        if case in CALLS or case.startswith("breaks_"):
-            self.our_work(case)
 
     def same_results(self, case):
         expected = self.samples[case, "eager"][-1]["result"]
@@ -135,15 +117,10 @@ class Bench:
         return self.each(case, side, lambda sample: sample["steady"])
 
     def work(self, case, side):
-        if side != "ours":
-            return self.each(case, side, lambda sample: sample["work"])
-        output = statistics.median(self.each(case, "ours", lambda sample: sample["output"]))
-        return self.each(case, "our work", lambda sample: sample["work"] + output)
+        return self.each(case, side, lambda sample: sample["work"])
 
     def call(self, case, side):
-        if side != "ours":
-            return self.each(case, side, lambda sample: sample["call"])
-        return less(self.steady(case, side), self.work(case, side))
+        return self.each(case, side, lambda sample: sample["call"])
 
     def phases(self, case, wanted):
         return self.each(case, "ours", lambda sample: sum(

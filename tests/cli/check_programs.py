@@ -262,6 +262,19 @@ def streams_and_arguments(suite: Suite) -> None:
                 else str(kept))
 
 
+PROFILED = """import time
+import torch
+from penstock_profile import kernel_nanoseconds, measuring_nanoseconds
+def double(x):
+    return x * 2
+for _ in range(2):
+    double(torch.ones(3))  # recorded, then run
+before, start = kernel_nanoseconds(), time.perf_counter_ns()
+for _ in range(5):
+    double(torch.ones(3))
+passed, kernels = time.perf_counter_ns() - start, kernel_nanoseconds() - before
+print(0 < kernels < passed, 0 < measuring_nanoseconds() < 100_000)
+"""
 LOOP = """
 import torch, sys, os, signal
 def work(x):
@@ -463,6 +476,13 @@ def program_options(suite: Suite) -> None:
     done = suite.tool("run", "--stats", "--time", "loop.py")
     suite.check("run --stats --time", "" if done.returncode == 0 and done.stdout == "done\n"
                 and "graph calls" in done.stderr and "codegen" in done.stderr else str(done))
+    (suite.work / "profiled.py").write_text(PROFILED)
+    done = suite.tool("run", "--deterministic", "--profile", "profiled.py")
+    rows = [line.split() for line in done.stderr.splitlines()[1:]]
+    suite.check("run --profile: the calls of every entry, and the program can ask",
+                "" if done.returncode == 0 and done.stdout == "True True\n" and len(rows) == 1
+                and rows[0][:2] == ["[0/0]", "6"] and "profiled.py:4" in rows[0][-1]
+                and float(rows[0][2]) > float(rows[0][3]) > 0 else str(done))
     (suite.work / "echo.py").write_text("import sys\nprint(sys.argv)\n")
 
 

@@ -16,6 +16,7 @@
 #include "jit/stored_verdicts.h"
 #include "python/hook.h"
 #include "tools/extension/document_sink.h"
+#include "tools/extension/profile_module.h"
 
 namespace penstock::tools {
 namespace {
@@ -102,6 +103,7 @@ PhaseTimes* g_phases = nullptr;  // set where --time asks for them
 void finish_jit(python::FrameDriver&) {
   python::remove_hook();
   if (g_phases != nullptr) g_phases->print();
+  print_profile();
 }
 
 /// The walker, with the session that it serves.
@@ -154,6 +156,11 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   };
   phases.tell(*sink);
   options.trace = &phases;
+  if (settings.get("profile") == "1") {
+    auto profile = start_profile();
+    if (!profile) return tl::unexpected(profile.error());
+    options.profile = *profile;
+  }
   options.handicap = std::chrono::milliseconds(std::atoi(std::string(settings.get("handicap", "0")).c_str()));
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(verdicts), std::move(options)));

@@ -72,6 +72,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.required = options.program.strict;
   launched.settings = settings_of(stage, options.program, mode_of(options));
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
+  if (options.profile) launched.settings["profile"] = "1";
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
   if (!options.backend.empty()) launched.settings["backend"] = options.backend;
   if (options.threads > 0) {

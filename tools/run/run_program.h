@@ -13,6 +13,7 @@ struct RunProgramOptions {
   std::string torture;  ///< "" none; "conduct": every frame conducted; "walk": also walked
   std::string
       backend;      ///< a command from `torch` documents to `kernels` documents; empty: built in
+  bool profile = false;  ///< measure the calls of every entry
   int handicap = 0;  ///< milliseconds that the gate finds every entry slower by
   int threads = 0;  ///< 0: torch's and OMP_NUM_THREADS's own choice
 };

@@ -1,7 +1,7 @@
 """One process of the cost bench: times one function and prints one JSON object.
 
 Usage: costs.py CASE SIDE [CALLS]
-SIDE: program (the program as it is: ours under `penstock run`), peer (torch.compile beside eager, in one
+SIDE: program (the program as it is: ours under `penstock run --profile`), peer (torch.compile beside eager, in one
 process). CALLS: call the function so often and time nothing.
 
 All that measures stands at the top level of this file: a `<module>` is never a region, so that the
@@ -114,12 +114,27 @@ match case:  # here, where a tensor that is made belongs to no region
     case _:
         sys.exit(f"costs: no case {case}")
 torch.set_grad_enabled(False)
-empty_strided = torch._C._dynamo.guards._empty_strided_cpu  # by which Inductor's code makes its outputs
 torch.ones(4) + 1  # torch's own first-call work
 for _ in range(calls):
     function(argument)
 if calls:
     sys.exit()
+
+def taken(subject, batch, within, measuring):
+    """What a call takes besides its kernels, and in them: of the batch where the first is least."""
+    for _ in range(20):
+        result = subject(argument)
+    costs = []
+    for _ in range(BATCHES):
+        before = within()
+        start = time.perf_counter_ns()
+        for _ in range(batch):
+            result = subject(argument)
+        passed = time.perf_counter_ns() - start
+        kernels = within() - before
+        costs.append(((passed - kernels) / batch - measuring, kernels / batch))
+    return dict(zip(("call", "work"), min(costs)))
+
 
 record = {"case": case, "side": side}
 subjects = [("program", function)]
@@ -152,32 +167,16 @@ for name, subject in subjects:
         for _ in range(batch):
             result = subject(argument)
         means.append((time.perf_counter_ns() - start) / batch)
-    outputs = []
-    for _ in range(BATCHES):
-        start = time.perf_counter_ns()
-        for _ in range(batch):
-            tensor = empty_strided((0,), (1,), torch.float32)
-        outputs.append((time.perf_counter_ns() - start) / batch)
     with torch.profiler.profile() as profile:
         result = subject(argument)
     ops = {event.name.removeprefix("aten::") for event in profile.events() if event.name.startswith("aten::")}
-    record[name] |= {"steady": min(means), "means": means, "output": min(outputs), "compute": sorted(ops - NO_COMPUTE)}
+    record[name] |= {"steady": min(means), "means": means, "compute": sorted(ops - NO_COMPUTE)}
+# Kernels are timed within the calls that are measured, on both sides, and what that takes is taken off.
 if peer is not None:
     record["inductor"]["to_code"] = peer.to_code
-    # What a call takes besides the generated code, both taken in the same calls; and what watching costs.
-    besides = {}
-    for name, subject in (("watching", peer.watched(lambda inputs: inputs)),
-                          ("call", peer.compiled(function, peer.inductor_watched))):
-        for _ in range(20):
-            result = subject(argument)
-        costs = []
-        for _ in range(BATCHES):
-            peer.within = 0
-            start = time.perf_counter_ns()
-            for _ in range(batch):
-                result = subject(argument)
-            passed = time.perf_counter_ns() - start
-            costs.append(((passed - peer.within) / batch, peer.within / batch))
-        besides[name], work = min(costs)
-    record["inductor"] |= {"call": besides["call"] - besides["watching"], "work": work}
+    within = lambda: peer.within
+    watching = taken(peer.watched(lambda inputs: inputs), batch, within, 0)["call"]
+    record["inductor"] |= taken(peer.compiled(function, peer.inductor_watched), batch, within, watching)
+elif profile := sys.modules.get("penstock_profile"):
+    record["program"] |= taken(function, batch, profile.kernel_nanoseconds, profile.measuring_nanoseconds())
 print(json.dumps(record))
