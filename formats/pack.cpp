@@ -181,12 +181,12 @@ Result<std::string> read_pack(const std::string& path, store::Store& store) {
   return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), path);
 }
 
-Result<DocumentReader> open_documents(const std::string& path, const std::string& store) {
+Result<DocumentReader> open_documents(const std::string& path, const std::string& store, ReadOptions options) {
   std::string name = path.empty() || path == "-" ? "stdin" : path;
   if (name == "stdin" || !is_pack(path)) {
     auto source = open_source(path);
     if (!source) return tl::unexpected(source.error());
-    return DocumentReader(std::move(*source), std::move(name));
+    return DocumentReader(std::move(*source), std::move(name), options);
   }
   auto kept = store::Store::open(store);
   if (!kept) return tl::unexpected(kept.error());
@@ -196,7 +196,7 @@ Result<DocumentReader> open_documents(const std::string& path, const std::string
   ByteSource source = [bytes, rest = source_of(*bytes)](char* buffer, std::size_t size) mutable {
     return rest(buffer, size);
   };
-  return DocumentReader(std::move(source), std::move(name));
+  return DocumentReader(std::move(source), std::move(name), options);
 }
 
 }  // namespace penstock::formats

@@ -31,6 +31,6 @@ Result<std::string> read_pack(const std::string& path, store::Store& store);
 
 /// A reader of the documents at `path` ("-": standard input): a stream, or a packed file, whose
 /// blobs go to the store that `store` (--store) names first.
-Result<DocumentReader> open_documents(const std::string& path, const std::string& store = {});
+Result<DocumentReader> open_documents(const std::string& path, const std::string& store = {}, ReadOptions options = {});
 
 }  // namespace penstock::formats

@@ -64,6 +64,7 @@ ByteSource source_of(std::string_view bytes) {
 struct DocumentReader::State {
   ByteSource source;
   std::string name;
+  ReadOptions options;
   std::string buffer;         ///< what was read
   std::size_t start = 0;      ///< bytes of it that are done with
   std::size_t consumed = 0;   ///< bytes dropped from the front of `buffer`
@@ -180,10 +181,11 @@ struct DocumentReader::State {
   }
 };
 
-DocumentReader::DocumentReader(ByteSource source, std::string name)
+DocumentReader::DocumentReader(ByteSource source, std::string name, ReadOptions options)
     : state_(std::make_unique<State>()) {
   state_->source = std::move(source);
   state_->name = std::move(name);
+  state_->options = options;
   state_->place = state_->name;
 }
 
@@ -195,6 +197,17 @@ Encoding DocumentReader::encoding() const { return state_->encoding; }
 std::string DocumentReader::place() const { return state_->place; }
 
 namespace {
+
+/// The value of a whole document.
+Result<Json> parse_document(std::string_view bytes, bool cbor, const ReadOptions& options) {
+  const std::string_view guards = options.guards ? std::string_view() : member_value(bytes, cbor, "guards");
+  if (guards.size() < 2) return parse_value(bytes, cbor);
+  const std::string_view before = bytes.substr(0, static_cast<std::size_t>(guards.data() - bytes.data()));
+  const std::string_view behind = bytes.substr(before.size() + guards.size());
+  auto json = parse_value(fmt::format("{}{}{}", before, cbor ? "\x80" : "[]", behind), cbor);
+  // What is wrong behind them stands at another place.
+  return json ? std::move(json) : parse_value(bytes, cbor);
+}
 
 /// Decodes and verifies; the place of an error is completed with `place`.
 Result<Document> decode_at(const Json& json, const std::string& place) {
@@ -239,7 +252,7 @@ Result<std::optional<Document>> DocumentReader::next() {
   }
   auto bytes = state.one_document();
   if (!bytes) return tl::unexpected(bytes.error());
-  auto json = parse_value(*bytes, state.encoding == Encoding::cbor);
+  auto json = parse_document(*bytes, state.encoding == Encoding::cbor, state.options);
   state.line += std::count(bytes->begin(), bytes->end(), '\n');
   state.start += bytes->size();
   if (!json) return state.fail(json.error().code, json.error().message, json.error().place);

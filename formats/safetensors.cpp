@@ -128,8 +128,8 @@ Result<std::string> put_tensor(store::Store& store, const TensorBytes& tensor) {
   return store.put(pieces);
 }
 
-Result<TensorBlob> get_tensor(const store::Store& store, std::string_view hash) {
-  auto file = store.get(hash);
+Result<TensorBlob> get_tensor(const store::Store& store, std::string_view hash, bool check) {
+  auto file = store.get(hash, check);
   if (!file) return tl::unexpected(file.error());
   auto tensors = decode_safetensors(file->bytes());
   if (!tensors) {

@@ -38,7 +38,7 @@ struct TensorBlob {
 
 /// Keeps one tensor in the store; returns the blob's hash.
 Result<std::string> put_tensor(store::Store& store, const TensorBytes& tensor);
-/// Maps the tensor of a blob. PS0206, PS0207.
-Result<TensorBlob> get_tensor(const store::Store& store, std::string_view hash);
+/// Maps the tensor of a blob. PS0206, PS0207. Without `check` the elements may be damaged.
+Result<TensorBlob> get_tensor(const store::Store& store, std::string_view hash, bool check = true);
 
 }  // namespace penstock::formats

@@ -1,28 +1,53 @@
 #include "formats/scan.h"
 
+#include <algorithm>
+#include <array>
+
 namespace penstock::formats {
 
+namespace {
+
+/// Bytes that mean something outside of strings.
+constexpr std::array<bool, 256> kStructure = [] {
+  std::array<bool, 256> table{};
+  for (char c : {'"', '{', '[', '}', ']'}) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
+
+}  // namespace
+
+/// Most of a document is looked at in the two inner loops.
 DocumentScanner::Found JsonScanner::scan(std::string_view bytes) {
-  for (; position_ < bytes.size(); ++position_) {
-    char c = bytes[position_];
+  const char* const data = bytes.data();
+  const std::size_t size = bytes.size();
+  std::size_t at = position_;
+  while (at < size) {
     if (in_string_) {
-      if (escaped_) {
-        escaped_ = false;
-      } else if (c == '\\') {
-        escaped_ = true;
-      } else if (c == '"') {
-        in_string_ = false;
+      if (!escaped_) {
+        while (at < size && data[at] != '"' && data[at] != '\\') ++at;
+        if (at == size) break;
+        in_string_ = data[at] != '"';
       }
-    } else if (c == '"') {
+      escaped_ = !escaped_ && data[at] == '\\';
+      ++at;
+      continue;
+    }
+    while (at < size && !kStructure[static_cast<unsigned char>(data[at])]) ++at;
+    if (at == size) break;
+    const char c = data[at++];
+    if (c == '"') {
       in_string_ = true;
     } else if (c == '{' || c == '[') {
-      if (++depth_ > kMaxDepth) return Found::too_deep;
-    } else if (c == '}' || c == ']') {
-      if (--depth_ > 0) continue;
-      ++position_;
+      if (++depth_ > kMaxDepth) {
+        position_ = at - 1;
+        return Found::too_deep;
+      }
+    } else if (--depth_ == 0) {
+      position_ = at;
       return Found::end;
     }
   }
+  position_ = at;
   return Found::more;
 }
 
@@ -117,6 +142,74 @@ DocumentScanner::Found CborScanner::finish_item() {
     open_.pop_back();
   }
   return Found::end;
+}
+
+namespace {
+
+/// Reads the members of a record one behind the other; an empty piece is the end, or something malformed.
+class Members {
+ public:
+  Members(std::string_view record, bool cbor) : record_(record), cbor_(cbor) {
+    at_ = cbor ? read_head(record).length : 1;
+  }
+
+  std::string_view key() {
+    if (!cbor_) skip(", \n\r\t");
+    return piece();
+  }
+  std::string_view value() {
+    if (!cbor_) skip(": \n\r\t");
+    return piece();
+  }
+
+ private:
+  void skip(std::string_view characters) {
+    at_ = std::min(record_.find_first_not_of(characters, at_), record_.size());
+  }
+  std::string_view piece() {
+    const std::string_view rest = record_.substr(at_);
+    const std::size_t length = cbor_ ? item_length(rest) : value_length(rest);
+    at_ += length;
+    return rest.substr(0, length);
+  }
+  static std::size_t item_length(std::string_view bytes) {
+    CborScanner scanner;
+    return scanner.scan(bytes) == DocumentScanner::Found::end ? scanner.position() : 0;
+  }
+  static std::size_t value_length(std::string_view bytes) {
+    if (bytes.empty() || bytes.front() == '}') return 0;
+    if (bytes.front() == '{' || bytes.front() == '[') {
+      JsonScanner scanner;
+      return scanner.scan(bytes) == DocumentScanner::Found::end ? scanner.position() : 0;
+    }
+    if (bytes.front() != '"') return std::min(bytes.find_first_of(",} \n\r\t"), bytes.size());
+    for (std::size_t at = 1; at < bytes.size(); ++at) {
+      if (bytes[at] == '\\') {
+        ++at;
+      } else if (bytes[at] == '"') {
+        return at + 1;
+      }
+    }
+    return 0;
+  }
+
+  std::string_view record_;
+  std::size_t at_;
+  bool cbor_;
+};
+
+}  // namespace
+
+std::string_view member_value(std::string_view bytes, bool cbor, std::string_view key) {
+  Members members(bytes, cbor);
+  for (;;) {
+    std::string_view name = members.key();
+    const std::string_view value = members.value();
+    if (name.empty() || value.empty()) return {};
+    const std::size_t head = cbor ? read_head(name).length : 1;
+    name = name.substr(head, name.size() - head - (cbor ? 0 : 1));
+    if (name == key) return value;
+  }
 }
 
 }  // namespace penstock::formats

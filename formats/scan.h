@@ -35,7 +35,7 @@ class JsonScanner final : public DocumentScanner {
  private:
   std::size_t depth_ = 0;
   bool in_string_ = false;
-  bool escaped_ = false;
+  bool escaped_ = false;  ///< the byte before was a backslash in a string
 };
 
 /// One CBOR item with all items in it.
@@ -50,5 +50,9 @@ class CborScanner final : public DocumentScanner {
 
   std::vector<std::uint64_t> open_;  ///< items still to come in each container; kIndefinite
 };
+
+/// Where in the record that `bytes` is the value of `key` stands; empty when it has none, or is not well-formed
+/// up to there.
+std::string_view member_value(std::string_view bytes, bool cbor, std::string_view key);
 
 }  // namespace penstock::formats

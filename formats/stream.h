@@ -23,13 +23,18 @@ Result<ByteSource> open_source(const std::string& path);
 /// The bytes of `bytes`, which must outlive the source.
 ByteSource source_of(std::string_view bytes);
 
+/// What is read of documents.
+struct ReadOptions {
+  bool guards = true;  ///< false: graphs come without their guards, which nobody has looked at
+};
+
 /// Reads a stream of documents one at a time, as they arrive. Finds out from the first bytes whether
 /// it is JSON or CBOR. Hostile input gives a diagnostic, never a crash: sizes and depth are limited
 /// (PS0208), and nothing is trusted that was not checked.
 class DocumentReader {
  public:
   /// `name` stands in the places of errors: "stdin", "graphs.json".
-  DocumentReader(ByteSource source, std::string name);
+  DocumentReader(ByteSource source, std::string name, ReadOptions options = {});
   ~DocumentReader();
   DocumentReader(DocumentReader&&) noexcept;
   DocumentReader& operator=(DocumentReader&&) noexcept;

@@ -33,6 +33,15 @@ Result<std::uint64_t> parse_size(const std::string& text) {
   return static_cast<std::uint64_t>(value);
 }
 
+std::string_view kind_name(Store::Entry::Kind kind) {
+  switch (kind) {
+    case Store::Entry::Kind::blob: return "blob";
+    case Store::Entry::Kind::kernel: return "kernel";
+    case Store::Entry::Kind::packed: return "packed";
+  }
+  return {};
+}
+
 Result<void> list(Stage& stage, const Store& store) {
   Result<std::vector<Store::Entry>> entries = store.list();
   if (!entries) return tl::unexpected(entries.error());
@@ -41,7 +50,7 @@ Result<void> list(Stage& stage, const Store& store) {
     bytes += entry.bytes;
     std::string line = fmt::format(
         "{:%Y-%m-%d %H:%M}  {:>14}  {:<6}  {}\n", fmt::localtime(entry.last_used), entry.bytes,
-        entry.kind == Store::Entry::Kind::blob ? "blob" : "kernel", entry.name);
+        kind_name(entry.kind), entry.name);
     if (auto written = stage.write(line); !written) return written;
   }
   return stage.write(

@@ -29,10 +29,14 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
 
   bool key(string_t& value) override {
-    if (open_.back()->contains(value)) {
-      return refuse(fmt::format("the field '{}' stands twice in one record", value.substr(0, 80)));
+    // Most documents have their keys in order, so the end is where to look first.
+    auto& record = open_.back()->get_ref<Json::object_t&>();
+    const std::size_t before = record.size();
+    const auto member = record.try_emplace(record.end(), std::move(value), nullptr);
+    if (record.size() == before) {
+      return refuse(fmt::format("the field '{}' stands twice in one record", member->first.substr(0, 80)));
     }
-    key_ = std::move(value);
+    member_ = &member->second;
     return true;
   }
   bool parse_error(std::size_t at, const std::string&, const Json::exception& error) override {
@@ -52,7 +56,7 @@ class Builder final : public nlohmann::json_sax<Json> {
       return &open_.back()->back();
     }
     // Elements of a std::map do not move, and an array on the stack gets no sibling meanwhile.
-    return &((*open_.back())[key_] = std::move(value));
+    return &(*member_ = std::move(value));
   }
   bool add(Json&& value) {
     place(std::move(value));
@@ -68,7 +72,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   }
 
   std::vector<Json*> open_;
-  std::string key_;
+  Json* member_ = nullptr;  ///< of the innermost record, to be filled in
 };
 
 /// Without "[json.exception.parse_error.101] parse error at line 1, column 2: ".

@@ -37,15 +37,16 @@ std::string find_component(std::string_view name, std::string_view folder) {
   return {};
 }
 
-Result<std::shared_ptr<Library>> open_library(bool deterministic) {
+Result<std::shared_ptr<Library>> open_library(bool deterministic, std::shared_ptr<PackedStore> packed) {
   constexpr const char* kName = "libpenstock-onednn.so";
   std::string path = find_component(kName, "libcore/runtime");
   // Never closed: oneDNN keeps threads and caches that outlive it badly.
   void* handle = dlopen(path.empty() ? kName : path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return failure(Code::PS0707, dlerror());
-  auto make = reinterpret_cast<Library* (*)(bool)>(dlsym(handle, "penstock_make_library"));
+  auto make = reinterpret_cast<Library* (*)(bool, std::shared_ptr<PackedStore>)>(
+      dlsym(handle, "penstock_make_library"));
   if (make == nullptr) return failure(Code::PS0707, std::string(kName) + " does not fit");
-  return std::shared_ptr<Library>(make(deterministic));
+  return std::shared_ptr<Library>(make(deterministic, std::move(packed)));
 }
 
 }  // namespace penstock::runtime

@@ -22,9 +22,11 @@ struct Executor::State {
   std::vector<void*> memories;               ///< by buffer, of the run at hand
   std::vector<void*> pointers;               ///< by pointer of the plan
   std::vector<std::uint64_t> versions;
+  std::vector<StoredWindow> stored;
   std::uint64_t next_version = 1;            ///< of prepared memory
 
   Result<void> load(BlobSource& blobs);
+  Result<void> check_counts(std::size_t inputs, std::size_t outputs) const;
   Result<Plan*> plan_for(std::span<const TensorArgument> inputs);
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
                    std::vector<StepTime>* times);
@@ -32,8 +34,8 @@ struct Executor::State {
   Result<void> run_step(const PlannedStep& step, const Plan& plan,
                         std::span<const TensorArgument> inputs, char* scratch, int threads);
   void run_kernel(const PlannedStep& step, const Plan& plan, char* scratch, int threads);
-  void run_library_call(const PlannedStep& step, const Plan& plan,
-                        std::span<const TensorArgument> inputs, char* scratch);
+  Result<void> run_library_call(const PlannedStep& step, const Plan& plan,
+                                std::span<const TensorArgument> inputs, char* scratch);
   Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };
@@ -87,7 +89,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     if (function != nullptr) functions.emplace(kernel->function, function);
   }
   if (library_calls && runtime->library == nullptr) {
-    auto library = open_library(runtime->deterministic);
+    auto library = open_library(runtime->deterministic, runtime->packed);
     if (!library) return tl::unexpected(library.error());
     runtime->library = std::move(*library);
   }
@@ -111,6 +113,12 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   bindings = std::move(*bound);
   memories.resize(bundle.buffers.size());
   return {};
+}
+
+Result<void> Executor::State::check_counts(std::size_t inputs, std::size_t outputs) const {
+  if (inputs == bundle.interface.inputs.size() && outputs == bundle.outputs.size()) return {};
+  return failure(Code::PS0806, "the bundle has " + std::to_string(bundle.interface.inputs.size()) +
+                                   " inputs and " + std::to_string(bundle.outputs.size()) + " outputs");
 }
 
 Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) {
@@ -159,14 +167,17 @@ void Executor::State::run_kernel(const PlannedStep& step, const Plan& plan, char
       &call);
 }
 
-void Executor::State::run_library_call(const PlannedStep& step, const Plan& plan,
-                                       std::span<const TensorArgument> inputs, char* scratch) {
+Result<void> Executor::State::run_library_call(const PlannedStep& step, const Plan& plan,
+                                               std::span<const TensorArgument> inputs, char* scratch) {
   versions.clear();
-  for (std::int32_t source : step.version_of) {
+  stored.clear();
+  for (std::size_t i = 0; i < step.version_of.size(); ++i) {
+    const std::int32_t source = step.version_of[i];
     versions.push_back(source >= 0    ? inputs[source].version
                        : source == -1 ? 0
                        : source == -3 ? plan.prepared.version
                                       : kUnversioned);
+    stored.push_back({source >= 0 ? inputs[source].stored : nullptr, plan.pointer_start[step.first + i]});
   }
   void* const* first = pointers.data() + step.first;
   LibraryMemory memory;
@@ -175,7 +186,8 @@ void Executor::State::run_library_call(const PlannedStep& step, const Plan& plan
   memory.post_ops = {first + step.inputs + step.outputs, static_cast<std::size_t>(step.post_ops)};
   memory.versions = versions;
   memory.scratch = scratch;
-  step.kernel->run(memory);
+  memory.stored = stored;
+  return step.kernel->run(memory);
 }
 
 Result<void> Executor::State::run_fallback(const FallbackCall& call, const Plan& plan) {
@@ -211,7 +223,7 @@ Result<void> Executor::State::run_step(const PlannedStep& step, const Plan& plan
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
   } else if (step.kernel != nullptr) {
-    run_library_call(step, plan, inputs, scratch);
+    return run_library_call(step, plan, inputs, scratch);
   } else {
     return run_fallback(std::get<FallbackCall>(*step.step), plan);
   }
@@ -237,11 +249,7 @@ void Executor::State::describe_output(const Plan& plan, std::size_t index,
 
 Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
                                   std::span<OutputTensor> outputs, std::vector<StepTime>* times) {
-  if (inputs.size() != bundle.interface.inputs.size() || outputs.size() != bundle.outputs.size()) {
-    return failure(Code::PS0806, "the bundle has " + std::to_string(bundle.interface.inputs.size()) +
-                                     " inputs and " + std::to_string(bundle.outputs.size()) +
-                                     " outputs");
-  }
+  if (auto fits = check_counts(inputs.size(), outputs.size()); !fits) return fits;
   auto planned = plan_for(inputs);
   if (!planned) return tl::unexpected(planned.error());
   Plan& plan = **planned;
@@ -258,7 +266,13 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
     const Buffer& buffer = bundle.buffers[i];
     switch (buffer.kind) {
-      case Buffer::Kind::input: memories[i] = inputs[buffer.index].data; break;
+      case Buffer::Kind::input: {
+        const TensorArgument& input = inputs[buffer.index];
+        memories[i] = input.data;
+        if (input.stored == nullptr || !plan.reads[buffer.index]) break;
+        if (auto whole = input.stored->check(); !whole) return whole;
+        break;
+      }
       case Buffer::Kind::temporary: memories[i] = arena.data(); break;
       case Buffer::Kind::prepared: memories[i] = plan.prepared.memory.data(); break;
       case Buffer::Kind::constant: memories[i] = const_cast<void*>(constants[i]); break;
@@ -311,6 +325,12 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<Runtime> runt
 }
 
 const KernelBundle& Executor::bundle() const { return state_->bundle; }
+
+Result<void> Executor::prepare(std::span<const TensorArgument> inputs) {
+  if (auto fits = state_->check_counts(inputs.size(), state_->bundle.outputs.size()); !fits) return fits;
+  auto planned = state_->plan_for(inputs);
+  return planned ? Result<void>() : tl::unexpected(std::move(planned.error()));
+}
 
 Result<void> Executor::run(std::span<const TensorArgument> inputs,
                            std::span<OutputTensor> outputs) {

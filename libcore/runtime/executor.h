@@ -22,6 +22,7 @@ struct TensorArgument {
   void* data = nullptr;
   std::span<const std::int64_t> sizes, strides;
   std::uint64_t version = kUnversioned;
+  StoredTensor* stored = nullptr;  ///< where the contents have a name in a store
 };
 
 /// A tensor that a bundle gives. Sizes and strides live as long as the executor.
@@ -66,6 +67,7 @@ struct Runtime {
   std::shared_ptr<MemoryPool> memory = std::make_shared<MemoryPool>();
   ThreadTeam threads;
   bool deterministic = false;  ///< results have the same bits for any number of threads
+  std::shared_ptr<PackedStore> packed;  ///< keeps packed weights of stored tensors; may be null
   std::shared_ptr<Library> library;  ///< opened by the first bundle that calls it
 };
 
@@ -92,8 +94,10 @@ class Executor {
 
   const KernelBundle& bundle() const;
 
+  /// Works out what run() needs for inputs of these sizes, so that its first call starts with a kernel.
+  Result<void> prepare(std::span<const TensorArgument> inputs);
   /// Runs all steps. Inputs are those of the bundle's interface, in order; `outputs` has as many places.
-  /// Fails before anything is written, unless a fallback call fails.
+  /// Fails before anything is written, unless a fallback call fails or a stored weight is damaged.
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs);
   /// The same, timing each step.
   Result<std::vector<StepTime>> profile(std::span<const TensorArgument> inputs,

@@ -29,11 +29,40 @@ struct LibraryOperands {
   std::vector<bool> present;  ///< by input
 };
 
+/// A tensor that lies in a store: its contents have a name, and are looked at only when they are read.
+class StoredTensor {
+ public:
+  virtual ~StoredTensor() = default;
+  /// Stands for the bytes in memory, in every process.
+  virtual std::string_view name() const = 0;
+  /// To be called before the bytes are read: PS0207 when they are not those that were stored. Looks at
+  /// them once.
+  virtual Result<void> check() = 0;
+};
+
+/// The part of a stored tensor that a kernel reads; no tensor: it lies in no store.
+struct StoredWindow {
+  StoredTensor* tensor = nullptr;
+  std::int64_t start = 0;  ///< bytes from the tensor's first element
+};
+
 /// Where they lie in one run. `versions` stand for the contents of the inputs.
 struct LibraryMemory {
   std::span<void* const> inputs, outputs, post_ops;
   std::span<const std::uint64_t> versions;
   void* scratch = nullptr;
+  std::span<const StoredWindow> stored = {};  ///< by input; empty: none is
+};
+
+/// Keeps packed weights beyond the process. Thread-safe.
+class PackedStore {
+ public:
+  virtual ~PackedStore() = default;
+  /// The `bytes` bytes that were kept under `key`, aligned to 64, or null. `key` says all that they depend
+  /// on.
+  virtual std::shared_ptr<const void> find(std::string_view key, std::size_t bytes) = 0;
+  /// Keeps them, if there is room.
+  virtual void keep(std::string_view key, std::string_view bytes) = 0;
 };
 
 /// A library call made ready for its sizes; used by one thread at a time.
@@ -42,7 +71,8 @@ class LibraryKernel {
   virtual ~LibraryKernel() = default;
   /// Bytes of LibraryMemory::scratch, 64-byte aligned.
   virtual std::size_t scratch_bytes() const = 0;
-  virtual void run(const LibraryMemory& memory) = 0;
+  /// PS0207 when an input is damaged in its store, PS0803 when there is no memory; nothing is written then.
+  virtual Result<void> run(const LibraryMemory& memory) = 0;
   /// What the library chose: "brgemm:avx512_core".
   virtual std::string_view implementation() const = 0;
 };
@@ -58,8 +88,9 @@ class Library {
 
 /// Opens libpenstock-onednn.so, which keeps oneDNN out of processes that make no library call. PS0707
 /// when it cannot be opened. `deterministic`: results have the same bits for any number of threads; a
-/// kernel is then run once when it is made.
-Result<std::shared_ptr<Library>> open_library(bool deterministic = false);
+/// kernel is then run once when it is made. `packed` may be null.
+Result<std::shared_ptr<Library>> open_library(bool deterministic = false,
+                                              std::shared_ptr<PackedStore> packed = nullptr);
 
 /// The file `name` of an installation or a build tree, seen from the file that holds the caller's code;
 /// `folder` is its place in the build tree, from the root. Empty: not found, try the loader's own search.

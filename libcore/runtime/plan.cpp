@@ -20,6 +20,8 @@ class Planner {
   Result<std::unique_ptr<Plan>> make() {
     const KernelBundle& bundle = context_.bundle;
     for (const Buffer& buffer : bundle.buffers) add_window(buffer);
+    plan_->reads.resize(bundle.interface.inputs.size());
+    for (BufferId output : bundle.outputs) note_read(output);
     plan_->arena_bytes = static_cast<std::size_t>(value(bundle.arena_bytes));
     if (problem_) return tl::unexpected(*problem_);
     auto known = [&](const SymExpr& expression) { return std::optional(value(expression)); };
@@ -73,6 +75,13 @@ class Planner {
     plan_->output_bytes.push_back(output ? static_cast<std::size_t>(value(buffer.bytes)) : 0);
   }
 
+  /// Only weights that may be packed are read otherwise: through their kernel, which looks at them itself.
+  void note_read(BufferId buffer) {
+    if (buffer == kNoBuffer) return;
+    const Buffer& memory = memory_of(buffer);
+    if (memory.kind == Buffer::Kind::input) plan_->reads[static_cast<std::size_t>(memory.index)] = true;
+  }
+
   /// A pointer of a step: to the start of the memory, or to the first element of the window.
   void add_pointer(BufferId buffer, bool first_element) {
     BufferId memory = buffer == kNoBuffer ? kNoBuffer : plan_->windows[buffer].memory;
@@ -91,6 +100,11 @@ class Planner {
     Result<void> done;
     if (auto* kernel = std::get_if<KernelCall>(&step)) done = add_kernel(*kernel, planned);
     if (auto* call = std::get_if<LibraryCall>(&step)) done = add_library_call(*call, planned);
+    if (auto* call = std::get_if<FallbackCall>(&step)) {
+      for (const NamedArgument& argument : call->arguments) {
+        for_each_value(argument.value, [&](ValueId id) { note_read(id); });
+      }
+    }
     if (!done) return done;
     planned.count = static_cast<std::int32_t>(plan_->pointer_memory.size()) - planned.first;
     plan_->steps.push_back(std::move(planned));
@@ -110,7 +124,10 @@ class Planner {
     planned.flops = value(kernel.flops);
     planned.bytes = value(kernel.bytes);
     plan_->scratch_bytes = std::max(plan_->scratch_bytes, planned.scratch_bytes);
-    for (BufferId buffer : kernel.buffers) add_pointer(buffer, false);
+    for (BufferId buffer : kernel.buffers) {
+      add_pointer(buffer, false);
+      note_read(buffer);
+    }
     planned.prepares = prepares(kernel);
     if (planned.prepares) note_prepared_inputs(kernel);
     return {};
@@ -191,11 +208,14 @@ class Planner {
 
   Result<void> add_library_call(const LibraryCall& call, PlannedStep& planned) {
     LibraryOperands operands;
-    for (BufferId buffer : call.inputs) {
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      const BufferId buffer = call.inputs[i];
       operands.inputs.push_back(operand(buffer));
       operands.present.push_back(buffer != kNoBuffer);
       planned.version_of.push_back(version_of(buffer));
       add_pointer(buffer, true);
+      bool packed = std::find(call.prepack.begin(), call.prepack.end(), i) != call.prepack.end();
+      if (!packed) note_read(buffer);
     }
     for (BufferId buffer : call.outputs) {
       operands.outputs.push_back(operand(buffer));
@@ -205,6 +225,7 @@ class Planner {
       if (post_op.operand == kNoBuffer) continue;
       operands.post_ops.push_back(operand(post_op.operand));
       add_pointer(post_op.operand, true);
+      note_read(post_op.operand);
     }
     planned.inputs = static_cast<std::int32_t>(operands.inputs.size());
     planned.outputs = static_cast<std::int32_t>(operands.outputs.size());

@@ -58,6 +58,7 @@ struct Plan {
   std::vector<std::size_t> output_bytes;    ///< by buffer; outputs only
   std::size_t arena_bytes = 0, scratch_bytes = 0;  ///< scratch: per thread, the most of any step
   std::size_t prepared_bytes = 0;
+  std::vector<bool> reads;                  ///< by input: whether a step or an output shows its memory itself
   Prepared prepared;
   std::vector<PlannedStep> steps;
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from

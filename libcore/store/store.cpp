@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -28,7 +29,12 @@ constexpr std::int64_t kSpareSeconds = 3600;
 constexpr std::int64_t kRenewSeconds = 600;
 
 std::string_view folder_of(Store::Entry::Kind kind) {
-  return kind == Store::Entry::Kind::blob ? "blobs" : "kernels";
+  switch (kind) {
+    case Store::Entry::Kind::blob: return "blobs";
+    case Store::Entry::Kind::kernel: return "kernels";
+    case Store::Entry::Kind::packed: return "packed";
+  }
+  return {};
 }
 
 std::string path_in(const std::string& directory, Store::Entry::Kind kind, std::string_view name) {
@@ -43,6 +49,9 @@ void touch(const std::string& path) {
     utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   }
 }
+
+/// Stands behind a packed weight: tells whether it is whole, and the one of its key.
+std::string seal_of(std::string_view key, std::string_view bytes) { return hash_of(std::array{key, bytes}); }
 
 /// A file of the store, or what a writer that died left behind.
 struct Found {
@@ -60,7 +69,7 @@ Result<std::vector<Found>> find_all(const std::string& directory) {
     return failure(Code::PS0210, fmt::format("cannot read the store '{}': {}", directory,
                                              std::generic_category().message(error)));
   }
-  for (auto kind : {Store::Entry::Kind::blob, Store::Entry::Kind::kernel}) {
+  for (auto kind : {Store::Entry::Kind::blob, Store::Entry::Kind::kernel, Store::Entry::Kind::packed}) {
     std::error_code error;
     files::path root = files::path(directory) / folder_of(kind);
     if (!files::exists(root, error)) continue;
@@ -143,11 +152,19 @@ Result<Mapping> Store::get(std::string_view hash, bool check) const {
   if (!mapping) {
     return failure(Code::PS0206, fmt::format("blob {} is not in the store '{}'", hash, directory_));
   }
-  if (check && hash_of(mapping->bytes()) != hash) {
-    return failure(Code::PS0207, fmt::format("the bytes of blob {} are damaged", hash), path);
+  if (check) {
+    if (auto whole = Store::check(hash, mapping->bytes()); !whole) {
+      whole.error().place = path;
+      return tl::unexpected(std::move(whole.error()));
+    }
   }
   touch(path);
   return mapping;
+}
+
+Result<void> Store::check(std::string_view hash, std::string_view bytes) {
+  if (hash_of(bytes) == hash) return {};
+  return failure(Code::PS0207, fmt::format("the bytes of blob {} are damaged", hash));
 }
 
 std::optional<Mapping> Store::kernel(std::string_view key) const {
@@ -164,6 +181,29 @@ Result<void> Store::put_kernel(std::string_view key, std::string_view bytes) {
     return failure(Code::PS0601, fmt::format("'{}' is no key of a kernel", key.substr(0, 80)));
   }
   return write(kernel_path(key), std::span(&bytes, 1));
+}
+
+std::string Store::packed_path(std::string_view key) const {
+  return path_in(directory_, Entry::Kind::packed, key);
+}
+
+std::optional<PackedWeight> Store::packed(std::string_view key, std::size_t size) const {
+  if (!is_hash(key)) return std::nullopt;
+  const std::string path = packed_path(key);
+  auto file = Mapping::map(path);
+  if (!file || file->bytes().size() != size + key.size()) return std::nullopt;
+  const std::string_view bytes = file->bytes().substr(0, size);
+  if (seal_of(key, bytes) != file->bytes().substr(size)) return std::nullopt;
+  touch(path);
+  return PackedWeight{std::move(*file), bytes};
+}
+
+Result<void> Store::put_packed(std::string_view key, std::string_view bytes) {
+  if (!is_hash(key)) {
+    return failure(Code::PS0601, fmt::format("'{}' is no key of a packed weight", key.substr(0, 80)));
+  }
+  const std::string seal = seal_of(key, bytes);
+  return write(packed_path(key), std::array{bytes, std::string_view(seal)});
 }
 
 Result<void> Store::write(const std::string& path, std::span<const std::string_view> pieces) {

@@ -37,13 +37,19 @@ class Mapping {
   std::string_view bytes_;
 };
 
+/// A weight in the layout that a library reads; the file stays mapped as long as this lives.
+struct PackedWeight {
+  Mapping file;
+  std::string_view bytes;  ///< aligned to a page
+};
+
 /// Where a store lies: `option` (--store), else $PENSTOCK_STORE, else $XDG_CACHE_HOME/penstock, else
 /// $HOME/.cache/penstock. PS0210 when none of them is set.
 Result<std::string> store_directory(const std::string& option = {});
 
-/// Blobs by the hash of their bytes, and kernels by a key of the caller's.
+/// Blobs by the hash of their bytes, and kernels and packed weights by a key of the caller's.
 ///
-/// Layout: blobs/ab/abcdef…, kernels/ab/abcdef…. A file appears whole or not at all (temporary file,
+/// Layout: blobs/ab/abcdef…, kernels/ab/abcdef…, packed/ab/abcdef…. A file appears whole or not at all (temporary file,
 /// then rename), so any number of processes may read and write; two that write the same blob write
 /// the same bytes; a Store may be used by several threads. Nothing is made before the first write. What was used last is kept longest: the
 /// times of files are the order.
@@ -65,6 +71,8 @@ class Store {
   /// The bytes of a blob. PS0206 when it is missing, PS0207 when its bytes are not those that the
   /// hash stands for (looked at only with `check`: about 0.1 ms a megabyte).
   Result<Mapping> get(std::string_view hash, bool check = true) const;
+  /// PS0207 unless `bytes` are those that the hash stands for.
+  static Result<void> check(std::string_view hash, std::string_view bytes);
   bool has(std::string_view hash) const;
   /// The file of a blob, for dlopen; it need not exist.
   std::string blob_path(std::string_view hash) const;
@@ -74,9 +82,16 @@ class Store {
   std::string kernel_path(std::string_view key) const;
   Result<void> put_kernel(std::string_view key, std::string_view bytes);
 
+  /// The packed weight of `size` bytes kept under `key` (a hash). Nothing when there is none, or when the
+  /// file is not as it was written: it holds a hash behind the bytes, which is looked at every time.
+  std::optional<PackedWeight> packed(std::string_view key, std::size_t size) const;
+  std::string packed_path(std::string_view key) const;
+  /// Puts one in the place of what is there.
+  Result<void> put_packed(std::string_view key, std::string_view bytes);
+
   /// One file of the store.
   struct Entry {
-    enum class Kind : std::uint8_t { blob, kernel };
+    enum class Kind : std::uint8_t { blob, kernel, packed };
     Kind kind = Kind::blob;
     std::string name;
     std::uint64_t bytes = 0;

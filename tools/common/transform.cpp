@@ -143,8 +143,9 @@ Result<std::string> text_of(const Document& document) {
   return fmt::format("// {}", *line);
 }
 
-Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit) {
-  Result<formats::DocumentReader> opened = formats::open_documents(file);
+Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit,
+                               formats::ReadOptions options) {
+  Result<formats::DocumentReader> opened = formats::open_documents(file, {}, options);
   if (!opened) return tl::unexpected(opened.error());
   formats::DocumentReader& reader = *opened;
   while (true) {

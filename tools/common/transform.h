@@ -39,7 +39,8 @@ Diagnostic with_readable_file(Diagnostic diagnostic, const formats::Meta& meta);
 /// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`.
 using Visit =
     std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
-Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit);
+Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit,
+                               formats::ReadOptions options = {});
 
 /// Reads the one stream that the command line names and writes its documents as `how` says.
 Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how);

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/document.h"
 #include "ops/host_tensor.h"
 #include "store/store.h"
+#include "tools/run/recorded.h"
 
 namespace penstock::tools {
 
@@ -13,6 +17,8 @@ namespace penstock::tools {
 class Engine {
  public:
   virtual ~Engine() = default;
+  /// Works ahead, so that the first run starts with the graph's first step.
+  virtual Result<void> prepare() { return {}; }
   /// Runs the graph once on the inputs that it was made with.
   virtual Result<void> run() = 0;
   /// The outputs of the last run, row-major.
@@ -21,6 +27,8 @@ class Engine {
   virtual Result<std::vector<formats::ResultDocument::Timing>> profile() {
     return std::vector<formats::ResultDocument::Timing>{};
   }
+  /// What was done, for --stats.
+  virtual std::vector<std::pair<std::string, std::int64_t>> counts() const { return {}; }
 };
 
 /// By reference semantics: op after op at levels torch, core and placed, loop after loop at level
@@ -29,10 +37,9 @@ Result<std::unique_ptr<Engine>> make_interpreter(const formats::GraphDocument& d
                                                  std::vector<ops::HostTensor> inputs);
 
 /// By the machine code of level kernels. PS0801 for a graph with calls that only torch can run.
-/// `store` outlives the engine; `deterministic`: see runtime::Runtime.
+/// `store` outlives the engine, which also keeps packed weights there; `deterministic`: see runtime::Runtime.
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
-                                              std::vector<ops::HostTensor> inputs,
-                                              const store::Store& store, int threads,
-                                              bool deterministic);
+                                              std::vector<ExecutorInput> inputs, store::Store& store,
+                                              int threads, bool deterministic);
 
 }  // namespace penstock::tools

@@ -3,6 +3,7 @@
 
 #include "ir/memory_verify.h"
 #include "pipeline/stored_code.h"
+#include "pipeline/stored_weights.h"
 #include "runtime/executor.h"
 #include "tools/run/engine.h"
 
@@ -29,13 +30,12 @@ HostTensor copy_of(const runtime::OutputTensor& tensor) {
 
 class BundleEngine : public Engine {
  public:
-  BundleEngine(const store::Store& store, std::vector<HostTensor> inputs)
-      : blobs_(store), inputs_(std::move(inputs)) {
-    std::uint64_t version = 0;
-    for (HostTensor& input : inputs_) {
-      const auto size = static_cast<std::int64_t>(facts(input.dtype).size);
+  BundleEngine(store::Store& store, std::vector<ExecutorInput> inputs)
+      : blobs_(store), weights_(std::make_shared<pipeline::StoredWeights>(store)), inputs_(std::move(inputs)) {
+    for (const ExecutorInput& input : inputs_) {
+      const std::uint64_t version = input.written ? runtime::kUnversioned : 0;
       arguments_.push_back(
-          {input.memory->data() + input.offset * size, input.sizes, input.strides, version});
+          {input.data(), input.tensor.sizes, input.tensor.strides, version, input.stored.get()});
     }
   }
 
@@ -45,6 +45,7 @@ class BundleEngine : public Engine {
     if (!fits) return fits;
     auto runtime = std::make_shared<runtime::Runtime>();
     runtime->deterministic = deterministic;
+    runtime->packed = weights_;
     if (threads > 0) runtime->threads.resize(threads);
     outputs_.resize(bundle.interface.outputs.size());
     auto executor = runtime::Executor::create(std::move(runtime), bundle, blobs_);
@@ -53,6 +54,7 @@ class BundleEngine : public Engine {
     return {};
   }
 
+  Result<void> prepare() override { return executor_->prepare(arguments_); }
   Result<void> run() override { return executor_->run(arguments_, outputs_); }
 
   Result<std::vector<HostTensor>> outputs() override {
@@ -82,9 +84,14 @@ class BundleEngine : public Engine {
     return out;
   }
 
+  std::vector<std::pair<std::string, std::int64_t>> counts() const override {
+    return {{"packed weights found", weights_->found()}, {"packed weights kept", weights_->kept()}};
+  }
+
  private:
   pipeline::StoredBlobs blobs_;
-  std::vector<HostTensor> inputs_;
+  std::shared_ptr<pipeline::StoredWeights> weights_;
+  std::vector<ExecutorInput> inputs_;
   std::vector<runtime::TensorArgument> arguments_;
   std::vector<runtime::OutputTensor> outputs_;
   std::unique_ptr<runtime::Executor> executor_;
@@ -93,9 +100,8 @@ class BundleEngine : public Engine {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
-                                              std::vector<HostTensor> inputs,
-                                              const store::Store& store, int threads,
-                                              bool deterministic) {
+                                              std::vector<ExecutorInput> inputs, store::Store& store,
+                                              int threads, bool deterministic) {
   auto engine = std::make_unique<BundleEngine>(store, std::move(inputs));
   if (auto opened = engine->open(std::get<KernelBundle>(document.graph), threads, deterministic); !opened) {
     return tl::unexpected(std::move(opened.error()));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,6 +23,13 @@ HostTensor contiguous_copy(const formats::TensorBytes& tensor) {
   std::memcpy(out.memory->data(), tensor.bytes.data(),
               std::min(tensor.bytes.size(), out.memory->size()));
   return out;
+}
+
+std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> strides(sizes.size());
+  std::int64_t next = 1;
+  for (std::size_t i = sizes.size(); i-- > 0; next *= std::max<std::int64_t>(sizes[i], 1)) strides[i] = next;
+  return strides;
 }
 
 /// The values of symbols: those at capture, and those of the tensors at hand.
@@ -44,43 +52,50 @@ class SymbolValues {
     return found == by_source_.end() ? std::nullopt : std::optional(found->second);
   }
   /// The sizes of `inputs` that are symbols, and the numbers that symbols are read from.
-  void take(const Interface& interface, const std::vector<HostTensor>& inputs) {
+  template <class Tensors, class TensorOf>
+  void take(const Interface& interface, const Tensors& inputs, const TensorOf& tensor_of) {
     std::unordered_set<std::string> taken;
-    auto set = [&](std::string_view name, std::int64_t value) {
-      if (!name.empty() && taken.emplace(name).second) values_[std::string(name)] = value;
-    };
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Input& input = interface.inputs[i];
-      if (input.kind == InputKind::size && inputs[i].dtype == DType::int64 && inputs[i].sizes.empty()) {
-        for (const Symbol& symbol : interface.symbols) {
-          if (symbol.source == input.source) set(symbol.name, inputs[i].integer_at(inputs[i].offset));
-        }
-      }
-      for (std::size_t d = 0; d < std::min(input.type.rank(), inputs[i].sizes.size()); ++d) {
-        set(input.type.sizes[d].symbol_name(), inputs[i].sizes[d]);
-      }
-    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) take(interface, interface.inputs[i], tensor_of(inputs[i]), taken);
   }
 
  private:
+  void take(const Interface& interface, const Input& input, const HostTensor& tensor,
+            std::unordered_set<std::string>& taken) {
+    auto set = [&](std::string_view name, std::int64_t value) {
+      if (!name.empty() && taken.emplace(name).second) values_[std::string(name)] = value;
+    };
+    if (input.kind == InputKind::size && tensor.dtype == DType::int64 && tensor.sizes.empty()) {
+      for (const Symbol& symbol : interface.symbols) {
+        if (symbol.source == input.source) set(symbol.name, tensor.integer_at(tensor.offset));
+      }
+    }
+    for (std::size_t d = 0; d < std::min(input.type.rank(), tensor.sizes.size()); ++d) {
+      set(input.type.sizes[d].symbol_name(), tensor.sizes[d]);
+    }
+  }
+
   std::unordered_map<std::string, std::int64_t> values_;
   std::unordered_map<SourceId, std::int64_t> by_source_;
 };
 
-/// `tensor` with the strides of `type`, if they can be told and are not the row-major ones.
-HostTensor laid_out(HostTensor tensor, const TensorType& type, const SymbolValues& values) {
+/// How a tensor of these sizes lies by `type`, if that can be told and is not row-major.
+std::optional<TensorType> other_layout(const std::vector<std::int64_t>& sizes, const TensorType& type,
+                                       const SymbolValues& values) {
   TensorType concrete = type;
   concrete.storage_offset = 0;
-  bool known =
-      type.strides.size() == tensor.sizes.size() && type.sizes.size() == tensor.sizes.size();
-  for (std::size_t i = 0; known && i < tensor.sizes.size(); ++i) {
+  bool known = type.strides.size() == sizes.size() && type.sizes.size() == sizes.size();
+  for (std::size_t i = 0; known && i < sizes.size(); ++i) {
     auto stride = values(type.strides[i]);
     known = stride.has_value();
-    concrete.sizes[i] = tensor.sizes[i];
+    concrete.sizes[i] = sizes[i];
     if (known) concrete.strides[i] = *stride;
   }
-  if (!known || is_contiguous(concrete)) return tensor;
-  HostTensor out = HostTensor::allocate(concrete);
+  if (!known || is_contiguous(concrete)) return std::nullopt;
+  return concrete;
+}
+
+HostTensor laid_out(HostTensor tensor, const TensorType& type) {
+  HostTensor out = HostTensor::allocate(type);
   const std::size_t size = facts(tensor.dtype).size;
   const std::vector<std::int64_t> from = tensor.places(), to = out.places();
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -90,27 +105,67 @@ HostTensor laid_out(HostTensor tensor, const TensorType& type, const SymbolValue
   return out;
 }
 
+/// An input without a blob.
+Result<HostTensor> recorded_number(const Input& input, const SymbolValues& values) {
+  auto value = input.kind == InputKind::size ? values.at(input.source) : std::nullopt;
+  if (!value) return failure(Code::PS0805, fmt::format("nothing was recorded for input {}", input.name));
+  HostTensor out = HostTensor::contiguous(DType::int64, {});
+  out.set_integer(0, *value);
+  return out;
+}
+
 Result<HostTensor> recorded_input(const Input& input, const SymbolValues& values,
                                   const store::Store& store) {
-  if (input.blob.empty()) {
-    if (auto value = input.kind == InputKind::size ? values.at(input.source) : std::nullopt) {
-      HostTensor out = HostTensor::contiguous(DType::int64, {});
-      out.set_integer(0, *value);
-      return out;
-    }
-    return failure(Code::PS0805, fmt::format("nothing was recorded for input {}", input.name));
-  }
+  if (input.blob.empty()) return recorded_number(input, values);
   Result<formats::TensorBlob> blob = formats::get_tensor(store, input.blob);
   if (!blob) return tl::unexpected(blob.error());
   return contiguous_copy(blob->tensor);
 }
 
-bool has_type(const HostTensor& tensor, const TensorType& type, const SymbolValues& values) {
-  if (tensor.dtype != type.dtype || tensor.sizes.size() != type.rank()) return false;
-  for (std::size_t d = 0; d < type.rank(); ++d) {
-    if (values(type.sizes[d]).value_or(tensor.sizes[d]) != tensor.sizes[d]) return false;
+/// PS0806 unless the graph is called with such tensors.
+Result<void> check_type(const HostTensor& tensor, const Input& input, const SymbolValues& values) {
+  const TensorType& type = input.type;
+  bool fits = tensor.dtype == type.dtype && tensor.sizes.size() == type.rank();
+  for (std::size_t d = 0; fits && d < type.rank(); ++d) {
+    fits = values(type.sizes[d]).value_or(tensor.sizes[d]) == tensor.sizes[d];
   }
-  return true;
+  if (fits) return {};
+  return failure(Code::PS0806, fmt::format("input {} is {}{}, the graph is called with {}", input.name,
+                                           facts(tensor.dtype).name, tensor.sizes, to_string(type)));
+}
+
+/// Numbers are copied, as the values of symbols are read from them.
+Result<ExecutorInput> mapped_input(const Input& input, const SymbolValues& values, const store::Store& store) {
+  if (input.blob.empty() || input.kind == InputKind::size) {
+    auto tensor = recorded_input(input, values, store);
+    if (!tensor) return tl::unexpected(std::move(tensor.error()));
+    return ExecutorInput{std::move(*tensor), nullptr, false};
+  }
+  Result<formats::TensorBlob> blob = formats::get_tensor(store, input.blob, false);
+  if (!blob) return tl::unexpected(blob.error());
+  ExecutorInput made;
+  made.stored = std::make_shared<StoredInput>(input.blob, std::move(*blob));
+  const formats::TensorBytes& bytes = made.stored->tensor();
+  made.tensor.dtype = bytes.dtype;
+  made.tensor.sizes = bytes.sizes;
+  made.tensor.strides = row_major_strides(bytes.sizes);
+  return made;
+}
+
+/// Gives an input memory of its own where the mapped one does not do.
+Result<void> settle(ExecutorInput& input, const std::optional<TensorType>& layout) {
+  if (input.stored != nullptr && (layout || input.written)) {
+    if (auto whole = input.stored->check(); !whole) return whole;
+    input.tensor = contiguous_copy(input.stored->tensor());
+    if (layout) input.stored->set_strides(HostTensor::allocate(*layout).strides);
+    if (input.written) input.stored = nullptr;
+  }
+  if (layout) input.tensor = laid_out(std::move(input.tensor), *layout);
+  return {};
+}
+
+void mark_written(const Interface& interface, std::vector<ExecutorInput>& inputs) {
+  for (const Mutation& mutation : interface.mutations) inputs[static_cast<std::size_t>(mutation.input)].written = true;
 }
 
 /// Error of floating-point results, or the reason why they differ beyond any error.
@@ -168,17 +223,56 @@ Result<std::vector<HostTensor>> recorded_inputs(const Interface& interface,
 
 Result<std::vector<HostTensor>> laid_out(const Interface& interface, std::vector<HostTensor> inputs) {
   SymbolValues values(interface);
-  values.take(interface, inputs);
+  values.take(interface, inputs, [](const HostTensor& tensor) -> const HostTensor& { return tensor; });
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = interface.inputs[i];
-    if (!has_type(inputs[i], input.type, values)) {
-      return failure(Code::PS0806, fmt::format("input {} is {}{}, the graph is called with {}", input.name,
-                                               facts(inputs[i].dtype).name, inputs[i].sizes,
-                                               to_string(input.type)));
-    }
-    inputs[i] = laid_out(std::move(inputs[i]), input.type, values);
+    if (auto fits = check_type(inputs[i], input, values); !fits) return tl::unexpected(std::move(fits.error()));
+    auto layout = other_layout(inputs[i].sizes, input.type, values);
+    if (layout) inputs[i] = laid_out(std::move(inputs[i]), *layout);
   }
   return inputs;
+}
+
+Result<void> StoredInput::check() {
+  if (checked_) return {};
+  auto whole = store::Store::check(hash_, blob_.file.bytes());
+  checked_ = whole.has_value();
+  return whole;
+}
+
+void StoredInput::set_strides(const std::vector<std::int64_t>& strides) {
+  name_ = fmt::format("{} with strides {}", hash_, fmt::join(strides, ","));
+}
+
+void* ExecutorInput::data() const {
+  if (tensor.memory == nullptr) return const_cast<char*>(stored->tensor().bytes.data());
+  return tensor.memory->data() + tensor.offset * static_cast<std::int64_t>(facts(tensor.dtype).size);
+}
+
+Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store) {
+  SymbolValues values(interface);
+  std::vector<ExecutorInput> out;
+  for (const Input& input : interface.inputs) {
+    auto mapped = mapped_input(input, values, store);
+    if (!mapped) return tl::unexpected(std::move(mapped.error()));
+    out.push_back(std::move(*mapped));
+  }
+  mark_written(interface, out);
+  values.take(interface, out, [](const ExecutorInput& input) -> const HostTensor& { return input.tensor; });
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Input& input = interface.inputs[i];
+    if (auto fits = check_type(out[i].tensor, input, values); !fits) return tl::unexpected(std::move(fits.error()));
+    auto settled = settle(out[i], other_layout(out[i].tensor.sizes, input.type, values));
+    if (!settled) return tl::unexpected(std::move(settled.error()));
+  }
+  return out;
+}
+
+std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<HostTensor> inputs) {
+  std::vector<ExecutorInput> out;
+  for (HostTensor& input : inputs) out.push_back({std::move(input), nullptr, false});
+  mark_written(interface, out);
+  return out;
 }
 
 Result<std::vector<Compared>> compare_outputs(const Interface& interface,

@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "formats/document.h"
+#include "formats/safetensors.h"
 #include "ops/host_tensor.h"
+#include "runtime/library_kernel.h"
 #include "store/store.h"
 
 namespace penstock::tools {
@@ -12,6 +14,37 @@ namespace penstock::tools {
 /// PS0805 when the stream was recorded without tensors, PS0206 when the store lacks one.
 Result<std::vector<ops::HostTensor>> recorded_inputs(const Interface& interface,
                                                      const store::Store& store);
+
+/// A recorded tensor, mapped from the store.
+class StoredInput final : public runtime::StoredTensor {
+ public:
+  StoredInput(std::string hash, formats::TensorBlob blob) : name_(hash), hash_(std::move(hash)), blob_(std::move(blob)) {}
+  std::string_view name() const override { return name_; }
+  Result<void> check() override;
+  const formats::TensorBytes& tensor() const { return blob_.tensor; }
+  /// From now on the name stands for a copy that lies in memory with these strides.
+  void set_strides(const std::vector<std::int64_t>& strides);
+
+ private:
+  std::string name_, hash_;
+  formats::TensorBlob blob_;
+  bool checked_ = false;
+};
+
+/// An input of an executor: in memory of its own, or where it is mapped from the store.
+struct ExecutorInput {
+  ops::HostTensor tensor = {};          ///< mapped: without memory
+  std::shared_ptr<StoredInput> stored;  ///< null: its contents have no name
+  bool written = false;                 ///< by the graph
+  void* data() const;
+};
+
+/// The inputs that were recorded with a graph, in order, lying in memory as the program's did. Those that lie
+/// row-major and are not written by the graph are mapped, and nobody has looked at their bytes.
+/// PS0805, PS0206, PS0207, and PS0806 for one that is not what the graph is called with.
+Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store);
+/// The same of inputs that are in memory.
+std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<ops::HostTensor> inputs);
 
 /// Row-major inputs of a graph, lying in memory as the program's did. PS0806 for one of another dtype
 /// or size than the graph is called with.

@@ -61,7 +61,7 @@ Result<ResultDocument::Timing> bench(Engine& engine) {
 
 class Runner {
  public:
-  Runner(Stage& stage, const RunDocumentsOptions& options, const store::Store& store)
+  Runner(Stage& stage, const RunDocumentsOptions& options, store::Store& store)
       : stage_(stage), options_(options), store_(store) {}
 
   Result<void> load_inputs() {
@@ -108,8 +108,7 @@ class Runner {
   }
 
  private:
-  Result<std::vector<HostTensor>> inputs_of(const Interface& interface) {
-    if (options_.inputs.empty()) return recorded_inputs(interface, store_);
+  Result<std::vector<HostTensor>> given_inputs(const Interface& interface) {
     std::vector<HostTensor> out;
     for (const Input& input : interface.inputs) {
       auto found = given_.find(input.name);
@@ -123,26 +122,54 @@ class Runner {
                   tensor.memory->data());
       out.push_back(std::move(tensor));
     }
-    return out;
+    return laid_out(interface, std::move(out));
   }
 
-  Result<std::unique_ptr<Engine>> engine_of(const GraphDocument& document) {
+  Result<std::unique_ptr<Engine>> interpreter_of(const GraphDocument& document) {
     const Interface& interface = formats::interface_of(document);
-    auto given = inputs_of(interface);
-    if (!given) return tl::unexpected(std::move(given.error()));
-    auto inputs = laid_out(interface, std::move(*given));
+    auto recorded = [&] {
+      auto inputs = recorded_inputs(interface, store_);
+      return inputs ? laid_out(interface, std::move(*inputs)) : inputs;
+    };
+    auto inputs = options_.inputs.empty() ? recorded() : given_inputs(interface);
     if (!inputs) return tl::unexpected(std::move(inputs.error()));
-    if (options_.interpret) return make_interpreter(document, std::move(*inputs));
+    return make_interpreter(document, std::move(*inputs));
+  }
+
+  Result<std::unique_ptr<Engine>> executor_of(const GraphDocument& document) {
+    const Interface& interface = formats::interface_of(document);
+    Result<std::vector<ExecutorInput>> inputs;
+    if (options_.inputs.empty()) {
+      inputs = mapped_inputs(interface, store_);
+    } else {
+      auto given = given_inputs(interface);
+      if (!given) return tl::unexpected(std::move(given.error()));
+      inputs = executor_inputs(interface, std::move(*given));
+    }
+    if (!inputs) return tl::unexpected(std::move(inputs.error()));
     return make_executor(document, std::move(*inputs), store_, options_.threads, options_.deterministic);
   }
 
+  /// An engine whose first run starts with the graph's first step.
+  Result<std::unique_ptr<Engine>> ready_engine(const GraphDocument& document) {
+    auto engine = [&] {
+      auto timer = stage_.phase("load");
+      return options_.interpret ? interpreter_of(document) : executor_of(document);
+    }();
+    if (!engine) return engine;
+    auto timer = stage_.phase("plan");
+    if (auto ready = (*engine)->prepare(); !ready) return tl::unexpected(std::move(ready.error()));
+    return engine;
+  }
+
   Result<void> run(const GraphDocument& document, ResultDocument& result) {
-    auto engine = engine_of(document);
+    auto engine = ready_engine(document);
     if (!engine) return tl::unexpected(std::move(engine.error()));
     {
       auto timer = stage_.phase("run");
       if (auto ran = (*engine)->run(); !ran) return ran;
     }
+    for (const auto& [name, count] : (*engine)->counts()) stage_.count(name, count);
     auto outputs = (*engine)->outputs();
     if (!outputs) return tl::unexpected(std::move(outputs.error()));
     if (options_.check) {
@@ -235,7 +262,7 @@ class Runner {
   std::optional<Roof> roof_;  ///< measured for the first profile
   Stage& stage_;
   const RunDocumentsOptions& options_;
-  const store::Store& store_;
+  store::Store& store_;
   std::string given_file_;
   std::unordered_map<std::string, formats::TensorBytes> given_;
   std::vector<std::pair<std::string, HostTensor>> kept_;
@@ -266,7 +293,8 @@ Result<void> run_documents(Stage& stage, const RunDocumentsOptions& options) {
     return frames_the_stream ? sink->write(document) : Result<void>();
   };
   for (const std::string& file : stage.inputs()) {
-    if (auto read = for_each_document(stage, file, visit); !read) return read;
+    // The inputs are the recorded ones, or the user's: nothing asks whether the guards hold.
+    if (auto read = for_each_document(stage, file, visit, {.guards = false}); !read) return read;
   }
   if (results == 0) return failure(Code::PS0805, "the input holds no graph");
   return runner.write_outputs();

@@ -1,6 +1,7 @@
 // Convolutions. Activations are read and written channels-last: plain NCHW is 2 to 60 times slower, so
 // tensors that lie so are copied before and after.
 #include "runtime/library/onednn.h"
+#include "runtime/library/weight.h"
 
 namespace penstock::runtime {
 
@@ -112,7 +113,7 @@ class Convolution : public LibraryKernel {
   }
   std::string_view implementation() const override { return name_; }
 
-  void run(const LibraryMemory& given) override {
+  Result<void> run(const LibraryMemory& given) override {
     OneDnn& shared = *library_;
     char* scratch = static_cast<char*>(given.scratch);
     void* input = given.inputs[0];
@@ -126,19 +127,21 @@ class Convolution : public LibraryKernel {
     }
     void* target = copy_out_.needed() ? scratch : out;
     scratch += out_bytes_;
-    if (fetch_out_.needed()) fetch_out_.run(shared, out, target);
-    std::uint64_t version = version_counts_ ? given.versions[1] : kUnversioned;
     arguments_.set(0, input);
     Weight::Contents scale;
     if (scaled_) scale = {given.inputs[3], given.versions[3]};
-    arguments_.set(1, weight_.prepare(shared, {given.inputs[1], version}, scale, scratch));
+    auto weight = weight_.prepare(shared, weight_contents(given, version_counts_), scale, scratch);
+    if (!weight) return tl::unexpected(std::move(weight.error()));
+    arguments_.set(1, *weight);
     arguments_.set(2, target);
     if (bias_place_ != 0) arguments_.set(bias_place_, given.inputs[2]);
     for (std::size_t i = 0; i < post_op_places_.size(); ++i) {
       arguments_.set(post_op_places_[i], given.post_ops[i]);
     }
-    arguments_.execute(primitive_, shared.stream);
+    if (fetch_out_.needed()) fetch_out_.run(shared, out, target);
+    if (auto ran = primitive_.run(shared, arguments_); !ran) return ran;
     if (copy_out_.needed()) copy_out_.run(shared, target, out);
+    return {};
   }
 
  private:
@@ -162,22 +165,22 @@ class Convolution : public LibraryKernel {
           {dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, source,
            weights, bias, result, g.stride, g.dilation, g.padding, g.padding_behind},
           attributes, library_->engine);
-      keep(chosen, dnnl::deconvolution_forward(chosen));
+      keep<dnnl::deconvolution_forward>(chosen);
     } else {
       dnnl::convolution_forward::primitive_desc chosen(
           {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source,
            weights, bias, result, g.stride, g.dilation, g.padding, g.padding_behind},
           attributes, library_->engine);
-      keep(chosen, dnnl::convolution_forward(chosen));
+      keep<dnnl::convolution_forward>(chosen);
     }
   }
 
   template <class Chosen>
-  void keep(const Chosen& chosen, dnnl::primitive primitive) {
+  void keep(const typename Chosen::primitive_desc& chosen) {
     weights_ = chosen.weights_desc();
     scratchpad_ = chosen.scratchpad_desc();
     name_ = chosen.impl_info_str();
-    primitive_ = std::move(primitive);
+    primitive_ = Primitive(std::type_identity<Chosen>(), chosen);
   }
 
   std::shared_ptr<OneDnn> library_;
@@ -185,7 +188,7 @@ class Convolution : public LibraryKernel {
   bool reads_out_ = false, version_counts_ = false, scaled_ = false;
   std::size_t input_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0, bias_place_ = 0;
   memory::desc weights_, scratchpad_;
-  dnnl::primitive primitive_;
+  Primitive primitive_;
   Weight weight_;
   std::vector<int> post_op_kinds_;
   std::vector<memory::desc> post_op_descs_;

@@ -23,9 +23,9 @@ class AloneKernel : public LibraryKernel {
 
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
   std::string_view implementation() const override { return name_; }
-  void run(const LibraryMemory& memory) override {
+  Result<void> run(const LibraryMemory& memory) override {
     const ThreadLimit limit(true);
-    kernel_->run(memory);
+    return kernel_->run(memory);
   }
 
  private:
@@ -53,10 +53,10 @@ class Trial {
     for (const Operand& operand : operands.post_ops) post_ops_.push_back(add(operand));
   }
 
-  void run(LibraryKernel& kernel) {
+  Result<void> run(LibraryKernel& kernel) {
     const std::vector<std::uint64_t> versions(inputs_.size(), kUnversioned);
     const std::shared_ptr<void> scratch(std::aligned_alloc(64, kernel.scratch_bytes() / 64 * 64 + 64), std::free);
-    kernel.run({inputs_, outputs_, post_ops_, versions, scratch.get()});
+    return kernel.run({inputs_, outputs_, post_ops_, versions, scratch.get()});
   }
   bool same_outputs(const Trial& other) const {
     for (std::size_t i = 0; i < memories_.size(); ++i) {
@@ -102,9 +102,9 @@ Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands&
     const ThreadLimit limit(true);
     alone = make();
     if (!alone) return alone;
-    one.run(**alone);
+    if (auto ran = one.run(**alone); !ran) return tl::unexpected(std::move(ran.error()));
   }
-  all.run(**parallel);
+  if (auto ran = all.run(**parallel); !ran) return tl::unexpected(std::move(ran.error()));
   if (one.same_outputs(all)) return parallel;
   return std::make_unique<AloneKernel>(std::move(*alone));
 }

@@ -4,6 +4,7 @@
 // first.
 #include "runtime/library/onednn.h"
 #include "runtime/library/thread_limit.h"
+#include "runtime/library/weight.h"
 
 namespace penstock::runtime {
 
@@ -165,7 +166,7 @@ class Matmul : public LibraryKernel {
   }
   std::string_view implementation() const override { return name_; }
 
-  void run(const LibraryMemory& given) override {
+  Result<void> run(const LibraryMemory& given) override {
     const ThreadLimit limit(alone_);
     OneDnn& shared = *library_;
     char* scratch = static_cast<char*>(given.scratch);
@@ -180,16 +181,18 @@ class Matmul : public LibraryKernel {
     }
     void* target = copy_out_.needed() ? scratch : out;
     scratch += out_bytes_;
-    std::uint64_t version = version_counts_ ? given.versions[1] : kUnversioned;
     arguments_.set(0, a);
-    arguments_.set(1, weight_.prepare(shared, {given.inputs[1], version}, {}, scratch));
+    auto weight = weight_.prepare(shared, weight_contents(given, version_counts_), {}, scratch);
+    if (!weight) return tl::unexpected(std::move(weight.error()));
+    arguments_.set(1, *weight);
     arguments_.set(2, target);
     if (has_bias_) arguments_.set(3, given.inputs[2]);
     for (std::size_t i = 0; i < post_op_places_.size(); ++i) {
       arguments_.set(post_op_places_[i], given.post_ops[i]);
     }
-    arguments_.execute(primitive_, shared.stream);
+    if (auto ran = primitive_.run(shared, arguments_); !ran) return ran;
     if (copy_out_.needed()) copy_out_.run(shared, target, out);
+    return {};
   }
 
  private:
@@ -213,7 +216,7 @@ class Matmul : public LibraryKernel {
     } else {
       chosen_ = {dnnl::matmul::desc(a, b, out), attributes, library_->engine};
     }
-    primitive_ = dnnl::matmul(chosen_);
+    primitive_ = Primitive(std::type_identity<dnnl::matmul>(), chosen_);
     own_bytes_ = Relayout::bytes(chosen_.scratchpad_desc());
     name_ = chosen_.impl_info_str();
   }
@@ -235,7 +238,7 @@ class Matmul : public LibraryKernel {
   Relayout copy_a_, copy_out_;
   std::size_t own_bytes_ = 0, a_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0;
   dnnl::matmul::primitive_desc chosen_;
-  dnnl::matmul primitive_;
+  Primitive primitive_;
   Weight weight_;
   bool version_counts_ = false, has_bias_ = false;
   std::vector<int> post_op_kinds_;
@@ -251,7 +254,7 @@ class EmptyMatmul : public LibraryKernel {
  public:
   std::size_t scratch_bytes() const override { return 0; }
   std::string_view implementation() const override { return "empty"; }
-  void run(const LibraryMemory&) override {}
+  Result<void> run(const LibraryMemory&) override { return {}; }
 };
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "runtime/library/onednn.h"
 
-#include <cstring>
-
 namespace penstock::runtime {
 
 using dnnl::memory;
@@ -17,6 +15,19 @@ void Arguments::set(std::size_t place, void* data) { memories_[place].set_data_h
 void Arguments::execute(const dnnl::primitive& primitive, const dnnl::stream& stream) const {
   dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments_.size()),
                          arguments_.data());
+}
+
+Result<void> Primitive::run(const OneDnn& library, const Arguments& arguments) {
+  if (make_) {
+    try {
+      made_ = make_();
+    } catch (const dnnl::error& error) {
+      return failure(Code::PS0708, std::string("oneDNN: ") + error.what());
+    }
+    make_ = nullptr;
+  }
+  arguments.execute(made_, library.stream);
+  return {};
 }
 
 memory::data_type data_type(DType dtype) {
@@ -105,78 +116,6 @@ std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_
   return value == nullptr ? missing : *value;
 }
 
-Weight::Weight(OneDnn& library, memory::desc plain, memory::desc wanted, int scaled_dims)
-    : plain_(std::move(plain)), wanted_(std::move(wanted)), same_(plain_ == wanted_),
-      scaled_dims_(scaled_dims) {
-  if (same_) return;
-  reorder_ = dnnl::reorder({library.engine, plain_, library.engine, wanted_});
-}
-
-std::size_t Weight::scratch_bytes() const {
-  return same_ && scaled_dims_ == 0 ? 0 : Relayout::bytes(wanted_);
-}
-
-std::int64_t Weight::scale_count() const {
-  std::int64_t count = 1;
-  for (int i = 0; i < scaled_dims_; ++i) count *= plain_.dims()[static_cast<std::size_t>(i)];
-  return count;
-}
-
-namespace {
-
-/// Multiplies the elements below dim `dim` of a float32 tensor by what `scale` has for the dims above it.
-void multiply(const memory::desc& desc, int scaled_dims, int dim, std::int64_t place, std::int64_t channel,
-              const float* scale, float* data) {
-  const dnnl_memory_desc_t& facts = desc.data;
-  if (dim == facts.ndims) {
-    data[place] *= scale[channel];
-    return;
-  }
-  for (std::int64_t i = 0; i < facts.dims[dim]; ++i) {
-    std::int64_t below = dim < scaled_dims ? channel * facts.dims[dim] + i : channel;
-    multiply(desc, scaled_dims, dim + 1, place + i * facts.format_desc.blocking.strides[dim], below, scale, data);
-  }
-}
-
-}  // namespace
-
-void Weight::pack(OneDnn& library, const void* weight, const float* scale, void* destination) const {
-  std::vector<float> scaled;
-  void* source = const_cast<void*>(weight);  // oneDNN reads through pointers to mutable memory
-  if (scale != nullptr) {
-    scaled.resize(plain_.get_size() / sizeof(float));
-    std::memcpy(scaled.data(), weight, plain_.get_size());
-    multiply(plain_, scaled_dims_, 0, 0, 0, scale, scaled.data());
-    source = scaled.data();
-  }
-  if (same_) {
-    std::memcpy(destination, source, plain_.get_size());
-    return;
-  }
-  memory from(plain_, library.engine, source), to(wanted_, library.engine, destination);
-  reorder_.execute(library.stream, from, to);
-}
-
-void* Weight::prepare(OneDnn& library, Contents weight, Contents scale, void* scratch) {
-  const auto* factors = static_cast<const float*>(scale.data);
-  if (same_ && factors == nullptr) return const_cast<void*>(weight.data);
-  if (weight.version == kUnversioned || (factors != nullptr && scale.version == kUnversioned)) {
-    pack(library, weight.data, factors, scratch);
-    return scratch;
-  }
-  if (packed_ == nullptr || packed_weight_ != weight || packed_scale_ != scale) {
-    // Layouts of one build are equal exactly when their bytes are; scales, by their contents.
-    std::string layout(reinterpret_cast<const char*>(&wanted_.data), sizeof wanted_.data);
-    layout.append(reinterpret_cast<const char*>(&plain_.data), sizeof plain_.data);
-    if (factors != nullptr) layout.append(static_cast<const char*>(scale.data), scale_count() * sizeof(float));
-    packed_ = library.packed.get({weight.data, weight.version, std::move(layout)}, wanted_.get_size(),
-                                 [&](void* destination) { pack(library, weight.data, factors, destination); });
-    packed_weight_ = weight;
-    packed_scale_ = scale;
-  }
-  return packed_.get();
-}
-
 Relayout::Relayout(OneDnn& library, memory::desc from, memory::desc to) : needed_(from != to) {
   if (!needed_) return;
   reorder_ = dnnl::reorder({library.engine, from, library.engine, to});
@@ -195,7 +134,9 @@ namespace {
 /// Picks the kernel by name and turns oneDNN's exceptions into diagnostics.
 class OneDnnLibrary : public Library {
  public:
-  explicit OneDnnLibrary(bool deterministic) : deterministic_(deterministic) {}
+  OneDnnLibrary(bool deterministic, std::shared_ptr<PackedStore> packed) : deterministic_(deterministic) {
+    shared_->store = std::move(packed);
+  }
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
@@ -238,6 +179,6 @@ class OneDnnLibrary : public Library {
 }  // namespace penstock::runtime
 
 extern "C" __attribute__((visibility("default"))) penstock::runtime::Library*
-penstock_make_library(bool deterministic) {
-  return new penstock::runtime::OneDnnLibrary(deterministic);
+penstock_make_library(bool deterministic, std::shared_ptr<penstock::runtime::PackedStore> packed) {
+  return new penstock::runtime::OneDnnLibrary(deterministic, std::move(packed));
 }

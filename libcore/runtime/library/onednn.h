@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/library/packed_weights.h"
@@ -17,6 +18,7 @@ struct OneDnn {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   PackedWeights packed;
+  std::shared_ptr<PackedStore> store;  ///< may be null
 };
 
 /// One argument of a primitive whose memory is given at every run, or stays.
@@ -30,6 +32,22 @@ class Arguments {
  private:
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// A primitive whose code is generated when it runs first: for a graph of many kernels that takes as long as
+/// its other preparations. That there is one, and what it needs, is known before.
+class Primitive {
+ public:
+  Primitive() = default;
+  template <class Chosen>
+  explicit Primitive(std::type_identity<Chosen>, const typename Chosen::primitive_desc& description)
+      : make_([description] { return Chosen(description); }) {}
+  /// PS0708 when the code cannot be generated; nothing is written then.
+  Result<void> run(const OneDnn& library, const Arguments& arguments);
+
+ private:
+  std::function<dnnl::primitive()> make_;  ///< empty once it is made
+  dnnl::primitive made_;
 };
 
 /// The dtype as oneDNN names it; `undef` for those that its kernels here do not take.
@@ -53,35 +71,6 @@ Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<dnnl::m
 std::vector<std::int64_t> int_list(const LibraryCall& call, std::string_view name);
 bool flag(const LibraryCall& call, std::string_view name);
 std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_t missing);
-
-/// A weight that is packed once when its contents are known, else in every run.
-class Weight {
- public:
-  Weight() = default;
-  /// `plain` is how it lies in the program, `wanted` how the primitive reads it; equal: no packing,
-  /// unless its first `scaled_dims` dims are multiplied by a number for each of their elements.
-  Weight(OneDnn& library, dnnl::memory::desc plain, dnnl::memory::desc wanted, int scaled_dims = 0);
-  /// Bytes of scratch for runs in which it cannot be kept.
-  std::size_t scratch_bytes() const;
-  /// Contents: where they are, and their version.
-  struct Contents {
-    const void* data = nullptr;
-    std::uint64_t version = kUnversioned;
-    friend bool operator==(const Contents&, const Contents&) = default;
-  };
-  /// Where the primitive finds `weight`, multiplied by `scale` if that has data.
-  void* prepare(OneDnn& library, Contents weight, Contents scale, void* scratch);
-
- private:
-  std::int64_t scale_count() const;
-  void pack(OneDnn& library, const void* weight, const float* scale, void* destination) const;
-  dnnl::memory::desc plain_, wanted_;
-  dnnl::reorder reorder_;
-  bool same_ = true;
-  int scaled_dims_ = 0;
-  Contents packed_weight_, packed_scale_;
-  std::shared_ptr<void> packed_;
-};
 
 /// A tensor that the primitive wants in another layout than the program has it: copied before, or after.
 class Relayout {

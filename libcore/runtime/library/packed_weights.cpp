@@ -1,11 +1,8 @@
 #include "runtime/library/packed_weights.h"
 
-#include <cstdlib>
-
 namespace penstock::runtime {
 
-std::shared_ptr<void> PackedWeights::get(const Key& key, std::size_t bytes,
-                                         const std::function<void(void*)>& pack) {
+Result<PackedWeights::Copy> PackedWeights::get(const Key& key, const std::function<Result<Copy>()>& make) {
   std::string name(reinterpret_cast<const char*>(&key.data), sizeof key.data);
   name.append(reinterpret_cast<const char*>(&key.version), sizeof key.version);
   name += key.layout;
@@ -14,10 +11,8 @@ std::shared_ptr<void> PackedWeights::get(const Key& key, std::size_t bytes,
     if (auto copy = found->second.lock()) return copy;
   }
   std::erase_if(copies_, [](const auto& entry) { return entry.second.expired(); });
-  std::shared_ptr<void> copy(std::aligned_alloc(64, (bytes + 127) / 64 * 64), std::free);
-  if (copy == nullptr) return copy;
-  pack(copy.get());
-  copies_[name] = copy;
+  auto copy = make();
+  if (copy) copies_[name] = *copy;
   return copy;
 }
 

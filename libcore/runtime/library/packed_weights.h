@@ -7,6 +7,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "diag/diagnostic.h"
+
 namespace penstock::runtime {
 
 /// Packed copies of weights, shared by all kernels that read the same contents in the same layout, and
@@ -19,13 +21,13 @@ class PackedWeights {
     std::uint64_t version;
     std::string layout;
   };
-  /// The packed copy; `pack(destination)` fills `bytes` bytes when there is none yet.
-  std::shared_ptr<void> get(const Key& key, std::size_t bytes,
-                            const std::function<void(void*)>& pack);
+  using Copy = std::shared_ptr<const void>;
+  /// The packed copy; `make` gives it when there is none yet.
+  Result<Copy> get(const Key& key, const std::function<Result<Copy>()>& make);
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<void>> copies_;
+  std::unordered_map<std::string, std::weak_ptr<const void>> copies_;
 };
 
 }  // namespace penstock::runtime

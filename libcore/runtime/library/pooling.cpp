@@ -46,11 +46,12 @@ class Pooling : public LibraryKernel {
 
   std::size_t scratch_bytes() const override { return Relayout::bytes(scratchpad_); }
   std::string_view implementation() const override { return name_; }
-  void run(const LibraryMemory& given) override {
+  Result<void> run(const LibraryMemory& given) override {
     arguments_.set(0, given.inputs[0]);
     arguments_.set(1, given.outputs[0]);
     arguments_.set(2, given.scratch);
     arguments_.execute(primitive_, library_->stream);
+    return {};
   }
 
  private:

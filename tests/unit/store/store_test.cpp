@@ -61,6 +61,31 @@ TEST_CASE("what is missing, damaged or no hash has a code of its own") {
   CHECK(store.get(hash, false).has_value());
 }
 
+TEST_CASE("a packed weight comes back only under its key, whole and unchanged") {
+  Folder folder;
+  Store store(folder.path);
+  const std::string key = store::hash_of("key"), bytes(1000, 'w');
+  CHECK(!store.packed(key, bytes.size()));
+  CHECK(!store.packed("../../etc/passwd", 10));
+  CHECK(store.put_packed("../../etc/passwd", bytes).error().code == Code::PS0601);
+  REQUIRE(store.put_packed(key, bytes).has_value());
+  CHECK(store.packed(key, bytes.size())->bytes == bytes);
+  CHECK(!store.packed(key, bytes.size() - 1));
+  CHECK(!store.packed(store::hash_of("other"), bytes.size()));
+  const std::string path = store.packed_path(key);
+  std::fstream(path, std::ios::in | std::ios::out).seekp(500).put('x');
+  CHECK(!store.packed(key, bytes.size()));
+  REQUIRE(store.put_packed(key, bytes).has_value());
+  CHECK(store.packed(key, bytes.size())->bytes == bytes);
+  std::filesystem::resize_file(path, 700);
+  CHECK(!store.packed(key, bytes.size()));
+  REQUIRE(store.put_packed(key, bytes).has_value());
+  const std::string other = store.packed_path(store::hash_of("other"));
+  std::filesystem::create_directories(std::filesystem::path(other).parent_path());
+  std::filesystem::copy_file(path, other);
+  CHECK(!store.packed(store::hash_of("other"), bytes.size()));
+}
+
 TEST_CASE("a store that cannot be written says why") {
   Store store("/proc/penstock");
   auto written = store.put("x");
@@ -94,14 +119,18 @@ TEST_CASE("pruning removes what was used longest ago, and what writers left behi
     set_age(store.blob_path(hashes.back()), 10000 - 1000 * i);
   }
   REQUIRE(store.put_kernel(store::hash_of("key"), std::string(100, 'k')).has_value());
+  REQUIRE(store.put_packed(store::hash_of("key"), std::string(100, 'p')).has_value());
+  set_age(store.packed_path(store::hash_of("key")), 20000);
   std::string leftover = folder.path + "/blobs/" + hashes[0].substr(0, 2) + "/.unfinished-abc";
   std::ofstream(leftover) << "half";
   set_age(leftover, 100000);
-  CHECK(store.list()->size() == 5);
+  CHECK(store.list()->size() == 6);
   CHECK(store.list()->front().kind == Store::Entry::Kind::kernel);
+  CHECK(store.list()->back().kind == Store::Entry::Kind::packed);
   auto removed = store.prune(300);
   REQUIRE(removed.has_value());
-  CHECK(removed->files == 3);
+  CHECK(removed->files == 4);
+  CHECK(!store.packed(store::hash_of("key"), 100));
   CHECK(!store.has(hashes[0]));
   CHECK(!store.has(hashes[1]));
   CHECK(store.has(hashes[2]));

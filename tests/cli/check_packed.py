@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Runs one model's documents over and over: packed weights are written once, mapped from then on, and
+never used when they are damaged or another library's.
+
+    check_packed.py BUILD-ROOT PYTHON
+
+The last line is `N passed, N failed`.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TIMEOUT_SECONDS = 120
+PROGRAM = """
+import torch
+torch.manual_seed(0)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 32, 3, padding=1, bias=False).to(memory_format=torch.channels_last)
+        self.norm = torch.nn.BatchNorm2d(32)
+        self.second = torch.nn.Conv2d(32, 48, 3, stride=2)
+        self.head = torch.nn.Linear(48, 70)
+    def forward(self, x):
+        x = torch.relu(self.norm(self.first(x)))
+        return self.head(torch.relu(self.second(x)).mean((2, 3)))
+net = Net().eval()
+with torch.no_grad():
+    print(net(torch.randn(2, 3, 30, 30)).shape)
+"""
+
+
+class Suite:
+    def __init__(self, build: pathlib.Path, python: pathlib.Path, work: pathlib.Path):
+        self.work = work
+        self.store = work / "store"
+        self.world = {"HOME": str(work), "PATH": f"{build / 'bin'}:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+                      "PENSTOCK_STORE": str(self.store), "VIRTUAL_ENV": str(python.parent.parent)}
+        self.passed = self.failed = 0
+
+    def check(self, name: str, good: bool, why: object = "") -> None:
+        self.passed += good
+        self.failed += not good
+        if not good:
+            print(f"FAILED {name}: {why}")
+
+    def shell(self, command: str, status: int = 0, **variables: str) -> str:
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.work, env=self.world | variables,
+                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, stdin=subprocess.DEVNULL)
+        self.check(command, done.returncode == status, f"status {done.returncode}: {done.stderr}")
+        return done.stdout + done.stderr
+
+    def run(self, name: str, before: str = "", same_bits: bool = True, **variables: str) -> tuple[int, int]:
+        """How many packed weights a run found and kept; its results must be what they were."""
+        told = self.shell(f"{before} penstock run --check --stats --outputs out.safetensors kernels.json", **variables)
+        counts = {line.rsplit(None, 1)[0]: int(line.rsplit(None, 1)[1])
+                  for line in told.splitlines() if line.startswith("packed weights")}
+        outputs = (self.work / "out.safetensors").read_bytes()
+        if not hasattr(self, "outputs"):
+            self.outputs = outputs
+        self.check(f"{name}: the results are the same", outputs == self.outputs or not same_bits)
+        return counts.get("packed weights found", -1), counts.get("packed weights kept", -1)
+
+    def expect(self, name: str, found: int, kept: int, **how) -> None:
+        counts = self.run(name, **how)
+        self.check(name, counts == (found, kept), f"found and kept {counts}, expected {(found, kept)}")
+
+    def packed(self) -> list[pathlib.Path]:
+        return sorted(file for file in (self.store / "packed").rglob("*") if file.is_file())
+
+    def blob_of_largest_input(self) -> pathlib.Path:
+        """The second convolution's weight: read through its packed copy only."""
+        documents = [json.loads(line) for line in (self.work / "kernels.json").read_text().splitlines()]
+        graph = next(document for document in documents if document["penstock"] == "graph")
+        files = [self.store / "blobs" / blob["hash"][:2] / blob["hash"] for blob in graph["blobs"]
+                 if blob["use"] == "input" and graph["inputs"][blob["index"]]["kind"] == "parameter"]
+        return max(files, key=lambda file: file.stat().st_size)
+
+
+def damage(file: pathlib.Path) -> None:
+    with file.open("r+b") as bytes_of:
+        bytes_of.seek(file.stat().st_size // 2)
+        byte = bytes_of.read(1)
+        bytes_of.seek(-1, os.SEEK_CUR)
+        bytes_of.write(bytes([byte[0] ^ 1]))
+
+
+def checks(suite: Suite) -> None:
+    (suite.work / "net.py").write_text(PROGRAM)
+    suite.shell("penstock capture net.py 2>/dev/null | penstock decompose | penstock partition | penstock fuse"
+                " | penstock codegen > kernels.json")
+    count = suite.run("the first run")[1]
+    suite.check("the first run packs", count >= 3, count)
+    suite.check("and keeps what it packed", len(suite.packed()) == count, suite.packed())
+    suite.expect("the second run maps them", count, 0)
+    suite.check("cache ls lists them", suite.shell("penstock cache ls").count(" packed ") == count)
+
+    damage(suite.packed()[0])
+    os.truncate(suite.packed()[1], 100)
+    suite.expect("a damaged and a short one are packed again", count - 2, 2)
+    suite.expect("and are whole then", count, 0)
+    suite.expect("another instruction set has its own", 0, count, same_bits=False, ONEDNN_MAX_CPU_ISA="SSE41")
+    suite.expect("and leaves the others alone", count, 0)
+
+    weight = suite.blob_of_largest_input()
+    damage(weight)
+    suite.expect("a weight that is not read may be damaged", count, 0)
+    shutil.rmtree(suite.store / "packed")
+    told = suite.shell("penstock run --check kernels.json", status=3)
+    suite.check("one that is read may not", "PS0207" in told, told)
+    damage(weight)
+
+    suite.shell("rm -rf store/packed && touch store/packed")
+    suite.expect("a store that takes none", 0, 0)
+    suite.shell("rm store/packed")
+    suite.expect("a full one", 0, 0, before="ulimit -f 1;")
+    suite.check("leaves nothing behind", not suite.packed(), suite.packed())
+    suite.expect("and the next run keeps them", 0, count)
+    suite.shell("penstock cache clear")
+    suite.check("cache clear removes them", not suite.packed(), suite.packed())
+
+
+def main() -> int:
+    build, python = (pathlib.Path(word) for word in sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="penstock-packed-") as work:
+        suite = Suite(build, python, pathlib.Path(work))
+        checks(suite)
+    print(f"{suite.passed} passed, {suite.failed} failed")
+    return 1 if suite.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
