@@ -68,6 +68,13 @@ struct Lookup {
   const ChangedNumbers* changed = nullptr;
 };
 
+/// What became of a call that the client was asked about before it ran.
+enum class Finish : std::uint8_t {
+  no,     ///< the walker decides
+  done,   ///< the call is done, Frame::attachment is its result
+  plain,  ///< plain Python is to run it, and all that it calls; ran_plainly() is told when it has ended
+};
+
 /// What becomes of recorded segments: capture mode writes them, jit mode compiles and runs them.
 /// Called with the GIL held, from any thread.
 class SegmentClient {
@@ -75,10 +82,11 @@ class SegmentClient {
   virtual ~SegmentClient() = default;
 
   /// Asked by the walker's enter() first of all, for every call (no resume) that comes while it is
-  /// not recording and that no rule keeps native: the frame has run nothing and is not linked. True:
-  /// the call is done, Frame::attachment is its result; enter() answers Entry::finished. Cheap when
-  /// nothing is known of the code.
-  virtual bool finish_call(python::Frame&) { return false; }
+  /// not recording and that no rule keeps native: the frame has run nothing and is not linked. Cheap
+  /// when nothing is known of the code.
+  virtual Finish finish_call(python::Frame&) { return Finish::no; }
+  /// A call that finish_call() left to plain Python `returned`, or a Python error is set.
+  virtual void ran_plainly(PyThreadState*, bool returned) { static_cast<void>(returned); }
 
   /// Asked whenever a root stands at a place where a segment may start: at its first instruction
   /// (offset 0, before MAKE_CELL, COPY_FREE_VARS and RESUME ran) and, behind the end of a segment,

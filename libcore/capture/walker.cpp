@@ -52,7 +52,8 @@ Entry Walker::enter(Frame& frame) {
   const Entry entry = decide(frame);
   if (entry != Entry::native || !sink_.meters_roots() || PyErr_Occurred() != nullptr) return entry;
   // What constructors and imports run is no op of the root below which they are called.
-  return has_root(region(frame.thread())) && roots_.is_apart(frame) ? Entry::native_apart : entry;
+  const Region& region = this->region(frame.thread());
+  return (has_root(region) || region.plain) && roots_.is_apart(frame) ? Entry::native_apart : entry;
 }
 
 Entry Walker::decide(Frame& frame) {
@@ -63,6 +64,7 @@ Entry Walker::decide(Frame& frame) {
   if (const Served kind = served(frame); kind != Served::none) {
     return enter_served(frame, region, kind);
   }
+  if (region.plain) return Entry::native;
   if (region.mode == Mode::recording) {
     if (!region.walk->expects(frame)) return Entry::native;
     if (region.walk->expects_native()) return Entry::native;
@@ -95,7 +97,7 @@ Entry Walker::decide(Frame& frame) {
   if (is_disabled(region)) return Entry::native;
   if (!python::ops_run_plainly()) return Entry::native;
   // Before the rules, which cost more: code that has entries was a root.
-  if (finish_call(frame)) return Entry::finished;
+  if (const auto entry = finish_call(frame, region)) return *entry;
   std::string_view rule;
   const bool inside = has_root(region);
   CodeInfo& known = info(frame);
@@ -113,14 +115,28 @@ Entry Walker::decide(Frame& frame) {
   return conduct(frame, region, !inside || is_region(region.activations.back()->served));
 }
 
-/// An entry that is the whole call counts as a root that is one segment.
-bool Walker::finish_call(Frame& frame) {
-  if (!sink_.meters_roots()) return client_.finish_call(frame);
-  const auto begin = Clock::now();
-  if (!client_.finish_call(frame)) return false;
-  const std::chrono::nanoseconds spent = Clock::now() - begin;
-  if (!has_root(region(frame.thread()))) sink_.left_root({0, 0, spent, spent});
-  return true;
+/// A call that the client knows as a whole counts as a root: as one segment if an entry ran it.
+std::optional<Entry> Walker::finish_call(Frame& frame, Region& region) {
+  const bool metered = sink_.meters_roots() && !has_root(region);
+  const auto begin = metered ? Clock::now() : Clock::time_point();
+  switch (client_.finish_call(frame)) {
+    case Finish::no: return std::nullopt;
+    case Finish::plain:
+      if (metered) region.meter.enter();
+      region.plain = true;
+      return Entry::native_told;
+    case Finish::done: break;
+  }
+  const std::chrono::nanoseconds spent = metered ? Clock::now() - begin : std::chrono::nanoseconds(0);
+  if (metered) sink_.left_root({0, 0, spent, spent});
+  return Entry::finished;
+}
+
+void Walker::ran(PyThreadState* thread, bool returned) {
+  Region& region = this->region(thread);
+  region.plain = false;
+  client_.ran_plainly(thread, returned);
+  if (sink_.meters_roots() && !has_root(region)) sink_.left_root(region.meter.leave());
 }
 
 /// A frame inside which an executed segment ended. It goes on at the instruction that it stands at: of

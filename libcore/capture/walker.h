@@ -62,6 +62,7 @@ class Walker : public python::FrameDriver {
                python::Outcome outcome) override;
   void unwound(python::Frame& frame, int depth) override;
   void leave(python::Frame& frame, python::Leaving how, PyObject* value) override;
+  void ran(PyThreadState* thread, bool returned) override;
 
  private:
   enum class Mode : std::uint8_t { glue, recording, following };
@@ -99,6 +100,7 @@ class Walker : public python::FrameDriver {
     std::size_t level = 0;
     EntryId last{-1, 0, 0};        ///< of the segment before
     RootMeter meter;
+    bool plain = false;            ///< plain Python runs a call, and all that it calls
     bool any_op = false;
     std::chrono::steady_clock::time_point started;
     std::chrono::steady_clock::time_point op_started;
@@ -124,7 +126,7 @@ class Walker : public python::FrameDriver {
   }
   CodeInfo& info(python::Frame& frame);
   python::Entry decide(python::Frame& frame);
-  bool finish_call(python::Frame& frame);
+  std::optional<python::Entry> finish_call(python::Frame& frame, Region& region);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
   // -- torch.compile and its kin (walker_regions.cpp)

@@ -14,6 +14,7 @@ namespace penstock::jit {
 namespace {
 
 using capture::CapturedSegment;
+using capture::Finish;
 using capture::Found;
 using capture::Lookup;
 using python::PyRef;
@@ -36,6 +37,10 @@ const Entry* active_entry(const Segment& segment) {
     if (entry->is_active()) return entry.get();
   }
   return nullptr;
+}
+
+bool is_plain_turn(const Entry& entry) {
+  return entry.is_measured() && entry.gate->turn() == Gate::Turn::plain;
 }
 
 /// Nobody can see the frame before the branch is behind it, and torch would read the same truth.
@@ -69,37 +74,51 @@ Clock::time_point JitClient::profiled_since() const {
   return options_.profile == nullptr ? Clock::time_point() : Clock::now();
 }
 
-bool JitClient::finish_call(python::Frame& frame) {
+Finish JitClient::finish_call(python::Frame& frame) {
   fitted_ = nullptr;  // of a frame that was not conducted then
   CodeSegments* segments = segments_of(frame.bytecode());
-  if (segments == nullptr) return false;
+  if (segments == nullptr) return Finish::no;
   Segment* segment = segments->find(0);
-  if (segment == nullptr || segment->entries.empty()) return false;
-  if (frame.is_generator() || frame.unit() != 0) return false;
-  if (segment->entries[0]->is_active()) return false;
+  if (segment == nullptr || segment->entries.empty()) return Finish::no;
+  if (frame.is_generator() || frame.unit() != 0) return Finish::no;
+  if (segment->entries[0]->is_active()) return Finish::no;
   const Clock::time_point called = profiled_since();
   Entry* entry = find_fitting(*segment, frame);
-  if (entry == nullptr) return false;
-  const bool is_measured = entry->is_measured();
-  if (!entry->is_direct() || (is_measured && entry->gate->turn() == Gate::Turn::plain)) {
-    fitted_ = entry;
-    fitted_frame_ = frame.raw();
-    return false;
-  }
-  Ran ran = Ran::refused;
+  if (entry == nullptr) return Finish::no;
+  if (entry->returns() && leave_to_python(*entry, frame.thread())) return Finish::plain;
+  if (entry->is_direct() && !is_plain_turn(*entry)) return finish_by(*entry, frame, called);
+  fitted_ = entry;
+  fitted_frame_ = frame.raw();
+  return Finish::no;
+}
+
+/// Plain Python runs a call of the entry: it has no executor (any more), or it is Python's turn to be measured.
+bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
+  const bool runs = entry.runs();
+  if (runs && (!is_plain_turn(entry) || plain_run_.thread != nullptr)) return false;
+  ++entry.count->calls;
+  if (entry.count->runs != 0) ++entry.count->plain_calls;
+  if (runs) plain_run_ = {thread, entry.gate, entry.verdict_key, Clock::now()};
+  return true;
+}
+
+/// Runs a call that is the entry's whole.
+Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_point called) {
+  const bool is_measured = entry.is_measured();
   const auto begin = is_measured ? Clock::now() : Clock::time_point();
-  PyRef result = entry->run_direct(ran);
+  Ran ran = Ran::refused;
+  PyRef result = entry.run_direct(ran);
   if (ran != Ran::done) {
-    note_failure(*entry);
+    note_failure(entry);
     // Raised: an input was written, but the result could not be made. The error is the call's.
     frame.attachment = nullptr;
-    return ran == Ran::raised;
+    return ran == Ran::raised ? Finish::done : Finish::no;
   }
-  ++entry->count->calls;
-  if (entry->profile != nullptr) entry->profile->ended(Clock::now() - called);
-  if (is_measured) measured(*entry, begin);
+  ++entry.count->calls;
+  if (entry.profile != nullptr) entry.profile->ended(Clock::now() - called);
+  if (is_measured) measured(entry, begin);
   frame.attachment = result.release();
-  return true;
+  return Finish::done;
 }
 
 Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
@@ -115,6 +134,7 @@ Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
     entry = find_fitting(*segment, frame);
   }
   if (entry == nullptr) return miss(*segment, frame);
+  if (leave_to_python(*entry, frame.thread())) return step(*segment, entry);
   if (entry->is_measured()) return measure(*segment, *entry, frame, called);
   return run(*segment, *entry, frame, over_branches, called);
 }
@@ -131,11 +151,6 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
 /// `called`.
 Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches,
                       Clock::time_point called) {
-  if (!entry.runs()) {
-    ++entry.count->calls;
-    if (entry.count->runs != 0) ++entry.count->plain_calls;
-    return step(segment, &entry);
-  }
   PendingLocals pending;
   Lookup answer;
   for (Entry* next = &entry; next != nullptr; next = find_next(frame, pending)) {
@@ -162,14 +177,8 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
   return answer;
 }
 
-/// Lets the one whose turn it is run the call, and takes the time.
+/// Runs the entry while its calls are measured.
 Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame, Clock::time_point called) {
-  if (entry.gate->turn() == Gate::Turn::plain && plain_run_.thread == nullptr) {
-    ++entry.count->calls;
-    ++entry.count->plain_calls;
-    plain_run_ = {frame.thread(), entry.gate, entry.verdict_key, Clock::now()};
-    return step(segment, &entry);
-  }
   const auto begin = Clock::now();
   Lookup answer = run(segment, entry, frame, false, called);
   if (answer.found == Found::moved || answer.found == Found::returned) measured(entry, begin);
@@ -185,8 +194,11 @@ void JitClient::measured(Entry& entry, Clock::time_point begin) {
   entry.set_executor(nullptr);
 }
 
-void JitClient::stepped(const python::Frame& frame, bool whole) {
-  if (plain_run_.thread != frame.thread()) return;
+void JitClient::stepped(const python::Frame& frame, bool whole) { ran_plainly(frame.thread(), whole); }
+
+/// A call by plain Python ended, `whole` if where the segment does.
+void JitClient::ran_plainly(PyThreadState* thread, bool whole) {
+  if (plain_run_.thread != thread) return;
   const PlainRun run = std::exchange(plain_run_, {});
   if (!whole) return run.gate->plain_was_lost();
   run.gate->plain_ran(Clock::now() - run.begin);

@@ -36,7 +36,8 @@ class JitClient final : public capture::SegmentClient {
   JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
             ClientOptions options);
 
-  bool finish_call(python::Frame& frame) override;
+  capture::Finish finish_call(python::Frame& frame) override;
+  void ran_plainly(PyThreadState* thread, bool whole) override;
   capture::Lookup lookup(python::Frame& frame, bool over_branches) override;
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
@@ -49,7 +50,9 @@ class JitClient final : public capture::SegmentClient {
   using Time = std::chrono::steady_clock::time_point;
   capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches, Time called);
   capture::Lookup measure(Segment& segment, Entry& entry, python::Frame& frame, Time called);
+  bool leave_to_python(Entry& entry, PyThreadState* thread);
   void keep_verdict(const Gate& gate, const std::string& key);
+  capture::Finish finish_by(Entry& entry, python::Frame& frame, Time called);
   Time profiled_since() const;
   void measured(Entry& entry, Time begin);
   bool was_refused(Entry& entry, const Graph& graph);

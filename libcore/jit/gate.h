@@ -15,6 +15,10 @@
 // restored behind the graph all count where they arise. The price is that some early calls are as slow
 // as they would be without penstock.
 //
+// A call of which the segment is the whole is run by CPython's evaluator. Where it ends before the function does,
+// the conductor steps it to the end, which makes the Python in it, not its ops, several times slower than it is:
+// such an entry may be accepted though plain Python would be a little faster.
+//
 // Other processes only ever make a call slower, so of each side the least time counts. An entry that is
 // faster by a wide margin is accepted after one pair of long calls, or three of short ones; one that is
 // slower is measured again before it is refused.

@@ -31,7 +31,7 @@ class ErrorKeeper {
 }  // namespace
 
 template <class Answer, class Work>
-Answer GuardedDriver::guarded(Frame& frame, Answer stopped, const Work& work) noexcept {
+Answer GuardedDriver::guarded(Frame* frame, Answer stopped, const Work& work) noexcept {
   if (stopped_) [[unlikely]] return stopped;
   try {
     return work();
@@ -45,11 +45,11 @@ Answer GuardedDriver::guarded(Frame& frame, Answer stopped, const Work& work) no
   return stopped;
 }
 
-void GuardedDriver::stop(Frame& frame, const char* what) noexcept {
+void GuardedDriver::stop(Frame* frame, const char* what) noexcept {
   stopped_ = true;
   try {
     const ErrorKeeper kept;
-    python::withdraw_frames(frame);
+    if (frame != nullptr) python::withdraw_frames(*frame);
     report_(what);
     PyErr_Clear();
   } catch (...) {
@@ -60,7 +60,7 @@ void GuardedDriver::stop(Frame& frame, const char* what) noexcept {
 Entry GuardedDriver::enter(Frame& frame) {
   if (stopped_) return Entry::native;
   const bool error = PyErr_Occurred() != nullptr;  // a generator is resumed by throw()
-  const Entry entry = guarded(frame, Entry::native, [&] { return driver_->enter(frame); });
+  const Entry entry = guarded(&frame, Entry::native, [&] { return driver_->enter(frame); });
   if (stopped_ && !error) PyErr_Clear();
   return entry;
 }
@@ -68,28 +68,32 @@ Entry GuardedDriver::enter(Frame& frame) {
 Directive GuardedDriver::instruction(Frame& frame, const Instruction& at) {
   if (stopped_) return Directive::exit;
   const Directive directive =
-      guarded(frame, Directive::exit, [&] { return driver_->instruction(frame, at); });
+      guarded(&frame, Directive::exit, [&] { return driver_->instruction(frame, at); });
   if (stopped_) PyErr_Clear();  // none stood before the instruction
   return directive;
 }
 
 std::vector<int> GuardedDriver::window_exits(Frame& frame, const Instruction& at) {
-  return guarded(frame, std::vector<int>{}, [&] { return driver_->window_exits(frame, at); });
+  return guarded(&frame, std::vector<int>{}, [&] { return driver_->window_exits(frame, at); });
 }
 
 bool GuardedDriver::stepped(Frame& frame, const Instruction& at, Outcome outcome) {
-  const bool leave = guarded(frame, true, [&] { return driver_->stepped(frame, at, outcome); });
+  const bool leave = guarded(&frame, true, [&] { return driver_->stepped(frame, at, outcome); });
   const bool error = outcome == Outcome::raised || outcome == Outcome::reraised;
   if (stopped_ && !error) PyErr_Clear();
   return leave;
 }
 
 void GuardedDriver::unwound(Frame& frame, int depth) {
-  guarded(frame, true, [&] { driver_->unwound(frame, depth); return true; });
+  guarded(&frame, true, [&] { driver_->unwound(frame, depth); return true; });
+}
+
+void GuardedDriver::ran(PyThreadState* thread, bool returned) {
+  guarded(nullptr, true, [&] { driver_->ran(thread, returned); return true; });
 }
 
 void GuardedDriver::leave(Frame& frame, Leaving how, PyObject* value) {
-  guarded(frame, true, [&] { driver_->leave(frame, how, value); return true; });
+  guarded(&frame, true, [&] { driver_->leave(frame, how, value); return true; });
 }
 
 }  // namespace penstock::jit

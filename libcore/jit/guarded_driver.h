@@ -25,12 +25,13 @@ class GuardedDriver final : public python::FrameDriver {
   bool stepped(python::Frame& frame, const python::Instruction& at,
                python::Outcome outcome) override;
   void unwound(python::Frame& frame, int depth) override;
+  void ran(PyThreadState* thread, bool returned) override;
   void leave(python::Frame& frame, python::Leaving how, PyObject* value) override;
 
  private:
   template <class Answer, class Work>
-  Answer guarded(python::Frame& frame, Answer stopped, const Work& work) noexcept;
-  void stop(python::Frame& frame, const char* what) noexcept;
+  Answer guarded(python::Frame* frame, Answer stopped, const Work& work) noexcept;
+  void stop(python::Frame* frame, const char* what) noexcept;
 
   std::unique_ptr<python::FrameDriver> driver_;
   std::function<void(const std::string&)> report_;

@@ -11,9 +11,8 @@ namespace penstock::python {
 enum class Entry : std::uint8_t {
   conduct,
   native,
-  /// Natively, and all that it calls without asking: the hook is off until the frame ends. For code
-  /// that never leads back to what the driver wants (other threads are not asked meanwhile either).
-  native_below,
+  /// Natively, and FrameDriver::ran() is told when the frame has ended.
+  native_told,
   /// Natively, and torch's ops below are not counted (python/op_counter.h).
   native_apart,
   /// The driver did all that the call does: Frame::attachment is the result, an owned reference, or
@@ -64,6 +63,8 @@ class FrameDriver {
   /// An exception was dispatched to a handler inside the frame: the stack was cut to `depth`, the
   /// exception pushed; frame.unit() is the handler.
   virtual void unwound(Frame&, int /*depth*/) {}
+  /// A frame for which enter() answered `native_told` has ended: it `returned`, or a Python error is set.
+  virtual void ran(PyThreadState*, bool /*returned*/) {}
   /// The activation ends. `value` is borrowed, null unless returned or yielded.
   virtual void leave(Frame&, Leaving, PyObject* /*value*/) {}
 };

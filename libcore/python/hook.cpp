@@ -89,9 +89,11 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
       const OpsApart apart;
       return native(thread, raw, throwing, Native::driver);
     }
-    case Entry::native_below:
-      count_native(Native::driver);
-      return evaluate_unhooked(thread, raw, throwing);
+    case Entry::native_told: {
+      PyObject* result = native(thread, raw, throwing, Native::driver);
+      if (g_driver != nullptr) g_driver->ran(thread, result != nullptr);
+      return result;
+    }
     case Entry::finished:  // the caller clears and pops the frame, which still owns its slots
       ++g_counts->conducted;
       return static_cast<PyObject*>(frame.attachment);

@@ -126,6 +126,7 @@ class JitDriver final : public python::FrameDriver {
     return walker_->stepped(frame, i, o);
   }
   void unwound(python::Frame& frame, int depth) override { walker_->unwound(frame, depth); }
+  void ran(PyThreadState* thread, bool returned) override { walker_->ran(thread, returned); }
   void leave(python::Frame& frame, python::Leaving how, PyObject* value) override {
     walker_->leave(frame, how, value);
   }

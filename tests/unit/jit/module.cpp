@@ -82,9 +82,10 @@ class CallDriver {
   }
 
   python::Entry enter(python::Frame& frame) {
-    if (client.finish_call(frame)) {
-      ++found["finished"];
-      return python::Entry::finished;
+    switch (client.finish_call(frame)) {
+      case capture::Finish::done: ++found["finished"]; return python::Entry::finished;
+      case capture::Finish::plain: ++found["plain"]; return python::Entry::native_told;
+      case capture::Finish::no: break;
     }
     return client.starts_at(frame.bytecode(), 0) && !frame.is_generator() ? python::Entry::conduct
                                                                         : python::Entry::native;
