@@ -8,6 +8,7 @@
 #include "fusion/access.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "fusion/loops.h"
 
@@ -34,6 +35,18 @@ SymExpr factor_of(const SymExpr& expression, const SymAtom& atom) {
     factor += of_term(rest);
   }
   return factor;
+}
+
+/// What `condition` >= 0 says of integers: 2*i - 1 >= 0 is i - 1 >= 0.
+SymExpr tightened(const SymExpr& condition) {
+  std::int64_t divisor = 0;
+  for (const SymTerm& term : condition.terms()) divisor = std::gcd(divisor, term.coefficient);
+  if (divisor <= 1) return condition;
+  std::vector<SymTerm> terms = condition.terms();
+  for (SymTerm& term : terms) term.coefficient /= divisor;
+  const std::int64_t constant = condition.constant_term();
+  const std::int64_t rounded = constant / divisor - (constant % divisor < 0 ? 1 : 0);
+  return make_expression(rounded, std::move(terms));
 }
 
 /// Bounds that no number of 64 bits left on the way.
@@ -119,6 +132,7 @@ void AccessProver::learn_condition(const Instruction& in) {
     if (in.op == "ge") out = {*a - *b};
     if (in.op == "eq") out = {*a - *b, *b - *a};
   }
+  for (SymExpr& condition : out) condition = tightened(condition);
   if (!out.empty()) conditions_[in.result] = std::move(out);
 }
 

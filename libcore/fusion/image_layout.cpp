@@ -106,6 +106,7 @@ class Layouts {
       case ops::PrimGroup::cast:
         if (op.id == ops::OpId::prim_clone) return;  // asks for row-major memory
         break;
+      case ops::PrimGroup::reduce: return reduced_result(node);
       default: return;
     }
     bool done = false;
@@ -114,9 +115,25 @@ class Layouts {
     }
   }
 
+  /// The dims of an image that a pool leaves keep their order.
+  void reduced_result(const Node& node) {
+    ValueId self = operand_value(node, "self"), result = node.results.front();
+    if (graph_.values[result].type.rank() < 4 || !windows_[self]) return;
+    std::vector<std::int64_t> dims = integer_list(node, "dims");
+    Window kept{kNoBuffer, {}, {}, 0};
+    for (std::size_t i = 0; i < windows_[self]->sizes.size(); ++i) {
+      if (std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(i)) != dims.end()) continue;
+      kept.sizes.push_back(windows_[self]->sizes[i]);
+      kept.strides.push_back(windows_[self]->strides[i]);
+    }
+    if (moved_[self]) follow(result, kept);
+  }
+
   bool follow(ValueId result, ValueId operand) {
-    if (operand == kNoValue || !moved_[operand] || !windows_[operand]) return false;
-    const Window& window = *windows_[operand];
+    return operand != kNoValue && moved_[operand] && windows_[operand] && follow(result, *windows_[operand]);
+  }
+
+  bool follow(ValueId result, const Window& window) {
     if (window.sizes.size() != graph_.values[result].type.rank()) return false;
     Order order(window.sizes.size());
     std::iota(order.begin(), order.end(), 0);

@@ -179,6 +179,10 @@ std::optional<Window> reshape_window(const Window& window, const Sizes& to,
   return result;
 }
 
+std::int64_t integer_argument(const Node& node, std::string_view name) {
+  return size_argument(node, name).constant().value_or(0);
+}
+
 const TensorType& type_of_self(const Graph& graph, const Node& node) {
   return graph.values[operand_value(node, "self")].type;
 }
@@ -202,6 +206,10 @@ Index view_index(const Graph& graph, const Node& node, const Index& index,
   } else if (node.op == "prim.slice") {
     Sizes start = size_list(node, "start"), step = size_list(node, "step");
     for (std::size_t i = 0; i < index.size(); ++i) operand[i] = start[i] + index[i] * step[i];
+  } else if (node.op == "prim.unfold") {
+    operand.assign(index.begin(), index.end() - 1);
+    SymExpr& along = operand[static_cast<std::size_t>(integer_argument(node, "dim"))];
+    along = along * size_argument(node, "step", 1) + index.back() * size_argument(node, "dilation", 1);
   } else {  // flip
     operand = index;
     for (std::int64_t dim : integer_list(node, "dims")) {
@@ -230,6 +238,11 @@ std::optional<Window> view_window(const Graph& graph, const Node& node, const Wi
       view.strides[i] = window.strides[i] * step[i];
       view.offset += start[i] * window.strides[i];
     }
+  } else if (node.op == "prim.unfold") {
+    std::copy(window.strides.begin(), window.strides.end(), view.strides.begin());
+    SymExpr& along = view.strides[static_cast<std::size_t>(integer_argument(node, "dim"))];
+    view.strides.back() = along * size_argument(node, "dilation", 1);
+    along *= size_argument(node, "step", 1);
   } else if (node.op == "prim.flip") {
     view.strides = window.strides;
     for (std::int64_t dim : integer_list(node, "dims")) {

@@ -133,37 +133,15 @@ class CallBuilder {
   void pool() {
     ValueId source = operand_value(node_, "self");
     const TensorType& from = plan_.type(source);
-    const TensorType& to = plan_.type(node_.results.front());
     std::size_t dims = from.rank() - 2;
     input(source);
-    if (node_.op.find("adaptive") != std::string::npos) return adaptive_pool(from, to, dims);
     Sizes kernel = size_list(node_, "kernel_size");
     attribute("kernel_size", spatial_list("kernel_size", dims, {1}));
     attribute("stride", spatial_list("stride", dims, kernel));
     attribute("padding", spatial_list("padding", dims, {0}));
-    if (call_.name == "pool_max") {
-      attribute("dilation", spatial_list("dilation", dims, {1}));
-      attribute("ceil_mode", given("ceil_mode", false));
-    } else {
-      attribute("ceil_mode", given("ceil_mode", false));
-      attribute("count_include_pad", given("count_include_pad", true));
-      attribute("divisor_override", given("divisor_override", Argument::None{}));
-    }
-  }
-
-  /// Placement made sure that the windows are equal: input size / output size long, side by side.
-  void adaptive_pool(const TensorType& from, const TensorType& to, std::size_t dims) {
-    Argument::Sequence window{Argument::Sequence::Kind::list, {}}, zeros = window;
-    for (std::size_t i = 2; i < dims + 2; ++i) {
-      window.items.push_back(number(floordiv(from.sizes[i], to.sizes[i])));
-      zeros.items.push_back(std::int64_t{0});
-    }
-    attribute("kernel_size", window);
-    attribute("stride", window);
-    attribute("padding", zeros);
-    attribute("ceil_mode", false);
-    attribute("count_include_pad", true);
-    attribute("divisor_override", Argument::None{});
+    attribute("ceil_mode", given("ceil_mode", false));
+    attribute("count_include_pad", given("count_include_pad", true));
+    attribute("divisor_override", given("divisor_override", Argument::None{}));
   }
 
   FusionPlan& plan_;

@@ -81,6 +81,13 @@ const OpFacts& facts(OpId id) { return kRows[static_cast<std::size_t>(id)]; }
 
 std::span<const OpFacts> all_ops() { return kRows; }
 
+std::size_t spatial_dims(std::string_view op) {
+  for (std::size_t i = 0; i + 1 < op.size(); ++i) {
+    if (op[i] >= '1' && op[i] <= '3' && op[i + 1] == 'd') return static_cast<std::size_t>(op[i] - '0');
+  }
+  return 0;
+}
+
 bool writes_by_name(std::string_view op) {
   const std::size_t overload = op.rfind('.');
   return overload != std::string_view::npos && overload > 1 && op[overload - 1] == '_' &&

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/op.h"
 
 namespace penstock::partition {
@@ -60,30 +62,29 @@ std::string batched_convolution(const Candidate& candidate) {
   return float_operands(candidate);
 }
 
-std::string batched_pool(const Candidate& candidate) {
+bool is_true(const Argument* argument) {
+  const auto* truth = argument != nullptr ? argument->as<bool>() : nullptr;
+  return truth != nullptr && *truth;
+}
+
+bool has_padding(const Node& node) {
+  const Argument* padding = find_argument(node, "padding");
+  const auto* list = padding != nullptr ? padding->as<Argument::Sequence>() : nullptr;
+  if (list == nullptr) return !is_number(padding, 0);
+  return std::any_of(list->items.begin(), list->items.end(), [](const Argument& item) { return !is_number(&item, 0); });
+}
+
+/// The library divides by the window's size, or by what of it lies in the image.
+std::string plain_average(const Candidate& candidate) {
   const TensorType* input = candidate.tensor("self");
-  if (input == nullptr || input->rank() != 4) return "the input has no batch dimension";
+  const std::size_t dims = ops::spatial_dims(candidate.node.op);
+  if (input == nullptr || input->rank() != dims + 2) return "the input has no batch dimension";
+  const Argument* divisor = find_argument(candidate.node, "divisor_override");
+  if (divisor != nullptr && !divisor->is_none()) return "it has a divisor of its own";
+  const Argument* counts = find_argument(candidate.node, "count_include_pad");
+  bool overhangs = is_true(find_argument(candidate.node, "ceil_mode")) && (counts == nullptr || is_true(counts));
+  if (overhangs && has_padding(candidate.node)) return "it counts padding, and windows reach beyond it";
   return float_operands(candidate);
-}
-
-std::string no_indices(const Candidate& candidate) {
-  for (std::size_t i = 1; i < candidate.node.results.size(); ++i) {
-    if (candidate.uses[candidate.node.results[i]] > 0) return "the indices of the maxima are used";
-  }
-  return batched_pool(candidate);
-}
-
-/// Adaptive pooling is plain pooling where the output size divides the input size.
-std::string even_windows(const Candidate& candidate) {
-  const TensorType* input = candidate.tensor("self");
-  const TensorType& output = candidate.graph.values[candidate.node.results.front()].type;
-  if (std::string reason = batched_pool(candidate); !reason.empty()) return reason;
-  for (std::size_t dim = 2; dim < 4; ++dim) {
-    auto from = input->sizes[dim].constant();
-    auto to = output.sizes[dim].constant();
-    if (!from || !to || *to == 0 || *from % *to != 0) return "the windows differ in size";
-  }
-  return {};
 }
 
 struct Row {

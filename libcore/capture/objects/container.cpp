@@ -16,6 +16,14 @@ bool is_dict(PyObject* object) {
   return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type;
 }
 
+/// A built-in type whose subscript makes an alias and nothing else: list[int].
+bool makes_alias(PyObject* object) {
+  for (PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyType_Type}) {
+    if (object == reinterpret_cast<PyObject*>(type)) return true;
+  }
+  return false;
+}
+
 std::optional<Py_ssize_t> index_in(PyObject* index, std::size_t size) {
   const Py_ssize_t at = PyNumber_AsSsize_t(index, nullptr);
   const Py_ssize_t from_start = at < 0 ? at + static_cast<Py_ssize_t>(size) : at;
@@ -61,7 +69,7 @@ bool Walk::load_subscript(FrameShadow& f) {
     return gives(f, 2, dict_value(dict_contents(container), key.object, value));
   }
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
-      PyBytes_CheckExact(container.object)) {
+      PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
     if (!consume(key) || !consume(container)) return false;
     return gives_constant(f, 2);
   }

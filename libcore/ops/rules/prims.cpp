@@ -91,6 +91,19 @@ void prim_slice(Inference& in, TensorType type) {
   in.add_view(std::move(type), in.value("self"));
 }
 
+void prim_unfold(Inference& in, TensorType type) {
+  std::int64_t dim = in.constant("dim", 0);
+  if (dim < 0 || dim >= static_cast<std::int64_t>(type.rank())) return in.fail("dim is none of the operand's");
+  SymExpr size = in.integer("size"), step = in.integer("step", 1), dilation = in.integer("dilation", 1);
+  SymExpr stride = type.strides[dim], reach = dilation * (size - SymExpr(1)) + SymExpr(1);
+  if (auto rest = (type.sizes[dim] - reach).constant(); rest && *rest < 0) return in.fail("no window fits");
+  if (auto plain = step.constant(); plain && *plain < 1) return in.fail("step must be positive");
+  type.sizes[dim] = floordiv(type.sizes[dim] - reach, step) + SymExpr(1);
+  type.strides[dim] *= step;
+  auto end = static_cast<std::int64_t>(type.rank());
+  in.add_view(with_dim(std::move(type), end, std::move(size), stride * dilation), in.value("self"));
+}
+
 }  // namespace
 
 void prim_view(Inference& in) {
@@ -101,6 +114,7 @@ void prim_view(Inference& in) {
     case OpId::prim_permute: return permute(in);
     case OpId::prim_broadcast: return prim_broadcast(in, std::move(type));
     case OpId::prim_slice: return prim_slice(in, std::move(type));
+    case OpId::prim_unfold: return prim_unfold(in, std::move(type));
     // torch has no negative strides: a flipped tensor has memory of its own wherever it becomes real.
     case OpId::prim_flip: return in.add(type.dtype, type.sizes, type);
     default: break;

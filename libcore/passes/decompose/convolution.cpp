@@ -21,18 +21,13 @@ std::vector<SymExpr> per_dim(Decomposition& d, std::string_view name, std::size_
 std::vector<SymExpr> keep_sizes(Decomposition& d, ValueId& input, const std::vector<SymExpr>& window,
                                 const std::vector<SymExpr>& dilation) {
   std::vector<SymExpr> front, low(d.rank(input), SymExpr(0)), high = low;
-  bool odd = false;
   for (std::size_t i = 0; i < window.size(); ++i) {
     SymExpr both = dilation[i] * (window[i] - SymExpr(1));
     front.push_back(floordiv(both, SymExpr(2)));
     high[high.size() - window.size() + i] = both - SymExpr(2) * front.back();
-    odd = odd || high[high.size() - window.size() + i] != SymExpr(0);
   }
-  if (odd) {
-    bool real = is_floating(d.dtype_of(input));
-    input = d.emit("prim.pad", {arg("self", value_argument(input)), arg("low", list_of(low)), arg("high", list_of(high)),
-                                arg("value", real ? Argument(0.0) : Argument(std::int64_t{0}))});
-  }
+  bool real = is_floating(d.dtype_of(input));
+  input = d.pad(input, low, high, real ? Argument(0.0) : Argument(std::int64_t{0}));
   return front;
 }
 

@@ -9,11 +9,8 @@ namespace {
 
 /// The result type that the op's own rule gives.
 TensorType inferred(Decomposition& d) {
-  if (d.failed()) return {};
-  auto results = ops::infer_results(d.node(), d.graph(), d.shapes());
-  if (results) return std::move(results->front().type);
-  d.fail(results.error().message);
-  return {};
+  std::vector<TensorType> types = d.inferred();
+  return types.empty() ? TensorType{} : std::move(types.front());
 }
 
 Argument as_dtype(double value, DType dtype) {

@@ -183,6 +183,38 @@ ValueId Decomposition::contiguous(ValueId x) {
   return unary("clone", x);
 }
 
+ValueId Decomposition::pad(ValueId x, const std::vector<SymExpr>& low, const std::vector<SymExpr>& high, Argument value) {
+  auto is_zero = [](const SymExpr& amount) { return amount == SymExpr(0); };
+  bool nothing = std::all_of(low.begin(), low.end(), is_zero) && std::all_of(high.begin(), high.end(), is_zero);
+  if (failed() || nothing) return x;
+  return emit("prim.pad", {arg("self", value_argument(x)), arg("low", list_of(low)), arg("high", list_of(high)),
+                           arg("value", std::move(value))});
+}
+
+ValueId Decomposition::unfold(ValueId x, std::int64_t dim, const SymExpr& size, const SymExpr& step,
+                              const SymExpr& dilation) {
+  return emit("prim.unfold", {arg("self", value_argument(x)), arg("dim", dim), arg("size", integer_argument(size)),
+                              arg("step", integer_argument(step)), arg("dilation", integer_argument(dilation))});
+}
+
+ValueId Decomposition::index_select(ValueId x, ValueId index, std::int64_t dim) {
+  return emit("prim.index_select", {arg("self", value_argument(x)), arg("index", value_argument(index)), arg("dim", dim)});
+}
+
+ValueId Decomposition::iota(const SymExpr& length) {
+  return emit("prim.iota", {arg("length", integer_argument(length)), arg("start", std::int64_t{0}),
+                            arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
+}
+
+std::vector<TensorType> Decomposition::inferred() {
+  std::vector<TensorType> types;
+  if (failed()) return types;
+  auto results = ops::infer(node(), graph(), shapes());
+  if (results) types = std::move(*results);
+  else fail(results.error().message);
+  return types;
+}
+
 std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<NamedArgument> args) {
   std::vector<ValueId> results = rewrite_.emit(op, std::move(args));
   if (results.empty()) fail("a part of the decomposition does not fit");

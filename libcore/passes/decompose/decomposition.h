@@ -63,6 +63,9 @@ class Decomposition : public ops::Inference {
   /// A value computed in `operands.compute` as the result of dtype `dtype`.
   void finish(ValueId value, DType dtype) { result(convert(value, dtype)); }
 
+  /// The types of the results as the op's own rule gives them.
+  std::vector<TensorType> inferred();
+
   // Emission. All take and give values of the graph; no-ops give their argument back.
   ValueId unary(std::string_view prim, ValueId x);
   ValueId binary(std::string_view prim, Argument a, Argument b);
@@ -77,6 +80,11 @@ class Decomposition : public ops::Inference {
   ValueId reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims, bool keep);
   ValueId full(const std::vector<SymExpr>& sizes, Argument value, DType dtype);
   ValueId contiguous(ValueId x);
+  ValueId pad(ValueId x, const std::vector<SymExpr>& low, const std::vector<SymExpr>& high, Argument value);
+  /// Windows over `dim`: it counts them, a new last dim holds their elements.
+  ValueId unfold(ValueId x, std::int64_t dim, const SymExpr& size, const SymExpr& step, const SymExpr& dilation);
+  ValueId index_select(ValueId x, ValueId index, std::int64_t dim);
+  ValueId iota(const SymExpr& length);  ///< 0, 1, …, of int64
   ValueId emit(std::string_view op, std::vector<NamedArgument> args) { return check(rewrite_.emit_one(op, std::move(args))); }
   std::vector<ValueId> emit_all(std::string_view op, std::vector<NamedArgument> args);
 

@@ -8,15 +8,6 @@ namespace penstock::passes {
 
 namespace {
 
-/// The result types that the op's own rule gives.
-std::vector<ops::InferredResult> inferred(Decomposition& d) {
-  if (d.failed()) return {};
-  auto results = ops::infer_results(d.node(), d.graph(), d.shapes());
-  if (results) return std::move(*results);
-  d.fail(results.error().message);
-  return {};
-}
-
 ValueId without_dim(Decomposition& d, ValueId x, std::int64_t dim) {
   if (d.failed()) return x;
   std::vector<SymExpr> sizes = d.sizes(x);
@@ -27,7 +18,7 @@ ValueId without_dim(Decomposition& d, ValueId x, std::int64_t dim) {
 }  // namespace
 
 void view_as_reshape(Decomposition& d) {
-  for (const ops::InferredResult& result : inferred(d)) d.result(d.reshape(d.value("self"), result.type.sizes));
+  for (const TensorType& type : d.inferred()) d.result(d.reshape(d.value("self"), type.sizes));
 }
 
 void alias(Decomposition& d) { d.result(d.value("self")); }
@@ -39,7 +30,7 @@ void permute(Decomposition& d) {
 }
 
 void expand(Decomposition& d) {
-  for (const ops::InferredResult& result : inferred(d)) d.result(d.broadcast(d.value("self"), result.type.sizes));
+  for (const TensorType& type : d.inferred()) d.result(d.broadcast(d.value("self"), type.sizes));
 }
 
 void select(Decomposition& d) {
@@ -75,9 +66,9 @@ void split(Decomposition& d) {
   if (d.failed() || d.rank(self) == 0) return d.fail("split needs a dim");
   std::int64_t dim = d.dim("dim", 0, d.rank(self));
   SymExpr start = 0;
-  for (const ops::InferredResult& piece : inferred(d)) {
-    d.result(d.slice(self, dim, start, piece.type.sizes[dim], 1));
-    start += piece.type.sizes[dim];
+  for (const TensorType& piece : d.inferred()) {
+    d.result(d.slice(self, dim, start, piece.sizes[dim], 1));
+    start += piece.sizes[dim];
   }
 }
 
@@ -85,14 +76,14 @@ void unbind(Decomposition& d) {
   ValueId self = d.value("self");
   if (d.failed() || d.rank(self) == 0) return d.fail("unbind needs a dim");
   std::int64_t dim = d.dim("dim", 0, d.rank(self)), index = 0;
-  for (std::size_t pieces = inferred(d).size(); pieces > 0; --pieces) {
+  for (std::size_t pieces = d.inferred().size(); pieces > 0; --pieces) {
     d.result(without_dim(d, d.slice(self, dim, index++, 1, 1), dim));
   }
 }
 
 void diagonal(Decomposition& d) {
   ValueId self = d.value("self");
-  std::vector<ops::InferredResult> results = inferred(d);
+  std::vector<TensorType> results = d.inferred();
   if (d.failed() || results.empty()) return;
   auto rank = static_cast<std::int64_t>(d.rank(self));
   std::int64_t rows = d.dim("dim1", 0, d.rank(self)), columns = d.dim("dim2", 1, d.rank(self));
@@ -108,40 +99,20 @@ void diagonal(Decomposition& d) {
   SymExpr start = d.less(offset, SymExpr(0)) ? -offset * width : offset;
   sizes[sizes.size() - 2] *= width;
   sizes.pop_back();
-  SymExpr length = results.front().type.sizes.back();
+  SymExpr length = results.front().sizes.back();
   if (length == SymExpr(0)) start = 0;
   d.result(d.slice(d.reshape(moved, sizes), rank - 2, start, length, width + SymExpr(1)));
 }
 
 void unfold(Decomposition& d) {
   ValueId self = d.value("self");
-  std::vector<ops::InferredResult> results = inferred(d);
-  if (d.failed() || results.empty()) return;
+  if (d.failed() || d.rank(self) == 0) return d.fail("unfold needs a dim");
   std::int64_t dim = d.dim("dimension", 0, d.rank(self));
-  SymExpr size = d.integer("size"), step = d.integer("step", 1), windows = results.front().type.sizes[dim];
-  auto iota = [&](const SymExpr& length, const SymExpr& stride) {
-    return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)), arg("start", std::int64_t{0}),
-                                arg("step", Decomposition::integer_argument(stride)), arg("dtype", DType::int64)});
-  };
-  std::vector<SymExpr> grid = {windows, size};
-  ValueId places = d.binary("add", value_argument(d.broadcast(iota(windows, step), grid, {0})),
-                            value_argument(d.broadcast(iota(size, 1), grid, {1})));
-  ValueId picked = d.emit("prim.index_select", {arg("self", value_argument(self)),
-                                                arg("index", value_argument(d.reshape(places, {windows * size}))),
-                                                arg("dim", dim)});
-  if (d.failed()) return;
-  std::vector<SymExpr> sizes = d.sizes(picked);
-  sizes[dim] = windows;
-  sizes.insert(sizes.begin() + dim + 1, size);
-  std::vector<std::int64_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + dim + 1, order.begin() + dim + 2, order.end());
-  d.result(d.permute(d.reshape(picked, sizes), order));
+  d.result(d.unfold(self, dim, d.integer("size"), d.integer("step", 1), 1));
 }
 
 void as_strided(Decomposition& d) {
-  for (const ops::InferredResult& result : inferred(d)) {
-    const TensorType& type = result.type;
+  for (const TensorType& type : d.inferred()) {
     d.result(d.emit("prim.as_strided", {arg("self", value_argument(d.value("self"))), arg("size", list_of(type.sizes)),
                                         arg("stride", list_of(type.strides)),
                                         arg("offset", Decomposition::integer_argument(type.storage_offset))}));

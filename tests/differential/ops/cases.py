@@ -442,6 +442,50 @@ def pools():
     yield Case("avg_pool2d of one image", lambda call, x=tensor((3, 6, 7)): call("avg_pool2d.default", x, [2, 2]))
 
 
+def pools_of_all_dims():
+    """Of one to three dims, with and without places: layouts, padding, dilation, ceil_mode, NaN, of one and of no image."""
+    edges = {1: (9,), 2: (7, 9), 3: (5, 4, 7)}
+
+    def both(call, name, *args):
+        return list(call(name, *args))
+
+    for rank, edge in edges.items():
+        n = lambda v, rank=rank: [v] * rank
+        largest, average = f"max_pool{rank}d", f"avg_pool{rank}d.default"
+        kinds = {"plain": (n(2),), "overlapping": (n(3), n(2), n(1)), "dilated": (n(2), n(1), n(1), n(2)),
+                 "ceil": (n(3), n(2), n(1), n(1), True), "ceil, beyond": (n(2), n(3), n(1), n(1), True), "long": (n(4), n(1), n(2))}
+        for dtype in FLOATS + INTS:
+            x = tensor((2, 3, *edge), dtype, special=True)
+            sources = {"": x}
+            if dtype in (torch.float32, torch.int64):
+                sources |= {"of one image": x[0], "of no image": x[:0], "strided": tensor((2, 3, *edge[:-1], 18), dtype)[..., ::2],
+                            "moved": tensor((2, *edge, 3), dtype).movedim(-1, 1)}
+            for source, y in sources.items():
+                for kind, args in kinds.items():
+                    if source and kind in ("plain", "long"):
+                        continue
+                    tag = f"{rank}d {kind} {dtype} {source}"
+                    yield Case(f"max_pool {tag}", lambda call, p=largest, a=args, y=y: call(p + ".default", y, *a))
+                    yield Case(f"max_pool with_indices {tag}", lambda call, p=largest, a=args, y=y: both(call, p + "_with_indices.default", y, *a))
+                for kind, args in {"plain": (n(2),), "overlapping": (n(3), n(2), n(1)), "exclusive": (n(3), n(2), n(1), False, False),
+                                   "ceil": (n(3), n(2), n(1), True), "ceil, exclusive": (n(3), n(2), n(1), True, False),
+                                   "ceil, unpadded": (n(2), n(2), n(0), True)}.items():
+                    yield Case(f"avg_pool {rank}d {kind} {dtype} {source}", lambda call, p=average, a=args, y=y: call(p, y, *a))
+                if rank > 1:
+                    yield Case(f"avg_pool {rank}d divisor {dtype} {source}", lambda call, p=average, y=y, n=n: call(p, y, n(3), n(2), n(1), True, True, 5))
+                for size in (1, 2, 3, 5, 12) if dtype in FLOATS[:2] else (3,):
+                    tag = f"{rank}d {size} {dtype} {source}"
+                    yield Case(f"adaptive_avg_pool {tag}", lambda call, r=rank, y=y, s=n(size): call(f"adaptive_avg_pool{r}d.default", y, s))
+                    yield Case(f"adaptive_max_pool {tag}", lambda call, r=rank, y=y, s=n(size): both(call, f"adaptive_max_pool{r}d.default", y, s))
+        for name, fill in {"NaN": float("nan"), "minus infinity": -float("inf"), "equal": 2.0}.items():
+            y = torch.full((1, 2, *edge), fill)
+            yield Case(f"max_pool with_indices {rank}d of {name}", lambda call, p=largest, a=kinds["long"], y=y: both(call, p + "_with_indices.default", y, *a))
+            yield Case(f"max_pool with_indices {rank}d dilated of {name}", lambda call, p=largest, a=kinds["dilated"], y=y: both(call, p + "_with_indices.default", y, *a))
+            yield Case(f"adaptive_max_pool {rank}d of {name}", lambda call, r=rank, y=y, s=n(3): both(call, f"adaptive_max_pool{r}d.default", y, s))
+        yield Case(f"adaptive_avg_pool {rank}d to nothing", lambda call, r=rank, y=tensor((2, 3, *edge)), s=n(0): call(f"adaptive_avg_pool{r}d.default", y, s))
+        yield Case(f"adaptive_max_pool {rank}d to nothing", lambda call, r=rank, y=tensor((2, 3, *edge)), s=n(0): both(call, f"adaptive_max_pool{r}d.default", y, s))
+
+
 def programs():
     x, y = tensor((4, 6)), tensor((6, 6))
 
@@ -482,5 +526,5 @@ def programs():
 
 def all_cases():
     for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
-                   named_convolutions, pools, programs):
+                   named_convolutions, pools, pools_of_all_dims, programs):
         yield from family()

@@ -226,7 +226,8 @@ TEST_CASE("pooling, flattening and a product behind images") {
   ValueId weight = n.parameter({10, 16}), bias = n.parameter({10});
   n.g.output(n.g.call("aten.linear.default", {{"input", n.g.value(y)}, {"weight", n.g.value(weight)}, {"bias", n.g.value(bias)}}));
   LoopProgram program = check(n);
-  CHECK_MESSAGE(steady_kernels(program) == 0, to_text(program));
+  // The maxima, which a library would find without NaN.
+  CHECK_MESSAGE(steady_kernels(program) == 1, to_text(program));
 }
 
 TEST_CASE("images that are looked at as rows, joined, and flattened") {
