@@ -4,16 +4,17 @@
 For each model:
   capture       is one graph without breaks, all ops inside roots captured, none left to torch
   check         capture | decompose | partition | fuse | codegen | run --check --tolerance=1e-3 passes
-  threads       with --deterministic ten runs with one and with two threads give the same bits
+  threads       with --deterministic runs with one and with two threads give the same bits
   in process    `penstock run --deterministic` prints what python prints
-  steady        torch's profiler records no ATen compute op in a call when the entry is there
+  steady        and torch's profiler records no ATen compute op in a call when the entry is there
 
-Usage: models.py --bin DIR --python PYTHON [NAME…]
+Usage: models.py --bin DIR --python PYTHON [--runs N] [NAME…]
 Ends with status 77, a skipped test, where PYTHON has no timm.
 """
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ def check_capture(tools, checks, name, stream):
     checks.that(f"{name}: nothing is left to torch", summary["executed"]["fallback"] == 0, str(summary))
 
 
-def check_pipe(tools, checks, name):
+def check_pipe(tools, checks, name, runs):
     file = tools.work / f"{name}.json"
     captured = tools.tool("capture", f"--python={tools.python}", "-o", file, MODELS, name)
     if not checks.that(f"{name}: capture", captured.returncode == 0, text(captured)):
@@ -51,29 +52,31 @@ def check_pipe(tools, checks, name):
     result = tools.tool("run", "--check", "--tolerance=1e-3", stdin=stream)
     checks.that(f"{name}: run --check", result.returncode == 0, text(result))
     outputs = set()
-    for run in range(10):
+    for run in range(runs):
         file = tools.work / f"{name}.safetensors"
         done = tools.tool("run", "--deterministic", f"--threads={1 + run % 2}", f"--outputs={file}", stdin=stream)
         outputs.add(file.read_bytes() if done.returncode == 0 else b"")
-    checks.that(f"{name}: ten runs on one and two threads give the same bits", len(outputs) == 1 and b"" not in outputs,
-                f"{len(outputs)} different")
+    checks.that(f"{name}: {runs} runs on one and two threads give the same bits",
+                len(outputs) == 1 and b"" not in outputs, f"{len(outputs)} different")
 
 
 def check_in_process(tools, checks, name):
     plain = tools.run(tools.python, MODELS, name)
-    ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", MODELS, name)
-    same = (plain.stdout, plain.returncode) == (ours.stdout, ours.returncode) and not ours.stderr
-    checks.that(f"{name}: in process prints what python prints", same, f"{text(plain)}\n{text(ours)}")
-    call = (f"call, given, named = MODELS['{name}'](); call.eval(); call(*given, **named)")
-    steady = tools.tool("penstock", "run", f"--python={tools.python}", HERE / "profile_steady.py", MODELS, call)
-    checks.that(f"{name}: no ATen compute op in a steady call",
-                steady.returncode == 0 and steady.stdout.endswith(b"ATen compute ops: none\n"), text(steady))
+    ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", HERE / "profile_steady.py",
+                      f"{shlex.quote(str(MODELS))} {name}", "model(*args, **kwargs)")
+    printed, _, steady = ours.stdout.rpartition(b"ATen compute ops of models.py: ")
+    checks.that(f"{name}: in process prints what python prints",
+                plain.returncode == ours.returncode == 0 and plain.stdout == printed != b"",
+                f"{text(plain)}\n{text(ours)}")
+    checks.that(f"{name}: in process says nothing of its own on stderr", b"penstock:" not in ours.stderr, text(ours))
+    checks.that(f"{name}: no ATen compute op in a steady call", steady == b"none\n", text(ours))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--bin", required=True, help="folder with the tools by their plain names")
     parser.add_argument("--python", required=True, help="a Python that has torch")
+    parser.add_argument("--runs", type=int, default=10, help="with --deterministic, of the documents")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"by default {' '.join(NAMES)}")
     options = parser.parse_args()
     if subprocess.run([options.python, "-c", "import timm"], capture_output=True, check=False).returncode != 0:
@@ -83,7 +86,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         tools = Tools(options.bin, options.python, work)
         for name in options.names or NAMES:
-            check_pipe(tools, checks, name)
+            check_pipe(tools, checks, name, options.runs)
             check_in_process(tools, checks, name)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0

@@ -4,7 +4,8 @@
 For every program of PROGRAMS:
   in-process   `penstock run PROGRAM` prints what `python PROGRAM` prints, with the same status
   captures     are the same bytes without meta, whatever PYTHONHASHSEED, the working folder, and
-               the folder that the program lies in
+               the folder that the program lies in; they have the ops listed here, and the program
+               prints what it prints without
   report       of a capture is the golden report (entries, op lists, breaks)
   pipe         capture | decompose | partition | fuse | codegen in one go, and every stage alone on
                what the one before it saved, give the same bytes; run --check passes
@@ -16,10 +17,10 @@ Usage: programs.py --bin DIR --python PYTHON [--bless] [--only NAME] [--seeds N]
 """
 
 import argparse
-import concurrent.futures
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,18 @@ PROGRAMS = {
     "mlp_norm": "model(x)",
     "module_tree": "model(x)",
     "attention_block": "model(x)",
+}
+
+# By program: the ATen ops of its graphs. The golden reports show the calls as they are written.
+LAYER = ("layer_norm linear chunk view transpose view transpose view transpose transpose matmul div "
+         "masked_fill softmax matmul transpose reshape linear add layer_norm linear gelu linear add")
+MLP = "linear gelu layer_norm linear softmax"
+OPS = {
+    "toy": {"0/0": "abs add div sum lt", "1/0": "mul mul", "2/0": "mul"},
+    "dtype_guard": {"0/0": "mul add", "0/1": "div"},
+    "closure": {"0/0": "add add_", "1/0": "sub add"},
+    "mlp_norm": {"0/0": MLP, "0/1": MLP},
+    "attention_block": {"0/0": f"alias {LAYER} alias {LAYER}"},
 }
 
 
@@ -85,8 +98,7 @@ def text(process):
             f"{process.stderr.decode(errors='replace')[-3000:]}")
 
 
-def check_in_process(tools, checks, name):
-    plain = tools.run(tools.python, PROGRAM_DIR / f"{name}.py")
+def check_in_process(tools, checks, name, plain):
     ours = tools.tool("penstock", "run", f"--python={tools.python}", PROGRAM_DIR / f"{name}.py")
     checks.that(f"{name}: in process prints what python prints", plain.stdout == ours.stdout,
                 f"plain:\n{text(plain)}\nours:\n{text(ours)}")
@@ -95,27 +107,40 @@ def check_in_process(tools, checks, name):
     checks.that(f"{name}: in process says nothing on stderr", not ours.stderr, text(ours))
 
 
-def check_captures(tools, checks, pool, name, seeds):
-    """Captures by absolute and relative paths, from three folders, of the program and of a copy of it;
-    returns the stream of one."""
+def places_of(tools, name):
+    """(program, working folder): absolute and relative paths of the program, and of a copy of it. Which
+    come first differs from program to program."""
     elsewhere = tools.work / "a copy" / name
-    elsewhere.mkdir(parents=True)
+    elsewhere.mkdir(parents=True, exist_ok=True)
     shutil.copy(PROGRAM_DIR / f"{name}.py", elsewhere)
-    places = [(PROGRAM_DIR / f"{name}.py", tools.work), (f"{name}.py", PROGRAM_DIR),
-              (f"programs/{name}.py", PROGRAM_DIR.parent), (elsewhere / f"{name}.py", tools.work),
-              (f"../{name}/{name}.py", elsewhere)]
+    here = [(PROGRAM_DIR / f"{name}.py", tools.work), (f"{name}.py", PROGRAM_DIR),
+            (f"programs/{name}.py", PROGRAM_DIR.parent)]
+    copies = [(elsewhere / f"{name}.py", tools.work), (f"../{name}/{name}.py", elsewhere)]
+    at = list(PROGRAMS).index(name)
+    return [(here if seed % 2 == 0 else copies)[(at + seed // 2) % (3 if seed % 2 == 0 else 2)] for seed in range(6)]
 
-    def capture(seed):
+
+def check_captures(tools, checks, name, seeds, plain):
+    """Captures from several places; returns the stream of one."""
+    places = places_of(tools, name)
+    captures = []
+    for seed in range(seeds):
         program, folder = places[seed % len(places)]
-        return tools.capture(program, folder=folder, PYTHONHASHSEED=str(seed))
-
-    captures = list(pool.map(capture, range(seeds)))
+        captures.append(tools.capture(program, folder=folder, PYTHONHASHSEED=str(seed)))
     failed = [capture for capture in captures if capture.returncode != 0]
     if not checks.that(f"{name}: capture", not failed, "\n".join(map(text, failed))):
         return None
     different = {tools.stripped(capture.stdout) for capture in captures}
     checks.that(f"{name}: {seeds} captures with different hash seeds and folders are the same bytes",
                 len(different) == 1 and different != {b""}, f"{len(different)} different")
+    said = captures[0].stderr.splitlines()
+    checks.that(f"{name}: prints under capture what python prints",
+                plain.stdout and all(line in said for line in plain.stdout.splitlines()), text(captures[0]))
+    if name in OPS:
+        documents = map(json.loads, captures[0].stdout.splitlines())
+        ops = {graph["id"]: " ".join(node["op"].split(".")[1] for node in graph["nodes"])
+               for graph in documents if graph["penstock"] == "graph"}
+        checks.that(f"{name}: captured ops", ops == OPS[name], f"{ops}")
     return captures[0].stdout
 
 
@@ -158,10 +183,11 @@ def check_stages(tools, checks, name, stream):
 
 
 def check_pipe(tools, checks, name, saved):
-    """From the program to machine code through pipes alone."""
-    words = [f"'{tools.bin_dir}/capture' --python='{tools.python}' '{PROGRAM_DIR}/{name}.py'"]
+    """From the program to machine code through pipes alone, with a hash seed and from a folder of its own."""
+    program, folder = places_of(tools, name)[2]
+    words = [f"'{tools.bin_dir}/capture' --python='{tools.python}' '{program}'"]
     words += [f"'{tools.bin_dir}/{stage}'" for stage in STAGES]
-    whole = tools.run("bash", "-c", "set -o pipefail; " + " | ".join(words))
+    whole = tools.run("bash", "-c", "set -o pipefail; " + " | ".join(words), folder=folder, PYTHONHASHSEED="100")
     same = tools.stripped(whole.stdout) == tools.stripped(saved["codegen"])
     checks.that(f"{name}: one pipe gives the bytes of the saved stages",
                 whole.returncode == 0 and same, text(whole))
@@ -234,16 +260,22 @@ def code_of(stream):
     return [[blob["hash"] for blob in graph["blobs"] if blob["use"] == "code"] for graph in graphs]
 
 
-def check_steady(tools, checks, name, call):
+def check_steady(tools, checks, names):
+    """All programs in one process: each has its own entries."""
     # Every entry is used, so that what the profiler sees says what entries leave to torch.
+    pairs = [word for name in names for word in (shlex.quote(f"{PROGRAM_DIR}/{name}.py"), PROGRAMS[name])]
     ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", HERE / "profile_steady.py",
-                      PROGRAM_DIR / f"{name}.py", call)
-    checks.that(f"{name}: no ATen compute op in a steady call",
-                ours.returncode == 0 and ours.stdout.endswith(b"ATen compute ops: none\n"), text(ours))
+                      *pairs)
+    found = [line for line in ours.stdout.decode().splitlines() if line.startswith("ATen compute ops of ")]
+    for name in names:
+        checks.that(f"{name}: no ATen compute op in a steady call",
+                    ours.returncode == 0 and f"ATen compute ops of {name}.py: none" in found, text(ours))
 
 
-def check_documents(tools, checks, pool, name, options):
-    stream = check_captures(tools, checks, pool, name, options.seeds)
+def check_program(tools, checks, name, options):
+    plain = tools.run(tools.python, PROGRAM_DIR / f"{name}.py")
+    check_in_process(tools, checks, name, plain)
+    stream = check_captures(tools, checks, name, options.seeds, plain)
     if stream is None:
         return
     check_report(tools, checks, name, stream, options.bless)
@@ -258,22 +290,16 @@ def main():
     parser.add_argument("--bin", required=True, help="folder with the tools by their plain names")
     parser.add_argument("--python", required=True, help="a Python that has torch")
     parser.add_argument("--only", choices=PROGRAMS)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=2, help="captures of each program, beside the pipe's")
     parser.add_argument("--bless", action="store_true", help="accept the reports as golden")
     options = parser.parse_args()
     checks = Checks()
     names = [options.only] if options.only else list(PROGRAMS)
-    with tempfile.TemporaryDirectory() as work, \
-            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as captures, \
-            concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() // 2)) as programs:
+    with tempfile.TemporaryDirectory() as work:
         tools = Tools(options.bin, options.python, work)
-        tasks = []
         for name in names:
-            tasks.append(programs.submit(check_documents, tools, checks, captures, name, options))
-            tasks.append(programs.submit(check_in_process, tools, checks, name))
-            tasks.append(programs.submit(check_steady, tools, checks, name, PROGRAMS[name]))
-        for task in tasks:
-            task.result()
+            check_program(tools, checks, name, options)
+        check_steady(tools, checks, names)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return checks.failed != 0
 

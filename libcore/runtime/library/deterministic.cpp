@@ -4,9 +4,10 @@
 // Which kernels do so for which sizes is written nowhere. But the order of a kernel's additions depends on
 // sizes alone and not on what is added, so one run tells: a kernel made for all threads is taken if it
 // gives, on arbitrary numbers, the bits of the one made for a single thread; else that one is.
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <random>
 
 #include "runtime/library/onednn.h"
 #include "runtime/library/thread_limit.h"
@@ -42,6 +43,14 @@ std::size_t bytes_of(const Operand& operand) {
   return static_cast<std::size_t>(last + 1) * static_cast<std::size_t>(facts(operand.dtype).size);
 }
 
+/// A number of [-1, 1) that stands for its index: arbitrary, the same every time, and cheap for millions.
+float arbitrary(std::uint32_t index) {
+  std::uint32_t bits = index * 0x9E3779B9U;
+  bits = (bits ^ bits >> 16) * 0x85EBCA6BU;
+  bits = (bits ^ bits >> 13) * 0xC2B2AE35U;
+  return static_cast<float>(static_cast<std::int32_t>(bits ^ bits >> 16)) * 0x1p-31F;
+}
+
 /// Memory for operands, filled with the same numbers every time.
 class Trial {
  public:
@@ -71,21 +80,20 @@ class Trial {
     std::shared_ptr<void> memory(std::aligned_alloc(64, bytes / 64 * 64 + 64), std::free);
     const std::size_t count = bytes / static_cast<std::size_t>(facts(operand.dtype).size);
     for (std::size_t i = 0; i < count; ++i) {
-      const auto number = static_cast<float>(static_cast<std::int32_t>(numbers_())) * 0x1p-31F;
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, &number, sizeof bits);
+      const float number = arbitrary(filled_ + static_cast<std::uint32_t>(i));
       if (operand.dtype == DType::bfloat16) {
-        static_cast<std::uint16_t*>(memory.get())[i] = static_cast<std::uint16_t>(bits >> 16);
+        static_cast<std::uint16_t*>(memory.get())[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
       } else {
         static_cast<float*>(memory.get())[i] = number;
       }
     }
+    filled_ += static_cast<std::uint32_t>(count);
     memories_.push_back(memory);
     sizes_.push_back(bytes);
     return memory.get();
   }
 
-  std::mt19937 numbers_{20};
+  std::uint32_t filled_ = 0;
   std::vector<std::shared_ptr<void>> memories_;
   std::vector<std::size_t> sizes_;
   std::vector<void*> inputs_, outputs_, post_ops_;

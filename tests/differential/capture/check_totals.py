@@ -82,17 +82,19 @@ with torch.no_grad():
 """
 COUNT = """
 import runpy, sys, torch
-with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-    runpy.run_path(sys.argv[1], run_name="__main__")
-events = [event for event in profile.events() if event.name.startswith("aten::")]
-print("ATEN", sum(event.cpu_parent is None for event in events))
+for program in sys.argv[1:]:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        runpy.run_path(program, run_name="__main__")
+    events = [event for event in profile.events() if event.name.startswith("aten::")]
+    print("ATEN", sum(event.cpu_parent is None for event in events))
 """
 
 
-def plain_count(program):
-    done = subprocess.run([sys.executable, "-c", COUNT, program], capture_output=True, text=True,
+def plain_counts(programs):
+    """Of each program, all in one process."""
+    done = subprocess.run([sys.executable, "-c", COUNT, *programs], capture_output=True, text=True,
                           timeout=120, check=True)
-    return next(int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("ATEN"))
+    return [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("ATEN")]
 
 
 def captured_counts(capture, program, store):
@@ -106,10 +108,11 @@ def captured_counts(capture, program, store):
 def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, (text, native) in PROGRAMS.items():
-            program = pathlib.Path(folder) / "program.py"
+        programs = [pathlib.Path(folder) / f"program_{at}.py" for at in range(len(PROGRAMS))]
+        for program, (text, _) in zip(programs, PROGRAMS.values()):
             program.write_text(HEADER + text)
-            expected = plain_count(str(program))
+        counts = plain_counts(map(str, programs))
+        for program, expected, (name, (_, native)) in zip(programs, counts, PROGRAMS.items(), strict=True):
             got = captured_counts(sys.argv[1], str(program), folder)
             right = sum(got) == expected and (got[1] == native if native is not None else got[1] > 0)
             passed += right
@@ -119,6 +122,7 @@ def main():
         for name, text, expected in (
                 ("below constructors", BELOW_CONSTRUCTORS, (6, 0)),  # ones and two linears in each of two calls
                 ("made in a function", MADE_IN_A_FUNCTION, (4, 0))):
+            program = pathlib.Path(folder) / "program.py"
             program.write_text(HEADER + text)
             got = captured_counts(sys.argv[1], str(program), folder)
             right = got == expected

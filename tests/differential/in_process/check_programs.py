@@ -1,6 +1,8 @@
 """Programs print in process (`penstock run PROGRAM`) what plain Python prints, and end as it does.
 
-Usage: check_programs.py PENSTOCK_RUN [NAME]…
+Usage: check_programs.py PENSTOCK_RUN [--each] [NAME]…
+Importing torch takes longer than most programs: those that leave nothing behind run together, one after
+the other in the same process; --each runs every one in a process of its own.
 """
 import difflib
 import json
@@ -39,6 +41,13 @@ CALLS = {"aliasing.py": 500, "changing_numbers.py": 300, "compiled_functions.py"
          "ending_compiled.py": 10, "functions_as_values.py": 50, "image_classifier.py": 2, "locals_at_branches.py": 500,
          "numbers_that_decide.py": 800, "optimizers.py": 100}
 
+# Programs that start processes, end in ways of their own, or compile with torch; and those that call modules
+# themselves: which program's graphs those are does not show, as they begin in torch.
+ALONE = {"child_processes.py", "compiled_functions.py", "ending.py", "ending_compiled.py", "hooks_and_parameters.py",
+         "image_classifier.py", "optimizers.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
+TOGETHER = os.path.join(HERE, "check_together.py")
+MARK = "=== "  # and the program's name: a line on both of its streams before it starts
+
 
 def run(*command, store):
     environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
@@ -46,44 +55,90 @@ def run(*command, store):
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400, check=False)
 
 
-def check(tool, name, store):
-    path = os.path.join(HERE, name)
-    plain = run(PYTHON, path, store=store)
-    documents = os.path.join(store, name + ".json")
-    ours = run(tool, "--python=" + PYTHON, "-o", documents, path, store=store)
-    wrong = []
-    if ours.stdout != plain.stdout:
-        lines = difflib.unified_diff(plain.stdout.splitlines(), ours.stdout.splitlines(), "python", "penstock",
-                                     lineterm="", n=1)
-        wrong.append("prints something else:\n" + "\n".join(line[:300] for line in list(lines)[:40]))
+def parts(text, names):
+    """What each program of a process wrote. What is written after the last one is that one's."""
+    pieces = re.split(r"^" + MARK + r"(\S+\.py)$\n", text, flags=re.MULTILINE)
+    found = dict(zip(pieces[1::2], pieces[2::2]))
+    return {name: found.get(name) for name in names}
+
+
+def check(tool, names, store):
+    """Runs programs in one process, plainly and ours; gives what is wrong by program."""
+    paths = [os.path.join(HERE, name) for name in names]
+    command = paths if len(paths) == 1 else [TOGETHER, *paths]
+    plain = run(PYTHON, *command, store=store)
+    documents = os.path.join(store, names[0] + ".json")
+    ours = run(tool, "--python=" + PYTHON, "-o", documents, *command, store=store)
+    calls = calls_of(documents)
+    if len(names) == 1:
+        return {names[0]: judge(names[0], plain.stdout, ours.stdout, plain.stderr, ours.stderr, sum(calls.values()))
+                + judge_status(plain, ours)}
+    printed, expected = parts(ours.stdout, names), parts(plain.stdout, names)
+    told, expected_told = parts(ours.stderr, names), parts(plain.stderr, names)
+    wrong = {}
+    for name, path in zip(names, paths):
+        if expected[name] is None:
+            wrong[name] = [f"plain Python did not get to it: status {plain.returncode}: {plain.stderr[-600:]}"]
+        elif printed[name] is None or told[name] is None:
+            wrong[name] = ["not reached"]
+        else:
+            wrong[name] = judge(name, expected[name], printed[name], expected_told[name], told[name],
+                                calls.get(path, 0))
+    # The process ended in the last program that was reached.
+    last = [name for name in names if printed[name] is not None][-1:] or names[:1]
+    wrong[last[0]] += judge_status(plain, ours)
+    return wrong
+
+
+def judge_status(plain, ours):
+    """What does not get to its end compares less than it seems to."""
+    wrong = [] if plain.returncode == 0 else [f"plain Python ends with status {plain.returncode}: {plain.stderr[-600:]}"]
     if ours.returncode != plain.returncode:
         wrong.append(f"status {ours.returncode}, not {plain.returncode}: {ours.stderr[-2000:]}")
-    told = set(re.findall(r"^penstock: .*?\[(PS\d+)\]", ours.stderr, re.MULTILINE))
-    if told - ALLOWED.get(name, set()) or "Traceback" in ours.stderr and "Traceback" not in plain.stderr:
-        wrong.append(ours.stderr[-2000:])
-    ran = calls_of(documents)
-    if ran < CALLS.get(name, 1):
-        wrong.append(f"only {ran} calls of compiled graphs")
+    return wrong
+
+
+def judge(name, expected, printed, expected_told, told, calls):
+    wrong = []
+    if printed != expected:
+        lines = difflib.unified_diff(expected.splitlines(), printed.splitlines(), "python", "penstock",
+                                     lineterm="", n=1)
+        wrong.append("prints something else:\n" + "\n".join(line[:300] for line in list(lines)[:40]))
+    codes = set(re.findall(r"^penstock: .*?\[(PS\d+)\]", told, re.MULTILINE))
+    if codes - ALLOWED.get(name, set()) or "Traceback" in told and "Traceback" not in expected_told:
+        wrong.append(told[-2000:])
+    if calls < CALLS.get(name, 1):
+        wrong.append(f"only {calls} calls of compiled graphs")
     return wrong
 
 
 def calls_of(path):
-    """How often compiled graphs were called, their recording included."""
+    """How often compiled graphs were called, their recording included, by the file of their root."""
     with open(path, encoding="utf-8") as file:
-        end = json.loads(file.readlines()[-1])
-    return sum(row["count"] for row in end["calls"])
+        documents = [json.loads(line) for line in file]
+    counts = {row["id"]: row["count"] for row in documents[-1]["calls"]}
+    calls = {}
+    for graph in documents:
+        if graph["penstock"] == "graph":
+            program = graph["meta"]["files"].get(graph["location"]["file"])
+            calls[program] = calls.get(program, 0) + counts.get(graph["id"], 0)
+    return calls
 
 
 def main():
     tool, names = sys.argv[1], sys.argv[2:]
+    each = "--each" in names
+    names = [name for name in names if name != "--each"]
     names = names or sorted(n for n in os.listdir(HERE) if n.endswith(".py") and not n.startswith("check_"))
+    together = [] if each else [name for name in names if name not in ALONE]
+    groups = [[name] for name in names if name not in together] + ([together] if together else [])
     failed = 0
     with tempfile.TemporaryDirectory() as store:
-        for name in names:
-            wrong = check(tool, name, store)
-            failed += bool(wrong)
-            for line in wrong:
-                print(f"{name}: {line}")
+        for group in groups:
+            for name, wrong in check(tool, group, store).items():
+                failed += bool(wrong)
+                for line in wrong:
+                    print(f"{name}: {line}")
     print(f"{len(names) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
