@@ -3,7 +3,7 @@
 
 Every figure comes from fresh processes, the peer's and ours in turn (A B A B …); a row is the median
 over the processes, with the least and the greatest behind it, and is printed as soon as its cases are
-done. A process's steady time is the least of 12 batches of about 15 ms: what else the machine does
+done. A process's steady time is the least of 40 batches of about 5 ms: what else the machine does
 only ever adds. The program (programs/costs.py) times at the top level of a script, so that neither
 side compiles the measuring loop, and reports what the function gave, which must equal eager's, and
 under torch's profiler the ATen ops of one steady call, of which ours must have no compute op: a row

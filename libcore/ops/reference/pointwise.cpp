@@ -88,6 +88,7 @@ void store_binary(Evaluation& e, Pair pair, const BinaryScalar& scalar) {
 void add_scaled(Evaluation& e, int self_sign, int other_sign) {
   Pair pair = operands(e);
   Number alpha = e.number("alpha", {DTypeCategory::integral, 1, 1});
+  if (is_floating(pair.dtype)) alpha.real = round_to(alpha.real, pair.dtype);  // torch reads it as a number of the dtype
   bool scales_self = self_sign < 0;  // rsub: alpha belongs to self
   for (std::size_t i = 0; i < pair.a.size(); ++i) {
     double a = pair.a[i] * (scales_self ? alpha.real : 1), b = pair.b[i] * (scales_self ? 1 : alpha.real);
@@ -155,6 +156,9 @@ void clamp(Evaluation& e) {
   Array x = broadcast(e.array("self"), e.result().sizes);
   DType dtype = e.result().dtype;
   auto bound = [&](const char* name) { return map(e.array_or(name, 0), [&](double v) { return round_to(v, dtype); }); };
+  // A lone number that is NaN clamps nothing (ATen, clamp_out).
+  const bool lone = e.op().name == "aten.clamp.default" && e.has("min") != e.has("max");
+  if (lone && std::isnan(bound(e.has("min") ? "min" : "max").values.front())) return e.store(x);
   if (e.has("min")) x = zip(x, bound("min"), scalar::maximum_.real);
   if (e.has("max")) x = zip(x, bound("max"), scalar::minimum_.real);
   e.store(x);

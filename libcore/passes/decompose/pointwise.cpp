@@ -25,6 +25,15 @@ void require_tensor(Decomposition& d, Operands& operands) {
   operands.terms[0] = value_argument(d.materialize(operands.terms[0], operands));
 }
 
+/// The factor as torch reads it: as a number of the tensors' dtype, whatever it computes in.
+Argument rounded_factor(Decomposition& d, const Operands& x) {
+  Argument factor = d.factor("alpha", 1, x);
+  if (x.promoted == x.compute || !is_floating(x.promoted)) return factor;
+  if (const auto* real = factor.as<double>()) return ops::round_to(*real, x.promoted);
+  const auto* value = factor.as<Argument::Value>();
+  return value == nullptr ? factor : value_argument(d.convert(d.convert(value->id, x.promoted), x.compute));
+}
+
 }  // namespace
 
 void unary_prim(Decomposition& d) {
@@ -83,7 +92,7 @@ void add_scaled(Decomposition& d) {
   if (d.failed()) return;
   if (d.differs("alpha", 1)) {
     Argument& scaled = x.terms[1];
-    scaled = value_argument(d.binary("mul", value_argument(d.materialize(scaled, x)), d.factor("alpha", 1, x)));
+    scaled = value_argument(d.binary("mul", value_argument(d.materialize(scaled, x)), rounded_factor(d, x)));
   }
   std::string_view prim = d.detail() == "add" ? "add" : "sub";
   if (is_boolean(x.compute) && prim == "add") prim = "or";
@@ -183,11 +192,22 @@ void where(Decomposition& d) {
 
 void clamp(Decomposition& d) {
   bool low = d.has("min"), high = d.has("max");
+  const bool lone_number = d.detail() == "numbers" && low != high;
   Operands x = low && high ? d.operands({"self", "min", "max"}, Promotion::exact)
                : low       ? d.operands({"self", "min"}, Promotion::exact)
                            : d.operands({"self", "max"}, Promotion::exact);
   if (d.failed()) return;
   Argument value = x.terms[0];
+  if (lone_number) {  // one that is NaN clamps nothing, where two make all NaN (ATen, clamp_out)
+    const Argument& bound = x.terms[1];
+    if (const auto* real = bound.as<double>(); real != nullptr && std::isnan(*real)) {
+      return d.finish(d.unary("clone", d.materialize(value, x)), x.promoted);
+    }
+    if (bound.as<Argument::Value>() != nullptr && is_floating(x.compute)) {
+      ValueId clamped = d.binary(low ? "maximum" : "minimum", value, bound);
+      return d.result(d.where(d.binary("eq", bound, bound), value_argument(clamped), value));
+    }
+  }
   if (low) value = value_argument(d.binary("maximum", value, x.terms[1]));
   if (high) value = value_argument(d.binary("minimum", value, x.terms[low ? 2 : 1]));
   d.result(value.as<Argument::Value>()->id);

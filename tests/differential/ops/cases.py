@@ -3,6 +3,7 @@ import itertools
 
 import torch
 
+NAN = float("nan")
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTS = [torch.int64, torch.int32, torch.uint8, torch.int8]
 SHAPES = [(), (1,), (7,), (3, 5), (0, 4), (2, 3, 4), (2, 1, 3), (2, 3, 4, 5)]
@@ -111,6 +112,9 @@ def binary():
             for op in ("add.Tensor", "sub.Tensor", "rsub.Tensor"):
                 x, y = tensor((3, 4), dtype), tensor((4,), dtype)
                 yield Case(f"{op} alpha {alpha} {dtype}", lambda call, n=op, x=x, y=y, a=alpha: call(n, x, y, alpha=a))
+    for dtype, op in itertools.product((torch.float16, torch.bfloat16), ("add.Tensor", "sub.Tensor", "rsub.Tensor")):
+        x, y = torch.linspace(-3, 5, 64).to(dtype), torch.linspace(7, -2, 64).to(dtype)
+        yield Case(f"{op} alpha 0.3 {dtype}", lambda call, n=op, x=x, y=y: call(n, x, y, alpha=0.3))
 
 
 def several():
@@ -121,7 +125,7 @@ def several():
         yield Case(f"where.Scalar {dtype}", lambda call, a=a: call("where.Scalar", a > 0, 1.5, 2))
         yield Case(f"where.ScalarOther {dtype}", lambda call, a=a: call("where.ScalarOther", a > 0, a, 0.0))
         yield Case(f"where.ScalarSelf {dtype}", lambda call, a=a: call("where.ScalarSelf", a > 0, 1, a))
-        for low, high in ((-1, 1), (None, 0.5), (0, None), (2, -2)):
+        for low, high in ((-1, 1), (None, 0.5), (0, None), (2, -2), (None, NAN), (NAN, None), (NAN, 1), (0, NAN)):
             yield Case(f"clamp.default {low} {high} {dtype}", lambda call, a=a, l=low, h=high: call("clamp.default", a, l, h))
         yield Case(f"clamp.Tensor {dtype}", lambda call, a=a, b=b, c=c: call("clamp.Tensor", a, b, c))
         yield Case(f"clamp_min.default {dtype}", lambda call, a=a: call("clamp_min.default", a, 0.5))
