@@ -175,10 +175,27 @@ void roll(Evaluation& e) {
   });
 }
 
+namespace {
+
+/// The element that padding of a mode shows at `place`, which may lie outside.
+std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int64_t size) {
+  if (mode == "replicate") return std::clamp<std::int64_t>(place, 0, size - 1);
+  if (mode == "circular") return (place % size + size) % size;
+  if (mode == "reflect") return place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place;
+  return place;
+}
+
+}  // namespace
+
 void pad(Evaluation& e) {
   std::vector<std::int64_t> amounts = e.constants("pad");
+  const std::string mode = e.text("mode", "constant");
+  const Shape own = e.shape("self");
   remap(e, [&](Shape at) {
-    for (std::size_t i = 0; i < amounts.size() / 2; ++i) at[at.size() - 1 - i] -= amounts[2 * i];
+    for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+      std::int64_t& place = at[at.size() - 1 - i];
+      place = padded_place(mode, place - amounts[2 * i], own[at.size() - 1 - i]);
+    }
     return at;
   }, e.real("value", 0));
 }

@@ -99,11 +99,48 @@ void roll(Inference& in) {
   if (!in.failed()) in.add(self.dtype, self.sizes, self);
 }
 
+namespace {
+
+/// Padding with elements of the image itself. What torch refuses fails; so does circular padding that crops one
+/// side, which torch has its own way with.
+void pad_with_image(Inference& in, const TensorType& self, const std::vector<SymExpr>& amounts, const std::string& mode) {
+  std::size_t dims = amounts.size() / 2, rank = self.rank();
+  bool reflect = mode == "reflect", circular = mode == "circular";
+  if (!reflect && !circular && mode != "replicate") return in.fail("there is no padding mode '" + mode + "'");
+  if (in.has("value")) return in.fail("this padding takes no value");
+  if (dims < 1 || dims > 3 || (rank != dims + 1 && rank != dims + 2)) return in.fail("pad does not fit the tensor");
+  if (!circular && is_boolean(self.dtype)) return in.fail("has no kernel for bools");
+  std::vector<SymExpr> sizes = self.sizes;
+  for (std::size_t i = circular ? rank - dims : rank - dims - 1; i < rank && !in.failed(); ++i) {
+    if (in.is_zero(sizes[i])) in.fail("the image has no elements");
+  }
+  for (std::size_t i = 0; i < dims && !in.failed(); ++i) {
+    SymExpr& size = sizes[rank - 1 - i];
+    const SymExpr &low = amounts[2 * i], &high = amounts[2 * i + 1];
+    for (const SymExpr* amount : {&low, &high}) {
+      if (reflect && !in.less(*amount, size)) in.fail("reflects more than there is");
+      if (circular && in.less(size, *amount)) in.fail("wraps around more than once");
+    }
+    if (circular && in.less(low, SymExpr(0)) != in.less(high, SymExpr(0))) return in.fail("crops one side");
+    size += low + high;
+    if (in.less(size, SymExpr(1))) in.fail("the result would be empty");
+  }
+  if (in.failed()) return;
+  TensorType type = contiguous_type(self.dtype, sizes, self);
+  bool keeps_layout = !circular && dims > 1 && rank == dims + 2;
+  if (keeps_layout && suggests_channels_last(in, self)) type.strides = channels_last_strides(sizes);
+  in.add(std::move(type));
+}
+
+}  // namespace
+
 void pad(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::vector<SymExpr> amounts = in.integers("pad");
   if (amounts.size() % 2 != 0 || amounts.size() > 2 * self.rank()) return in.fail("pad has a wrong length");
-  if (in.text("mode", "constant") != "constant") return in.fail("only constant padding has a rule");
+  if (std::string mode = in.text("mode", "constant"); mode != "constant") {
+    return pad_with_image(in, self, amounts, mode);
+  }
   std::vector<SymExpr> sizes = self.sizes;
   for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
     sizes[sizes.size() - 1 - i] += amounts[2 * i] + amounts[2 * i + 1];

@@ -215,6 +215,14 @@ std::vector<TensorType> Decomposition::inferred() {
   return types;
 }
 
+std::vector<TensorType> Decomposition::inferred_or_keep() {
+  std::vector<TensorType> types;
+  if (failed()) return types;
+  if (auto results = ops::infer(node(), graph(), shapes())) types = std::move(*results);
+  else keep();
+  return types;
+}
+
 std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<NamedArgument> args) {
   std::vector<ValueId> results = rewrite_.emit(op, std::move(args));
   if (results.empty()) fail("a part of the decomposition does not fit");

@@ -65,6 +65,8 @@ class Decomposition : public ops::Inference {
 
   /// The types of the results as the op's own rule gives them.
   std::vector<TensorType> inferred();
+  /// The same; where the rule refuses, the op stays as it is and there are none.
+  std::vector<TensorType> inferred_or_keep();
 
   // Emission. All take and give values of the graph; no-ops give their argument back.
   ValueId unary(std::string_view prim, ValueId x);

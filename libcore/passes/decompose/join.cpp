@@ -115,11 +115,43 @@ void roll(Decomposition& d) {
   d.result(x == d.value("self") ? d.unary("clone", x) : x);
 }
 
+namespace {
+
+/// The places that padding of a mode shows along a dim of `size`, `low` before it and up to `made` elements.
+ValueId padded_places(Decomposition& d, const std::string& mode, const SymExpr& size, const SymExpr& low, const SymExpr& made) {
+  auto with = [&](const char* prim, ValueId x, const SymExpr& other) {
+    return d.binary(prim, value_argument(x), Decomposition::integer_argument(other));
+  };
+  auto mirrored = [&](ValueId x) {
+    return d.binary("sub", Decomposition::integer_argument(size - SymExpr(1)), value_argument(x));
+  };
+  ValueId place = with("sub", d.iota(made), low);
+  if (mode == "circular") return with("remainder", place, size);
+  if (mode == "replicate") return with("minimum", with("maximum", place, 0), size - SymExpr(1));
+  return mirrored(d.unary("abs", mirrored(d.unary("abs", place))));
+}
+
+/// Padding with elements of the image: a table of places along each padded dim.
+void pad_with_image(Decomposition& d, const std::string& mode, const std::vector<SymExpr>& amounts) {
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty()) return;
+  ValueId x = d.value("self");
+  for (std::size_t i = 0; i < amounts.size() / 2 && !d.failed(); ++i) {
+    const std::size_t dim = d.rank(x) - 1 - i;
+    if (amounts[2 * i] == SymExpr(0) && amounts[2 * i + 1] == SymExpr(0)) continue;
+    ValueId places = padded_places(d, mode, d.sizes(x)[dim], amounts[2 * i], types.front().sizes[dim]);
+    x = d.index_select(x, places, static_cast<std::int64_t>(dim));
+  }
+  if (!d.failed()) d.result(d.unary("clone", x));
+}
+
+}  // namespace
+
 void pad(Decomposition& d) {
   ValueId self = d.value("self");
   std::vector<SymExpr> amounts = d.integers("pad");
   if (d.failed()) return;
-  if (d.text("mode", "constant") != "constant") return d.keep();
+  if (std::string mode = d.text("mode", "constant"); mode != "constant") return pad_with_image(d, mode, amounts);
   std::size_t rank = d.rank(self);
   std::vector<SymExpr> low(rank, SymExpr(0)), high(rank, SymExpr(0));
   for (std::size_t i = 0; i < amounts.size() / 2 && i < rank; ++i) {

@@ -370,26 +370,26 @@ bool finish_empty(Decomposition& d, const std::vector<TensorType>& types) {
 }  // namespace
 
 void max_pool(Decomposition& d) {
-  std::vector<TensorType> types = d.inferred();
-  if (d.failed() || finish_empty(d, types)) return;
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty() || finish_empty(d, types)) return;
   pool_maxima(d, read_pool(d, types.front().sizes), types.size() > 1);
 }
 
 void avg_pool(Decomposition& d) {
-  std::vector<TensorType> types = d.inferred();
-  if (d.failed() || finish_empty(d, types)) return;
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty() || finish_empty(d, types)) return;
   pool_averages(d, read_pool(d, types.front().sizes));
 }
 
 void adaptive_max_pool(Decomposition& d) {
-  std::vector<TensorType> types = d.inferred();
-  if (d.failed() || finish_empty(d, types)) return;
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty() || finish_empty(d, types)) return;
   pool_maxima(d, read_adaptive(d, types.front().sizes), true);
 }
 
 void adaptive_avg_pool(Decomposition& d) {
-  std::vector<TensorType> types = d.inferred();
-  if (d.failed() || finish_empty(d, types)) return;
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty() || finish_empty(d, types)) return;
   pool_averages(d, read_adaptive(d, types.front().sizes));
 }
 

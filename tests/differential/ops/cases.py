@@ -490,6 +490,49 @@ def pools_of_all_dims():
         yield Case(f"adaptive_max_pool {rank}d to nothing", lambda call, r=rank, y=tensor((2, 3, *edge)), s=n(0): both(call, f"adaptive_max_pool{r}d.default", y, s))
 
 
+def resampled():
+    """Upsampling in all modes, by size and by scale; shuffles; padding with elements of the image."""
+    edges = {1: (5,), 2: (5, 6), 3: (3, 4, 5)}
+    modes = {1: ("nearest1d", "_nearest_exact1d", "linear1d"), 2: ("nearest2d", "_nearest_exact2d", "bilinear2d", "bicubic2d"),
+             3: ("nearest3d", "_nearest_exact3d", "trilinear3d")}
+    for rank, edge in edges.items():
+        for mode in modes[rank]:
+            name = f"_upsample{mode}.vec" if mode.startswith("_") else f"upsample_{mode}.vec"
+            for dtype in FLOATS + [torch.uint8]:
+                if dtype == torch.uint8 and "nearest" not in mode:
+                    continue  # with fixed numbers of bits: only torch does that
+                # Of one sign: where neighbours cancel, the rounding of a place is all that is left.
+                x = tensor((2, 3, *edge), dtype, 1, 3, special="nearest" in mode)
+                sources = {"": x}
+                if dtype == torch.float32:
+                    sources |= {"of no image": x[:0], "moved": tensor((2, *edge, 3), low=1).movedim(-1, 1), "strided": tensor((2, 3, *edge[:-1], 12), low=1)[..., ::2]}
+                for source, y in sources.items():
+                    sizes = list(y.shape[2:])
+                    for align in ((), (False,), (True,))[0 if "nearest" in mode else 1: 1 if "nearest" in mode else 3]:
+                        tag = f"{mode} {align} {dtype} {source}"
+                        for size in ([2 * s for s in sizes], [s + 2 for s in sizes], [max(s // 2, 1) for s in sizes], sizes, [1] * rank):
+                            yield Case(f"upsample {tag} to {size}", lambda call, n=name, y=y, s=size, a=align: call(n, y, s, *a, None))
+                        for scale in (2.0, 1.5, 0.6, 3.0):
+                            yield Case(f"upsample {tag} by {scale}", lambda call, n=name, y=y, f=[scale] * rank, a=align: call(n, y, None, *a, f))
+        for dtype in FLOATS + INTS + [torch.bool]:
+            x = tensor((2, 3, *edge), dtype)
+            sources = {"": x}
+            if dtype == torch.float32:
+                sources |= {"of one image": x[0], "of no image": x[:0], "moved": tensor((2, *edge, 3)).movedim(-1, 1)}
+            for source, y in sources.items():
+                for mode in ("reflect", "replicate", "circular"):
+                    for amounts in ([1] * (2 * rank), [2, 0] * rank, [0, 1] + [2, 1] * (rank - 1), [-1, -1] + [1, 1] * (rank - 1), [-1, 1] * rank)[: 4 if mode == "circular" else 5]:
+                        yield Case(f"pad {mode} {amounts} {rank}d {dtype} {source}", lambda call, y=y, m=mode, a=amounts: call("pad.default", y, a, m))
+    for dtype in FLOATS + INTS:
+        x = tensor((2, 8, 4, 6), dtype)
+        for source in (x, x.to(memory_format=torch.channels_last), x.transpose(2, 3), x[:0], x[0], x[None]):
+            tag = f"{dtype} {tuple(source.shape)} {source.stride()}"
+            yield Case(f"pixel_shuffle {tag}", lambda call, x=source: call("pixel_shuffle.default", x, 2))
+            if source.numel():
+                yield Case(f"pixel_unshuffle {tag}", lambda call, x=source: call("pixel_unshuffle.default", x, 2))
+            yield Case(f"channel_shuffle {tag}", lambda call, x=source: call("channel_shuffle.default", x, 2))
+
+
 def programs():
     x, y = tensor((4, 6)), tensor((6, 6))
 
@@ -530,5 +573,5 @@ def programs():
 
 def all_cases():
     for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
-                   named_convolutions, pools, pools_of_all_dims, programs):
+                   named_convolutions, pools, pools_of_all_dims, resampled, programs):
         yield from family()
