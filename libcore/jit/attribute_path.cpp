@@ -24,14 +24,16 @@ PyObject* through_class(PyObject* found) {
   return function;
 }
 
-/// object.__getattribute__ itself, perhaps with a __getattr__ for what it does not find.
-bool reads_generically(PyTypeObject* type) {
-  if (type->tp_getattro == PyObject_GenericGetAttr) return true;
-  if (type->tp_getattro == PyModule_Type.tp_getattro) return true;
+/// `type` reads attributes as `other` does, perhaps with a __getattr__ for what is not found.
+bool reads_as(PyTypeObject* type, PyTypeObject* other) {
+  if (type->tp_getattro == other->tp_getattro) return true;
   static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
   PyObject* found = _PyType_Lookup(type, name);
-  return found != nullptr && (found == _PyType_Lookup(&PyBaseObject_Type, name) ||
-                              found == _PyType_Lookup(&PyModule_Type, name));
+  return found != nullptr && found == _PyType_Lookup(other, name);
+}
+
+bool reads_generically(PyTypeObject* type) {
+  return reads_as(type, &PyBaseObject_Type) || reads_as(type, &PyModule_Type);
 }
 
 /// A data descriptor written in C: a slot, the instance's dict, or a function of ours to call. A type
@@ -61,7 +63,7 @@ AttributePath resolve_on_class(PyTypeObject* owner, PyObject* name) {
   path.type = owner;
   path.kind = Kind::missing;
   PyTypeObject* meta = Py_TYPE(owner);
-  if (meta->tp_getattro != PyType_Type.tp_getattro) return path;
+  if (!reads_as(meta, &PyType_Type)) return path;  // that of enums has a __getattr__
   PyObject* of_meta = _PyType_Lookup(meta, name);
   if (of_meta != nullptr && is_data_descriptor(of_meta)) return path;
   PyObject* found = _PyType_Lookup(owner, name);

@@ -30,7 +30,7 @@ ALLOWED = {
     "locals_at_branches.py": {"PS0502"},
     # More than eight hooks, children and modes: each is a way to call.
     "modules_and_hooks.py": {"PS0502"},
-    # Numbers that are taken by value, each a way to call; a member of IntEnum, which nothing can refer to weakly.
+    # Numbers that are taken by value, each a way to call; a list that is given back as it came.
     "numbers_that_decide.py": {"PS0502", "PS0503"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},

@@ -1,4 +1,5 @@
 """Guard programs on real frames: every kind of guard, holding and failing, and what is skipped."""
+import enum
 import gc
 import math
 import sys
@@ -167,6 +168,20 @@ attach(f, [guard("equals", "G['LIMIT']", 10), guard("identity", "B['len']", live
 check("globals", fits(f, 0))
 LIMIT = 11
 check("global changed", why_not(f, 0) == [("G['LIMIT']", "10", "11")], jit.last())
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+# A metaclass with a __getattr__, and members that nothing can refer to weakly.
+attach(f, [guard("identity", "G['Level'].HIGH", live=Level.HIGH), guard("identity", "L['x']", live=Level.HIGH)])
+check("member of an enum", fits(f, Level.HIGH))
+check("another member of an enum", not fits(f, Level.LOW))
+check("the number that a member of an enum stands for", not fits(f, 2))
+type.__setattr__(Level, "HIGH", Level.LOW)
+check("member of an enum changed", not fits(f, Level.HIGH))
 
 
 def make(c):
