@@ -235,7 +235,12 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
   std::string_view stem = std::string_view(op).substr(op.find('.') + 1);
   stem = stem.substr(0, stem.rfind('.'));
   Node node{op, std::move(args), {}, static_cast<std::int32_t>(graph_.calls.size()) - 1};
-  for (const TensorType& type : types) node.results.push_back(new_value(stem, type));
+  std::int64_t bytes = 0;
+  for (const TensorType& type : types) {
+    node.results.push_back(new_value(stem, type));
+    bytes += element_count(type.sizes).constant().value_or(0) * facts(type.dtype).size;
+  }
+  heap_gaps_.made(bytes);
   results = node.results;
   graph_.nodes.push_back(std::move(node));
 }

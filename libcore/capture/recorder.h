@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "capture/heap_gaps.h"
 #include "capture/shadow.h"
 #include "capture/torch/overload.h"
 #include "ir/graph.h"
@@ -104,6 +105,7 @@ class Recorder {
   std::unordered_map<std::string, int> call_names_;
   std::vector<bool> written_;                               ///< by input
   std::int32_t next_storage_ = 0;
+  HeapGaps heap_gaps_;
 };
 
 }  // namespace penstock::capture

@@ -27,8 +27,9 @@ void take_least(std::int64_t& least, nanoseconds time, bool first) {
 
 }  // namespace
 
+/// Plain Python first: its temporaries are gone before the entry takes memory for its weights and its own.
 Gate::Turn Gate::turn() const {
-  return entry_runs_ >= 0 && plain_runs_ <= entry_runs_ ? Turn::plain : Turn::entry;
+  return plain_runs_ <= std::max(entry_runs_, 0) ? Turn::plain : Turn::entry;
 }
 
 void Gate::entry_ran(Nanoseconds time) {

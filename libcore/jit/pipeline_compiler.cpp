@@ -3,21 +3,20 @@
 #include <malloc.h>
 
 #include "jit/bundle_executor.h"
+#include "pipeline/codegen_library.h"
 
 namespace penstock::jit {
 namespace {
 
-/// Gives back what the recorded ops have freed. While a call is recorded, small blocks that stay (the graph)
-/// come to lie between the tensors on the heap, so that the C library keeps the gaps; compiling, weights that
-/// are packed and the arena would come on top of them.
-void give_back_freed(const Graph& graph) {
-  constexpr std::int64_t kMuch = std::int64_t{32} << 20;  // below, looking through the heap costs more
+/// The graph's tensors take so much memory that it is worth some milliseconds to give back what is free.
+bool is_large(const Graph& graph) {
+  constexpr std::int64_t kMuch = std::int64_t{32} << 20;
   std::int64_t bytes = 0;
   for (std::size_t i = graph.interface.inputs.size(); i < graph.values.size(); ++i) {
     const TensorType& type = graph.values[i].type;
     bytes += element_count(type.sizes).constant().value_or(0) * facts(type.dtype).size;
   }
-  if (bytes >= kMuch) malloc_trim(0);
+  return bytes >= kMuch;
 }
 
 }  // namespace
@@ -37,10 +36,14 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
     if (value.type.device == "cpu") continue;
     return failure(Code::PS0505, value.name + " is on the device " + value.type.device);
   }
-  give_back_freed(graph);
+  const bool large = is_large(graph);
+  // While a call is recorded, small blocks that stay (the graph) come to lie between the tensors on the heap, so
+  // that the C library keeps the gaps; what the compiler needs would come on top of them.
+  if (large) malloc_trim(0);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
+  if (large) pipeline::give_back_codegen();
   if (!bundle) return tl::unexpected(bundle.error());
   const auto start = std::chrono::steady_clock::now();
   auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));

@@ -1,5 +1,7 @@
 #include "runtime/executor.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -44,6 +46,8 @@ namespace {
 
 /// Plans are kept for this many sets of sizes.
 constexpr std::size_t kMostPlans = 16;
+/// Worth some milliseconds that it takes to give back what is free.
+constexpr std::size_t kMuchMemory = std::size_t{16} << 20;
 
 std::int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -141,6 +145,9 @@ Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) 
   }
   auto plan = make_plan({bundle, functions, runtime->library.get()}, symbols);
   if (!plan) return tl::unexpected(plan.error());
+  // Packed weights and the arena are about to come on top of what the plain program has freed and the C library
+  // has kept.
+  if ((*plan)->arena_bytes >= kMuchMemory) malloc_trim(0);
   if (plans.size() == kMostPlans) plans.pop_back();
   plans.insert(plans.begin(), std::move(*plan));
   return plans.front().get();

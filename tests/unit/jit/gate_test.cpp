@@ -27,7 +27,7 @@ int calls_until_verdict(Gate& gate, std::int64_t entry_ns, std::int64_t plain_ns
 TEST_CASE("a long call that is clearly faster is accepted after one pair") {
   GateReport report;
   Gate gate(report);
-  CHECK(gate.turn() == Gate::Turn::entry);
+  CHECK(gate.turn() == Gate::Turn::plain);
   CHECK(calls_until_verdict(gate, 100'000'000, 200'000'000) == 3);
   CHECK(report.verdict == Verdict::accepted);
   CHECK(report.pairs == 1);
