@@ -24,8 +24,8 @@ counts only then.
             all passes, code generation and loading as `--time` gives them, and what the first run of
             the code takes longer than a steady one.
   first     the whole first call, code generation cold. The peer's: Dynamo has captured the function
-            before in that process, in its favour. Ours: with the first run of the code, which is the
-            second call.
+            before in that process, in its favour. Ours: with what the code takes longer when it
+            first runs, in the third call: plain Python runs the second for the gate.
 
 Usage: costs.py [--bin DIR] [--python PYTHON] [--runs N] [--only CASE,…] [--json FILE]
 """
