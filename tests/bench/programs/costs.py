@@ -120,22 +120,6 @@ for _ in range(calls):
 if calls:
     sys.exit()
 
-def taken(subject, batch, within, measuring):
-    """What a call takes besides its kernels, and in them: of the batch where the first is least."""
-    for _ in range(20):
-        result = subject(argument)
-    costs = []
-    for _ in range(BATCHES):
-        before = within()
-        start = time.perf_counter_ns()
-        for _ in range(batch):
-            result = subject(argument)
-        passed = time.perf_counter_ns() - start
-        kernels = within() - before
-        costs.append(((passed - kernels) / batch - measuring, kernels / batch))
-    return dict(zip(("call", "work"), min(costs)))
-
-
 record = {"case": case, "side": side}
 subjects = [("program", function)]
 peer = None
@@ -173,12 +157,32 @@ for name, subject in subjects:
         result = subject(argument)
     ops = {event.name.removeprefix("aten::") for event in profile.events() if event.name.startswith("aten::")}
     record[name] |= {"steady": min(means), "means": means, "compute": sorted(ops - NO_COMPUTE)}
-# Kernels are timed within the calls that are measured, on both sides, and what that takes is taken off.
+# What a call takes besides its kernels: those are timed within the calls that are measured, on both sides, and what
+# that takes is taken off. Of the batch where it is least.
+to_take, measuring = [], 0
 if peer is not None:
     record["inductor"]["to_code"] = peer.to_code
     within = lambda: peer.within
-    watching = taken(peer.watched(lambda inputs: inputs), batch, within, 0)["call"]
-    record["inductor"] |= taken(peer.compiled(function, peer.inductor_watched), batch, within, watching)
+    to_take = [("watching", peer.watched(lambda inputs: inputs)),
+               ("inductor", peer.compiled(function, peer.inductor_watched))]
 elif profile := sys.modules.get("penstock_profile"):
-    record["program"] |= taken(function, batch, profile.kernel_nanoseconds, profile.measuring_nanoseconds())
+    within, measuring = profile.kernel_nanoseconds, profile.measuring_nanoseconds()
+    to_take = [("program", function)]
+for name, subject in to_take:
+    for _ in range(20):
+        result = subject(argument)
+    costs = []
+    for _ in range(BATCHES):
+        before = within()
+        start = time.perf_counter_ns()
+        for _ in range(batch):
+            result = subject(argument)
+        passed = time.perf_counter_ns() - start
+        kernels = within() - before
+        costs.append(((passed - kernels) / batch, kernels / batch))
+    besides, work = min(costs)
+    if name == "watching":
+        measuring = besides
+    else:
+        record[name] |= {"call": besides - measuring, "work": work}
 print(json.dumps(record))
