@@ -123,6 +123,7 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region) {
     case Finish::no: return std::nullopt;
     case Finish::plain:
       if (metered) region.meter.enter();
+      region.meter.segment_begins();  // its ops are counted with the entry's calls
       region.plain = true;
       return Entry::native_told;
     case Finish::done: break;
@@ -135,6 +136,7 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region) {
 void Walker::ran(PyThreadState* thread, bool returned) {
   Region& region = this->region(thread);
   region.plain = false;
+  region.meter.segment_ends();
   client_.ran_plainly(thread, returned);
   if (sink_.meters_roots() && !has_root(region)) sink_.left_root(region.meter.leave());
 }

@@ -353,13 +353,16 @@ def gate(suite: Suite) -> None:
     """Entries that are slower than plain Python are refused, and the next process knows."""
     (suite.work / "gated.py").write_text(GATED)
     store = suite.work / "gate-store"
+    totals = set()  # of ops, whoever runs them
 
     def run(title: str, *options: str) -> dict:
         plain = suite.plain("gated.py")
         ran = suite.tool("run", *options, "-o", "gated.json", "gated.py", PENSTOCK_STORE=str(store))
         suite.check(f"gate: {title}: prints what python prints",
                     "" if (ran.returncode, ran.stdout, ran.stderr) == (0, plain.stdout, plain.stderr) else str(ran))
-        gates = json.loads(suite.tool("report", "--json", "gated.json").stdout)["gates"]
+        report = json.loads(suite.tool("report", "--json", "gated.json").stdout)
+        gates = report["gates"]
+        totals.add(report["summary"]["total_ops"])
         counts = {row["id"]: row["count"] for row in documents_of(suite.work / "gated.json")[-1]["calls"]}
         return {gate["id"]: (gate["verdict"], gate["remembered"], counts[gate["id"]]) for gate in gates}
 
@@ -384,6 +387,7 @@ def gate(suite: Suite) -> None:
     suite.check("gate: every entry has a verdict",
                 "" if [row[0] in ("accepted", "refused") and not row[1] for row in measured.values()] == [True, True]
                 else str(measured))
+    suite.check("gate: ops are counted once, whoever runs them", "" if len(totals) == 1 else str(totals))
     (suite.work / "gated.py").write_text(GATED.replace("range(40)", "range(3)"))
     store = suite.work / "another-gate-store"
     few = run("few calls")
