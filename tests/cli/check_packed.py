@@ -11,11 +11,11 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
-TIMEOUT_SECONDS = 120
+from suite import Suite
+
 PROGRAM = """
 import torch
 torch.manual_seed(0)
@@ -35,25 +35,9 @@ with torch.no_grad():
 """
 
 
-class Suite:
-    def __init__(self, build: pathlib.Path, python: pathlib.Path, work: pathlib.Path):
-        self.work = work
-        self.store = work / "store"
-        self.world = {"HOME": str(work), "PATH": f"{build / 'bin'}:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-                      "PENSTOCK_STORE": str(self.store), "VIRTUAL_ENV": str(python.parent.parent)}
-        self.passed = self.failed = 0
-
-    def check(self, name: str, good: bool, why: object = "") -> None:
-        self.passed += good
-        self.failed += not good
-        if not good:
-            print(f"FAILED {name}: {why}")
-
+class PackedSuite(Suite):
     def shell(self, command: str, status: int = 0, **variables: str) -> str:
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.work, env=self.world | variables,
-                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, stdin=subprocess.DEVNULL)
-        self.check(command, done.returncode == status, f"status {done.returncode}: {done.stderr}")
-        return done.stdout + done.stderr
+        return self.command("bash", "-o", "pipefail", "-c", command, status=status, **variables)
 
     def run(self, name: str, before: str = "", same_bits: bool = True, **variables: str) -> tuple[int, int]:
         """How many packed weights a run found and kept; its results must be what they were."""
@@ -90,7 +74,7 @@ def damage(file: pathlib.Path) -> None:
         bytes_of.write(bytes([byte[0] ^ 1]))
 
 
-def checks(suite: Suite) -> None:
+def checks(suite: PackedSuite) -> None:
     (suite.work / "net.py").write_text(PROGRAM)
     suite.shell("penstock capture net.py 2>/dev/null | penstock decompose | penstock partition | penstock fuse"
                 " | penstock codegen > kernels.json")
@@ -128,7 +112,7 @@ def checks(suite: Suite) -> None:
 def main() -> int:
     build, python = (pathlib.Path(word) for word in sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="penstock-packed-") as work:
-        suite = Suite(build, python, pathlib.Path(work))
+        suite = PackedSuite(build, python, pathlib.Path(work))
         checks(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed else 0

@@ -15,76 +15,59 @@ import sys
 import tempfile
 import time
 
+from suite import TIMEOUT_SECONDS, Suite
+
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-TIMEOUT_SECONDS = 120
 CHECK = "penstock decompose {} | penstock partition | penstock fuse | penstock codegen | penstock run --check"
 
 
-class Suite:
-    def __init__(self, build: pathlib.Path, python: pathlib.Path, work: pathlib.Path):
-        self.work = work
-        self.world = {"HOME": str(work), "PATH": f"{build / 'bin'}:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-                      "PENSTOCK_STORE": str(work / "store"), "VIRTUAL_ENV": str(python.parent.parent)}
-        self.passed = self.failed = 0
-
-    def check(self, name: str, good: bool, why: object = "") -> None:
-        self.passed += good
-        self.failed += not good
-        if not good:
-            print(f"FAILED {name}: {why}")
-
-    def run(self, *words: str, status: int = 0) -> str:
-        done = subprocess.run(words, cwd=self.work, env=self.world, capture_output=True, text=True,
-                              timeout=TIMEOUT_SECONDS, stdin=subprocess.DEVNULL)
-        self.check(" ".join(words), done.returncode == status, f"status {done.returncode}: {done.stderr}")
-        return done.stdout + done.stderr
-
+class ReduceSuite(Suite):
     def graphs(self, file: str) -> list[dict]:
         documents = [json.loads(line) for line in (self.work / file).read_text().splitlines()]
         return [document for document in documents if document["penstock"] == "graph"]
 
 
-def one_op(suite: Suite, stream: str, op: str) -> None:
+def one_op(suite: ReduceSuite, stream: str, op: str) -> None:
     """The command fails for a stream with `op`: one graph with that node alone is left, and it runs."""
     small = f"small-{op}.json"
-    suite.run("penstock", "reduce", "-o", small, stream, "sh", "-c", f"! grep -q {op}")
+    suite.command("penstock", "reduce", "-o", small, stream, "sh", "-c", f"! grep -q {op}")
     graphs = suite.graphs(small)
     ops = [node["op"] for graph in graphs for node in graph["nodes"]]
     suite.check(f"{op} alone is left", len(ops) == 1 and op in ops[0], ops)
-    suite.run("penstock", "verify", small)
+    suite.command("penstock", "verify", small)
     if graphs and graphs[0]["level"] == "torch":
-        suite.run("sh", "-c", CHECK.format(small))
-    suite.run("penstock", "run", "--interpret", "--check", small)
+        suite.command("sh", "-c", CHECK.format(small))
+    suite.command("penstock", "run", "--interpret", "--check", small)
 
 
-def answers(suite: Suite) -> None:
-    told = suite.run("penstock", "reduce", "-o", "none.json", "toy.json", "cat", status=1)
+def answers(suite: ReduceSuite) -> None:
+    told = suite.command("penstock", "reduce", "-o", "none.json", "toy.json", "cat", status=1)
     suite.check("nothing to reduce is said", "PS0807" in told, told)
-    told = suite.run("penstock", "reduce", "--matching=absent", "toy.json", "cat", status=1)
+    told = suite.command("penstock", "reduce", "--matching=absent", "toy.json", "cat", status=1)
     suite.check("text that is never printed is said", "PS0807" in told and "absent" in told, told)
-    told = suite.run("penstock", "reduce", "toy.json", "no-such-command", status=6)
+    told = suite.command("penstock", "reduce", "toy.json", "no-such-command", status=6)
     suite.check("a missing command is named", "no-such-command" in told, told)
-    suite.run("penstock", "reduce", "toy.json", status=2)
-    suite.run("penstock", "reduce", "nowhere.json", "false", status=6)
+    suite.command("penstock", "reduce", "toy.json", status=2)
+    suite.command("penstock", "reduce", "nowhere.json", "false", status=6)
     suite.check("nothing was written", not (suite.work / "none.json").exists())
 
 
-def by_text(suite: Suite) -> None:
+def by_text(suite: ReduceSuite) -> None:
     """The command succeeds; what it prints is looked for."""
-    suite.run("penstock", "reduce", "--matching=aten.lt", "-o", "text.json", "toy.json", "cat")
+    suite.command("penstock", "reduce", "--matching=aten.lt", "-o", "text.json", "toy.json", "cat")
     ops = [node["op"] for graph in suite.graphs("text.json") for node in graph["nodes"]]
     suite.check("aten.lt alone is left", ops == ["aten.lt.Scalar"], ops)
 
 
-def late(suite: Suite) -> None:
+def late(suite: ReduceSuite) -> None:
     """A command that hangs for some streams is killed, with all that it started."""
-    suite.run("penstock", "reduce", "--timeout=1", "-o", "late.json", "toy.json", "sh", "-c",
+    suite.command("penstock", "reduce", "--timeout=1", "-o", "late.json", "toy.json", "sh", "-c",
               "if grep -q aten.lt; then sleep 60 | cat; fi")
     ops = [node["op"] for graph in suite.graphs("late.json") for node in graph["nodes"]]
     suite.check("what hangs is left", ops == ["aten.lt.Scalar"], ops)
 
 
-def interrupted(suite: Suite) -> None:
+def interrupted(suite: ReduceSuite) -> None:
     """An interrupt ends the search, not the result."""
     process = subprocess.Popen(["penstock", "reduce", "-o", "stopped.json", "toy.json", "sh", "-c",
                                 f"echo >> {suite.work}/tries; sleep 1; ! grep -q aten.lt"],
@@ -97,17 +80,17 @@ def interrupted(suite: Suite) -> None:
     said = process.communicate(timeout=TIMEOUT_SECONDS)[1]
     suite.check("an interrupt is no failure", process.returncode == 0, said)
     suite.check("it is told", "stopped" in said, said)
-    suite.run("penstock", "verify", "stopped.json")
+    suite.command("penstock", "verify", "stopped.json")
 
 
 def main() -> int:
     build, python = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(os.path.abspath(sys.argv[2]))
     with tempfile.TemporaryDirectory(prefix="penstock-reduce-") as work:
-        suite = Suite(build, python, pathlib.Path(work))
-        suite.run("penstock", "capture", "-o", "toy.json", str(SOURCE / "tests/programs/toy.py"))
+        suite = ReduceSuite(build, python, pathlib.Path(work))
+        suite.command("penstock", "capture", "-o", "toy.json", str(SOURCE / "tests/programs/toy.py"))
         attention = str(SOURCE / "tests/programs/attention_block.py")
-        suite.run("penstock", "capture", "-o", "attention.json", attention)
-        suite.run("penstock", "decompose", "-o", "core.json", "attention.json")
+        suite.command("penstock", "capture", "-o", "attention.json", attention)
+        suite.command("penstock", "decompose", "-o", "core.json", "attention.json")
         one_op(suite, "toy.json", "aten.abs")
         one_op(suite, "attention.json", "aten.softmax")
         one_op(suite, "core.json", "aten.bmm")
