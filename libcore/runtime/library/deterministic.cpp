@@ -83,6 +83,8 @@ class Trial {
       const float number = arbitrary(filled_ + static_cast<std::uint32_t>(i));
       if (operand.dtype == DType::bfloat16) {
         static_cast<std::uint16_t*>(memory.get())[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
+      } else if (operand.dtype == DType::float64) {
+        static_cast<double*>(memory.get())[i] = number;
       } else {
         static_cast<float*>(memory.get())[i] = number;
       }

@@ -140,9 +140,9 @@ class OneDnnLibrary : public Library {
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
-    if (!supports_dtypes(operands)) {
-      return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN computes here on "
-                                               "float32 and bfloat16 only");
+    if (!supports_dtypes(operands) && !is_double_product(call, operands)) {
+      return failure(Code::PS0708, call.name + " of " + call.op + ": there are kernels of float32 and bfloat16 "
+                                               "only, of float64 for products");
     }
     const auto make = [&] { return make_kernel(call, operands); };
     try {
@@ -154,10 +154,15 @@ class OneDnnLibrary : public Library {
 
  private:
   Result<std::unique_ptr<LibraryKernel>> make_kernel(const LibraryCall& call, const LibraryOperands& operands) {
+    if (is_double_product(call, operands)) return make_double_matmul(call, operands);
     if (call.name == "matmul") return make_matmul(shared_, call, operands);
     if (call.name == "convolution") return make_convolution(shared_, call, operands);
     if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared_, call, operands);
     return failure(Code::PS0708, "no library call '" + call.name + "'");
+  }
+
+  static bool is_double_product(const LibraryCall& call, const LibraryOperands& operands) {
+    return call.name == "matmul" && operands.outputs.front().dtype == DType::float64;
   }
 
   static bool supports_dtypes(const LibraryOperands& operands) {

@@ -97,6 +97,7 @@ Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands&
 Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,
                                                    const LibraryCall& call,
                                                    const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& call, const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_convolution(std::shared_ptr<OneDnn> library,
                                                         const LibraryCall& call,
                                                         const LibraryOperands& operands);

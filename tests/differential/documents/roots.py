@@ -22,6 +22,15 @@ def noise(*sizes, dtype=torch.float32):
     return torch.randn(sizes).to(dtype)
 
 
+def steps(*sizes, dtype=torch.float32, low=-2.0, high=2.0):
+    """Numbers that a generator has no part in; of integers small ones."""
+    count = torch.Size(sizes).numel()
+    values = torch.linspace(low, high, max(count, 2), dtype=torch.float64)[:count]
+    if not dtype.is_floating_point:
+        return (values * 3).round().abs().to(dtype).reshape(sizes)
+    return (values + torch.sin(values * 37)).to(dtype).reshape(sizes)
+
+
 def with_special(x):
     """A copy with what comparisons and sums must not lose."""
     x = x.clone()

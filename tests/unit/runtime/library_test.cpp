@@ -446,8 +446,48 @@ TEST_CASE("pooling") {
   }
 }
 
+TEST_CASE("products of float64 have the sums of plain loops, in layouts and beyond a tile") {
+  struct Shape {
+    std::int64_t batch, rows, inner, columns;
+    bool turned, shared;  ///< `a` lies by columns; one matrix `b` serves all
+  };
+  for (const Shape& s : {Shape{1, 101, 300, 270, false, false}, {3, 7, 5, 17, true, false}, {2, 1, 9, 33, false, true}, {2, 4, 0, 3, false, false}}) {
+    auto fill = [](std::int64_t count, double seed) {
+      std::vector<double> numbers(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)));
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(seed + static_cast<double>(i) * 0.7);
+      return numbers;
+    };
+    std::int64_t size_a = s.rows * s.inner, size_b = s.inner * s.columns, size_out = s.rows * s.columns;
+    std::vector<double> a = fill(s.batch * size_a, 1), b = fill(s.batch * size_b, 2), bias = fill(s.columns, 3),
+                        more = fill(s.batch * size_out, 4), out(static_cast<std::size_t>(s.batch * size_out));
+    Operand as{DType::float64, {s.batch, s.rows, s.inner}, {size_a, s.turned ? 1 : s.inner, s.turned ? s.rows : 1}};
+    Operand bs{DType::float64, {s.shared ? 1 : s.batch, s.inner, s.columns}, {size_b, s.columns, 1}};
+    Operand outs{DType::float64, {s.batch, s.rows, s.columns}, {size_out, s.columns, 1}};
+    LibraryCall call;
+    call.name = "matmul";
+    call.post_ops = {{PostOp::Kind::scale, 0.5, 0, kNoBuffer}, {PostOp::Kind::add, 0, 0, 0}};
+    auto kernel = library().make(call, {{as, bs, {DType::float64, {s.columns}, {1}}}, {outs}, {outs}, {true, true, true}});
+    REQUIRE_MESSAGE(kernel.has_value(), kernel.error().message);
+    std::vector<void*> inputs = {a.data(), b.data(), bias.data()}, outputs = {out.data()}, added = {more.data()};
+    std::vector<std::uint64_t> versions(3, kUnversioned);
+    std::shared_ptr<void> scratch(std::aligned_alloc(64, ((*kernel)->scratch_bytes() + 127) / 64 * 64), std::free);
+    REQUIRE((*kernel)->run({inputs, outputs, added, versions, scratch.get()}));
+    double worst = 0;
+    for_each_index(outs.sizes, [&](const Sizes& at) {
+      double sum = bias[static_cast<std::size_t>(at[2])];
+      for (std::int64_t k = 0; k < s.inner; ++k) {
+        sum += a[static_cast<std::size_t>(at[0] * size_a + at[1] * as.strides[1] + k * as.strides[2])] *
+               b[static_cast<std::size_t>((s.shared ? 0 : at[0]) * size_b + k * s.columns + at[2])];
+      }
+      auto place = static_cast<std::size_t>(at[0] * size_out + at[1] * s.columns + at[2]);
+      worst = std::max(worst, std::fabs(out[place] - (sum * 0.5 + more[place])));
+    });
+    CHECK(worst < 1e-12);
+  }
+}
+
 TEST_CASE("dtypes that oneDNN lacks are refused by name") {
-  Operand a{DType::float64, {2, 2}, {2, 1}};
+  Operand a{DType::float16, {2, 2}, {2, 1}};
   LibraryCall call;
   call.name = "matmul";
   LibraryOperands operands{{a, a, {}}, {a}, {}, {true, true, false}};
