@@ -155,7 +155,7 @@ class GroupEmitter {
     const Root& root = plan_.roots[plan_.values[value].root];
     DType dtype = plan_.type(value).dtype;
     if (root.group != number_) return builder_.load(*plan_.values[value].window, index, dtype);
-    if (root.kind != RootKind::pointwise || is_row_level(root)) return std::nullopt;
+    if (is_row_level(root)) return std::nullopt;
     auto kept = in_memory_.find(value);
     if (kept == in_memory_.end()) return std::nullopt;
     return builder_.load(kept->second, index, dtype);
@@ -215,7 +215,7 @@ class GroupEmitter {
       ScalarId scalar = builder_.compute(value, index);
       builder_.store(window, index, scalar, plan_.type(value).dtype);
       close_inner(root);
-      if (root.kind == RootKind::pointwise && !is_row_level(root)) in_memory_.emplace(value, window);
+      if (!is_row_level(root)) in_memory_.emplace(value, window);
     }
   }
 

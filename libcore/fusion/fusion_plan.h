@@ -24,7 +24,7 @@ enum class Role : std::uint8_t {
 /// What kind of loops a root needs.
 enum class RootKind : std::uint8_t {
   pointwise,  ///< one loop nest over its sizes
-  reduction,  ///< loops over the dims that remain, a reduction inside
+  reduction,  ///< loops over the dims that remain, a reduction inside; matrix products too
   scan,       ///< a serial loop along one dim inside loops over the others
   join,       ///< a cat: one loop nest for each part, written into its place
   scatter,    ///< a copy, then serial writes at computed places

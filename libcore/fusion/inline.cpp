@@ -15,6 +15,7 @@
 
 #include "fusion/cost.h"
 #include "fusion/plan.h"
+#include "fusion/product.h"
 #include "fusion/rewrite.h"
 #include "ops/op.h"
 
@@ -103,6 +104,12 @@ class Inliner {
     const Node& user = plan_.graph().nodes[use.node];
     const ops::OpFacts* op = ops::find_op(user.op);
     bool gathers = op == nullptr || op->group == ops::PrimGroup::index;
+    if (ops::is_product(user.op) && use.operand != product_operands(user).addend) {
+      // Every column asks for a row of the left factor, every row for a column of the right one.
+      const Sizes& sizes = plan_.type(user.results.front()).sizes;
+      const bool left = use.operand == product_operands(user).left;
+      return ratio * estimate(left ? sizes.back() : sizes[sizes.size() - 2], plan_.interface());
+    }
     if (gathers && find_argument(user, "self") != nullptr && operand_value(user, "self") == use.operand) {
       return elements(plan_.type(user.results.front())) / elements(plan_.type(value));
     }

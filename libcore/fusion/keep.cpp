@@ -2,7 +2,8 @@
 //
 // In a kernel with row loops, a root that is not stored is computed again in every inner loop that asks
 // for it. For cheap arithmetic on a row that is in the L1 cache by then, that is the best one can do.
-// What costs more than a store and a load is kept: a scratch row, one for each thread.
+// What costs more than a store and a load is kept: a scratch row, one for each thread. So is a row of a
+// product, also for one reader: a sum over the left factor's row at each element is no loop of vectors.
 #include <algorithm>
 
 #include "fusion/cost.h"
@@ -10,12 +11,14 @@
 #include "fusion/kernel_builder.h"
 #include "fusion/plan.h"
 #include "fusion/rewrite.h"
+#include "ops/op.h"
 
 namespace penstock::fusion {
 
 namespace {
 
 constexpr int kWorthKeeping = 8;              ///< additions; a store and a load cost about two
+constexpr int kWorthKeepingOften = 2;         ///< the same for what every column of a product reads
 constexpr std::int64_t kMaxRow = 32 * 1024;   ///< bytes: half of a usual L1 cache, with room beside it
 
 /// Arithmetic for one element of a root, up to other roots and memory.
@@ -54,21 +57,25 @@ std::optional<std::int64_t> row_bytes(const FusionPlan& plan, const Root& root) 
 
 void keep_rows(FusionPlan& plan) {
   std::vector<int> readers(plan.values.size(), 0);
-  std::vector<bool> leaves(plan.values.size(), false);
+  std::vector<bool> leaves(plan.values.size(), false), often(plan.values.size(), false);
   for (const Root& root : plan.roots) {
     if (root.group < 0) continue;
     for (const Access& access : root.accesses) {
       bool other = plan.roots[plan.values[access.value].root].group != root.group;
       if (other) leaves[access.value] = true;
       ++readers[access.value];
+      if (ops::is_product(plan.node_of(root).op)) often[access.value] = true;
     }
   }
   for (Root& root : plan.roots) {
-    if (root.group < 0 || root.kind != RootKind::pointwise) continue;
+    const bool product = ops::is_product(plan.node_of(root).op);
+    if (root.group < 0 || (root.kind != RootKind::pointwise && !product)) continue;
     ValueId value = plan.node_of(root).results.front();
-    if (plan.values[value].needed || leaves[value] || readers[value] < 2) continue;
+    if (plan.values[value].needed || leaves[value]) continue;
+    if (!product && readers[value] < 2 && !often[value]) continue;
     auto bytes = row_bytes(plan, root);
-    if (bytes && *bytes <= kMaxRow && weight_of(plan, root) >= kWorthKeeping) root.scratch = true;
+    if (!bytes || *bytes > kMaxRow) continue;
+    if (product || weight_of(plan, root) >= (often[value] ? kWorthKeepingOften : kWorthKeeping)) root.scratch = true;
   }
 }
 

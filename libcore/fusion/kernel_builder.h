@@ -104,6 +104,7 @@ ScalarId lower_view(KernelBuilder&, const Node&, std::size_t result, const Index
 ScalarId lower_join(KernelBuilder&, const Node&, std::size_t result, const Index&);
 ScalarId lower_index(KernelBuilder&, const Node&, std::size_t result, const Index&);
 ScalarId lower_reduce(KernelBuilder&, const Node&, std::size_t result, const Index&);
+ScalarId lower_product(KernelBuilder&, const Node&, std::size_t result, const Index&);
 
 /// The element of `index` at `at` as a position along a dim of `size`: negative ones count from the
 /// end, and what is still outside is moved to the nearest element, so that no memory is touched that

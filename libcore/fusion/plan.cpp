@@ -17,6 +17,7 @@ namespace {
 RootKind kind_of(const Node& node) {
   if (node.op == "prim.scatter" || node.op == "prim.scatter_add") return RootKind::scatter;
   if (node.op == "prim.cat") return RootKind::join;
+  if (ops::is_product(node.op)) return RootKind::reduction;
   const ops::OpFacts* op = ops::find_op(node.op);
   if (op == nullptr) return RootKind::pointwise;
   switch (op->group) {
@@ -41,9 +42,12 @@ void add_root(FusionPlan& plan, std::int32_t position, std::int32_t region) {
                                             : plan.type(node.results.front()).sizes;
   root.group = static_cast<std::int32_t>(plan.groups.size());
   Sizes rows;
-  for (const SymExpr& size : root.domain) {
-    root.row_of.push_back(size == SymExpr(1) ? -1 : static_cast<std::int32_t>(rows.size()));
-    if (size != SymExpr(1)) rows.push_back(size);
+  // A row of a product is a row of its result: the columns share the row of the left factor.
+  const std::size_t inner = ops::is_product(node.op) ? root.domain.size() - 1 : root.domain.size();
+  for (std::size_t i = 0; i < root.domain.size(); ++i) {
+    const bool row = i < inner && root.domain[i] != SymExpr(1);
+    root.row_of.push_back(row ? static_cast<std::int32_t>(rows.size()) : -1);
+    if (row) rows.push_back(root.domain[i]);
   }
   auto number = static_cast<std::int32_t>(plan.roots.size());
   for (ValueId id : node.results) {

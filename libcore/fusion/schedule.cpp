@@ -49,13 +49,14 @@ std::int64_t unroll_of(const Loop& loop) {
   return loop.body.size() <= kLightBody ? kLightUnroll : 1;
 }
 
-/// Scratch rows are walked by the loops inside a row; lanes of an outer loop would share them.
-bool uses_scratch(const Loop& loop, const std::vector<Buffer>& buffers) {
-  bool uses = false;
+/// Whether each iteration of the loop writes a scratch row of its own: lanes would share that memory.
+bool writes_scratch_row(const Loop& loop, const std::vector<Buffer>& buffers) {
+  bool writes = false;
   for_each_instruction(loop.body, [&](const Instruction& instruction) {
-    uses |= instruction.buffer >= 0 && buffers[instruction.buffer].kind == Buffer::Kind::scratch;
+    writes |= instruction.op == "store" && buffers[instruction.buffer].kind == Buffer::Kind::scratch &&
+              !mentions(instruction.index, loop.variable);
   });
-  return uses;
+  return writes;
 }
 
 void vectorize(Loop& loop, const std::vector<Buffer>& buffers) {
@@ -73,7 +74,7 @@ void vectorize(Loop& loop, const std::vector<Buffer>& buffers) {
     inner_votes += votes(inner->body, inner->variable);
   }
   bool outer = parent_of_innermost && loop.accumulators.empty() && !carries_memory(loop) &&
-               !uses_scratch(loop, buffers) && votes(loop.body, loop.variable) > std::max(inner_votes, 0);
+               !writes_scratch_row(loop, buffers) && votes(loop.body, loop.variable) > std::max(inner_votes, 0);
   if (outer) {
     loop.schedule.vectorize = true;
     // Several vectors side by side: each pass over the rows takes more of a row with it.

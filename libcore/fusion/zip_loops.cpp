@@ -3,7 +3,8 @@
 // Inner loops of one body often run over the same range: the mean and the maximum of a row, the row of
 // exponentials and their sum. The first moves down to the second and both bodies become one, if
 // nothing between them needs the first one's results, and no iteration reads what another iteration of
-// the other loop writes. In the merged body equal instructions are one, and a load of what was just
+// the other loop writes. A loop of elements does not join one that has loops inside, a product's or a
+// reduction's: it would no longer be a loop of vectors. In the merged body equal instructions are one, and a load of what was just
 // stored is the stored scalar.
 #include <algorithm>
 #include <map>
@@ -118,11 +119,15 @@ void deduplicate(Loop& loop) {
   }
 }
 
+bool has_loops(const Loop& loop) {
+  return std::any_of(loop.body.begin(), loop.body.end(), [](const Statement& s) { return as_loop(s) != nullptr; });
+}
+
 /// Merges loop `first` of the body into loop `second`, if that is sound. Returns whether it did.
 bool merge_loops(Body& body, std::size_t first, std::size_t second) {
   Loop& a = *as_loop(body[first]);
   Loop& b = *as_loop(body[second]);
-  if (a.extent != b.extent) return false;
+  if (a.extent != b.extent || has_loops(a) != has_loops(b)) return false;
   Footprint of_a;
   add(body[first], of_a);
   for (std::size_t i = first + 1; i < second; ++i) {

@@ -88,6 +88,11 @@ std::size_t spatial_dims(std::string_view op) {
   return 0;
 }
 
+bool is_product(std::string_view op) {
+  const OpFacts* known = find_op(op);
+  return known != nullptr && known->family == OpFamily::matmul && known->has(kOpaque);
+}
+
 bool writes_by_name(std::string_view op) {
   const std::size_t overload = op.rfind('.');
   return overload != std::string_view::npos && overload > 1 && op[overload - 1] == '_' &&

@@ -71,6 +71,9 @@ std::span<const OpFacts> all_ops();
 /// How many spatial dims an op on images has by its name: 2 for "aten.max_pool2d.default"; 0 for other ops.
 std::size_t spatial_dims(std::string_view op);
 
+/// True for matrix products as level core has them: mm, bmm, addmm, baddbmm.
+bool is_product(std::string_view op);
+
 /// True if the name of an op that no table knows says that it writes its first argument: torch's
 /// in-place ops end in one underscore ("aten.index_add_.default").
 bool writes_by_name(std::string_view op);

@@ -127,7 +127,11 @@ SymRange symbolic_range(const SymAtom& atom, const RangeFacts& facts) {
     range.upper = atom.operands[1] - 1;
   } else if (atom.kind == Kind::floordiv && bounds(atom.operands[1], facts, 0).lower > 0 &&
              bounds(atom.operands[0], facts, 0).lower >= 0) {
-    range.upper = atom.operands[0];
+    // Of an index i <= 3*n - 1, i // 3 is at most n - 1.
+    const std::string_view index = atom.operands[0].symbol_name();
+    const SymRange& of_index = facts.of(index);
+    const bool bounded = !index.empty() && of_index.upper;
+    range.upper = bounded ? simplify(floordiv(*of_index.upper, atom.operands[1]), facts) : atom.operands[0];
   } else if (atom.kind == Kind::minimum) {
     range.upper = atom.operands[0];
   }

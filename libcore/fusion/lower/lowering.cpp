@@ -39,6 +39,7 @@ static_assert(in_order(), "every group of prims has a row, in the order of PrimG
 
 Lowering lowering_of(std::string_view op) {
   if (op == "aten.embedding.default") return lower_index;
+  if (ops::is_product(op)) return lower_product;
   if (op == "prim.scatter" || op == "prim.scatter_add") return nullptr;
   const ops::OpFacts* facts = ops::find_op(op);
   return facts != nullptr ? kRows[static_cast<std::size_t>(facts->group)].lowering : nullptr;

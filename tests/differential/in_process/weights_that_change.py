@@ -8,7 +8,7 @@ from torch import nn
 
 def show(*models):
     with torch.no_grad():
-        print(*[f"{model(x).sum():.3f}" for model, x in models])
+        print(*[f"{model(x).sum():.2f}" for model, x in models])
 
 
 def dense():

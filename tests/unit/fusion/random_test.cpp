@@ -26,7 +26,7 @@ class RandomGraph {
 
   void grow() {
     ValueId x = any();
-    switch (pick(12)) {
+    switch (pick(14)) {
       case 0:
       case 1: return add(unary(x));
       case 2:
@@ -38,6 +38,8 @@ class RandomGraph {
       case 8: return add(broadcast(x));
       case 9: return add(sliced(x));
       case 10: return add(joined(x));
+      case 11:
+      case 12: return add(product(x));
       default: return add(normalised(x));
     }
   }
@@ -124,6 +126,19 @@ class RandomGraph {
     std::vector<ValueId> parts(2 + pick(5), x);
     parts.back() = b.unary("neg", x);
     return b.cat(parts, dim);
+  }
+
+  /// x times its transpose, or the other way round, scaled so that chains of products stay small.
+  ValueId product(ValueId x) {
+    GraphBuilder::Sizes sizes = b.sizes(x);
+    const std::size_t rank = sizes.size();
+    if (rank < 2 || rank > 3) return b.unary("tanh", x);
+    std::vector<std::int64_t> dims;
+    for (std::size_t i = 0; i < rank; ++i) dims.push_back(static_cast<std::int64_t>(i));
+    std::swap(dims[rank - 1], dims[rank - 2]);
+    ValueId small = b.unary("tanh", x), left = small, right = b.permute(small, dims);
+    if (pick(2) == 0) std::swap(left, right);
+    return b.binary("mul", rank == 2 ? b.matmul(left, right) : b.batched_matmul(left, right), 0.125);
   }
 
   /// x - max(x) over a dim, the core of a softmax.

@@ -15,7 +15,7 @@ Result<PlacedGraph> run(const GraphBuilder& builder, const PartitionOptions& opt
 
 TEST_CASE("a chain around a product has three regions") {
   GraphBuilder b;
-  ValueId x = b.input({8, 4}), w = b.input({4, 4});
+  ValueId x = b.input({64, 32}), w = b.input({32, 32});
   ValueId y = b.unary("exp", x);
   ValueId z = b.matmul(y, w);
   b.output(b.unary("neg", z));
@@ -29,9 +29,32 @@ TEST_CASE("a chain around a product has three regions") {
   CHECK(to_text(*placed).find("region 1 library: %v, %x_1 -> %v_1") != std::string::npos);
 }
 
+TEST_CASE("a product too small for a call is compiled with what stands around it") {
+  auto placements = [](std::int64_t rows, std::int64_t inner, std::int64_t columns, DType dtype) {
+    GraphBuilder b;
+    ValueId x = b.input({rows, inner}, dtype), w = b.input({inner, columns}, dtype);
+    b.output(b.unary("neg", b.matmul(b.unary("exp", x), w)));
+    auto placed = run(b);
+    REQUIRE(placed);
+    std::vector<Placement> result;
+    for (const Region& region : placed->regions) result.push_back(region.placement);
+    return result;
+  };
+  using enum Placement;
+  const std::vector<Placement> together{compiled}, apart{compiled, library, compiled};
+  CHECK(placements(16, 16, 16, DType::float32) == together);
+  CHECK(placements(16, 16, 17, DType::float32) == apart);
+  CHECK(placements(1, 128, 128, DType::float32) == together);  // few rows: the library is slow
+  CHECK(placements(5, 64, 64, DType::float32) == apart);
+  CHECK(placements(0, 64, 64, DType::float32) == together);
+  CHECK(placements(16, 16, 16, DType::bfloat16) == together);
+  CHECK(placements(16, 16, 16, DType::float64) == together);
+  CHECK(placements(64, 64, 64, DType::float16) == std::vector<Placement>{compiled, fallback, compiled});
+}
+
 TEST_CASE("independent nodes move across library calls into one region") {
   GraphBuilder b;
-  ValueId x = b.input({4, 4});
+  ValueId x = b.input({32, 32});
   for (int i = 0; i < 10; ++i) b.output(b.matmul(b.unary("exp", x), x));
   auto placed = run(b);
   REQUIRE(placed);
@@ -41,7 +64,7 @@ TEST_CASE("independent nodes move across library calls into one region") {
 
 TEST_CASE("what is made from inputs alone stands in the region of its user") {
   GraphBuilder b;
-  ValueId x = b.input({4, 4}), scale = b.input({4, 4});
+  ValueId x = b.input({32, 32}), scale = b.input({32, 32});
   ValueId factor = b.unary("rsqrt", scale);
   ValueId product = b.matmul(b.unary("exp", x), x);
   b.output(b.binary("mul", product, factor));
@@ -54,8 +77,8 @@ TEST_CASE("what is made from inputs alone stands in the region of its user") {
 
 TEST_CASE("what has no lowering is torch's, with a reason") {
   GraphBuilder b;
-  ValueId x = b.input({4, 4}), y = b.input({4, 4}, DType::float16);
-  b.output(b.node("aten.sort.default", {{"self", b.value(x)}}, b.type({4, 4}, DType::float32)));
+  ValueId x = b.input({32, 32}), y = b.input({32, 32}, DType::float16);
+  b.output(b.node("aten.sort.default", {{"self", b.value(x)}}, b.type({32, 32}, DType::float32)));
   b.output(b.matmul(y, y));
   auto placed = run(b);
   REQUIRE(placed);
@@ -67,7 +90,7 @@ TEST_CASE("what has no lowering is torch's, with a reason") {
 
 TEST_CASE("a write to an input goes behind all readers of its memory") {
   GraphBuilder b;
-  ValueId x = b.input({4, 4}), w = b.input({4, 4});
+  ValueId x = b.input({32, 32}), w = b.input({32, 32});
   ValueId view = b.permute(x, {1, 0});
   ValueId product = b.matmul(view, w);
   ValueId next = b.unary("exp", w);
@@ -80,7 +103,7 @@ TEST_CASE("a write to an input goes behind all readers of its memory") {
 
 TEST_CASE("verification names the rule that an edited document breaks") {
   GraphBuilder b;
-  ValueId x = b.input({4, 4});
+  ValueId x = b.input({32, 32});
   b.output(b.matmul(b.unary("exp", x), x));
   auto placed = run(b);
   REQUIRE(placed);

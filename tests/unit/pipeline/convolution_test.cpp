@@ -223,7 +223,7 @@ TEST_CASE("pooling, flattening and a product behind images") {
                                            {"stride", n.g.list({2, 2})}, {"padding", n.g.list({1, 1})}});
   y = n.g.call("aten.adaptive_avg_pool2d.default", {{"self", n.g.value(y)}, {"output_size", n.g.list({1, 1})}});
   y = n.g.call("aten.flatten.using_ints", {{"self", n.g.value(y)}, {"start_dim", std::int64_t{1}}});
-  ValueId weight = n.parameter({10, 16}), bias = n.parameter({10});
+  ValueId weight = n.parameter({400, 16}), bias = n.parameter({400});
   n.g.output(n.g.call("aten.linear.default", {{"input", n.g.value(y)}, {"weight", n.g.value(weight)}, {"bias", n.g.value(bias)}}));
   LoopProgram program = check(n);
   // The maxima, which a library would find without NaN.

@@ -49,6 +49,9 @@ TEST_CASE("comparisons are decided through symbolic bounds") {
   CHECK(prove_less_equal(e("n"), e("j"), facts) == false);
   CHECK(prove_equal(e("n"), e("1"), facts) == false);
   CHECK(prove_equal(e("n*m"), e("m*n"), facts) == true);
+  facts.set_index("p", e("3*n"));  // a matrix that is walked element by element and read transposed
+  CHECK(prove_less(e("(p // 3) + (p % 3)*n"), e("3*n"), facts) == true);
+  CHECK(!prove_less(e("(p // 2) + (p % 3)*n"), e("3*n"), facts).has_value());
   CHECK(!prove_equal(e("n"), e("m"), facts).has_value());
   CHECK(!prove_equal(e("n"), e("5"), facts).has_value());
 }
