@@ -11,6 +11,18 @@
 
 namespace penstock::runtime {
 
+namespace {
+
+/// A buffer whose memory a run finds: what a run reads of it, apart from all else that is known of a buffer,
+/// which would take the kernels' place in the caches.
+struct MemorySource {
+  BufferId buffer;
+  Buffer::Kind kind;   ///< input, output, temporary or prepared
+  std::int32_t index;  ///< of the input or output
+};
+
+}  // namespace
+
 struct Executor::State {
   std::shared_ptr<Runtime> runtime;
   KernelBundle bundle;
@@ -18,10 +30,10 @@ struct Executor::State {
   std::shared_ptr<SharedObject> code;
   std::unordered_map<std::string, penstock_kernel> functions;
   std::vector<SymbolBinding> bindings;
-  std::vector<const void*> constants;  ///< by buffer; null for others
+  std::vector<MemorySource> sources;
   std::vector<std::unique_ptr<Plan>> plans;  ///< last used first
   std::vector<std::int64_t> symbols;         ///< of the run at hand
-  std::vector<void*> memories;               ///< by buffer, of the run at hand
+  std::vector<void*> memories;               ///< by buffer, of the run at hand; constants' stay
   std::vector<void*> pointers;               ///< by pointer of the plan
   std::vector<std::uint64_t> versions;
   std::vector<StoredWindow> stored;
@@ -97,7 +109,8 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     if (!library) return tl::unexpected(library.error());
     runtime->library = std::move(*library);
   }
-  for (const Buffer& buffer : bundle.buffers) {
+  for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
+    const Buffer& buffer = bundle.buffers[i];
     const void* data = nullptr;
     if (buffer.kind == Buffer::Kind::constant) {
       auto found = blobs.constant(buffer.blob);
@@ -109,13 +122,14 @@ Result<void> Executor::State::load(BlobSource& blobs) {
                                          buffer.bytes.to_string());
       }
       data = found->data();
+    } else if (buffer.kind != Buffer::Kind::view && buffer.kind != Buffer::Kind::scratch) {
+      sources.push_back({static_cast<BufferId>(i), buffer.kind, buffer.index});
     }
-    constants.push_back(data);
+    memories.push_back(const_cast<void*>(data));
   }
   auto bound = bind_symbols(bundle);
   if (!bound) return tl::unexpected(bound.error());
   bindings = std::move(*bound);
-  memories.resize(bundle.buffers.size());
   return {};
 }
 
@@ -270,28 +284,25 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   bool complete = (plan.arena_bytes == 0 || arena) && (plan.scratch_bytes == 0 || scratch) &&
                   (plan.prepared_bytes == 0 || plan.prepared.memory);
   for (OutputTensor& output : outputs) output = OutputTensor();
-  for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
-    const Buffer& buffer = bundle.buffers[i];
-    switch (buffer.kind) {
+  for (const MemorySource& source : sources) {
+    void*& memory = memories[source.buffer];
+    switch (source.kind) {
       case Buffer::Kind::input: {
-        const TensorArgument& input = inputs[buffer.index];
-        memories[i] = input.data;
-        if (input.stored == nullptr || !plan.reads[buffer.index]) break;
+        const TensorArgument& input = inputs[source.index];
+        memory = input.data;
+        if (input.stored == nullptr || !plan.reads[source.index]) break;
         if (auto whole = input.stored->check(); !whole) return whole;
         break;
       }
-      case Buffer::Kind::temporary: memories[i] = arena.data(); break;
-      case Buffer::Kind::prepared: memories[i] = plan.prepared.memory.data(); break;
-      case Buffer::Kind::constant: memories[i] = const_cast<void*>(constants[i]); break;
       case Buffer::Kind::output: {
-        PooledMemory& memory = outputs[buffer.index].memory;
-        memory = PooledMemory(runtime->memory, plan.output_bytes[i]);
-        memories[i] = memory.data();
-        complete = complete && memory;
+        PooledMemory& own = outputs[source.index].memory;
+        own = PooledMemory(runtime->memory, plan.output_bytes[source.buffer]);
+        memory = own.data();
+        complete = complete && own;
         break;
       }
-      case Buffer::Kind::view:
-      case Buffer::Kind::scratch: break;
+      case Buffer::Kind::prepared: memory = plan.prepared.memory.data(); break;
+      default: memory = arena.data(); break;
     }
   }
   if (!complete) return failure(Code::PS0803, "no memory for outputs and temporaries");

@@ -24,8 +24,8 @@ class Net(torch.nn.Module):
         super().__init__()
         self.first = torch.nn.Conv2d(3, 32, 3, padding=1, bias=False).to(memory_format=torch.channels_last)
         self.norm = torch.nn.BatchNorm2d(32)
-        self.second = torch.nn.Conv2d(32, 48, 3, stride=2)
-        self.head = torch.nn.Linear(48, 70)
+        self.second = torch.nn.Conv2d(32, 96, 3, stride=2)
+        self.head = torch.nn.Linear(96, 100)
     def forward(self, x):
         x = torch.relu(self.norm(self.first(x)))
         return self.head(torch.relu(self.second(x)).mean((2, 3)))
