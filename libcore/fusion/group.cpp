@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "fusion/plan.h"
+#include "ops/op.h"
 
 namespace penstock::fusion {
 
@@ -13,6 +14,12 @@ namespace {
 
 constexpr std::size_t kMaxRoots = 64;     ///< of a group
 constexpr std::size_t kMaxVisited = 512;  ///< groups looked at for one merge: keeps merging linear
+
+/// A kernel takes one product, with what stands around it: then the kernels of a network's layers are alike, so that
+/// one is compiled for all and its code stays in the cache of instructions. All in one kernel would be slower.
+bool has_product(const FusionPlan& plan, const Group& group) {
+  return std::ranges::any_of(group.roots, [&](std::int32_t root) { return ops::is_product(plan.node_of(plan.roots[root]).op); });
+}
 
 }  // namespace
 
@@ -107,6 +114,7 @@ bool GroupMerger::merge(std::int32_t from, std::int32_t into, const Alignment& a
   Group& a = plan_.groups[from];
   Group& b = plan_.groups[into];
   if (a.region != b.region || a.roots.size() + b.roots.size() > kMaxRoots) return false;
+  if (has_product(plan_, a) && has_product(plan_, b)) return false;
   if (!rows_fit(alignment)) return false;
   if (reaches(from, into) || reaches(into, from)) return false;
   std::vector<std::vector<std::int32_t>> before;

@@ -44,6 +44,19 @@ TEST_CASE("a block of a network is one kernel of vector loops around its small p
   for (const Loop* loop : loops) CHECK_MESSAGE(loop->schedule.vectorize, to_text(program));
 }
 
+TEST_CASE("layers that are alike become kernels that are alike") {
+  GraphBuilder b;
+  ValueId x = b.input({4, 8});
+  std::vector<ValueId> weights;
+  for (int i = 0; i < 4; ++i) weights.push_back(b.input({8, 8}));
+  for (ValueId weight : weights) x = b.binary("add", x, b.unary("tanh", b.matmul(b.unary("exp", x), weight)));
+  b.output(x);
+  LoopProgram program = check(b);
+  REQUIRE(program.steps.size() == 4);
+  const auto size_of = [&](std::size_t i) { return std::get<LoopKernel>(program.steps[i]).body.size(); };
+  for (std::size_t i = 1; i < 4; ++i) CHECK(size_of(i) == size_of(0));
+}
+
 TEST_CASE("columns of a row-major right factor are summed in step") {
   GraphBuilder b;
   b.output(b.matmul(b.unary("exp", b.input({4, 8})), b.input({8, 16})));
