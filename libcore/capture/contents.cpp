@@ -39,6 +39,7 @@ void Walk::release_dead() {
   const std::size_t first = made_containers_.size() - std::min(made_containers_.size(), kLatest);
   auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id]->object.get()) == 1; };
   const auto begin = made_containers_.begin() + static_cast<std::ptrdiff_t>(first);
+  if (std::none_of(begin, made_containers_.end(), is_dead)) return;
   const auto dead = std::stable_partition(begin, made_containers_.end(), std::not_fn(is_dead));
   for (auto id = dead; id != made_containers_.end(); ++id) {
     ObjectShadow& shadow = *objects_[*id];

@@ -48,8 +48,9 @@ std::string name_of_source(const SourceTable& sources, SourceId id) {
   return name;
 }
 
-/// Equal for guards that check the same. Every instruction of a program may ask for a guard, mostly for one that
-/// stands already: no source is spelled out.
+/// Equal for guards that check the same, of those that are not on a live object. Every instruction of a program
+/// may ask for a guard, mostly for one that stands already: no source is spelled out, and most keys are so short
+/// that they take no memory.
 std::string identity_of(const Guard& guard) {
   std::string key(1, static_cast<char>(guard.kind));
   const auto add = [&](const auto& number) {
@@ -57,14 +58,7 @@ std::string identity_of(const Guard& guard) {
   };
   add(guard.source);
   add(guard.other);
-  add(guard.live);
-  switch (guard.kind) {
-    case GuardKind::is_none:
-    case GuardKind::not_none:
-    case GuardKind::type_version:
-    case GuardKind::dict_version: return key;
-    default: break;
-  }
+  if (guard.kind == GuardKind::is_none || guard.kind == GuardKind::not_none) return key;
   if (guard.other != kNoSource) return key;
   return key + (guard.tensor      ? to_string(*guard.tensor)
                 : guard.condition ? to_string(*guard.condition)
@@ -97,9 +91,17 @@ Recorder::Recorder(const python::TensorBridge& bridge, bool keep_examples)
 }
 
 void Recorder::guard(Guard guard, const std::function<Location()>& location) {
-  if (!facts_.insert(identity_of(guard)).second) return;
+  // What is expected of a live object follows from which object it is.
+  const bool is_new = guard.live >= 0 ? live_facts_.insert({guard.kind, guard.source, guard.live}).second
+                                      : facts_.insert(identity_of(guard)).second;
+  if (!is_new) return;
   if (location) guard.location = location();
   graph_.interface.guards.push_back(std::move(guard));
+}
+
+bool Recorder::is_guarded(GuardKind kind, SourceId source, PyObject* object) const {
+  const auto found = live_index_.find(object);
+  return found != live_index_.end() && live_facts_.contains({kind, source, found->second});
 }
 
 std::int64_t Recorder::live(PyObject* object) {
@@ -238,7 +240,7 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
   std::int64_t bytes = 0;
   for (const TensorType& type : types) {
     node.results.push_back(new_value(stem, type));
-    bytes += element_count(type.sizes).constant().value_or(0) * facts(type.dtype).size;
+    bytes += known_bytes(type);
   }
   heap_gaps_.made(bytes);
   results = node.results;

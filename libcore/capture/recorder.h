@@ -38,6 +38,9 @@ class Recorder {
   /// only for a new one.
   void guard(Guard guard, const std::function<Location()>& location);
 
+  /// Whether a guard on that object stands.
+  bool is_guarded(GuardKind kind, SourceId source, PyObject* object) const;
+
   /// Position of `object` in the table of live objects.
   std::int64_t live(PyObject* object);
 
@@ -93,7 +96,21 @@ class Recorder {
   const python::TensorBridge& bridge_;
   bool keep_examples_;
   Graph graph_;
-  std::unordered_set<std::string> facts_;                   ///< guarded already
+  /// A guard on a live object.
+  struct LiveFact {
+    GuardKind kind;
+    SourceId source;
+    std::int64_t live;
+    friend bool operator==(const LiveFact&, const LiveFact&) = default;
+    struct Hash {
+      std::size_t operator()(const LiveFact& fact) const {
+        const auto source = static_cast<std::size_t>(fact.source) << 8 | static_cast<std::size_t>(fact.kind);
+        return source * 31 + static_cast<std::size_t>(fact.live);
+      }
+    };
+  };
+  std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already
+  std::unordered_set<std::string> facts_;                    ///< guarded already, without a live object
   std::unordered_map<PyObject*, std::int64_t> live_index_;
   std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
   std::unordered_map<SourceId, ValueId> numbers_;           ///< inputs that are numbers

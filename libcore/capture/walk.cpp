@@ -233,6 +233,10 @@ void Walk::add_guard(GuardKind kind, SourceId source, Argument expected, PyObjec
   recorder_.guard(std::move(guard), [this] { return here(); });
 }
 
+void Walk::add_live_guard(GuardKind kind, SourceId source, PyObject* object) {
+  if (!recorder_.is_guarded(kind, source, object)) add_guard(kind, source, qualified_name(object), object);
+}
+
 bool Walk::consume_type(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::unknown)) {
     return broke(Code::PS0302, "a value whose origin is not known is used here");
@@ -240,7 +244,7 @@ bool Walk::consume_type(Operand operand) {
   if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
   if (operand.object == Py_None) return consume(operand);
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
-  add_guard(GuardKind::type_is, operand.shadow.index, qualified_name(type), type);
+  add_live_guard(GuardKind::type_is, operand.shadow.index, type);
   return true;
 }
 
@@ -251,8 +255,7 @@ bool Walk::consume_identity(Operand operand) {
   }
   if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
   if (operand.object == Py_None) return consume(operand);
-  add_guard(GuardKind::identity, operand.shadow.index, qualified_name(operand.object),
-            operand.object);
+  add_live_guard(GuardKind::identity, operand.shadow.index, operand.object);
   return true;
 }
 

@@ -202,6 +202,8 @@ class Walk {
   std::optional<bool> consume_truth(Operand operand);
   bool is_tensor(PyObject* object) const { return recorder_.bridge().is_tensor(object); }
   void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
+  /// A guard on the object or type itself, described by its name.
+  void add_live_guard(GuardKind kind, SourceId source, PyObject* object);
 
   // -- contents (contents.cpp)
   ObjectId contents(Operand operand);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "ir/argument_text.h"
 
@@ -98,25 +99,60 @@ std::string computed_text(NumberOp operation, const std::string& left, const std
 
 bool has_slot(SourceKind kind) { return kind == SourceKind::local || kind == SourceKind::cell; }
 
-/// Equal for steps that are written alike. The slot of a variable follows from its name, so it is no part of
-/// it. Made for every source that a program's instructions touch: bytes, no text.
-std::string identity_of(const SourceStep& step) {
-  std::string key(1, static_cast<char>(step.kind));
-  const auto add = [&](const auto& number) {
-    key.append(reinterpret_cast<const char*>(&number), sizeof number);
-  };
-  add(step.base);
-  const bool named_root = std::any_of(std::begin(kNamedRoots), std::end(kNamedRoots),
-                                      [&](NamedRoot row) { return row.kind == step.kind; });
-  if (named_root || step.kind == SourceKind::attribute || step.kind == SourceKind::instance) {
-    key += step.name;
-  } else if (step.kind == SourceKind::dict_item || step.kind == SourceKind::number) {
-    key += to_string(step.key);
-  } else {
-    add(step.index);
-    add(step.other);
+/// What, beside the kind and the base, tells a step from others.
+enum class Told : std::uint8_t { by_name, by_key, by_numbers };
+
+Told told(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::local:
+    case SourceKind::cell:  // the slot of a variable follows from its name
+    case SourceKind::global:
+    case SourceKind::builtin:
+    case SourceKind::module:
+    case SourceKind::attribute:
+    case SourceKind::instance: return Told::by_name;
+    case SourceKind::dict_item:
+    case SourceKind::number: return Told::by_key;
+    default: return Told::by_numbers;
   }
-  return key;
+}
+
+/// Keys are equal if they are written alike: 1 is not True, 0.0 is not -0.0, nan is nan.
+bool same_key(const Argument& a, const Argument& b) {
+  const auto *left = a.as<std::string>(), *right = b.as<std::string>();
+  if (left != nullptr || right != nullptr) return left != nullptr && right != nullptr && *left == *right;
+  return to_string(a) == to_string(b);
+}
+
+/// Asked for every source that a program's instructions touch, mostly for one that is known.
+bool same_step(const SourceStep& a, const SourceStep& b) {
+  if (a.kind != b.kind || a.base != b.base) return false;
+  switch (told(a.kind)) {
+    case Told::by_name: return a.name == b.name;
+    case Told::by_key: return same_key(a.key, b.key);
+    case Told::by_numbers: break;
+  }
+  return a.index == b.index && a.other == b.other;
+}
+
+std::size_t hash_of(const SourceStep& step) {
+  const std::hash<std::string_view> text;
+  std::size_t own = 0;
+  switch (told(step.kind)) {
+    case Told::by_name: own = text(step.name); break;
+    case Told::by_key: {
+      const auto* name = step.key.as<std::string>();
+      own = name != nullptr ? text(*name) : text(to_string(step.key));
+      break;
+    }
+    case Told::by_numbers:
+      own = static_cast<std::size_t>(step.index) * 31 + step.other;
+      break;
+  }
+  // The table takes the low bits: an odd factor alone would leave those of `own` what they are.
+  std::size_t hash = (own ^ (static_cast<std::size_t>(step.base) << 8) ^ static_cast<std::size_t>(step.kind)) *
+                     0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 32);
 }
 
 }  // namespace
@@ -128,15 +164,38 @@ std::string SourceTable::step_text(const SourceStep& step, const std::string& ba
   return computed_text(step.operation(), base, two ? text(step.other) : std::string());
 }
 
-SourceId SourceTable::intern(SourceStep step) {
-  std::string key = identity_of(step);
-  auto [found, is_new] = ids_.try_emplace(std::move(key), static_cast<SourceId>(steps_.size()));
-  if (is_new) {
-    steps_.push_back(std::move(step));
-  } else if (has_slot(step.kind) && steps_[found->second].index < 0) {
-    steps_[found->second].index = step.index;
+/// Where the step stands, or the free place for it.
+SourceTable::Slot& SourceTable::slot_of(const SourceStep& step, std::size_t hash) {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    Slot& slot = slots_[at];
+    if (slot.id == kNoSource || (slot.hash == hash && same_step(steps_[slot.id], step))) return slot;
   }
-  return found->second;
+}
+
+void SourceTable::grow() {
+  constexpr std::size_t kFirst = 64;
+  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::max(kFirst, slots_.size() * 2)));
+  const std::size_t mask = slots_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.id == kNoSource) continue;
+    std::size_t at = slot.hash & mask;
+    while (slots_[at].id != kNoSource) at = (at + 1) & mask;
+    slots_[at] = slot;
+  }
+}
+
+SourceId SourceTable::intern(SourceStep step) {
+  if (steps_.size() * 2 >= slots_.size()) grow();
+  const std::size_t hash = hash_of(step);
+  Slot& slot = slot_of(step, hash);
+  if (slot.id == kNoSource) {
+    slot = {hash, static_cast<SourceId>(steps_.size())};
+    steps_.push_back(std::move(step));
+  } else if (has_slot(step.kind) && steps_[slot.id].index < 0) {
+    steps_[slot.id].index = step.index;
+  }
+  return slot.id;
 }
 
 std::string SourceTable::text(SourceId id) const {

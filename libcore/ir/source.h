@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "diag/diagnostic.h"
@@ -65,10 +64,18 @@ class SourceTable {
   std::string text(SourceId id) const;
 
  private:
+  /// A place of the hash table.
+  struct Slot {
+    std::size_t hash = 0;
+    SourceId id = kNoSource;  ///< kNoSource: free
+  };
+
   std::string step_text(const SourceStep& step, const std::string& base) const;
+  Slot& slot_of(const SourceStep& step, std::size_t hash);
+  void grow();
 
   std::vector<SourceStep> steps_;
-  std::unordered_map<std::string, SourceId> ids_;  ///< by one step's text and its base id
+  std::vector<Slot> slots_;  ///< of all steps; a power of two, at most half in use
 };
 
 /// Reads what SourceTable::text writes. The slot of a local, cell or stack source is written behind

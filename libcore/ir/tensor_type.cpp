@@ -30,6 +30,15 @@ SymExpr element_count(const std::vector<SymExpr>& sizes) {
   return count;
 }
 
+std::int64_t known_bytes(const TensorType& type) {
+  std::int64_t bytes = facts(type.dtype).size;
+  for (const SymExpr& size : type.sizes) {
+    if (!size.is_constant()) return 0;
+    bytes *= size.constant_term();
+  }
+  return bytes;
+}
+
 namespace {
 
 std::string list(const std::vector<SymExpr>& values) {

@@ -33,6 +33,9 @@ bool is_contiguous(const TensorType& type);
 /// The number of elements.
 SymExpr element_count(const std::vector<SymExpr>& sizes);
 
+/// The bytes of all elements; 0 where a symbol says how many there are.
+std::int64_t known_bytes(const TensorType& type);
+
 /// "float32[8, s0]" with "strides" and "offset" only when they are not the contiguous ones.
 std::string to_string(const TensorType& type);
 

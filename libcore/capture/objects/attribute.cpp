@@ -38,7 +38,7 @@ void Walk::guard_type_version(Operand operand) {
   const SourceId source = operand.shadow.source();
   if (source == kNoSource || !PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE)) return;
   if (!versioned_.insert(type).second) return;
-  add_guard(GuardKind::type_version, source, qualified_name(type), type);
+  add_live_guard(GuardKind::type_version, source, type);
 }
 
 Shadow Walk::class_attribute(Operand instance, PyObject* name) {
@@ -70,11 +70,10 @@ bool Walk::load_attribute(FrameShadow& f, PyObject* name, bool method) {
   if (is_type(object, "super")) return load_super_attribute(f, self, name, method);
   PyTypeObject* type = Py_TYPE(object);
   const bool generic = type->tp_getattro == PyObject_GenericGetAttr;
-  PyObject* own_getattribute = type_lookup(type, "__getattribute__");
   static PyObject* const object_getattribute =
       type_lookup(&PyBaseObject_Type, "__getattribute__");
-  if (!generic && own_getattribute != object_getattribute && !PyFunction_Check(object) &&
-      !PyMethod_Check(object)) {
+  if (!generic && !PyFunction_Check(object) && !PyMethod_Check(object) &&
+      type_lookup(type, "__getattribute__") != object_getattribute) {
     return broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
   return load_generic_attribute(f, self, name, method);

@@ -88,6 +88,8 @@ bool Walk::consume_function(Operand function) {
   if (!is_nested(function.object)) return consume_identity(function);
   const SourceId code = recorder_.source(SourceKind::code, function.shadow.index);
   PyObject* object = PyFunction_GET_CODE(function.object);
+  // The name is the function's: a code object has no module.
+  if (recorder_.is_guarded(GuardKind::identity, code, object)) return true;
   add_guard(GuardKind::identity, code, qualified_name(function.object), object);
   return true;
 }

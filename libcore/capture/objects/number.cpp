@@ -151,7 +151,7 @@ std::optional<Argument> Walk::number_input(Operand number, const std::string& op
   const SourceId source = number_source(number);
   if (is_computed(number)) {
     auto* type = reinterpret_cast<PyObject*>(Py_TYPE(number.object));
-    add_guard(GuardKind::type_is, source, qualified_name(type), type);
+    add_live_guard(GuardKind::type_is, source, type);
   }
   return Argument(Argument::Value{recorder_.number(number.object, source)});
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "ir/argument_text.h"
 #include "ir/graph.h"
@@ -51,6 +52,47 @@ TEST_CASE("an interned variable learns its slot later") {
   CHECK(table[id].index == -1);
   CHECK(table.intern({SourceKind::local, kNoSource, "x", 4, {}}) == id);
   CHECK(table[id].index == 4);
+}
+
+TEST_CASE("a source is interned once, however many there are, and keys that are written differently are others") {
+  SourceTable table;
+  const SourceId base = table.intern({SourceKind::local, kNoSource, "d", 0, {}});
+  std::vector<SourceStep> steps;
+  for (std::int64_t i = 0; i < 300; ++i) {
+    steps.push_back({SourceKind::attribute, base, "name" + std::to_string(i), 0, {}});
+    steps.push_back({SourceKind::instance, base, "name" + std::to_string(i), 0, {}});
+    steps.push_back({SourceKind::dict_item, base, {}, 0, "name" + std::to_string(i)});
+    steps.push_back({SourceKind::dict_item, base, {}, 0, i});
+    steps.push_back({SourceKind::item, base, {}, i, {}});
+    steps.push_back({SourceKind::item, base + 1 + static_cast<SourceId>(i), {}, 0, {}});
+    steps.push_back({SourceKind::computed, base, {}, 0, {}, static_cast<SourceId>(i)});
+  }
+  for (const Argument& key : {Argument(true), Argument(1.0), Argument(0.0), Argument(-0.0), Argument(std::nan(""))}) {
+    steps.push_back({SourceKind::dict_item, base, {}, 0, key});
+  }
+  std::vector<SourceId> ids;
+  for (const SourceStep& step : steps) {
+    ids.push_back(table.intern(step));
+    CHECK(ids.back() == table.size() - 1);
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(table.intern(steps[i]) == ids[i]);
+  CHECK(table.size() == steps.size() + 1);
+  SourceTable copy = table;
+  CHECK(copy.intern(steps[17]) == ids[17]);
+}
+
+TEST_CASE("the bytes of a tensor are known where no symbol says how many there are") {
+  TensorType type;
+  type.sizes = {2, 3, 5};
+  CHECK(known_bytes(type) == 120);
+  type.dtype = DType::int64;
+  CHECK(known_bytes(type) == 240);
+  type.sizes = {};
+  CHECK(known_bytes(type) == 8);
+  type.sizes = {7, 0};
+  CHECK(known_bytes(type) == 0);
+  type.sizes = {7, SymExpr::symbol("s0")};
+  CHECK(known_bytes(type) == 0);
 }
 
 TEST_CASE("literals read back as what they were") {
