@@ -1,6 +1,5 @@
 #include "capture/heap_gaps.h"
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,7 +9,7 @@ namespace {
 
 /// Looking costs some microseconds, a fraction of what filling so many bytes takes.
 constexpr std::int64_t kWorthLooking = std::int64_t{1} << 20;
-constexpr std::int64_t kMuch = std::int64_t{48} << 20;
+constexpr std::int64_t kMuch = std::int64_t{32} << 20;
 
 /// 0: the system does not tell.
 std::int64_t resident_bytes() {
@@ -27,10 +26,10 @@ std::int64_t resident_bytes() {
 void HeapGaps::made(std::int64_t bytes) {
   if (bytes < kWorthLooking) return;
   const std::int64_t now = resident_bytes();
-  if (before_ == 0) before_ = now - bytes;
-  if (now < before_ + kMuch) return;
-  malloc_trim(0);
-  before_ = resident_bytes();
+  if (limit_ == 0) limit_ = now - bytes + kMuch;
+  if (now < limit_) return;
+  // All of the gaps' pages at once would mostly be touched again by the next ops.
+  if (taken_.take(kMuch) == 0) limit_ = now + kMuch;
 }
 
 }  // namespace penstock::capture

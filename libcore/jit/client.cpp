@@ -1,11 +1,13 @@
 #include "jit/client.h"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 #include <utility>
 
 #include "capture/entry_limit.h"
 #include "jit/exceptions.h"
+#include "jit/pipeline_compiler.h"
 #include "python/eval_breaker.h"
 #include "python/op_counter.h"
 #include "python/torch_state.h"
@@ -22,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Calls that fit nothing and are not recorded either: the walker cannot follow them.
 constexpr int kMissLimit = 32;
+constexpr std::size_t kAllGaps = std::numeric_limits<std::size_t>::max();
 /// Failures of ours after which an entry runs no more.
 constexpr int kFailureLimit = 3;
 constexpr const char* kRefused = "plain Python is faster";
@@ -98,7 +101,13 @@ bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
   if (runs && (!is_plain_turn(entry) || plain_run_.thread != nullptr)) return false;
   ++entry.count->calls;
   if (entry.count->runs != 0) ++entry.count->plain_calls;
-  if (runs) plain_run_ = {thread, entry.gate, entry.verdict_key, Clock::now()};
+  if (!runs) return true;
+  plain_run_ = {thread, entry.gate, entry.verdict_key, {}, {}};
+  if (entry.is_large) {
+    plain_run_.gaps = std::make_unique<capture::OccupiedGaps>();
+    plain_run_.gaps->take(kAllGaps);
+  }
+  plain_run_.begin = Clock::now();
   return true;
 }
 
@@ -199,9 +208,10 @@ void JitClient::stepped(const python::Frame& frame, bool whole) { ran_plainly(fr
 /// A call by plain Python ended, `whole` if where the segment does.
 void JitClient::ran_plainly(PyThreadState* thread, bool whole) {
   if (plain_run_.thread != thread) return;
+  const auto end = Clock::now();
   const PlainRun run = std::exchange(plain_run_, {});
   if (!whole) return run.gate->plain_was_lost();
-  run.gate->plain_ran(Clock::now() - run.begin);
+  run.gate->plain_ran(end - run.begin);
   keep_verdict(*run.gate, run.verdict_key);
 }
 
@@ -347,6 +357,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
 }
 
 Result<void> JitClient::give_executor(Entry& entry, Graph graph) {
+  entry.is_large = is_large(graph);
   auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
   if (!executor) return tl::unexpected(std::move(executor.error()));
   entry.set_executor(std::move(*executor));

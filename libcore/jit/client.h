@@ -2,10 +2,12 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_set>
 
 #include "capture/entry_count.h"
+#include "capture/occupied_gaps.h"
 #include "capture/segment_client.h"
 #include "diag/pass.h"
 #include "jit/entry.h"
@@ -76,6 +78,9 @@ class JitClient final : public capture::SegmentClient {
     std::shared_ptr<Gate> gate;
     std::string verdict_key;
     std::chrono::steady_clock::time_point begin;
+    /// What a recorded call and a compilation leave is spread over the heap. Plain Python's tensors would lie now in
+    /// one gap and now in another: more memory than it takes in a process without penstock.
+    std::unique_ptr<capture::OccupiedGaps> gaps;
   };
   GraphCompiler& compiler_;
   capture::EventSink& sink_;

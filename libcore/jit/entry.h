@@ -71,6 +71,7 @@ class Entry {
 
   capture::EntryCount* count = nullptr;  ///< how often it fitted; not owned
   std::string why_not;                   ///< why it has no executor, for reports
+  bool is_large = false;                 ///< the memory that calls take is worth some milliseconds
   int failures = 0;                      ///< runs that failed
   std::shared_ptr<Gate> gate;            ///< null: the entry is used, whatever it costs
   std::string verdict_key;               ///< where its verdict is kept

@@ -6,20 +6,15 @@
 #include "pipeline/codegen_library.h"
 
 namespace penstock::jit {
-namespace {
 
-/// The graph's tensors take so much memory that it is worth some milliseconds to give back what is free.
 bool is_large(const Graph& graph) {
   constexpr std::int64_t kMuch = std::int64_t{32} << 20;
   std::int64_t bytes = 0;
   for (std::size_t i = graph.interface.inputs.size(); i < graph.values.size(); ++i) {
-    const TensorType& type = graph.values[i].type;
-    bytes += element_count(type.sizes).constant().value_or(0) * facts(type.dtype).size;
+    bytes += known_bytes(graph.values[i].type);
   }
   return bytes >= kMuch;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
     const std::string& store, pipeline::CompileOptions options, bool deterministic, PassTrace& trace) {

@@ -11,6 +11,9 @@
 
 namespace penstock::jit {
 
+/// The graph's tensors take so much memory that it is worth some milliseconds to keep it small.
+bool is_large(const Graph& graph);
+
 /// Compiles captured graphs by the stages of the pipe, in this process; code and kernels are kept in
 /// the store, so that a program's next run finds them.
 class PipelineCompiler final : public GraphCompiler {
