@@ -53,6 +53,7 @@ struct IteratorShadow {
     numbers,        ///< constants: a range, the characters of a str
     enumerate,      ///< (number, what bases[0] gives)
     zip,            ///< tuples of what the bases give
+    same,           ///< `object`, again and again
     generator,      ///< what generator `object` yields
     iterator,       ///< what iterator `object`, followed on its own, gives
   };

@@ -81,6 +81,12 @@ const OpFacts& facts(OpId id) { return kRows[static_cast<std::size_t>(id)]; }
 
 std::span<const OpFacts> all_ops() { return kRows; }
 
+std::string padding_mode(const OpFacts& op, std::string given) {
+  if (op.name.find("reflection_pad") != std::string_view::npos) return "reflect";
+  if (op.name.find("replication_pad") != std::string_view::npos) return "replicate";
+  return given;
+}
+
 std::size_t spatial_dims(std::string_view op) {
   for (std::size_t i = 0; i + 1 < op.size(); ++i) {
     if (op[i] >= '1' && op[i] <= '3' && op[i + 1] == 'd') return static_cast<std::size_t>(op[i] - '0');

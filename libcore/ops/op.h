@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace penstock::ops {
@@ -64,6 +65,9 @@ struct OpFacts {
 
 /// The row of `id`.
 const OpFacts& facts(OpId id);
+
+/// The mode of a padding op: what its name says, or else what was given.
+std::string padding_mode(const OpFacts& op, std::string given);
 
 /// All rows, prims first, in the order of OpId.
 std::span<const OpFacts> all_ops();

@@ -141,6 +141,7 @@ Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
       }
       return fresh(item, std::move(parts));
     }
+    case Kind::same: return over.shadow;
     case Kind::generator: return innermost_->expected.result;
     case Kind::iterator: return advance(*find(over.object.get())->iterator, item);
   }

@@ -25,6 +25,13 @@ bool is_one_of(PyObject* type, std::initializer_list<PyTypeObject*> types) {
   return false;
 }
 
+/// True for itertools.repeat.
+bool is_repeat(PyObject* type) {
+  if (std::strcmp(reinterpret_cast<PyTypeObject*>(type)->tp_name, "itertools.repeat") != 0) return false;
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "itertools");
+  return module != nullptr && type == PyDict_GetItemString(PyModule_GetDict(module), "repeat");
+}
+
 }  // namespace
 
 bool Walk::consume_all(const std::vector<Operand>& positional, const Keywords& keywords) {
@@ -56,6 +63,14 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   if (is_one_of(object, {&PyDict_Type})) return make_dict(f, positional, keywords, pops);
   if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
     return make_iterator(f, object, positional, keywords, pops);
+  }
+  if (is_repeat(object) && positional.size() == 2 && keywords.empty()) {
+    if (!consume(positional[1])) return false;
+    auto over = std::make_unique<IteratorShadow>();
+    over->kind = IteratorShadow::Kind::same;
+    over->shadow = positional[0].shadow;
+    over->object = PyRef::borrow(positional[0].object);
+    return gives_iterator(f, pops, std::move(over));
   }
   if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
     if (!positional.empty() && is_tensor(positional[0].object)) {

@@ -1,4 +1,5 @@
 // Convolution.
+#include "ops/float_format.h"
 #include "ops/reference/window.h"
 
 namespace penstock::ops::reference {
@@ -92,6 +93,49 @@ void convolve(Evaluation& e, bool transposed) {
 }
 
 }  // namespace
+
+namespace {
+
+/// Calls visit(place in the image, place in the columns) for every element of all windows of F.unfold and F.fold that
+/// lies in the image, which is N, C, 1, height, width.
+template <class Visit>
+void for_each_column_element(Evaluation& e, const Shape& image, const Visit& visit) {
+  Shape window = three(per_dim(e, "kernel_size", 2, 1), 1), stride = three(per_dim(e, "stride", 2, 1), 1);
+  Shape dilation = three(per_dim(e, "dilation", 2, 1), 1), padding = three(per_dim(e, "padding", 2, 0), 0);
+  Shape counts = {image[0], image[1], 1, 1, 1};
+  for (int i = 0; i < 3; ++i) {
+    counts[2 + i] = (image[2 + i] + 2 * padding[i] - dilation[i] * (window[i] - 1) - 1) / stride[i] + 1;
+  }
+  for (std::int64_t flat = 0; flat < product(counts); ++flat) {
+    Pixel at = pixel_of(counts, flat);
+    for_each_tap(window, [&](const Shape& tap) {
+      Shape place(3);
+      if (!tap_place(at.at, tap, stride, padding, dilation, image, place)) return;
+      std::int64_t row = (at.channel * window[1] + tap[1]) * window[2] + tap[2];
+      std::int64_t column = (at.batch * image[1] * window[1] * window[2] + row) * counts[3] * counts[4] + at.at[1] * counts[4] + at.at[2];
+      visit(image_place(image, at.batch, at.channel, place), column);
+    });
+  }
+}
+
+}  // namespace
+
+void im2col(Evaluation& e) {
+  Array x = e.array("self"), out = filled(e.result().sizes, 0);
+  for_each_column_element(e, five(x.sizes, 2), [&](std::int64_t place, std::int64_t column) { out.values[column] = x.values[place]; });
+  e.store(out);
+}
+
+void col2im(Evaluation& e) {
+  Array x = e.array("self"), out = filled(e.result().sizes, 0);
+  const DType dtype = e.result().dtype;
+  for_each_column_element(e, five(out.sizes, 2), [&](std::int64_t place, std::int64_t column) {
+    // Rounded with every addition; bools are joined.
+    double& sum = out.values[place];
+    sum = is_boolean(dtype) ? static_cast<double>(sum != 0 || x.values[column] != 0) : round_to(sum + x.values[column], dtype);
+  });
+  e.store(out);
+}
 
 void convolution(Evaluation& e) { convolve(e, e.boolean("transposed", false)); }
 void transposed_convolution(Evaluation& e) { convolve(e, true); }

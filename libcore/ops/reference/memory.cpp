@@ -177,10 +177,13 @@ void roll(Evaluation& e) {
 
 namespace {
 
-/// The element that padding of a mode shows at `place`, which may lie outside.
-std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int64_t size) {
+/// The element that padding of a mode shows at `place`, which may lie outside. `low` and `high` of it were added.
+std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int64_t size, std::int64_t low, std::int64_t high) {
   if (mode == "replicate") return std::clamp<std::int64_t>(place, 0, size - 1);
-  if (mode == "circular") return (place % size + size) % size;
+  if (mode == "circular") {
+    const std::int64_t first = std::max<std::int64_t>(-low, 0), kept = size - first + std::min<std::int64_t>(high, 0);
+    return first + ((place - first) % kept + kept) % kept;
+  }
   if (mode == "reflect") return place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place;
   return place;
 }
@@ -188,13 +191,13 @@ std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int6
 }  // namespace
 
 void pad(Evaluation& e) {
-  std::vector<std::int64_t> amounts = e.constants("pad");
-  const std::string mode = e.text("mode", "constant");
+  std::vector<std::int64_t> amounts = e.constants(e.has("padding") ? "padding" : "pad");
+  const std::string mode = padding_mode(e.op(), e.text("mode", "constant"));
   const Shape own = e.shape("self");
   remap(e, [&](Shape at) {
     for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
       std::int64_t& place = at[at.size() - 1 - i];
-      place = padded_place(mode, place - amounts[2 * i], own[at.size() - 1 - i]);
+      place = padded_place(mode, place - amounts[2 * i], own[at.size() - 1 - i], amounts[2 * i], amounts[2 * i + 1]);
     }
     return at;
   }, e.real("value", 0));

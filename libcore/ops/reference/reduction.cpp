@@ -1,4 +1,5 @@
 // Reductions, scans, softmax, normalisation, losses.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -314,6 +315,36 @@ void batch_norm(Evaluation& e) {
   scale_and_shift(e, x, shape);
   e.store(x);
 }
+void instance_norm(Evaluation& e) {
+  Array x = e.array("input");
+  if (e.failed()) return;
+  const Shape shape = channel_shape(x);
+  const std::int64_t channels = x.sizes[1], images = x.sizes[0] * channels, length = x.count() / std::max<std::int64_t>(images, 1);
+  const double eps = e.real("eps", 1e-5), momentum = e.real("momentum", 0.1), batch = static_cast<double>(x.sizes[0]);
+  const bool own = e.boolean("use_input_stats", true);
+  Array given_mean = e.array_or("running_mean", 0), given_variance = e.array_or("running_var", 1);
+  std::vector<double> means(channels, 0), variances(channels, 0);
+  for (std::int64_t i = 0; i < images; ++i) {
+    const std::int64_t c = i % channels;
+    Row row(x.values.begin() + i * length, x.values.begin() + (i + 1) * length);
+    const double mean = own ? mean_of(row) : given_mean.values[c];
+    const double variance = own ? deviations(row) / static_cast<double>(length) : given_variance.values[c];
+    means[c] += mean / batch;
+    variances[c] += variance * static_cast<double>(length) / static_cast<double>(length - 1) / batch;
+    for (std::int64_t k = 0; k < length; ++k) {
+      double& value = x.values[i * length + k];
+      value = (value - mean) / std::sqrt(variance + eps);
+    }
+  }
+  for (auto [name, old, now] : {std::tuple("running_mean", &given_mean, &means), std::tuple("running_var", &given_variance, &variances)}) {
+    if (!own || !e.has(name)) continue;
+    for (std::int64_t c = 0; c < channels; ++c) old->values[c] = (1 - momentum) * old->values[c] + momentum * (*now)[c];
+    e.host(name).assign(old->values);
+  }
+  scale_and_shift(e, x, shape);
+  e.store(x);
+}
+
 void native_batch_norm(Evaluation& e) { batch_norm(e); }
 
 namespace {

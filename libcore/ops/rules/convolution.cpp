@@ -124,6 +124,56 @@ void convolve(Inference& in, bool transposed) {
 
 }  // namespace
 
+namespace {
+
+/// The windows of F.unfold and F.fold over an image of `size`: how many there are along each dim.
+std::vector<SymExpr> windows_of(Inference& in, const std::vector<SymExpr>& size, const std::vector<SymExpr>& window) {
+  std::vector<SymExpr> dilation = per_dim(in, "dilation", 2, 1), padding = per_dim(in, "padding", 2, 0), stride = per_dim(in, "stride", 2, 1);
+  check_positive(in, window, 1, "kernel_size");
+  check_positive(in, dilation, 1, "dilation");
+  check_positive(in, padding, 0, "padding");
+  check_positive(in, stride, 1, "stride");
+  std::vector<SymExpr> counts;
+  for (std::size_t i = 0; i < 2 && !in.failed(); ++i) {
+    counts.push_back(window_count(size[i], window[i], stride[i], SymExpr(2) * padding[i], dilation[i]));
+    if (in.less(counts.back(), SymExpr(1))) in.fail("the kernel is larger than the padded image");
+  }
+  return counts;
+}
+
+bool has_columns_kernel(DType dtype) { return is_floating(dtype) || is_boolean(dtype); }
+
+}  // namespace
+
+void im2col(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (in.failed() || (self.rank() != 3 && self.rank() != 4)) return in.fail("expects an image or a batch of them");
+  if (!has_columns_kernel(self.dtype)) return in.fail("has no kernel for this dtype");
+  std::vector<SymExpr> window = per_dim(in, "kernel_size", 2, 1), sizes(self.sizes.begin(), self.sizes.end() - 2);
+  for (std::size_t i = self.rank() - 3; i < self.rank() && !in.failed(); ++i) {
+    if (in.is_zero(self.sizes[i])) in.fail("the image has no elements");
+  }
+  std::vector<SymExpr> counts = windows_of(in, {self.sizes.end() - 2, self.sizes.end()}, window);
+  if (in.failed()) return;
+  sizes.back() *= window[0] * window[1];
+  sizes.push_back(counts[0] * counts[1]);
+  in.add(self.dtype, std::move(sizes), self);
+}
+
+void col2im(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (in.failed() || (self.rank() != 2 && self.rank() != 3)) return in.fail("expects columns or a batch of them");
+  if (!has_columns_kernel(self.dtype)) return in.fail("has no kernel for this dtype");
+  std::vector<SymExpr> window = per_dim(in, "kernel_size", 2, 1), image = per_dim(in, "output_size", 2, 1);
+  std::vector<SymExpr> counts = windows_of(in, image, window), sizes(self.sizes.begin(), self.sizes.end() - 1);
+  if (in.failed()) return;
+  if (!in.equal(self.sizes.back(), counts[0] * counts[1])) return in.fail("there are more or fewer columns than windows");
+  if (in.is_zero(sizes.back()) || !in.is_zero(mod(sizes.back(), window[0] * window[1]))) return in.fail("columns are no windows");
+  sizes.back() = floordiv(sizes.back(), window[0] * window[1]);
+  sizes.insert(sizes.end(), image.begin(), image.end());
+  in.add(self.dtype, std::move(sizes), self);
+}
+
 void convolution(Inference& in) { convolve(in, in.boolean("transposed", false)); }
 void transposed_convolution(Inference& in) { convolve(in, true); }
 

@@ -101,8 +101,8 @@ void roll(Inference& in) {
 
 namespace {
 
-/// Padding with elements of the image itself. What torch refuses fails; so does circular padding that crops one
-/// side, which torch has its own way with.
+/// Padding with elements of the image itself. What torch refuses fails; so does circular padding that shows more than
+/// is left where it crops too: torch then reads what it has not written.
 void pad_with_image(Inference& in, const TensorType& self, const std::vector<SymExpr>& amounts, const std::string& mode) {
   std::size_t dims = amounts.size() / 2, rank = self.rank();
   bool reflect = mode == "reflect", circular = mode == "circular";
@@ -117,11 +117,14 @@ void pad_with_image(Inference& in, const TensorType& self, const std::vector<Sym
   for (std::size_t i = 0; i < dims && !in.failed(); ++i) {
     SymExpr& size = sizes[rank - 1 - i];
     const SymExpr &low = amounts[2 * i], &high = amounts[2 * i + 1];
+    SymExpr kept = size;
     for (const SymExpr* amount : {&low, &high}) {
       if (reflect && !in.less(*amount, size)) in.fail("reflects more than there is");
-      if (circular && in.less(size, *amount)) in.fail("wraps around more than once");
+      if (circular && in.less(*amount, SymExpr(0))) kept += *amount;
     }
-    if (circular && in.less(low, SymExpr(0)) != in.less(high, SymExpr(0))) return in.fail("crops one side");
+    for (const SymExpr* amount : {&low, &high}) {
+      if (circular && in.less(kept, *amount)) in.fail("wraps around more than once");
+    }
     size += low + high;
     if (in.less(size, SymExpr(1))) in.fail("the result would be empty");
   }
@@ -136,9 +139,9 @@ void pad_with_image(Inference& in, const TensorType& self, const std::vector<Sym
 
 void pad(Inference& in) {
   const TensorType& self = in.tensor("self");
-  std::vector<SymExpr> amounts = in.integers("pad");
+  std::vector<SymExpr> amounts = in.integers(in.has("padding") ? "padding" : "pad");
   if (amounts.size() % 2 != 0 || amounts.size() > 2 * self.rank()) return in.fail("pad has a wrong length");
-  if (std::string mode = in.text("mode", "constant"); mode != "constant") {
+  if (std::string mode = padding_mode(in.op(), in.text("mode", "constant")); mode != "constant") {
     return pad_with_image(in, self, amounts, mode);
   }
   std::vector<SymExpr> sizes = self.sizes;

@@ -64,6 +64,17 @@ void batch_norm(Inference& in) {
   in.add(std::move(type));
 }
 
+void instance_norm(Inference& in) {
+  const TensorType& input = in.tensor("input");
+  if (in.failed() || input.rank() < 3) return in.fail("instance norm needs dims N, C, …");
+  bool plain = !in.has("weight") && !in.has("bias") && !in.has("running_mean") && !in.has("running_var");
+  for (std::size_t i = plain ? 1 : 0; i < input.rank() && !in.failed(); ++i) {
+    if (in.is_zero(input.sizes[i])) in.fail("torch refuses an input without elements");
+  }
+  if (in.failed()) return;
+  in.add(input.dtype, input.sizes, input);
+}
+
 void native_batch_norm(Inference& in) {
   batch_norm(in);
   if (in.failed()) return;

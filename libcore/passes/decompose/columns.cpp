@@ -7,7 +7,10 @@
 // several dims the terms are the combinations, unless these are many: then one dim is summed after the other.
 #include "passes/decompose/columns.h"
 
+#include <algorithm>
 #include <numeric>
+
+#include "passes/decompose/decompositions.h"
 
 namespace penstock::passes {
 
@@ -72,6 +75,7 @@ ValueId with_whole_blocks(Decomposition& d, ValueId x, std::size_t window, const
 ValueId add(Decomposition& d, ValueId sum, ValueId term) {
   if (sum == kNoValue || d.failed()) return term;
   const DType dtype = d.dtype_of(term), compute = ops::compute_dtype(dtype);
+  if (is_boolean(dtype)) return d.binary("or", value_argument(sum), value_argument(term));
   return d.convert(d.binary("add", value_argument(d.convert(sum, compute)), value_argument(d.convert(term, compute))), dtype);
 }
 
@@ -141,6 +145,52 @@ std::optional<ValueId> image_of(Decomposition& d, ValueId columns, const std::ve
   }
   return terms <= kMostTogether ? sum_together(d, columns, axes, blocks, first, terms)
                                 : sum_one_by_one(d, columns, axes, blocks, first);
+}
+
+namespace {
+
+/// The windows of F.unfold and F.fold over an image.
+std::vector<Sliding> windows_given(Decomposition& d, const std::vector<SymExpr>& image) {
+  auto of = [&](std::string_view name, std::size_t i) {
+    std::vector<SymExpr> values = d.integers(name);
+    return values[values.size() == 1 ? 0 : i];
+  };
+  std::vector<Sliding> axes;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Sliding axis{image[i], 1, of("kernel_size", i), of("stride", i), of("dilation", i), of("padding", i)};
+    axis.count = windows_that_fit(axis);
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+}  // namespace
+
+void im2col(Decomposition& d) {
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty()) return;
+  ValueId image = d.value("self");
+  const std::vector<SymExpr> sizes = d.sizes(image);
+  ValueId columns = columns_of(d, image, windows_given(d, {sizes.end() - 2, sizes.end()}));
+  if (d.failed()) return;
+  // before …, count, count, window, window
+  std::vector<std::int64_t> order(d.rank(columns));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.end() - 4, order.end() - 2, order.end());
+  d.result(d.unary("clone", d.reshape(d.permute(columns, order), types.front().sizes)));
+}
+
+void col2im(Decomposition& d) {
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty()) return;
+  const std::vector<SymExpr> sizes = types.front().sizes;
+  std::vector<Sliding> axes = windows_given(d, {sizes.end() - 2, sizes.end()});
+  std::vector<SymExpr> apart(sizes.begin(), sizes.end() - 2);
+  for (const Sliding& axis : axes) apart.push_back(axis.window);
+  for (const Sliding& axis : axes) apart.push_back(axis.count);
+  auto image = image_of(d, d.reshape(d.value("self"), apart), axes);
+  if (!image) return d.keep();
+  if (!d.failed()) d.result(d.unary("clone", *image));
 }
 
 }  // namespace penstock::passes

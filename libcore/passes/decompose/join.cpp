@@ -117,7 +117,8 @@ void roll(Decomposition& d) {
 
 namespace {
 
-/// The places that padding of a mode shows along a dim of `size`, `low` before it and up to `made` elements.
+/// The places that padding of a mode shows along a dim of `size`, `low` before it and up to `made` elements. Circular
+/// padding repeats what is left of the image.
 ValueId padded_places(Decomposition& d, const std::string& mode, const SymExpr& size, const SymExpr& low, const SymExpr& made) {
   auto with = [&](const char* prim, ValueId x, const SymExpr& other) {
     return d.binary(prim, value_argument(x), Decomposition::integer_argument(other));
@@ -126,7 +127,12 @@ ValueId padded_places(Decomposition& d, const std::string& mode, const SymExpr& 
     return d.binary("sub", Decomposition::integer_argument(size - SymExpr(1)), value_argument(x));
   };
   ValueId place = with("sub", d.iota(made), low);
-  if (mode == "circular") return with("remainder", place, size);
+  if (mode == "circular") {
+    const SymExpr high = made - size - low;
+    const SymExpr first = d.less(low, SymExpr(0)) ? SymExpr(0) - low : SymExpr(0);
+    const SymExpr kept = size - first + (d.less(high, SymExpr(0)) ? high : SymExpr(0));
+    return with("add", with("remainder", with("sub", place, first), kept), first);
+  }
   if (mode == "replicate") return with("minimum", with("maximum", place, 0), size - SymExpr(1));
   return mirrored(d.unary("abs", mirrored(d.unary("abs", place))));
 }
@@ -149,9 +155,9 @@ void pad_with_image(Decomposition& d, const std::string& mode, const std::vector
 
 void pad(Decomposition& d) {
   ValueId self = d.value("self");
-  std::vector<SymExpr> amounts = d.integers("pad");
+  std::vector<SymExpr> amounts = d.integers(d.has("padding") ? "padding" : "pad");
   if (d.failed()) return;
-  if (std::string mode = d.text("mode", "constant"); mode != "constant") return pad_with_image(d, mode, amounts);
+  if (std::string mode = ops::padding_mode(d.op(), d.text("mode", "constant")); mode != "constant") return pad_with_image(d, mode, amounts);
   std::size_t rank = d.rank(self);
   std::vector<SymExpr> low(rank, SymExpr(0)), high(rank, SymExpr(0));
   for (std::size_t i = 0; i < amounts.size() / 2 && i < rank; ++i) {

@@ -164,4 +164,35 @@ void batch_norm(Decomposition& d) {
   d.result(d.full({SymExpr(0)}, 0.0, dtype));
 }
 
+/// Every image's channel has statistics of its own; the running ones take their mean over the batch.
+void instance_norm(Decomposition& d) {
+  std::vector<TensorType> types = d.inferred_or_keep();
+  if (types.empty()) return;
+  ValueId x = computed_input(d);
+  const DType dtype = types.front().dtype;
+  const std::vector<SymExpr> sizes = d.sizes(x);
+  if (sizes[0] == SymExpr(0)) return d.result(d.full(sizes, 0.0, dtype));
+  std::vector<SymExpr> channel(sizes.size(), SymExpr(1));
+  channel[1] = sizes[1];
+  const double eps = d.real("eps", 1e-5), momentum = d.real("momentum", 0.1);
+  if (!d.boolean("use_input_stats", true)) {
+    auto statistic = [&](const char* name) { return d.reshape(d.convert(d.value(name), d.dtype_of(x)), channel); };
+    ValueId variance = d.binary("add", value_argument(statistic("running_var")), eps);
+    ValueId centred = d.binary_broadcast("sub", x, statistic("running_mean"));
+    return d.finish(scale_and_shift(d, d.binary_broadcast("mul", centred, d.unary("rsqrt", variance)), channel), dtype);
+  }
+  const auto dims = range(2, static_cast<std::int64_t>(sizes.size()));
+  const SymExpr count = d.count(sizes, dims);
+  auto [mean, deviations] = statistics(d, x, dims);
+  if (d.failed()) return;
+  ValueId variance = d.binary("add", value_argument(divide_by(d, deviations, count)), eps);
+  ValueId value = d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), d.unary("rsqrt", variance));
+  d.finish(scale_and_shift(d, value, channel), dtype);
+  auto over_batch = [&](ValueId statistic) {
+    return divide_by(d, d.reduce("sum", d.reshape(statistic, {sizes[0], sizes[1]}), {0}, false), sizes[0]);
+  };
+  if (d.has("running_mean")) update_running(d, "running_mean", over_batch(mean), momentum);
+  if (d.has("running_var")) update_running(d, "running_var", divide_by(d, over_batch(deviations), count - SymExpr(1)), momentum);
+}
+
 }  // namespace penstock::passes

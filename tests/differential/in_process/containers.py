@@ -21,3 +21,21 @@ log = []
 for i in range(3):
     o, p, d = run(torch.arange(4.) * (i + 1), log)
     print(o, p, d, len(log))
+
+
+from itertools import repeat
+
+
+def repeated(x, count):
+    both = tuple(repeat(x, count))
+    for factor in repeat(2, count):
+        x = x * factor
+    for again in repeat(both[0], count):
+        x = x + again
+        if x.sum() > 20:  # the rest of the iterator is on its way over a break
+            x = x - 1
+    return x, both[0] is both[-1], len(both), [y.shape for y in repeat(x, count)]
+
+
+for count in (1, 3, 3):
+    print(repeated(torch.ones(2), count))

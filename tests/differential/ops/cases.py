@@ -3,6 +3,8 @@ import itertools
 
 import torch
 
+import image_cases
+
 NAN = float("nan")
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTS = [torch.int64, torch.int32, torch.uint8, torch.int8]
@@ -575,3 +577,4 @@ def all_cases():
     for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
                    named_convolutions, pools, pools_of_all_dims, resampled, programs):
         yield from family()
+    yield from (Case(name, run) for name, run in image_cases.all_images())
