@@ -96,7 +96,9 @@ std::size_t spatial_dims(std::string_view op) {
 
 bool is_product(std::string_view op) {
   const OpFacts* known = find_op(op);
-  return known != nullptr && known->family == OpFamily::matmul && known->has(kOpaque);
+  if (known == nullptr) return false;
+  return known->id == OpId::mm_default || known->id == OpId::bmm_default || known->id == OpId::addmm_default ||
+         known->id == OpId::baddbmm_default;
 }
 
 bool writes_by_name(std::string_view op) {

@@ -66,14 +66,14 @@ std::optional<std::int64_t> known_count(std::span<const SymExpr> sizes, std::int
   return count <= limit ? std::optional(count) : std::nullopt;
 }
 
-/// A product of sizes that are known and small is loops, which the ops around it share; any floating dtype.
+/// A product of sizes that are known and small is loops, which the ops around it share.
 std::string small_product(const Candidate& candidate) {
   const TensorType& result = candidate.graph.values[candidate.node.results.front()].type;
   const TensorType* left = nullptr;
   for (std::string_view name : {"mat1", "batch1", "self"}) {
     if (left == nullptr) left = candidate.tensor(name);
   }
-  if (left == nullptr || !is_floating(result.dtype)) return "its elements are no floating numbers";
+  if (left == nullptr || is_boolean(result.dtype)) return "its elements are no numbers";
   const auto sizes = std::span(result.sizes);
   const bool few = known_count(sizes.first(sizes.size() - 1), kFewRows).has_value();
   std::vector<SymExpr> all(result.sizes);

@@ -6,13 +6,16 @@ namespace penstock::fusion {
 
 namespace {
 
-/// The number `name` of the node, nothing where it is 1.
-std::optional<double> scale_of(const Node& node, std::string_view name) {
+bool is_number(const Argument& argument, double number) {
+  const auto* integer = argument.as<std::int64_t>();
+  const auto* real = argument.as<double>();
+  return (integer != nullptr && static_cast<double>(*integer) == number) || (real != nullptr && *real == number);
+}
+
+/// The number `name` of the node, 1 where it is left out.
+Argument scale_of(const Node& node, std::string_view name) {
   const Argument* argument = find_argument(node, name);
-  double number = 1;
-  if (argument != nullptr && argument->as<std::int64_t>()) number = static_cast<double>(*argument->as<std::int64_t>());
-  if (argument != nullptr && argument->as<double>()) number = *argument->as<double>();
-  return number == 1 ? std::nullopt : std::optional(number);
+  return argument != nullptr ? *argument : Argument(std::int64_t{1});
 }
 
 /// The place in an operand that is broadcast to the result.
@@ -39,7 +42,7 @@ ProductOperands product_operands(const Node& node) {
 ScalarId lower_product(KernelBuilder& builder, const Node& node, std::size_t result, const Index& index) {
   const FusionPlan& plan = builder.plan();
   const DType dtype = plan.type(node.results[result]).dtype;
-  const DType compute = facts(dtype).size < 4 ? DType::float32 : dtype;
+  const DType compute = is_floating(dtype) && facts(dtype).size < 4 ? DType::float32 : dtype;
   const ProductOperands operands = product_operands(node);
   auto converted = [&](ValueId value, const Index& place) {
     ScalarId element = builder.element(value, place);
@@ -53,15 +56,14 @@ ScalarId lower_product(KernelBuilder& builder, const Node& node, std::size_t res
   };
   const Sizes length = {plan.type(operands.left).sizes.back()};
   ScalarId sum = builder.reduce("sum", compute, node.results.front(), length, index, body).front();
-  auto scaled = [&](ScalarId scalar, std::optional<double> by) {
-    return by ? builder.emit("mul", compute, {scalar, builder.constant(*by, compute)}) : scalar;
+  auto scaled = [&](ScalarId scalar, const Argument& by) {
+    return is_number(by, 1) ? scalar : builder.emit("mul", compute, {scalar, builder.constant(by, compute)});
   };
   sum = scaled(sum, scale_of(node, "alpha"));
-  const std::optional<double> beta = scale_of(node, "beta");
-  if (operands.addend != kNoValue && beta != 0.0) {
+  const Argument beta = scale_of(node, "beta");
+  if (operands.addend != kNoValue && !is_number(beta, 0)) {
     const Index place = broadcast_index(plan.type(operands.addend).sizes, index);
-    ScalarId element = converted(operands.addend, place);
-    sum = builder.emit("add", compute, {sum, scaled(element, beta)});
+    sum = builder.emit("add", compute, {sum, scaled(converted(operands.addend, place), beta)});
   }
   return dtype == compute ? sum : builder.emit("convert", dtype, {sum});
 }

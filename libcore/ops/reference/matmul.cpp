@@ -68,6 +68,13 @@ void matmul(Evaluation& e) {
   e.store(result);
 }
 
+void inner(Evaluation& e) {
+  Array a = e.array("self"), b = e.array("other");
+  if (a.rank() == 0 || b.rank() == 0) return e.store(zip(a, b, scalar::mul_.real));
+  auto rows = [](const Array& x) { return with_sizes(x, {1, product({x.sizes.begin(), x.sizes.end() - 1}), x.sizes.back()}); };
+  e.store(with_sizes(batched_product(rows(a), swap_last(rows(b))), e.result().sizes));
+}
+
 void outer(Evaluation& e) {
   Array a = e.array("self"), b = e.array("vec2");
   e.store(with_sizes(product_of(with_sizes(a, {a.count(), 1}), with_sizes(b, {1, b.count()})), e.result().sizes));

@@ -36,6 +36,21 @@ void addmm(Inference& in) {
   product(in, batched ? "batch1" : "mat1", batched ? "batch2" : "mat2");
 }
 
+void inner(Inference& in) {
+  const TensorType& a = in.tensor("self");
+  const TensorType& b = in.tensor("other");
+  if (in.failed()) return;
+  if (a.dtype != b.dtype) return in.fail("expects one dtype");
+  if (a.rank() == 0 || b.rank() == 0) {
+    const TensorType* both[] = {&a, &b};
+    return in.add(elementwise_type(in, both, a.dtype));
+  }
+  require_equal(in, a.sizes.back(), b.sizes.back());
+  std::vector<SymExpr> sizes(a.sizes.begin(), a.sizes.end() - 1);
+  sizes.insert(sizes.end(), b.sizes.begin(), b.sizes.end() - 1);
+  if (!in.failed()) in.add(a.dtype, std::move(sizes), a);
+}
+
 void outer(Inference& in) {
   const TensorType& a = in.tensor("self");
   const TensorType& b = in.tensor("vec2");

@@ -229,6 +229,19 @@ std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<Na
   return results;
 }
 
+ValueId Decomposition::product(std::string_view op, std::vector<NamedArgument> args) {
+  if (failed()) return kNoValue;
+  bool half = false;
+  for (NamedArgument& argument : args) {
+    const auto* value = argument.value.as<Argument::Value>();
+    if (value == nullptr || dtype_of(value->id) != DType::float16) continue;
+    argument.value = value_argument(convert(value->id, DType::float32));
+    half = true;
+  }
+  ValueId result = emit(op, std::move(args));
+  return half ? convert(result, DType::float16) : result;
+}
+
 ValueId Decomposition::binary_broadcast(std::string_view prim, ValueId a, ValueId b) {
   if (failed()) return a;
   return binary(prim, value_argument(a), value_argument(broadcast(b, sizes(a))));

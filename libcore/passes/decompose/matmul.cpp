@@ -6,11 +6,11 @@ namespace penstock::passes {
 namespace {
 
 ValueId mm(Decomposition& d, ValueId a, ValueId b) {
-  return d.emit("aten.mm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
+  return d.product("aten.mm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
 }
 
 ValueId bmm(Decomposition& d, ValueId a, ValueId b) {
-  return d.emit("aten.bmm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
+  return d.product("aten.bmm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
 }
 
 /// All dims but the last as one.
@@ -68,6 +68,46 @@ void matmul(Decomposition& d) {
   d.result(d.reshape(result, sizes));
 }
 
+/// beta*self + alpha*(left @ right) with a beta that the library does not take.
+void scaled_sum(Decomposition& d, ValueId left, ValueId right) {
+  ValueId addend = d.value("self");
+  if (d.failed()) return;
+  const DType dtype = d.dtype_of(left), compute = ops::compute_dtype(dtype);
+  const bool batch = d.rank(left) == 3;
+  left = d.convert(left, compute);
+  right = d.convert(right, compute);
+  ValueId sum = batch ? bmm(d, left, right) : mm(d, left, right);
+  if (d.failed()) return;
+  Operands like{{}, d.sizes(sum), dtype, compute};
+  if (d.differs("alpha", 1)) sum = d.binary("mul", value_argument(sum), d.factor("alpha", 1, like));
+  if (d.differs("beta", 0)) {
+    addend = d.binary("mul", value_argument(d.convert(addend, compute)), d.factor("beta", 1, {{}, d.sizes(addend), dtype, compute}));
+    sum = d.binary_broadcast("add", sum, addend);
+  }
+  d.result(d.convert(sum, dtype));
+}
+
+void plain_product(Decomposition& d) {
+  const bool batch = d.has("batch1");
+  if ((batch || d.has("mat1")) && d.differs("beta", 1)) {
+    return scaled_sum(d, d.value(batch ? "batch1" : "mat1"), d.value(batch ? "batch2" : "mat2"));
+  }
+  ValueId first = d.value("self");
+  if (d.failed() || d.dtype_of(first) != DType::float16) return d.keep();
+  d.result(d.product(d.op().name, d.node().args));
+}
+
+void inner(Decomposition& d) {
+  ValueId a = d.value("self"), b = d.value("other");
+  if (d.failed()) return;
+  if (d.rank(a) == 0 || d.rank(b) == 0) return d.result(d.rank(a) == 0 ? d.binary_broadcast("mul", b, a) : d.binary_broadcast("mul", a, b));
+  std::vector<SymExpr> sizes = d.sizes(a), columns = d.sizes(b);
+  ValueId result = mm(d, as_rows(d, a), d.swap_last(as_rows(d, b)));
+  sizes.pop_back();
+  sizes.insert(sizes.end(), columns.begin(), columns.end() - 1);
+  d.result(d.reshape(result, sizes));
+}
+
 void outer(Decomposition& d) {
   ValueId a = d.value("self"), b = d.value("vec2");
   if (d.failed()) return;
@@ -86,9 +126,9 @@ void linear(Decomposition& d) {
   if (vector) weight = d.reshape(weight, {SymExpr(1), d.sizes(weight)[0]});
   ValueId rows = as_rows(d, input), transposed = d.swap_last(weight);
   bool fused = d.has("bias") && !vector;
-  ValueId result = fused ? d.emit("aten.addmm.default", {arg("self", value_argument(d.value("bias"))),
-                                                         arg("mat1", value_argument(rows)),
-                                                         arg("mat2", value_argument(transposed))})
+  ValueId result = fused ? d.product("aten.addmm.default", {arg("self", value_argument(d.value("bias"))),
+                                                            arg("mat1", value_argument(rows)),
+                                                            arg("mat2", value_argument(transposed))})
                          : mm(d, rows, transposed);
   if (d.failed()) return;
   sizes.back() = d.sizes(result)[1];

@@ -121,7 +121,7 @@ void attention(Decomposition& d) {
     scale = 1 / std::sqrt(static_cast<double>(*features));
   }
   ValueId left = as_batch(d, query, batch), right = d.swap_last(as_batch(d, key, batch));
-  ValueId scores = d.emit("aten.bmm.default", {arg("self", value_argument(left)), arg("mat2", value_argument(right))});
+  ValueId scores = d.product("aten.bmm.default", {arg("self", value_argument(left)), arg("mat2", value_argument(right))});
   scores = d.binary("mul", value_argument(d.convert(scores, ops::compute_dtype(dtype))), scale);
   SymExpr rows = sizes[sizes.size() - 2], columns = key_sizes[key_sizes.size() - 2];
   std::vector<SymExpr> shape = batch;
@@ -134,8 +134,8 @@ void attention(Decomposition& d) {
   scores = d.reshape(scores, {element_count(batch), rows, columns});
   ValueId weights = masked ? masked_softmax(d, scores) : softmax_over(d, scores, 2, false);
   weights = d.convert(weights, dtype);
-  ValueId result = d.emit("aten.bmm.default", {arg("self", value_argument(weights)),
-                                               arg("mat2", value_argument(as_batch(d, value, batch)))});
+  ValueId result = d.product("aten.bmm.default", {arg("self", value_argument(weights)),
+                                                  arg("mat2", value_argument(as_batch(d, value, batch)))});
   shape.back() = d.failed() ? SymExpr(0) : d.sizes(value).back();
   d.result(laid_out_as_result(d, d.reshape(result, shape)));
 }

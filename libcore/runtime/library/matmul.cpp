@@ -80,6 +80,12 @@ Problem simplify(Problem problem) {
   problem.a = with_rank(problem.a, rank, true);
   problem.b = with_rank(problem.b, rank, true);
   problem.out = with_rank(problem.out, rank, true);
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
+    // Both operands repeated: one of them has to have the batch, in a copy.
+    if (problem.a.sizes[i] != 1 || problem.b.sizes[i] != 1 || problem.out.sizes[i] == 1) continue;
+    problem.a.sizes[i] = problem.out.sizes[i];
+    problem.a.strides[i] = 0;
+  }
   bool join = rank > 2 && batch_of(problem.b) == 1 && rows_join(problem.a) &&
               rows_join(problem.out) &&
               problem.a.sizes[rank - 2] * batch_of(problem.a) ==
@@ -109,6 +115,9 @@ Problem simplify(Problem problem) {
 /// over at least as much.
 bool readable(const Operand& operand) {
   std::size_t rank = operand.sizes.size();
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
+    if (operand.strides[i] == 0 && operand.sizes[i] > 1) return false;
+  }
   std::int64_t rows = operand.sizes[rank - 2], columns = operand.sizes[rank - 1];
   std::int64_t row = operand.strides[rank - 2], column = operand.strides[rank - 1];
   bool dense_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);

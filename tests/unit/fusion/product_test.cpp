@@ -82,7 +82,7 @@ TEST_CASE("addends are scaled and broadcast, and not read at all when beta is 0"
 }
 
 TEST_CASE("products of other sizes and types") {
-  for (DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::float16}) {
+  for (DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::float16, DType::int64, DType::int8}) {
     const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, 1, 5, 3}, {1, 4, 1, 7}, {3, 2, 9, 1}, {2, 3, 0, 4}, {2, 0, 3, 4}};
     for (auto [batch, rows, inner, columns] : sizes) {
       GraphBuilder b;
