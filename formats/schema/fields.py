@@ -109,7 +109,8 @@ RECORDS = {
         ("source?", "text", "what stood there when the segment started"),
         ("literal?", "argument", "the object itself"),
         ("expression?", "size", "a symbolic integer"),
-        ("items?", "[recipe]", "dict: key, value, key, value …; instance: the type, then name, value …; "
+        ("items?", "[recipe]", "dict: key, value, key, value …; instance: the type (of a dict's subclass "
+                               "then a dict of its items), then name, value …; "
                                "function: code, globals (None: the frame's), name, defaults, "
                                "kwdefaults, annotations, "
                                "closure; cell: its content or nothing; method: function, self; call: "

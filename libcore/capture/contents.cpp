@@ -190,12 +190,28 @@ void Walk::dict_store(ObjectId id, PyObject* key, Shadow value) {
   }
 }
 
+PyRef keys_in_order(PyObject* dict) {
+  if (!PyODict_Check(dict)) return PyRef::steal(PyDict_Keys(dict));
+  PyRef iterator = PyRef::steal(PyODict_Type.tp_iter(dict));
+  PyRef keys = iterator ? PyRef::steal(PySequence_List(iterator.get())) : PyRef();
+  if (!keys) PyErr_Clear();
+  return keys;
+}
+
 bool Walk::consume_keys(Operand dict) {
   ObjectShadow& known = object(dict_contents(dict));
   const SourceId source = known.origin.source();
   if (source == kNoSource || known.listed) return true;
   if (known.written) {
     return broke(Code::PS0303, "the keys of a dict that was changed before are gone over");
+  }
+  if (PyODict_Check(dict.object)) {
+    // The guard checks the order of the keys as a dict has them.
+    PyRef order = keys_in_order(dict.object), keys = PyRef::steal(PyDict_Keys(dict.object));
+    if (!order || PyObject_RichCompareBool(order.get(), keys.get(), Py_EQ) != 1) {
+      PyErr_Clear();
+      return broke(Code::PS0303, "an OrderedDict whose keys were moved is gone over");
+    }
   }
   Argument::Sequence keys{Argument::Sequence::Kind::list, {}};
   PyObject *key, *value;

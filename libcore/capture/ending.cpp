@@ -45,6 +45,9 @@ class SegmentEnding {
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);
   Recipe instance(ObjectShadow& known);
+  Recipe mapping(ObjectShadow& known);
+  Recipe pairs_of(ObjectShadow& known);
+  Recipe attributes(ObjectShadow& known, Recipe recipe);
   Recipe items_of(Recipe::Kind kind, Operand sequence);
   Recipe cell_of(PyObject* cell);
   std::optional<Recipe> old_cell(const ObjectShadow& cell);
@@ -273,6 +276,12 @@ Recipe SegmentEnding::instance(ObjectShadow& known) {
     recipe.items.push_back(
         this->recipe({known.values[PyLong_AsSsize_t(position)], value.get()}));
   }
+  return attributes(known, std::move(recipe));
+}
+
+/// Adds the attributes that are in the instance's dict.
+Recipe SegmentEnding::attributes(ObjectShadow& known, Recipe recipe) {
+  PyObject* object = known.object.get();
   const ObjectId dict = walk_.instance_dict({known.origin, object});
   if (dict == kNoSource) return recipe;
   PyObject *key, *value;
@@ -280,6 +289,31 @@ Recipe SegmentEnding::instance(ObjectShadow& known) {
   for (Py_ssize_t at = 0; PyDict_Next(attributes, &at, &key, &value);) {
     recipe.items.push_back(literal(key, kNoSource));
     recipe.items.push_back(this->recipe({walk_.dict_value(dict, key, value), value}));
+  }
+  return recipe;
+}
+
+/// An instance of a subclass of dict: its class, a dict of its items, then its attributes.
+Recipe SegmentEnding::mapping(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::instance;
+  recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  recipe.items.push_back(pairs_of(known));
+  return attributes(known, std::move(recipe));
+}
+
+Recipe SegmentEnding::pairs_of(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  const ObjectId id = walk_.dict_contents({known.origin, object});
+  PyRef keys = keys_in_order(object);
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::dict;
+  for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    PyObject* real = PyDict_GetItemWithError(object, key);
+    recipe.items.push_back(literal(key, kNoSource));
+    recipe.items.push_back(this->recipe({walk_.dict_value(id, key, real), real}));
   }
   return recipe;
 }
@@ -309,14 +343,20 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
     recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
     return recipe;
   }
-  if (PyDict_CheckExact(object)) {
+  if (PyDict_CheckExact(object)) return pairs_of(known);
+  const bool has_slots = Py_TYPE(object)->tp_dictoffset == 0;
+  if (PyDict_Check(object) && Py_TYPE(object)->tp_new == PyDict_Type.tp_new &&
+      (!has_slots || PyODict_CheckExact(object))) {
+    return mapping(known);
+  }
+  if (PyTuple_Check(object) && Py_TYPE(object)->tp_dictoffset == 0) {
+    // A named tuple: tuple.__new__(class, items).
+    PyRef maker = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
     Recipe recipe;
-    recipe.kind = Recipe::Kind::dict;
-    for (const auto& [key, value] : walk_.all_pairs(operand)) {
-      PyObject* real = PyDict_GetItemWithError(object, key.get());
-      recipe.items.push_back(literal(key.get(), kNoSource));
-      recipe.items.push_back(this->recipe({value, real}));
-    }
+    recipe.kind = Recipe::Kind::call;
+    recipe.items.push_back(live(maker.get()));
+    recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+    recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
     return recipe;
   }
   if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) {
@@ -468,7 +508,9 @@ void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore
     if (step.kind == SourceKind::local && step.index == slot) return;  // as it was
   }
   record.kind = Restore::Kind::local;
+  const bool described = !failed_;
   record.value = recipe({shadow, object});
+  if (described && failed_) reason_ += ", '" + record.name + "'";
   restore.push_back(std::move(record));
 }
 

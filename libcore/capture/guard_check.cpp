@@ -184,7 +184,7 @@ bool GuardCheck::holds(const Guard& guard) {
   if (object == nullptr) return false;
   PyObject* live = guard.live >= 0 ? live_[guard.live].get() : nullptr;
   auto has_key = [&] {
-    PyRef key = object_of(guard.expected);
+    PyRef key = live != nullptr ? PyRef::borrow(live) : object_of(guard.expected);
     if (!key) return false;
     const int found = PyDict_Check(object)     ? PyDict_Contains(object, key.get())
                       : PyAnySet_Check(object) ? PySet_Contains(object, key.get())

@@ -192,6 +192,8 @@ std::span<const RuleRow> call_rules() { return kRows; }
 bool Walk::is_handled(const FrameShadow& f) const {
   for (const FrameShadow* frame = &f; frame != nullptr; frame = frame->caller) {
     if (frame->frame->bytecode().handler(frame->instruction->at) != nullptr) return true;
+    const Expected* call = frame->caller == nullptr ? nullptr : &frame->caller->expected;
+    if (call != nullptr && (call->catches || call->otherwise.object != nullptr)) return true;
   }
   return false;
 }

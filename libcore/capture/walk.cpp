@@ -80,6 +80,7 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
 }
 
 void Walk::after(FrameShadow& frame) {
+  raising_ = {};  // what C code raised and caught
   if (frame.finish) {
     auto finish = std::move(frame.finish);
     finish(*this, frame);
@@ -138,12 +139,25 @@ FrameShadow& Walk::enter(Frame& frame) {
   return shadow;
 }
 
-void Walk::leave(FrameShadow& frame, bool yielded) {
+void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
   FrameShadow* caller = frame.caller;
   innermost_ = caller;
   if (caller == nullptr) return;
   release_dead();
-  if (caller->expected.init != nullptr) {
+  if (raised && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+    Expected& expected = caller->expected;
+    expected.raised = expected.otherwise.object == nullptr;
+    if (!expected.raised) {
+      raising_ = {};
+      expected.function = std::exchange(expected.otherwise.object, nullptr);
+      expected.function_shadow = expected.otherwise.shadow;
+      expected.positional = std::move(expected.otherwise_arguments);
+      expected.arrived = 0;
+      frames_.pop_back();
+      return;
+    }
+  }
+  if (caller->expected.init != nullptr && !raised) {
     // __new__ is done; type.__call__ goes on to __init__ with the same arguments.
     caller->expected.function = std::exchange(caller->expected.init, nullptr);
     caller->expected.positional[0].shadow = caller->expected.made = frame.result;
@@ -351,7 +365,9 @@ std::optional<bool> Walk::consume_truth(Operand operand) {
     items(operand);
     return real_truth();
   }
-  if (PyDict_CheckExact(object) || PyODict_CheckExact(object) || PyAnySet_CheckExact(object)) {
+  if ((has_dict_slot(object, "__len__") && (Py_TYPE(object)->tp_as_number == nullptr ||
+                                            Py_TYPE(object)->tp_as_number->nb_bool == nullptr)) ||
+      PyAnySet_CheckExact(object)) {
     if (!size_is_known(operand, "truth")) return std::nullopt;
     if (operand.shadow.is(Shadow::Kind::sourced)) {
       const auto truth = real_truth();

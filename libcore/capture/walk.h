@@ -40,11 +40,27 @@ struct Expected {
   PyObject* generator = nullptr;      ///< borrowed: a resume of this generator instead of a call
   bool native = false;                ///< the frame runs natively: a rule covers what it does
   bool repeats = false;               ///< the instruction may run it many times (list(generator))
+  Operand otherwise;                  ///< runs where `function` raises AttributeError; no object: nothing
+  std::vector<Operand> otherwise_arguments;
+  bool catches = false;               ///< the instruction goes on where the frame raises AttributeError
+  bool raised = false;                ///< it did
   int arrived = 0;
   Shadow result;                      ///< of the (last) frame that arrived
   bool consumes = false;              ///< what it yields decides a constant
   std::vector<Shadow> results;        ///< of all, when it repeats
   PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
+};
+
+/// What an instruction does with an attribute.
+struct AttributeUse {
+  int pops = 1;           ///< operands that it consumes
+  bool method = false;    ///< LOAD_METHOD
+  bool generic = false;   ///< object.__getattribute__ itself: no __getattr__
+  bool test = false;      ///< hasattr
+  bool has_fallback = false;
+  Shadow fallback = Shadow::constant();  ///< of getattr
+  /// It goes on where the attribute is not there.
+  bool catches() const { return test || has_fallback; }
 };
 
 /// An instruction that raised, or that must not be inside a segment for another reason.
@@ -130,6 +146,18 @@ bool is_tensor_base(PyTypeObject* type);
 /// "torch.abs" for a builtin function of torch that is an op (or makes a tensor), else empty.
 std::string torch_function_name(PyObject* function);
 
+/// True for a dict, or an instance of a subclass whose method `special` is that of dict or OrderedDict.
+bool has_dict_slot(PyObject* object, const char* special);
+/// The keys of a dict in the order in which it is gone over; a new list.
+python::PyRef keys_in_order(PyObject* dict);
+
+/// A context variable that the segment has set and not reset.
+struct OpenContext {
+  python::PyRef variable, token;
+  Shadow value;
+  RaisePlace place;  ///< of the call that set it
+};
+
 /// One segment being recorded: the shadows of its frames and the rules by which instructions move
 /// them. Rules stand in rules_*.cpp (by opcode) and objects/*.cpp (by what the operands are).
 ///
@@ -154,7 +182,8 @@ class Walk {
   /// The expected frame runs natively.
   bool expects_native() const { return innermost_->expected.native; }
   FrameShadow& enter(python::Frame& frame);
-  void leave(FrameShadow& frame, bool yielded);
+  /// `raised`: with the error that is set.
+  void leave(FrameShadow& frame, bool yielded, bool raised);
   void unwound(FrameShadow& frame, int depth);
   /// The frame's instruction raised (`again`: it raised what its handler was entered for).
   void raised(FrameShadow& frame, bool again);
@@ -164,6 +193,13 @@ class Walk {
   /// The outermost call under way that makes an object by type.__call__: it gives the object that it
   /// made itself, so nothing can go on inside it with one that was made elsewhere.
   std::optional<RaisePlace> open_constructor() const;
+  /// The call that set the context variable that has been set for longest: its token cannot be made
+  /// behind a segment, so one must not end before the variable is reset.
+  std::optional<RaisePlace> open_context() const;
+  /// ContextVar.set, reset and get.
+  bool set_context(FrameShadow& frame, Operand variable, Operand value, int pops);
+  bool reset_context(FrameShadow& frame, Operand variable, Operand token, int pops);
+  bool get_context(FrameShadow& frame, Operand variable, int pops);
   /// The frame's handler begins.
   void enter_handler(FrameShadow& frame) { frame.handling.push_back(std::exchange(raising_, {})); }
 
@@ -239,6 +275,10 @@ class Walk {
                   std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
   bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
                      std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  /// torch.tensor of constants that are all the same.
+  bool is_constant_data(Operand data);
+  bool make_tensor(FrameShadow& frame, const std::vector<Operand>& positional,
+                   const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool tell_fact(FrameShadow& frame, const std::vector<Operand>& positional, int pops);
   bool pass_number(Operand number, Argument& argument, ResolvedCall& call);
   bool record(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes,
@@ -319,6 +359,13 @@ class Walk {
                  const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool make_iterator(FrameShadow& frame, PyObject* type, const std::vector<Operand>& positional,
                      const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  struct MadeGenerator;
+  std::optional<MadeGenerator> iterates_by_generator(Operand operand, std::size_t base);
+  void adopt_generator(Operand iterator, const MadeGenerator& made);
+  /// The pairs of which a dict is made; nothing when they are not followed.
+  std::optional<std::vector<std::pair<python::PyRef, Shadow>>> pairs_of(Operand iterable);
+  bool slice_module_list(FrameShadow& frame, Operand function, Operand list, Operand slice, int pops);
+  bool call_signature(FrameShadow& frame, Operand function, const std::vector<Operand>& positional, int pops);
   bool reduces_generator(FrameShadow& frame, Operand generator, int pops);
   /// Functions written in Python whose effect ends a segment.
   std::optional<bool> call_compile_api(FrameShadow& frame, Operand function,
@@ -329,30 +376,50 @@ class Walk {
   bool is_handled(const FrameShadow& frame) const;
 
   // -- attributes (objects/attribute.cpp, module.cpp)
-  bool load_generic_attribute(FrameShadow& frame, Operand self, PyObject* name, bool method);
-  bool load_module_attribute(FrameShadow& frame, Operand module, PyObject* name, bool method);
-  bool load_type_attribute(FrameShadow& frame, Operand type, PyObject* name, bool method);
-  bool load_super_attribute(FrameShadow& frame, Operand super, PyObject* name, bool method);
+  bool load_generic_attribute(FrameShadow& frame, Operand self, PyObject* name,
+                              const AttributeUse& use);
+  bool load_module_attribute(FrameShadow& frame, Operand module, PyObject* name,
+                              const AttributeUse& use);
+  bool load_type_attribute(FrameShadow& frame, Operand type, PyObject* name,
+                              const AttributeUse& use);
+  bool load_super_attribute(FrameShadow& frame, Operand super, PyObject* name,
+                              const AttributeUse& use);
   bool load_descriptor(FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
-                       bool method);
+                       const AttributeUse& use);
   bool load_module_child(FrameShadow& frame, Operand self, PyObject* fallback, PyObject* name,
-                         bool method);
-  bool known_attribute(FrameShadow& frame, const std::vector<Operand>& arguments, bool test,
-                       int pops);
+                         const AttributeUse& use);
+  bool runs_for_attribute(FrameShadow& frame, Operand self, PyObject* function, const char* special,
+                          std::vector<Operand> arguments, PyObject* name, const AttributeUse& use);
+  bool lacks_attribute(FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
+  /// getattr and hasattr of a module or class.
+  bool named_attribute(FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
   /// What a module's __getattr__ finds; null when absent (guarded), nothing when it has no tables.
   std::optional<Shadow> module_child(Operand self, PyObject* name, bool& present);
-  bool push_attribute(FrameShadow& frame, Shadow value, bool method);
+  bool push_attribute(FrameShadow& frame, Shadow value, const AttributeUse& use);
   bool push_method(FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
-                   bool method);
-  bool set_instance_attribute(Operand self, PyObject* name, Operand value);
+                   const AttributeUse& use);
   void guard_type_version(Operand operand);
   Shadow class_attribute(Operand instance, PyObject* name);
   bool consume_enum(Operand operand);
   bool load_attribute(FrameShadow& frame, PyObject* name, bool method);
+  bool load_attribute(FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
   bool store_attribute(FrameShadow& frame, PyObject* name);
   bool delete_attribute(FrameShadow& frame, PyObject* name);
+  /// Sets an attribute, or deletes it where `value` has no object. `call`: a call that gives None.
+  bool store_attribute(FrameShadow& frame, Operand self, PyObject* name, Operand value, int pops,
+                       bool call);
+  /// … as object.__setattr__ and object.__delattr__ do.
+  bool store_generic_attribute(FrameShadow& frame, Operand self, PyObject* name, Operand value,
+                               int pops, bool call);
+  bool runs_to_store(FrameShadow& frame, Operand self, PyObject* descriptor, Operand value, int pops,
+                     bool call);
 
   // -- sequences, mappings (objects/container.cpp)
+  /// What the slots of dict do. `call`: a call, which gives None.
+  bool dict_get_item(FrameShadow& frame, Operand dict, Operand key, int pops);
+  bool dict_set_item(FrameShadow& frame, Operand dict, Operand key, Operand value, int pops, bool call);
+  bool dict_delete_item(FrameShadow& frame, Operand dict, Operand key, int pops, bool call);
+  bool dict_contains(FrameShadow& frame, Operand dict, Operand key, int pops);
   bool load_subscript(FrameShadow& frame);
   bool store_subscript(FrameShadow& frame);
   bool delete_subscript(FrameShadow& frame);
@@ -410,6 +477,7 @@ class Walk {
   std::unordered_map<PyObject*, ObjectId> by_identity_;
   std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts and cells
   std::vector<Effect> effects_;
+  std::vector<OpenContext> contexts_;
   BreakReason reason_;
   std::string spoiled_;
   std::optional<RaisePlace> spoiled_at_;

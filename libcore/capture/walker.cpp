@@ -371,7 +371,14 @@ bool Walker::ends_earlier(const Walk& walk) {
     reason.reason += " (inside the constructor that is called here)";
     end_before(*constructor, std::move(reason));
   }
-  return constructor || !open.empty();
+  const auto context = walk.open_context();
+  if (context) {
+    BreakReason reason = walk.reason();
+    if (reason.silent) reason = {Code::PS0303, "a loop"};
+    reason.reason += " (while a context variable is set here)";
+    end_before(*context, std::move(reason));
+  }
+  return constructor || context || !open.empty();
 }
 
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
@@ -495,7 +502,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     if (activation == region.start || how == Leaving::exited) {
       drop(region);
     } else {
-      region.walk->leave(*activation->shadow, whole && how == Leaving::yielded);
+      region.walk->leave(*activation->shadow, how == Leaving::yielded, !whole);
     }
   } else if (region.mode == Mode::following && activation == region.start) {
     client_.stepped(frame, region.plan.returns && how == Leaving::returned);

@@ -72,7 +72,7 @@ struct Recipe {
     literal,   ///< `literal`
     symbol,    ///< the integer `expression`
     list, tuple, dict, set, frozenset, slice,  ///< `items` (dict: key, value, key, value …)
-    instance,  ///< object.__new__(items[0]) with attributes: items[1..] are name, value, …
+    instance,  ///< of class items[0] (of a dict's: then a dict of what is in it); name, value, …
     function,  ///< code, globals (None: the frame's), name, defaults, kwdefaults, annotations, closure
     cell,      ///< the frame's own in slot `index`; index -1: a new one, items[0] its content
     method,    ///< bound method: items: function, self

@@ -78,11 +78,12 @@ bool same_keys(PyObject* dict, const Argument& expected) {
 }
 
 bool holds_key(GuardStep& step, PyObject* container) {
+  PyObject* key = step.weak ? PyWeakref_GET_OBJECT(step.object) : step.object;
   if (PyDict_Check(container)) {
-    return python::dict_value(container, step.object, step.number, step.hint) != nullptr;
+    return python::dict_value(container, key, step.number, step.hint) != nullptr;
   }
   if (!PyAnySet_Check(container)) return false;
-  const int found = PySet_Contains(container, step.object);
+  const int found = PySet_Contains(container, key);
   if (found < 0) PyErr_Clear();
   return found > 0;
 }

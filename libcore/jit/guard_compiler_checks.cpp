@@ -47,6 +47,14 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     return {};
   };
   const auto named = [&](GuardOp op) -> Result<void> {
+    if (guard.live >= 0) {  // a class
+      PyObject* key = live_.get(guard.live);
+      step.object = live_.holder(guard.live, step.weak);
+      step.number = key == nullptr || step.object == nullptr ? -1 : PyObject_Hash(key);
+      if (step.number != -1) return plain(op);
+      PyErr_Clear();
+      return refuse(guard, "its key is gone");
+    }
     step.object = keep(make_literal(guard.expected));
     step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
     if (step.number == -1) {

@@ -10,6 +10,8 @@ bool nothing_hangs_on(PyObject* object) {
   if (PyType_Check(object)) {
     return (reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
   }
+  // Contexts keep a variable for as long as its thread lives; it holds its default value alone.
+  if (PyContextVar_CheckExact(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type ||
       type == &PyClassMethodDescr_Type || type == &PyGetSetDescr_Type ||

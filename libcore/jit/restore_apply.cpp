@@ -92,14 +92,27 @@ PyRef make_tuple(PyObject* const* items, std::size_t count) {
   return tuple;
 }
 
+/// Puts what is in `items` into a new instance of a subclass of dict, past its own methods.
+bool fill_dict(PyObject* container, PyObject* items) {
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Check(container) && PyDict_Next(items, &at, &key, &value);) {
+    const int status = PyODict_Check(container) ? PyODict_SetItem(container, key, value)
+                                                : PyDict_SetItem(container, key, value);
+    if (status < 0) return false;
+  }
+  return PyDict_Check(container);
+}
+
 PyRef make_instance(PyObject* type) {
   static PyObject* const no_arguments = PyTuple_New(0);
   if (!PyType_Check(type)) {
     PyErr_SetString(PyExc_SystemError, "penstock: recipe of an instance without a class");
     return {};
   }
-  return PyRef::steal(PyBaseObject_Type.tp_new(reinterpret_cast<PyTypeObject*>(type), no_arguments,
-                                               nullptr));
+  auto* made = reinterpret_cast<PyTypeObject*>(type);
+  // The class may have a __new__ of its own, which was followed when the segment was recorded.
+  const newfunc make = PyType_IsSubtype(made, &PyDict_Type) ? PyDict_Type.tp_new : PyBaseObject_Type.tp_new;
+  return PyRef::steal(make(made, no_arguments, nullptr));
 }
 
 }  // namespace
@@ -178,7 +191,12 @@ bool RestoreProgram::fill(const MakeStep& step) {
   const auto item = [&](std::uint32_t i) { return made_[operands_[step.first + i]].get(); };
   if (step.kind == Recipe::Kind::cell) return PyCell_Set(container, item(0)) == 0;
   const bool pairs = step.kind == Recipe::Kind::dict || step.kind == Recipe::Kind::instance;
-  for (std::uint32_t i = 0; i < step.count; i += pairs ? 2 : 1) {
+  std::uint32_t first = 0;
+  if (step.kind == Recipe::Kind::instance && step.count % 2 != 0) {  // what is in a dict comes first
+    if (!fill_dict(container, item(0))) return false;
+    first = 1;
+  }
+  for (std::uint32_t i = first; i < step.count; i += pairs ? 2 : 1) {
     int status = -1;
     if (step.kind == Recipe::Kind::list) status = PyList_Append(container, item(i));
     if (step.kind == Recipe::Kind::set) status = PySet_Add(container, item(i));

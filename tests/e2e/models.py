@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs timm's models of tests/programs/models.py through the pipe and in process.
+"""Runs the models of tests/programs/models.py, timm's and transformers', through the pipe and in process.
 
 For each model:
   capture       is one graph without breaks, all ops inside roots captured, none left to torch
@@ -9,7 +9,7 @@ For each model:
   steady        and torch's profiler records no ATen compute op in a call when the entry is there
 
 Usage: models.py --bin DIR --python PYTHON [--runs N] [NAME…]
-Ends with status 77, a skipped test, where PYTHON has no timm.
+Ends with status 77, a skipped test, where PYTHON lacks timm or transformers.
 """
 
 import argparse
@@ -24,7 +24,8 @@ from programs import PROGRAM_DIR, Checks, Tools, text
 
 HERE = Path(__file__).resolve().parent
 MODELS = PROGRAM_DIR / "models.py"
-NAMES = ("resnet50", "mobilenetv3", "efficientnet", "convnext")
+NAMES = {"timm": ("resnet50", "mobilenetv3", "efficientnet", "convnext", "vit"),
+         "transformers": ("bert", "distilbert", "gpt2", "llama")}
 STAGES = ("decompose", "partition", "fuse", "codegen")
 
 
@@ -77,15 +78,16 @@ def main():
     parser.add_argument("--bin", required=True, help="folder with the tools by their plain names")
     parser.add_argument("--python", required=True, help="a Python that has torch")
     parser.add_argument("--runs", type=int, default=10, help="with --deterministic, of the documents")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"by default {' '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="by default all")
     options = parser.parse_args()
-    if subprocess.run([options.python, "-c", "import timm"], capture_output=True, check=False).returncode != 0:
-        print(f"skipped: {options.python} has no timm")
-        return 77
+    for library in NAMES:
+        if subprocess.run([options.python, "-c", f"import {library}"], capture_output=True, check=False).returncode != 0:
+            print(f"skipped: {options.python} has no {library}")
+            return 77
     checks = Checks()
     with tempfile.TemporaryDirectory() as work:
         tools = Tools(options.bin, options.python, work)
-        for name in options.names or NAMES:
+        for name in options.names or [name for names in NAMES.values() for name in names]:
             check_pipe(tools, checks, name, options.runs)
             check_in_process(tools, checks, name)
     print(f"{checks.passed} passed, {checks.failed} failed")

@@ -48,43 +48,111 @@ Shadow Walk::class_attribute(Operand instance, PyObject* name) {
   return Shadow::constant(recorder_.source(SourceKind::attribute, type, text_of(name)));
 }
 
+namespace {
+
+/// Puts what was loaded where the instruction leaves it.
+void place(FrameShadow& f, const AttributeUse& use, Shadow value) {
+  f.pop(use.pops);
+  if (use.method) f.push(Shadow::null());
+  f.push(use.test ? Shadow::constant() : value);
+}
+
+}  // namespace
+
 bool Walk::load_attribute(FrameShadow& f, PyObject* name, bool method) {
-  Operand self = f.operand();
+  return load_attribute(f, f.operand(), name, {.method = method});
+}
+
+bool Walk::load_attribute(FrameShadow& f, Operand self, PyObject* name, const AttributeUse& use) {
   if (self.shadow.is(Shadow::Kind::unknown)) return consume(self);
   PyObject* object = self.object;
   if (is_computed(self)) {  // it is no object that a path leads to
     if (!consume(self)) return false;
-    self.shadow = f.top() = Shadow::constant();
+    self.shadow = Shadow::constant();
+    if (use.pops == 1) f.top() = self.shadow;
   }
-  if (PyModule_Check(object)) return load_module_attribute(f, self, name, method);
-  if (PyType_Check(object)) return load_type_attribute(f, self, name, method);
+  if (PyModule_Check(object)) return load_module_attribute(f, self, name, use);
+  if (PyType_Check(object)) return load_type_attribute(f, self, name, use);
   if (is_tensor(object)) {
-    if (!method || !is_tensor_method(name)) return tensor_attribute(f, self, name);
-    return push_method(f, self, type_lookup(Py_TYPE(object), name), name, method);
+    if (!use.method || !is_tensor_method(name)) return tensor_attribute(f, self, name);
+    return push_method(f, self, type_lookup(Py_TYPE(object), name), name, use);
   }
   if (PyMethod_Check(object)) {
     const std::string text = text_of(name);
-    if (text == "__func__") return push_attribute(f, method_part(self, 0).shadow, method);
-    if (text == "__self__") return push_attribute(f, method_part(self, 1).shadow, method);
+    if (text == "__func__") return push_attribute(f, method_part(self, 0).shadow, use);
+    if (text == "__self__") return push_attribute(f, method_part(self, 1).shadow, use);
   }
-  if (is_type(object, "super")) return load_super_attribute(f, self, name, method);
+  if (is_type(object, "super")) return load_super_attribute(f, self, name, use);
   PyTypeObject* type = Py_TYPE(object);
   const bool generic = type->tp_getattro == PyObject_GenericGetAttr;
+  if (generic || PyFunction_Check(object) || PyMethod_Check(object)) {
+    return load_generic_attribute(f, self, name, use);
+  }
+  PyObject* own = type_lookup(type, "__getattribute__");
   static PyObject* const object_getattribute =
       type_lookup(&PyBaseObject_Type, "__getattribute__");
-  if (!generic && !PyFunction_Check(object) && !PyMethod_Check(object) &&
-      type_lookup(type, "__getattribute__") != object_getattribute) {
+  if (own == object_getattribute) return load_generic_attribute(f, self, name, use);
+  if (own == nullptr || !PyFunction_Check(own)) {
     return broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
-  return load_generic_attribute(f, self, name, method);
+  guard_type_version(self);
+  return runs_for_attribute(f, self, own, "__getattribute__", {self, {Shadow::constant(), name}}, name, use);
 }
 
-bool Walk::load_generic_attribute(FrameShadow& f, Operand self, PyObject* name, bool method) {
+/// The type's slot runs Python code: __getattribute__, a property's getter or __get__, and, where that
+/// raises AttributeError, the type's __getattr__.
+bool Walk::runs_for_attribute(FrameShadow& f, Operand self, PyObject* function, const char* special,
+                              std::vector<Operand> arguments, PyObject* name, const AttributeUse& use) {
+  PyObject* fallback = use.generic ? nullptr : type_lookup(Py_TYPE(self.object), "__getattr__");
+  if (fallback != nullptr && !PyFunction_Check(fallback)) {
+    return broke(Code::PS0303, std::string("__getattr__ of a ") + Py_TYPE(self.object)->tp_name +
+                                   " is no Python function");
+  }
+  Expected& expected = f.expected;
+  expected.function = function;
+  expected.function_shadow = Shadow::constant();
+  if (special != nullptr) {
+    PyRef text = PyRef::steal(PyUnicode_InternFromString(special));
+    expected.function_shadow = class_attribute(self, text.get());
+  }
+  expected.positional = std::move(arguments);
+  if (fallback != nullptr && fallback != function) {
+    PyRef text = PyRef::steal(PyUnicode_InternFromString("__getattr__"));
+    expected.otherwise = {class_attribute(self, text.get()), fallback};
+    expected.otherwise_arguments = {self, {Shadow::constant(), name}};
+  }
+  expected.catches = use.catches();
+  f.finish = [use, held = PyRef::borrow(function)](Walk& walk, FrameShadow& f) {
+    if (f.expected.arrived == 0) {
+      walk.spoil("a Python frame that an attribute should run did not reach the walker");
+    }
+    place(f, use, f.expected.raised ? use.fallback : f.expected.result);
+  };
+  return true;
+}
+
+/// The attribute is not there, as guards say.
+bool Walk::lacks_attribute(FrameShadow& f, Operand self, PyObject* name, const AttributeUse& use) {
+  if (use.catches()) {
+    place(f, use, use.fallback);
+    return true;
+  }
+  // The instruction raises AttributeError, which a frame of the segment may handle.
+  if (is_handled(f)) {
+    place(f, use, Shadow::constant());
+    return true;
+  }
+  return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of a " +
+                                 Py_TYPE(self.object)->tp_name + " does not exist");
+}
+
+bool Walk::load_generic_attribute(FrameShadow& f, Operand self, PyObject* name,
+                                  const AttributeUse& use) {
   PyTypeObject* type = Py_TYPE(self.object);
   PyObject* descriptor = type_lookup(type, name);
   if (descriptor != nullptr && is_data_descriptor(descriptor)) {
     guard_type_version(self);
-    return load_descriptor(f, self, descriptor, name, method);
+    return load_descriptor(f, self, descriptor, name, use);
   }
   if (type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) {
     const ObjectId dict = instance_dict(self);
@@ -94,49 +162,34 @@ bool Walk::load_generic_attribute(FrameShadow& f, Operand self, PyObject* name, 
       if (value != nullptr) {
         guard_type_version(self);
         const Shadow found = dict_value(dict, name, value);
-        return push_attribute(f, found, method);
+        return push_attribute(f, found, use);
       }
       guard_type_version(self);
       dict_value(dict, name, nullptr);
     }
   }
   guard_type_version(self);
-  if (descriptor != nullptr) return push_method(f, self, descriptor, name, method);
-  PyObject* fallback = type_lookup(type, "__getattr__");
-  if (fallback == nullptr || !PyFunction_Check(fallback)) {
-    return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of a " + type->tp_name +
-                                   " does not exist");
+  if (descriptor != nullptr) return push_method(f, self, descriptor, name, use);
+  PyObject* fallback = use.generic ? nullptr : type_lookup(type, "__getattr__");
+  if (fallback == nullptr) return lacks_attribute(f, self, name, use);
+  if (PyFunction_Check(fallback) && load_module_child(f, self, fallback, name, use)) return true;
+  if (!PyFunction_Check(fallback)) {
+    return broke(Code::PS0303, std::string("__getattr__ of a ") + type->tp_name + " is no Python function");
   }
-  if (load_module_child(f, self, fallback, name, method)) return true;
-  f.expected.function = fallback;
-  f.expected.function_shadow = Shadow::constant(
-      self.shadow.source() == kNoSource
-          ? kNoSource
-          : recorder_.source(SourceKind::attribute,
-                             recorder_.source(SourceKind::type, self.shadow.source()),
-                             "__getattr__"));
-  f.expected.positional = {self, {Shadow::constant(), name}};
-  f.finish = [method](Walk&, FrameShadow& f) {
-    const Shadow result = f.expected.result;
-    f.pop();
-    if (method) f.push(Shadow::null());
-    f.push(result);
-  };
-  return true;
+  return runs_for_attribute(f, self, fallback, "__getattr__", {self, {Shadow::constant(), name}}, name, use);
 }
 
-bool Walk::push_attribute(FrameShadow& f, Shadow value, bool method) {
-  f.pop();
-  if (method) f.push(Shadow::null());
-  f.push(value);
+bool Walk::push_attribute(FrameShadow& f, Shadow value, const AttributeUse& use) {
+  place(f, use, value);
   return true;
 }
 
 bool Walk::push_method(FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
-                       bool method) {
+                       const AttributeUse& use) {
   const Shadow function = class_attribute(self, name);
   const bool plain = PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_METHOD_DESCRIPTOR);
-  if (plain && method) {
+  if (plain && use.test) return push_attribute(f, function, use);
+  if (plain && use.method) {
     // LOAD_METHOD leaves the function and self, or null and a bound method where the type has its own
     // way of looking up attributes.
     f.finish = [function, of = self.shadow](Walk& walk, FrameShadow& f) {
@@ -151,44 +204,34 @@ bool Walk::push_method(FrameShadow& f, Operand self, PyObject* descriptor, PyObj
     };
     return true;
   }
-  if (Py_TYPE(descriptor)->tp_descr_get == nullptr) return push_attribute(f, function, method);
+  if (Py_TYPE(descriptor)->tp_descr_get == nullptr) return push_attribute(f, function, use);
   const bool is_static = is_type(descriptor, "staticmethod");
-  if (is_static) return push_attribute(f, function, method);
+  if (is_static) return push_attribute(f, function, use);
   std::vector<Shadow> parts;
   if (is_type(descriptor, "classmethod")) {
     parts = {function, Shadow::constant()};
   } else if (plain) {
     parts = {function, self.shadow};
   } else {
-    return load_descriptor(f, self, descriptor, name, method);
+    return load_descriptor(f, self, descriptor, name, use);
   }
-  f.finish = [method, parts](Walk& walk, FrameShadow& f) {
-    f.pop();
-    if (method) f.push(Shadow::null());
-    f.push(walk.fresh(f.object(), parts));
+  if (use.test) return push_attribute(f, function, use);
+  f.finish = [use, parts](Walk& walk, FrameShadow& f) {
+    place(f, use, walk.fresh(f.object(), parts));
   };
   return true;
 }
 
 bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
-                           bool method) {
+                           const AttributeUse& use) {
   if (is_type(descriptor, "property")) {
     PyRef getter = PyRef::steal(PyObject_GetAttrString(descriptor, "fget"));
     if (getter && PyFunction_Check(getter.get())) {
-      f.expected.function = getter.get();
-      f.expected.function_shadow = Shadow::constant();
-      f.expected.positional = {self};
-      f.finish = [method, getter](Walk&, FrameShadow& f) {
-        const Shadow result = f.expected.result;
-        f.pop();
-        if (method) f.push(Shadow::null());
-        f.push(result);
-      };
-      return true;
+      return runs_for_attribute(f, self, getter.get(), nullptr, {self}, name, use);
     }
   }
   const std::string text = text_of(name);
-  if (text == "__class__") return push_attribute(f, Shadow::constant(), method);
+  if (text == "__class__") return push_attribute(f, Shadow::constant(), use);
   if (text == "__dict__" && is_type(descriptor, "getset_descriptor")) {
     if (PyFunction_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
       return broke(Code::PS0303, "the dict of a function that was made here is used");
@@ -196,46 +239,37 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
     const ObjectShadow& dict = object(instance_dict(self));
     const bool old = dict.origin.is(Shadow::Kind::sourced);
     return push_attribute(f, old ? dict.origin : Shadow::fresh(by_identity_[dict.object.get()]),
-                          method);
+                          use);
   }
   if (is_type(descriptor, "member_descriptor") && PyTuple_Check(self.object)) {
     // A field of a struct sequence, such as what torch.max gives.
     const PyMemberDef* fields = Py_TYPE(self.object)->tp_members;
     for (std::size_t i = 0; fields != nullptr && fields[i].name != nullptr; ++i) {
       const std::vector<Shadow>& all = items(self);
-      if (i < all.size() && text == fields[i].name) return push_attribute(f, all[i], method);
+      if (i < all.size() && text == fields[i].name) return push_attribute(f, all[i], use);
     }
   }
   if (is_type(descriptor, "member_descriptor") || is_type(descriptor, "getset_descriptor")) {
     const SourceId source = self.shadow.source();
     if (ObjectShadow* known = find(self.object); known != nullptr && known->keys) {
       PyObject* at = PyDict_GetItemWithError(known->keys.get(), name);
-      if (at != nullptr) return push_attribute(f, known->values[PyLong_AsSsize_t(at)], method);
+      if (at != nullptr) return push_attribute(f, known->values[PyLong_AsSsize_t(at)], use);
     }
     if (source == kNoSource && self.shadow.is(Shadow::Kind::constant)) {
-      return push_attribute(f, Shadow::constant(), method);
+      return push_attribute(f, Shadow::constant(), use);
     }
     if (source == kNoSource) {
       return broke(Code::PS0303, "the attribute '" + text + "' of a new object is not followed");
     }
     return push_attribute(
-        f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)), method);
+        f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)), use);
   }
-  if (consume_enum(self)) return push_attribute(f, Shadow::constant(), method);
+  if (consume_enum(self)) return push_attribute(f, Shadow::constant(), use);
   PyObject* getter = type_lookup(Py_TYPE(descriptor), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
-    f.expected.function = getter;
-    f.expected.function_shadow = Shadow::constant();
-    f.expected.positional = {{Shadow::constant(), descriptor},
-                             self,
-                             {Shadow::constant(), reinterpret_cast<PyObject*>(Py_TYPE(self.object))}};
-    f.finish = [method](Walk&, FrameShadow& f) {
-      const Shadow result = f.expected.result;
-      f.pop();
-      if (method) f.push(Shadow::null());
-      f.push(result);
-    };
-    return true;
+    const Operand type{Shadow::constant(), reinterpret_cast<PyObject*>(Py_TYPE(self.object))};
+    return runs_for_attribute(f, self, getter, nullptr, {{Shadow::constant(), descriptor}, self, type},
+                              name, use);
   }
   return broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
                                  " is not followed");
@@ -247,39 +281,41 @@ bool Walk::consume_enum(Operand operand) {
   return consume_identity(operand);
 }
 
-bool Walk::load_module_attribute(FrameShadow& f, Operand module, PyObject* name, bool method) {
+bool Walk::load_module_attribute(FrameShadow& f, Operand module, PyObject* name,
+                                 const AttributeUse& use) {
   PyObject* value = PyDict_GetItemWithError(PyModule_GetDict(module.object), name);
   PyErr_Clear();
   // A module of a class of its own, such as torch._VF, may have methods or a __getattr__.
   if (value == nullptr && Py_TYPE(module.object) != &PyModule_Type &&
       (type_lookup(Py_TYPE(module.object), name) != nullptr ||
        type_lookup(Py_TYPE(module.object), "__getattr__") != nullptr)) {
-    return consume_identity(module) && load_generic_attribute(f, module, name, method);
+    return consume_identity(module) && load_generic_attribute(f, module, name, use);
   }
   if (value == nullptr) {
     return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of module " +
                                    qualified_name(module.object) + " is made on demand");
   }
   const SourceId source = module.shadow.source();
-  if (source == kNoSource) return push_attribute(f, Shadow::constant(), method);
+  if (source == kNoSource) return push_attribute(f, Shadow::constant(), use);
   const std::string text = text_of(name);
   return push_attribute(f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)),
-                        method);
+                        use);
 }
 
-bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name, bool method) {
+bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
+                               const AttributeUse& use) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* of_meta = type_lookup(Py_TYPE(type.object), name);
   PyObject* value = type_lookup(object, name);
   if (of_meta != nullptr && is_data_descriptor(of_meta) && value == nullptr) {
     if (!consume_identity(type)) return false;
     if (is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor")) {
-      return push_attribute(f, Shadow::constant(), method);
+      return push_attribute(f, Shadow::constant(), use);
     }
   }
   if (value == nullptr) {
     if (of_meta != nullptr && consume_identity(type)) {
-      return push_method(f, type, of_meta, name, method);
+      return push_method(f, type, of_meta, name, use);
     }
     return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of class " +
                                    qualified_name(type.object) + " does not exist");
@@ -292,18 +328,17 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name, boo
           : Shadow::sourced(recorder_.source(SourceKind::attribute, source, text_of(name)));
   if (is_type(value, "classmethod")) {
     PyRef function = PyRef::steal(PyObject_GetAttrString(value, "__func__"));
-    f.finish = [method, type = type.shadow](Walk& walk, FrameShadow& f) {
-      f.pop();
-      if (method) f.push(Shadow::null());
-      f.push(walk.fresh(f.object(), {Shadow::constant(), type}));
+    f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
+      place(f, use, walk.fresh(f.object(), {Shadow::constant(), type}));
     };
     return true;
   }
   const bool immutable = PyFunction_Check(value) || Py_TYPE(value)->tp_descr_get != nullptr;
-  return push_attribute(f, immutable && source == kNoSource ? Shadow::constant() : found, method);
+  return push_attribute(f, immutable && source == kNoSource ? Shadow::constant() : found, use);
 }
 
-bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name, bool method) {
+bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name,
+                                const AttributeUse& use) {
   // super keeps its class, the object and the object's class as attributes of its own.
   PyRef self = PyRef::steal(PyObject_GetAttrString(super.object, "__self__"));
   PyRef of = PyRef::steal(PyObject_GetAttrString(super.object, "__thisclass__"));
@@ -327,75 +362,115 @@ bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name, b
   if (value == nullptr) return broke(Code::PS0304, "an attribute of super does not exist");
   const bool plain = PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_METHOD_DESCRIPTOR);
   if (is_type(value, "staticmethod") || PyCFunction_Check(value)) {
-    return push_attribute(f, Shadow::constant(), method);
+    return push_attribute(f, Shadow::constant(), use);
   }
   if (!plain && !is_type(value, "classmethod")) {
     return broke(Code::PS0303, "an attribute of super that is no method is used");
   }
-  f.finish = [method, bound = object.shadow](Walk& walk, FrameShadow& f) {
-    f.pop();
-    if (method) f.push(Shadow::null());
-    f.push(walk.fresh(f.object(), {Shadow::constant(), bound}));
+  f.finish = [use, bound = object.shadow](Walk& walk, FrameShadow& f) {
+    place(f, use, walk.fresh(f.object(), {Shadow::constant(), bound}));
   };
   return true;
 }
 
+namespace {
+
+/// Consumes the operands of an instruction that sets or deletes an attribute; a call gives None.
+void place_nothing(FrameShadow& f, int pops, bool call) {
+  f.pop(pops);
+  if (call) f.push(Shadow::constant());
+}
+
+}  // namespace
+
 bool Walk::store_attribute(FrameShadow& f, PyObject* name) {
-  Operand self = f.operand(), value = f.operand(1);
+  return store_attribute(f, f.operand(), name, f.operand(1), 2, false);
+}
+
+bool Walk::delete_attribute(FrameShadow& f, PyObject* name) {
+  return store_attribute(f, f.operand(), name, {}, 1, false);
+}
+
+bool Walk::store_attribute(FrameShadow& f, Operand self, PyObject* name, Operand value, int pops,
+                           bool call) {
+  if (self.shadow.is(Shadow::Kind::unknown)) return consume(self);
   if (is_tensor(self.object)) return broke(Code::PS0305, "an attribute of a tensor is set");
   if (PyType_Check(self.object) || PyModule_Check(self.object)) {
     return broke(Code::PS0305, "an attribute of a class or module is set");
   }
-  PyTypeObject* type = Py_TYPE(self.object);
-  PyObject* setter = type_lookup(type, "__setattr__");
-  if (setter != nullptr && PyFunction_Check(setter)) {
-    guard_type_version(self);
-    f.expected.function = setter;
-    f.expected.function_shadow = Shadow::constant();
-    f.expected.positional = {self, {Shadow::constant(), name}, value};
-    f.finish = [](Walk&, FrameShadow& f) { f.pop(2); };
-    return true;
+  const bool deletes = value.object == nullptr;
+  const char* special = deletes ? "__delattr__" : "__setattr__";
+  PyObject* setter = type_lookup(Py_TYPE(self.object), special);
+  if (setter == nullptr || !PyFunction_Check(setter)) {
+    return store_generic_attribute(f, self, name, value, pops, call);
   }
-  if (!set_instance_attribute(self, name, value)) return false;
-  f.pop(2);
+  guard_type_version(self);
+  f.expected.function = setter;
+  f.expected.function_shadow = Shadow::constant();
+  f.expected.positional = {self, {Shadow::constant(), name}};
+  if (!deletes) f.expected.positional.push_back(value);
+  f.finish = [pops, call](Walk&, FrameShadow& f) { place_nothing(f, pops, call); };
   return true;
 }
 
-bool Walk::set_instance_attribute(Operand self, PyObject* name, Operand value) {
+bool Walk::store_generic_attribute(FrameShadow& f, Operand self, PyObject* name, Operand value,
+                                   int pops, bool call) {
   PyTypeObject* type = Py_TYPE(self.object);
   PyObject* descriptor = type_lookup(type, name);
-  if (type->tp_setattro != PyObject_GenericSetAttr &&
-      !PyFunction_Check(type_lookup(type, "__setattr__"))) {
+  const bool deletes = value.object == nullptr;
+  // Of a type whose slot is C code, only that of object is known; one in Python called object's.
+  static PyObject* const object_set = type_lookup(&PyBaseObject_Type, "__setattr__");
+  static PyObject* const object_delete = type_lookup(&PyBaseObject_Type, "__delattr__");
+  PyObject* setter = type_lookup(type, deletes ? "__delattr__" : "__setattr__");
+  const bool known = setter == (deletes ? object_delete : object_set) ||
+                     (setter != nullptr && PyFunction_Check(setter));
+  if (!known) {
     return broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
   guard_type_version(self);
   const bool slot = descriptor != nullptr && is_type(descriptor, "member_descriptor");
   if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
-    return broke(Code::PS0303, "a property is set");
+    return runs_to_store(f, self, descriptor, value, pops, call);
+  }
+  if (slot && deletes) return broke(Code::PS0303, "a member that has a slot is deleted");
+  const ObjectId dict = slot ? contents(self) : instance_dict(self);
+  if (dict == kNoSource) return broke(Code::PS0303, "an object without a dict is written");
+  if (deletes && PyDict_GetItemWithError(object(dict).object.get(), name) == nullptr) {
+    PyErr_Clear();
+    return broke(Code::PS0304, "the attribute '" + text_of(name) + "' that is deleted does not exist");
   }
   // A function's recipe holds no attributes: they are set behind the segment, as an old object's.
   if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
-    effect(Restore::Kind::set_attribute, self, text_of(name), {}, value);
+    effect(deletes ? Restore::Kind::delete_attribute : Restore::Kind::set_attribute, self, text_of(name),
+           {}, value);
   }
-  const ObjectId dict = slot ? contents(self) : instance_dict(self);
-  if (dict == kNoSource) return broke(Code::PS0303, "an object without a dict is written");
-  dict_store(dict, name, value.shadow);
+  dict_store(dict, name, deletes ? Shadow::null() : value.shadow);
+  place_nothing(f, pops, call);
   return true;
 }
 
-bool Walk::delete_attribute(FrameShadow& f, PyObject* name) {
-  Operand self = f.operand();
-  if (Py_TYPE(self.object)->tp_setattro != PyObject_GenericSetAttr) {
-    return broke(Code::PS0303, "an attribute is deleted by code that is not followed");
+/// A property, or a descriptor with __set__ or __delete__ in Python.
+bool Walk::runs_to_store(FrameShadow& f, Operand self, PyObject* descriptor, Operand value, int pops,
+                         bool call) {
+  const bool deletes = value.object == nullptr;
+  PyRef function;
+  std::vector<Operand> arguments = {self};
+  if (is_type(descriptor, "property")) {
+    function = PyRef::steal(PyObject_GetAttrString(descriptor, deletes ? "fdel" : "fset"));
+    PyErr_Clear();
+  } else {
+    function = PyRef::borrow(type_lookup(Py_TYPE(descriptor), deletes ? "__delete__" : "__set__"));
+    arguments.insert(arguments.begin(), {Shadow::constant(), descriptor});
   }
-  guard_type_version(self);
-  const ObjectId dict = instance_dict(self);
-  if (dict == kNoSource) return broke(Code::PS0303, "an object without a dict is written");
-  if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
-    effect(Restore::Kind::delete_attribute, self, text_of(name), {}, {});
+  if (!function || !PyFunction_Check(function.get())) {
+    return broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
+                                   " is set");
   }
-  dict_store(dict, name, Shadow::null());
-  f.pop();
+  if (!deletes) arguments.push_back(value);
+  f.expected.function = function.get();
+  f.expected.function_shadow = Shadow::constant();
+  f.expected.positional = std::move(arguments);
+  f.finish = [pops, call, function](Walk&, FrameShadow& f) { place_nothing(f, pops, call); };
   return true;
 }
 

@@ -70,6 +70,13 @@ bool setting(BuiltinCall& c) {
   return c.walk.guard_setting(c.name) && c.walk.gives_constant(c.frame, c.pops);
 }
 
+/// What raises without a usable CUDA driver does so as long as the process lives.
+bool stream_capture(BuiltinCall& c) {
+  if (!c.positional.empty()) return refuse(c);
+  const bool answers = c.walk.guard_setting(c.name);
+  return (answers || c.walk.is_handled(c.frame)) && c.walk.gives_constant(c.frame, c.pops);
+}
+
 bool length(BuiltinCall& c) {
   Operand of = c.positional[0];
   if (c.walk.is_tensor(of.object)) {
@@ -82,9 +89,11 @@ bool length(BuiltinCall& c) {
     c.walk.items(of);
     return c.walk.gives_constant(c.frame, c.pops);
   }
-  if (PyDict_CheckExact(of.object) || PyAnySet_CheckExact(of.object) ||
-      Py_TYPE(of.object) == &PyODict_Type) {
+  if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
     return c.walk.guard_size(of) && c.walk.gives_constant(c.frame, c.pops);
+  }
+  if (Py_TYPE(of.object) == &PyDictProxy_Type && of.shadow.is(Shadow::Kind::fresh)) {
+    return c.walk.gives_constant(c.frame, c.pops);
   }
   bool known = false;
   if (c.walk.call_special(c.frame, of, "__len__", {}, c.pops, known)) return true;
@@ -97,18 +106,38 @@ bool is_instance(BuiltinCall& c) {
   return c.walk.consume(c.positional[1]) && c.walk.gives_constant(c.frame, c.pops);
 }
 
-/// getattr and hasattr; the attribute is looked up as LOAD_ATTR does when that runs no Python code.
+/// getattr, hasattr and object.__getattribute__: what LOAD_ATTR does, and what happens without.
 bool get_attribute(BuiltinCall& c) {
-  if (!c.walk.consume(c.positional[1])) return false;
-  return c.walk.known_attribute(c.frame, c.positional, c.name == "hasattr", c.pops);
+  if (c.positional.size() < 2 || !c.walk.consume(c.positional[1])) return refuse(c);
+  const Operand self = c.positional[0];
+  PyObject* name = c.positional[1].object;
+  AttributeUse use{.pops = c.pops, .test = c.name == "hasattr"};
+  if (c.positional.size() > 2) {
+    use.has_fallback = true;
+    use.fallback = c.positional[2].shadow;
+  }
+  if (c.walk.is_tensor(self.object)) {
+    if (!use.test) return c.walk.broke(Code::PS0306, "getattr of a tensor");
+    return c.walk.consume_tensor_type(self) && c.walk.gives_constant(c.frame, c.pops);
+  }
+  if (PyModule_Check(self.object) || PyType_Check(self.object)) {
+    return c.walk.named_attribute(c.frame, self, name, use);
+  }
+  if (c.name != "__getattribute__") return c.walk.load_attribute(c.frame, self, name, use);
+  use.generic = true;
+  return c.walk.consume_type(self) && c.walk.load_generic_attribute(c.frame, self, name, use);
 }
 
+/// setattr, delattr, object.__setattr__ and object.__delattr__.
 bool set_attribute(BuiltinCall& c) {
-  if (c.positional.size() != 3 || !c.walk.consume(c.positional[1])) return refuse(c);
-  if (!c.walk.set_instance_attribute(c.positional[0], c.positional[1].object, c.positional[2])) {
-    return false;
+  const bool sets = c.name == "setattr" || c.name == "__setattr__";
+  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.consume(c.positional[1])) return refuse(c);
+  const Operand value = sets ? c.positional[2] : Operand{};
+  PyObject* name = c.positional[1].object;
+  if (c.name.starts_with("__")) {
+    return c.walk.store_generic_attribute(c.frame, c.positional[0], name, value, c.pops, true);
   }
-  return c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.store_attribute(c.frame, c.positional[0], name, value, c.pops, true);
 }
 
 bool call_iter(BuiltinCall& c) {
@@ -183,9 +212,28 @@ bool identity_known(BuiltinCall& c) {
   return c.walk.consume_type(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
 }
 
-/// object.__new__(cls) by way of super().
+/// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
 bool make_object(BuiltinCall& c) {
-  return c.walk.consume(c.positional[0]) && c.walk.gives_fresh(c.frame, c.pops, {});
+  if (!PyType_Check(c.positional[0].object) || !c.walk.consume(c.positional[0])) return refuse(c);
+  auto* type = reinterpret_cast<PyTypeObject*>(c.positional[0].object);
+  if (PyType_IsSubtype(type, &PyTuple_Type)) {
+    if (c.positional.size() != 2) return refuse(c);
+    const Operand from = c.positional[1];
+    if (!PyTuple_CheckExact(from.object) && !PyList_CheckExact(from.object)) return refuse(c);
+    return c.walk.gives_fresh(c.frame, c.pops, c.walk.items(from));
+  }
+  const bool dict = PyType_IsSubtype(type, &PyDict_Type);
+  if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr)) return refuse(c);
+  return c.walk.gives_fresh(c.frame, c.pops, {});
+}
+
+bool context_variable(BuiltinCall& c) {
+  const Operand variable = c.positional[0];
+  if (!c.keywords.empty() || !c.walk.consume_identity(variable)) return refuse(c);
+  if (c.name == "get" && c.positional.size() <= 2) return c.walk.get_context(c.frame, variable, c.pops);
+  if (c.positional.size() != 2) return refuse(c);
+  return c.name == "set" ? c.walk.set_context(c.frame, variable, c.positional[1], c.pops)
+                         : c.walk.reset_context(c.frame, variable, c.positional[1], c.pops);
 }
 
 /// Gradient mode is put back before most segments end; one that ends with another mode than it
@@ -288,7 +336,7 @@ bool dict_view(BuiltinCall& c) {
                                     : IteratorShadow::Kind::keys;
   over->shadow = dict.shadow;
   over->object = PyRef::borrow(dict.object);
-  over->key_list = PyRef::steal(PyDict_Keys(dict.object));
+  over->key_list = keys_in_order(dict.object);
   return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
 }
 
@@ -327,9 +375,16 @@ bool dict_set_default(BuiltinCall& c) {
   return c.walk.gives(c.frame, c.pops, given.shadow);
 }
 
+/// What OrderedDict.update() and __init__() store goes through the class's own __setitem__.
+bool stores_itself(Operand dict) {
+  return PyODict_Check(dict.object) && !has_dict_slot(dict.object, "__setitem__");
+}
+
+/// dict.update and dict.__init__.
 bool dict_update(BuiltinCall& c) {
   Operand dict = c.positional[0];
-  if (!c.walk.consume_type(dict)) return false;
+  const bool empty = c.positional.size() == 1 && c.keywords.empty();
+  if (!c.walk.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
   const ObjectId id = c.walk.contents(dict);
   if (c.positional.size() > 1) {
     Operand more = c.positional[1];
@@ -351,8 +406,63 @@ bool dict_update(BuiltinCall& c) {
 
 bool dict_copy(BuiltinCall& c) {
   Operand dict = c.positional[0];
+  if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) return refuse(c);
   if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
   return c.walk.gives_dict(c.frame, c.pops, c.walk.all_pairs(dict));
+}
+
+/// The slots of dict, called by name.
+bool dict_slot(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  const std::size_t count = c.positional.size();
+  if (!c.keywords.empty()) return refuse(c);
+  if (c.name == "__getitem__" && count == 2) return c.walk.dict_get_item(c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__contains__" && count == 2) return c.walk.dict_contains(c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__delitem__" && count == 2) {
+    return c.walk.dict_delete_item(c.frame, dict, c.positional[1], c.pops, true);
+  }
+  if (c.name == "__setitem__" && count == 3) {
+    return c.walk.dict_set_item(c.frame, dict, c.positional[1], c.positional[2], c.pops, true);
+  }
+  if (c.name == "__len__" && count == 1) {
+    return c.walk.consume_type(dict) && c.walk.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
+  }
+  if (c.name != "__iter__" || count != 1 || !c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) {
+    return refuse(c);
+  }
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = IteratorShadow::Kind::keys;
+  over->shadow = dict.shadow;
+  over->object = PyRef::borrow(dict.object);
+  over->key_list = keys_in_order(dict.object);
+  return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
+}
+
+bool dict_clear(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
+  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effect(Restore::Kind::clear, dict, {}, {}, {});
+  const ObjectId id = c.walk.contents(dict);
+  for (const auto& [key, value] : c.walk.all_pairs(dict)) c.walk.dict_store(id, key.get(), Shadow::null());
+  return c.walk.gives_constant(c.frame, c.pops);
+}
+
+/// dict.popitem: the last one.
+bool dict_pop_item(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  if (c.positional.size() != 1 || !c.keywords.empty() || !c.walk.consume_type(dict) ||
+      !c.walk.consume_keys(dict)) {
+    return refuse(c);
+  }
+  PyRef keys = keys_in_order(dict.object);
+  const Py_ssize_t count = keys ? PyList_GET_SIZE(keys.get()) : 0;
+  if (count == 0) return c.walk.gives_constant(c.frame, c.pops);  // KeyError
+  const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), count - 1)};
+  const ObjectId id = c.walk.contents(dict);
+  const Shadow value = c.walk.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
+  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effect(Restore::Kind::delete_item, dict, {}, key, {});
+  c.walk.dict_store(id, key.object, Shadow::null());
+  return c.walk.gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
 }
 
 /// set.add and its like on a set of constants.
@@ -370,7 +480,7 @@ constexpr BuiltinRow kRows[] = {
     {"builtins", "len", length},
     {"builtins", "isinstance issubclass", is_instance},
     {"builtins", "getattr hasattr", get_attribute},
-    {"builtins", "setattr", set_attribute},
+    {"builtins", "setattr delattr", set_attribute},
     {"builtins", "iter", call_iter},
     {"builtins", "next", call_next},
     {"builtins", "any all sum min max sorted", reduce},
@@ -394,15 +504,23 @@ constexpr BuiltinRow kRows[] = {
     {"dict", "get", dict_get},
     {"dict", "keys values items", dict_view},
     {"dict", "pop", dict_pop},
+    {"dict", "popitem", dict_pop_item},
     {"dict", "setdefault", dict_set_default},
-    {"dict", "update", dict_update},
+    {"dict", "update __init__", dict_update},
     {"dict", "copy", dict_copy},
+    {"dict", "clear", dict_clear},
+    {"dict", "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__", dict_slot},
     {"collections.OrderedDict", "get", dict_get},
     {"collections.OrderedDict", "keys values items", dict_view},
     {"collections.OrderedDict", "pop", dict_pop},
+    {"collections.OrderedDict", "popitem", dict_pop_item},
     {"collections.OrderedDict", "setdefault", dict_set_default},
+    {"collections.OrderedDict", "update __init__", dict_update},
+    {"collections.OrderedDict", "clear", dict_clear},
+    {"collections.OrderedDict", "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__", dict_slot},
+    {"_contextvars.ContextVar", "get set reset", context_variable},
     {"set", "add discard remove", set_change},
-    {"object", "__setattr__", set_attribute},
+    {"object", "__setattr__ __delattr__", set_attribute},
     {"type", "__new__", make_object},
     {"torch._C", "_set_grad_enabled", set_grad_mode},
     {"object", "__getattribute__", get_attribute},
@@ -415,6 +533,7 @@ constexpr BuiltinRow kRows[] = {
                  "_get_cudnn_enabled _get_mkldnn_enabled _get_flash_sdp_enabled "
                  "_get_math_sdp_enabled _get_mem_efficient_sdp_enabled get_default_dtype",
      setting},
+    {"torch._C", "_cuda_isCurrentStreamCapturing", stream_capture},
 };
 
 std::string_view owner_of(PyObject* function) {
@@ -422,12 +541,26 @@ std::string_view owner_of(PyObject* function) {
       Py_TYPE(function) == &PyClassMethodDescr_Type) {
     return reinterpret_cast<PyDescrObject*>(function)->d_type->tp_name;
   }
-  if (Py_TYPE(function) == &_PyMethodWrapper_Type) return "object";
+  if (Py_TYPE(function) == &_PyMethodWrapper_Type) {
+    PyRef owner = PyRef::steal(PyObject_GetAttrString(function, "__objclass__"));
+    if (owner && PyType_Check(owner.get())) return reinterpret_cast<PyTypeObject*>(owner.get())->tp_name;
+    PyErr_Clear();
+    return {};
+  }
   auto* c = reinterpret_cast<PyCFunctionObject*>(function);
   if (c->m_self == nullptr) return {};
   if (PyModule_Check(c->m_self)) return PyModule_GetName(c->m_self);
   // pybind11's functions hold a record of theirs where others hold the module.
   if (c->m_module != nullptr && PyUnicode_Check(c->m_module)) return PyUnicode_AsUTF8(c->m_module);
+  // A method is named by the class in which it stands, not by the subclass that it was bound to.
+  PyObject* order = Py_TYPE(c->m_self)->tp_mro;
+  for (Py_ssize_t i = 0; order != nullptr && i < PyTuple_GET_SIZE(order); ++i) {
+    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
+    PyObject* own = type->tp_dict == nullptr ? nullptr : PyDict_GetItemString(type->tp_dict, c->m_ml->ml_name);
+    const bool found = own != nullptr && Py_TYPE(own) == &PyMethodDescr_Type &&
+                       reinterpret_cast<PyMethodDescrObject*>(own)->d_method == c->m_ml;
+    if (found) return type->tp_name;
+  }
   return Py_TYPE(c->m_self)->tp_name;
 }
 
@@ -477,7 +610,7 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   }
   const BuiltinRule rule = find_rule(owner_of(object), name);
   if (rule == nullptr || (positional.empty() && rule != pure && rule != plain_state &&
-                                               rule != setting && rule != output)) return false;
+                                               rule != setting && rule != output && rule != stream_capture)) return false;
   known = true;
   if (!consume_identity(function)) return false;
   BuiltinCall call{*this, f, owner_of(object), name, positional, keywords, pops};

@@ -11,11 +11,6 @@ namespace {
 
 bool is_sequence(PyObject* object) { return PyList_CheckExact(object) || PyTuple_Check(object); }
 
-/// A mapping whose own slots decide: dict itself and OrderedDict (the same operations).
-bool is_dict(PyObject* object) {
-  return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type;
-}
-
 /// A built-in type whose subscript makes an alias and nothing else: list[int].
 bool makes_alias(PyObject* object) {
   for (PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyType_Type}) {
@@ -45,6 +40,68 @@ std::vector<Shadow> sliced(const std::vector<Shadow>& all, PyObject* slice) {
 
 }  // namespace
 
+bool has_dict_slot(PyObject* object, const char* special) {
+  if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) return true;
+  if (!PyDict_Check(object)) return false;
+  PyRef name = PyRef::steal(PyUnicode_InternFromString(special));
+  PyObject* own = _PyType_Lookup(Py_TYPE(object), name.get());
+  return own != nullptr && (own == _PyType_Lookup(&PyDict_Type, name.get()) ||
+                            (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
+}
+
+bool Walk::dict_get_item(FrameShadow& f, Operand dict, Operand key, int pops) {
+  if (!consume(key) || !consume_type(dict)) return false;
+  if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) {
+    PyRef missing = PyRef::steal(PyUnicode_InternFromString("__missing__"));
+    if (_PyType_Lookup(Py_TYPE(dict.object), missing.get()) != nullptr) {
+      return broke(Code::PS0303, std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
+                                     ", which may make the item that it lacks, is not followed");
+    }
+  }
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  return gives(f, pops, dict_value(dict_contents(dict), key.object, value));
+}
+
+bool Walk::dict_set_item(FrameShadow& f, Operand dict, Operand key, Operand value, int pops, bool call) {
+  if (!consume(key) || !consume_type(dict)) return false;
+  const ObjectId id = dict_contents(dict);
+  if (!dict.shadow.is(Shadow::Kind::fresh)) effect(Restore::Kind::set_item, dict, {}, key, value);
+  dict_store(id, key.object, value.shadow);
+  f.pop(pops);
+  if (call) f.push(Shadow::constant());
+  return true;
+}
+
+bool Walk::dict_delete_item(FrameShadow& f, Operand dict, Operand key, int pops, bool call) {
+  if (!consume(key) || !consume_type(dict)) return false;
+  const ObjectId id = dict_contents(dict);
+  if (PyDict_Contains(dict.object, key.object) == 1) {
+    if (!dict.shadow.is(Shadow::Kind::fresh)) effect(Restore::Kind::delete_item, dict, {}, key, {});
+    dict_store(id, key.object, Shadow::null());
+  } else {  // it raises KeyError
+    PyErr_Clear();
+    dict_value(id, key.object, nullptr);
+  }
+  f.pop(pops);
+  if (call) f.push(Shadow::constant());
+  return true;
+}
+
+bool Walk::dict_contains(FrameShadow& f, Operand dict, Operand key, int pops) {
+  if (!consume(key) || !consume_type(dict)) return false;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const ObjectId id = dict_contents(dict);
+  const Shadow known = dict_value(id, key.object, value);
+  const SourceId source = dict.shadow.source();
+  // A value that the segment wrote is there for certain; one that was there must be there again.
+  if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
+    if (auto literal = literal_of(key.object)) add_guard(GuardKind::has_key, source, *literal);
+  }
+  return gives_constant(f, pops);
+}
+
 bool Walk::load_subscript(FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand();
   if (is_tensor(container.object)) return tensor_subscript(f);
@@ -62,12 +119,7 @@ bool Walk::load_subscript(FrameShadow& f) {
     }
     return gives_fresh(f, 2, sliced(items(container), key.object));
   }
-  if (is_dict(container.object)) {
-    if (!consume(key) || !consume_type(container)) return false;
-    PyObject* value = PyDict_GetItemWithError(container.object, key.object);
-    PyErr_Clear();
-    return gives(f, 2, dict_value(dict_contents(container), key.object, value));
-  }
+  if (has_dict_slot(container.object, "__getitem__")) return dict_get_item(f, container, key, 2);
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
       PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
     if (!consume(key) || !consume(container)) return false;
@@ -83,15 +135,8 @@ bool Walk::load_subscript(FrameShadow& f) {
 bool Walk::store_subscript(FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand(), value = f.operand(2);
   if (is_tensor(container.object)) return tensor_store_subscript(f);
-  if (is_dict(container.object)) {
-    if (!consume(key) || !consume_type(container)) return false;
-    const ObjectId id = dict_contents(container);
-    if (!container.shadow.is(Shadow::Kind::fresh)) {
-      effect(Restore::Kind::set_item, container, {}, key, value);
-    }
-    dict_store(id, key.object, value.shadow);
-    f.pop(3);
-    return true;
+  if (has_dict_slot(container.object, "__setitem__")) {
+    return dict_set_item(f, container, key, value, 3, false);
   }
   if (PyList_CheckExact(container.object) && PyLong_Check(key.object)) {
     if (!consume(key)) return false;
@@ -108,8 +153,7 @@ bool Walk::store_subscript(FrameShadow& f) {
   }
   bool known = false;
   if (call_special(f, container, "__setitem__", {key, value}, 3, known)) {
-    auto finish = std::move(f.finish);
-    f.finish = [finish](Walk&, FrameShadow& f) { f.pop(3); };
+    f.finish = [](Walk&, FrameShadow& f) { f.pop(3); };
     return true;
   }
   if (known) return false;
@@ -119,42 +163,31 @@ bool Walk::store_subscript(FrameShadow& f) {
 
 bool Walk::delete_subscript(FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand();
-  if (!is_dict(container.object)) {
-    return broke(Code::PS0303, "an item is deleted from what is no dict");
+  if (has_dict_slot(container.object, "__delitem__")) return dict_delete_item(f, container, key, 2, false);
+  bool known = false;
+  if (call_special(f, container, "__delitem__", {key}, 2, known)) {
+    f.finish = [](Walk&, FrameShadow& f) { f.pop(2); };
+    return true;
   }
-  if (!consume(key) || !consume_type(container)) return false;
-  const ObjectId id = dict_contents(container);
-  if (!container.shadow.is(Shadow::Kind::fresh)) {
-    effect(Restore::Kind::delete_item, container, {}, key, {});
-  }
-  dict_store(id, key.object, Shadow::null());
-  f.pop(2);
-  return true;
+  if (known) return false;
+  return broke(Code::PS0303, std::string("deleting from a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool Walk::contains(FrameShadow& f, bool) {
   Operand container = f.operand(), key = f.operand(1);
-  if (is_dict(container.object)) {
-    if (!consume(key) || !consume_type(container)) return false;
-    PyObject* value = PyDict_GetItemWithError(container.object, key.object);
-    PyErr_Clear();
-    const ObjectId id = dict_contents(container);
-    const Shadow known = dict_value(id, key.object, value);
-    const SourceId source = container.shadow.source();
-    // A value that the segment wrote is there for certain; one that was there must be there again.
-    if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
-      if (auto literal = literal_of(key.object)) add_guard(GuardKind::has_key, source, *literal);
-    }
-    return gives_constant(f, 2);
-  }
+  if (has_dict_slot(container.object, "__contains__")) return dict_contains(f, container, key, 2);
   if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
     if (!consume(key)) return false;
     const SourceId source = container.shadow.source();
     if (source == kNoSource) return gives_constant(f, 2);
     auto literal = literal_of(key.object);
+    // A class is known by its identity.
+    const bool is_class = PyType_Check(key.object) && Py_TYPE(key.object) == &PyType_Type;
+    if (is_class) literal = qualified_name(key.object);
     if (!literal) return broke(Code::PS0303, "membership of an object in a set is not followed");
     const int present = PySet_Contains(container.object, key.object);
-    add_guard(present == 1 ? GuardKind::has_key : GuardKind::lacks_key, source, *literal);
+    add_guard(present == 1 ? GuardKind::has_key : GuardKind::lacks_key, source, *literal,
+              is_class ? key.object : nullptr);
     return gives_constant(f, 2);
   }
   if (is_tensor(container.object) || is_tensor(key.object)) {

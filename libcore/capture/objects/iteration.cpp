@@ -68,10 +68,10 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
     items(operand);
     return over(Kind::items, operand);
   }
-  if (PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type) {
+  if (has_dict_slot(object, "__iter__")) {
     if (!consume_type(operand) || !consume_keys(operand)) return nullptr;
     auto result = over(Kind::keys, operand);
-    result->key_list = PyRef::steal(PyDict_Keys(object));
+    result->key_list = keys_in_order(object);
     return result;
   }
   if (PyGen_CheckExact(object)) {

@@ -24,18 +24,16 @@ PyObject* module_getattr() {
 }  // namespace
 
 bool Walk::load_module_child(FrameShadow& f, Operand self, PyObject* fallback, PyObject* name,
-                             bool method) {
+                             const AttributeUse& use) {
   static PyObject* const known = module_getattr();
   if (fallback != known) return false;
   bool present = false;
   const auto found = module_child(self, name, present);
-  if (!found || !present) return false;
+  if (!found || (!present && !use.catches())) return false;
   f.expected.function = fallback;
   f.expected.native = true;
-  f.finish = [method, found](Walk&, FrameShadow& f) {
-    f.pop();
-    if (method) f.push(Shadow::null());
-    f.push(*found);
+  f.finish = [use, shadow = present ? *found : use.fallback](Walk& walk, FrameShadow& f) {
+    walk.push_attribute(f, shadow, use);
   };
   return true;
 }
@@ -63,7 +61,7 @@ std::optional<bool> Walk::call_compile_api(FrameShadow& f, Operand function,
 
 std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
                                             const std::vector<Operand>& positional,
-                                            const std::vector<std::pair<PyObject*, Operand>>&,
+                                            const std::vector<std::pair<PyObject*, Operand>>& keywords,
                                             int pops) {
   if (auto served = call_compile_api(f, function, positional, pops)) return served;
   // Functions of torch that change the process, by where they are defined.
@@ -84,11 +82,99 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
   PyObject* object = function.object;
   const std::string module = text_of(reinterpret_cast<PyFunctionObject*>(object)->func_module);
   const std::string name = text_of(reinterpret_cast<PyFunctionObject*>(object)->func_qualname);
+  if (module == "inspect" && name == "signature" && keywords.empty()) {
+    return call_signature(f, function, positional, pops);
+  }
+  const bool sliced = module == "torch.nn.modules.container" && name == "ModuleList.__getitem__" &&
+                      positional.size() == 2 && PySlice_Check(positional[1].object);
+  if (sliced) return slice_module_list(f, function, positional[0], positional[1], pops);
   for (const Row& row : kRows) {
     if (module != row.module) continue;
     if (is_word(row.names, name)) return broke(Code::PS0307, row.why);
   }
   return std::nullopt;
+}
+
+/// A slice of a ModuleList is a new ModuleList with some of the children. torch makes it natively; the
+/// segment knows the children, and cannot leave the new module behind.
+bool Walk::slice_module_list(FrameShadow& f, Operand function, Operand list, Operand slice, int pops) {
+  if (!consume(slice)) return false;
+  PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
+  const ObjectId own = instance_dict(list);
+  PyObject* modules = own == kNoSource ? nullptr : PyDict_GetItemWithError(object(own).object.get(), name.get());
+  if (modules == nullptr || !PyDict_Check(modules)) return broke(Code::PS0306, "a module without tables is sliced");
+  guard_type_version(list);
+  const Operand dict{dict_value(own, name.get(), modules), modules};
+  if (!consume_type(dict) || !consume_keys(dict)) return false;
+  std::vector<Shadow> children;
+  for (const auto& [key, child] : all_pairs(dict)) children.push_back(child);
+  Py_ssize_t start, stop, step;
+  if (PySlice_Unpack(slice.object, &start, &stop, &step) < 0) {
+    PyErr_Clear();
+    return broke(Code::PS0304, "a slice of a ModuleList is malformed");
+  }
+  std::vector<Shadow> kept;
+  const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(children.size()), &start, &stop, step);
+  for (Py_ssize_t i = 0; i < count; ++i) kept.push_back(children[static_cast<std::size_t>(start + i * step)]);
+  f.expected.function = function.object;
+  f.expected.native = true;
+  f.finish = [pops, kept, name](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    const Shadow made = walk.fresh(f.object());
+    const ObjectId own = walk.instance_dict({made, f.object()});
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(walk.object(own).object.get(), &at, &key, &value);) {
+      Shadow shadow;
+      if (PyUnicode_Compare(key, name.get()) == 0) {
+        shadow = walk.fresh(value);
+        PyRef keys = PyRef::steal(PyDict_Keys(value));
+        for (std::size_t i = 0; keys && i < kept.size(); ++i) {
+          walk.dict_store(shadow.index, PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), kept[i]);
+        }
+      }
+      walk.dict_store(own, key, shadow);
+    }
+    f.push(made);
+  };
+  return true;
+}
+
+/// inspect.signature of a function or method: CPython makes it; what is followed of it is which parameters
+/// there are. A function with attributes (__wrapped__, __signature__) may say something else.
+bool Walk::call_signature(FrameShadow& f, Operand function, const std::vector<Operand>& positional, int pops) {
+  Operand of = positional.empty() ? Operand{} : positional[0];
+  if (of.object != nullptr && PyMethod_Check(of.object)) of = method_part(of, 0);
+  if (positional.size() != 1 || !PyFunction_Check(of.object)) {
+    return broke(Code::PS0306, "the signature of what is no function is asked for");
+  }
+  if (!consume_function(of)) return false;
+  PyObject* attributes = reinterpret_cast<PyFunctionObject*>(of.object)->func_dict;
+  if (attributes != nullptr && PyDict_GET_SIZE(attributes) > 0) {
+    return broke(Code::PS0306, "the signature of a function that has attributes is asked for");
+  }
+  const SourceId source = of.shadow.source();
+  if (source != kNoSource) {
+    add_guard(GuardKind::truth, recorder_.source(SourceKind::attribute, source, "__dict__"), false);
+    add_guard(GuardKind::identity, recorder_.source(SourceKind::code, source), qualified_name(of.object),
+              PyFunction_GET_CODE(of.object));
+  }
+  f.expected.function = function.object;
+  f.expected.native = true;
+  f.finish = [pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    const Shadow made = walk.fresh(f.object());
+    PyRef name = PyRef::steal(PyUnicode_InternFromString("_parameters"));
+    PyRef parameters = PyRef::steal(PyObject_GetAttr(f.object(), name.get()));
+    if (parameters) {
+      walk.dict_store(made.index, name.get(), walk.fresh(parameters.get()));
+    } else {
+      PyErr_Clear();
+    }
+    PyRef annotation = PyRef::steal(PyUnicode_InternFromString("_return_annotation"));
+    walk.dict_store(made.index, annotation.get(), Shadow{});
+    f.push(made);
+  };
+  return true;
 }
 
 bool is_word(std::string_view words, std::string_view word) {

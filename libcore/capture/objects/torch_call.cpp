@@ -2,6 +2,7 @@
 // that they resolve to. torch runs them for real; what they gave is read from the real tensors.
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "capture/literal.h"
@@ -90,6 +91,7 @@ std::optional<bool> Walk::call_torch(FrameShadow& f, Operand function,
     if (!consume_identity(function)) return false;
     const std::string op = reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name;
     if (is_fact_function(op)) return tell_fact(f, positional, pops);
+    if (op == "tensor") return make_tensor(f, positional, keywords, pops);
     if (makes_from_data(op)) return broke(Code::PS0309, name + " makes a tensor of Python data");
     TorchTarget target{"call_function", op, name, op, false};
     return torch_call(f, target, positional, keywords, pops);
@@ -125,6 +127,92 @@ bool Walk::tell_fact(FrameShadow& f, const std::vector<Operand>& positional, int
   return gives_constant(f, pops);
 }
 
+namespace {
+
+/// x.to(device) and x.to(device=device).
+bool names_device_alone(const std::vector<Operand>& positional, const Keywords& keywords) {
+  const auto is_device = [](PyObject* object) {
+    return PyUnicode_Check(object) || std::strcmp(Py_TYPE(object)->tp_name, "torch.device") == 0;
+  };
+  if (positional.size() == 2) return keywords.empty() && is_device(positional[1].object);
+  return positional.size() == 1 && keywords.size() == 1 && text_of(keywords[0].first) == "device" &&
+         is_device(keywords[0].second.object);
+}
+
+/// The shape of nested lists and tuples of numbers that are all the same; false for other data.
+bool uniform_data(PyObject* data, std::vector<Argument>& sizes, PyObject*& number) {
+  if (PyBool_Check(data) || PyLong_CheckExact(data) || PyFloat_CheckExact(data)) {
+    if (number == nullptr) number = data;
+    const bool same = Py_TYPE(number) == Py_TYPE(data) && PyObject_RichCompareBool(number, data, Py_EQ) == 1;
+    // Zeros of either sign are equal.
+    return same && (!PyFloat_CheckExact(data) ||
+                    std::signbit(PyFloat_AS_DOUBLE(data)) == std::signbit(PyFloat_AS_DOUBLE(number)));
+  }
+  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) return false;
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(data);
+  std::optional<std::vector<Argument>> inner;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    std::vector<Argument> own;
+    if (!uniform_data(PySequence_Fast_GET_ITEM(data, i), own, number)) return false;
+    if (inner && *inner != own) return false;
+    inner = std::move(own);
+  }
+  sizes.push_back(Argument(static_cast<std::int64_t>(count)));
+  if (inner) sizes.insert(sizes.end(), inner->begin(), inner->end());
+  return true;
+}
+
+}  // namespace
+
+bool Walk::is_constant_data(Operand data) {
+  if (data.shadow.is(Shadow::Kind::constant)) return true;
+  if (!data.shadow.is(Shadow::Kind::fresh)) return false;
+  const std::vector<Shadow> all = items(data);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!is_constant_data({all[i], PySequence_Fast_GET_ITEM(data.object, static_cast<Py_ssize_t>(i))})) return false;
+  }
+  return true;
+}
+
+bool Walk::make_tensor(FrameShadow& f, const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
+  const auto refuse = [&] { return broke(Code::PS0309, "torch.tensor makes a tensor of Python data"); };
+  std::vector<Argument> sizes;
+  PyObject* number = nullptr;
+  if (positional.size() != 1 || !uniform_data(positional[0].object, sizes, number)) return refuse();
+  // Data that may differ from call to call is no constant of the graph.
+  if (!is_constant_data(positional[0]) || !consume(positional[0])) return refuse();
+  std::vector<NamedArgument> named;
+  Argument dtype = Argument::None{};
+  for (const auto& [name, operand] : keywords) {
+    auto value = argument(operand);
+    if (!value) return false;
+    const std::string text = text_of(name);
+    if (text == "dtype") dtype = *value;
+    const auto* device = value->as<Argument::Named>();
+    const bool cpu = value->is_none() || (device != nullptr && device->name == "cpu") ||
+                     *value == Argument(std::string("cpu"));
+    if (text != "dtype" && (text != "device" || !cpu)) return refuse();
+    named.push_back({text, std::move(*value)});
+  }
+  Argument fill = number == nullptr ? Argument(std::int64_t{0}) : *literal_of(number);
+  PlannedNode node{"aten.full.default", {}, {}, std::nullopt};
+  if (dtype.is_none()) {
+    if (number != nullptr && PyBool_Check(number)) dtype = DType::bool_;
+    if (number != nullptr && PyLong_CheckExact(number)) dtype = DType::int64;
+  }
+  if (number == nullptr) fill = Argument(0.0);
+  node.lacks_dtype = dtype.is_none();
+  node.args = {{"size", Argument::Sequence{Argument::Sequence::Kind::list, std::move(sizes)}}, {"fill_value", fill}};
+  if (!dtype.is_none()) node.args.push_back({"dtype", dtype});
+  guard_grad_mode();
+  auto data = literal_of(positional[0].object);
+  if (!data) return refuse();
+  Call call{"call_function", "tensor", "torch.tensor", {*data}, std::move(named), stack(), {}};
+  std::vector<PlannedNode> nodes;
+  nodes.push_back(std::move(node));
+  return record(f, std::move(call), std::move(nodes), positional, pops);
+}
+
 bool Walk::tensor_method(FrameShadow& f, const std::string& name,
                          std::vector<Operand>& positional, Keywords& keywords, int pops) {
   if (positional.empty() || !is_tensor(positional[0].object)) {
@@ -149,6 +237,24 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
       // torch gives the tensor itself back and dispatches nothing.
       return consume_tensor_type(positional[0]) && gives(f, pops, positional[0].shadow);
     }
+  }
+  if (name == "to" && names_device_alone(positional, keywords)) {
+    // The overload that takes a device takes a dtype too: the tensor's own.
+    auto type = type_of_tensor(recorder_.bridge(), positional[0].object);
+    PyRef own = type ? object_of(Argument(type->dtype)) : PyRef();
+    if (!own) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+    std::vector<Operand> all = positional;
+    Keywords named = keywords;
+    PyRef dtype = PyRef::steal(PyUnicode_InternFromString("dtype"));
+    if (all.size() == 2) {
+      all.push_back({Shadow::constant(), own.get()});
+      shown_positional_ = 2;
+    } else {
+      named.emplace_back(dtype.get(), Operand{Shadow::constant(), own.get()});
+    }
+    const bool ok = torch_call(f, target, all, named, pops);
+    shown_positional_ = -1;
+    return ok;
   }
   if (name == "requires_grad_") return broke(Code::PS0305, "requires_grad of a tensor is set");
   if (name == "backward") return broke(Code::PS0305, "gradients are computed");

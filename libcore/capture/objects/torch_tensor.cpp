@@ -136,7 +136,7 @@ bool Walk::is_tensor_method(PyObject* name) {
 
 bool Walk::tensor_attribute(FrameShadow& f, Operand tensor, PyObject* name) {
   const std::string text = text_of(name);
-  const bool method = f.instruction->opcode == python::Opcode::LOAD_METHOD;
+  const AttributeUse method{.method = f.instruction->opcode == python::Opcode::LOAD_METHOD};
   if (!recorder_.bridge().is_plain_tensor(tensor.object)) {
     return broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
   }
@@ -148,7 +148,7 @@ bool Walk::tensor_attribute(FrameShadow& f, Operand tensor, PyObject* name) {
   }
   if (text == "shape") {
     if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
-    return tensor_shape(f, tensor, method);
+    return tensor_shape(f, tensor, method.method);
   }
   if (is_type_fact(text)) {
     return consume_tensor_type(tensor) && push_attribute(f, Shadow::constant(), method);

@@ -136,7 +136,16 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
   PyObject* maker = type_lookup(object, "__new__");
   PyObject* init = type_lookup(object, "__init__");
   static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");
-  if (object->tp_new == PyBaseObject_Type.tp_new) {
+  const bool makes_dict = object->tp_new == PyDict_Type.tp_new;
+  if (makes_dict && (init == type_lookup(&PyDict_Type, "__init__") || init == type_lookup(&PyODict_Type, "__init__"))) {
+    PyRef made = PyRef::steal(PyObject_CallOneArg(maker, type.object));
+    PyErr_Clear();
+    // What update() does calls the class's own __setitem__ for an OrderedDict.
+    const bool plain = made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
+    if (plain || (positional.empty() && keywords.empty())) return make_dict(f, positional, keywords, pops);
+    return broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
+  }
+  if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {
       return broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
@@ -188,11 +197,9 @@ bool Walk::make_dict(FrameShadow& f, const std::vector<Operand>& positional,
                      const Keywords& keywords, int pops) {
   std::vector<std::pair<PyRef, Shadow>> pairs;
   if (!positional.empty()) {
-    const Operand source = positional[0];
-    if (!PyDict_CheckExact(source.object) || !consume_keys(source)) {
-      return broke(Code::PS0306, "a dict is made of pairs");
-    }
-    pairs = all_pairs(source);
+    auto given = pairs_of(positional[0]);
+    if (!given) return false;
+    pairs = std::move(*given);
   }
   for (const auto& [name, operand] : keywords) {
     pairs.emplace_back(PyRef::borrow(name), operand.shadow);
@@ -200,14 +207,61 @@ bool Walk::make_dict(FrameShadow& f, const std::vector<Operand>& positional,
   return gives_dict(f, pops, std::move(pairs));
 }
 
+std::optional<std::vector<std::pair<PyRef, Shadow>>> Walk::pairs_of(Operand source) {
+  PyObject* object = source.object;
+  if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) {
+    if (!consume_type(source) || !consume_keys(source)) return std::nullopt;
+    return all_pairs(source);
+  }
+  if (ObjectShadow* known = find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
+    return all_pairs({known->iterator->shadow, known->iterator->object.get()});
+  }
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    std::vector<std::pair<PyRef, Shadow>> pairs;
+    const std::vector<Shadow> all = items(source);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PyObject* pair = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+      if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) break;
+      const std::vector<Shadow> parts = items({all[i], pair});
+      if (!consume({parts[0], PyTuple_GET_ITEM(pair, 0)})) return std::nullopt;
+      pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(pair, 0)), parts[1]);
+    }
+    if (pairs.size() == all.size()) return pairs;
+  }
+  broke(Code::PS0306, "a dict is made of pairs");
+  return std::nullopt;
+}
+
 std::vector<std::pair<PyRef, Shadow>> Walk::all_pairs(Operand dict) {
   std::vector<std::pair<PyRef, Shadow>> pairs;
   const ObjectId id = contents(dict);
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
-    pairs.emplace_back(PyRef::borrow(key), dict_value(id, key, value));
+  PyRef keys = keys_in_order(dict.object);
+  for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    pairs.emplace_back(PyRef::borrow(key), dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
   }
   return pairs;
+}
+
+/// A generator that zip() or enumerate() makes by the __iter__ of what it goes over.
+struct Walk::MadeGenerator {
+  std::size_t base;
+  Expected call;
+  PyRef function;
+};
+
+std::optional<Walk::MadeGenerator> Walk::iterates_by_generator(Operand operand, std::size_t base) {
+  PyObject* function = type_lookup(Py_TYPE(operand.object), "__iter__");
+  if (function == nullptr || !PyFunction_Check(function) || is_tensor(operand.object)) return std::nullopt;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  if ((code->co_flags & CO_GENERATOR) == 0) return std::nullopt;
+  guard_type_version(operand);
+  Expected call;
+  call.function = function;
+  PyRef name = PyRef::steal(PyUnicode_InternFromString("__iter__"));
+  call.function_shadow = class_attribute(operand, name.get());
+  call.positional = {operand};
+  return MadeGenerator{base, std::move(call), PyRef::borrow(function)};
 }
 
 bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Operand>& positional,
@@ -216,11 +270,19 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
   auto over = std::make_unique<IteratorShadow>();
   over->kind = numbered ? IteratorShadow::Kind::enumerate : IteratorShadow::Kind::zip;
   const std::size_t bases = numbered ? std::min<std::size_t>(1, positional.size()) : positional.size();
+  std::optional<MadeGenerator> made;
   for (std::size_t i = 0; i < bases; ++i) {
     auto base = iteration_of(positional[i]);
-    if (base == nullptr) return not_iterable(positional[i]);
-    if (generator_in(*base) != nullptr && generator_in(*over) != nullptr) {
+    auto generator = base == nullptr ? iterates_by_generator(positional[i], i) : std::nullopt;
+    if (base == nullptr && !generator) return not_iterable(positional[i]);
+    const bool runs = generator || generator_in(*base) != nullptr;
+    if (runs && (made || generator_in(*over) != nullptr)) {
       return broke(Code::PS0303, "two generators are gone over at once");
+    }
+    if (generator) {
+      base = std::make_unique<IteratorShadow>();
+      base->kind = IteratorShadow::Kind::generator;
+      made = std::move(generator);
     }
     over->bases.push_back(std::move(base));
   }
@@ -230,7 +292,35 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
   for (const auto& [name, operand] : keywords) {
     if (!consume(operand)) return false;
   }
-  return gives_iterator(f, pops, std::move(over));
+  if (!gives_iterator(f, pops, std::move(over)) || !made) return f.finish != nullptr;
+  f.finish = [finish = std::move(f.finish), made = std::move(*made)](Walk& walk, FrameShadow& f) {
+    finish(walk, f);
+    walk.adopt_generator(f.operand(), made);
+  };
+  return true;
+}
+
+/// Finds in a new zip or enumerate the generator that it made.
+void Walk::adopt_generator(Operand iterator, const MadeGenerator& made) {
+  PyRef state = PyRef::steal(PyObject_CallMethod(iterator.object, "__reduce__", nullptr));
+  PyObject* parts = state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
+  PyObject* generator = parts != nullptr && PyTuple_Check(parts) &&
+                                static_cast<Py_ssize_t>(made.base) < PyTuple_GET_SIZE(parts)
+                            ? PyTuple_GET_ITEM(parts, static_cast<Py_ssize_t>(made.base))
+                            : nullptr;
+  if (generator == nullptr || !PyGen_CheckExact(generator)) {
+    PyErr_Clear();
+    return spoil("the generator that an iterator goes over was not found");
+  }
+  const Shadow shadow = fresh(generator);
+  auto body = std::make_unique<FrameShadow>();
+  body->function = made.function;
+  body->function_shadow = made.call.function_shadow;
+  body->expected = made.call;
+  object(shadow.index).generator = std::move(body);
+  IteratorShadow& base = *find(iterator.object)->iterator->bases[made.base];
+  base.object = PyRef::borrow(generator);
+  base.shadow = shadow;
 }
 
 bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {

@@ -1,0 +1,56 @@
+// Context variables. What a segment sets it must also reset: the token that ContextVar.set() gives cannot
+// be made again behind the segment.
+
+#include "capture/literal.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+bool Walk::set_context(FrameShadow& f, Operand variable, Operand value, int pops) {
+  const RaisePlace place{f.frame->code(), f.instruction->offset};
+  f.finish = [pops, place, held = PyRef::borrow(variable.object), value = value.shadow](Walk& walk,
+                                                                                        FrameShadow& f) {
+    f.pop(pops);
+    walk.contexts_.push_back({held, PyRef::borrow(f.object()), value, place});
+    f.push(walk.fresh(f.object()));
+  };
+  return true;
+}
+
+bool Walk::reset_context(FrameShadow& f, Operand variable, Operand token, int pops) {
+  const bool last = !contexts_.empty() && contexts_.back().token.get() == token.object &&
+                    contexts_.back().variable.get() == variable.object;
+  if (!last) return broke(Code::PS0306, "a context variable that was set before is reset");
+  f.finish = [pops](Walk& walk, FrameShadow& f) {
+    walk.contexts_.pop_back();
+    f.pop(pops);
+    f.push(Shadow::constant());
+  };
+  return true;
+}
+
+bool Walk::get_context(FrameShadow& f, Operand variable, int pops) {
+  for (auto at = contexts_.rbegin(); at != contexts_.rend(); ++at) {
+    if (at->variable.get() == variable.object) return gives(f, pops, at->value);
+  }
+  // The guard asks again.
+  PyObject* value = nullptr;
+  const bool asked = PyContextVar_Get(variable.object, nullptr, &value) == 0 && value != nullptr;
+  if (!asked) PyErr_Clear();
+  PyRef held = PyRef::steal(value);
+  auto literal = asked ? literal_of(value) : std::nullopt;
+  const SourceId source = variable.shadow.source();
+  if (!literal || source == kNoSource) {
+    return broke(Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
+  }
+  add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, source, "get"), std::move(*literal));
+  return gives_constant(f, pops);
+}
+
+std::optional<RaisePlace> Walk::open_context() const {
+  return contexts_.empty() ? std::nullopt : std::optional(contexts_.front().place);
+}
+
+}  // namespace penstock::capture
