@@ -32,8 +32,16 @@ bool reads_as(PyTypeObject* type, PyTypeObject* other) {
   return found != nullptr && found == _PyType_Lookup(other, name);
 }
 
+/// A `__getattribute__` in Python was followed while the segment was recorded, as any function: what is read of
+/// such an object itself is what object.__getattribute__ finds.
+bool is_followed(PyTypeObject* type) {
+  static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
+  PyObject* found = _PyType_Lookup(type, name);
+  return found != nullptr && PyFunction_Check(found);
+}
+
 bool reads_generically(PyTypeObject* type) {
-  return reads_as(type, &PyBaseObject_Type) || reads_as(type, &PyModule_Type);
+  return reads_as(type, &PyBaseObject_Type) || reads_as(type, &PyModule_Type) || is_followed(type);
 }
 
 /// A data descriptor written in C: a slot, the instance's dict, or a function of ours to call. A type

@@ -144,12 +144,18 @@ PyObject* own_dict(PyObject* object) {
   return made;
 }
 
-/// What a C getter gives, kept until it is asked again. Only what nothing hangs on: a result that the
-/// collector follows would be kept alive.
+/// What the collector has no need to follow; a tuple of such, as a code object's names are.
+bool nothing_hangs_on(PyObject* value) {
+  if (!PyTuple_CheckExact(value)) return PyObject_IS_GC(value) == 0;
+  PyObject* const* items = &PyTuple_GET_ITEM(value, 0);
+  return std::none_of(items, items + PyTuple_GET_SIZE(value), [](PyObject* item) { return PyObject_IS_GC(item) != 0; });
+}
+
+/// What a C getter gives, kept until it is asked again. Only what nothing hangs on: all else would be kept alive.
 PyObject* compute(AttributePath& path, PyObject* object) {
   PyObject* value = path.getter->get(object, path.getter->closure);
   if (value == nullptr) PyErr_Clear();
-  if (value != nullptr && PyObject_IS_GC(value)) Py_CLEAR(value);
+  if (value != nullptr && !nothing_hangs_on(value)) Py_CLEAR(value);
   Py_XSETREF(path.kept, value);
   return value;
 }
