@@ -364,20 +364,16 @@ bool Walker::ends_earlier(const Walk& walk) {
   for (const RaisePlace& place : open) {
     end_before(place, {Code::PS0311, "the exception raised here is needed behind the segment"});
   }
-  const auto constructor = walk.open_constructor();
-  if (constructor) {
+  const auto end_where_open = [&](const std::optional<RaisePlace>& place, const char* meanwhile) {
+    if (!place) return;
     BreakReason reason = walk.reason();
     if (reason.silent) reason = {Code::PS0303, "a loop"};
-    reason.reason += " (inside the constructor that is called here)";
-    end_before(*constructor, std::move(reason));
-  }
-  const auto context = walk.open_context();
-  if (context) {
-    BreakReason reason = walk.reason();
-    if (reason.silent) reason = {Code::PS0303, "a loop"};
-    reason.reason += " (while a context variable is set here)";
-    end_before(*context, std::move(reason));
-  }
+    reason.reason += meanwhile;
+    end_before(*place, std::move(reason));
+  };
+  const auto constructor = walk.open_constructor(), context = walk.open_context();
+  end_where_open(constructor, " (inside the constructor that is called here)");
+  end_where_open(context, " (while a context variable is set here)");
   return constructor || context || !open.empty();
 }
 

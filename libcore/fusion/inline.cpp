@@ -104,11 +104,12 @@ class Inliner {
     const Node& user = plan_.graph().nodes[use.node];
     const ops::OpFacts* op = ops::find_op(user.op);
     bool gathers = op == nullptr || op->group == ops::PrimGroup::index;
-    if (ops::is_product(user.op) && use.operand != product_operands(user).addend) {
+    if (ops::is_product(user.op)) {
+      const auto [left, right, addend] = product_operands(user);
       // Every column asks for a row of the left factor, every row for a column of the right one.
       const Sizes& sizes = plan_.type(user.results.front()).sizes;
-      const bool left = use.operand == product_operands(user).left;
-      return ratio * estimate(left ? sizes.back() : sizes[sizes.size() - 2], plan_.interface());
+      const SymExpr& times = use.operand == left ? sizes.back() : sizes[sizes.size() - 2];
+      if (use.operand != addend) return ratio * estimate(times, plan_.interface());
     }
     if (gathers && find_argument(user, "self") != nullptr && operand_value(user, "self") == use.operand) {
       return elements(plan_.type(user.results.front())) / elements(plan_.type(value));

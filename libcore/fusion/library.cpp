@@ -3,6 +3,7 @@
 #include "fusion/buffers.h"
 #include "fusion/emit.h"
 #include "fusion/layout.h"
+#include "fusion/product.h"
 #include "partition/placement.h"
 
 namespace penstock::fusion {
@@ -89,16 +90,9 @@ class CallBuilder {
 
   /// A bias is a row that is added to each row; other addends, and all behind a factor, are post-ops.
   void matmul() {
-    ValueId addend = kNoValue;
-    if (node_.op == "aten.addmm.default" || node_.op == "aten.baddbmm.default") {
-      bool batched = node_.op == "aten.baddbmm.default";
-      addend = operand_value(node_, "self");
-      input(operand_value(node_, batched ? "batch1" : "mat1"));
-      input(operand_value(node_, batched ? "batch2" : "mat2"), true);
-    } else {
-      input(operand_value(node_, "self"));
-      input(operand_value(node_, "mat2"), true);
-    }
+    const auto [left, right, addend] = product_operands(node_);
+    input(left);
+    input(right, true);
     double alpha = 1;
     if (const Argument* given = find_argument(node_, "alpha")) {
       if (const auto* real = given->as<double>()) alpha = *real;

@@ -24,19 +24,22 @@ PyObject* through_class(PyObject* found) {
   return function;
 }
 
+PyObject* getattribute_of(PyTypeObject* type) {
+  static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
+  return _PyType_Lookup(type, name);
+}
+
 /// `type` reads attributes as `other` does, perhaps with a __getattr__ for what is not found.
 bool reads_as(PyTypeObject* type, PyTypeObject* other) {
   if (type->tp_getattro == other->tp_getattro) return true;
-  static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
-  PyObject* found = _PyType_Lookup(type, name);
-  return found != nullptr && found == _PyType_Lookup(other, name);
+  PyObject* found = getattribute_of(type);
+  return found != nullptr && found == getattribute_of(other);
 }
 
 /// A `__getattribute__` in Python was followed while the segment was recorded, as any function: what is read of
 /// such an object itself is what object.__getattribute__ finds.
 bool is_followed(PyTypeObject* type) {
-  static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
-  PyObject* found = _PyType_Lookup(type, name);
+  PyObject* found = getattribute_of(type);
   return found != nullptr && PyFunction_Check(found);
 }
 

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/rules/window.h"
+
 #include "passes/decompose/decompositions.h"
 
 namespace penstock::passes {
@@ -111,8 +113,7 @@ ValueId sum_one_by_one(Decomposition& d, ValueId x, const std::vector<Sliding>& 
 }  // namespace
 
 SymExpr windows_that_fit(const Sliding& axis) {
-  SymExpr reach = axis.dilation * (axis.window - SymExpr(1)) + SymExpr(1);
-  return floordiv(axis.size + SymExpr(2) * axis.padding - reach, axis.stride) + SymExpr(1);
+  return ops::rules::window_count(axis.size, axis.window, axis.stride, SymExpr(2) * axis.padding, axis.dilation);
 }
 
 ValueId columns_of(Decomposition& d, ValueId image, const std::vector<Sliding>& axes) {

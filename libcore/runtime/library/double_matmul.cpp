@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "runtime/library/onednn.h"
+#include "runtime/library/thread_limit.h"
 
 namespace penstock::runtime {
 
@@ -17,8 +18,6 @@ constexpr std::int64_t kRows = 6, kColumns = 16;           ///< of the innermost
 constexpr std::int64_t kTileRows = 96, kTileColumns = 256;  ///< of a tile: multiples of these
 constexpr std::int64_t kInner = 256;                        ///< of a block of the inner dim
 constexpr std::int64_t kPanels = (kTileRows + kTileColumns) * kInner;  ///< elements that a thread packs
-/// Waking and joining a team takes as long as this many operations of one thread.
-constexpr double kAlone = 1 << 18;
 
 /// sums[kRows][kColumns] = the products of `count` columns of panel `a` with as many rows of panel `b`.
 using MultiplyPanels = void (*)(std::int64_t count, const double* a, const double* b, double* sums);

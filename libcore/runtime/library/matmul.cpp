@@ -135,9 +135,6 @@ Operand dense(const Operand& operand) {
   return made;
 }
 
-/// Waking and joining a team takes as long as this many operations of one thread.
-constexpr double kAlone = 1 << 18;
-
 double operations(const Problem& problem) {
   double count = 2 * static_cast<double>(problem.a.sizes.back());
   for (const std::int64_t size : problem.out.sizes) count *= static_cast<double>(size);

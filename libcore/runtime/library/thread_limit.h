@@ -4,6 +4,9 @@
 
 namespace penstock::runtime {
 
+/// Waking and joining a team takes as long as this many operations of one thread.
+constexpr double kAlone = 1 << 18;
+
 /// While it lives, oneDNN works in this thread alone, if `alone`.
 class ThreadLimit {
  public:
