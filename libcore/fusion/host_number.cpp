@@ -4,7 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/reference/scalars.h"
 
 namespace penstock::fusion {
@@ -58,20 +58,9 @@ const Table<ops::BinaryScalar>& binary_scalars() {
   return table;
 }
 
-std::int64_t wrap_to(std::int64_t value, DType dtype) {
-  switch (dtype) {
-    case DType::uint8: return static_cast<std::uint8_t>(value);
-    case DType::int8: return static_cast<std::int8_t>(value);
-    case DType::int16: return static_cast<std::int16_t>(value);
-    case DType::int32: return static_cast<std::int32_t>(value);
-    case DType::bool_: return value != 0;
-    default: return value;
-  }
-}
-
 /// A number that was computed as a real, in the dtype of the result.
 HostNumber from_real(double value, DType dtype) {
-  if (is_floating(dtype)) return {ops::round_to(value, dtype), 0};
+  if (is_floating(dtype)) return {round_to(value, dtype), 0};
   return {0, wrap_to(static_cast<std::int64_t>(value), dtype)};
 }
 
@@ -115,8 +104,8 @@ HostNumber number_of(const Argument& argument, DType dtype) {
 }
 
 HostNumber convert_number(const HostNumber& number, DType from, DType to) {
-  if (is_floating(from) && is_floating(to)) return {ops::round_to(number.real, to), 0};
-  if (is_floating(to)) return {ops::round_to(static_cast<double>(number.integer), to), 0};
+  if (is_floating(from) && is_floating(to)) return {round_to(number.real, to), 0};
+  if (is_floating(to)) return {round_to(static_cast<double>(number.integer), to), 0};
   if (!is_floating(from)) return {0, wrap_to(number.integer, to)};
   if (is_boolean(to)) return {0, number.real != 0};
   constexpr double kLimit = 9223372036854775808.0;
@@ -182,11 +171,11 @@ void HostAccumulator::add(const HostNumber& value, std::int64_t position) {
 
 std::vector<HostNumber> HostAccumulator::results() const {
   if (op_ == "welford") {
-    return {{ops::round_to(mean_, dtype_), 0}, {ops::round_to(m2_, dtype_), 0},
+    return {{round_to(mean_, dtype_), 0}, {round_to(m2_, dtype_), 0},
             {static_cast<double>(count_), count_}};
   }
   if (op_ == "argmax" || op_ == "argmin") return {{0, position_}};
-  if (is_floating(dtype_)) return {{ops::round_to(total_.real, dtype_), 0}};
+  if (is_floating(dtype_)) return {{round_to(total_.real, dtype_), 0}};
   return {{0, wrap_to(total_.integer, dtype_)}};
 }
 

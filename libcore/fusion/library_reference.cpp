@@ -170,26 +170,6 @@ double pool_element(const Attributes& attributes, const HostTensor& input, const
   return sum / static_cast<double>(attributes.integer("divisor_override", divisor));
 }
 
-double post_op(const PostOp& op, double x, double operand, double before) {
-  switch (op.kind) {
-    case PostOp::Kind::relu: return std::isnan(x) ? x : std::max(x, 0.0);
-    case PostOp::Kind::gelu_erf: return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
-    case PostOp::Kind::gelu_tanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case PostOp::Kind::silu: return x / (1 + std::exp(-x));
-    case PostOp::Kind::hardswish: return x * std::clamp(x + 3, 0.0, 6.0) / 6;
-    case PostOp::Kind::hardsigmoid: return std::clamp(x + 3, 0.0, 6.0) / 6;
-    case PostOp::Kind::sigmoid: return 1 / (1 + std::exp(-x));
-    case PostOp::Kind::tanh: return std::tanh(x);
-    case PostOp::Kind::clamp: return std::clamp(x, op.alpha, op.beta);
-    case PostOp::Kind::scale: return x * op.alpha;
-    case PostOp::Kind::add: return x + operand;
-    case PostOp::Kind::mul: return x * operand;
-    case PostOp::Kind::sum: return x + before;
-  }
-  return x;
-}
-
 }  // namespace
 
 Result<void> run_library_call(const LibraryCall& call,
@@ -222,7 +202,7 @@ Result<void> run_library_call(const LibraryCall& call,
     }
     for (std::size_t i = 0; i < call.post_ops.size(); ++i) {
       bool has_operand = call.post_ops[i].operand != kNoBuffer;
-      x = post_op(call.post_ops[i], x, has_operand ? broadcast_number(operands[i], at) : 0, before);
+      x = apply(call.post_ops[i], x, has_operand ? broadcast_number(operands[i], at) : 0, before);
     }
     out.set_real(place(out, at), x);
   });

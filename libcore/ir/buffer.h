@@ -60,6 +60,9 @@ struct PostOp {
   BufferId operand = kNoBuffer;
 };
 std::string_view to_string(PostOp::Kind kind);
+/// What it makes of one element `x`: `operand` is the element of its operand there, `before` what the result held.
+/// NaN stays NaN, as in ATen.
+double apply(const PostOp& op, double x, double operand, double before);
 std::optional<PostOp::Kind> post_op_from_name(std::string_view name);
 
 /// A call of a library kernel (oneDNN): "matmul", "convolution", "pool_max", "pool_avg".

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 
 namespace penstock::ops {
 

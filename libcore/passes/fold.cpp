@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/rewrite.h"
@@ -28,7 +28,7 @@ double real_value(const Argument& number) {
 /// `number` as an element of `dtype`; nothing when the conversion is not defined (a NaN to integer).
 std::optional<Argument> converted(const Argument& number, DType dtype) {
   if (is_boolean(dtype)) return Argument(real_value(number) != 0);
-  if (is_floating(dtype)) return Argument(ops::round_to(real_value(number), dtype));
+  if (is_floating(dtype)) return Argument(round_to(real_value(number), dtype));
   if (!is_integral(dtype)) return std::nullopt;
   if (!number.as<double>()) return Argument(static_cast<std::int64_t>(number.as<bool>() ? real_value(number) : *number.as<std::int64_t>()));
   double value = real_value(number);

@@ -45,11 +45,13 @@ struct Executor::State {
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
                    std::vector<StepTime>* times);
   bool is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs);
-  Result<void> run_step(const PlannedStep& step, const Plan& plan,
-                        std::span<const TensorArgument> inputs, char* scratch, int threads);
+  Result<bool> run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch, int threads,
+                         bool may_start_again, std::vector<StepTime>* times);
+  Result<bool> run_step(const PlannedStep& step, const Plan& plan, std::span<const TensorArgument> inputs,
+                        char* scratch, int threads, bool may_start_again);
   void run_kernel(const PlannedStep& step, const Plan& plan, char* scratch, int threads);
-  Result<void> run_library_call(const PlannedStep& step, const Plan& plan,
-                                std::span<const TensorArgument> inputs, char* scratch);
+  Result<bool> run_library_call(const PlannedStep& step, const Plan& plan,
+                                std::span<const TensorArgument> inputs, char* scratch, bool may_start_again);
   Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };
@@ -188,8 +190,10 @@ void Executor::State::run_kernel(const PlannedStep& step, const Plan& plan, char
       &call);
 }
 
-Result<void> Executor::State::run_library_call(const PlannedStep& step, const Plan& plan,
-                                               std::span<const TensorArgument> inputs, char* scratch) {
+/// Whether the kernel got through: else the steps are to run again from the first.
+Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Plan& plan,
+                                               std::span<const TensorArgument> inputs, char* scratch,
+                                               bool may_start_again) {
   versions.clear();
   stored.clear();
   for (std::size_t i = 0; i < step.version_of.size(); ++i) {
@@ -208,7 +212,10 @@ Result<void> Executor::State::run_library_call(const PlannedStep& step, const Pl
   memory.versions = versions;
   memory.scratch = scratch;
   memory.stored = stored;
-  return step.kernel->run(memory);
+  bool start_again = false;
+  if (may_start_again) memory.start_again = &start_again;
+  if (auto ran = step.kernel->run(memory); !ran) return tl::unexpected(std::move(ran.error()));
+  return !start_again;
 }
 
 Result<void> Executor::State::run_fallback(const FallbackCall& call, const Plan& plan) {
@@ -238,17 +245,35 @@ bool Executor::State::is_prepared(Prepared& prepared, std::span<const TensorArgu
   return known && same;
 }
 
-Result<void> Executor::State::run_step(const PlannedStep& step, const Plan& plan,
-                                       std::span<const TensorArgument> inputs, char* scratch,
-                                       int threads) {
+/// Whether it got through, as run_library_call.
+Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan,
+                                       std::span<const TensorArgument> inputs, char* scratch, int threads,
+                                       bool may_start_again) {
+  if (step.kernel != nullptr) return run_library_call(step, plan, inputs, scratch, may_start_again);
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
-  } else if (step.kernel != nullptr) {
-    return run_library_call(step, plan, inputs, scratch);
-  } else {
-    return run_fallback(std::get<FallbackCall>(*step.step), plan);
+  } else if (auto ran = run_fallback(std::get<FallbackCall>(*step.step), plan); !ran) {
+    return tl::unexpected(std::move(ran.error()));
   }
-  return {};
+  return true;
+}
+
+/// Whether all got through, as run_step; those that may not run twice do so in any case.
+Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch,
+                                        int threads, bool may_start_again, std::vector<StepTime>* times) {
+  const bool prepared = is_prepared(plan.prepared, inputs);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (prepared && plan.steps[i].prepares) continue;
+    const std::int64_t start = times == nullptr ? 0 : now_ns();
+    const bool may = may_start_again && i < plan.repeatable;
+    auto done = run_step(plan.steps[i], plan, inputs, scratch, threads, may);
+    if (!done || !*done) {
+      plan.prepared.version = 0;  // steps behind this one may have to prepare too
+      return done;
+    }
+    if (times != nullptr) (*times)[i].nanoseconds = now_ns() - start;
+  }
+  return true;
 }
 
 void Executor::State::describe_output(const Plan& plan, std::size_t index,
@@ -313,17 +338,9 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
                       ? nullptr : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
   }
   char* scratch_data = static_cast<char*>(scratch.data());
-  bool prepared = is_prepared(plan.prepared, inputs);
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    if (prepared && plan.steps[i].prepares) continue;
-    std::int64_t start = times == nullptr ? 0 : now_ns();
-    auto done = run_step(plan.steps[i], plan, inputs, scratch_data, threads);
-    if (!done) {
-      plan.prepared.version = 0;  // steps behind this one may have to prepare too
-      return done;
-    }
-    if (times != nullptr) (*times)[i].nanoseconds = now_ns() - start;
-  }
+  auto done = run_steps(plan, inputs, scratch_data, threads, true, times);
+  if (done && !*done) done = run_steps(plan, inputs, scratch_data, threads, false, times);
+  if (!done) return tl::unexpected(std::move(done.error()));
   for (std::size_t i = 0; i < outputs.size(); ++i) describe_output(plan, i, outputs);
   return {};
 }

@@ -52,6 +52,9 @@ struct LibraryMemory {
   std::span<const std::uint64_t> versions;
   void* scratch = nullptr;
   std::span<const StoredWindow> stored = {};  ///< by input; empty: none is
+  /// Set to true by a kernel that has overwritten what it must read again: the caller has to run all steps
+  /// from the first, with null here. Null: the caller cannot, and the kernel keeps a copy first.
+  bool* start_again = nullptr;
 };
 
 /// Keeps packed weights beyond the process. Thread-safe.
@@ -73,6 +76,8 @@ class LibraryKernel {
   virtual std::size_t scratch_bytes() const = 0;
   /// PS0207 when an input is damaged in its store, PS0803 when there is no memory; nothing is written then.
   virtual Result<void> run(const LibraryMemory& memory) = 0;
+  /// Whether it works in the calling thread only.
+  virtual bool is_alone() const { return false; }
   /// What the library chose: "brgemm:avx512_core".
   virtual std::string_view implementation() const = 0;
 };

@@ -107,6 +107,7 @@ class Planner {
     }
     if (!done) return done;
     planned.count = static_cast<std::int32_t>(plan_->pointer_memory.size()) - planned.first;
+    if (plan_->repeatable == plan_->steps.size() && is_repeatable(planned)) ++plan_->repeatable;
     plan_->steps.push_back(std::move(planned));
     return {};
   }
@@ -135,18 +136,32 @@ class Planner {
 
   const Buffer& memory_of(BufferId buffer) const { return context_.bundle.buffers[plan_->windows[buffer].memory]; }
 
+  /// Whether the graph writes to it at some time.
+  bool is_written_input(const Buffer& memory) const {
+    const auto& mutations = context_.bundle.interface.mutations;
+    return memory.kind == Buffer::Kind::input &&
+           std::any_of(mutations.begin(), mutations.end(),
+                       [&](const Mutation& mutation) { return mutation.input == memory.index; });
+  }
+
+  /// Whether running the step twice is as running it once.
+  bool is_repeatable(const PlannedStep& planned) const {
+    if (std::holds_alternative<FallbackCall>(*planned.step)) return false;
+    const auto first = plan_->pointer_memory.begin() + planned.first;
+    return std::none_of(first, plan_->pointer_memory.end(), [&](BufferId memory) {
+      return memory != kNoBuffer && is_written_input(context_.bundle.buffers[memory]);
+    });
+  }
+
   /// Buffer::Kind::prepared says which kernels do.
   bool prepares(const KernelCall& kernel) const {
-    const auto& mutations = context_.bundle.interface.mutations;
     bool any = false;
     for (BufferId id : kernel.buffers) {
       const Buffer& memory = memory_of(id);
-      bool written = std::any_of(mutations.begin(), mutations.end(),
-                                 [&](const Mutation& mutation) { return mutation.input == memory.index; });
       any |= memory.kind == Buffer::Kind::prepared;
       bool stays = memory.kind == Buffer::Kind::prepared || memory.kind == Buffer::Kind::constant ||
                    memory.kind == Buffer::Kind::scratch ||
-                   (memory.kind == Buffer::Kind::input && !written);
+                   (memory.kind == Buffer::Kind::input && !is_written_input(memory));
       if (!stays) return false;
     }
     return any;

@@ -61,6 +61,7 @@ struct Plan {
   std::vector<bool> reads;                  ///< by input: whether a step or an output shows its memory itself
   Prepared prepared;
   std::vector<PlannedStep> steps;
+  std::size_t repeatable = 0;               ///< so many steps may run again: they write no input and call no torch
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from
   std::vector<std::int64_t> pointer_start;  ///< and the bytes to add
 };

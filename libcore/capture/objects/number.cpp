@@ -8,7 +8,7 @@
 
 #include "capture/literal.h"
 #include "capture/walk.h"
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/number_arguments.h"
 
 namespace penstock::capture {
@@ -122,7 +122,7 @@ Shadow Walk::followed_length(Operand container) {
 bool Walk::fits_dtype(Operand number, DType dtype) {
   if (!PyFloat_CheckExact(number.object) && dtype == DType::int64) return true;
   if (!is_floating(dtype)) return false;
-  const double largest = ops::largest(dtype);
+  const double largest = penstock::largest(dtype);
   const auto size = compute(NumberOp::absolute, *plain_number(number.object));
   const auto fits = size ? compute(NumberOp::less_equal, *size, PythonNumber::of(largest))
                          : std::nullopt;

@@ -1,5 +1,5 @@
 // Convolution.
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/reference/window.h"
 
 namespace penstock::ops::reference {

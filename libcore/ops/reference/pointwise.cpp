@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/reference/reference.h"
 
 namespace penstock::ops::reference {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <tuple>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/reference/reference.h"
 
 namespace penstock::ops::reference {

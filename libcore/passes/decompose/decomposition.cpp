@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 
 namespace penstock::passes {
 
@@ -26,7 +26,7 @@ Argument number_argument(const ops::Number& number, DType dtype) {
     return number.integer;
   }
   if (number.category == DTypeCategory::floating) return static_cast<std::int64_t>(number.real);
-  if (auto plain = number.integer.constant(); plain && is_integral(dtype)) return ops::wrap_to(*plain, dtype);
+  if (auto plain = number.integer.constant(); plain && is_integral(dtype)) return wrap_to(*plain, dtype);
   if (is_boolean(dtype)) return number.integer != SymExpr(0);
   return Decomposition::integer_argument(number.integer);
 }
@@ -72,7 +72,7 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
     } else {
       Argument number = number_argument(operand.number, result.compute);
       const double* real = number.as<double>();
-      if (real && !keeps_scalars) number = ops::round_to(*real, result.promoted);
+      if (real && !keeps_scalars) number = round_to(*real, result.promoted);
       result.terms.push_back(std::move(number));
     }
   }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "passes/decompose/decompositions.h"
 
 namespace penstock::passes {
@@ -106,7 +106,7 @@ void rms_norm(Decomposition& d) {
   auto dims = range(rank - static_cast<std::int64_t>(row.size()), rank);
   ValueId squares = d.binary("mul", value_argument(x), value_argument(x));
   ValueId mean = divide_by(d, d.reduce("sum", squares, dims, true), d.count(d.sizes(x), dims));
-  double eps = d.real("eps", ops::epsilon(d.dtype_of(x)));
+  double eps = d.real("eps", epsilon(d.dtype_of(x)));
   ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(mean), eps));
   ValueId result = scale_and_shift(d, d.binary_broadcast("mul", x, inverse), row);
   if (d.has("weight")) dtype = ops::promote(dtype, d.dtype_of(d.value("weight")));

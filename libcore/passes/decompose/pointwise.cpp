@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "passes/decompose/decompositions.h"
 
 namespace penstock::passes {
@@ -29,7 +29,7 @@ void require_tensor(Decomposition& d, Operands& operands) {
 Argument rounded_factor(Decomposition& d, const Operands& x) {
   Argument factor = d.factor("alpha", 1, x);
   if (x.promoted == x.compute || !is_floating(x.promoted)) return factor;
-  if (const auto* real = factor.as<double>()) return ops::round_to(*real, x.promoted);
+  if (const auto* real = factor.as<double>()) return round_to(*real, x.promoted);
   const auto* value = factor.as<Argument::Value>();
   return value == nullptr ? factor : value_argument(d.convert(d.convert(value->id, x.promoted), x.compute));
 }
@@ -261,7 +261,7 @@ void nan_to_num(Decomposition& d) {
   if (d.failed()) return;
   DType dtype = d.dtype_of(self);
   if (!is_floating(dtype)) return d.result(d.unary("clone", self));
-  double infinity = std::numeric_limits<double>::infinity(), largest = ops::largest(dtype);
+  double infinity = std::numeric_limits<double>::infinity(), largest = penstock::largest(dtype);
   auto replace = [&](ValueId x, ValueId where, double with) { return d.where(where, with, value_argument(x)); };
   ValueId result = replace(self, d.unary("isnan", self), d.real("nan", 0));
   result = replace(result, d.binary("eq", value_argument(self), infinity), d.real("posinf", largest));

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/interpolation.h"
 #include "passes/decompose/decompositions.h"
 
@@ -26,7 +26,7 @@ ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) {
 /// Where in the image each result element is: a real number.
 ValueId coordinates(Decomposition& d, const ops::Interpolation& kind, const Axis& axis, DType dtype) {
   ValueId at = d.convert(d.iota(axis.to), dtype);
-  const double step = ops::round_to(axis.step, dtype);
+  const double step = round_to(axis.step, dtype);
   bool centers = kind.nearest ? kind.exact : !kind.align_corners;
   if (centers) at = with(d, "add", at, 0.5);
   at = with(d, "mul", at, step);

@@ -24,6 +24,7 @@ class AloneKernel : public LibraryKernel {
 
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
   std::string_view implementation() const override { return name_; }
+  bool is_alone() const override { return true; }
   Result<void> run(const LibraryMemory& memory) override {
     const ThreadLimit limit(true);
     return kernel_->run(memory);
@@ -33,15 +34,6 @@ class AloneKernel : public LibraryKernel {
   std::unique_ptr<LibraryKernel> kernel_;
   std::string name_;
 };
-
-std::size_t bytes_of(const Operand& operand) {
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < operand.sizes.size(); ++i) {
-    if (operand.sizes[i] == 0) return 0;
-    last += (operand.sizes[i] - 1) * operand.strides[i];
-  }
-  return static_cast<std::size_t>(last + 1) * static_cast<std::size_t>(facts(operand.dtype).size);
-}
 
 /// A number of [-1, 1) that stands for its index: arbitrary, the same every time, and cheap for millions.
 float arbitrary(std::uint32_t index) {

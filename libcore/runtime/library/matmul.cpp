@@ -171,6 +171,7 @@ class Matmul : public LibraryKernel {
     return a_bytes_ + out_bytes_ + weight_.scratch_bytes() + own_bytes_;
   }
   std::string_view implementation() const override { return name_; }
+  bool is_alone() const override { return alone_; }
 
   Result<void> run(const LibraryMemory& given) override {
     const ThreadLimit limit(alone_);

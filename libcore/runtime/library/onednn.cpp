@@ -116,6 +116,15 @@ std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_
   return value == nullptr ? missing : *value;
 }
 
+std::size_t bytes_of(const Operand& operand) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < operand.sizes.size(); ++i) {
+    if (operand.sizes[i] == 0) return 0;
+    last += (operand.sizes[i] - 1) * operand.strides[i];
+  }
+  return static_cast<std::size_t>(last + 1) * static_cast<std::size_t>(facts(operand.dtype).size);
+}
+
 Relayout::Relayout(OneDnn& library, memory::desc from, memory::desc to) : needed_(from != to) {
   if (!needed_) return;
   reorder_ = dnnl::reorder({library.engine, from, library.engine, to});
@@ -140,24 +149,42 @@ class OneDnnLibrary : public Library {
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
-    if (!supports_dtypes(operands) && !is_double_product(call, operands)) {
+    if (is_double_product(call, operands)) return make_double_matmul(call, operands);
+    if (!supports_dtypes(operands)) {
       return failure(Code::PS0708, call.name + " of " + call.op + ": there are kernels of float32 and bfloat16 "
                                                "only, of float64 for products");
     }
-    const auto make = [&] { return make_kernel(call, operands); };
+    auto kernel = make_onednn(shared_, deterministic_, call, operands);
+    if (!kernel || !loses_nan(call)) return kernel;
+    LibraryCall plain = call;
+    plain.post_ops.clear();
+    LibraryOperands plain_operands = operands;
+    plain_operands.post_ops.clear();
+    auto make_plain = [shared = shared_, deterministic = deterministic_, plain = std::move(plain),
+                       plain_operands = std::move(plain_operands)] {
+      return make_onednn(shared, deterministic, plain, plain_operands);
+    };
+    return keep_nan(std::move(*kernel), call, operands, std::move(make_plain));
+  }
+
+ private:
+  static Result<std::unique_ptr<LibraryKernel>> make_onednn(const std::shared_ptr<OneDnn>& shared, bool deterministic,
+                                                            const LibraryCall& call,
+                                                            const LibraryOperands& operands) {
+    const auto make = [&] { return make_kernel(shared, call, operands); };
     try {
-      return deterministic_ ? make_deterministic(operands, make) : make();
+      return deterministic ? make_deterministic(operands, make) : make();
     } catch (const dnnl::error& error) {
       return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN: " + error.what());
     }
   }
 
- private:
-  Result<std::unique_ptr<LibraryKernel>> make_kernel(const LibraryCall& call, const LibraryOperands& operands) {
-    if (is_double_product(call, operands)) return make_double_matmul(call, operands);
-    if (call.name == "matmul") return make_matmul(shared_, call, operands);
-    if (call.name == "convolution") return make_convolution(shared_, call, operands);
-    if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared_, call, operands);
+  static Result<std::unique_ptr<LibraryKernel>> make_kernel(const std::shared_ptr<OneDnn>& shared,
+                                                            const LibraryCall& call,
+                                                            const LibraryOperands& operands) {
+    if (call.name == "matmul") return make_matmul(shared, call, operands);
+    if (call.name == "convolution") return make_convolution(shared, call, operands);
+    if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared, call, operands);
     return failure(Code::PS0708, "no library call '" + call.name + "'");
   }
 

@@ -93,6 +93,16 @@ using MakeKernel = std::function<Result<std::unique_ptr<LibraryKernel>>()>;
 /// number of threads.
 Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands, const MakeKernel& make);
 
+/// Whether one of the post-ops gives a number for NaN where ATen gives NaN.
+bool loses_nan(const LibraryCall& call);
+/// What `kernel`, made for `call`, gives where no NaN is lost; else what the kernel without post-ops gives,
+/// which `make_plain` makes, followed by the post-ops one element at a time.
+std::unique_ptr<LibraryKernel> keep_nan(std::unique_ptr<LibraryKernel> kernel, const LibraryCall& call,
+                                        const LibraryOperands& operands, MakeKernel make_plain);
+
+/// Bytes from the first element to behind the last.
+std::size_t bytes_of(const Operand& operand);
+
 /// The kernels, one file each; all may throw dnnl::error.
 Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,
                                                    const LibraryCall& call,

@@ -3,7 +3,7 @@
 #include <set>
 #include <string_view>
 
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "runtime/library_kernel.h"
@@ -244,6 +245,69 @@ TEST_CASE("post-ops") {
         CHECK(worst < 1e-4);
       }
     }
+  }
+}
+
+TEST_CASE("post-ops keep NaN, infinities, and the residual that they add in place") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::vector<PostOp>> chains = {
+      {{PostOp::Kind::relu}},
+      {{PostOp::Kind::clamp, -0.5, 0.7}},
+      {{PostOp::Kind::hardsigmoid}},
+      {{PostOp::Kind::sum}, {PostOp::Kind::relu}},
+      {{PostOp::Kind::add}, {PostOp::Kind::relu}, {PostOp::Kind::scale, 0.5}},
+      {{PostOp::Kind::relu}, {PostOp::Kind::mul}},
+  };
+  for (const float special : {nan, infinity, -infinity}) {
+    for (const std::vector<PostOp>& chain : chains) {
+      for (const std::int64_t rows : {3, 200}) {
+        Tensor a({rows, 64}), b({64, 96}), bias({96}), out({rows, 96}), operand({96});
+        a.at({1, 5}) = special;
+        out.at({2, 7}) = special;
+        const std::vector<float> before = out.memory;
+        LibraryCall call;
+        call.name = "matmul";
+        call.post_ops = chain;
+        Given given{{&a, &b, &bias}, &out, {}};
+        for (const PostOp& op : chain) {
+          if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul) given.post_ops.push_back(&operand);
+        }
+        Ready ready = make(call, given);
+        ready.run(given);
+        CHECK(ready.ran.has_value());
+        std::size_t place = 0, different = 0;
+        for_each_index({rows, 96}, [&](const Sizes& index) {
+          double x = matmul_element(a, b, &bias, index);
+          for (const PostOp& op : chain) x = apply(op, x, operand.at(index), before[place]);
+          const double got = out.at(index);
+          ++place;
+          const bool same = std::isnan(x) ? std::isnan(got) : x == got || std::fabs(x - got) < 1e-4;
+          different += !same;
+        });
+        CAPTURE(to_string(chain.back().kind));
+        CHECK(different == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a residual in place is asked for again where the caller can start again") {
+  Tensor a({8, 64}), b({64, 96}), out({8, 96});
+  LibraryCall call;
+  call.name = "matmul";
+  call.post_ops = {{PostOp::Kind::sum}, {PostOp::Kind::relu}};
+  const Given given{{&a, &b, nullptr}, &out, {}};
+  Ready ready = make(call, given);
+  for (const bool broken : {false, true}) {
+    if (broken) a.at({1, 5}) = std::numeric_limits<float>::quiet_NaN();
+    std::vector<void*> inputs{a.memory.data(), b.memory.data(), nullptr}, outputs{out.memory.data()};
+    const std::vector<std::uint64_t> versions(3, kUnversioned);
+    std::unique_ptr<void, decltype(&std::free)> scratch(
+        std::aligned_alloc(64, ready.kernel->scratch_bytes() / 64 * 64 + 64), std::free);
+    bool again = false;
+    const LibraryMemory memory{inputs, outputs, {}, versions, scratch.get(), {}, &again};
+    CHECK(ready.kernel->run(memory).has_value());
+    CHECK(again == broken);
   }
 }
 

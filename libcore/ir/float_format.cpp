@@ -1,10 +1,10 @@
-#include "ops/float_format.h"
+#include "ir/float_format.h"
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
-namespace penstock::ops {
+namespace penstock {
 
 namespace {
 
@@ -63,6 +63,7 @@ std::int64_t wrap_to(std::int64_t value, DType dtype) {
     case DType::int8: return static_cast<std::int8_t>(value);
     case DType::int16: return static_cast<std::int16_t>(value);
     case DType::int32: return static_cast<std::int32_t>(value);
+    case DType::bool_: return value != 0;
     default: return value;
   }
 }
@@ -85,4 +86,4 @@ double epsilon(DType dtype) {
   }
 }
 
-}  // namespace penstock::ops
+}  // namespace penstock
