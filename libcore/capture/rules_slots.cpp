@@ -151,6 +151,7 @@ PS_RULE(jump_or_pop) {
 }
 
 PS_RULE(return_value) {
+  if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.consume_truth(f.operand())) return false;
   f.result = f.top();
   return true;
 }
@@ -179,6 +180,24 @@ constexpr RuleRow kRows[] = {
 }  // namespace
 
 std::span<const RuleRow> slot_rules() { return kRows; }
+
+bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
+  const python::Bytecode& code = f.frame->bytecode();
+  for (const Instruction* i = code.at(begin); i != nullptr && i->offset < end; i = code.at(i->next)) {
+    if (i->opcode == Opcode::LOAD_FAST) {
+      const Shadow local = f.locals[i->argument];
+      const bool data = local.is(Shadow::Kind::sourced) || local.is(Shadow::Kind::unknown);
+      if (data && !is_tensor(f.frame->local(i->argument))) return true;
+    } else if (i->opcode == Opcode::LOAD_DEREF) {
+      return true;
+    } else if (i->opcode == Opcode::LOAD_GLOBAL) {
+      PyObject* value = PyDict_GetItemWithError(f.frame->globals(), f.frame->name(i->argument >> 1));
+      if (value != nullptr && PyCallable_Check(value) == 0 && !PyModule_Check(value) && !is_tensor(value)) return true;
+      PyErr_Clear();
+    }
+  }
+  return false;
+}
 
 void Walk::adopt_free_variable(FrameShadow& f, int slot, int index) {
   PyObject* cell = f.frame->local(slot);

@@ -413,6 +413,7 @@ bool Walk::gives_call_result(FrameShadow& frame, int pops) {
     if (f.expected.arrived == 0 && !f.expected.native) {
       walk.spoiled_ = "a Python frame that an instruction should run did not reach the walker";
     }
+    if (f.expected.asks_truth) result = Shadow::constant();
     if (!f.expected.made.is(Shadow::Kind::unknown)) result = f.expected.made;
     if (f.expected.new_self) {
       // type.__call__ gives the object that __init__ got.

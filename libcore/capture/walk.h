@@ -39,6 +39,7 @@ struct Expected {
   std::vector<std::pair<PyObject*, Operand>> keywords;
   PyObject* generator = nullptr;      ///< borrowed: a resume of this generator instead of a call
   bool native = false;                ///< the frame runs natively: a rule covers what it does
+  bool asks_truth = false;            ///< the instruction gives the truth of what the frame returns
   bool repeats = false;               ///< the instruction may run it many times (list(generator))
   Operand otherwise;                  ///< runs where `function` raises AttributeError; no object: nothing
   std::vector<Operand> otherwise_arguments;
@@ -124,6 +125,8 @@ struct TorchTarget {
   std::string target;  ///< "operator.truediv"
   std::string op;      ///< ATen name: "div"
   bool method = false; ///< the first argument is the tensor before the dot
+  /// The dispatcher's overload, where the program names it ("" is the default one).
+  std::optional<std::string> overload = std::nullopt;
 };
 
 /// A node to append when its call has run. Inside a chain of nodes kNoValue stands for the result of
@@ -226,6 +229,10 @@ class Walk {
   bool end_silently();
   Location here() const;
 
+  /// True if the frame's instructions from unit `begin` to `end` load Python data that is older than the
+  /// segment.
+  bool reads_data(const FrameShadow& frame, int begin, int end) const;
+
   // -- facts
   /// Makes the operand a constant of the segment by guarding its value; false (with the reason) when
   /// its value cannot be known.
@@ -271,6 +278,10 @@ class Walk {
   std::optional<bool> call_torch(FrameShadow& frame, Operand function,
                                  std::vector<Operand>& positional,
                                  std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  /// torch.ops.aten.NAME and torch.ops.aten.NAME.OVERLOAD; nothing for other callables.
+  std::optional<bool> call_operator(FrameShadow& frame, Operand callable,
+                                    const std::vector<Operand>& positional,
+                                    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool torch_call(FrameShadow& frame, const TorchTarget& target, std::span<const Operand> positional,
                   std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
   bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
@@ -391,8 +402,7 @@ class Walk {
   bool runs_for_attribute(FrameShadow& frame, Operand self, PyObject* function, const char* special,
                           std::vector<Operand> arguments, PyObject* name, const AttributeUse& use);
   bool lacks_attribute(FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
-  /// getattr and hasattr of a module or class.
-  bool named_attribute(FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
+  bool lacks_type_attribute(FrameShadow& frame, Operand type, PyObject* name, const AttributeUse& use);
   /// What a module's __getattr__ finds; null when absent (guarded), nothing when it has no tables.
   std::optional<Shadow> module_child(Operand self, PyObject* name, bool& present);
   bool push_attribute(FrameShadow& frame, Shadow value, const AttributeUse& use);

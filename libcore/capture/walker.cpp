@@ -327,7 +327,11 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   const auto known = ends_before_.empty()
                          ? ends_before_.end()
                          : ends_before_.find({activation.frame->code(), instruction.offset});
-  if (known != ends_before_.end()) {
+  const bool turns = known == ends_before_.end() && is_loop_test(region, activation, instruction);
+  if (turns) {
+    shadow.instruction = &instruction;
+    walk.end_silently();
+  } else if (known != ends_before_.end()) {
     shadow.instruction = &instruction;
     if (known->second.silent) {
       walk.end_silently();
@@ -342,7 +346,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   // A graph can assert.
   const Instruction* next = activation.frame->bytecode().at(instruction.next);
   if (next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR) reason.anywhere = false;
-  const bool loop = reason.silent && instruction.opcode == Opcode::FOR_ITER;
+  const bool loop = turns || (reason.silent && instruction.opcode == Opcode::FOR_ITER);
   SegmentEnd how{loop ? SegmentEnd::Kind::loop : SegmentEnd::Kind::broke,
                  region.start->frame->unit(),
                  reason.silent ? std::string() : std::string(facts(reason.code).id)};
@@ -354,6 +358,19 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
   if (refuses(region, activation, reason, location)) return Directive::raised;
   return step_break(activation, instruction);
+}
+
+bool Walker::is_loop_test(const Region& region, const Activation& activation,
+                          const Instruction& instruction) {
+  if (region.start != &activation || region.walk->recorder().node_count() == 0) return false;
+  CodeInfo& code = info(*activation.frame);
+  if (!code.loop_tests) code.loop_tests = loop_tests(activation.frame->bytecode());
+  for (const LoopTest& loop : *code.loop_tests) {
+    if (loop.begin != instruction.offset) continue;
+    const bool inside = region.trial_unit >= loop.body && region.trial_unit < loop.begin;
+    return inside && region.walk->reads_data(*activation.shadow, instruction.offset, loop.jump);
+  }
+  return false;
 }
 
 bool Walker::ends_earlier(const Walk& walk) {

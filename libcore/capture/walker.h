@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "capture/loop_tests.h"
 #include "capture/roots.h"
 #include "capture/segment_client.h"
 #include "capture/walk.h"
@@ -115,6 +116,7 @@ class Walker : public python::FrameDriver {
     std::uint64_t globals_version = 0;
     bool names_tensors = false;
     std::optional<Served> served;              ///< once asked
+    std::optional<std::vector<LoopTest>> loop_tests;  ///< once asked
   };
 
   /// Asked for every instruction, nearly always by the thread that asked before.
@@ -155,6 +157,9 @@ class Walker : public python::FrameDriver {
              bool patient);
   /// The instruction that ended a segment is about to be stepped.
   static python::Directive step_break(Activation& activation, const python::Instruction& instruction);
+  /// True where a segment that began inside a loop comes to the loop's test, which reads Python data: the
+  /// next turn is a segment of its own.
+  bool is_loop_test(const Region& region, const Activation& activation, const python::Instruction& instruction);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
   bool ends_earlier(const Walk& walk);
   /// False when nothing was captured.

@@ -283,23 +283,30 @@ bool Walk::consume_enum(Operand operand) {
 
 bool Walk::load_module_attribute(FrameShadow& f, Operand module, PyObject* name,
                                  const AttributeUse& use) {
-  PyObject* value = PyDict_GetItemWithError(PyModule_GetDict(module.object), name);
+  PyObject* dict = PyModule_GetDict(module.object);
+  PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
+  const SourceId source = module.shadow.source();
+  const std::string text = text_of(name);
+  if (value != nullptr) {
+    if (source == kNoSource) return push_attribute(f, Shadow::constant(), use);
+    if (use.test) add_guard(GuardKind::has_attribute, source, text);
+    return push_attribute(f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)), use);
+  }
   // A module of a class of its own, such as torch._VF, may have methods or a __getattr__.
-  if (value == nullptr && Py_TYPE(module.object) != &PyModule_Type &&
-      (type_lookup(Py_TYPE(module.object), name) != nullptr ||
-       type_lookup(Py_TYPE(module.object), "__getattr__") != nullptr)) {
+  if (type_lookup(Py_TYPE(module.object), name) != nullptr ||
+      type_lookup(Py_TYPE(module.object), "__getattr__") != nullptr) {
     return consume_identity(module) && load_generic_attribute(f, module, name, use);
   }
-  if (value == nullptr) {
-    return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of module " +
-                                   qualified_name(module.object) + " is made on demand");
+  // What the module's own __getattr__ makes is made each time, and may be put in the module by it.
+  const bool makes_it = PyDict_GetItemString(dict, "__getattr__") != nullptr;
+  if (makes_it || !use.catches()) {
+    return broke(Code::PS0304, "the attribute '" + text + "' of module " +
+                                   qualified_name(module.object) + (makes_it ? " is made on demand" : " does not exist"));
   }
-  const SourceId source = module.shadow.source();
-  if (source == kNoSource) return push_attribute(f, Shadow::constant(), use);
-  const std::string text = text_of(name);
-  return push_attribute(f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)),
-                        use);
+  if (!consume_identity(module)) return false;
+  if (source != kNoSource) add_guard(GuardKind::lacks_attribute, source, text);
+  return lacks_attribute(f, module, name, use);
 }
 
 bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
@@ -307,27 +314,31 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* of_meta = type_lookup(Py_TYPE(type.object), name);
   PyObject* value = type_lookup(object, name);
-  if (of_meta != nullptr && is_data_descriptor(of_meta) && value == nullptr) {
-    if (!consume_identity(type)) return false;
-    if (is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor")) {
-      return push_attribute(f, Shadow::constant(), use);
-    }
+  if (!consume_identity(type)) return false;
+  if (const PyObject* own = type_lookup(Py_TYPE(type.object), "__getattribute__"); own != nullptr && PyFunction_Check(own)) {
+    return broke(Code::PS0303, "the metaclass of " + qualified_name(type.object) + " looks attributes up itself");
+  }
+  if (of_meta != nullptr && is_data_descriptor(of_meta)) {
+    const bool in_c = is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor");
+    if (!in_c) return push_method(f, type, of_meta, name, use);
+    if (value == nullptr) return push_attribute(f, Shadow::constant(), use);
   }
   if (value == nullptr) {
-    if (of_meta != nullptr && consume_identity(type)) {
-      return push_method(f, type, of_meta, name, use);
-    }
-    return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of class " +
-                                   qualified_name(type.object) + " does not exist");
+    return of_meta != nullptr ? push_method(f, type, of_meta, name, use)
+                              : lacks_type_attribute(f, type, name, use);
   }
-  if (!consume_identity(type)) return false;
   const SourceId source = type.shadow.source();
-  const Shadow found =
-      source == kNoSource
-          ? Shadow::constant()
-          : Shadow::sourced(recorder_.source(SourceKind::attribute, source, text_of(name)));
-  if (is_type(value, "classmethod")) {
-    PyRef function = PyRef::steal(PyObject_GetAttrString(value, "__func__"));
+  const std::string text = text_of(name);
+  if (use.test && source != kNoSource) add_guard(GuardKind::has_attribute, source, text);
+  const Shadow found = source == kNoSource
+                           ? Shadow::constant()
+                           : Shadow::sourced(recorder_.source(SourceKind::attribute, source, text));
+  PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
+  if (getter != nullptr && PyFunction_Check(getter)) {
+    return runs_for_attribute(f, type, getter, nullptr, {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},
+                              name, use);
+  }
+  if (is_type(value, "classmethod") && !use.test) {
     f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
       place(f, use, walk.fresh(f.object(), {Shadow::constant(), type}));
     };
@@ -335,6 +346,28 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
   }
   const bool immutable = PyFunction_Check(value) || Py_TYPE(value)->tp_descr_get != nullptr;
   return push_attribute(f, immutable && source == kNoSource ? Shadow::constant() : found, use);
+}
+
+/// Neither the class nor its metaclass has the attribute: the metaclass's __getattr__ is asked.
+bool Walk::lacks_type_attribute(FrameShadow& f, Operand type, PyObject* name, const AttributeUse& use) {
+  const std::string text = text_of(name);
+  PyObject* fallback = type_lookup(Py_TYPE(type.object), "__getattr__");
+  if (fallback != nullptr) {
+    if (!PyFunction_Check(fallback)) {
+      return broke(Code::PS0303, "__getattr__ of the metaclass of " + qualified_name(type.object) +
+                                     " is no Python function");
+    }
+    guard_type_version(type);
+    return runs_for_attribute(f, type, fallback, "__getattr__", {type, {Shadow::constant(), name}}, name, use);
+  }
+  if (!use.catches()) {
+    return broke(Code::PS0304, "the attribute '" + text + "' of class " + qualified_name(type.object) +
+                                   " does not exist");
+  }
+  if (const SourceId source = type.shadow.source(); source != kNoSource) {
+    add_guard(GuardKind::lacks_attribute, source, text);
+  }
+  return lacks_attribute(f, type, name, use);
 }
 
 bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name,

@@ -120,9 +120,6 @@ bool get_attribute(BuiltinCall& c) {
     if (!use.test) return c.walk.broke(Code::PS0306, "getattr of a tensor");
     return c.walk.consume_tensor_type(self) && c.walk.gives_constant(c.frame, c.pops);
   }
-  if (PyModule_Check(self.object) || PyType_Check(self.object)) {
-    return c.walk.named_attribute(c.frame, self, name, use);
-  }
   if (c.name != "__getattribute__") return c.walk.load_attribute(c.frame, self, name, use);
   use.generic = true;
   return c.walk.consume_type(self) && c.walk.load_generic_attribute(c.frame, self, name, use);
@@ -225,6 +222,12 @@ bool make_object(BuiltinCall& c) {
   const bool dict = PyType_IsSubtype(type, &PyDict_Type);
   if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr)) return refuse(c);
   return c.walk.gives_fresh(c.frame, c.pops, {});
+}
+
+/// object.__init__ of an object alone does nothing.
+bool initialize_nothing(BuiltinCall& c) {
+  if (c.positional.size() != 1 || !c.keywords.empty()) return refuse(c);
+  return c.walk.gives_constant(c.frame, c.pops);
 }
 
 bool context_variable(BuiltinCall& c) {
@@ -521,6 +524,7 @@ constexpr BuiltinRow kRows[] = {
     {"_contextvars.ContextVar", "get set reset", context_variable},
     {"set", "add discard remove", set_change},
     {"object", "__setattr__ __delattr__", set_attribute},
+    {"object", "__init__", initialize_nothing},
     {"type", "__new__", make_object},
     {"torch._C", "_set_grad_enabled", set_grad_mode},
     {"object", "__getattribute__", get_attribute},

@@ -57,6 +57,7 @@ bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positiona
     if (known) return false;
     return broke(Code::PS0306, "the C function " + qualified_name(object) + " is not known");
   }
+  if (const auto done = call_operator(f, callable, positional, keywords, pops)) return *done;
   std::vector<Operand> all = std::move(positional);
   PyObject* method = type_lookup(Py_TYPE(object), "__call__");
   if (method != nullptr && PyFunction_Check(method)) {

@@ -205,7 +205,10 @@ bool Walk::contains(FrameShadow& f, bool) {
     return consume(key) && consume(container) && gives_constant(f, 2);
   }
   bool known = false;
-  if (call_special(f, container, "__contains__", {key}, 2, known)) return true;
+  if (call_special(f, container, "__contains__", {key}, 2, known)) {
+    f.expected.asks_truth = true;
+    return true;
+  }
   if (known) return false;
   return broke(Code::PS0303, std::string("membership in a ") +
                                  Py_TYPE(container.object)->tp_name + " is not followed");

@@ -1,5 +1,4 @@
-// getattr(object, name[, default]) and hasattr(object, name) of modules and classes, and the children of a
-// torch.nn.Module.
+// The children of a torch.nn.Module, which its __getattr__ finds.
 
 #include "capture/literal.h"
 #include "capture/walk.h"
@@ -22,21 +21,6 @@ std::optional<Shadow> Walk::module_child(Operand self, PyObject* name, bool& pre
     if (present) return found;
   }
   return Shadow::null();
-}
-
-bool Walk::named_attribute(FrameShadow& f, Operand self, PyObject* name, const AttributeUse& use) {
-  if (!consume_identity(self)) return false;
-  const std::string text = text_of(name);
-  const SourceId source = self.shadow.source();
-  PyRef value = PyRef::steal(PyObject_GetAttr(self.object, name));
-  PyErr_Clear();
-  if (!value) {
-    if (source != kNoSource) add_guard(GuardKind::lacks_attribute, source, text);
-    return push_attribute(f, use.fallback, use);
-  }
-  if (source == kNoSource) return push_attribute(f, Shadow::constant(), use);
-  if (use.test) add_guard(GuardKind::has_attribute, source, text);
-  return push_attribute(f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)), use);
 }
 
 }  // namespace penstock::capture

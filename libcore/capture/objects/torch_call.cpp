@@ -423,7 +423,9 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     const auto* self = arguments.front().value.as<Argument::Value>();
     return self != nullptr && is_complex(recorder_.value(self->id).type.dtype);
   };
-  auto resolved = resolve_overload(schemas_, target.op, args, named, target.method);
+  auto resolved = target.overload
+                      ? resolve_named_overload(schemas_, target.op, *target.overload, args, named)
+                      : resolve_overload(schemas_, target.op, args, named, target.method);
   if (!resolved) {
     return broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
   }
@@ -539,6 +541,11 @@ void Walk::add_planned(FrameShadow& f, Call call, std::vector<PlannedNode> nodes
 
 Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values) {
   std::vector<PyObject*> tensors;
+  if (!is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
+    spoil("an op gives what is no tensor");
+    spoiled_at_ = {innermost_->frame->code(), innermost_->instruction->offset};
+    return Shadow::constant();
+  }
   if (is_tensor(result)) {
     tensors.push_back(result);
   } else if (PyTuple_Check(result) || PyList_CheckExact(result)) {

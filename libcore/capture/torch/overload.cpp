@@ -211,4 +211,14 @@ std::optional<ResolvedCall> resolve_overload(SchemaTable& table, const std::stri
   return std::nullopt;
 }
 
+std::optional<ResolvedCall> resolve_named_overload(SchemaTable& table, const std::string& name,
+                                                   const std::string& overload,
+                                                   const std::vector<Argument>& positional,
+                                                   const std::vector<NamedArgument>& keywords) {
+  for (const Schema& schema : table.overloads(name)) {
+    if (schema.overload == overload) return bind(schema, positional, keywords, false);
+  }
+  return std::nullopt;
+}
+
 }  // namespace penstock::capture

@@ -24,4 +24,10 @@ std::optional<ResolvedCall> resolve_overload(SchemaTable& table, const std::stri
                                              const std::vector<NamedArgument>& keywords,
                                              bool method);
 
+/// The same call bound to the overload that it names ("" is the default one), as torch.ops takes it.
+std::optional<ResolvedCall> resolve_named_overload(SchemaTable& table, const std::string& name,
+                                                   const std::string& overload,
+                                                   const std::vector<Argument>& positional,
+                                                   const std::vector<NamedArgument>& keywords);
+
 }  // namespace penstock::capture

@@ -1,0 +1,203 @@
+"""Functions with the graphs and breaks that they must have: EXPECTED says how many of each. All are called
+several times and print what they gave, so that check_graphs.py can compare them with plain Python too."""
+import sys
+import types
+
+import torch
+
+torch.manual_seed(0)
+ASKED = []  # what Python code that attributes run was asked for
+
+
+# -- objects that are made on the way
+
+class Layer:
+    def __init__(self):
+        super().__init__()
+        self.keys, self.ready = None, False
+
+    def update(self, x):
+        if not self.ready:
+            self.keys, self.ready = torch.tensor([], dtype=x.dtype, device=x.device), True
+        self.keys = torch.cat([self.keys, x], dim=-1)
+        return self.keys
+
+
+class Cache:
+    def __init__(self):
+        self.layers = []
+
+    def update(self, x, at):
+        while len(self.layers) <= at:
+            self.layers.append(Layer())
+        return self.layers[at].update(x)
+
+
+def makes_layers_lazily(x):
+    cache = Cache()
+    with torch.no_grad():
+        for at in range(3):
+            x = cache.update(x, at) * 2 + cache.update(x, at).sum()
+    return x, [layer.keys.shape for layer in cache.layers]
+
+
+# -- membership
+
+class Table:
+    """Its __contains__ gives what it holds, whatever that is."""
+
+    def __init__(self, **held):
+        self.held = held
+
+    def __contains__(self, key):
+        return self.held.get(key)
+
+
+def asks_what_it_holds(x, table):
+    x = x + 1 if "a" in table else x - 1
+    inside, outside = "b" in table, "b" not in table
+    return x * 2, inside, outside
+
+
+class Counting:
+    def __contains__(self, key):
+        self.times = getattr(self, "times", 0) + 1
+        return [] if key == 0 else [key]
+
+
+def asks_and_counts(x, counting):
+    return (x * 3 if 0 in counting else x * 5), 7 in counting, counting.times
+
+
+# -- attributes of modules and classes
+
+class Meta(type):
+    @property
+    def width(cls):
+        ASKED.append("width")
+        return 3
+
+    def __getattr__(cls, name):
+        ASKED.append(name)
+        if name.startswith("no_"):
+            raise AttributeError(name)
+        return len(name)
+
+
+class Described:
+    def __get__(self, instance, owner):
+        ASKED.append("described")
+        return 10 if instance is None else 20
+
+
+class Settings(metaclass=Meta):
+    depth = 2
+    described = Described()
+
+
+def reads_a_class(x):
+    x = x * getattr(Settings, "depth") + getattr(Settings, "missing") + Settings.width
+    x = x - getattr(Settings, "no_such", 4) + Settings.described + Settings().described
+    return x, hasattr(Settings, "no_other"), hasattr(Settings, "depth"), hasattr(Settings, "other")
+
+
+plain_module = types.ModuleType("plain_module")
+plain_module.scale = 3.0
+
+
+def reads_a_module(x):
+    x = x * getattr(plain_module, "scale") + getattr(plain_module, "shift", 1)
+    return x, hasattr(plain_module, "scale"), hasattr(plain_module, "shift")
+
+
+lazy_module = types.ModuleType("lazy_module")
+
+
+def make_on_demand(name):
+    ASKED.append(name)
+    if name == "absent":
+        raise AttributeError(name)
+    return 5
+
+
+lazy_module.__getattr__ = make_on_demand
+
+
+def reads_a_lazy_module(x):
+    x = x * 2
+    x = x + getattr(lazy_module, "made") + getattr(lazy_module, "absent", 7)
+    return x * hasattr(lazy_module, "other")
+
+
+# -- ops by the dispatcher's names
+
+def calls_one_operator(x):
+    return torch.ops.aten.mul.Tensor(x, x)
+
+
+def calls_operators(x):
+    y = torch.ops.aten.add(torch.ops.aten.relu.default(x - 1), 1, alpha=2)
+    largest, at = torch.ops.aten.max.dim(y, 0)
+    y = torch.ops.aten.add_.Tensor(y, largest)
+    return torch.ops.aten.sum.dim_IntList(y, [0], keepdim=True), at
+
+
+# -- loops with a break inside
+
+def turns_with_a_break(x, turns):
+    done = []
+    while len(done) < turns:
+        x = torch.sin(x) + 1
+        done.append(round(x.sum().item(), 3))
+        x = x * 2
+    return x, done
+
+
+def turns_without_end(x):
+    turns = 0
+    while True:
+        x = x * 0.5
+        turns += 1
+        if x.sum() < 0.1:
+            return x, turns
+        x = x - 0.001
+
+
+def calls():
+    x = torch.rand(4)
+    for turn in range(4):
+        yield makes_layers_lazily, (x,)
+        yield asks_what_it_holds, (x, Table(a=turn // 2, b="b"))
+        yield asks_and_counts, (x, Counting())
+        yield reads_a_class, (x,)
+        plain_module.shift = 2 if turn > 1 else plain_module.scale
+        if turn == 3:
+            del plain_module.shift
+        yield reads_a_module, (x,)
+        yield reads_a_lazy_module, (x,)
+        yield calls_one_operator, (x,)
+        yield calls_operators, (x,)
+        yield turns_with_a_break, (x, 4 + turn)
+        yield turns_without_end, (x,)
+
+
+# By function: graphs, and breaks that are reported.
+EXPECTED = {
+    "makes_layers_lazily": (1, 0), "asks_what_it_holds": (2, 0), "asks_and_counts": (1, 0),
+    "reads_a_class": (1, 0), "reads_a_module": (3, 0), "reads_a_lazy_module": (4, 3),
+    "calls_one_operator": (1, 0), "calls_operators": (1, 0), "turns_with_a_break": (4, 2),
+    "turns_without_end": (3, 2),
+}
+
+
+def main():
+    for function, arguments in calls():
+        ASKED.clear()
+        result = function(*arguments)
+        print(function.__name__, result, ASKED)
+
+
+if __name__ == "__main__":
+    torch.set_printoptions(precision=3)
+    main()
+    sys.exit(3)
