@@ -22,6 +22,9 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   auto shadow = std::make_unique<ObjectShadow>();
   shadow->object = PyRef::borrow(object);
   shadow->origin = Shadow::fresh(id);
+  if (innermost_ != nullptr && innermost_->instruction != nullptr) {
+    shadow->made_at = {innermost_->frame->code(), innermost_->instruction->offset};
+  }
   shadow->listed = true;
   shadow->items = std::move(items);
   objects_.push_back(std::move(shadow));

@@ -37,6 +37,8 @@ class SegmentEnding {
   bool failed() const { return failed_; }
   /// What could not be described.
   const std::string& reason() const { return reason_; }
+  /// The instruction that made it, where the segment did.
+  RaisePlace culprit() const { return culprit_; }
 
  private:
   Recipe literal(PyObject* object, SourceId source);
@@ -65,6 +67,7 @@ class SegmentEnding {
   bool returns_;
   std::unordered_map<ObjectId, std::int32_t> made_;
   bool failed_ = false;
+  RaisePlace culprit_;
   std::string reason_ = "a value of unknown origin";
 };
 
@@ -149,7 +152,9 @@ Recipe SegmentEnding::fresh(ObjectId id) {
   const std::int32_t at = found->second;
   if (added) {
     interface_.objects.emplace_back();
+    const bool described = !failed_;
     Recipe content = contents(known);
+    if (described && failed_ && culprit_.code == nullptr) culprit_ = known.made_at;
     interface_.objects[at] = std::move(content);
   }
   Recipe recipe;
@@ -578,7 +583,10 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     end_place_ = last_grad_change_;
     spoil("gradient mode changed in the segment");
   }
-  if (ending.failed()) spoil("the segment leaves " + ending.reason() + " behind");
+  if (ending.failed()) {
+    if (end_place_.code == nullptr) end_place_ = ending.culprit();
+    spoil("the segment leaves " + ending.reason() + " behind");
+  }
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;
   interface.end = std::move(end);

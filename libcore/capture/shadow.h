@@ -45,6 +45,12 @@ struct Shadow {
 
 struct FrameShadow;
 
+/// An instruction that raised, or that must not be inside a segment for another reason.
+struct RaisePlace {
+  PyCodeObject* code = nullptr;
+  int unit = -1;
+};
+
 /// What an iterator goes over; its real state is in the real iterator.
 struct IteratorShadow {
   enum class Kind : std::uint8_t {
@@ -70,6 +76,7 @@ struct IteratorShadow {
 struct ObjectShadow {
   python::PyRef object;  ///< keeps the identity from being reused while the segment lasts
   Shadow origin;         ///< how the object itself is reached (fresh: itself)
+  RaisePlace made_at;    ///< fresh: the instruction that made it
   /// An instance's dict: the instance (attributes are guarded and restored through it).
   bool is_instance_dict = false;
   Shadow owner;

@@ -64,12 +64,6 @@ struct AttributeUse {
   bool catches() const { return test || has_fallback; }
 };
 
-/// An instruction that raised, or that must not be inside a segment for another reason.
-struct RaisePlace {
-  PyCodeObject* code = nullptr;
-  int unit = -1;
-};
-
 /// The shadows of one frame.
 struct FrameShadow {
   python::Frame* frame = nullptr;  ///< null while a generator is suspended

@@ -153,6 +153,12 @@ def turns_with_a_break(x, turns):
     return x, done
 
 
+def leaves_a_generator(x):
+    y = x * 2
+    parts = [*(part.sum().item() for part in (y, y + 1))]
+    return y - sum(parts)
+
+
 def turns_without_end(x):
     turns = 0
     while True:
@@ -178,6 +184,7 @@ def calls():
         yield calls_one_operator, (x,)
         yield calls_operators, (x,)
         yield turns_with_a_break, (x, 4 + turn)
+        yield leaves_a_generator, (x,)
         yield turns_without_end, (x,)
 
 
@@ -186,7 +193,7 @@ EXPECTED = {
     "makes_layers_lazily": (1, 0), "asks_what_it_holds": (2, 0), "asks_and_counts": (1, 0),
     "reads_a_class": (1, 0), "reads_a_module": (3, 0), "reads_a_lazy_module": (4, 3),
     "calls_one_operator": (1, 0), "calls_operators": (1, 0), "turns_with_a_break": (4, 2),
-    "turns_without_end": (3, 2),
+    "leaves_a_generator": (2, 0), "turns_without_end": (3, 2),
 }
 
 
