@@ -40,6 +40,14 @@ Array product_of(const Array& a, const Array& b) {
   return with_sizes(std::move(result), batch);
 }
 
+/// alpha times the product and beta times self.
+void store_scaled_sum(Evaluation& e, Array product) {
+  double alpha = e.real("alpha", 1), beta = e.real("beta", 1);
+  e.store(zip(with_sizes(std::move(product), e.result().sizes), e.array("self"), [&](double p, double s) {
+    return beta == 0 ? alpha * p : alpha * p + beta * s;
+  }));
+}
+
 }  // namespace
 
 void mm(Evaluation& e) {
@@ -50,10 +58,24 @@ void mm(Evaluation& e) {
 void addmm(Evaluation& e) {
   bool batch = e.has("batch1");
   Array result = batched_product(batched(e.array(batch ? "batch1" : "mat1")), batched(e.array(batch ? "batch2" : "mat2")));
-  double alpha = e.real("alpha", 1), beta = e.real("beta", 1);
-  e.store(zip(with_sizes(result, e.result().sizes), e.array("self"), [&](double p, double s) {
-    return beta == 0 ? alpha * p : alpha * p + beta * s;
-  }));
+  store_scaled_sum(e, std::move(result));
+}
+
+void addmv(Evaluation& e) {
+  Array vector = e.array("vec");
+  store_scaled_sum(e, batched_product(batched(e.array("mat")), with_sizes(vector, {1, vector.count(), 1})));
+}
+
+void addbmm(Evaluation& e) {
+  Array products = batched_product(e.array("batch1"), e.array("batch2")), sum = filled({products.sizes[1], products.sizes[2]}, 0);
+  for (std::int64_t i = 0; i < products.count(); ++i) sum.values[i % sum.count()] += products.values[i];
+  store_scaled_sum(e, std::move(sum));
+}
+
+void addr(Evaluation& e) {
+  if (e.result().dtype == DType::bool_) return e.fail("combines bools by logic");
+  Array a = e.array("vec1"), b = e.array("vec2");
+  store_scaled_sum(e, product_of(with_sizes(a, {a.count(), 1}), with_sizes(b, {1, b.count()})));
 }
 
 void matmul(Evaluation& e) {

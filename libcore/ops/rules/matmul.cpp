@@ -36,6 +36,34 @@ void addmm(Inference& in) {
   product(in, batched ? "batch1" : "mat1", batched ? "batch2" : "mat2");
 }
 
+void addmv(Inference& in) {
+  const TensorType& matrix = in.tensor("mat");
+  const TensorType& vector = in.tensor("vec");
+  if (in.failed() || matrix.rank() != 2 || vector.rank() != 1) return in.fail("expects a matrix and a vector");
+  require_equal(in, matrix.sizes[1], vector.sizes[0]);
+  if (matrix.dtype != vector.dtype || in.tensor("self").dtype != matrix.dtype) in.fail("expects one dtype");
+  if (!in.failed()) in.add(matrix.dtype, {matrix.sizes[0]}, matrix);
+}
+
+void addbmm(Inference& in) {
+  const TensorType& a = in.tensor("batch1");
+  const TensorType& b = in.tensor("batch2");
+  if (in.failed() || a.rank() != 3 || b.rank() != 3) return in.fail("expects two batches");
+  require_equal(in, a.sizes[0], b.sizes[0]);
+  require_equal(in, a.sizes[2], b.sizes[1]);
+  if (a.dtype != b.dtype || in.tensor("self").dtype != a.dtype) in.fail("expects one dtype");
+  if (!in.failed()) in.add(a.dtype, {a.sizes[1], b.sizes[2]}, a);
+}
+
+void addr(Inference& in) {
+  TensorType addend = in.tensor("self"), column = in.tensor("vec1"), row = in.tensor("vec2");
+  if (in.failed() || column.rank() != 1 || row.rank() != 1) return in.fail("expects two vectors");
+  const DType dtype = promote(addend.dtype, promote(column.dtype, row.dtype));
+  column = with_dim(std::move(column), 1, 1, 1);
+  const TensorType* all[] = {&addend, &column, &row};
+  in.add(elementwise_type(in, all, dtype));
+}
+
 void inner(Inference& in) {
   const TensorType& a = in.tensor("self");
   const TensorType& b = in.tensor("other");

@@ -98,6 +98,14 @@ ValueId Decomposition::materialize(const Argument& term, const Operands& like) {
   return full(like.sizes, term, like.compute);
 }
 
+bool Decomposition::graph_writes() const {
+  const std::vector<Node>& nodes = rewrite_.old_nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    const ops::OpFacts* op = ops::find_op(node.op);
+    return op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
+  });
+}
+
 ValueId Decomposition::unary(std::string_view prim, ValueId x) {
   return emit("prim." + std::string(prim), {arg("self", value_argument(x))});
 }

@@ -63,6 +63,9 @@ class Decomposition : public ops::Inference {
   /// A value computed in `operands.compute` as the result of dtype `dtype`.
   void finish(ValueId value, DType dtype) { result(convert(value, dtype)); }
 
+  /// True when the graph writes to any tensor: a view must stay one then.
+  bool graph_writes() const;
+
   /// The types of the results as the op's own rule gives them.
   std::vector<TensorType> inferred();
   /// The same; where the rule refuses, the op stays as it is and there are none.

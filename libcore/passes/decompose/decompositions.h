@@ -13,6 +13,8 @@ namespace penstock::passes {
 
 /// x != 0, or x itself when it is bool.
 ValueId to_bool(Decomposition& d, ValueId x);
+/// The main diagonal of two dims, as a last dim.
+ValueId main_diagonal(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns);
 /// Softmax or its logarithm over one dim, in x's dtype.
 ValueId softmax_over(Decomposition& d, ValueId x, std::int64_t dim, bool logarithm);
 

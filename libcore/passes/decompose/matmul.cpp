@@ -68,23 +68,67 @@ void matmul(Decomposition& d) {
   d.result(d.reshape(result, sizes));
 }
 
-/// beta*self + alpha*(left @ right) with a beta that the library does not take.
-void scaled_sum(Decomposition& d, ValueId left, ValueId right) {
+namespace {
+
+/// beta*self + alpha*product; the product is in the dtype that `dtype` is computed in.
+void add_scaled(Decomposition& d, ValueId product, DType dtype) {
   ValueId addend = d.value("self");
   if (d.failed()) return;
-  const DType dtype = d.dtype_of(left), compute = ops::compute_dtype(dtype);
-  const bool batch = d.rank(left) == 3;
-  left = d.convert(left, compute);
-  right = d.convert(right, compute);
-  ValueId sum = batch ? bmm(d, left, right) : mm(d, left, right);
-  if (d.failed()) return;
-  Operands like{{}, d.sizes(sum), dtype, compute};
-  if (d.differs("alpha", 1)) sum = d.binary("mul", value_argument(sum), d.factor("alpha", 1, like));
-  if (d.differs("beta", 0)) {
-    addend = d.binary("mul", value_argument(d.convert(addend, compute)), d.factor("beta", 1, {{}, d.sizes(addend), dtype, compute}));
-    sum = d.binary_broadcast("add", sum, addend);
+  const DType compute = d.dtype_of(product);
+  Operands like{{}, d.sizes(product), dtype, compute};
+  if (d.differs("alpha", 1)) product = d.binary("mul", value_argument(product), d.factor("alpha", 1, like));
+  if (!d.has("beta") || d.differs("beta", 0)) {
+    addend = d.convert(d.convert(addend, dtype), compute);
+    if (d.differs("beta", 1)) addend = d.binary("mul", value_argument(addend), d.factor("beta", 1, {{}, d.sizes(addend), dtype, compute}));
+    product = d.binary_broadcast("add", product, addend);
   }
-  d.result(d.convert(sum, dtype));
+  d.result(d.convert(product, dtype));
+}
+
+/// Converted to the dtype that it is computed in.
+ValueId computed(Decomposition& d, ValueId x) { return d.failed() ? x : d.convert(x, ops::compute_dtype(d.dtype_of(x))); }
+
+}  // namespace
+
+/// beta*self + alpha*(left @ right) with a beta that the library does not take.
+void scaled_sum(Decomposition& d, ValueId left, ValueId right) {
+  if (d.failed()) return;
+  const DType dtype = d.dtype_of(left);
+  const bool batch = d.rank(left) == 3;
+  left = computed(d, left);
+  right = computed(d, right);
+  add_scaled(d, batch ? bmm(d, left, right) : mm(d, left, right), dtype);
+}
+
+void addmv(Decomposition& d) {
+  ValueId matrix = d.value("mat"), vector = d.value("vec");
+  if (d.failed()) return;
+  const DType dtype = d.dtype_of(matrix);
+  ValueId product = mm(d, computed(d, matrix), d.reshape(computed(d, vector), {d.sizes(vector)[0], SymExpr(1)}));
+  add_scaled(d, d.reshape(product, {d.sizes(matrix)[0]}), dtype);
+}
+
+void addbmm(Decomposition& d) {
+  ValueId a = d.value("batch1"), b = d.value("batch2");
+  if (d.failed()) return;
+  const DType dtype = d.dtype_of(a);
+  const std::vector<SymExpr> left = d.sizes(a), right = d.sizes(b);
+  // The sum over the batch is part of the inner sum of one product.
+  a = d.reshape(d.permute(computed(d, a), {1, 0, 2}), {left[1], left[0] * left[2]});
+  b = d.reshape(computed(d, b), {right[0] * right[1], right[2]});
+  add_scaled(d, mm(d, a, b), dtype);
+}
+
+void addr(Decomposition& d) {
+  ValueId a = d.value("vec1"), b = d.value("vec2");
+  std::vector<TensorType> results = d.inferred();
+  if (d.failed() || results.empty()) return;
+  const DType dtype = results.front().dtype, compute = ops::compute_dtype(dtype);
+  if (is_boolean(dtype)) return d.keep();  // combined by logic
+  const std::vector<SymExpr> sizes = {d.sizes(a)[0], d.sizes(b)[0]};
+  a = d.broadcast(d.convert(d.convert(a, dtype), compute), sizes, {0});
+  b = d.broadcast(d.convert(d.convert(b, dtype), compute), sizes, {1});
+  add_scaled(d, d.binary("mul", value_argument(a), value_argument(b)), dtype);
 }
 
 void plain_product(Decomposition& d) {

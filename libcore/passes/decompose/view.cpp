@@ -15,6 +15,34 @@ ValueId without_dim(Decomposition& d, ValueId x, std::int64_t dim) {
   return d.reshape(x, sizes);
 }
 
+/// In the flattened matrix of two dims a diagonal is a slice of step width + 1. The dim with the larger stride goes
+/// first, so that flattening is a view wherever it can be; where it is none, nothing may be written through it.
+ValueId diagonal_of(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns, SymExpr offset, const SymExpr& length) {
+  const TensorType type = d.type(x);
+  auto rank = static_cast<std::int64_t>(type.rank());
+  auto gap = (type.strides[columns] - type.strides[rows]).constant();
+  if (gap && *gap > 0) {
+    std::swap(rows, columns);
+    offset = -offset;
+  }
+  std::vector<std::int64_t> order;
+  for (std::int64_t dim = 0; dim < rank; ++dim) {
+    if (dim != rows && dim != columns) order.push_back(dim);
+  }
+  order.insert(order.end(), {rows, columns});
+  ValueId moved = d.permute(x, order);
+  std::vector<SymExpr> sizes = d.sizes(moved);
+  SymExpr width = sizes.back();
+  SymExpr start = d.less(offset, SymExpr(0)) ? -offset * width : offset;
+  sizes[sizes.size() - 2] *= width;
+  sizes.pop_back();
+  if (length == SymExpr(0)) start = 0;
+  if (!d.failed() && d.graph_writes() && !ops::view_strides(d, d.type(moved), sizes)) {
+    d.fail("a diagonal of a matrix with gaps, in a graph that writes to tensors, is not followed");
+  }
+  return d.slice(d.reshape(moved, sizes), rank - 2, start, length, width + SymExpr(1));
+}
+
 }  // namespace
 
 void view_as_reshape(Decomposition& d) {
@@ -85,23 +113,12 @@ void diagonal(Decomposition& d) {
   ValueId self = d.value("self");
   std::vector<TensorType> results = d.inferred();
   if (d.failed() || results.empty()) return;
-  auto rank = static_cast<std::int64_t>(d.rank(self));
   std::int64_t rows = d.dim("dim1", 0, d.rank(self)), columns = d.dim("dim2", 1, d.rank(self));
-  std::vector<std::int64_t> order;
-  for (std::int64_t dim = 0; dim < rank; ++dim) {
-    if (dim != rows && dim != columns) order.push_back(dim);
-  }
-  order.insert(order.end(), {rows, columns});
-  // In the flattened matrix the diagonal is a slice of step width + 1.
-  ValueId moved = d.permute(self, order);
-  std::vector<SymExpr> sizes = d.sizes(moved);
-  SymExpr width = sizes.back(), offset = d.integer("offset", 0);
-  SymExpr start = d.less(offset, SymExpr(0)) ? -offset * width : offset;
-  sizes[sizes.size() - 2] *= width;
-  sizes.pop_back();
-  SymExpr length = results.front().sizes.back();
-  if (length == SymExpr(0)) start = 0;
-  d.result(d.slice(d.reshape(moved, sizes), rank - 2, start, length, width + SymExpr(1)));
+  d.result(diagonal_of(d, self, rows, columns, d.integer("offset", 0), results.front().sizes.back()));
+}
+
+ValueId main_diagonal(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns) {
+  return d.failed() ? x : diagonal_of(d, x, rows, columns, 0, d.sizes(x)[rows]);
 }
 
 void unfold(Decomposition& d) {

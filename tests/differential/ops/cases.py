@@ -3,6 +3,7 @@ import itertools
 
 import torch
 
+import contraction_cases
 import image_cases
 
 NAN = float("nan")
@@ -578,3 +579,4 @@ def all_cases():
                    named_convolutions, pools, pools_of_all_dims, resampled, programs):
         yield from family()
     yield from (Case(name, run) for name, run in image_cases.all_images())
+    yield from (Case(name, run) for name, run in contraction_cases.all_contractions())
