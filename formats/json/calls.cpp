@@ -7,9 +7,11 @@ namespace penstock::formats {
 namespace {
 
 Json encode_call(const Call& call, const ValueNames& names) {
+  std::vector<const StackFrame*> frames;
+  for (const StackFrame* frame = call.stack.get(); frame != nullptr; frame = frame->caller.get()) frames.push_back(frame);
   Json stack = Json::array();
-  for (const StackFrame& frame : call.stack) {
-    stack.push_back(Json{{"function", frame.function}, {"location", encode_location(frame.location)}});
+  for (std::size_t i = frames.size(); i-- > 0;) {  // outermost first
+    stack.push_back(Json{{"function", frames[i]->function.text()}, {"location", encode_location(frames[i]->location)}});
   }
   return Json{{"opcode", call.opcode},
               {"name", call.name},
@@ -31,7 +33,8 @@ Call decode_call(const Field& field, const ValueIds& ids) {
   record.each("stack", [&](const Field& item) {
     Record frame(item);
     std::string function = frame.required("function").text();
-    call.stack.push_back({std::move(function), decode_location(frame.required("location"))});
+    StackFrame innermost{std::move(function), decode_location(frame.required("location")), std::move(call.stack)};
+    call.stack = std::make_shared<const StackFrame>(std::move(innermost));
   });
   if (auto result = record.optional("result")) call.result = decode_argument(*result, ids);
   return call;

@@ -6,7 +6,7 @@
 namespace penstock::formats {
 
 Json encode_location(const Location& location) {
-  return {{"file", location.file},
+  return {{"file", location.file.text()},
           {"line", location.line},
           {"column", location.column},
           {"end_line", location.end_line},

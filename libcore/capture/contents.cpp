@@ -14,20 +14,19 @@ using python::PyRef;
 
 ObjectShadow* Walk::find(PyObject* object) {
   auto found = by_identity_.find(object);
-  return found == by_identity_.end() ? nullptr : objects_[found->second].get();
+  return found == by_identity_.end() ? nullptr : &objects_[found->second];
 }
 
 Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   const ObjectId id = static_cast<ObjectId>(objects_.size());
-  auto shadow = std::make_unique<ObjectShadow>();
-  shadow->object = PyRef::borrow(object);
-  shadow->origin = Shadow::fresh(id);
+  ObjectShadow& shadow = objects_.emplace_back();
+  shadow.object = PyRef::borrow(object);
+  shadow.origin = Shadow::fresh(id);
   if (innermost_ != nullptr && innermost_->instruction != nullptr) {
-    shadow->made_at = {innermost_->frame->code(), innermost_->instruction->offset};
+    shadow.made_at = {innermost_->frame->code(), innermost_->instruction->offset};
   }
-  shadow->listed = true;
-  shadow->items = std::move(items);
-  objects_.push_back(std::move(shadow));
+  shadow.listed = true;
+  shadow.items = std::move(items);
   by_identity_[object] = id;
   // A bound method is no container that goes: a call's stack may hold its function and self instead.
   if (PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
@@ -40,12 +39,12 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
 void Walk::release_dead() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
   const std::size_t first = made_containers_.size() - std::min(made_containers_.size(), kLatest);
-  auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id]->object.get()) == 1; };
+  auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
   const auto begin = made_containers_.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, made_containers_.end(), is_dead)) return;
   const auto dead = std::stable_partition(begin, made_containers_.end(), std::not_fn(is_dead));
   for (auto id = dead; id != made_containers_.end(); ++id) {
-    ObjectShadow& shadow = *objects_[*id];
+    ObjectShadow& shadow = objects_[*id];
     by_identity_.erase(shadow.object.get());
     shadow.items.clear();
     shadow.object = PyRef();
@@ -58,7 +57,7 @@ ObjectId Walk::contents(Operand operand) {
   auto [found, added] =
       by_identity_.emplace(operand.object, static_cast<ObjectId>(objects_.size()));
   if (!added) {
-    const ObjectShadow& known = *objects_[found->second];
+    const ObjectShadow& known = objects_[found->second];
     const SourceId first = known.origin.source(), other = operand.shadow.source();
     if (first != kNoSource && other != kNoSource && first != other) {
       Guard same{GuardKind::same_object, other, first, recorder_.text(first), {}, {}, {}, -1};
@@ -66,10 +65,9 @@ ObjectId Walk::contents(Operand operand) {
     }
     return found->second;
   }
-  auto shadow = std::make_unique<ObjectShadow>();
-  shadow->object = PyRef::borrow(operand.object);
-  shadow->origin = operand.shadow;
-  objects_.push_back(std::move(shadow));
+  ObjectShadow& shadow = objects_.emplace_back();
+  shadow.object = PyRef::borrow(operand.object);
+  shadow.origin = operand.shadow;
   return found->second;
 }
 
@@ -126,17 +124,16 @@ ObjectId Walk::instance_dict(Operand instance) {
     return found->second;
   }
   const ObjectId id = static_cast<ObjectId>(objects_.size());
-  auto shadow = std::make_unique<ObjectShadow>();
-  shadow->object = dict;
-  shadow->is_instance_dict = true;
-  shadow->owner = instance.shadow;
-  shadow->owner_object = PyRef::borrow(instance.object);
+  ObjectShadow& shadow = objects_.emplace_back();
+  shadow.object = dict;
+  shadow.is_instance_dict = true;
+  shadow.owner = instance.shadow;
+  shadow.owner_object = PyRef::borrow(instance.object);
   const SourceId source = instance.shadow.source();
-  shadow->origin = source == kNoSource
+  shadow.origin = source == kNoSource
                        ? instance.shadow
                        : Shadow::sourced(recorder_.source(SourceKind::attribute, source, "__dict__"));
   by_identity_.emplace(dict.get(), id);
-  objects_.push_back(std::move(shadow));
   return id;
 }
 

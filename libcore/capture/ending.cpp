@@ -544,8 +544,8 @@ void SegmentEnding::effects() {
     interface_.restore.push_back(std::move(record));
   }
   for (std::size_t i = 0; i < walk_.objects_.size(); ++i) {
-    PyObject* object = walk_.objects_[i]->object.get();
-    if (object != nullptr && PyCell_Check(object)) cell_content(*walk_.objects_[i]);
+    PyObject* object = walk_.objects_[i].object.get();
+    if (object != nullptr && PyCell_Check(object)) cell_content(walk_.objects_[i]);
   }
 }
 

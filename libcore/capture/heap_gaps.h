@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "capture/occupied_gaps.h"
+#include "capture/rounded_blocks.h"
 
 namespace penstock::capture {
 
@@ -10,14 +12,16 @@ namespace penstock::capture {
 ///
 /// Small blocks that stay (the graph, Python's objects) come to lie in the gaps that freed tensors leave, so
 /// that the next tensor does not fit there and the heap grows instead: by twice what the plain program needs.
-/// Whenever the process has grown by much, as much of the gaps is taken out of use and its pages given back.
+/// So they are rounded up, and whenever the heap has grown by much, as much of the gaps is taken out of use and its pages given back. Tensors so large
+/// that they are mapped apart from the heap leave no gaps.
 class HeapGaps {
  public:
   /// An op has made tensors of so many bytes.
   void made(std::int64_t bytes);
 
  private:
-  std::int64_t limit_ = 0;  ///< resident bytes of the process from which on gaps are taken; 0: never looked
+  const char* begin_ = nullptr;  ///< growth of the heap counts from this end; null: no large tensor yet
+  std::optional<RoundedBlocks> rounded_;
   OccupiedGaps taken_;
 };
 

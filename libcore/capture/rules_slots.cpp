@@ -28,8 +28,9 @@ PS_RULE(load_fast) {
   return true;
 }
 /// What a slot lets go of may run code of its own, which the program expects here and now.
-bool lets_go(Walk& walk, const FrameShadow& f, int slot) {
+bool lets_go(Walk& walk, FrameShadow& f, int slot) {
   PyObject* held = f.frame->local(slot);
+  f.is_op_time = held != nullptr && Py_REFCNT(held) == 1 && walk.is_tensor(held);
   if (held == nullptr || (Py_TYPE(held)->tp_finalize == nullptr && Py_TYPE(held)->tp_del == nullptr)) return true;
   if (PyGen_CheckExact(held) || PyCoro_CheckExact(held)) return true;
   return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(held)->tp_name +

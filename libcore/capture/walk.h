@@ -2,6 +2,7 @@
 
 #include <Python.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -77,8 +78,10 @@ struct FrameShadow {
   /// Exceptions raised in the segment whose handlers are open here: the places that raised them.
   std::vector<RaisePlace> handling;
   int steps = 0;                   ///< instructions begun since the segment's start
-  bool runs_op = false;            ///< the instruction runs an op of torch
+  bool is_op_time = false;         ///< the instruction runs an op of torch, or frees what one made
   const python::Instruction* instruction = nullptr;  ///< the one that is executing
+  CallStack place;                 ///< where it stood when an op was recorded last, in it or below
+  int place_offset = -1;           ///< the instruction that `place` names
   /// What to do when the instruction has been executed successfully; may be empty.
   std::function<void(Walk&, FrameShadow&)> finish;
   Expected expected;
@@ -244,7 +247,7 @@ class Walk {
 
   // -- contents (contents.cpp)
   ObjectId contents(Operand operand);
-  ObjectShadow& object(ObjectId id) { return *objects_[id]; }
+  ObjectShadow& object(ObjectId id) { return objects_[id]; }
   ObjectShadow* find(PyObject* object);
   /// Lets go of containers made in the segment that the program has let go of: a call's `args` would
   /// keep every tensor that was ever passed.
@@ -292,7 +295,7 @@ class Walk {
   Shadow result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values);
   std::optional<Argument> argument(Operand operand);
   std::optional<Argument> shown(Operand key);
-  std::vector<StackFrame> stack() const;
+  CallStack stack() const;
   void guard_grad_mode();
   /// The instruction is about to set gradient mode.
   bool sets_grad_mode(bool enabled);
@@ -477,7 +480,7 @@ class Walk {
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;
-  std::vector<std::unique_ptr<ObjectShadow>> objects_;
+  std::deque<ObjectShadow> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
   std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts and cells
   std::vector<Effect> effects_;

@@ -339,7 +339,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
       walk.broke(known->second.code, known->second.reason, known->second.anywhere);
     }
   } else if (walk.before(shadow, instruction)) {
-    if (shadow.runs_op) region.op_started = Clock::now();
+    if (shadow.is_op_time) region.op_started = Clock::now();
     return Directive::step;
   }
   BreakReason reason = walk.reason();
@@ -464,7 +464,7 @@ void Walker::report_break(const BreakReason& reason, const Location& location, E
   event.after = after;
   event.reason = reason.reason;
   event.hint = std::string(facts(reason.code).hint);
-  const std::string key = std::to_string(after.frame) + event.code + location.file +
+  const std::string key = std::to_string(after.frame) + event.code + location.file.text() +
                           std::to_string(location.line) + ":" + std::to_string(location.column);
   if (reported_.insert(key).second) sink_.broke(event);
 }
@@ -482,8 +482,8 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   if (region.mode != Mode::recording || activation.shadow == nullptr) return false;
   (void)instruction;
   FrameShadow& shadow = *activation.shadow;
-  if (shadow.runs_op) region.ops += Clock::now() - region.op_started;
-  shadow.runs_op = false;
+  if (shadow.is_op_time) region.ops += Clock::now() - region.op_started;
+  shadow.is_op_time = false;
   if (outcome == Outcome::raised || outcome == Outcome::reraised) {
     region.walk->raised(shadow, outcome == Outcome::reraised);
     return false;

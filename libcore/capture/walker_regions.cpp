@@ -102,7 +102,7 @@ bool Walker::refuses(Region& region, const Activation& activation, const BreakRe
   const CodeFacts& row = facts(reason.code);
   around->refusal = compile_api_.unsupported(
       kind_of(reason), reason.reason + ". " + std::string(row.explanation), std::string(row.hint),
-      location.file, location.line,
+      location.file.text(), location.line,
       text_of(activation.frame->code()->co_name));
   if (around->refusal) raise(around->refusal.get());
   return true;

@@ -7,6 +7,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "diag/shared_text.h"
+
 namespace penstock {
 
 /// A stable diagnostic code; the rows are in diag/codes.def.
@@ -38,7 +40,7 @@ const CodeFacts* find_code(std::string_view id);
 /// A place in the user's Python source (lines from 1, columns from 0 as in CPython's co_positions;
 /// 0 lines and -1 columns mean "unknown").
 struct Location {
-  std::string file;
+  SharedText file;
   int line = 0;
   int column = -1;
   int end_line = 0;

@@ -189,7 +189,7 @@ std::string render_json(const Diagnostic& diagnostic, std::string_view tool) {
   append_member(out, "message", diagnostic.message);
   if (const auto& at = diagnostic.location) {
     out += ",\"location\":{";
-    append_member(out, "file", at->file);
+    append_member(out, "file", at->file.text());
     out += fmt::format(",\"line\":{},\"column\":{},\"end_line\":{},\"end_column\":{}}}", at->line,
                        at->column, at->end_line, at->end_column);
   }

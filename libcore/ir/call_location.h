@@ -11,8 +11,8 @@ namespace penstock {
 /// Where the program made the call at position `call`; nothing for a position of no call.
 inline std::optional<Location> location_of(const std::vector<Call>& calls, std::int32_t call) {
   if (call < 0 || static_cast<std::size_t>(call) >= calls.size()) return std::nullopt;
-  const std::vector<StackFrame>& stack = calls[static_cast<std::size_t>(call)].stack;
-  return stack.empty() ? std::nullopt : std::optional(stack.back().location);
+  const CallStack& stack = calls[static_cast<std::size_t>(call)].stack;
+  return stack == nullptr ? std::nullopt : std::optional(stack->location);
 }
 
 /// Where the program made the first of the calls that a step of a compiled graph does.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,11 +20,13 @@ enum class Level : std::uint8_t { torch, core, placed, loops, kernels };
 std::string_view to_string(Level level);
 std::optional<Level> level_from_name(std::string_view name);
 
-/// One frame of the Python stack at a call, outermost first.
+/// The Python stack at a call: a frame, and those that it was called from, which the calls made in them share.
 struct StackFrame {
-  std::string function;
+  SharedText function;
   Location location;
+  std::shared_ptr<const StackFrame> caller;  ///< null: outermost
 };
+using CallStack = std::shared_ptr<const StackFrame>;  ///< the innermost frame; null: not known
 
 /// A public call as the program wrote it: what FX prints.
 struct Call {
@@ -32,7 +35,7 @@ struct Call {
   std::string target;  ///< "operator.truediv", "torch.relu", "add_"
   std::vector<Argument> args;  ///< values are those that the nodes of earlier calls made
   std::vector<NamedArgument> kwargs;
-  std::vector<StackFrame> stack;
+  CallStack stack;
   Argument result;  ///< what it gave, in values: one value, a list of them, None
 };
 

@@ -64,7 +64,7 @@ std::string to_text(const Interface& interface) {
   auto line = std::back_inserter(out);
   fmt::format_to(line, "graph [{}] {}\n", to_string(interface.id), interface.name);
   if (interface.location) {
-    fmt::format_to(line, "  at {}:{}\n", interface.location->file, interface.location->line);
+    fmt::format_to(line, "  at {}:{}\n", interface.location->file.text(), interface.location->line);
   }
   if (!interface.after.empty()) fmt::format_to(line, "  after [{}]\n", interface.after);
   for (const Symbol& symbol : interface.symbols) {

@@ -155,7 +155,9 @@ struct Interface {
   /// When a segment ends inside functions that it inlined: their frames, outermost first. The root
   /// stands at its own call then (end.offset), with callable and arguments on its stack.
   std::vector<InlinedFrame> frames;
-  std::int64_t capture_ns = 0;       ///< DESIGN's capture time; written under meta
+  /// From the segment's start to its graph, less the ops that ran and the freeing of what they made; written
+  /// under meta.
+  std::int64_t capture_ns = 0;
 };
 
 }  // namespace penstock

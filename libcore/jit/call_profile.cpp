@@ -20,7 +20,7 @@ EntryProfile& CallProfile::add(const Interface& interface) {
   entry.entry = fmt::format("[{}]", to_string(interface.id));
   entry.function = interface.name;
   if (interface.location) {
-    entry.function += fmt::format("  {}:{}", interface.location->file, interface.location->line);
+    entry.function += fmt::format("  {}:{}", interface.location->file.text(), interface.location->line);
   }
   return entry;
 }

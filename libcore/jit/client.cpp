@@ -405,7 +405,7 @@ void JitClient::note_failure(Entry& entry) {
 void JitClient::say(Diagnostic diagnostic, const Interface& interface, bool to_person) {
   std::string key = interface.name + "\n" + std::string(facts(diagnostic.code).id);
   if (interface.location) {
-    key += "\n" + interface.location->file;
+    key += "\n" + interface.location->file.text();
     if (!diagnostic.location) diagnostic.location = interface.location;
   }
   if (!told_.insert(std::move(key)).second) return;

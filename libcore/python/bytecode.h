@@ -128,6 +128,8 @@ class Bytecode {
   const Position& position(const Instruction& instruction) const;
   /// The same with the file name, for diagnostics.
   Location location(const Instruction& instruction) const;
+  /// "Module.forward"; empty where it is no text.
+  const SharedText& qualified_name() const;
 
   /// Data that `slot`'s room keeps with this code; null until set.
   CodeData* data(CodeSlot slot) const { return data_[static_cast<int>(slot)].get(); }
@@ -147,6 +149,7 @@ class Bytecode {
   std::vector<std::int32_t> index_;  // unit -> index in instructions_, or -1
   std::vector<Handler> handlers_;    // sorted by start, disjoint
   mutable std::vector<Position> positions_;
+  mutable SharedText file_, qualified_name_;
   mutable std::vector<std::int32_t> depths_;
   std::array<std::unique_ptr<CodeData>, static_cast<int>(CodeSlot::count)> data_;
 };

@@ -11,6 +11,14 @@ constexpr int kNoColumns = 13;
 constexpr int kLong = 14;
 constexpr int kNone = 15;
 
+/// Empty where it has no UTF-8.
+SharedText text_of(PyObject* str) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(str, &size);
+  if (text == nullptr) PyErr_Clear();
+  return text == nullptr ? SharedText() : SharedText(std::string(text, static_cast<std::size_t>(size)));
+}
+
 class LineReader {
  public:
   LineReader(const unsigned char* bytes, Py_ssize_t size) : next_(bytes), end_(bytes + size) {}
@@ -87,16 +95,16 @@ const Position& Bytecode::position(const Instruction& instruction) const {
   return positions_[instruction.index];
 }
 
+const SharedText& Bytecode::qualified_name() const {
+  if (qualified_name_.empty()) qualified_name_ = text_of(code_->co_qualname);
+  return qualified_name_;
+}
+
 Location Bytecode::location(const Instruction& instruction) const {
   const Position& position = this->position(instruction);
+  if (file_.empty()) file_ = text_of(code_->co_filename);
   Location location;
-  Py_ssize_t size = 0;
-  const char* file = PyUnicode_AsUTF8AndSize(code_->co_filename, &size);
-  if (file == nullptr) {
-    PyErr_Clear();
-  } else {
-    location.file.assign(file, static_cast<std::size_t>(size));
-  }
+  location.file = file_;
   location.line = position.line;
   location.column = position.column;
   location.end_line = position.end_line;

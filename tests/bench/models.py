@@ -10,7 +10,8 @@ For every model, in fresh processes that live at the same time:
   pipe        `penstock capture … | codegen`, and `run --bench` on the documents
 
   capture   Dynamo: first call with backend="eager" less an eager call, torch._dynamo already imported,
-            in a process of its own. Ours: capture and guards as `--time` gives them.
+            in a process of its own. Ours: capture and guards as `--time` gives them,
+            without the ops and the freeing of what they made, which an eager call does too.
   compile   captured graph to loaded code. Inductor: first call less capture less a steady call. Ours:
             passes, code generation and loading as `--time` gives them, and what the first run of the
             code takes longer than a steady one. Pipe: wall time of the stages behind capture.

@@ -100,7 +100,7 @@ void DocumentSink::compiled(std::chrono::nanoseconds spent) {
 void DocumentSink::broke(const BreakEvent& event) {
   if (fullgraph_ && owner_ == getpid()) {
     const std::string where =
-        event.location ? fmt::format("{}:{}: ", event.location->file, event.location->line) : "";
+        event.location ? fmt::format("{}:{}: ", event.location->file.text(), event.location->line) : "";
     fmt::print(stderr, "penstock: {}error[{}]: the graph breaks here: {}\n", where, event.code,
                event.reason);
   }
@@ -130,9 +130,9 @@ void DocumentSink::check_rules(const Graph& graph) {
   for (const ops::WrongRule& wrong : ops::check_rules(graph)) {
     if (counts_ != nullptr) ++counts_->wrong_rules;
     std::string where;
-    if (wrong.call >= 0 && !graph.calls[wrong.call].stack.empty()) {
-      const Location& line = graph.calls[wrong.call].stack.back().location;
-      where = fmt::format("{}:{}: ", line.file, line.line);
+    if (wrong.call >= 0 && graph.calls[wrong.call].stack != nullptr) {
+      const Location& line = graph.calls[wrong.call].stack->location;
+      where = fmt::format("{}:{}: ", line.file.text(), line.line);
     }
     fmt::print(stderr, "penstock: {}error[{}]: self-check: {}\n", where,
                facts(Code::PS0601).id, wrong.message);

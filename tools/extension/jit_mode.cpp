@@ -58,7 +58,7 @@ class Reporter {
   static void print(const Diagnostic& diagnostic, bool fatal) {
     std::string where;
     if (diagnostic.location) {
-      where = fmt::format("{}:{}: ", diagnostic.location->file, diagnostic.location->line);
+      where = fmt::format("{}:{}: ", diagnostic.location->file.text(), diagnostic.location->line);
     }
     fmt::print(stderr, "penstock: {}{}[{}]: {}\n", where, fatal ? "error" : "warning",
                facts(diagnostic.code).id, diagnostic.message);

@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 Json encode(const std::optional<Location>& location) {
   if (!location) return nullptr;
-  return {{"file", location->file},
+  return {{"file", location->file.text()},
           {"line", location->line},
           {"column", location->column},
           {"end_line", location->end_line},
@@ -34,7 +34,7 @@ Json encode(const GraphEntry& graph) {
     for (const NamedArgument& argument : call.kwargs) {
       kwargs.push_back({{"name", argument.name}, {"value", to_string(argument.value, name)}});
     }
-    Json location = call.stack.empty() ? Json(nullptr) : encode(call.stack.back().location);
+    Json location = call.stack == nullptr ? Json(nullptr) : encode(call.stack->location);
     calls.push_back({{"opcode", call.opcode}, {"name", call.name}, {"target", call.target},
                      {"args", args}, {"kwargs", kwargs}, {"location", location}});
   }

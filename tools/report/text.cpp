@@ -47,7 +47,7 @@ class Printer {
   }
 
   static std::string place(const std::optional<Location>& location) {
-    return location ? fmt::format("{}:{}", location->file, location->line) : "";
+    return location ? fmt::format("{}:{}", location->file.text(), location->line) : "";
   }
 
   void print(const GraphEntry& graph) {

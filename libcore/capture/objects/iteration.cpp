@@ -93,7 +93,7 @@ PyObject* Walk::generator_in(const IteratorShadow& over) const {
   if (over.kind == Kind::generator) return over.object.get();
   if (over.kind == Kind::iterator) {
     auto found = by_identity_.find(over.object.get());
-    return generator_in(*objects_[found->second]->iterator);
+    return generator_in(*objects_[found->second].iterator);
   }
   for (const auto& base : over.bases) {
     if (PyObject* generator = generator_in(*base)) return generator;

@@ -311,14 +311,22 @@ std::optional<Argument> Walk::argument(Operand operand) {
   return literal;
 }
 
-std::vector<StackFrame> Walk::stack() const {
-  std::vector<StackFrame> frames;
-  for (const FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
-    PyCodeObject* code = f->frame->code();
-    frames.push_back({text_of(code->co_qualname), f->frame->bytecode().location(*f->instruction)});
+CallStack Walk::stack() const {
+  // What goes on in a frame that calls others has the same place in it for all of them.
+  CallStack caller;
+  std::vector<FrameShadow*> frames;
+  for (FrameShadow* f = innermost_; f != nullptr; f = f->caller) frames.push_back(f);
+  for (std::size_t i = frames.size(); i-- > 0;) {
+    FrameShadow& f = *frames[i];
+    const bool stays = f.place != nullptr && f.place_offset == f.instruction->offset && f.place->caller == caller;
+    if (!stays) {
+      StackFrame frame{f.frame->bytecode().qualified_name(), f.frame->bytecode().location(*f.instruction), caller};
+      f.place = std::make_shared<const StackFrame>(std::move(frame));
+      f.place_offset = f.instruction->offset;
+    }
+    caller = f.place;
   }
-  std::reverse(frames.begin(), frames.end());
-  return frames;
+  return caller;
 }
 
 void Walk::guard_grad_mode() {
@@ -480,7 +488,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
 
 bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
                   const std::vector<Operand>& operands, int pops) {
-  f.runs_op = true;
+  f.is_op_time = true;
   struct Kept {
     Shadow shadow;
     PyObject* object;

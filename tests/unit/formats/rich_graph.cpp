@@ -140,9 +140,11 @@ GraphDocument rich_graph() {
   for (Argument& argument : all_arguments(0)) node.args.push_back({"a", std::move(argument)});
   node.args.front().name.clear();
   graph.nodes.push_back(node);
+  const auto caller = std::make_shared<const StackFrame>(StackFrame{"main", {"main.py", 7, 0, 7, 4}, nullptr});
   graph.calls.push_back({"call_method", "example", "example_", all_arguments(first),
                          {{"key", std::string("v")}},
-                         {{"f", {"model.py", 1, 2, 3, 4}}}, Argument::Value{first}});
+                         std::make_shared<const StackFrame>(StackFrame{"f", {"model.py", 1, 2, 3, 4}, caller}),
+                         Argument::Value{first}});
   graph.outputs = {first, 0};
   interface.outputs = {{type, {}, std::string(32, 'b')},
                        {type, {OutputAlias::Kind::input, 0}, {}}};
