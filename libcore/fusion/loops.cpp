@@ -146,23 +146,20 @@ StepUses uses_of(const LoopProgram& program, const ProgramStep& step) {
 }
 
 bool reads_then_writes(const Body& body, BufferId from, BufferId to) {
-  const SymExpr* place = nullptr;
-  int stores = 0;
+  const SymExpr *read = nullptr, *written = nullptr;
   bool fits = true;
   for_each_instruction(body, [&](const Instruction& instruction) {
-    if (instruction.buffer == to && instruction.op == "store") {
-      place = &instruction.index;
-      ++stores;
-    } else if (instruction.buffer == to) {
-      fits = false;
+    if (instruction.buffer == to) {
+      fits &= instruction.op == "store" && written == nullptr;
+      written = &instruction.index;
+    } else if (instruction.buffer == from) {
+      // Behind the store, the element is another one.
+      fits &= instruction.op == "load" && written == nullptr && (read == nullptr || *read == instruction.index);
+      read = &instruction.index;
     }
   });
-  if (stores != 1) return false;
-  for_each_instruction(body, [&](const Instruction& instruction) {
-    if (instruction.buffer == from) fits &= instruction.op == "load" && instruction.index == *place;
-  });
-  // In one body the scalars make the order; in two, the index has variables of different loops.
-  return fits;
+  // Loops of their own have variables of their own: equal indices stand in one body.
+  return fits && written != nullptr && (read == nullptr || *read == *written);
 }
 
 RangeFacts symbol_facts(const Interface& interface) {

@@ -1,3 +1,4 @@
+#include "fusion/loops.h"
 #include "run_program.h"
 
 namespace penstock::fusion {
@@ -137,6 +138,24 @@ TEST_CASE("attention reads heads out of its projection and writes them back with
   b.output(b.matmul(back, w));
   LoopProgram program = check(b);
   CHECK(kernel_count(program) == 1);
+}
+
+TEST_CASE("memory is taken over only where it is read before it is written") {
+  auto access = [](const char* op, BufferId buffer, const char* variable) {
+    Instruction instruction;
+    instruction.op = op;
+    instruction.buffer = buffer;
+    instruction.index = SymExpr::symbol(variable);
+    return Statement(instruction);
+  };
+  Statement read = access("load", 0, "i0"), written = access("store", 1, "i0");
+  CHECK(reads_then_writes({read, written}, 0, 1));
+  CHECK(reads_then_writes({read, read, written}, 0, 1));
+  CHECK_FALSE(reads_then_writes({written, read}, 0, 1));
+  CHECK_FALSE(reads_then_writes({read, written, read}, 0, 1));
+  CHECK_FALSE(reads_then_writes({read, written, written}, 0, 1));
+  CHECK_FALSE(reads_then_writes({access("load", 0, "i1"), written}, 0, 1));
+  CHECK_FALSE(reads_then_writes({read, access("load", 1, "i0"), written}, 0, 1));
 }
 
 TEST_CASE("indices that divide become loops that do not") {
