@@ -369,7 +369,13 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
     Recipe recipe;
     recipe.kind = PySet_CheckExact(object) ? Recipe::Kind::set : Recipe::Kind::frozenset;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
-      recipe.items.push_back(literal(PyList_GET_ITEM(list.get(), i), kNoSource));
+      PyObject* item = PyList_GET_ITEM(list.get(), i);
+      if (Py_TYPE(item)->tp_hash == PyBaseObject_Type.tp_hash && PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE)) {
+        failed_ = true;  // an entry must not keep the program's objects alive
+        reason_ = "a set of objects that the segment made";
+        return {};
+      }
+      recipe.items.push_back(literal(item, kNoSource));
     }
     return recipe;
   }

@@ -40,7 +40,9 @@ PS_RULE(call_function_ex) {
   const bool has_keywords = (i.argument & 1) != 0;
   const Operand args = f.operand(has_keywords ? 1 : 0);
   const Operand callable = f.operand(has_keywords ? 2 : 1);
-  if (!PyTuple_CheckExact(args.object) && !PyList_CheckExact(args.object)) {
+  // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
+  const bool tuple = PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
+  if (!tuple && !PyList_CheckExact(args.object)) {
     return walk.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   }
   std::vector<Operand> positional;

@@ -337,6 +337,12 @@ bool Walk::consume(Operand operand) {
                                  " cannot be checked before the segment runs");
 }
 
+bool Walk::consume_hashed(Operand operand) {
+  const PyTypeObject* type = Py_TYPE(operand.object);
+  const bool by_identity = type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+  return by_identity && !is_tensor(operand.object) ? consume_identity(operand) : consume(operand);
+}
+
 std::optional<bool> Walk::consume_truth(Operand operand) {
   PyObject* object = operand.object;
   auto real_truth = [&]() -> std::optional<bool> {

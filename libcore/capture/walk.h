@@ -238,6 +238,8 @@ class Walk {
   bool consume_type(Operand operand);
   /// Guards that it is the same object.
   bool consume_identity(Operand operand);
+  /// A key of a set that is no input: what compares and hashes by identity is known by it.
+  bool consume_hashed(Operand operand);
   /// The operand's truth, guarded; an empty result with the reason set when it is data.
   std::optional<bool> consume_truth(Operand operand);
   bool is_tensor(PyObject* object) const { return recorder_.bridge().is_tensor(object); }

@@ -468,11 +468,13 @@ bool dict_pop_item(BuiltinCall& c) {
   return c.walk.gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
 }
 
-/// set.add and its like on a set of constants.
+/// set.add and its like on a set of constants; a set that was made here may hold known objects.
 bool set_change(BuiltinCall& c) {
   Operand set = c.positional[0];
-  if (c.positional.size() != 2 || !c.walk.consume(c.positional[1])) return refuse(c);
-  if (!set.shadow.is(Shadow::Kind::fresh)) {
+  if (c.positional.size() != 2) return refuse(c);
+  const bool fresh = set.shadow.is(Shadow::Kind::fresh);
+  if (!(fresh ? c.walk.consume_hashed(c.positional[1]) : c.walk.consume(c.positional[1]))) return refuse(c);
+  if (!fresh) {
     c.walk.effect(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
                   c.positional[1]);
   }

@@ -177,9 +177,9 @@ bool Walk::contains(FrameShadow& f, bool) {
   Operand container = f.operand(), key = f.operand(1);
   if (has_dict_slot(container.object, "__contains__")) return dict_contains(f, container, key, 2);
   if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
-    if (!consume(key)) return false;
     const SourceId source = container.shadow.source();
-    if (source == kNoSource) return gives_constant(f, 2);
+    if (source == kNoSource) return consume_hashed(key) && gives_constant(f, 2);
+    if (!consume(key)) return false;
     auto literal = literal_of(key.object);
     // A class is known by its identity.
     const bool is_class = PyType_Check(key.object) && Py_TYPE(key.object) == &PyType_Type;

@@ -111,8 +111,8 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
       return gives_fresh(f, pops, {});
     }
   }
-  if (std::strcmp(reinterpret_cast<PyTypeObject*>(object)->tp_name, "torch.device") == 0 ||
-      std::strcmp(reinterpret_cast<PyTypeObject*>(object)->tp_name, "torch.Size") == 0) {
+  const std::string_view made = reinterpret_cast<PyTypeObject*>(object)->tp_name;
+  if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" || made == "torch.iinfo") {
     return consume_all(positional, keywords) && gives_constant(f, pops);
   }
   return call_class(f, type, std::move(positional), std::move(keywords), pops);

@@ -41,7 +41,7 @@ ALLOWED = {
 # And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
 CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "changing_numbers.py": 300, "compiled_functions.py": 20,
          "configured.py": 25, "ending.py": 4, "ending_compiled.py": 10, "functions_as_values.py": 50, "image_classifier.py": 2, "locals_at_branches.py": 500,
-         "numbers_that_decide.py": 800, "optimizers.py": 100}
+         "numbers_that_decide.py": 800, "optimizers.py": 100, "sets_of_objects.py": 25}
 
 # Programs that start processes, end in ways of their own, or compile with torch; and those that call modules
 # themselves: which program's graphs those are does not show, as they begin in torch.
