@@ -30,7 +30,7 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   by_identity_[object] = id;
   // A bound method is no container that goes: a call's stack may hold its function and self instead.
   if (PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
-      PyCell_Check(object)) {
+      PyCell_Check(object) || (releases_all_ && !PyMethod_Check(object) && !PyCFunction_Check(object))) {
     made_containers_.push_back(id);
   }
   return Shadow::fresh(id);

@@ -74,6 +74,7 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
   frame.instruction = &instruction;
   frame.finish = nullptr;
   frame.expected = Expected{};
+  effects_before_ = effects_.size();
   if (!apply_rule(*this, frame, instruction)) return false;
   ++frame.steps;
   return true;
@@ -179,6 +180,10 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
 
 void Walk::raised(FrameShadow& frame, bool again) {
   frame.finish = nullptr;
+  if (&frame == innermost_ && effects_.size() > effects_before_) {
+    spoil("an instruction that changes an object raised");
+    end_place_ = {frame.frame->code(), frame.instruction->offset};
+  }
   if (again && !frame.handling.empty()) raising_ = frame.handling.back();
   if (raising_.code == nullptr) raising_ = {frame.frame->code(), frame.instruction->offset};
 }

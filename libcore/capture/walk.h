@@ -254,6 +254,8 @@ class Walk {
   /// Lets go of containers made in the segment that the program has let go of: a call's `args` would
   /// keep every tensor that was ever passed.
   void release_dead();
+  /// From now on lets go of all objects made in the segment that the program has let go of.
+  void release_all() { releases_all_ = true; }
   Shadow fresh(PyObject* object, std::vector<Shadow> items = {});
   /// All items of a list or tuple; guards the length of one that is not ours.
   const std::vector<Shadow>& items(Operand sequence);
@@ -485,7 +487,9 @@ class Walk {
   std::deque<ObjectShadow> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
   std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts and cells
+  bool releases_all_ = false;
   std::vector<Effect> effects_;
+  std::size_t effects_before_ = 0;  ///< the instruction
   std::vector<OpenContext> contexts_;
   BreakReason reason_;
   std::string spoiled_;

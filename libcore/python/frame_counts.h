@@ -23,6 +23,10 @@ struct FrameCounts {
   std::uint64_t conducted = 0;  ///< to their end (return, yield or exception)
   std::uint64_t exited = 0;     ///< conducted first, then left to the evaluator
   std::uint64_t native[static_cast<int>(Native::count)] = {};
+  // Of a driver that walks frames symbolically:
+  std::uint64_t walked = 0;        ///< activations, from their first instruction to their last
+  std::uint64_t instructions = 0;  ///< that they executed
+  std::uint64_t followed = 0;      ///< of these; each of the others ended a walk, and the next began behind it
 };
 
 }  // namespace penstock::python

@@ -164,6 +164,12 @@ const FrameCounts& frame_counts() {
   return *g_counts;
 }
 
+void count_walked(std::uint64_t instructions, std::uint64_t followed) {
+  ++g_counts->walked;
+  g_counts->instructions += instructions;
+  g_counts->followed += followed;
+}
+
 void keep_own_counts() {
   g_own_counts = *g_counts;
   g_counts = &g_own_counts;

@@ -21,6 +21,9 @@ void remove_hook();
 /// The installed hook's counts.
 const FrameCounts& frame_counts();
 
+/// Counts an activation that the driver walked, and its instructions.
+void count_walked(std::uint64_t instructions, std::uint64_t followed);
+
 /// Continues the counts in memory of our own: for a forked child, which must not write its
 /// parent's.
 void keep_own_counts();

@@ -40,6 +40,11 @@ Result<TensorBridge*> TensorBridge::get() {
   return bridge;
 }
 
+const TensorBridge& TensorBridge::absent() {
+  static const TensorBridge* const bridge = new TensorBridge;
+  return *bridge;
+}
+
 Result<void> TensorBridge::set_up(PyObject* torch) {
   const PyRef nn = attribute(torch, "nn");
   const PyRef parameter = nn ? attribute(nn.get(), "Parameter") : PyRef();

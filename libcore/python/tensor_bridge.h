@@ -64,6 +64,8 @@ class TensorBridge {
   /// Null (no error set) while sys.modules has no complete torch. Calibrates on first success;
   /// later calls return the same object. Needs the GIL.
   static Result<TensorBridge*> get();
+  /// For a process without torch: nothing is a tensor.
+  static const TensorBridge& absent();
   ~TensorBridge();
 
   /// True for torch.Tensor and subclasses.

@@ -334,12 +334,18 @@ std::string describe_frames(const python::FrameCounts& frames) {
   const double share =
       bodies == 0 ? 100.0
                   : 100.0 * static_cast<double>(frames.conducted) / static_cast<double>(bodies);
+  std::string walked;
+  if (frames.walked != 0) {
+    walked = fmt::format(", {} walked ({:.2f}%), {} of {} instructions followed", frames.walked,
+                         100.0 * static_cast<double>(frames.walked) / static_cast<double>(bodies), frames.followed,
+                         frames.instructions);
+  }
   return fmt::format(
-      "frames: {} seen, {} conducted ({:.2f}%), {} left to the evaluator in the middle, native: "
+      "frames: {} seen, {} conducted ({:.2f}%){}, {} left to the evaluator in the middle, native: "
       "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made "
       "a "
       "generator, {} refused by the recursion limit",
-      bodies, frames.conducted, share, frames.exited, native(Native::traced), native(Native::stack),
+      bodies, frames.conducted, share, walked, frames.exited, native(Native::traced), native(Native::stack),
       native(Native::driver), native(Native::skipped), native(Native::generator),
       native(Native::limit));
 }

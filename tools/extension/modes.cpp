@@ -1,5 +1,6 @@
 #include "tools/extension/modes.h"
 
+#include "capture/torture.h"
 #include "python/harness.h"
 #include "tools/extension/capture_mode.h"
 #include "tools/extension/jit_mode.h"
@@ -39,12 +40,17 @@ DriverResult start_conduct(const Settings& settings) {
   return driver;
 }
 
+DriverResult start_torture(const Settings&) {
+  return capture::make_torture();
+}
+
 }  // namespace
 
 std::span<const python::Mode> modes() {
   static const python::Mode table[] = {
       {"idle", "the hook is installed and leaves every frame alone", start_idle, nullptr},
       {"conduct", "every frame is conducted, instruction by instruction", start_conduct, nullptr},
+      {"torture", "every frame is conducted and walked symbolically", start_torture, nullptr},
       capture_mode(),
       jit_mode(),
       harness_mode(),

@@ -26,10 +26,13 @@ struct BuiltinCall {
 namespace {
 
 using BuiltinRule = bool (*)(BuiltinCall&);
+constexpr std::size_t kAny = ~std::size_t{0};
 struct BuiltinRow {
   std::string_view owner;  ///< "builtins", a type's name, a module
   std::string_view names;  ///< separated by spaces; "*": all
   BuiltinRule rule;
+  std::size_t least = 1;           ///< arguments, self included …
+  std::size_t most = kAny;         ///< … without keywords, unless any number is taken
 };
 
 bool refuse(BuiltinCall& c) {
@@ -387,7 +390,7 @@ bool stores_itself(Operand dict) {
 bool dict_update(BuiltinCall& c) {
   Operand dict = c.positional[0];
   const bool empty = c.positional.size() == 1 && c.keywords.empty();
-  if (!c.walk.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
+  if (c.positional.size() > 2 || !c.walk.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
   const ObjectId id = c.walk.contents(dict);
   if (c.positional.size() > 1) {
     Operand more = c.positional[1];
@@ -482,15 +485,16 @@ bool set_change(BuiltinCall& c) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"builtins", "len", length},
-    {"builtins", "isinstance issubclass", is_instance},
-    {"builtins", "getattr hasattr", get_attribute},
+    {"builtins", "len", length, 1, 1},
+    {"builtins", "isinstance issubclass", is_instance, 2, 2},
+    {"builtins", "getattr", get_attribute, 2, 3},
+    {"builtins", "hasattr", get_attribute, 2, 2},
     {"builtins", "setattr delattr", set_attribute},
     {"builtins", "iter", call_iter},
-    {"builtins", "next", call_next},
+    {"builtins", "next", call_next, 1, 2},
     {"builtins", "any all sum min max sorted", reduce},
     {"builtins", "abs round divmod pow ord chr repr format ascii bin hex oct hash", pure},
-    {"builtins", "callable id", identity_known},
+    {"builtins", "callable id", identity_known, 1, 1},
     {"builtins", "print open input", output},
     {"math", "*", pure},
     {"_operator", "index add sub mul truediv floordiv mod neg", pure},
@@ -500,36 +504,36 @@ constexpr BuiltinRow kRows[] = {
     {"bytes", "*", pure},
     {"tuple", "index count", pure},
     {"torch.Size", "numel index count", pure},
-    {"list", "append", list_append},
-    {"list", "extend", list_extend},
-    {"list", "insert", list_insert},
-    {"list", "pop", list_pop},
-    {"list", "copy", copy_sequence},
+    {"list", "append", list_append, 2, 2},
+    {"list", "extend", list_extend, 2, 2},
+    {"list", "insert", list_insert, 3, 3},
+    {"list", "pop", list_pop, 1, 2},
+    {"list", "copy", copy_sequence, 1, 1},
     {"list", "index count", pure},
-    {"dict", "get", dict_get},
-    {"dict", "keys values items", dict_view},
-    {"dict", "pop", dict_pop},
+    {"dict", "get", dict_get, 2, 3},
+    {"dict", "keys values items", dict_view, 1, 1},
+    {"dict", "pop", dict_pop, 2, 3},
     {"dict", "popitem", dict_pop_item},
-    {"dict", "setdefault", dict_set_default},
+    {"dict", "setdefault", dict_set_default, 2, 3},
     {"dict", "update __init__", dict_update},
-    {"dict", "copy", dict_copy},
-    {"dict", "clear", dict_clear},
+    {"dict", "copy", dict_copy, 1, 1},
+    {"dict", "clear", dict_clear, 1, 1},
     {"dict", "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__", dict_slot},
-    {"collections.OrderedDict", "get", dict_get},
-    {"collections.OrderedDict", "keys values items", dict_view},
-    {"collections.OrderedDict", "pop", dict_pop},
+    {"collections.OrderedDict", "get", dict_get, 2, 3},
+    {"collections.OrderedDict", "keys values items", dict_view, 1, 1},
+    {"collections.OrderedDict", "pop", dict_pop, 2, 3},
     {"collections.OrderedDict", "popitem", dict_pop_item},
-    {"collections.OrderedDict", "setdefault", dict_set_default},
+    {"collections.OrderedDict", "setdefault", dict_set_default, 2, 3},
     {"collections.OrderedDict", "update __init__", dict_update},
-    {"collections.OrderedDict", "clear", dict_clear},
+    {"collections.OrderedDict", "clear", dict_clear, 1, 1},
     {"collections.OrderedDict", "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__", dict_slot},
     {"_contextvars.ContextVar", "get set reset", context_variable},
-    {"set", "add discard remove", set_change},
+    {"set", "add discard remove", set_change, 2, 2},
     {"object", "__setattr__ __delattr__", set_attribute},
     {"object", "__init__", initialize_nothing},
     {"type", "__new__", make_object},
-    {"torch._C", "_set_grad_enabled", set_grad_mode},
-    {"object", "__getattribute__", get_attribute},
+    {"torch._C", "_set_grad_enabled", set_grad_mode, 1, 1},
+    {"object", "__getattribute__", get_attribute, 2, 2},
     {"torch._C", "_has_torch_function _has_torch_function_unary _has_torch_function_variadic "
                  "is_grad_enabled _is_tracing _get_tracing_state _is_torch_function_enabled "
                  "_get_privateuse1_backend_name _len_torch_function_stack "
@@ -570,9 +574,9 @@ std::string_view owner_of(PyObject* function) {
   return Py_TYPE(c->m_self)->tp_name;
 }
 
-BuiltinRule find_rule(std::string_view owner, std::string_view name) {
+const BuiltinRow* find_row(std::string_view owner, std::string_view name) {
   for (const BuiltinRow& row : kRows) {
-    if (row.owner == owner && (row.names == "*" || is_word(row.names, name))) return row.rule;
+    if (row.owner == owner && (row.names == "*" || is_word(row.names, name))) return &row;
   }
   return nullptr;
 }
@@ -614,13 +618,17 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   } else {
     name = text_of(reinterpret_cast<PyDescrObject*>(object)->d_name);
   }
-  const BuiltinRule rule = find_rule(owner_of(object), name);
-  if (rule == nullptr || (positional.empty() && rule != pure && rule != plain_state &&
-                                               rule != setting && rule != output && rule != stream_capture)) return false;
+  const BuiltinRow* row = find_row(owner_of(object), name);
+  if (row == nullptr) return false;
+  const bool of_nothing = row->rule == pure || row->rule == plain_state || row->rule == setting ||
+                          row->rule == output || row->rule == stream_capture;
+  const bool too_few = positional.size() < row->least && !of_nothing;
+  const bool too_many = row->most != kAny && (positional.size() > row->most || !keywords.empty());
+  if (too_few || too_many) return false;
   known = true;
   if (!consume_identity(function)) return false;
   BuiltinCall call{*this, f, owner_of(object), name, positional, keywords, pops};
-  return rule(call);
+  return row->rule(call);
 }
 
 }  // namespace penstock::capture

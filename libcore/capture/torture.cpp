@@ -1,0 +1,179 @@
+#include "capture/torture.h"
+
+#include <unordered_map>
+#include <vector>
+
+#include "capture/walk.h"
+#include "python/bytecode.h"
+#include "python/hook.h"
+
+namespace penstock::capture {
+
+using python::Directive;
+using python::Entry;
+using python::Frame;
+using python::Instruction;
+using python::Leaving;
+using python::Opcode;
+using python::Outcome;
+
+namespace {
+
+/// A walk keeps what it has seen alive: it is given up after so many instructions.
+constexpr int kLongest = 4096;
+
+/// Keeps the error that is set from what letting go of a walk may run.
+class ErrorKeeper {
+ public:
+  ErrorKeeper() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~ErrorKeeper() { PyErr_Restore(type_, value_, traceback_); }
+  ErrorKeeper(const ErrorKeeper&) = delete;
+  ErrorKeeper& operator=(const ErrorKeeper&) = delete;
+
+ private:
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+struct Activation;
+
+/// One walk: of the frame that it started in and of those that it follows into.
+struct Session {
+  std::unique_ptr<Walk> walk;
+  Activation* start = nullptr;
+  int instructions = 0;
+};
+
+struct Activation {
+  Frame* frame = nullptr;
+  std::shared_ptr<Session> session;  ///< null: none is under way
+  FrameShadow* shadow = nullptr;
+  std::uint64_t instructions = 0;
+  std::uint64_t followed = 0;  ///< a rule moved what is known of their operands
+};
+
+class Torture final : public python::FrameDriver {
+ public:
+  Entry enter(Frame& frame) override;
+  Directive instruction(Frame& frame, const Instruction& instruction) override;
+  bool stepped(Frame& frame, const Instruction& instruction, Outcome outcome) override;
+  void unwound(Frame& frame, int depth) override;
+  void leave(Frame& frame, Leaving how, PyObject* value) override;
+
+ private:
+  using Stack = std::vector<std::unique_ptr<Activation>>;
+
+  static Activation& activation(Frame& frame) { return *static_cast<Activation*>(frame.attachment); }
+  const python::TensorBridge& bridge();
+  void start(Activation& activation);
+  /// Ends the session of `activation` for all frames that it is walking.
+  void give_up(Activation& activation);
+
+  std::unordered_map<PyThreadState*, Stack> stacks_;
+  SchemaTable schemas_;
+  CompileApi compile_api_;
+};
+
+const python::TensorBridge& Torture::bridge() {
+  auto torch = python::TensorBridge::get();
+  return torch && *torch != nullptr ? **torch : python::TensorBridge::absent();
+}
+
+Entry Torture::enter(Frame& frame) {
+  if (_Py_IsFinalizing()) return Entry::native;  // the modules that walks look into are gone
+  Stack& stack = stacks_[frame.thread()];
+  auto entering = std::make_unique<Activation>();
+  entering->frame = &frame;
+  Activation* caller = stack.empty() ? nullptr : stack.back().get();
+  const bool walking = caller != nullptr && caller->session != nullptr &&
+                       caller->session->walk->innermost() == caller->shadow;
+  if (walking && PyErr_Occurred() == nullptr && caller->session->walk->expects(frame) &&
+      !caller->session->walk->expects_native()) {
+    entering->session = caller->session;
+    entering->shadow = &caller->session->walk->enter(frame);
+  }
+  frame.attachment = entering.get();
+  stack.push_back(std::move(entering));
+  return Entry::conduct;
+}
+
+void Torture::start(Activation& activation) {
+  auto session = std::make_shared<Session>();
+  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, nullptr, false);
+  session->walk->release_all();
+  session->start = &activation;
+  activation.shadow = &session->walk->start(*activation.frame);
+  activation.session = std::move(session);
+}
+
+void Torture::give_up(Activation& activation) {
+  const std::shared_ptr<Session> session = std::move(activation.session);
+  for (auto& other : stacks_[activation.frame->thread()]) {
+    if (other->session != session && other.get() != &activation) continue;
+    other->session = nullptr;
+    other->shadow = nullptr;
+  }
+  const ErrorKeeper keeper;
+  session->walk = nullptr;
+}
+
+Directive Torture::instruction(Frame& frame, const Instruction& instruction) {
+  Activation& here = activation(frame);
+  const python::HookPause pause;  // what a rule runs is no frame of the program
+  ++here.instructions;
+  if (here.session != nullptr && (here.session->walk->spoiled() || ++here.session->instructions > kLongest)) {
+    give_up(here);
+  }
+  if (here.session == nullptr) start(here);
+  const bool ends = here.session->start == &here && instruction.opcode == Opcode::RETURN_VALUE;
+  if (!ends && here.session->walk->before(*here.shadow, instruction)) {
+    ++here.followed;
+  } else {
+    here.followed += ends;
+    give_up(here);
+  }
+  PyErr_Clear();
+  return Directive::step;
+}
+
+bool Torture::stepped(Frame& frame, const Instruction&, Outcome outcome) {
+  Activation& here = activation(frame);
+  if (here.session == nullptr) return false;
+  if (outcome == Outcome::raised || outcome == Outcome::reraised) {
+    const ErrorKeeper keeper;
+    here.session->walk->raised(*here.shadow, outcome == Outcome::reraised);
+    return false;
+  }
+  here.session->walk->after(*here.shadow);
+  here.session->walk->release_dead();
+  return false;
+}
+
+void Torture::unwound(Frame& frame, int depth) {
+  Activation& here = activation(frame);
+  if (here.session != nullptr) here.session->walk->unwound(*here.shadow, depth);
+}
+
+void Torture::leave(Frame& frame, Leaving how, PyObject*) {
+  Activation& here = activation(frame);
+  const bool whole = how == Leaving::returned || how == Leaving::yielded;
+  if (here.session != nullptr) {
+    if (here.session->start == &here || how == Leaving::exited) {
+      give_up(here);
+    } else {
+      here.session->walk->leave(*here.shadow, how == Leaving::yielded, !whole);
+    }
+  }
+  if (how != Leaving::exited) python::count_walked(here.instructions, here.followed);
+  Stack& stack = stacks_[frame.thread()];
+  while (!stack.empty()) {
+    const bool found = stack.back().get() == &here;
+    stack.pop_back();
+    if (found) break;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<python::FrameDriver> make_torture() { return std::make_unique<Torture>(); }
+
+}  // namespace penstock::capture

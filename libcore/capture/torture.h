@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "python/conductor.h"
+
+namespace penstock::capture {
+
+/// A driver that conducts every frame and walks it symbolically, as if each could become a graph, and uses
+/// nothing of it: what the program does must not change. With torch or without. What was walked is added
+/// to the hook's counts (python/hook.h).
+std::unique_ptr<python::FrameDriver> make_torture();
+
+}  // namespace penstock::capture
