@@ -16,6 +16,7 @@ std::string number_of(GuardKind kind, const std::string& source) {
 
 void ChangedNumbers::note(const std::vector<FailedGuard>& failed) {
   for (const FailedGuard& guard : failed) {
+    sources_.insert(guard.sizes.begin(), guard.sizes.end());
     if (std::string number = number_of(guard.kind, guard.source); !number.empty()) {
       sources_.insert(std::move(number));
     }

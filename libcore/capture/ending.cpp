@@ -354,6 +354,12 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
       (!has_slots || PyODict_CheckExact(object))) {
     return mapping(known);
   }
+  if (is_torch_size(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::call;
+    recipe.items = {live(reinterpret_cast<PyObject*>(Py_TYPE(object))), items_of(Recipe::Kind::tuple, operand)};
+    return recipe;
+  }
   if (PyTuple_Check(object) && Py_TYPE(object)->tp_dictoffset == 0) {
     // A named tuple: tuple.__new__(class, items).
     PyRef maker = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));

@@ -145,7 +145,63 @@ bool GuardCheck::tensor_holds(const Guard& guard, PyObject* object, std::string*
   if (!type) return false;
   type->storage = guard.tensor->storage;
   if (actual) *actual = to_string(*type) + (type->requires_grad ? " requires_grad" : "");
-  return *type == *guard.tensor;
+  return *type == with_values(*guard.tensor);
+}
+
+/// The value of each symbol in the call at hand; nothing for one that is out of its range.
+void GuardCheck::bind_symbols() {
+  for (const Symbol& symbol : interface_.symbols) {
+    PyObject* object = value(symbol.source);
+    const auto number = object == nullptr ? std::nullopt : plain_number(object);
+    if (!number || number->is_float) continue;
+    if (number->integer < symbol.minimum || number->integer > symbol.maximum) continue;
+    symbols_.emplace(symbol.name, number->integer);
+  }
+}
+
+std::optional<std::int64_t> GuardCheck::evaluate(const SymExpr& expression) const {
+  return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto found = symbols_.find(name);
+    return found == symbols_.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+TensorType GuardCheck::with_values(TensorType type) const {
+  const auto replace = [&](SymExpr& expression) {
+    if (const auto number = evaluate(expression)) expression = *number;
+  };
+  for (SymExpr& size : type.sizes) replace(size);
+  for (SymExpr& stride : type.strides) replace(stride);
+  replace(type.storage_offset);
+  return type;
+}
+
+bool GuardCheck::condition_holds(const Condition& condition) const {
+  const auto left = evaluate(condition.left), right = evaluate(condition.right);
+  if (!left || !right) return false;
+  switch (condition.relation) {
+    case Condition::Relation::equal: return *left == *right;
+    case Condition::Relation::not_equal: return *left != *right;
+    case Condition::Relation::less: return *left < *right;
+    case Condition::Relation::less_equal: return *left <= *right;
+  }
+  return false;
+}
+
+/// The sources of a tensor's sizes that are others than the guard asks for, if nothing else is wrong.
+std::vector<std::string> GuardCheck::other_sizes(const Guard& guard) {
+  std::vector<std::string> sources;
+  PyObject* object = value(guard.source);
+  if (!guard.tensor || object == nullptr || !bridge_.is_plain_tensor(object)) return sources;
+  const auto type = type_of_tensor(bridge_, object);
+  const TensorType expected = with_values(*guard.tensor);
+  const bool alike = type && type->dtype == expected.dtype && type->rank() == expected.rank() &&
+                     type->device == expected.device && type->requires_grad == expected.requires_grad;
+  for (std::size_t dim = 0; alike && dim < expected.rank(); ++dim) {
+    if (type->sizes[dim] == expected.sizes[dim]) continue;
+    sources.push_back(interface_.sources.text(guard.source) + ".size(" + std::to_string(dim) + ")");
+  }
+  return sources;
 }
 
 namespace {
@@ -179,6 +235,7 @@ bool shares_memory(const python::TensorBridge& bridge, PyObject* a, PyObject* b)
 }  // namespace
 
 bool GuardCheck::holds(const Guard& guard) {
+  if (guard.kind == GuardKind::condition) return guard.condition && condition_holds(*guard.condition);
   if (const auto mode = thread_mode(guard.kind)) return guard.expected == Argument(*mode);
   PyObject* object = value(guard.source);
   if (object == nullptr) return false;
@@ -256,6 +313,17 @@ bool GuardCheck::holds() {
 
 std::string GuardCheck::actual(const Guard& guard) {
   if (const auto mode = thread_mode(guard.kind)) return *mode ? "True" : "False";
+  if (guard.condition) {
+    std::string text;
+    const auto show = [&](std::string_view name) {
+      const auto found = symbols_.find(name);
+      if (found == symbols_.end() || text.find(found->first + " = ") != std::string::npos) return;
+      text += (text.empty() ? "" : ", ") + found->first + " = " + std::to_string(found->second);
+    };
+    guard.condition->left.for_each_symbol(show);
+    guard.condition->right.for_each_symbol(show);
+    return text;
+  }
   PyObject* object = value(guard.source);
   if (object == nullptr) return "missing";
   if (guard.kind == GuardKind::tensor) {
@@ -279,9 +347,12 @@ std::vector<FailedGuard> GuardCheck::failures() {
     one.kind = guard.kind;
     if (guard.source != kNoSource) one.source = interface_.sources.text(guard.source);
     one.text = to_string(guard, interface_.sources);
-    one.expected = guard.tensor ? to_string(*guard.tensor) : to_string(guard.expected);
+    one.expected = guard.tensor      ? to_string(*guard.tensor)
+                   : guard.condition ? to_string(*guard.condition)
+                                     : to_string(guard.expected);
     one.actual = actual(guard);
     one.location = guard.location;
+    one.sizes = other_sizes(guard);
     failed.push_back(std::move(one));
   }
   return failed;

@@ -2,6 +2,8 @@
 
 #include <Python.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "ir/event.h"
@@ -21,7 +23,9 @@ class GuardCheck {
   GuardCheck(const Interface& interface, const LiveObjects& live, const python::Frame& frame,
              const python::TensorBridge& bridge)
       : interface_(interface), live_(live), frame_(frame), bridge_(bridge),
-        values_(interface.sources.size()), read_(interface.sources.size()) {}
+        values_(interface.sources.size()), read_(interface.sources.size()) {
+    bind_symbols();
+  }
 
   /// True if every guard holds; stops at the first that does not.
   bool holds();
@@ -35,6 +39,11 @@ class GuardCheck {
   python::PyRef read(const SourceStep& step);
   python::PyRef read_root(const SourceStep& step);
   std::string actual(const Guard& guard);
+  void bind_symbols();
+  std::optional<std::int64_t> evaluate(const SymExpr& expression) const;
+  TensorType with_values(TensorType type) const;
+  bool condition_holds(const Condition& condition) const;
+  std::vector<std::string> other_sizes(const Guard& guard);
 
   const Interface& interface_;
   const LiveObjects& live_;
@@ -42,6 +51,7 @@ class GuardCheck {
   const python::TensorBridge& bridge_;
   std::vector<python::PyRef> values_;
   std::vector<bool> read_;
+  std::map<std::string, std::int64_t, std::less<>> symbols_;  ///< the values that they have in this call
 };
 
 }  // namespace penstock::capture

@@ -1,6 +1,7 @@
 #include "capture/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "capture/literal.h"
 #include "ir/argument_text.h"
@@ -85,8 +86,12 @@ std::optional<TensorType> type_of_tensor(const python::TensorBridge& bridge, PyO
   return type;
 }
 
-Recorder::Recorder(const python::TensorBridge& bridge, bool keep_examples)
-    : bridge_(bridge), keep_examples_(keep_examples) {
+Recorder::Recorder(const python::TensorBridge& bridge, bool keep_examples,
+                   const ChangedNumbers* changed, DynamicSizes policy,
+                   std::function<Location()> here)
+    : bridge_(bridge),
+      keep_examples_(keep_examples),
+      sizes_(graph_.interface, changed, policy, std::move(here)) {
   graph_.level = Level::torch;
 }
 
@@ -127,6 +132,25 @@ std::int32_t Recorder::share_storage(ValueId id) {
   return type.storage;
 }
 
+bool Recorder::wants_symbols(PyObject* tensor, SourceId source) const {
+  if (!bridge_.is_plain_tensor(tensor) || Py_TYPE(tensor) == bridge_.parameter_type()) return false;
+  const auto type = type_of_tensor(bridge_, tensor);
+  return type && sizes_.wants(tensor, *type, source);
+}
+
+std::optional<ValueId> Recorder::input_at(SourceId source) const {
+  const auto found = input_at_.find(source);
+  return found == input_at_.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// What kind of input a tensor is that `source` leads to.
+InputKind Recorder::kind_of(PyObject* tensor, SourceId source) const {
+  if (Py_TYPE(tensor) == bridge_.parameter_type()) return InputKind::parameter;
+  const SourceStep& step = graph_.interface.sources[source];
+  if (step.kind != SourceKind::dict_item) return InputKind::user;
+  return graph_.interface.sources[step.base].name == "_buffers" ? InputKind::buffer : InputKind::user;
+}
+
 std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
                                        const std::function<Location()>& location) {
   if (auto found = inputs_.find(tensor); found != inputs_.end()) {
@@ -135,11 +159,15 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
       Guard same{GuardKind::same_object, source, first, {}, {}, {}, {}, -1};
       same.expected = Argument(text(first));
       guard(std::move(same), location);
+      input_at_.emplace(source, found->second);
     }
     return found->second;
   }
   auto type = type_of_tensor(bridge_, tensor);
   if (!type) return std::nullopt;
+  const InputKind kind = kind_of(tensor, source);
+  // Weights are packed and merged by their sizes: those stay.
+  if (kind == InputKind::user) sizes_.name_sizes(tensor, *type, source);
   Guard is_tensor{GuardKind::tensor, source, kNoSource, {}, *type, {}, {}, -1};
   guard(std::move(is_tensor), location);
 
@@ -152,16 +180,11 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
   const ValueId id = new_value(name, *type);
   storages_[id] = view.storage;
   if (view.storage != nullptr) input_in_storage_.emplace(view.storage, id);
-  const bool parameter = Py_TYPE(tensor) == bridge_.parameter_type();
-  Input input{parameter ? InputKind::parameter : InputKind::user, graph_.values[id].name, source,
-              *type, {}};
-  if (!parameter && graph_.interface.sources[source].kind == SourceKind::dict_item) {
-    const SourceId base = graph_.interface.sources[source].base;
-    if (graph_.interface.sources[base].name == "_buffers") input.kind = InputKind::buffer;
-  }
+  Input input{kind, graph_.values[id].name, source, *type, {}};
   input_by_value_[id] = static_cast<std::int32_t>(graph_.interface.inputs.size());
   graph_.interface.inputs.push_back(std::move(input));
   inputs_.emplace(tensor, id);
+  input_at_.emplace(source, id);
   originals_.push_back(PyRef::borrow(tensor));
   input_objects.push_back(PyRef::borrow(tensor));
   written_.push_back(false);
@@ -231,6 +254,21 @@ TensorType Recorder::result_type(PyObject* tensor, const std::vector<ValueId>& a
   return type;
 }
 
+/// The types with sizes that follow from those of the arguments. Rules tell numbers from tensors by the
+/// inputs, which stand first among a finished graph's values only: here a number is the literal that it is.
+void Recorder::infer_sizes(const Node& node, std::vector<TensorType>& types) {
+  Node plain = node;
+  for (NamedArgument& argument : plain.args) {
+    const auto* value = argument.value.as<Argument::Value>();
+    if (value == nullptr || !is_number(value->id)) continue;
+    const auto number = literal_of(originals_[static_cast<std::size_t>(input_by_value_[value->id])].get());
+    if (number) argument.value = *number;
+  }
+  std::vector<Input> inputs = std::exchange(graph_.interface.inputs, {});
+  sizes_.infer(plain, graph_, types);
+  graph_.interface.inputs = std::move(inputs);
+}
+
 void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
                         const std::vector<TensorType>& types, std::vector<ValueId>& results) {
   // "aten.softmax.int" gives values called "softmax".
@@ -238,9 +276,11 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
   stem = stem.substr(0, stem.rfind('.'));
   Node node{op, std::move(args), {}, static_cast<std::int32_t>(graph_.calls.size()) - 1};
   std::int64_t bytes = 0;
-  for (const TensorType& type : types) {
+  for (const TensorType& type : types) bytes += known_bytes(type);
+  std::vector<TensorType> symbolic;
+  if (sizes_.any()) infer_sizes(node, symbolic = types);
+  for (const TensorType& type : symbolic.empty() ? types : symbolic) {
     node.results.push_back(new_value(stem, type));
-    bytes += known_bytes(type);
   }
   heap_gaps_.made(bytes);
   results = node.results;
@@ -311,6 +351,7 @@ void renumber(Graph& graph, const std::vector<ValueId>& new_id) {
 }  // namespace
 
 void Recorder::finish() {
+  sizes_.finish(graph_);
   const std::size_t inputs = graph_.interface.inputs.size();
   std::vector<ValueId> new_id(graph_.values.size());
   std::vector<Value> values(graph_.values.size());

@@ -11,6 +11,7 @@
 
 #include "capture/heap_gaps.h"
 #include "capture/shadow.h"
+#include "capture/symbolic_sizes.h"
 #include "capture/torch/overload.h"
 #include "ir/graph.h"
 #include "python/tensor_bridge.h"
@@ -25,7 +26,9 @@ std::optional<TensorType> type_of_tensor(const python::TensorBridge& bridge, PyO
 /// frames.
 class Recorder {
  public:
-  Recorder(const python::TensorBridge& bridge, bool keep_examples);
+  /// `changed` may be null; `here` says which line of the program is running.
+  Recorder(const python::TensorBridge& bridge, bool keep_examples, const ChangedNumbers* changed,
+           DynamicSizes policy, std::function<Location()> here);
 
   SourceId source(SourceStep step) { return graph_.interface.sources.intern(std::move(step)); }
   SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
@@ -48,6 +51,11 @@ class Recorder {
   /// its type, at first use. Nothing for a tensor that has no strides.
   std::optional<ValueId> input(PyObject* tensor, SourceId source,
                                const std::function<Location()>& location);
+  /// True if a size of the tensor is to be a symbol: it must be an input before its sizes are used.
+  bool wants_symbols(PyObject* tensor, SourceId source) const;
+  /// The input that `source` leads to, if it is one.
+  std::optional<ValueId> input_at(SourceId source) const;
+  SymbolicSizes& sizes() { return sizes_; }
   /// The graph's value for a number that is an input; makes it one at first use. Its type and what it
   /// is computed of must be guarded.
   ValueId number(PyObject* number, SourceId source);
@@ -90,6 +98,8 @@ class Recorder {
 
  private:
   ValueId new_value(std::string_view stem, TensorType type);
+  void infer_sizes(const Node& node, std::vector<TensorType>& types);
+  InputKind kind_of(PyObject* tensor, SourceId source) const;
   /// The number of the memory that value `id` is in, from now on shared with others.
   std::int32_t share_storage(ValueId id);
 
@@ -113,6 +123,7 @@ class Recorder {
   std::unordered_set<std::string> facts_;                    ///< guarded already, without a live object
   std::unordered_map<PyObject*, std::int64_t> live_index_;
   std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
+  std::unordered_map<SourceId, ValueId> input_at_;          ///< by every source that led to it
   std::unordered_map<SourceId, ValueId> numbers_;           ///< inputs that are numbers
   std::unordered_map<const void*, ValueId> input_in_storage_;
   std::vector<std::int32_t> input_by_value_;                ///< input number, or -1
@@ -123,6 +134,7 @@ class Recorder {
   std::vector<bool> written_;                               ///< by input
   std::int32_t next_storage_ = 0;
   HeapGaps heap_gaps_;
+  SymbolicSizes sizes_;
 };
 
 }  // namespace penstock::capture

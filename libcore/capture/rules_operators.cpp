@@ -55,7 +55,7 @@ bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
   std::vector<Shadow> all = walk.items(left);
   const std::vector<Shadow> more = walk.items(right);
   all.insert(all.end(), more.begin(), more.end());
-  if (!in_place || PyTuple_CheckExact(left.object)) return walk.gives_fresh(f, 2, std::move(all));
+  if (!in_place || PyTuple_Check(left.object)) return walk.gives_fresh(f, 2, std::move(all));
   if (!left.shadow.is(Shadow::Kind::fresh)) {
     walk.effect(Restore::Kind::extend, left, {}, {}, right);
   }
@@ -76,8 +76,9 @@ PS_RULE(binary_op) {
   }
   const bool in_place = i.argument >= kInPlace;
   const int operation = in_place ? i.argument - kInPlace : i.argument;
-  auto sequence = [](PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); };
-  if (operation == 0 && sequence(left.object) && Py_TYPE(left.object) == Py_TYPE(right.object)) {
+  auto tuple = [](PyObject* o) { return PyTuple_CheckExact(o) || is_torch_size(o); };
+  const bool lists = PyList_CheckExact(left.object) && PyList_CheckExact(right.object);
+  if (operation == 0 && (lists || (tuple(left.object) && tuple(right.object)))) {
     return concatenate(walk, f, in_place);
   }
   if (const auto op = number_operator(operation)) {

@@ -98,7 +98,7 @@ Entry Torture::enter(Frame& frame) {
 
 void Torture::start(Activation& activation) {
   auto session = std::make_shared<Session>();
-  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, nullptr, false);
+  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, nullptr, DynamicSizes::off, false);
   session->walk->release_all();
   session->start = &activation;
   activation.shadow = &session->walk->start(*activation.frame);

@@ -12,8 +12,8 @@ using python::Frame;
 using python::PyRef;
 
 Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
-           const ChangedNumbers* changed, bool keep_examples)
-    : recorder_(bridge, keep_examples),
+           const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples)
+    : recorder_(bridge, keep_examples, changed, dynamic, [this] { return here(); }),
       schemas_(schemas),
       compile_api_(compile_api),
       changed_(changed) {}

@@ -169,7 +169,7 @@ class Walk {
  public:
   /// `changed` may be null; it must outlive the walk.
   Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
-       const ChangedNumbers* changed, bool keep_examples);
+       const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples);
   ~Walk();
 
   /// Starts at the frame's place: every local and operand is sourced.
@@ -291,13 +291,15 @@ class Walk {
   bool is_constant_data(Operand data);
   bool make_tensor(FrameShadow& frame, const std::vector<Operand>& positional,
                    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
-  bool tell_fact(FrameShadow& frame, const std::vector<Operand>& positional, int pops);
-  bool pass_number(Operand number, Argument& argument, ResolvedCall& call);
+  bool tell_fact(FrameShadow& frame, std::string_view fact, const std::vector<Operand>& positional,
+                 int pops);
+  bool pass_number(Operand number, std::size_t position, bool method, Argument& argument, ResolvedCall& call);
   bool record(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes,
               const std::vector<Operand>& operands, int pops);
   void add_planned(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes, int pops);
   Shadow result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values);
   std::optional<Argument> argument(Operand operand);
+  std::optional<Argument> size_or_argument(Operand item);
   std::optional<Argument> shown(Operand key);
   CallStack stack() const;
   void guard_grad_mode();
@@ -310,10 +312,12 @@ class Walk {
   bool consume_tensor_type(Operand tensor);
   bool is_tensor_method(PyObject* name);
   bool tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name);
-  bool tensor_shape(FrameShadow& frame, Operand tensor, bool method);
   bool tensor_subscript(FrameShadow& frame);
   bool tensor_store_subscript(FrameShadow& frame);
+  /// Guards a number or slice that is an index, but for symbolic sizes.
+  bool consume_index(Operand index);
   bool index_chain(Operand tensor, Operand key, bool store, IndexChain& chain);
+  std::optional<Argument> symbolic_index(Operand index);
   bool apply_indices(const std::vector<Index>& indices, bool tuple, bool store, std::int64_t used,
                      IndexChain& chain);
   bool binary_tensor(FrameShadow& frame, int operation);
@@ -323,9 +327,36 @@ class Walk {
   bool unpack_tensor(FrameShadow& frame, int count);
   bool iterate_tensor(FrameShadow& frame);
 
+  // -- sizes (objects/size.cpp)
+  const TensorType* known_type(Operand tensor) const;
+  /// Makes the tensor an input if a size of it is to be a symbol.
+  bool name_sizes(Operand tensor);
+  bool has_symbolic_sizes(Operand tensor) const;
+  /// An int as an expression of symbolic sizes, or a constant; nothing for other numbers.
+  std::optional<SymExpr> expression_of(Operand number);
+  std::optional<SymExpr> expression_of(SourceId number);
+  std::optional<SymExpr> find_expression(SourceId number);
+  /// Where Python's number for an expression is read.
+  SourceId source_of(const SymExpr& expression);
+  SourceId source_of_term(const SymTerm& term);
+  SourceId number_constant(std::int64_t value);
+  Shadow size_shadow(const SymExpr& size);
+  /// The truth of a comparison of sizes, guarded if it depends on them; nothing when they are none.
+  std::optional<bool> compare_sizes(NumberOp op, Operand left, Operand right);
+  /// The tuple of all sizes.
+  bool tensor_shape(FrameShadow& frame, Operand tensor, int pops, bool method);
+  /// What a function or method that tells a fact tells of symbolic sizes: `done` if that is followed,
+  /// else it is a constant.
+  bool tell_size(FrameShadow& frame, std::string_view fact, const std::vector<Operand>& positional,
+                 int pops, std::optional<bool>& done);
+  bool tensor_length(FrameShadow& frame, Operand tensor, int pops);
+  bool takes_size(const ResolvedCall& call, std::string_view parameter) const;
+  Argument without_symbols(const Argument& argument);
+  void check_sizes(ResolvedCall& call);
+
   // -- numbers (objects/number.cpp)
   /// True for a number that changes from call to call, and for what is computed of one.
-  bool is_followed(Operand number) const;
+  bool is_followed(Operand number);
   bool is_computed(Operand operand) const;
   /// The instruction computes a number of others (`right` may be null). Nothing when none of them is
   /// followed or the result cannot be: then it is made of constants.
@@ -481,6 +512,7 @@ class Walk {
   const CompileApi& compile_api_;
   const ChangedNumbers* changed_;
   std::unordered_map<SourceId, int> operand_counts_;  ///< of computed numbers
+  std::unordered_map<SourceId, std::optional<SymExpr>> expressions_;  ///< of numbers made of sizes
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;

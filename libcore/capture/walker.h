@@ -53,8 +53,8 @@ namespace penstock::capture {
 /// The driver of capture: see make_walker().
 class Walker : public python::FrameDriver {
  public:
-  Walker(RootPolicy roots, SegmentClient& client, EventSink& sink)
-      : roots_(std::move(roots)), client_(client), sink_(sink) {}
+  Walker(RootPolicy roots, DynamicSizes dynamic, SegmentClient& client, EventSink& sink)
+      : roots_(std::move(roots)), dynamic_(dynamic), client_(client), sink_(sink) {}
 
   python::Entry enter(python::Frame& frame) override;
   python::Directive instruction(python::Frame& frame,
@@ -169,6 +169,7 @@ class Walker : public python::FrameDriver {
   bool may_record(python::Frame& frame, const python::Instruction& instruction) const;
 
   RootPolicy roots_;
+  DynamicSizes dynamic_;
   SegmentClient& client_;
   EventSink& sink_;
   SchemaTable schemas_;

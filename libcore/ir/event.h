@@ -39,6 +39,8 @@ struct FailedGuard {
   std::string actual;
   std::optional<Location> location;  ///< the user's line that consumed the fact
   std::string hint;                  ///< what would avoid the recompile
+  /// Of a tensor: the sources of sizes that were others: "L['x'].size(0)". In no document.
+  std::vector<std::string> sizes = {};
 };
 
 /// Why none of a segment's entries fitted a call: document `recompile`.

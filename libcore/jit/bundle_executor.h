@@ -28,6 +28,7 @@ class BundleExecutor final : public Executor {
 
   Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                    bool& written) override;
+  std::span<const Guard> guards() const override { return executor_->bundle().interface.guards; }
   bool takes_pending() const override { return takes_pending_; }
   bool leaves_pending() const override { return leaves_pending_; }
   Result<bool> run_pending(const ExecutorCall& call, std::span<PendingTensor> pending,

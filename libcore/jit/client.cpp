@@ -348,7 +348,14 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
     (*entry)->why_not = kRefused;
-  } else if (auto given = give_executor(**entry, std::move(recorded.graph)); !given) {
+  } else if (auto given = give_executor(**entry, std::move(recorded.graph), recorded.code); !given) {
+    if (!interface.symbols.empty()) {
+      // The next call that fits no entry is recorded for its own sizes.
+      segment.changed.refuse_sizes();
+      count.runs = 0;
+      return sink_.restarted({interface.id, "not compiled for sizes that change: " + given.error().message,
+                              interface.location});
+    }
     (*entry)->why_not = given.error().message;
     say(std::move(given.error()), interface);
   }
@@ -356,10 +363,11 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
   segment.entries.insert(segment.entries.begin(), std::move(*entry));
 }
 
-Result<void> JitClient::give_executor(Entry& entry, Graph graph) {
+Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* code) {
   entry.is_large = is_large(graph);
   auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
   if (!executor) return tl::unexpected(std::move(executor.error()));
+  if (auto added = entry.add_conditions((*executor)->guards(), code); !added) return added;
   entry.set_executor(std::move(*executor));
   return {};
 }

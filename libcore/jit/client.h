@@ -66,7 +66,7 @@ class JitClient final : public capture::SegmentClient {
   void install(Segment& segment, capture::CapturedSegment recorded, capture::EntryCount& count);
   bool has_room(const Segment& segment) const;
   void drop_replaced(Segment& segment, const Interface& recorded);
-  Result<void> give_executor(Entry& entry, Graph graph);
+  Result<void> give_executor(Entry& entry, Graph graph, PyCodeObject* code);
   capture::EntryCount& new_count(const capture::CapturedSegment& recorded);
   bool needs_gradients(const Graph& graph) const;
   void say(Diagnostic diagnostic, const Interface& interface, bool to_person = true);

@@ -1,6 +1,7 @@
 #include "jit/entry.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "jit/exceptions.h"
 #include "jit/torch_state.h"
@@ -24,6 +25,22 @@ Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segme
   entry->restore_ = std::move(*restore);
   entry->branch_ = find_branch(entry->interface_, *entry->restore_, segment.code);
   return entry;
+}
+
+Result<void> Entry::add_conditions(std::span<const Guard> guards, PyCodeObject* code) {
+  std::unordered_set<std::string> known;
+  for (const Guard& guard : interface_.guards) {
+    if (guard.condition) known.insert(to_string(*guard.condition));
+  }
+  const std::size_t before = interface_.guards.size();
+  for (const Guard& guard : guards) {
+    if (guard.condition && known.insert(to_string(*guard.condition)).second) interface_.guards.push_back(guard);
+  }
+  if (interface_.guards.size() == before) return {};
+  auto compiled = GuardProgram::compile(interface_, live_, code);
+  if (!compiled) return tl::unexpected(compiled.error());
+  guards_ = std::move(*compiled);
+  return {};
 }
 
 std::optional<Entry::Branch> Entry::find_branch(const Interface& interface,

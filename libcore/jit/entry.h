@@ -31,6 +31,9 @@ class Entry {
   /// later.
   static Result<std::unique_ptr<Entry>> make(const capture::CapturedSegment& segment, EntryId id);
 
+  /// Compiles the guards anew with the conditions on symbolic sizes among `guards`. Before the first call.
+  Result<void> add_conditions(std::span<const Guard> guards, PyCodeObject* code);
+
   /// Gives the entry its executor: from now on calls run it. Before that, for one that never gets any,
   /// and with null, a fitting call is stepped.
   void set_executor(std::unique_ptr<Executor> executor);

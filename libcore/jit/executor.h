@@ -31,6 +31,9 @@ class Executor {
   virtual Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                            bool& written) = 0;
 
+  /// Guards of the graph, those among them that the compiler added: what it found out of symbolic sizes.
+  virtual std::span<const Guard> guards() const { return {}; }
+
   /// True if an input may be pending (InputValue::object is null): nothing but its memory is needed.
   virtual bool takes_pending() const { return false; }
   /// True if the outputs can be left pending: they are tensors of their own, the graph mutates

@@ -90,7 +90,15 @@ bool GuardProgram::Trial::ready(const GuardStep& step) {
 
 void GuardProgram::Trial::fail(const GuardStep& step) {
   if (step.op > GuardOp::read_tensor) {
-    if (step.guard >= 0) return report(step.guard, actual_of(step));
+    if (step.guard >= 0) {
+      report(step.guard, actual_of(step));
+      note_sizes(step);
+      // The steps behind it read the sizes of a tensor of as many dimensions.
+      const bool other_rank = step.op == GuardOp::check_tensor && program_.tensors_[step.index].sizes.size() !=
+                                                                      program_.views_[step.base].sizes.size();
+      if (other_rank) lost_[step.slot] = 1;
+      return;
+    }
     return report_lost(step.slot, actual_of(step));
   }
   lost_[step.slot] = 1;
@@ -113,7 +121,7 @@ void GuardProgram::Trial::report_lost(SourceId source, std::string actual) {
 }
 
 void GuardProgram::Trial::report(std::int32_t index, std::string actual) {
-  if (!reported_.insert(index).second) return;
+  if (!reported_.emplace(index, failed_.size()).second) return;
   const Guard& guard = program_.interface_.guards[index];
   FailedGuard failed;
   failed.kind = guard.kind;
@@ -125,6 +133,27 @@ void GuardProgram::Trial::report(std::int32_t index, std::string actual) {
   failed.location = guard.location;
   failed.hint = hint_of(guard.kind);
   failed_.push_back(std::move(failed));
+}
+
+/// Which sizes of a tensor were others, if that is all that is wrong with it.
+void GuardProgram::Trial::note_sizes(const GuardStep& step) {
+  std::vector<std::string>& sizes = failed_[reported_.at(step.guard)].sizes;
+  const auto add = [&](std::size_t dim) {
+    const SourceId source = program_.interface_.guards[step.guard].source;
+    sizes.push_back(program_.interface_.sources.text(source) + fmt::format(".size({})", dim));
+  };
+  if (step.op == GuardOp::check_tensor) {
+    const TensorCheck& check = program_.tensors_[step.index];
+    const python::TensorView& view = program_.views_[step.base];
+    const bool alike = view.dtype == check.dtype && view.sizes.size() == check.sizes.size() &&
+                       view.requires_grad == check.requires_grad;
+    for (std::size_t dim = 0; alike && dim < check.sizes.size(); ++dim) {
+      if (check.sizes[dim] >= 0 && check.sizes[dim] != view.sizes[dim]) add(dim);
+    }
+  } else if (step.op == GuardOp::bind_size || step.op == GuardOp::check_size) {
+    const SizeCheck& check = program_.sizes_[step.index];
+    if (check.part == SizeCheck::Part::size) add(static_cast<std::size_t>(check.dimension));
+  }
 }
 
 std::string GuardProgram::Trial::symbols_text(const GuardStep& step) const {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <set>
+#include <map>
 #include <vector>
 
 #include "jit/guard_program.h"
@@ -22,11 +22,12 @@ class GuardProgram::Trial {
   void report_lost(SourceId source, std::string actual);
   std::string actual_of(const GuardStep& step) const;
   std::string symbols_text(const GuardStep& step) const;
+  void note_sizes(const GuardStep& step);
 
   GuardProgram& program_;
   std::vector<std::uint8_t> lost_;              // by SourceId
   std::vector<std::vector<std::int32_t>> guards_of_;  // by SourceId
-  std::set<std::int32_t> reported_;
+  std::map<std::int32_t, std::size_t> reported_;  // by guard: where in failed_
   std::vector<FailedGuard> failed_;
 };
 

@@ -41,17 +41,25 @@ bool compare(std::int64_t left, Relation relation, std::int64_t right) {
 
 }  // namespace
 
+namespace {
+
+void add_fact(RangeFacts& facts, const Symbol& symbol) {
+  SymRange range{SymExpr(symbol.minimum), std::nullopt};
+  if (symbol.maximum != INT64_MAX) range.upper = SymExpr(symbol.maximum);
+  facts.set(symbol.name, std::move(range));
+}
+
+}  // namespace
+
 RangeFacts range_facts(const std::vector<Symbol>& symbols) {
   RangeFacts facts;
-  for (const Symbol& symbol : symbols) {
-    SymRange range{SymExpr(symbol.minimum), std::nullopt};
-    if (symbol.maximum != INT64_MAX) range.upper = SymExpr(symbol.maximum);
-    facts.set(symbol.name, std::move(range));
-  }
+  for (const Symbol& symbol : symbols) add_fact(facts, symbol);
   return facts;
 }
 
 RangeShapes::RangeShapes(const std::vector<Symbol>& symbols) : facts_(range_facts(symbols)) {}
+
+void RangeShapes::add(const Symbol& symbol) { add_fact(facts_, symbol); }
 
 std::optional<bool> RangeShapes::decide(const Condition& condition) {
   return prove(condition, facts_);
@@ -59,14 +67,21 @@ std::optional<bool> RangeShapes::decide(const Condition& condition) {
 
 GuardingShapes::GuardingShapes(Interface& interface)
     : RangeShapes(interface.symbols), interface_(interface) {
-  for (const Symbol& symbol : interface.symbols) {
-    if (symbol.hint) hints_.emplace(symbol.name, *symbol.hint);
-  }
+  for (const Symbol& symbol : interface.symbols) note_hint(symbol);
   for (const Guard& guard : interface.guards) {
     if (!guard.condition) continue;
     known_.emplace(to_string(*guard.condition), true);
     known_.emplace(to_string(negation(*guard.condition)), false);
   }
+}
+
+void GuardingShapes::note_hint(const Symbol& symbol) {
+  if (symbol.hint) hints_.emplace(symbol.name, *symbol.hint);
+}
+
+void GuardingShapes::add(const Symbol& symbol) {
+  RangeShapes::add(symbol);
+  note_hint(symbol);
 }
 
 std::optional<bool> GuardingShapes::decide(const Condition& asked) {

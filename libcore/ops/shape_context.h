@@ -24,6 +24,8 @@ class RangeShapes : public ShapeContext {
  public:
   explicit RangeShapes(const std::vector<Symbol>& symbols);
   std::optional<bool> decide(const Condition& condition) override;
+  /// One more symbol is known.
+  virtual void add(const Symbol& symbol);
 
  protected:
   RangeFacts facts_;
@@ -36,8 +38,11 @@ class GuardingShapes : public RangeShapes {
   /// `interface` receives the guards and must outlive this.
   explicit GuardingShapes(Interface& interface);
   std::optional<bool> decide(const Condition& condition) override;
+  void add(const Symbol& symbol) override;
 
  private:
+  void note_hint(const Symbol& symbol);
+
   Interface& interface_;
   std::unordered_map<std::string, std::int64_t> hints_;
   std::unordered_map<std::string, bool> known_;  ///< by the condition's text

@@ -42,6 +42,7 @@ PROGRAMS = {
     "mlp_norm": "model(x)",
     "module_tree": "model(x)",
     "attention_block": "model(x)",
+    "shapes": "x = torch.rand(16, 30); attention_score(x)",
 }
 # What Python does between their segments, and ops that need torch, are there in every call: these run in
 # process, and their captures and reports are checked.
@@ -52,6 +53,7 @@ LAYER = ("layer_norm linear chunk view transpose view transpose view transpose t
          "masked_fill softmax matmul transpose reshape linear add layer_norm linear gelu linear add")
 MLP = "linear gelu layer_norm linear softmax"
 OPS = {
+    "shapes": {"0/0": "add t matmul div", "0/1": "add t matmul div", "0/2": "t matmul div"},
     "toy": {"0/0": "abs add div sum lt", "1/0": "mul mul", "2/0": "mul"},
     "dtype_guard": {"0/0": "mul add", "0/1": "div"},
     "closure": {"0/0": "add add_", "1/0": "sub add"},

@@ -16,8 +16,9 @@ void declare(CommandLine& command, ProgramOptions& options) {
   command.flag("--fullgraph", options.fullgraph,
                "Make every break an error that names the program's line.");
   command.choice("--dynamic", options.dynamic, {"auto", "all", "off"},
-                 "Which sizes are wanted as symbols. Only noted in document `program`: each entry is for its "
-                 "own sizes, whatever is asked.");
+                 "Which sizes of tensors become symbols, so that one entry serves all of them: auto, those that "
+                 "were found to change and those that the program marks (torch._dynamo.mark_dynamic); all, "
+                 "every one of at least 2; off, none.");
   command.text(
       "--rules", options.rules, "FILE",
       "Read rules on what to inline, leave to Python, or put in the graph; first match wins.");

@@ -83,7 +83,7 @@ bool stream_capture(BuiltinCall& c) {
 bool length(BuiltinCall& c) {
   Operand of = c.positional[0];
   if (c.walk.is_tensor(of.object)) {
-    return c.walk.consume_tensor_type(of) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.tensor_length(c.frame, of, c.pops);
   }
   if (const Shadow length = c.walk.followed_length(of); length.is(Shadow::Kind::sourced)) {
     return c.walk.gives(c.frame, c.pops, length);

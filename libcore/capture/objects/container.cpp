@@ -114,9 +114,6 @@ bool Walk::load_subscript(FrameShadow& f) {
   }
   if (is_sequence(container.object) && PySlice_Check(key.object)) {
     if (!consume(key)) return false;
-    if (is_torch_size(container.object)) {
-      return consume(container) && gives_constant(f, 2);
-    }
     return gives_fresh(f, 2, sliced(items(container), key.object));
   }
   if (has_dict_slot(container.object, "__getitem__")) return dict_get_item(f, container, key, 2);

@@ -35,13 +35,19 @@ bool Walk::is_computed(Operand operand) const {
          recorder_.source_kind(operand.shadow.index) == SourceKind::computed;
 }
 
-bool Walk::is_followed(Operand number) const {
-  if (changed_ == nullptr || !number.shadow.is(Shadow::Kind::sourced)) return false;
+bool Walk::is_followed(Operand number) {
+  if (!number.shadow.is(Shadow::Kind::sourced)) return false;
+  if (changed_ == nullptr && !recorder_.sizes().any()) return false;
   if (!plain_number(number.object)) return false;
   const SourceKind kind = recorder_.source_kind(number.shadow.index);
   if (kind == SourceKind::computed) return true;
-  // The sizes of a tensor are guarded with it.
-  return !is_size(kind) && changed_->contains(recorder_.text(number.shadow.index));
+  // The sizes of a tensor are guarded with it, but for symbols.
+  if (kind == SourceKind::size) {
+    const SourceStep& step = recorder_.graph().interface.sources[number.shadow.index];
+    const auto input = recorder_.input_at(step.base);
+    return input && !recorder_.value(*input).type.sizes[static_cast<std::size_t>(step.index)].is_constant();
+  }
+  return changed_ != nullptr && !is_size(kind) && changed_->contains(recorder_.text(number.shadow.index));
 }
 
 int Walk::operands_of(SourceId number) const {
@@ -57,7 +63,8 @@ SourceId Walk::number_source(Operand number) {
     return recorder_.source(std::move(plain));
   }
   const SourceKind kind = recorder_.source_kind(number.shadow.index);
-  if (kind != SourceKind::computed && kind != SourceKind::length) consume_type(number);
+  const bool is_int = kind == SourceKind::computed || kind == SourceKind::length || is_size(kind);
+  if (!is_int) consume_type(number);
   return number.shadow.index;
 }
 
@@ -75,6 +82,11 @@ std::optional<bool> Walk::number_operation(FrameShadow& f, NumberOp op, Operand 
   const auto b = right == nullptr ? PythonNumber{} : plain_number(right->object);
   if (!a || !b) return std::nullopt;
   const auto result = compute(op, *a, *b);
+  if (result && is_comparison(op)) {
+    if (!is_followed(left) && !consume(left)) return false;
+    if (!is_followed(*right) && !consume(*right)) return false;
+    if (compare_sizes(op, left, *right)) return gives_constant(f, pops);
+  }
   if (!result) return std::nullopt;  // it raises, or the result is no number that is followed
   const SourceId one = number_source(left);
   const SourceId other = right == nullptr ? kNoSource : number_source(*right);

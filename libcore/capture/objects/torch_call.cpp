@@ -90,7 +90,7 @@ std::optional<bool> Walk::call_torch(FrameShadow& f, Operand function,
   if (std::string name = torch_function_name(object); !name.empty()) {
     if (!consume_identity(function)) return false;
     const std::string op = reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name;
-    if (is_fact_function(op)) return tell_fact(f, positional, pops);
+    if (is_fact_function(op)) return tell_fact(f, op, positional, pops);
     if (op == "tensor") return make_tensor(f, positional, keywords, pops);
     if (makes_from_data(op)) return broke(Code::PS0309, name + " makes a tensor of Python data");
     TorchTarget target{"call_function", op, name, op, false};
@@ -116,7 +116,11 @@ std::optional<bool> Walk::call_torch(FrameShadow& f, Operand function,
                        keywords, pops);
 }
 
-bool Walk::tell_fact(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+bool Walk::tell_fact(FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
+                     int pops) {
+  std::optional<bool> done;
+  if (!positional.empty() && !tell_size(f, fact, positional, pops, done)) return false;
+  if (done) return *done;
   for (Operand operand : positional) {
     if (is_tensor(operand.object)) {
       if (!consume_tensor_type(operand)) return false;
@@ -219,7 +223,7 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
     return broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
   if (const char* why = leaves_torch(name)) return broke(Code::PS0307, why);
-  if (is_type_fact(name)) return tell_fact(f, positional, pops);
+  if (is_type_fact(name)) return tell_fact(f, name, positional, pops);
   TorchTarget target{"call_method", name, name, std::string(op_of_method(name)), true};
   if (const std::string_view dtype = dtype_of_conversion(name); !dtype.empty()) {
     target.op = "to";
@@ -235,7 +239,10 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
     auto type = type_of_tensor(recorder_.bridge(), positional[0].object);
     if (type && is_contiguous(*type)) {
       // torch gives the tensor itself back and dispatches nothing.
-      return consume_tensor_type(positional[0]) && gives(f, pops, positional[0].shadow);
+      if (!consume_tensor_type(positional[0])) return false;
+      const TensorType* known = known_type(positional[0]);
+      if (known != nullptr && !is_contiguous(*known)) recorder_.sizes().specialise(TensorType(*known));
+      return gives(f, pops, positional[0].shadow);
     }
   }
   if (name == "to" && names_device_alone(positional, keywords)) {
@@ -293,7 +300,19 @@ std::optional<Argument> Walk::argument(Operand operand) {
     const std::vector<Shadow> all = items(operand);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
-      auto converted = argument({all[i], item});
+      auto converted = size_or_argument({all[i], item});
+      if (!converted) return std::nullopt;
+      result.items.push_back(std::move(*converted));
+    }
+    return Argument(std::move(result));
+  }
+  if (PySlice_Check(object) && shadow.is(Shadow::Kind::fresh)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    const std::vector<Shadow> all = this->object(shadow.index).items;
+    PyObject* parts[] = {slice->start, slice->stop, slice->step};
+    Argument::Sequence result{Argument::Sequence::Kind::slice, {}};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto converted = size_or_argument({all[i], parts[i]});
       if (!converted) return std::nullopt;
       result.items.push_back(std::move(*converted));
     }
@@ -309,6 +328,14 @@ std::optional<Argument> Walk::argument(Operand operand) {
                             " is given to torch");
   }
   return literal;
+}
+
+/// An item of a sequence: a symbolic size stays one.
+std::optional<Argument> Walk::size_or_argument(Operand item) {
+  if (PyLong_CheckExact(item.object) && is_followed(item)) {
+    if (const auto size = expression_of(item)) return Argument(*size);
+  }
+  return argument(item);
 }
 
 CallStack Walk::stack() const {
@@ -377,9 +404,26 @@ bool Walk::guard_default_dtype(const PlannedNode& node, const TensorType& result
 
 /// Makes a number that is followed an input where the op takes it so, else a constant. `argument` is
 /// what stands for it in the call.
-bool Walk::pass_number(Operand number, Argument& argument, ResolvedCall& call) {
+bool Walk::pass_number(Operand number, std::size_t position, bool method, Argument& argument,
+                       ResolvedCall& call) {
   if (!is_followed(number)) return true;
   const auto given = std::find(call.given.begin(), call.given.end(), &argument);
+  const bool alone = given != call.given.end();
+  // "view(2, n)": the numbers are one list.
+  const std::size_t first = method ? 1 : 0;
+  NamedArgument* bound_to = alone ? &call.args[static_cast<std::size_t>(given - call.given.begin())]
+                            : call.args.size() > first ? &call.args[first]
+                                                       : nullptr;
+  if (bound_to != nullptr && takes_size(call, bound_to->name)) {
+    auto* list = std::get_if<Argument::Sequence>(&bound_to->value.datum);
+    Argument* place = list == nullptr ? &bound_to->value
+                      : !alone && position - first < list->items.size() ? &list->items[position - first]
+                                                                        : nullptr;
+    if (const auto size = place == nullptr ? std::nullopt : expression_of(number)) {
+      argument = *place = *size;
+      return true;
+    }
+  }
   std::optional<DType> dtype;  // that of the first tensor, unless one is asked for
   for (const NamedArgument& one : call.args) {
     if (const DType* asked = one.value.as<DType>()) {
@@ -439,11 +483,13 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   }
   const std::string op = resolved->schema->op();
   for (std::size_t i = 0; i < positional.size(); ++i) {
-    if (!pass_number(positional[i], args[i], *resolved)) return false;
+    if (!pass_number(positional[i], i, target.method, args[i], *resolved)) return false;
   }
   for (std::size_t i = 0; i < keywords.size(); ++i) {
-    if (!pass_number(keywords[i].second, named[i].value, *resolved)) return false;
+    const std::size_t position = positional.size() + i;
+    if (!pass_number(keywords[i].second, position, target.method, named[i].value, *resolved)) return false;
   }
+  check_sizes(*resolved);
   if (sees_memory_otherwise(op, resolved->args)) {
     return broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
   }

@@ -27,6 +27,7 @@ struct IndexChain {
   TensorType type;
   std::optional<Argument> indices;  ///< of index tensors, one per dimension
   Argument current;  ///< the value so far; kNoValue: what the last node gives
+  bool symbolic = false;  ///< sizes of the tensor, or what it is indexed by, are symbols
 
   void add(std::string op, std::vector<Named> args) {
     PlannedNode node{std::move(op), {}, {}, type};
@@ -39,12 +40,13 @@ struct IndexChain {
     current = Argument::Value{kNoValue};
   }
 
-  void select(std::int64_t dim, std::int64_t at) {
+  /// `index`: what stands for `at` in the graph.
+  void select(std::int64_t dim, std::int64_t at, Argument index) {
     const std::int64_t size = number(type.sizes[dim]);
     type.storage_offset += SymExpr((at < 0 ? at + size : at)) * type.strides[dim];
     type.sizes.erase(type.sizes.begin() + dim);
     type.strides.erase(type.strides.begin() + dim);
-    add("aten.select.int", {{"dim", dim}, {"index", at}});
+    add("aten.select.int", {{"dim", dim}, {"index", std::move(index)}});
   }
 
   void unsqueeze(std::int64_t dim) {
@@ -56,8 +58,10 @@ struct IndexChain {
     add("aten.unsqueeze.default", {{"dim", dim}});
   }
 
-  /// `always`: a slice of everything is a node too.
-  void slice(std::int64_t dim, PyObject* slice, bool always) {
+  /// `always`: a slice of everything is a node too. `from`, `to`: what stands for its bounds in the
+  /// graph, where they are symbols.
+  void slice(std::int64_t dim, PyObject* slice, bool always, const std::optional<Argument>& from,
+             const std::optional<Argument>& to) {
     Py_ssize_t start, stop, step;
     if (PySlice_Unpack(slice, &start, &stop, &step) < 0) {
       PyErr_Clear();
@@ -69,12 +73,17 @@ struct IndexChain {
     const std::int64_t given_stop = parts->stop == Py_None ? PY_SSIZE_T_MAX : stop;
     Py_ssize_t first = start, last = stop;
     const Py_ssize_t count = PySlice_AdjustIndices(size, &first, &last, step);
-    if (!always && first == 0 && count == size && step == 1) return;
+    // Whether bounds leave everything may be another answer at other sizes.
+    const bool bounded = symbolic && (given_start != 0 || given_stop != PY_SSIZE_T_MAX);
+    if (!always && !bounded && first == 0 && count == size && step == 1) return;
     type.storage_offset += SymExpr(std::int64_t{first}) * type.strides[dim];
     type.sizes[dim] = SymExpr(std::int64_t{count});
     type.strides[dim] = type.strides[dim] * SymExpr(std::int64_t{step});
     add("aten.slice.Tensor",
-        {{"dim", dim}, {"start", given_start}, {"end", given_stop}, {"step", std::int64_t{step}}});
+        {{"dim", dim},
+         {"start", from.value_or(Argument(given_start))},
+         {"end", to.value_or(Argument(given_stop))},
+         {"step", std::int64_t{step}}});
   }
 };
 
@@ -92,9 +101,29 @@ Index classify(const Walk& walk, Operand operand) {
 
 }  // namespace
 
+bool Walk::consume_index(Operand index) {
+  const auto is_size = [&](Operand part) {
+    return PyLong_CheckExact(part.object) && is_followed(part) && expression_of(part);
+  };
+  if (is_size(index)) return true;
+  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return consume(index);
+  auto* slice = reinterpret_cast<PySliceObject*>(index.object);
+  const std::vector<Shadow> parts = object(index.shadow.index).items;
+  const Operand start{parts[0], slice->start}, stop{parts[1], slice->stop}, step{parts[2], slice->step};
+  return (is_size(start) || consume(start)) && (is_size(stop) || consume(stop)) && consume(step);
+}
+
+/// What stands for an index, or a bound of a slice, in the graph; nothing when it is a plain number.
+std::optional<Argument> Walk::symbolic_index(Operand index) {
+  if (!PyLong_CheckExact(index.object) || !is_followed(index)) return std::nullopt;
+  const auto size = expression_of(index);
+  return size ? std::optional(Argument(*size)) : std::nullopt;
+}
+
 bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chain) {
   auto self = argument(tensor);
   if (!self) return false;
+  chain.symbolic = has_symbolic_sizes(tensor);
   auto type = type_of_tensor(recorder_.bridge(), tensor.object);
   if (!type) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   chain.type = *type;
@@ -123,7 +152,7 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
       if (of->rank() == 0) {
         return broke(Code::PS0301, "a tensor of one number is used as an index");
       }
-    } else if (!consume(index.operand)) {
+    } else if (!consume_index(index.operand)) {
       return false;
     }
     if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) ++used;
@@ -149,10 +178,21 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
         const std::int64_t at = PyLong_AsLongLong(object);
         const std::int64_t size = number(chain.type.sizes[dim]);
         if (at >= size || at < -size) return broke(Code::PS0309, "an index is out of range");
-        chain.select(dim, at);
+        chain.select(dim, at, symbolic_index(indices[i].operand).value_or(Argument(at)));
         break;
       }
-      case Index::Kind::slice: chain.slice(dim++, object, !tuple && !store); break;
+      case Index::Kind::slice: {
+        std::optional<Argument> from, to;
+        if (indices[i].operand.shadow.is(Shadow::Kind::fresh)) {
+          auto* slice = reinterpret_cast<PySliceObject*>(object);
+          const std::vector<Shadow> parts = this->object(indices[i].operand.shadow.index).items;
+          from = symbolic_index({parts[0], slice->start});
+          to = symbolic_index({parts[1], slice->stop});
+        }
+        chain.symbolic = chain.symbolic || from || to;
+        chain.slice(dim++, object, !tuple && !store, from, to);
+        break;
+      }
       case Index::Kind::tensor: {
         auto value = argument(indices[i].operand);
         if (!value) return false;
@@ -216,6 +256,8 @@ bool Walk::tensor_store_subscript(FrameShadow& f) {
 
 std::optional<Argument> Walk::shown(Operand key) {
   if (PyTuple_CheckExact(key.object) || is_tensor(key.object)) return argument(key);
+  const bool slice = PySlice_Check(key.object) && key.shadow.is(Shadow::Kind::fresh);
+  if (slice || symbolic_index(key)) return size_or_argument(key);
   auto literal = literal_of(key.object);
   return literal ? literal : Argument(Argument::None{});
 }

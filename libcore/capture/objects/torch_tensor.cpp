@@ -147,10 +147,12 @@ bool Walk::tensor_attribute(FrameShadow& f, Operand tensor, PyObject* name) {
     return push_attribute(f, Shadow::sourced(source), method);
   }
   if (text == "shape") {
-    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
-    return tensor_shape(f, tensor, method.method);
+    const bool followed = tensor.shadow.is(Shadow::Kind::sourced) || has_symbolic_sizes(tensor);
+    return followed ? tensor_shape(f, tensor, 1, method.method) : push_attribute(f, Shadow::constant(), method);
   }
   if (is_type_fact(text)) {
+    std::optional<bool> done;
+    if (!is_tensor_method(name) && !tell_size(f, text, {tensor}, 1, done)) return false;
     return consume_tensor_type(tensor) && push_attribute(f, Shadow::constant(), method);
   }
   static constexpr std::pair<const char*, const char*> kViews[] = {
@@ -186,28 +188,6 @@ bool Walk::tensor_attribute(FrameShadow& f, Operand tensor, PyObject* name) {
     return push_attribute(f, Shadow::sourced(source), method);
   }
   return broke(Code::PS0307, "the attribute '" + text + "' of a tensor is not followed");
-}
-
-bool Walk::tensor_shape(FrameShadow& f, Operand tensor, bool method) {
-  python::TensorView view;
-  if (!recorder_.bridge().read(tensor.object, view)) {
-    PyErr_Clear();
-    return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
-  }
-  const SourceId source = tensor.shadow.index;
-  add_guard(GuardKind::equals, recorder_.source(SourceKind::attribute, source, "ndim"),
-            static_cast<std::int64_t>(view.sizes.size()));
-  std::vector<Shadow> sizes;
-  for (std::size_t i = 0; i < view.sizes.size(); ++i) {
-    sizes.push_back(Shadow::sourced(
-        recorder_.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
-  }
-  f.finish = [method, sizes](Walk& walk, FrameShadow& f) {
-    f.pop();
-    if (method) f.push(Shadow::null());
-    f.push(walk.fresh(f.object(), sizes));
-  };
-  return true;
 }
 
 bool Walk::unpack_tensor(FrameShadow& f, int count) {

@@ -66,7 +66,7 @@ void arange(Inference& in) {
     SymExpr stride = down ? -step.integer : step.integer;
     length = stride == SymExpr(1) ? extent : floordiv(extent + stride - SymExpr(1), stride);
   }
-  if (!in.failed() && length.is_constant() && *length.constant() < 0) return in.fail("the bounds exclude each other");
+  if (!in.failed() && in.less(length, SymExpr(0))) return in.fail("the bounds exclude each other");
   add_on_device(in, dtype, {length}, "cpu");
 }
 

@@ -1,0 +1,266 @@
+#include "capture/symbolic_sizes.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/infer.h"
+#include "python/object.h"
+
+namespace penstock::capture {
+
+namespace {
+
+using python::PyRef;
+
+/// The ints of a set that the tensor has as an attribute.
+void read_marks(PyObject* attributes, const char* name, std::unordered_set<std::int64_t>& dims) {
+  PyObject* set = PyDict_GetItemString(attributes, name);
+  if (set == nullptr || !PyAnySet_Check(set)) return;
+  const PyRef list = PyRef::steal(PySequence_List(set));
+  for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list.get()); ++i) {
+    PyObject* dim = PyList_GET_ITEM(list.get(), i);
+    if (PyLong_Check(dim)) dims.insert(PyLong_AsLongLong(dim));
+  }
+  PyErr_Clear();
+}
+
+bool has_symbols(const Argument& argument) {
+  if (const auto* expression = argument.as<SymExpr>()) return !expression->is_constant();
+  if (const auto* sequence = argument.as<Argument::Sequence>()) {
+    return std::ranges::any_of(sequence->items, [](const Argument& item) { return has_symbols(item); });
+  }
+  return false;
+}
+
+void for_each_expression(TensorType& type, const std::function<void(SymExpr&)>& visit) {
+  for (SymExpr& size : type.sizes) visit(size);
+  for (SymExpr& stride : type.strides) visit(stride);
+  visit(type.storage_offset);
+}
+
+void for_each_expression(Argument& argument, const std::function<void(SymExpr&)>& visit) {
+  if (auto* expression = std::get_if<SymExpr>(&argument.datum)) {
+    visit(*expression);
+    if (const auto plain = expression->constant()) argument = Argument(*plain);
+  } else if (auto* sequence = std::get_if<Argument::Sequence>(&argument.datum)) {
+    for (Argument& item : sequence->items) for_each_expression(item, visit);
+  }
+}
+
+/// Where the strides of a tensor follow from its sizes, what they are: a dimension lies around another
+/// one, whose size and stride make its own.
+void name_strides(TensorType& type, const std::vector<std::int64_t>& sizes,
+                  const std::vector<std::int64_t>& strides) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t dim) { return strides[dim]; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t dim = order[i];
+    // The dimension that lies closest inside, in the tensor's own order where several would do.
+    for (std::size_t k = i; k-- > 0;) {
+      const std::size_t inner = order[k];
+      if (strides[inner] * sizes[inner] != strides[dim]) continue;
+      const SymExpr whole = type.strides[inner] * type.sizes[inner];
+      if (whole.is_constant()) continue;
+      type.strides[dim] = whole;
+      if (inner == dim + 1) break;
+    }
+  }
+}
+
+}  // namespace
+
+SizeMarks marks_of(PyObject* tensor) {
+  SizeMarks marks;
+  PyObject** attributes = _PyObject_GetDictPtr(tensor);  // makes none
+  if (attributes == nullptr || *attributes == nullptr || PyDict_GET_SIZE(*attributes) == 0) return marks;
+  read_marks(*attributes, "_dynamo_dynamic_indices", marks.dynamic);
+  read_marks(*attributes, "_dynamo_weak_dynamic_indices", marks.dynamic);
+  read_marks(*attributes, "_dynamo_static_indices", marks.fixed);
+  return marks;
+}
+
+bool has_symbols(const TensorType& type) {
+  const auto symbolic = [](const SymExpr& expression) { return !expression.is_constant(); };
+  return std::ranges::any_of(type.sizes, symbolic) || std::ranges::any_of(type.strides, symbolic) ||
+         symbolic(type.storage_offset);
+}
+
+bool SymbolicSizes::is_wanted(std::int64_t size, SourceId source, std::size_t dim,
+                              const SizeMarks& marks) const {
+  if (size < 2 || policy_ == DynamicSizes::off) return false;
+  if (changed_ != nullptr && changed_->refuses_sizes()) return false;
+  const auto at = static_cast<std::int64_t>(dim);
+  if (marks.fixed.contains(at)) return false;
+  if (policy_ == DynamicSizes::all || marks.dynamic.contains(at)) return true;
+  if (changed_ == nullptr) return false;
+  return changed_->contains(interface_.sources.text(source) + ".size(" + std::to_string(dim) + ")");
+}
+
+bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId source) const {
+  if (policy_ == DynamicSizes::off) return false;
+  const SizeMarks marks = marks_of(tensor);
+  for (std::size_t dim = 0; dim < type.rank(); ++dim) {
+    if (is_wanted(*type.sizes[dim].constant(), source, dim, marks)) return true;
+  }
+  return false;
+}
+
+SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_t dim) {
+  auto [found, added] = by_value_.try_emplace(size, "s" + std::to_string(interface_.symbols.size()));
+  const std::string& name = found->second;
+  if (added) {
+    const SourceId read = interface_.sources.intern(
+        {SourceKind::size, source, {}, static_cast<std::int64_t>(dim), {}});
+    Symbol symbol{name, read, 2, INT64_MAX, size};
+    shapes_.add(symbol);
+    values_.emplace(name, size);
+    sources_.emplace(name, read);
+    interface_.symbols.push_back(std::move(symbol));
+  }
+  return SymExpr::symbol(name);
+}
+
+void SymbolicSizes::name_sizes(PyObject* tensor, TensorType& type, SourceId source) {
+  const SizeMarks marks = marks_of(tensor);
+  std::vector<std::int64_t> sizes, strides;
+  for (const SymExpr& size : type.sizes) sizes.push_back(*size.constant());
+  for (const SymExpr& stride : type.strides) strides.push_back(*stride.constant());
+  for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (is_wanted(sizes[dim], source, dim, marks)) type.sizes[dim] = symbol_for(sizes[dim], source, dim);
+  }
+  name_strides(type, sizes, strides);
+}
+
+std::optional<std::int64_t> SymbolicSizes::value(const SymExpr& expression) const {
+  return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto found = values_.find(std::string(name));
+    return found == values_.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+SourceId SymbolicSizes::source_of(std::string_view symbol) const {
+  const auto found = sources_.find(std::string(symbol));
+  return found == sources_.end() ? kNoSource : found->second;
+}
+
+void SymbolicSizes::locate(std::size_t first_guard) {
+  for (std::size_t i = first_guard; i < interface_.guards.size(); ++i) {
+    if (!interface_.guards[i].location) interface_.guards[i].location = here_();
+  }
+}
+
+std::optional<bool> SymbolicSizes::decide(const Condition& condition) {
+  const std::size_t before = interface_.guards.size();
+  const auto truth = shapes_.decide(condition);
+  locate(before);
+  return truth;
+}
+
+void SymbolicSizes::specialise(const SymExpr& expression) {
+  expression.for_each_symbol([&](std::string_view name) {
+    if (!specialised_.contains(std::string(name))) specialised_.emplace(name, here_());
+  });
+}
+
+void SymbolicSizes::specialise(const TensorType& type) {
+  for (const SymExpr& size : type.sizes) specialise(size);
+  for (const SymExpr& stride : type.strides) specialise(stride);
+  specialise(type.storage_offset);
+}
+
+/// True if the rule gives what torch gave.
+bool SymbolicSizes::replaces(const std::vector<TensorType>& inferred,
+                             const std::vector<TensorType>& types) const {
+  if (inferred.size() != types.size()) return false;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const TensorType &rule = inferred[i], &real = types[i];
+    if (rule.dtype != real.dtype || rule.rank() != real.rank()) return false;
+    for (std::size_t dim = 0; dim < real.rank(); ++dim) {
+      if (value(rule.sizes[dim]) != real.sizes[dim].constant()) return false;
+      // A stride that is never taken may be any number.
+      const bool taken = real.sizes[dim] != SymExpr(1);
+      if (taken && value(rule.strides[dim]) != real.strides[dim].constant()) return false;
+    }
+  }
+  return true;
+}
+
+void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<TensorType>& types) {
+  if (!any()) return;
+  std::vector<const TensorType*> given;
+  bool symbolic = false;
+  for (const NamedArgument& argument : node.args) {
+    symbolic = symbolic || has_symbols(argument.value);
+    for_each_value(argument.value, [&](ValueId id) {
+      if (penstock::capture::has_symbols(graph.values[id].type)) given.push_back(&graph.values[id].type);
+    });
+  }
+  if (!symbolic && given.empty()) return;
+  const std::size_t before = interface_.guards.size();
+  auto inferred = ops::infer_results(node, graph, shapes_);
+  std::vector<TensorType> ruled;
+  if (inferred) {
+    for (ops::InferredResult& result : *inferred) ruled.push_back(std::move(result.type));
+  }
+  if (inferred && replaces(ruled, types)) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const bool view = (*inferred)[i].alias != kNoValue;
+      types[i].sizes = std::move(ruled[i].sizes);
+      for (std::size_t dim = 0; dim < types[i].rank(); ++dim) {
+        if (!ruled[i].strides[dim].is_constant()) types[i].strides[dim] = ruled[i].strides[dim];
+      }
+      if (view && value(ruled[i].storage_offset) == types[i].storage_offset.constant()) {
+        types[i].storage_offset = ruled[i].storage_offset;
+      }
+      // What is empty at other sizes is an entry of its own.
+      for (const SymExpr& size : types[i].sizes) {
+        if (!size.is_constant() && value(size) > 0) shapes_.decide({1, Condition::Relation::less_equal, size});
+      }
+    }
+    return locate(before);
+  }
+  locate(before);
+  for (const TensorType* type : given) specialise(*type);
+  std::vector<NamedArgument> args = node.args;
+  for (NamedArgument& argument : args) {
+    for_each_expression(argument.value, [&](SymExpr& expression) { specialise(expression); });
+  }
+}
+
+void SymbolicSizes::finish(Graph& graph) {
+  if (specialised_.empty()) return;
+  const auto constant = [&](std::string_view name) -> std::optional<SymExpr> {
+    if (!specialised_.contains(std::string(name))) return std::nullopt;
+    return SymExpr(values_.at(std::string(name)));
+  };
+  const auto replace = [&](SymExpr& expression) { expression = expression.substitute(constant); };
+  for (Value& value : graph.values) for_each_expression(value.type, replace);
+  for (Node& node : graph.nodes) {
+    for (NamedArgument& argument : node.args) for_each_expression(argument.value, replace);
+  }
+  for (Call& call : graph.calls) {
+    for (Argument& argument : call.args) for_each_expression(argument, replace);
+    for (NamedArgument& argument : call.kwargs) for_each_expression(argument.value, replace);
+  }
+  for (Input& input : interface_.inputs) for_each_expression(input.type, replace);
+  for (Output& output : interface_.outputs) for_each_expression(output.type, replace);
+  for (Guard& guard : interface_.guards) {
+    if (guard.tensor) for_each_expression(*guard.tensor, replace);
+    if (!guard.condition) continue;
+    replace(guard.condition->left);
+    replace(guard.condition->right);
+  }
+  std::erase_if(interface_.guards, [](const Guard& guard) {
+    return guard.condition && guard.condition->left.is_constant() && guard.condition->right.is_constant();
+  });
+  for (const Symbol& symbol : interface_.symbols) {
+    const auto found = specialised_.find(symbol.name);
+    if (found == specialised_.end()) continue;
+    interface_.guards.push_back(
+        {GuardKind::equals, symbol.source, kNoSource, *symbol.hint, {}, {}, found->second, -1});
+  }
+  std::erase_if(interface_.symbols, [&](const Symbol& symbol) { return specialised_.contains(symbol.name); });
+}
+
+}  // namespace penstock::capture
