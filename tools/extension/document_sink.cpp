@@ -119,6 +119,8 @@ void DocumentSink::recompiled(const RecompileEvent& event) {
   write(formats::RecompileDocument{event, {}});
 }
 
+void DocumentSink::restarted(const RestartEvent& event) { write(formats::RestartDocument{event, {}}); }
+
 void DocumentSink::left_root(const capture::RootTotals& totals) {
   if (counts_ == nullptr || owner_ != getpid()) return;
   counts_->native_ops += totals.native_ops;

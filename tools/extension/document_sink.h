@@ -31,6 +31,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void broke(const BreakEvent& event) override;
   void skipped(const SkipEvent& event) override;
   void recompiled(const RecompileEvent& event) override;
+  void restarted(const RestartEvent& event) override;
   bool meters_roots() const override { return writes(); }
   void left_root(const capture::RootTotals& totals) override;
 
