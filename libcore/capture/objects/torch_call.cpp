@@ -332,10 +332,8 @@ std::optional<Argument> Walk::argument(Operand operand) {
 
 /// An item of a sequence: a symbolic size stays one.
 std::optional<Argument> Walk::size_or_argument(Operand item) {
-  if (PyLong_CheckExact(item.object) && is_followed(item)) {
-    if (const auto size = expression_of(item)) return Argument(*size);
-  }
-  return argument(item);
+  auto size = symbolic_index(item);
+  return size ? size : argument(item);
 }
 
 CallStack Walk::stack() const {

@@ -102,9 +102,7 @@ Index classify(const Walk& walk, Operand operand) {
 }  // namespace
 
 bool Walk::consume_index(Operand index) {
-  const auto is_size = [&](Operand part) {
-    return PyLong_CheckExact(part.object) && is_followed(part) && expression_of(part);
-  };
+  const auto is_size = [&](Operand part) { return symbolic_index(part).has_value(); };
   if (is_size(index)) return true;
   if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return consume(index);
   auto* slice = reinterpret_cast<PySliceObject*>(index.object);
