@@ -17,6 +17,26 @@ ObjectShadow* Walk::find(PyObject* object) {
   return found == by_identity_.end() ? nullptr : &objects_[found->second];
 }
 
+namespace {
+
+/// Objects that programs make by the hundred and let go of at once.
+bool is_passing(PyObject* object) {
+  return PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) || PyCell_Check(object) ||
+         PySlice_Check(object) || PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type ||
+         Py_TYPE(object) == &_PyMethodWrapper_Type;
+}
+
+/// A call of a bound method lets go of it and holds its function and self instead; until the call is done its
+/// shadow is still an operand.
+bool is_operand(const FrameShadow* innermost, Shadow shadow) {
+  for (const FrameShadow* frame = innermost; frame != nullptr; frame = frame->caller) {
+    if (std::ranges::find(frame->stack, shadow) != frame->stack.end()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   const ObjectId id = static_cast<ObjectId>(objects_.size());
   ObjectShadow& shadow = objects_.emplace_back();
@@ -28,28 +48,27 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   shadow.listed = true;
   shadow.items = std::move(items);
   by_identity_[object] = id;
-  // A bound method is no container that goes: a call's stack may hold its function and self instead.
-  if (PyTuple_CheckExact(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
-      PyCell_Check(object) || (releases_all_ && !PyMethod_Check(object) && !PyCFunction_Check(object))) {
-    made_containers_.push_back(id);
-  }
+  if (is_passing(object) || (releases_all_ && !PyCFunction_Check(object))) passing_.push_back(id);
   return Shadow::fresh(id);
 }
 
 void Walk::release_dead() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
-  const std::size_t first = made_containers_.size() - std::min(made_containers_.size(), kLatest);
-  auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
-  const auto begin = made_containers_.begin() + static_cast<std::ptrdiff_t>(first);
-  if (std::none_of(begin, made_containers_.end(), is_dead)) return;
-  const auto dead = std::stable_partition(begin, made_containers_.end(), std::not_fn(is_dead));
-  for (auto id = dead; id != made_containers_.end(); ++id) {
+  const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
+  auto is_dead = [this](ObjectId id) {
+    PyObject* object = objects_[id].object.get();
+    return Py_REFCNT(object) == 1 && !(PyMethod_Check(object) && is_operand(innermost_, Shadow::fresh(id)));
+  };
+  const auto begin = passing_.begin() + static_cast<std::ptrdiff_t>(first);
+  if (std::none_of(begin, passing_.end(), is_dead)) return;
+  const auto dead = std::stable_partition(begin, passing_.end(), std::not_fn(is_dead));
+  for (auto id = dead; id != passing_.end(); ++id) {
     ObjectShadow& shadow = objects_[*id];
     by_identity_.erase(shadow.object.get());
     shadow.items.clear();
     shadow.object = PyRef();
   }
-  made_containers_.erase(dead, made_containers_.end());
+  passing_.erase(dead, passing_.end());
 }
 
 ObjectId Walk::contents(Operand operand) {

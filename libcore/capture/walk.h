@@ -251,8 +251,9 @@ class Walk {
   ObjectId contents(Operand operand);
   ObjectShadow& object(ObjectId id) { return objects_[id]; }
   ObjectShadow* find(PyObject* object);
-  /// Lets go of containers made in the segment that the program has let go of: a call's `args` would
-  /// keep every tensor that was ever passed.
+  /// Lets go of containers, bound methods and the like that were made in the segment and that the program has
+  /// let go of: a call's `args` would keep every tensor that was ever passed, and objects kept by the thousand
+  /// would have Python collect garbage where it would not without us.
   void release_dead();
   /// From now on lets go of all objects made in the segment that the program has let go of.
   void release_all() { releases_all_ = true; }
@@ -518,7 +519,7 @@ class Walk {
   FrameShadow* start_ = nullptr;
   std::deque<ObjectShadow> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
-  std::vector<ObjectId> made_containers_;  ///< tuples, lists, dicts and cells
+  std::vector<ObjectId> passing_;  ///< objects that are let go of once the program has
   bool releases_all_ = false;
   std::vector<Effect> effects_;
   std::size_t effects_before_ = 0;  ///< the instruction
