@@ -112,6 +112,17 @@ Diagnostic take_error(std::string what) {
   return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
 }
 
+/// Lets go of what only the entry needs, which keeps it too: megabytes for a deep tree of modules.
+void forget_recording(Interface& interface) {
+  interface.sources = {};
+  interface.returns = {};
+  interface.objects = {};
+  interface.restore = {};
+  interface.frames = {};
+  std::erase_if(interface.guards, [](const Guard& guard) { return !guard.condition; });
+  interface.guards.shrink_to_fit();
+}
+
 }  // namespace
 
 BundleExecutor::BundleExecutor(const python::TensorBridge& bridge,
@@ -160,6 +171,7 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
                          });
   made->leaves_pending_ = !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
   made->fallback_.set_numbers(number_buffers(bundle));
+  forget_recording(bundle.interface);
   auto executor = runtime::Executor::create(std::move(runtime), std::move(bundle), blobs,
                                             &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());

@@ -326,21 +326,22 @@ void JitClient::drop_replaced(Segment& segment, const Interface& recorded) {
 }
 
 void JitClient::install(Segment& segment, CapturedSegment recorded, capture::EntryCount& count) {
-  const Interface interface = recorded.graph.interface;
-  segment.end = interface.end.kind == SegmentEnd::Kind::returned ? -1 : interface.end.offset;
+  const SegmentEnd& end = recorded.graph.interface.end;
+  segment.end = end.kind == SegmentEnd::Kind::returned ? -1 : end.offset;
   const auto start = std::chrono::steady_clock::now();
-  auto entry = without_exceptions([&] { return Entry::make(recorded, interface.id); });
+  auto entry = without_exceptions([&] { return Entry::make(recorded); });
   if (options_.trace != nullptr) {
     const auto nothing = [] { return std::string(); };
     options_.trace->after({"capture", "follow the program and record its ops"},
-                          std::chrono::nanoseconds(interface.capture_ns), nothing);
+                          std::chrono::nanoseconds(recorded.graph.interface.capture_ns), nothing);
     options_.trace->after({"guards", "compile guards and what to restore"},
                           std::chrono::steady_clock::now() - start, nothing);
   }
   if (!entry) {
     segment.gave_up = true;
-    return say(std::move(entry.error()), interface);
+    return say(std::move(entry.error()), recorded.graph.interface);
   }
+  const Interface& interface = (*entry)->interface();
   (*entry)->count = &count;
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
   if (needs_gradients(recorded.graph)) {

@@ -11,10 +11,9 @@ namespace penstock::jit {
 
 using python::PyRef;
 
-Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segment, EntryId id) {
+Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segment) {
   std::unique_ptr<Entry> entry(new Entry);
   entry->interface_ = segment.graph.interface;
-  entry->interface_.id = id;
   entry->live_ = LiveTable(segment.live);
   entry->inference_ = python::inference_mode();
   auto guards = GuardProgram::compile(entry->interface_, entry->live_, segment.code);

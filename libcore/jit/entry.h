@@ -29,7 +29,7 @@ class Entry {
  public:
   /// Compiles guards and restore records. The graph's executor comes separately, so that it may come
   /// later.
-  static Result<std::unique_ptr<Entry>> make(const capture::CapturedSegment& segment, EntryId id);
+  static Result<std::unique_ptr<Entry>> make(const capture::CapturedSegment& segment);
 
   /// Compiles the guards anew with the conditions on symbolic sizes among `guards`. Before the first call.
   Result<void> add_conditions(std::span<const Guard> guards, PyCodeObject* code);

@@ -26,9 +26,7 @@ Result<const codegen::CodegenLibrary*> load() {
   return library;
 }
 
-bool is_codegen(std::string_view file) {
-  return file.find("/libpenstock-codegen") != file.npos || file.find("/libLLVM") != file.npos;
-}
+bool is_codegen(std::string_view file) { return file.find("/libpenstock-codegen") != file.npos; }
 
 /// Drops what was read of a file's segments that nobody writes, which are so the same when they are read again.
 int give_back_segments(dl_phdr_info* file, std::size_t, void*) {

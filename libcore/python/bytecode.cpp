@@ -47,14 +47,13 @@ int opcode_number(Opcode opcode) {
   return kEncoding.number[static_cast<std::size_t>(opcode)];
 }
 
-Bytecode::Bytecode(PyCodeObject* code) : code_(code) {
-  decode_instructions();
-  decode_handlers();
+void Bytecode::decode() const {
+  decoded_ = std::make_unique<Decoded>();
+  decode_instructions(*decoded_);
+  decode_handlers(*decoded_);
 }
 
-Bytecode::~Bytecode() = default;
-
-void Bytecode::decode_instructions() {
+void Bytecode::decode_instructions(Decoded& made) const {
   const PyRef bytes = PyRef::steal(PyCode_GetCode(code_));
   if (!bytes) {
     PyErr_Clear();
@@ -62,7 +61,7 @@ void Bytecode::decode_instructions() {
   }
   const auto* units = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get()));
   const int count = static_cast<int>(PyBytes_GET_SIZE(bytes.get()) / 2);
-  index_.assign(count + 1, -1);
+  made.index.assign(count + 1, -1);
   int start = -1;           // first unit of the instruction being put together
   std::int32_t prefix = 0;  // EXTENDED_ARG bits collected so far
   std::int32_t names = -1;  // KW_NAMES waiting for its CALL
@@ -87,22 +86,22 @@ void Bytecode::decode_instructions() {
     if (opcode == Opcode::PRECALL) continue;
     Instruction instruction{
         .opcode = opcode, .argument = argument, .offset = start, .at = at, .next = unit};
-    instruction.index = static_cast<std::int32_t>(instructions_.size());
+    instruction.index = static_cast<std::int32_t>(made.instructions.size());
     if (facts(opcode).jump == Jump::forward) instruction.target = unit + argument;
     if (facts(opcode).jump == Jump::backward) instruction.target = unit - argument;
     if (opcode == Opcode::CALL) instruction.keyword_names = std::exchange(names, -1);
-    index_[start] = instruction.index;
-    instructions_.push_back(instruction);
+    made.index[start] = instruction.index;
+    made.instructions.push_back(instruction);
     start = -1;
   }
-  valid_ = start < 0;
+  made.valid = start < 0;
 }
 
 const Instruction& Bytecode::containing(int unit) const {
   const auto after = std::upper_bound(
-      instructions_.begin(), instructions_.end(), unit,
+      instructions().begin(), instructions().end(), unit,
       [](int wanted, const Instruction& instruction) { return wanted < instruction.offset; });
-  return after == instructions_.begin() ? instructions_.front() : *(after - 1);
+  return after == instructions().begin() ? instructions().front() : *(after - 1);
 }
 
 int stack_effect(const Instruction& instruction, bool jumps) {
@@ -113,28 +112,29 @@ int stack_effect(const Instruction& instruction, bool jumps) {
 }
 
 int Bytecode::depth(int unit) const {
-  if (depths_.empty()) analyse_depths();
-  return unit >= 0 && unit < static_cast<int>(depths_.size()) ? depths_[unit] : -1;
+  Decoded& known = decoded();
+  if (known.depths.empty()) analyse_depths(known);
+  return unit >= 0 && unit < static_cast<int>(known.depths.size()) ? known.depths[unit] : -1;
 }
 
 /// Follows every edge once from the first instruction: compiled code has one depth per instruction
 /// whatever the path, so that no meeting of paths has to be considered. A handler is reached from
 /// any instruction that it covers, at the depth that its table row names.
-void Bytecode::analyse_depths() const {
-  depths_.assign(index_.size(), -1);
+void Bytecode::analyse_depths(Decoded& known) const {
+  known.depths.assign(known.index.size(), -1);
   std::vector<int> work;
   const auto reach = [&](int unit, int depth) {
-    if (at(unit) == nullptr || depths_[unit] >= 0) return;
-    depths_[unit] = depth;
+    if (at(unit) == nullptr || known.depths[unit] >= 0) return;
+    known.depths[unit] = depth;
     work.push_back(unit);
   };
   reach(0, 0);
-  for (const Handler& handler : handlers_) reach(handler.target, handler.depth_on_entry());
+  for (const Handler& handler : known.handlers) reach(handler.target, handler.depth_on_entry());
   while (!work.empty()) {
     const int unit = work.back();
     work.pop_back();
     const Instruction& instruction = *at(unit);
-    const int depth = depths_[unit];
+    const int depth = known.depths[unit];
     // The resumed generator finds the value sent to it on its stack.
     const int sent = instruction.opcode == Opcode::RETURN_GENERATOR ? 1 : 0;
     if (!facts(instruction.opcode).ends) {

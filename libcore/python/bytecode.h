@@ -93,30 +93,32 @@ struct CodeData {
 /// Whose data: each room has one slot per code object.
 enum class CodeSlot : std::uint8_t { capture, jit, windows, count };
 
-/// A decoded code object. Made once per code object and kept with it (co_extra).
+/// A code object with what we keep of it (co_extra). Its bytes are decoded when first asked for: of the code
+/// that a program runs, most is never conducted.
 class Bytecode {
  public:
-  explicit Bytecode(PyCodeObject* code);
-  ~Bytecode();
+  explicit Bytecode(PyCodeObject* code) : code_(code) {}
   Bytecode(const Bytecode&) = delete;
   Bytecode& operator=(const Bytecode&) = delete;
 
   PyCodeObject* code() const { return code_; }
   /// False if the code holds a byte that is no opcode of this Python: it cannot be conducted.
-  bool valid() const { return valid_; }
-  const std::vector<Instruction>& instructions() const { return instructions_; }
+  bool valid() const { return decoded().valid; }
+  const std::vector<Instruction>& instructions() const { return decoded().instructions; }
   /// The instruction that starts at `unit`, or null when no instruction starts there.
   const Instruction* at(int unit) const {
-    if (unit < 0 || unit >= static_cast<int>(index_.size()) || index_[unit] < 0) return nullptr;
-    return &instructions_[index_[unit]];
+    const Decoded& known = decoded();
+    if (unit < 0 || unit >= static_cast<int>(known.index.size()) || known.index[unit] < 0) return nullptr;
+    return &known.instructions[known.index[unit]];
   }
   /// The same for a unit known to be an instruction's start.
   const Instruction& starting_at(int unit) const {
-    return instructions_[static_cast<std::size_t>(index_[static_cast<std::size_t>(unit)])];
+    const Decoded& known = decoded();
+    return known.instructions[static_cast<std::size_t>(known.index[static_cast<std::size_t>(unit)])];
   }
   /// The instruction that contains `unit` (a prefix, an opcode or a cache).
   const Instruction& containing(int unit) const;
-  const std::vector<Handler>& handlers() const { return handlers_; }
+  const std::vector<Handler>& handlers() const { return decoded().handlers; }
   /// The handler for an exception at `unit` (Instruction::at), or null.
   const Handler* handler(int unit) const;
   /// A handler whose code starts at `unit`, or null.
@@ -138,19 +140,28 @@ class Bytecode {
   }
 
  private:
-  void decode_instructions();
-  void decode_handlers();
-  void decode_positions() const;
-  void analyse_depths() const;
+  struct Decoded {
+    bool valid = false;
+    std::vector<Instruction> instructions;
+    std::vector<std::int32_t> index;  // unit -> index in instructions, or -1
+    std::vector<Handler> handlers;    // sorted by start, disjoint
+    // Empty until asked for.
+    std::vector<Position> positions;
+    std::vector<std::int32_t> depths;
+    SharedText file, qualified_name;
+  };
+  Decoded& decoded() const {
+    if (decoded_ == nullptr) [[unlikely]] decode();
+    return *decoded_;
+  }
+  void decode() const;
+  void decode_instructions(Decoded& made) const;
+  void decode_handlers(Decoded& made) const;
+  void decode_positions(Decoded& known) const;
+  void analyse_depths(Decoded& known) const;
 
   PyCodeObject* code_;  // borrowed: the code object owns us
-  bool valid_ = false;
-  std::vector<Instruction> instructions_;
-  std::vector<std::int32_t> index_;  // unit -> index in instructions_, or -1
-  std::vector<Handler> handlers_;    // sorted by start, disjoint
-  mutable std::vector<Position> positions_;
-  mutable SharedText file_, qualified_name_;
-  mutable std::vector<std::int32_t> depths_;
+  mutable std::unique_ptr<Decoded> decoded_;
   std::array<std::unique_ptr<CodeData>, static_cast<int>(CodeSlot::count)> data_;
 };
 

@@ -29,7 +29,7 @@ class TableReader {
 
 }  // namespace
 
-void Bytecode::decode_handlers() {
+void Bytecode::decode_handlers(Decoded& made) const {
   PyObject* table = code_->co_exceptiontable;
   TableReader reader(reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(table)),
                      PyBytes_GET_SIZE(table));
@@ -41,21 +41,22 @@ void Bytecode::decode_handlers() {
     const int depth_and_lasti = reader.read();
     handler.depth = depth_and_lasti >> 1;
     handler.push_lasti = (depth_and_lasti & 1) != 0;
-    handlers_.push_back(handler);
+    made.handlers.push_back(handler);
   }
 }
 
 const Handler* Bytecode::handler(int unit) const {
-  const auto after =
-      std::upper_bound(handlers_.begin(), handlers_.end(), unit,
-                       [](int wanted, const Handler& handler) { return wanted < handler.start; });
-  if (after == handlers_.begin()) return nullptr;
+  const std::vector<Handler>& all = handlers();
+  const auto after = std::upper_bound(all.begin(), all.end(), unit, [](int wanted, const Handler& handler) {
+    return wanted < handler.start;
+  });
+  if (after == all.begin()) return nullptr;
   const Handler& candidate = *(after - 1);
   return unit < candidate.end ? &candidate : nullptr;
 }
 
 const Handler* Bytecode::handler_at(int unit) const {
-  for (const Handler& handler : handlers_) {
+  for (const Handler& handler : handlers()) {
     if (handler.target == unit) return &handler;
   }
   return nullptr;

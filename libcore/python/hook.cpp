@@ -79,10 +79,11 @@ bool makes_generator(const _PyInterpreterFrame* raw) {
 /// A frame that nothing speaks against conducting: asks the driver.
 PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
   Frame frame(thread, raw);
-  if (!frame.bytecode().valid()) return native(thread, raw, throwing, Native::driver);
   switch (g_driver->enter(frame)) {
     case Entry::conduct:
-      break;
+      if (frame.bytecode().valid()) break;
+      g_driver->leave(frame, Leaving::exited, nullptr);
+      return native(thread, raw, throwing, Native::driver);
     case Entry::native:
       return native(thread, raw, throwing, Native::driver);
     case Entry::native_apart: {

@@ -72,39 +72,42 @@ Position read_position(LineReader& reader, int kind, int& line) {
 
 }  // namespace
 
-void Bytecode::decode_positions() const {
-  positions_.assign(instructions_.size(), Position{});
+void Bytecode::decode_positions(Decoded& known) const {
+  known.positions.assign(known.instructions.size(), Position{});
   PyObject* table = code_->co_linetable;
   LineReader reader(reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(table)),
                     PyBytes_GET_SIZE(table));
   int line = code_->co_firstlineno;
   int unit = 0;
   std::size_t wanted = 0;
-  while (!reader.done() && wanted < instructions_.size()) {
+  while (!reader.done() && wanted < known.instructions.size()) {
     const int head = reader.byte();
     const Position position = read_position(reader, head >> 3 & 15, line);
     unit += (head & 7) + 1;
-    for (; wanted < instructions_.size() && instructions_[wanted].at < unit; ++wanted) {
-      positions_[wanted] = position;
+    for (; wanted < known.instructions.size() && known.instructions[wanted].at < unit; ++wanted) {
+      known.positions[wanted] = position;
     }
   }
 }
 
 const Position& Bytecode::position(const Instruction& instruction) const {
-  if (positions_.empty()) decode_positions();
-  return positions_[instruction.index];
+  Decoded& known = decoded();
+  if (known.positions.empty()) decode_positions(known);
+  return known.positions[instruction.index];
 }
 
 const SharedText& Bytecode::qualified_name() const {
-  if (qualified_name_.empty()) qualified_name_ = text_of(code_->co_qualname);
-  return qualified_name_;
+  SharedText& name = decoded().qualified_name;
+  if (name.empty()) name = text_of(code_->co_qualname);
+  return name;
 }
 
 Location Bytecode::location(const Instruction& instruction) const {
   const Position& position = this->position(instruction);
-  if (file_.empty()) file_ = text_of(code_->co_filename);
+  SharedText& file = decoded().file;
+  if (file.empty()) file = text_of(code_->co_filename);
   Location location;
-  location.file = file_;
+  location.file = file;
   location.line = position.line;
   location.column = position.column;
   location.end_line = position.end_line;

@@ -39,7 +39,7 @@ def kilobytes(field):
 
 def maps_llvm():
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        return "libLLVM" in maps.read()
+        return "libpenstock-codegen" in maps.read()
 
 
 def say(record):
