@@ -53,6 +53,11 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
 }
 
 void Walk::release_dead() {
+  while (release_some()) {  // what only those held is dead next
+  }
+}
+
+bool Walk::release_some() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
   const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
   auto is_dead = [this](ObjectId id) {
@@ -60,15 +65,18 @@ void Walk::release_dead() {
     return Py_REFCNT(object) == 1 && !(PyMethod_Check(object) && is_operand(innermost_, Shadow::fresh(id)));
   };
   const auto begin = passing_.begin() + static_cast<std::ptrdiff_t>(first);
-  if (std::none_of(begin, passing_.end(), is_dead)) return;
+  if (std::none_of(begin, passing_.end(), is_dead)) return false;
   const auto dead = std::stable_partition(begin, passing_.end(), std::not_fn(is_dead));
-  for (auto id = dead; id != passing_.end(); ++id) {
-    ObjectShadow& shadow = objects_[*id];
+  const std::vector<ObjectId> released(dead, passing_.end());
+  passing_.erase(dead, passing_.end());
+  for (const ObjectId id : released) {
+    ObjectShadow& shadow = objects_[id];
     by_identity_.erase(shadow.object.get());
     shadow.items.clear();
+    shadow.iterator = nullptr;
     shadow.object = PyRef();
   }
-  passing_.erase(dead, passing_.end());
+  return true;
 }
 
 ObjectId Walk::contents(Operand operand) {
@@ -90,30 +98,47 @@ ObjectId Walk::contents(Operand operand) {
   return found->second;
 }
 
+Shadow Walk::old_item(const ObjectShadow& known, Py_ssize_t index) {
+  if (known.origin.is(Shadow::Kind::unknown)) return {};
+  // Items of a constant without a source are constants of a code object.
+  const SourceId source = known.origin.source();
+  if (source == kNoSource) return Shadow::constant();
+  // What a constant tuple holds is as constant as the tuple.
+  const SourceId item = recorder_.source(SourceKind::item, source, {}, index);
+  const bool constant = PyTuple_CheckExact(known.object.get()) && known.origin.is(Shadow::Kind::constant);
+  return constant ? Shadow::constant(item) : Shadow::sourced(item);
+}
+
+Py_ssize_t Walk::guard_length(Operand sequence) {
+  ObjectShadow& known = object(contents(sequence));
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence.object);
+  if (known.listed) return static_cast<Py_ssize_t>(known.items.size());
+  if (!known.is_length_guarded && known.origin.is(Shadow::Kind::sourced)) {
+    known.is_length_guarded = true;
+    consume_type(sequence);
+    const auto added = static_cast<std::int64_t>(known.items.size());
+    add_guard(GuardKind::length, known.origin.index, std::int64_t{size} - added);
+  }
+  return size;
+}
+
+Shadow Walk::item(Operand sequence, Py_ssize_t index) {
+  const Py_ssize_t size = guard_length(sequence);
+  const ObjectShadow& known = object(contents(sequence));
+  if (index < 0 || index >= size) return {};
+  if (known.listed) return known.items[static_cast<std::size_t>(index)];
+  const Py_ssize_t old = size - static_cast<Py_ssize_t>(known.items.size());
+  return index < old ? old_item(known, index) : known.items[static_cast<std::size_t>(index - old)];
+}
+
 const std::vector<Shadow>& Walk::items(Operand sequence) {
+  const Py_ssize_t size = guard_length(sequence);
   ObjectShadow& known = object(contents(sequence));
   if (known.listed) return known.items;
   known.listed = true;
   const std::vector<Shadow> added = std::exchange(known.items, {});
-  const Py_ssize_t count =
-      PySequence_Fast_GET_SIZE(sequence.object) - static_cast<Py_ssize_t>(added.size());
-  const SourceId source = known.origin.source();
-  if (source != kNoSource && known.origin.is(Shadow::Kind::sourced)) {
-    consume_type(sequence);
-    add_guard(GuardKind::length, source, std::int64_t{count});
-  }
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    // Items of a constant without a source are constants of a code object.
-    if (source == kNoSource) {
-      known.items.push_back(Shadow::constant());
-      continue;
-    }
-    // What a constant tuple holds is as constant as the tuple.
-    const SourceId item = recorder_.source(SourceKind::item, source, {}, i);
-    const bool constant =
-        PyTuple_CheckExact(sequence.object) && known.origin.is(Shadow::Kind::constant);
-    known.items.push_back(constant ? Shadow::constant(item) : Shadow::sourced(item));
-  }
+  const Py_ssize_t old = size - static_cast<Py_ssize_t>(added.size());
+  for (Py_ssize_t i = 0; i < old; ++i) known.items.push_back(old_item(known, i));
   known.items.insert(known.items.end(), added.begin(), added.end());
   return known.items;
 }
@@ -135,7 +160,8 @@ bool Walk::guard_size(Operand container) {
 
 ObjectId Walk::instance_dict(Operand instance) {
   PyRef dict = PyRef::steal(PyObject_GenericGetDict(instance.object, nullptr));
-  if (!dict) {
+  // Other keys may be compared by code of the program.
+  if (!dict || _PyDict_HasOnlyStringKeys(dict.get()) == 0) {
     PyErr_Clear();
     return kNoSource;
   }
@@ -147,7 +173,6 @@ ObjectId Walk::instance_dict(Operand instance) {
   shadow.object = dict;
   shadow.is_instance_dict = true;
   shadow.owner = instance.shadow;
-  shadow.owner_object = PyRef::borrow(instance.object);
   const SourceId source = instance.shadow.source();
   shadow.origin = source == kNoSource
                        ? instance.shadow

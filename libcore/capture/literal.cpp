@@ -41,34 +41,39 @@ std::optional<Argument> torch_word(PyObject* object) {
   return std::nullopt;
 }
 
-std::optional<Argument> sequence(PyObject* object, Argument::Sequence::Kind kind) {
+/// Containers in containers: what is deeper, or holds itself, is no literal.
+constexpr int kDeepest = 64;
+
+std::optional<Argument> literal(PyObject* object, int depth);
+
+std::optional<Argument> sequence(PyObject* object, Argument::Sequence::Kind kind, int depth) {
   Argument::Sequence result{kind, {}};
   PyObject** items = PySequence_Fast_ITEMS(object);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-    auto item = literal_of(items[i]);
+    auto item = literal(items[i], depth);
     if (!item) return std::nullopt;
     result.items.push_back(std::move(*item));
   }
   return Argument(std::move(result));
 }
 
-std::optional<Argument> slice(PyObject* object) {
+std::optional<Argument> slice(PyObject* object, int depth) {
   auto* parts = reinterpret_cast<PySliceObject*>(object);
   Argument::Sequence result{Argument::Sequence::Kind::slice, {}};
   for (PyObject* part : {parts->start, parts->stop, parts->step}) {
-    auto item = literal_of(part);
+    auto item = literal(part, depth);
     if (!item) return std::nullopt;
     result.items.push_back(std::move(*item));
   }
   return Argument(std::move(result));
 }
 
-std::optional<Argument> dict(PyObject* object) {
+std::optional<Argument> dict(PyObject* object, int depth) {
   Argument::Dict result;
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value);) {
-    auto key_literal = literal_of(key);
-    auto value_literal = literal_of(value);
+    auto key_literal = literal(key, depth);
+    auto value_literal = literal(value, depth);
     if (!key_literal || !value_literal) return std::nullopt;
     result.items.emplace_back(std::move(*key_literal), std::move(*value_literal));
   }
@@ -154,7 +159,10 @@ PyRef object_of(PythonNumber number) {
 
 bool is_torch_size(PyObject* object) { return is_type(object, "torch.Size"); }
 
-std::optional<Argument> literal_of(PyObject* object) {
+namespace {
+
+std::optional<Argument> literal(PyObject* object, int depth) {
+  if (++depth > kDeepest) return std::nullopt;
   if (object == Py_None) return Argument(Argument::None{});
   if (PyBool_Check(object)) return Argument(object == Py_True);
   if (PyLong_CheckExact(object)) return integer(object);
@@ -162,11 +170,11 @@ std::optional<Argument> literal_of(PyObject* object) {
   if (PyUnicode_CheckExact(object)) return Argument(text_of(object));
   if (object == Py_Ellipsis) return Argument(Argument::Ellipsis{});
   if (PyTuple_CheckExact(object) || is_torch_size(object)) {
-    return sequence(object, Argument::Sequence::Kind::tuple);
+    return sequence(object, Argument::Sequence::Kind::tuple, depth);
   }
-  if (PyList_CheckExact(object)) return sequence(object, Argument::Sequence::Kind::list);
-  if (PySlice_Check(object)) return slice(object);
-  if (PyDict_CheckExact(object)) return dict(object);
+  if (PyList_CheckExact(object)) return sequence(object, Argument::Sequence::Kind::list, depth);
+  if (PySlice_Check(object)) return slice(object, depth);
+  if (PyDict_CheckExact(object)) return dict(object, depth);
   if (PyComplex_CheckExact(object)) {
     const Py_complex value = PyComplex_AsCComplex(object);
     return Argument(Argument::Complex{value.real, value.imag});
@@ -177,6 +185,10 @@ std::optional<Argument> literal_of(PyObject* object) {
   }
   return torch_word(object);
 }
+
+}  // namespace
+
+std::optional<Argument> literal_of(PyObject* object) { return literal(object, 0); }
 
 bool is_immutable_literal(PyObject* object) {
   if (PyTuple_CheckExact(object)) {

@@ -69,6 +69,26 @@ bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
   return true;
 }
 
+bool repeats(PyObject* sequence, PyObject* count) {
+  return (PyList_CheckExact(sequence) || PyTuple_CheckExact(sequence)) && PyLong_CheckExact(count);
+}
+
+/// How often is CPython's to say: what is too long raises.
+bool repeat(Walk& walk, FrameShadow& f, Operand sequence, Operand count, bool in_place) {
+  if (!walk.consume(count)) return false;
+  const std::vector<Shadow> once = walk.items(sequence);
+  if (in_place && PyList_CheckExact(sequence.object)) {
+    return walk.broke(Code::PS0303, "a list is repeated in place");
+  }
+  f.finish = [once](Walk& walk, FrameShadow& f) {
+    f.pop(2);
+    std::vector<Shadow> all(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(f.object())));
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = once[k % once.size()];
+    f.push(walk.fresh(f.object(), std::move(all)));
+  };
+  return true;
+}
+
 PS_RULE(binary_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
@@ -88,16 +108,8 @@ PS_RULE(binary_op) {
     if (!walk.consume(left) || !walk.consume(right)) return false;
     return walk.gives_constant(f, 2);
   }
-  if (operation == 5 && PyList_CheckExact(left.object) && !in_place &&
-      PyLong_CheckExact(right.object)) {
-    if (!walk.consume(right)) return false;
-    const std::vector<Shadow> once = walk.items(left);
-    std::vector<Shadow> all;
-    for (long n = PyLong_AsLong(right.object); n > 0; --n) {
-      all.insert(all.end(), once.begin(), once.end());
-    }
-    return walk.gives_fresh(f, 2, std::move(all));
-  }
+  if (operation == 5 && repeats(left.object, right.object)) return repeat(walk, f, left, right, in_place);
+  if (operation == 5 && repeats(right.object, left.object)) return repeat(walk, f, right, left, false);
   bool known = false;
   if (walk.call_special(f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;

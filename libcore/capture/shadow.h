@@ -80,10 +80,10 @@ struct ObjectShadow {
   /// An instance's dict: the instance (attributes are guarded and restored through it).
   bool is_instance_dict = false;
   Shadow owner;
-  python::PyRef owner_object;
 
   bool listed = false;        ///< `items` holds all items of a list or tuple, or a cell's content;
                               ///< else only those that a list got at its end in the segment
+  bool is_length_guarded = false;
   std::vector<Shadow> items;  ///< list, tuple, slice, bound method (function, self), super, cell
   /// dict, set and instance dict: shadows of the values written or looked up, by key. The keys are
   /// real objects in `keys`, mapped to positions in `values`.

@@ -106,11 +106,14 @@ void Torture::start(Activation& activation) {
 }
 
 void Torture::give_up(Activation& activation) {
-  const std::shared_ptr<Session> session = std::move(activation.session);
-  for (auto& other : stacks_[activation.frame->thread()]) {
-    if (other->session != session && other.get() != &activation) continue;
-    other->session = nullptr;
-    other->shadow = nullptr;
+  // The frames of a walk lie above the one that it began in.
+  const std::shared_ptr<Session> session = activation.session;
+  Stack& stack = stacks_[activation.frame->thread()];
+  for (auto other = stack.rbegin(); other != stack.rend(); ++other) {
+    if ((*other)->session != session) continue;
+    (*other)->session = nullptr;
+    (*other)->shadow = nullptr;
+    if (other->get() == session->start) break;
   }
   const ErrorKeeper keeper;
   session->walk = nullptr;

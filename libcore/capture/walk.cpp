@@ -289,6 +289,20 @@ bool is_known_by_identity(PyObject* object) {
 
 }  // namespace
 
+/// A list may be deep, or hold itself.
+bool Walk::consume_items(Operand sequence) {
+  constexpr int kDeepest = 64;
+  if (consuming_ >= kDeepest) return broke(Code::PS0303, "a list that is nested too deeply is used as a plain value");
+  ++consuming_;
+  const std::vector<Shadow> all = items(sequence);
+  bool known = true;
+  for (std::size_t i = 0; known && i < all.size(); ++i) {
+    known = consume({all[i], PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i))});
+  }
+  --consuming_;
+  return known;
+}
+
 bool Walk::consume(Operand operand) {
   switch (operand.shadow.kind) {
     case Shadow::Kind::constant: return true;
@@ -301,13 +315,7 @@ bool Walk::consume(Operand operand) {
     case Shadow::Kind::sourced: break;
   }
   PyObject* object = operand.object;
-  if (PyTuple_Check(object) || PyList_CheckExact(object)) {
-    const std::vector<Shadow> all = items(operand);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!consume({all[i], PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i))})) return false;
-    }
-    return true;
-  }
+  if (PyTuple_Check(object) || PyList_CheckExact(object)) return consume_items(operand);
   if (PySlice_Check(object) && operand.shadow.is(Shadow::Kind::fresh)) {
     auto* slice = reinterpret_cast<PySliceObject*>(object);
     const std::vector<Shadow> all = this->object(operand.shadow.index).items;

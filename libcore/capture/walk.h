@@ -260,7 +260,11 @@ class Walk {
   Shadow fresh(PyObject* object, std::vector<Shadow> items = {});
   /// All items of a list or tuple; guards the length of one that is not ours.
   const std::vector<Shadow>& items(Operand sequence);
-  /// The dict that holds an instance's attributes.
+  /// One of them, without looking at the others; unknown when there is none there.
+  Shadow item(Operand sequence, Py_ssize_t index);
+  /// The length of a list or tuple, guarded.
+  Py_ssize_t guard_length(Operand sequence);
+  /// The dict that holds an instance's attributes; kNoSource when it is not followed.
   ObjectId instance_dict(Operand instance);
   /// False and a break where the segment changed a dict or set that is older: what its size was at the
   /// start is not known then. `asked`: its size or its truth.
@@ -288,8 +292,9 @@ class Walk {
                   std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
   bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
                      std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
-  /// torch.tensor of constants that are all the same.
+  /// Numbers, and sequences of them, that were not found to change from call to call.
   bool is_constant_data(Operand data);
+  /// torch.tensor of such that are all the same.
   bool make_tensor(FrameShadow& frame, const std::vector<Operand>& positional,
                    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool tell_fact(FrameShadow& frame, std::string_view fact, const std::vector<Operand>& positional,
@@ -505,6 +510,11 @@ class Walk {
   void store_global(FrameShadow& frame, PyObject* name, Operand value);
 
  private:
+  /// An item that a list or tuple had at the segment's start.
+  Shadow old_item(const ObjectShadow& known, Py_ssize_t index);
+  bool consume_items(Operand sequence);
+  bool release_some();
+
   friend struct Rules;
   friend class SegmentEnding;
 
@@ -525,6 +535,7 @@ class Walk {
   std::size_t effects_before_ = 0;  ///< the instruction
   std::vector<OpenContext> contexts_;
   BreakReason reason_;
+  int consuming_ = 0;  ///< containers in containers
   std::string spoiled_;
   std::optional<RaisePlace> spoiled_at_;
   RaisePlace raising_;  ///< of the exception that is looking for its handler

@@ -16,8 +16,9 @@ using python::PyRef;
 
 namespace {
 
+/// Of CPython's own types: a class of the program may have the same name.
 bool is_type(PyObject* object, const char* name) {
-  return std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
+  return !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
 }
 
 PyObject* type_lookup(PyTypeObject* type, PyObject* name) { return _PyType_Lookup(type, name); }
@@ -156,17 +157,14 @@ bool Walk::load_generic_attribute(FrameShadow& f, Operand self, PyObject* name,
   }
   if (type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) {
     const ObjectId dict = instance_dict(self);
-    if (dict != kNoSource) {
-      PyObject* value = PyDict_GetItemWithError(this->object(dict).object.get(), name);
-      PyErr_Clear();
-      if (value != nullptr) {
-        guard_type_version(self);
-        const Shadow found = dict_value(dict, name, value);
-        return push_attribute(f, found, use);
-      }
-      guard_type_version(self);
-      dict_value(dict, name, nullptr);
+    if (dict == kNoSource) {
+      return broke(Code::PS0303, std::string("the dict of a ") + type->tp_name + " is not followed");
     }
+    PyObject* value = PyDict_GetItemWithError(this->object(dict).object.get(), name);
+    PyErr_Clear();
+    guard_type_version(self);
+    const Shadow found = dict_value(dict, name, value);
+    if (value != nullptr) return push_attribute(f, found, use);
   }
   guard_type_version(self);
   if (descriptor != nullptr) return push_method(f, self, descriptor, name, use);
@@ -236,7 +234,11 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
     if (PyFunction_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
       return broke(Code::PS0303, "the dict of a function that was made here is used");
     }
-    const ObjectShadow& dict = object(instance_dict(self));
+    const ObjectId id = instance_dict(self);
+    if (id == kNoSource) {
+      return broke(Code::PS0303, std::string("the dict of a ") + Py_TYPE(self.object)->tp_name + " is not followed");
+    }
+    const ObjectShadow& dict = object(id);
     const bool old = dict.origin.is(Shadow::Kind::sourced);
     return push_attribute(f, old ? dict.origin : Shadow::fresh(by_identity_[dict.object.get()]),
                           use);
@@ -377,7 +379,10 @@ bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name,
   PyRef of = PyRef::steal(PyObject_GetAttrString(super.object, "__thisclass__"));
   PyRef start = PyRef::steal(PyObject_GetAttrString(super.object, "__self_class__"));
   ObjectShadow* known = find(super.object);
-  if (!self || !of || !start || known == nullptr || known->items.size() < 2) {
+  // A class that is being made has no order yet.
+  const bool bound = self && of && start && PyType_Check(start.get()) &&
+                     reinterpret_cast<PyTypeObject*>(start.get())->tp_mro != nullptr;
+  if (!bound || known == nullptr || known->items.size() < 2) {
     PyErr_Clear();
     return broke(Code::PS0303, "a super object of unknown origin is used");
   }

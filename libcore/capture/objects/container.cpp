@@ -107,10 +107,8 @@ bool Walk::load_subscript(FrameShadow& f) {
   if (is_tensor(container.object)) return tensor_subscript(f);
   if (is_sequence(container.object) && PyIndex_Check(key.object)) {
     if (!consume(key)) return false;
-    const std::vector<Shadow>& all = items(container);
-    auto at = index_in(key.object, all.size());
-    if (!at) return gives(f, 2, Shadow::constant());  // it raises IndexError
-    return gives(f, 2, all[*at]);
+    auto at = index_in(key.object, static_cast<std::size_t>(guard_length(container)));
+    return gives(f, 2, at ? item(container, *at) : Shadow::constant());  // else it raises IndexError
   }
   if (is_sequence(container.object) && PySlice_Check(key.object)) {
     if (!consume(key)) return false;

@@ -56,7 +56,9 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
     // Its __iter__ goes over the values of _modules; CPython runs it natively.
     PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
     const ObjectId own = instance_dict(operand);
-    PyObject* modules = PyDict_GetItemWithError(this->object(own).object.get(), name.get());
+    PyObject* modules =
+        own == kNoSource ? nullptr : PyDict_GetItemWithError(this->object(own).object.get(), name.get());
+    if (modules == nullptr) return nullptr;
     guard_type_version(operand);
     const Operand dict{dict_value(own, name.get(), modules), modules};
     if (!consume_type(dict) || !consume_keys(dict)) return nullptr;
@@ -65,7 +67,7 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
     return result;
   }
   if (PyList_CheckExact(object) || PyTuple_Check(object)) {
-    items(operand);
+    guard_length(operand);
     return over(Kind::items, operand);
   }
   if (has_dict_slot(object, "__iter__")) {
@@ -116,10 +118,8 @@ bool Walk::goes_over_all(FrameShadow& f, const IteratorShadow& over) {
 Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
   switch (over.kind) {
     case Kind::items: {
-      const std::vector<Shadow>& all = items({over.shadow, over.object.get()});
-      const auto at = static_cast<std::size_t>(over.next);
-      over.next += over.step;
-      return at < all.size() ? all[at] : Shadow{};
+      const std::int64_t at = std::exchange(over.next, over.next + over.step);
+      return this->item({over.shadow, over.object.get()}, at);
     }
     case Kind::keys: ++over.next; return Shadow::constant();
     case Kind::values:

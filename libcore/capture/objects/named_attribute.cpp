@@ -9,6 +9,7 @@ using python::PyRef;
 
 std::optional<Shadow> Walk::module_child(Operand self, PyObject* name, bool& present) {
   const ObjectId own = instance_dict(self);
+  if (own == kNoSource) return std::nullopt;
   PyObject* attributes = object(own).object.get();
   for (const char* table : {"_parameters", "_buffers", "_modules"}) {
     PyRef key = PyRef::steal(PyUnicode_InternFromString(table));

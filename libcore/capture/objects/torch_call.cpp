@@ -144,7 +144,8 @@ bool names_device_alone(const std::vector<Operand>& positional, const Keywords& 
 }
 
 /// The shape of nested lists and tuples of numbers that are all the same; false for other data.
-bool uniform_data(PyObject* data, std::vector<Argument>& sizes, PyObject*& number) {
+bool uniform_data(PyObject* data, std::vector<Argument>& sizes, PyObject*& number, int depth = 0) {
+  constexpr int kMostDimensions = 64;
   if (PyBool_Check(data) || PyLong_CheckExact(data) || PyFloat_CheckExact(data)) {
     if (number == nullptr) number = data;
     const bool same = Py_TYPE(number) == Py_TYPE(data) && PyObject_RichCompareBool(number, data, Py_EQ) == 1;
@@ -152,12 +153,12 @@ bool uniform_data(PyObject* data, std::vector<Argument>& sizes, PyObject*& numbe
     return same && (!PyFloat_CheckExact(data) ||
                     std::signbit(PyFloat_AS_DOUBLE(data)) == std::signbit(PyFloat_AS_DOUBLE(number)));
   }
-  if (!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) return false;
+  if ((!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) || depth == kMostDimensions) return false;
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(data);
   std::optional<std::vector<Argument>> inner;
   for (Py_ssize_t i = 0; i < count; ++i) {
     std::vector<Argument> own;
-    if (!uniform_data(PySequence_Fast_GET_ITEM(data, i), own, number)) return false;
+    if (!uniform_data(PySequence_Fast_GET_ITEM(data, i), own, number, depth + 1)) return false;
     if (inner && *inner != own) return false;
     inner = std::move(own);
   }
@@ -170,7 +171,9 @@ bool uniform_data(PyObject* data, std::vector<Argument>& sizes, PyObject*& numbe
 
 bool Walk::is_constant_data(Operand data) {
   if (data.shadow.is(Shadow::Kind::constant)) return true;
-  if (!data.shadow.is(Shadow::Kind::fresh)) return false;
+  if (data.shadow.is(Shadow::Kind::unknown) || data.shadow.is(Shadow::Kind::node)) return false;
+  if (!PyList_CheckExact(data.object) && !PyTuple_CheckExact(data.object)) return !is_followed(data);
+  if (followed_length(data).is(Shadow::Kind::sourced)) return false;
   const std::vector<Shadow> all = items(data);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!is_constant_data({all[i], PySequence_Fast_GET_ITEM(data.object, static_cast<Py_ssize_t>(i))})) return false;
