@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "passes/decompose/decompositions.h"
 
@@ -43,14 +44,20 @@ ValueId masked_scores(Decomposition& d, ValueId scores, ValueId mask) {
   return d.binary("add", value_argument(scores), value_argument(added));
 }
 
+/// Rows of the scores from `start` on, and the columns that they look at from the first on.
+struct Block {
+  SymExpr start, rows, columns;
+};
+
 /// column <= row, for a causal mask.
-ValueId causal_mask(Decomposition& d, const SymExpr& rows, const SymExpr& columns) {
-  auto iota = [&](const SymExpr& length) {
-    return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)), arg("start", std::int64_t{0}),
-                                arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
+ValueId causal_mask(Decomposition& d, const Block& block) {
+  auto iota = [&](const SymExpr& length, const SymExpr& start) {
+    return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)),
+                                arg("start", Decomposition::integer_argument(start)), arg("step", std::int64_t{1}),
+                                arg("dtype", DType::int64)});
   };
-  ValueId row = d.broadcast(iota(rows), {rows, columns}, {0});
-  ValueId column = d.broadcast(iota(columns), {rows, columns}, {1});
+  ValueId row = d.broadcast(iota(block.rows, block.start), {block.rows, block.columns}, {0});
+  ValueId column = d.broadcast(iota(block.columns, SymExpr(0)), {block.rows, block.columns}, {1});
   return d.binary("le", value_argument(column), value_argument(row));
 }
 
@@ -91,6 +98,66 @@ ValueId laid_out_as_result(Decomposition& d, ValueId x) {
   return d.permute(d.contiguous(d.permute(x, order)), back);
 }
 
+/// The operands of attention with their batch dims as one; what has no value is not there.
+struct AttentionOperands {
+  std::vector<SymExpr> batch;
+  ValueId query, key, value;  ///< key: features before columns
+  std::optional<ValueId> mask;
+  bool causal = false;
+  double scale = 1;
+  DType dtype;
+};
+
+/// The part of a mask that a block looks at: a dim of one element stands for all.
+ValueId mask_of(Decomposition& d, ValueId mask, const Block& block) {
+  const auto rank = static_cast<std::int64_t>(d.rank(mask));
+  auto cut = [&](std::int64_t dim, const SymExpr& start, const SymExpr& length) {
+    if (dim < 0 || d.failed() || d.sizes(mask)[dim] == SymExpr(1) || d.sizes(mask)[dim] == length) return;
+    mask = d.slice(mask, dim, start, length, SymExpr(1));
+  };
+  cut(rank - 2, block.start, block.rows);
+  cut(rank - 1, SymExpr(0), block.columns);
+  return mask;
+}
+
+/// Attention of one block of rows: (batch, rows, features).
+ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block) {
+  auto part = [&](ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length) {
+    return d.failed() || d.sizes(x)[dim] == length ? x : d.slice(x, dim, start, length, SymExpr(1));
+  };
+  ValueId scores = d.product("aten.bmm.default",
+                             {arg("self", value_argument(part(of.query, 1, block.start, block.rows))),
+                              arg("mat2", value_argument(part(of.key, 2, SymExpr(0), block.columns)))});
+  scores = d.binary("mul", value_argument(d.convert(scores, ops::compute_dtype(of.dtype))), of.scale);
+  std::vector<SymExpr> shape = of.batch;
+  shape.insert(shape.end(), {block.rows, block.columns});
+  if (of.mask) scores = masked_scores(d, d.reshape(scores, shape), mask_of(d, *of.mask, block));
+  if (of.causal) scores = masked_scores(d, d.reshape(scores, shape), causal_mask(d, block));
+  scores = d.reshape(scores, {element_count(of.batch), block.rows, block.columns});
+  ValueId weights = of.mask ? masked_softmax(d, scores) : softmax_over(d, scores, 2, false);
+  return d.product("aten.bmm.default",
+                   {arg("self", value_argument(d.convert(weights, of.dtype))),
+                    arg("mat2", value_argument(part(of.value, 1, SymExpr(0), block.columns)))});
+}
+
+/// How the scores are cut into blocks of rows, so that those of one block stay in a cache from the first product
+/// to the second; under a causal mask a block leaves out the columns behind its last row besides.
+std::vector<Block> blocks_of(const AttentionOperands& of, const SymExpr& rows, const SymExpr& columns) {
+  constexpr std::int64_t kCache = std::int64_t{4} << 20;  // bytes
+  constexpr std::int64_t kLeast = 32;                     // rows that make a product of them worth its call
+  constexpr std::int64_t kMost = 32;                      // blocks: each is code and calls of its own
+  const auto all = rows.constant(), width = columns.constant(), batch = element_count(of.batch).constant();
+  if (!all || !width || !batch || *all * *width * *batch * 4 <= 2 * kCache) return {{SymExpr(0), rows, columns}};
+  const std::int64_t fitting = kCache / (*width * *batch * 4) / kLeast * kLeast;
+  const std::int64_t step = std::max({fitting, kLeast, (*all + kMost - 1) / kMost});
+  std::vector<Block> blocks;
+  for (std::int64_t start = 0; start < *all; start += step) {
+    const std::int64_t end = std::min(start + step, *all);
+    blocks.push_back({SymExpr(start), SymExpr(end - start), SymExpr(of.causal ? std::min(end, *width) : *width)});
+  }
+  return blocks;
+}
+
 }  // namespace
 
 void attention(Decomposition& d) {
@@ -120,23 +187,18 @@ void attention(Decomposition& d) {
     if (!features) return d.fail("the scale depends on a symbolic size");
     scale = 1 / std::sqrt(static_cast<double>(*features));
   }
-  ValueId left = as_batch(d, query, batch), right = d.swap_last(as_batch(d, key, batch));
-  ValueId scores = d.product("aten.bmm.default", {arg("self", value_argument(left)), arg("mat2", value_argument(right))});
-  scores = d.binary("mul", value_argument(d.convert(scores, ops::compute_dtype(dtype))), scale);
-  SymExpr rows = sizes[sizes.size() - 2], columns = key_sizes[key_sizes.size() - 2];
-  std::vector<SymExpr> shape = batch;
-  shape.insert(shape.end(), {rows, columns});
-  bool masked = d.has("attn_mask");
-  if (masked) scores = masked_scores(d, d.reshape(scores, shape), d.value("attn_mask"));
-  if (d.boolean("is_causal", false)) {
-    scores = masked_scores(d, d.reshape(scores, shape), causal_mask(d, rows, columns));
+  AttentionOperands of{batch, as_batch(d, query, batch), d.swap_last(as_batch(d, key, batch)), as_batch(d, value, batch),
+                       std::nullopt, d.boolean("is_causal", false), scale, dtype};
+  if (d.has("attn_mask")) of.mask = d.value("attn_mask");
+  std::vector<ValueId> parts;
+  for (const Block& block : blocks_of(of, sizes[sizes.size() - 2], key_sizes[key_sizes.size() - 2])) {
+    parts.push_back(attend(d, of, block));
   }
-  scores = d.reshape(scores, {element_count(batch), rows, columns});
-  ValueId weights = masked ? masked_softmax(d, scores) : softmax_over(d, scores, 2, false);
-  weights = d.convert(weights, dtype);
-  ValueId result = d.product("aten.bmm.default", {arg("self", value_argument(weights)),
-                                                  arg("mat2", value_argument(as_batch(d, value, batch)))});
-  shape.back() = d.failed() ? SymExpr(0) : d.sizes(value).back();
+  if (d.failed()) return;
+  ValueId result = parts.size() == 1 ? parts.front()
+                                     : d.emit("prim.cat", {arg("tensors", list_of(parts)), arg("dim", std::int64_t{1})});
+  std::vector<SymExpr> shape(sizes.begin(), sizes.end() - 1);
+  shape.push_back(d.failed() ? SymExpr(0) : d.sizes(value).back());
   d.result(laid_out_as_result(d, d.reshape(result, shape)));
 }
 
