@@ -7,6 +7,7 @@
 #include "capture/recorder.h"
 #include "capture/walk.h"
 #include "ir/argument_text.h"
+#include "ir/size_facts.h"
 #include "python/compile_region.h"
 #include "python/torch_state.h"
 
@@ -178,14 +179,7 @@ TensorType GuardCheck::with_values(TensorType type) const {
 
 bool GuardCheck::condition_holds(const Condition& condition) const {
   const auto left = evaluate(condition.left), right = evaluate(condition.right);
-  if (!left || !right) return false;
-  switch (condition.relation) {
-    case Condition::Relation::equal: return *left == *right;
-    case Condition::Relation::not_equal: return *left != *right;
-    case Condition::Relation::less: return *left < *right;
-    case Condition::Relation::less_equal: return *left <= *right;
-  }
-  return false;
+  return left && right && penstock::holds(*left, condition.relation, *right);
 }
 
 /// The sources of a tensor's sizes that are others than the guard asks for, if nothing else is wrong.

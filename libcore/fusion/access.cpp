@@ -1,14 +1,12 @@
 // Is an access inside? Three ways, the cheap ones first:
 //   the prover     index - first >= 0 and last - index >= 0 from the ranges of loop variables and sizes;
 //                  what data decides ("v12") has the range that minimum and maximum leave it
-//   conditions     a masked access runs only where comparisons of indices hold. If C >= 0 holds and an
-//                  expression is m*C + rest with m >= 0, it suffices that rest >= 0
+//   conditions     a masked access runs only where comparisons of indices hold
 //   enumeration    of all iterations of the loops that the index names, where they are few
 // What none of them proves is refused, so a program that was edited cannot touch memory outside.
 #include "fusion/access.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "fusion/loops.h"
 
@@ -18,40 +16,12 @@ namespace {
 
 constexpr std::int64_t kMostPoints = std::int64_t{1} << 20;  ///< iterations that are worth enumerating
 
-SymExpr of_term(const SymTerm& term) {
-  return term.atoms.empty() ? SymExpr(term.coefficient) : make_expression(0, {term});
-}
-
-/// The factor of `atom` in the terms that have it once; 0: none, or it stands in a power.
-SymExpr factor_of(const SymExpr& expression, const SymAtom& atom) {
-  SymExpr factor = 0;
-  for (const SymTerm& term : expression.terms()) {
-    auto same = [&](const auto& other) { return other->text == atom.text; };
-    auto count = std::count_if(term.atoms.begin(), term.atoms.end(), same);
-    if (count > 1) return 0;
-    if (count == 0) continue;
-    SymTerm rest = term;
-    rest.atoms.erase(std::find_if(rest.atoms.begin(), rest.atoms.end(), same));
-    factor += of_term(rest);
-  }
-  return factor;
-}
-
-/// What `condition` >= 0 says of integers: 2*i - 1 >= 0 is i - 1 >= 0.
-SymExpr tightened(const SymExpr& condition) {
-  std::int64_t divisor = 0;
-  for (const SymTerm& term : condition.terms()) divisor = std::gcd(divisor, term.coefficient);
-  if (divisor <= 1) return condition;
-  std::vector<SymTerm> terms = condition.terms();
-  for (SymTerm& term : terms) term.coefficient /= divisor;
-  const std::int64_t constant = condition.constant_term();
-  const std::int64_t rounded = constant / divisor - (constant % divisor < 0 ? 1 : 0);
-  return make_expression(rounded, std::move(terms));
-}
-
-/// Bounds that no number of 64 bits left on the way.
+/// Bounds that no number of 64 bits left on the way. Symbols without bounds are sizes of tensors that exist.
 bool is_finite(const SymExpr& expression, const RangeFacts& facts) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 62;
+  bool unbounded = false;
+  expression.for_each_symbol([&](std::string_view name) { unbounded = unbounded || !facts.of(name).upper; });
+  if (unbounded) return true;
   Interval range = bounds(expression, facts);
   return range.lower > -kLimit && range.upper < kLimit;
 }
@@ -132,23 +102,15 @@ void AccessProver::learn_condition(const Instruction& in) {
     if (in.op == "ge") out = {*a - *b};
     if (in.op == "eq") out = {*a - *b, *b - *a};
   }
-  for (SymExpr& condition : out) condition = tightened(condition);
   if (!out.empty()) conditions_[in.result] = std::move(out);
 }
 
 bool AccessProver::nonnegative(const SymExpr& expression, const Conditions& conditions) const {
   if (is_nonnegative(simplify(expression, facts_), facts_)) return true;
-  SymExpr rest = expression;
-  for (const SymExpr& condition : conditions) {
-    for (const SymTerm& term : condition.terms()) {
-      if (term.atoms.size() != 1 || std::abs(term.coefficient) != 1) continue;
-      SymExpr times = factor_of(rest, *term.atoms.front()) * SymExpr(term.coefficient);
-      if (times == SymExpr(0) || !is_nonnegative(times, facts_)) continue;
-      rest -= times * condition;
-      break;
-    }
-  }
-  return !(rest == expression) && is_nonnegative(simplify(rest, facts_), facts_);
+  if (conditions.empty()) return false;
+  RangeFacts facts = facts_;
+  for (const SymExpr& condition : conditions) facts.assume(condition);
+  return is_nonnegative(simplify(expression, facts), facts);
 }
 
 bool AccessProver::holds_everywhere(const SymExpr& index, const SymExpr& first, const SymExpr& last,

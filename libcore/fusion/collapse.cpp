@@ -8,6 +8,7 @@
 
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
+#include "ir/size_facts.h"
 
 namespace penstock::fusion {
 
@@ -102,7 +103,7 @@ class Collapser {
 void collapse_loops(LoopProgram& program) {
   for (ProgramStep& step : program.steps) {
     if (auto* kernel = std::get_if<LoopKernel>(&step)) {
-      Collapser(symbol_facts(program.interface)).run(kernel->body);
+      Collapser(size_facts(program.interface)).run(kernel->body);
       renumber(*kernel);
     }
   }

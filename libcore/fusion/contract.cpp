@@ -9,6 +9,7 @@
 #include "fusion/access.h"
 #include "fusion/loops.h"
 #include "ir/memory_verify.h"
+#include "ir/size_facts.h"
 #include "ops/op.h"
 
 namespace penstock {
@@ -156,7 +157,7 @@ class KernelChecker {
 
   const LoopProgram& program_;
   const LoopKernel& kernel_;
-  RangeFacts sizes_ = fusion::symbol_facts(program_.interface);
+  RangeFacts sizes_ = size_facts(program_.interface);
   fusion::AccessProver accesses_{sizes_};
   std::set<std::string> known_;
   std::set<ScalarId> scalars_;  ///< in scope

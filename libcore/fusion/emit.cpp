@@ -232,13 +232,11 @@ class GroupEmitter {
     Argument neutral = std::int64_t{sums ? 0 : 1};
     if (is_floating(dtype)) neutral = sums ? 0.0 : 1.0;
     Index before = index;
-    if (!before.empty()) before[dim] -= 1;
-    ScalarId total = builder_.masked(
-        before.empty() ? -1 : builder_.within(before[dim], 0, root.domain[dim]), neutral, [&] {
-          return before.empty() ? builder_.constant(neutral, dtype)
-                                : builder_.load(window, before, dtype);
-        });
-    if (!before.empty() && root.domain[dim] == SymExpr(1)) total = builder_.constant(neutral, dtype);
+    const bool alone = before.empty() || root.domain[dim] == SymExpr(1);
+    if (!alone) before[dim] -= 1;
+    ScalarId total = alone ? builder_.constant(neutral, dtype)
+                           : builder_.masked(builder_.within(before[dim], 0, root.domain[dim]), neutral,
+                                             [&] { return builder_.load(window, before, dtype); });
     builder_.store(window, index, builder_.emit(sums ? "add" : "mul", dtype, {total, element}), dtype);
     close_inner(root);
     used_.insert(root.node);

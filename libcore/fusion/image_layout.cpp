@@ -11,6 +11,7 @@
 #include "fusion/cost.h"
 #include "fusion/layout.h"
 #include "fusion/loops.h"
+#include "ir/size_facts.h"
 #include "ops/op.h"
 #include "partition/placement.h"
 
@@ -42,7 +43,7 @@ Order channels_last(std::size_t rank) {
 class Layouts {
  public:
   explicit Layouts(PlacedGraph& placed)
-      : placed_(placed), graph_(placed.graph), facts_(symbol_facts(graph_.interface)),
+      : placed_(placed), graph_(placed.graph), facts_(size_facts(graph_.interface)),
         windows_(graph_.values.size()), moved_(graph_.values.size(), false),
         is_output_(graph_.values.size(), false) {
     for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {

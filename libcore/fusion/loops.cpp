@@ -162,15 +162,4 @@ bool reads_then_writes(const Body& body, BufferId from, BufferId to) {
   return fits && written != nullptr && (read == nullptr || *read == *written);
 }
 
-RangeFacts symbol_facts(const Interface& interface) {
-  RangeFacts facts;
-  for (const Symbol& symbol : interface.symbols) {
-    SymRange range;
-    range.lower = SymExpr(symbol.minimum);
-    if (symbol.maximum != INT64_MAX) range.upper = SymExpr(symbol.maximum);
-    facts.set(symbol.name, range);
-  }
-  return facts;
-}
-
 }  // namespace penstock::fusion

@@ -75,7 +75,4 @@ StepUses uses_of(const LoopProgram& program, const ProgramStep& step);
 /// is written.
 bool reads_then_writes(const Body& body, BufferId from, BufferId to);
 
-/// Ranges of the size symbols of an interface.
-RangeFacts symbol_facts(const Interface& interface);
-
 }  // namespace penstock::fusion

@@ -7,6 +7,7 @@
 #include "fusion/layout.h"
 #include "fusion/loops.h"
 #include "fusion/scaled_weight.h"
+#include "ir/size_facts.h"
 #include "ops/op.h"
 #include "partition/placement.h"
 
@@ -160,7 +161,7 @@ void make_root(FusionPlan& plan, ValueId value) {
 FusionPlan make_plan(PlacedGraph placed) {
   FusionPlan plan;
   plan.placed = std::move(placed);
-  plan.facts = symbol_facts(plan.interface());
+  plan.facts = size_facts(plan.interface());
   plan.values.resize(plan.graph().values.size());
   plan.uses = partition::count_uses(plan.graph());
   for (std::size_t r = 0; r < plan.placed.regions.size(); ++r) {

@@ -9,6 +9,7 @@
 
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
+#include "ir/size_facts.h"
 
 namespace penstock::fusion {
 
@@ -104,7 +105,7 @@ class Splitter {
 void split_loops(LoopProgram& program) {
   for (ProgramStep& step : program.steps) {
     if (auto* kernel = std::get_if<LoopKernel>(&step)) {
-      Splitter(symbol_facts(program.interface)).run(kernel->body);
+      Splitter(size_facts(program.interface)).run(kernel->body);
       renumber(*kernel);
     }
   }

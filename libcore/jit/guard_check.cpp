@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/attribute_path.h"
+#include "ir/size_facts.h"
 #include "jit/guard_compiler.h"
 #include "jit/guard_program.h"
 #include "jit/guard_recorder.h"
@@ -363,13 +364,7 @@ bool GuardProgram::run_size(GuardStep& step) {
     const ConditionCheck& check = conditions_[step.index];
     const std::int64_t left = check.left.evaluate(symbols_.data());
     const std::int64_t right = check.right.evaluate(symbols_.data());
-    switch (static_cast<Condition::Relation>(check.relation)) {
-      case Condition::Relation::equal: return left == right;
-      case Condition::Relation::not_equal: return left != right;
-      case Condition::Relation::less: return left < right;
-      case Condition::Relation::less_equal: return left <= right;
-    }
-    return false;
+    return holds(left, check.relation, right);
   }
   const SizeCheck& check = sizes_[step.index];
   std::int64_t value = 0;

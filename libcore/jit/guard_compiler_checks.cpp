@@ -135,7 +135,7 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
       const auto place = [&](std::string_view name) { return symbol_place(name); };
       check.left = SizeProgram(guard.condition->left, place);
       check.right = SizeProgram(guard.condition->right, place);
-      check.relation = static_cast<int>(guard.condition->relation);
+      check.relation = guard.condition->relation;
       if (!check.left.valid() || !check.right.valid()) return refuse(guard, "unknown symbol");
       step.op = GuardOp::check_condition;
       step.index = static_cast<std::int32_t>(program_.conditions_.size());

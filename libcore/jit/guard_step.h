@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/guard.h"
 #include "jit/size_program.h"
 
 namespace penstock::jit {
@@ -108,7 +109,7 @@ struct SizeCheck {
 
 struct ConditionCheck {
   SizeProgram left, right;
-  int relation;  ///< Condition::Relation
+  Condition::Relation relation;
 };
 
 /// How an attribute is found on the type seen last, valid while the type's version stays.

@@ -21,7 +21,7 @@ struct Origin {
 
 class Planner {
  public:
-  explicit Planner(Graph& graph) : graph_(graph), shapes_(graph.interface.symbols) {}
+  explicit Planner(Graph& graph) : graph_(graph), shapes_(graph.interface) {}
 
   Result<OutputPlan> run() {
     origins_.resize(graph_.values.size());

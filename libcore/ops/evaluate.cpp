@@ -151,7 +151,7 @@ Result<std::vector<HostTensor>> compute_in_place(const OpFacts& functional, Conc
 
 Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
   if (const OpFacts* functional = functional_op(op)) return compute_in_place(*functional, concrete);
-  RangeShapes shapes(concrete.graph.interface.symbols);
+  RangeShapes shapes(concrete.graph.interface);
   auto inferred = infer_results(concrete.node, concrete.graph, shapes);
   if (!inferred) return tl::unexpected(inferred.error());
   const auto has_complex = [](const auto& each) { return is_complex(each.dtype); };

@@ -66,7 +66,7 @@ Result<std::vector<TensorType>> infer(const Node& node, const Graph& graph, Shap
 }
 
 Result<std::vector<TensorType>> infer(const Node& node, const Graph& graph) {
-  RangeShapes shapes(graph.interface.symbols);
+  RangeShapes shapes(graph.interface);
   return infer(node, graph, shapes);
 }
 

@@ -20,7 +20,7 @@ bool same_type(const TensorType& inferred, const TensorType& recorded) {
 
 std::vector<WrongRule> check_rules(const Graph& graph) {
   std::vector<WrongRule> wrong;
-  RangeShapes shapes(graph.interface.symbols);
+  RangeShapes shapes(graph.interface);
   for (const Node& node : graph.nodes) {
     auto types = infer(node, graph, shapes);
     if (!types) {

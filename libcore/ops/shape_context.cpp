@@ -1,5 +1,7 @@
 #include "ops/shape_context.h"
 
+#include "ir/size_facts.h"
+
 namespace penstock::ops {
 
 namespace {
@@ -18,61 +20,38 @@ std::optional<bool> prove(const Condition& condition, const RangeFacts& facts) {
   return std::nullopt;
 }
 
-Condition negation(const Condition& condition) {
-  const auto& [left, relation, right] = condition;
-  switch (relation) {
-    case Relation::equal: return {left, Relation::not_equal, right};
-    case Relation::not_equal: return {left, Relation::equal, right};
-    case Relation::less: return {right, Relation::less_equal, left};
-    case Relation::less_equal: return {right, Relation::less, left};
-  }
-  return condition;
-}
-
-bool compare(std::int64_t left, Relation relation, std::int64_t right) {
-  switch (relation) {
-    case Relation::equal: return left == right;
-    case Relation::not_equal: return left != right;
-    case Relation::less: return left < right;
-    case Relation::less_equal: return left <= right;
-  }
-  return false;
+/// a == b and b == a are one question.
+Condition in_order(const Condition& asked) {
+  const bool symmetric = asked.relation == Relation::equal || asked.relation == Relation::not_equal;
+  const bool swaps = symmetric && asked.right.to_string() < asked.left.to_string() && !asked.right.is_constant();
+  return swaps ? Condition{asked.right, asked.relation, asked.left} : asked;
 }
 
 }  // namespace
 
-namespace {
-
-void add_fact(RangeFacts& facts, const Symbol& symbol) {
-  SymRange range{SymExpr(symbol.minimum), std::nullopt};
-  if (symbol.maximum != INT64_MAX) range.upper = SymExpr(symbol.maximum);
-  facts.set(symbol.name, std::move(range));
+RangeShapes::RangeShapes(const Interface& interface) {
+  for (const Symbol& symbol : interface.symbols) add_fact(facts_, symbol);
+  for (const Guard& guard : interface.guards) {
+    if (guard.condition) note(*guard.condition);
+  }
 }
 
-}  // namespace
-
-RangeFacts range_facts(const std::vector<Symbol>& symbols) {
-  RangeFacts facts;
-  for (const Symbol& symbol : symbols) add_fact(facts, symbol);
-  return facts;
+void RangeShapes::note(const Condition& condition) {
+  add_fact(facts_, condition);
+  known_.emplace(to_string(condition), true);
+  known_.emplace(to_string(negation(condition)), false);
 }
 
-RangeShapes::RangeShapes(const std::vector<Symbol>& symbols) : facts_(range_facts(symbols)) {}
-
-void RangeShapes::add(const Symbol& symbol) { add_fact(facts_, symbol); }
-
-std::optional<bool> RangeShapes::decide(const Condition& condition) {
-  return prove(condition, facts_);
+std::optional<bool> RangeShapes::decide(const Condition& asked) {
+  const Condition condition = in_order(asked);
+  if (auto proven = prove(condition, facts_)) return proven;
+  const auto known = known_.find(to_string(condition));
+  return known == known_.end() ? std::nullopt : std::optional(known->second);
 }
 
 GuardingShapes::GuardingShapes(Interface& interface)
-    : RangeShapes(interface.symbols), interface_(interface) {
+    : RangeShapes(interface), interface_(interface) {
   for (const Symbol& symbol : interface.symbols) note_hint(symbol);
-  for (const Guard& guard : interface.guards) {
-    if (!guard.condition) continue;
-    known_.emplace(to_string(*guard.condition), true);
-    known_.emplace(to_string(negation(*guard.condition)), false);
-  }
 }
 
 void GuardingShapes::note_hint(const Symbol& symbol) {
@@ -80,31 +59,25 @@ void GuardingShapes::note_hint(const Symbol& symbol) {
 }
 
 void GuardingShapes::add(const Symbol& symbol) {
-  RangeShapes::add(symbol);
+  add_fact(facts_, symbol);
   note_hint(symbol);
 }
 
 std::optional<bool> GuardingShapes::decide(const Condition& asked) {
-  // a == b and b == a are one question.
-  bool symmetric = asked.relation == Relation::equal || asked.relation == Relation::not_equal;
-  bool swapped = symmetric && asked.right.to_string() < asked.left.to_string() && !asked.right.is_constant();
-  Condition condition = swapped ? Condition{asked.right, asked.relation, asked.left} : asked;
-  if (auto proven = RangeShapes::decide(condition)) return proven;
-  if (auto known = known_.find(to_string(condition)); known != known_.end()) return known->second;
+  if (auto known = RangeShapes::decide(asked)) return known;
+  const Condition condition = in_order(asked);
   auto hint = [&](std::string_view name) -> std::optional<std::int64_t> {
     auto found = hints_.find(std::string(name));
     return found == hints_.end() ? std::nullopt : std::optional(found->second);
   };
   auto left = condition.left.evaluate(hint), right = condition.right.evaluate(hint);
   if (!left || !right) return std::nullopt;
-  bool truth = compare(*left, condition.relation, *right);
-  Condition opposite = negation(condition);
+  const bool truth = holds(*left, condition.relation, *right);
   Guard guard;
   guard.kind = GuardKind::condition;
-  guard.condition = truth ? condition : opposite;
+  guard.condition = truth ? condition : negation(condition);
+  note(*guard.condition);
   interface_.guards.push_back(std::move(guard));
-  known_.emplace(to_string(condition), truth);
-  known_.emplace(to_string(opposite), !truth);
   return truth;
 }
 

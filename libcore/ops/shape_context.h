@@ -4,7 +4,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "ir/guard.h"
 #include "ir/interface.h"
 #include "shape/prover.h"
 
@@ -19,36 +18,35 @@ class ShapeContext {
   virtual std::optional<bool> decide(const Condition& condition) = 0;
 };
 
-/// Decides by the symbols' ranges alone and records nothing.
+/// Decides by the symbols' ranges and the guards that stand, and records nothing.
 class RangeShapes : public ShapeContext {
  public:
-  explicit RangeShapes(const std::vector<Symbol>& symbols);
+  explicit RangeShapes(const Interface& interface);
   std::optional<bool> decide(const Condition& condition) override;
-  /// One more symbol is known.
-  virtual void add(const Symbol& symbol);
 
  protected:
+  /// The condition holds.
+  void note(const Condition& condition);
+
   RangeFacts facts_;
+  std::unordered_map<std::string, bool> known_;  ///< by the condition's text
 };
 
-/// Decides by ranges, then by the guards recorded so far, then by the symbols' hints; what a hint
-/// decided becomes a guard of the graph, so that nothing is baked in unseen.
+/// Decides by ranges and the guards recorded so far, then by the symbols' hints; what a hint decided
+/// becomes a guard of the graph, so that nothing is baked in unseen.
 class GuardingShapes : public RangeShapes {
  public:
   /// `interface` receives the guards and must outlive this.
   explicit GuardingShapes(Interface& interface);
   std::optional<bool> decide(const Condition& condition) override;
-  void add(const Symbol& symbol) override;
+  /// One more symbol is known.
+  void add(const Symbol& symbol);
 
  private:
   void note_hint(const Symbol& symbol);
 
   Interface& interface_;
   std::unordered_map<std::string, std::int64_t> hints_;
-  std::unordered_map<std::string, bool> known_;  ///< by the condition's text
 };
-
-/// The ranges of a graph's symbols as facts for the prover.
-RangeFacts range_facts(const std::vector<Symbol>& symbols);
 
 }  // namespace penstock::ops

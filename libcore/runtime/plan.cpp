@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/memory_verify.h"
+#include "ir/size_facts.h"
 
 namespace penstock::runtime {
 
@@ -19,6 +20,7 @@ class Planner {
 
   Result<std::unique_ptr<Plan>> make() {
     const KernelBundle& bundle = context_.bundle;
+    if (auto fit = check_sizes(bundle.interface.guards); !fit) return tl::unexpected(fit.error());
     for (const Buffer& buffer : bundle.buffers) add_window(buffer);
     plan_->reads.resize(bundle.interface.inputs.size());
     for (BufferId output : bundle.outputs) note_read(output);
@@ -35,12 +37,26 @@ class Planner {
   }
 
  private:
-  std::int64_t value(const SymExpr& expression) {
-    if (auto number = expression.constant()) return *number;
-    auto result = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+  /// That accesses stay inside was proved for sizes of which the guards hold.
+  Result<void> check_sizes(const std::vector<Guard>& guards) const {
+    for (const Guard& guard : guards) {
+      if (!guard.condition) continue;
+      const auto left = known_value(guard.condition->left), right = known_value(guard.condition->right);
+      if (!left || !right || holds(*left, guard.condition->relation, *right)) continue;
+      return failure(Code::PS0806, "the graph is for sizes of which " + to_string(*guard.condition) + " holds");
+    }
+    return {};
+  }
+
+  std::optional<std::int64_t> known_value(const SymExpr& expression) const {
+    return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
       auto found = values_.find(std::string(name));
       return found == values_.end() ? std::nullopt : std::optional(found->second);
     });
+  }
+
+  std::int64_t value(const SymExpr& expression) {
+    const auto result = known_value(expression);
     if (!result && !problem_) {
       problem_ = failure(Code::PS0802, "size '" + expression.to_string() +
                                            "' is not determined by the inputs").value();

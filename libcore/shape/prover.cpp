@@ -1,11 +1,15 @@
 // Deciding comparisons of index expressions, and dividing them.
 //
-// Index expressions are polynomials whose atoms (symbols, floordiv, mod, min, max) have bounds. Two
+// Index expressions are polynomials whose atoms (symbols, floordiv, mod, min, max) have bounds. Four
 // methods decide `e >= 0`:
 //   intervals     numeric bounds of every atom, combined term by term; cheap, blind to correlation
-//   elimination   an atom A that occurs linearly, e = C*A + rest with C of known sign, takes the value
+//   cases         e = C*min(a, b) + rest with C of known sign: of C*a + rest and C*b + rest both must be
+//                 at least 0, or one of them (C <= 0, and the other way round for max)
+//   elimination   an atom A, e = C*A + rest with C of known sign, takes the value
 //                 that makes e smallest: its lower bound for C >= 0, else its upper bound. The bounds may
-//                 be symbolic (i <= n - 1), which is what decides n*j + i < n*m.
+//                 be symbolic (i <= n - 1), which is what decides n*j + i < n*m. Of a // d, d > 0, they
+//                 are a - d + 1 <= d * (a // d) <= a; e is multiplied by d for that.
+//   assumptions   of c >= 0 (a guard s1 <= s0): where e = m*c + rest with m >= 0, rest >= 0 suffices
 // Every elimination removes one atom for bounds over symbols set earlier, and the depth is limited, so
 // the search ends; failing to decide is a legal answer everywhere.
 //
@@ -130,69 +134,147 @@ SymRange symbolic_range(const SymAtom& atom, const RangeFacts& facts) {
     // Of an index i <= 3*n - 1, i // 3 is at most n - 1.
     const std::string_view index = atom.operands[0].symbol_name();
     const SymRange& of_index = facts.of(index);
-    const bool bounded = !index.empty() && of_index.upper;
-    range.upper = bounded ? simplify(floordiv(*of_index.upper, atom.operands[1]), facts) : atom.operands[0];
-  } else if (atom.kind == Kind::minimum) {
-    range.upper = atom.operands[0];
+    if (!index.empty() && of_index.upper) range.upper = simplify(floordiv(*of_index.upper, atom.operands[1]), facts);
   }
   return range;
 }
 
-bool nonnegative(const SymExpr& expression, const RangeFacts& facts, int depth);
+std::optional<SymTerm> divide_term(const SymTerm& term, const SymTerm& divisor);
 
-/// Replaces `atom`, when it is linear with a coefficient of known sign, by its worst bound.
-std::optional<SymExpr> eliminate(const SymExpr& expression, const AtomRef& atom,
-                                 const RangeFacts& facts, int depth) {
+/// expression = coefficient * atom + rest; of a power the rest of it stands in the coefficient.
+struct Factored {
+  SymExpr coefficient, rest;
+};
+Factored factored(const SymExpr& expression, const AtomRef& atom) {
   SymExpr coefficient, rest(expression.constant_term());
   for (const SymTerm& term : expression.terms()) {
     auto same = [&](const AtomRef& other) { return other->text == atom->text; };
-    auto occurrences = std::count_if(term.atoms.begin(), term.atoms.end(), same);
-    if (occurrences > 1) return std::nullopt;
-    if (occurrences == 0) {
+    const auto found = std::find_if(term.atoms.begin(), term.atoms.end(), same);
+    if (found == term.atoms.end()) {
       rest += from_term(term);
       continue;
     }
     SymTerm factor = term;
-    factor.atoms.erase(std::find_if(factor.atoms.begin(), factor.atoms.end(), same));
+    factor.atoms.erase(factor.atoms.begin() + (found - term.atoms.begin()));
     coefficient += from_term(factor);
   }
-  SymRange range = symbolic_range(*atom, facts);
-  if (range.lower && nonnegative(coefficient, facts, depth + 1)) {
-    return rest + coefficient * *range.lower;
-  }
-  if (range.upper && nonnegative(-coefficient, facts, depth + 1)) {
-    return rest + coefficient * *range.upper;
-  }
-  return std::nullopt;
+  return Factored{std::move(coefficient), std::move(rest)};
 }
 
-bool nonnegative(const SymExpr& expression, const RangeFacts& facts, int depth) {
-  if (auto value = expression.constant()) return *value >= 0;
-  if (bounds(expression, facts, 0).lower >= 0) return true;
-  if (depth > kMaxDepth) return false;
-  std::vector<AtomRef> atoms;
-  for (const SymTerm& term : expression.terms()) {
-    for (const AtomRef& atom : term.atoms) {
-      auto same = [&](const AtomRef& other) { return other->text == atom->text; };
-      if (std::none_of(atoms.begin(), atoms.end(), same)) atoms.push_back(atom);
+/// Numbers whose products stay within 64 bits.
+bool is_small(const SymExpr& expression) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  const auto small = [](std::int64_t number) { return number > -kMost && number < kMost; };
+  return small(expression.constant_term()) &&
+         std::all_of(expression.terms().begin(), expression.terms().end(),
+                     [&](const SymTerm& term) { return small(term.coefficient); });
+}
+
+/// The search for a proof of one `e >= 0`.
+class Search {
+ public:
+  Search(const RangeFacts& facts, const std::vector<SymExpr>& assumptions)
+      : facts_(facts), assumptions_(assumptions) {}
+
+  bool nonnegative(const SymExpr& expression, int depth) {
+    if (auto value = expression.constant()) return *value >= 0;
+    if (bounds(expression, facts_, 0).lower >= 0) return true;
+    if (depth > kMaxDepth || --left_ < 0) return false;
+    if (follows_from_assumptions(expression, depth)) return true;
+    std::vector<AtomRef> atoms = atoms_of(expression);
+    for (const AtomRef& atom : atoms) {
+      if (atom->kind != Kind::minimum && atom->kind != Kind::maximum) continue;
+      if (auto holds = holds_in_cases(expression, atom, depth)) return *holds;
     }
-  }
-  // Atoms with symbolic bounds first: they are what intervals cannot see.
-  auto symbolic = [&](const AtomRef& atom) {
-    SymRange range = symbolic_range(*atom, facts);
-    return (range.upper && !range.upper->is_constant()) || (range.lower && !range.lower->is_constant());
-  };
-  std::stable_partition(atoms.begin(), atoms.end(), symbolic);
-  for (const AtomRef& atom : atoms) {
-    if (auto reduced = eliminate(expression, atom, facts, depth)) {
-      return nonnegative(*reduced, facts, depth + 1);
+    for (const AtomRef& atom : atoms) {
+      const std::vector<SymExpr> left = eliminated(expression, atom, depth);
+      if (left.empty()) continue;
+      return std::any_of(left.begin(), left.end(), [&](const SymExpr& e) { return nonnegative(e, depth + 1); });
     }
+    return false;
   }
-  return false;
+
+ private:
+  /// Those with symbolic bounds first, which intervals cannot see: indices before what bounds them.
+  std::vector<AtomRef> atoms_of(const SymExpr& expression) const {
+    std::vector<AtomRef> atoms;
+    for (const SymTerm& term : expression.terms()) {
+      for (const AtomRef& atom : term.atoms) {
+        auto same = [&](const AtomRef& other) { return other->text == atom->text; };
+        if (std::none_of(atoms.begin(), atoms.end(), same)) atoms.push_back(atom);
+      }
+    }
+    auto others = std::stable_partition(atoms.begin(), atoms.end(), [&](const AtomRef& atom) {
+      SymRange range = symbolic_range(*atom, facts_);
+      return (range.upper && !range.upper->is_constant()) || (range.lower && !range.lower->is_constant());
+    });
+    std::stable_partition(others, atoms.end(), [](const AtomRef& atom) { return atom->kind == Kind::floordiv; });
+    return atoms;
+  }
+
+  /// What is left when `atom`, whose coefficient has a known sign, takes its worst bound: if one of them is
+  /// at least 0, so is the expression.
+  std::vector<SymExpr> eliminated(const SymExpr& expression, const AtomRef& atom, int depth) {
+    std::vector<SymExpr> left;
+    const auto [coefficient, rest] = factored(expression, atom);
+    const bool rises = nonnegative(coefficient, depth + 1);
+    if (!rises && !nonnegative(-coefficient, depth + 1)) return left;
+    if (atom->kind == Kind::floordiv && bounds(atom->operands[1], facts_, 0).lower > 0) {
+      const SymExpr &dividend = atom->operands[0], &divisor = atom->operands[1];
+      const SymExpr worst = rises ? dividend - divisor + 1 : dividend;
+      const bool fits = is_small(divisor) && is_small(rest) && is_small(coefficient) && is_small(worst);
+      if (fits) left.push_back(divisor * rest + coefficient * worst);
+    }
+    const SymRange range = symbolic_range(*atom, facts_);
+    if (const auto& worst = rises ? range.lower : range.upper) left.push_back(rest + coefficient * *worst);
+    return left;
+  }
+
+  /// Whether the expression is at least 0 in each case of `atom`, a minimum or maximum; nothing: its
+  /// coefficient has no known sign.
+  std::optional<bool> holds_in_cases(const SymExpr& expression, const AtomRef& atom, int depth) {
+    const auto [coefficient, rest] = factored(expression, atom);
+    const bool rises = nonnegative(coefficient, depth + 1);
+    if (!rises && !nonnegative(-coefficient, depth + 1)) return std::nullopt;
+    const auto holds = [&](int operand) { return nonnegative(rest + coefficient * atom->operands[operand], depth + 1); };
+    const bool both = rises == (atom->kind == Kind::minimum);
+    return both ? holds(0) && holds(1) : holds(0) || holds(1);
+  }
+
+  /// Whether an assumption that takes a term away leaves something that is at least 0.
+  bool follows_from_assumptions(const SymExpr& expression, int depth) {
+    for (const SymExpr& assumption : assumptions_) {
+      for (const SymTerm& taken : assumption.terms()) {
+        // A term that lifts the sum is worth taking away where nothing but a number is left of the assumption.
+        if (taken.coefficient > 0 && assumption.terms().size() > 1) continue;
+        for (const SymTerm& term : expression.terms()) {
+          const bool same_sign = (term.coefficient < 0) == (taken.coefficient < 0);
+          auto times = same_sign ? divide_term(term, taken) : std::nullopt;
+          if (!times || !nonnegative(from_term(*times), depth + 1)) continue;
+          if (!is_small(from_term(*times)) || !is_small(assumption)) continue;
+          if (nonnegative(expression - from_term(*times) * assumption, depth + 3)) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  static constexpr int kMostSteps = 1000;
+
+  const RangeFacts& facts_;
+  const std::vector<SymExpr>& assumptions_;
+  int left_ = kMostSteps;  ///< until it gives up
+};
+
+bool nonnegative(const SymExpr& expression, const RangeFacts& facts) {
+  static const std::vector<SymExpr> none;
+  // Most questions need no assumption, and each one more multiplies the ways to go.
+  if (Search(facts, none).nonnegative(expression, 0)) return true;
+  return !facts.assumptions().empty() && Search(facts, facts.assumptions()).nonnegative(expression, 0);
 }
 
 bool below(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
-  return nonnegative(b - a - SymExpr(1), facts, 0);
+  return nonnegative(b - a - SymExpr(1), facts);
 }
 
 /// term / divisor, when it goes without a remainder.
@@ -263,7 +345,7 @@ std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor,
     std::int64_t k = floor_divide(range.lower, *d);
     if (k == floor_divide(range.upper, *d)) return Division{k, a - SymExpr(k) * divisor};
   }
-  if (nonnegative(a, facts, 0) && below(a, divisor, facts)) return Division{0, a};
+  if (nonnegative(a, facts) && below(a, divisor, facts)) return Division{0, a};
   return std::nullopt;
 }
 
@@ -284,7 +366,7 @@ std::optional<Division> divide_by_factor(const SymExpr& a, const SymTerm& diviso
     Split parts = split(a, factor);
     SymExpr g = from_term(factor);
     if (!smaller || bounds(g, facts, 0).lower <= 0) continue;
-    if (!nonnegative(parts.rest, facts, 0) || !below(parts.rest, g, facts)) continue;
+    if (!nonnegative(parts.rest, facts) || !below(parts.rest, g, facts)) continue;
     SymExpr b = from_term(*smaller);
     return Division{simplify(floordiv(parts.quotient, b), facts),
                     g * simplify(mod(parts.quotient, b), facts) + parts.rest};
@@ -335,14 +417,27 @@ SymExpr simplify_atom(const AtomRef& atom, const RangeFacts& facts) {
     case Kind::floordiv: return divide_simplified(a, b, facts).quotient;
     case Kind::mod: return divide_simplified(a, b, facts).remainder;
     case Kind::minimum:
-      if (nonnegative(b - a, facts, 0)) return a;
-      return nonnegative(a - b, facts, 0) ? b : minimum(a, b);
+      if (nonnegative(b - a, facts)) return a;
+      return nonnegative(a - b, facts) ? b : minimum(a, b);
     case Kind::maximum:
-      if (nonnegative(b - a, facts, 0)) return b;
-      return nonnegative(a - b, facts, 0) ? a : maximum(a, b);
+      if (nonnegative(b - a, facts)) return b;
+      return nonnegative(a - b, facts) ? a : maximum(a, b);
     case Kind::symbol: break;
   }
   return a;
+}
+
+/// What c*(a // d) + r >= 0 says of a itself, for numbers c and d > 0: as a - d + 1 <= d * (a // d) <= a.
+std::optional<SymExpr> of_dividend(const SymExpr& expression) {
+  for (const SymTerm& term : expression.terms()) {
+    const bool quotient = term.atoms.size() == 1 && term.atoms.front()->kind == Kind::floordiv;
+    if (!quotient || !is_small(expression)) continue;
+    const SymExpr &dividend = term.atoms.front()->operands[0], &divisor = term.atoms.front()->operands[1];
+    if (divisor.constant().value_or(0) <= 0 || !is_small(dividend) || !is_small(divisor)) continue;
+    const SymExpr most = term.coefficient > 0 ? dividend : dividend - divisor + 1;
+    return divisor * (expression - from_term(term)) + SymExpr(term.coefficient) * most;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -353,6 +448,31 @@ void RangeFacts::set(std::string_view symbol, SymRange range) {
 
 void RangeFacts::set_index(std::string_view symbol, const SymExpr& extent) {
   set(symbol, {SymExpr(0), extent - SymExpr(1)});
+}
+
+/// symbol >= bound, or symbol <= bound. False where its range says this otherwise, by an expression.
+bool RangeFacts::narrow(std::string_view symbol, bool from_below, std::int64_t bound) {
+  SymRange& range = ranges_[std::string(symbol)];
+  std::optional<SymExpr>& side = from_below ? range.lower : range.upper;
+  if (side && !side->is_constant()) return false;
+  if (!side || (from_below ? *side->constant() < bound : *side->constant() > bound)) side = SymExpr(bound);
+  return true;
+}
+
+void RangeFacts::assume(const SymExpr& expression) {
+  if (auto dividend = of_dividend(expression)) assume(*dividend);
+  // Of integers 2*i - 1 >= 0 says i - 1 >= 0.
+  std::int64_t divisor = 0;
+  for (const SymTerm& term : expression.terms()) divisor = std::gcd(divisor, term.coefficient);
+  if (divisor == 0) return;
+  std::vector<SymTerm> terms = expression.terms();
+  for (SymTerm& term : terms) term.coefficient /= divisor;
+  const std::int64_t constant = floor_divide(expression.constant_term(), divisor);
+  const SymTerm& first = terms.front();
+  const bool alone = terms.size() == 1 && first.atoms.size() == 1 && first.atoms.front()->kind == Kind::symbol;
+  const bool from_below = first.coefficient > 0;
+  if (alone && narrow(first.atoms.front()->text, from_below, from_below ? -constant : constant)) return;
+  assumptions_.push_back(make_expression(constant, std::move(terms)));
 }
 
 const SymRange& RangeFacts::of(std::string_view symbol) const {
@@ -366,21 +486,22 @@ Interval bounds(const SymExpr& expression, const RangeFacts& facts) {
 }
 
 bool is_nonnegative(const SymExpr& expression, const RangeFacts& facts) {
-  return nonnegative(expression, facts, 0);
+  return nonnegative(expression, facts);
 }
 
 std::optional<bool> prove_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
   SymExpr difference = simplify(a - b, facts);
   if (auto value = difference.constant()) return *value == 0;
-  if (nonnegative(difference - SymExpr(1), facts, 0)) return false;
-  if (nonnegative(-difference - SymExpr(1), facts, 0)) return false;
+  if (nonnegative(difference - SymExpr(1), facts)) return false;
+  if (nonnegative(-difference - SymExpr(1), facts)) return false;
+  if (nonnegative(difference, facts) && nonnegative(-difference, facts)) return true;
   return std::nullopt;
 }
 
 std::optional<bool> prove_less(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
   SymExpr difference = simplify(b - a, facts);
-  if (nonnegative(difference - SymExpr(1), facts, 0)) return true;
-  if (nonnegative(-difference, facts, 0)) return false;
+  if (nonnegative(difference - SymExpr(1), facts)) return true;
+  if (nonnegative(-difference, facts)) return false;
   return std::nullopt;
 }
 

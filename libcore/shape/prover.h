@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shape/sym_expr.h"
 
@@ -25,17 +26,25 @@ struct SymRange {
   std::optional<SymExpr> upper;
 };
 
-/// What is known of symbols: sizes (s0 >= 2) and loop indices (0 <= i <= s0 - 1).
+/// What is known of symbols: ranges of sizes (s0 >= 2) and of loop indices (0 <= i <= s0 - 1), and what
+/// relates sizes to each other (s1 <= s0).
 class RangeFacts {
  public:
   void set(std::string_view symbol, SymRange range);
   /// The symbol is an index of a loop: 0 <= symbol < extent.
   void set_index(std::string_view symbol, const SymExpr& extent);
+  /// The expression is at least 0.
+  void assume(const SymExpr& expression);
   /// The range of `symbol`; unbounded when nothing was set.
   const SymRange& of(std::string_view symbol) const;
+  /// Expressions that are at least 0, beside the ranges.
+  const std::vector<SymExpr>& assumptions() const { return assumptions_; }
 
  private:
+  bool narrow(std::string_view symbol, bool from_below, std::int64_t bound);
+
   std::map<std::string, SymRange, std::less<>> ranges_;
+  std::vector<SymExpr> assumptions_;
 };
 
 /// Numeric bounds of `expression`; sound, not always tight.

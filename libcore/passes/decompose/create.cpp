@@ -99,9 +99,10 @@ void triangle(Decomposition& d) {
   ValueId self = d.value("self");
   if (d.failed() || d.rank(self) < 2) return d.fail("expects a matrix");
   std::vector<SymExpr> sizes = d.sizes(self);
-  std::int64_t diagonal = d.constant("diagonal", 0);
+  SymExpr diagonal = d.integer("diagonal", 0);
   auto [row, column] = grid(d, sizes[sizes.size() - 2], sizes.back());
-  ValueId limit = diagonal == 0 ? row : d.binary("add", value_argument(row), diagonal);
+  ValueId limit = row;
+  if (diagonal != SymExpr(0)) limit = d.binary("add", value_argument(row), Decomposition::integer_argument(diagonal));
   bool lower = d.detail() == "lower";
   ValueId kept = d.binary(lower ? "le" : "ge", value_argument(column), value_argument(limit));
   d.result(d.where(d.broadcast(kept, sizes), value_argument(self), as_dtype(0, d.dtype_of(self))));

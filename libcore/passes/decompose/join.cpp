@@ -33,6 +33,16 @@ ValueId repeat_dims(Decomposition& d, ValueId x, const std::vector<SymExpr>& cou
   return d.reshape(d.broadcast(d.reshape(x, split), spread), result);
 }
 
+/// Elements that come round to the front of a dim of `size`: the shift modulo the size.
+SymExpr rolled_back(Decomposition& d, const SymExpr& shift, const SymExpr& size) {
+  const SymExpr back = mod(shift, size);
+  if (back.is_constant()) return back;
+  const bool forward = !d.less(shift, SymExpr(0));
+  const SymExpr within = forward ? shift : shift + size;
+  const bool once = forward ? d.less(shift, size) : !d.less(within, SymExpr(0));
+  return once ? within : back;
+}
+
 }  // namespace
 
 void cat(Decomposition& d) {
@@ -107,7 +117,7 @@ void roll(Decomposition& d) {
     std::int64_t dim = d.wrap_dim(dims[i], d.rank(x));
     SymExpr size = d.sizes(x)[dim];
     if (size == SymExpr(0)) continue;
-    SymExpr back = mod(shifts[i], size);  // elements that come round to the front
+    SymExpr back = rolled_back(d, shifts[i], size);
     if (back == SymExpr(0)) continue;
     x = concatenate(d, {d.slice(x, dim, size - back, back, 1), d.slice(x, dim, 0, size - back, 1)}, dim);
   }

@@ -1,5 +1,5 @@
 // Answers questions about size expressions, one a line, for tests that compare with sympy. Ranges of symbols come
-// first: "range NAME LOWER UPPER", '-' for none. Then
+// first: "range NAME LOWER UPPER", '-' for none; "assume E" says that E >= 0. Then
 //   text E        the canonical text
 //   simplify E    the simplified one
 //   bounds E      lower and upper, '-' for none
@@ -58,6 +58,10 @@ int main() {
       continue;
     }
     std::getline(words, rest);
+    if (question == "assume") {
+      if (const auto expression = parse_sym_expr(rest)) facts.assume(*expression);
+      continue;
+    }
     std::cout << answer(question, rest, facts) << "\n";
   }
 }

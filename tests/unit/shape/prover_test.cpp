@@ -56,6 +56,41 @@ TEST_CASE("comparisons are decided through symbolic bounds") {
   CHECK(!prove_equal(e("n"), e("5"), facts).has_value());
 }
 
+TEST_CASE("accesses of parts of tensors are inside by what relates sizes") {
+  RangeFacts facts;
+  for (const char* size : {"n", "m", "k"}) facts.set(size, {SymExpr(2), std::nullopt});
+  auto e = [](const char* text) { return *parse_sym_expr(text); };
+  const auto inside = [&](const char* index, const char* size) {
+    return is_nonnegative(e(index), facts) && prove_less(e(index), e(size), facts).value_or(false);
+  };
+  facts.set_index("p", e("m - k"));  // x[k:m] of n rows of 8
+  facts.set_index("j", 8);
+  CHECK(!inside("8*(k + p) + j", "8*n"));
+  facts.assume(e("n - m"));
+  facts.assume(e("m - k - 1"));
+  CHECK(inside("8*(k + p) + j", "8*n"));
+  facts.set_index("q", e("(m - k + 2) // 3"));  // x[k:m:3]
+  CHECK(inside("k + 3*q", "n"));
+  CHECK(!inside("k + 3*q + 1", "m"));
+  facts.set_index("h", e("n // 2"));  // the halves of x
+  CHECK(inside("h", "n"));
+  CHECK(inside("h + n - n // 2", "n"));
+  CHECK(!inside("h + n // 2 + 1", "n"));
+  facts.set_index("w", e("(n - 3) // 2 + 1"));  // windows of 3, 2 apart
+  facts.assume(e("n - 3"));
+  CHECK(inside("2*w + 2", "n"));
+  CHECK(!inside("2*w + 3", "n"));
+  facts.set_index("c", e("min(n, m)"));
+  CHECK(inside("c", "n"));
+  CHECK(inside("c", "m"));
+  CHECK(prove_less_equal(e("max(k, m)"), e("n"), facts) == true);
+  facts.set_index("r", e("n"));  // the first row of a square
+  CHECK(inside("r", "n*n"));
+  facts.assume(e("k - n + 2"));  // k <= m - 1 <= n - 1 …
+  facts.assume(e("n - k - 2"));  // … is n - 2
+  CHECK(prove_equal(e("n"), e("k + 2"), facts) == true);
+}
+
 TEST_CASE("a simplified expression has the same values") {
   std::mt19937 random(7);
   auto pick = [&](int n) { return static_cast<int>(random() % n); };

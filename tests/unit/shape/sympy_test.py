@@ -46,10 +46,10 @@ def value(text, at):
     return eval(text, {"__builtins__": {}}, {**names, **at})
 
 
-def ask(tool, questions):
+def ask(tool, questions, assumed=()):
     ranges = [f"range {name} {low} {'-' if high is None else high}" for name, (low, high) in RANGES.items()]
-    done = subprocess.run([tool], input="\n".join([*ranges, *questions]) + "\n", capture_output=True, text=True,
-                          check=True, timeout=60)
+    given = [*ranges, *("assume " + one for one in assumed), *questions]
+    done = subprocess.run([tool], input="\n".join(given) + "\n", capture_output=True, text=True, check=True, timeout=60)
     answers = done.stdout.splitlines()
     assert len(answers) == len(questions), (len(answers), len(questions))
     return answers
@@ -99,6 +99,34 @@ def main():
         if difference is not None and difference.is_number:
             assert relations[relation](difference, 0) == (answer == "true"), (relation, a, b, answer)
     assert decided >= 60, f"only {decided} comparisons were decided"
+    check_assumptions(random_, relations)
+
+
+def check_assumptions(random_, relations):
+    """What is known of sizes beside their ranges decides more, and nothing wrongly."""
+    decided = more = 0
+    for _ in range(60):
+        assumed = [f"({expression(random_, 1)} - {expression(random_, random_.randint(0, 1))} + {random_.randint(-3, 3)})"
+                   for _ in range(random_.randint(1, 3))]
+        points = [at for at in (point(random_) for _ in range(600)) if all(value(one, at) >= 0 for one in assumed)]
+        if len(points) < 20:
+            continue
+        asked = []
+        for _ in range(25):
+            # Near what is assumed, so that it can be decided: a multiple of it, and something beside it.
+            times, beside = random_.choice(["1", "2", "s1", "(i + 1)", "s0"]), expression(random_, random_.randint(0, 1))
+            asked.append((random_.choice(list(relations)), f"(0 - {beside})", f"({times}*{random_.choice(assumed)})"))
+        questions = [f"{r} {a} ; {b}" for r, a, b in asked]
+        with_them, without = ask(sys.argv[1], questions, assumed), ask(sys.argv[1], questions)
+        for (relation, a, b), answer, alone in zip(asked, with_them, without):
+            if answer == "unknown":
+                assert alone == "unknown", (assumed, relation, a, b, alone)
+                continue
+            decided += 1
+            more += alone == "unknown"
+            for at in points:
+                assert relations[relation](value(a, at), value(b, at)) == (answer == "true"), (assumed, relation, a, b, answer, at)
+    assert decided >= 150 and more >= 60, f"{decided} comparisons were decided, {more} by what is assumed"
 
 
 if __name__ == "__main__":
