@@ -193,13 +193,26 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
 
 ValueId Recorder::number(PyObject* number, SourceId source) {
   if (auto found = numbers_.find(source); found != numbers_.end()) return found->second;
+  const ValueId id = add_number(InputKind::scalar, number, source);
+  numbers_.emplace(source, id);
+  return id;
+}
+
+std::optional<SymExpr> Recorder::size_number(PyObject* number, std::int64_t value, SourceId source) {
+  auto symbol = sizes_.name_number(value, source);
+  if (!symbol) return std::nullopt;
+  Value& input = graph_.values[add_number(InputKind::size, number, source)];
+  input.is_scalar = true;
+  input.expression = *symbol;
+  return symbol;
+}
+
+ValueId Recorder::add_number(InputKind kind, PyObject* number, SourceId source) {
   TensorType type;
   type.dtype = PyFloat_Check(number) ? DType::float64 : DType::int64;
   const ValueId id = new_value(name_of_source(graph_.interface.sources, source), type);
   input_by_value_[id] = static_cast<std::int32_t>(graph_.interface.inputs.size());
-  graph_.interface.inputs.push_back(
-      {InputKind::scalar, graph_.values[id].name, source, std::move(type), {}});
-  numbers_.emplace(source, id);
+  graph_.interface.inputs.push_back({kind, graph_.values[id].name, source, std::move(type), {}});
   originals_.push_back(PyRef::borrow(number));
   input_objects.push_back(PyRef::borrow(number));
   written_.push_back(false);

@@ -60,6 +60,9 @@ class Recorder {
   /// is computed of must be guarded.
   ValueId number(PyObject* number, SourceId source);
   bool is_number(ValueId id) const;
+  /// The symbol of a number that says how large something is, which becomes an input; nothing for one that
+  /// stays a constant. Its type must be guarded.
+  std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
@@ -98,6 +101,7 @@ class Recorder {
 
  private:
   ValueId new_value(std::string_view stem, TensorType type);
+  ValueId add_number(InputKind kind, PyObject* number, SourceId source);
   void infer_sizes(const Node& node, std::vector<TensorType>& types);
   InputKind kind_of(PyObject* tensor, SourceId source) const;
   /// The number of the memory that value `id` is in, from now on shared with others.

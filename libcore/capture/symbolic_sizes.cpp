@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/size_facts.h"
 #include "ops/infer.h"
 #include "python/object.h"
 
@@ -76,6 +77,7 @@ SizeMarks marks_of(PyObject* tensor) {
   if (attributes == nullptr || *attributes == nullptr || PyDict_GET_SIZE(*attributes) == 0) return marks;
   read_marks(*attributes, "_dynamo_dynamic_indices", marks.dynamic);
   read_marks(*attributes, "_dynamo_weak_dynamic_indices", marks.dynamic);
+  read_marks(*attributes, "_dynamo_unbacked_indices", marks.dynamic);
   read_marks(*attributes, "_dynamo_static_indices", marks.fixed);
   return marks;
 }
@@ -110,14 +112,24 @@ SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_
   auto [found, added] = by_value_.try_emplace(size, "s" + std::to_string(interface_.symbols.size()));
   const std::string& name = found->second;
   if (added) {
-    const SourceId read = interface_.sources.intern(
-        {SourceKind::size, source, {}, static_cast<std::int64_t>(dim), {}});
-    Symbol symbol{name, read, 2, INT64_MAX, size};
-    shapes_.add(symbol);
-    values_.emplace(name, size);
-    sources_.emplace(name, read);
-    interface_.symbols.push_back(std::move(symbol));
+    add_symbol(name, size, interface_.sources.intern({SourceKind::size, source, {}, static_cast<std::int64_t>(dim), {}}));
   }
+  return SymExpr::symbol(name);
+}
+
+void SymbolicSizes::add_symbol(const std::string& name, std::int64_t value, SourceId source) {
+  Symbol symbol{name, source, 2, INT64_MAX, value};
+  shapes_.add(symbol);
+  values_.emplace(name, value);
+  sources_.emplace(name, source);
+  interface_.symbols.push_back(std::move(symbol));
+}
+
+std::optional<SymExpr> SymbolicSizes::name_number(std::int64_t number, SourceId source) {
+  const bool refused = policy_ == DynamicSizes::off || (changed_ != nullptr && changed_->refuses_sizes());
+  if (number < 2 || refused) return std::nullopt;
+  const std::string name = "s" + std::to_string(interface_.symbols.size());
+  add_symbol(name, number, source);
   return SymExpr::symbol(name);
 }
 
@@ -228,14 +240,15 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   }
 }
 
-void SymbolicSizes::finish(Graph& graph) {
-  if (specialised_.empty()) return;
-  const auto constant = [&](std::string_view name) -> std::optional<SymExpr> {
-    if (!specialised_.contains(std::string(name))) return std::nullopt;
-    return SymExpr(values_.at(std::string(name)));
-  };
-  const auto replace = [&](SymExpr& expression) { expression = expression.substitute(constant); };
-  for (Value& value : graph.values) for_each_expression(value.type, replace);
+namespace {
+
+/// Puts what `value_of` gives in the place of symbols. Guards on sizes that hold by themselves then go.
+void substitute(Graph& graph, const std::function<std::optional<SymExpr>(std::string_view)>& value_of) {
+  const auto replace = [&](SymExpr& expression) { expression = expression.substitute(value_of); };
+  for (Value& value : graph.values) {
+    for_each_expression(value.type, replace);
+    replace(value.expression);
+  }
   for (Node& node : graph.nodes) {
     for (NamedArgument& argument : node.args) for_each_expression(argument.value, replace);
   }
@@ -243,16 +256,50 @@ void SymbolicSizes::finish(Graph& graph) {
     for (Argument& argument : call.args) for_each_expression(argument, replace);
     for (NamedArgument& argument : call.kwargs) for_each_expression(argument.value, replace);
   }
-  for (Input& input : interface_.inputs) for_each_expression(input.type, replace);
-  for (Output& output : interface_.outputs) for_each_expression(output.type, replace);
-  for (Guard& guard : interface_.guards) {
+  Interface& interface = graph.interface;
+  for (Input& input : interface.inputs) for_each_expression(input.type, replace);
+  for (Output& output : interface.outputs) for_each_expression(output.type, replace);
+  for (Guard& guard : interface.guards) {
     if (guard.tensor) for_each_expression(*guard.tensor, replace);
     if (!guard.condition) continue;
     replace(guard.condition->left);
     replace(guard.condition->right);
   }
-  std::erase_if(interface_.guards, [](const Guard& guard) {
-    return guard.condition && guard.condition->left.is_constant() && guard.condition->right.is_constant();
+  std::erase_if(interface.guards, [](const Guard& guard) {
+    return guard.condition && (guard.condition->left - guard.condition->right).is_constant();
+  });
+}
+
+/// A symbol that a condition says to be equal to an expression of others; of several the one that was made
+/// last. `order` gives a symbol's place among them.
+struct Equal {
+  std::string symbol;
+  SymExpr expression;
+};
+std::optional<Equal> solved(const Condition& condition, const std::function<int(std::string_view)>& order) {
+  if (condition.relation != Condition::Relation::equal) return std::nullopt;
+  const SymExpr difference = condition.left - condition.right;
+  std::unordered_map<std::string, int> occurrences;
+  difference.for_each_symbol([&](std::string_view name) { ++occurrences[std::string(name)]; });
+  std::optional<Equal> found;
+  for (const SymTerm& term : difference.terms()) {
+    if (std::abs(term.coefficient) != 1 || term.atoms.size() != 1) continue;
+    const std::string& name = term.atoms.front()->text;
+    const bool alone = term.atoms.front()->kind == SymAtom::Kind::symbol && occurrences.at(name) == 1;
+    if (!alone || (found && order(found->symbol) > order(name))) continue;
+    const SymExpr own = SymExpr(term.coefficient) * SymExpr::symbol(name);
+    found = Equal{name, (own - difference) * SymExpr(term.coefficient)};
+  }
+  return found;
+}
+
+}  // namespace
+
+void SymbolicSizes::make_constant(Graph& graph) {
+  if (specialised_.empty()) return;
+  substitute(graph, [&](std::string_view name) -> std::optional<SymExpr> {
+    if (!specialised_.contains(std::string(name))) return std::nullopt;
+    return SymExpr(values_.at(std::string(name)));
   });
   for (const Symbol& symbol : interface_.symbols) {
     const auto found = specialised_.find(symbol.name);
@@ -261,6 +308,41 @@ void SymbolicSizes::finish(Graph& graph) {
         {GuardKind::equals, symbol.source, kNoSource, *symbol.hint, {}, {}, found->second, -1});
   }
   std::erase_if(interface_.symbols, [&](const Symbol& symbol) { return specialised_.contains(symbol.name); });
+}
+
+/// Sizes that must be equal are then one expression, which is what the compiler knows them by.
+void SymbolicSizes::make_equal(Graph& graph) {
+  const auto order = [&](std::string_view name) {
+    const auto found = std::ranges::find(interface_.symbols, name, &Symbol::name);
+    return found == interface_.symbols.end() ? -1 : static_cast<int>(found - interface_.symbols.begin());
+  };
+  for (std::size_t i = 0; i < interface_.guards.size();) {
+    const Guard guard = interface_.guards[i];
+    const auto equal = guard.condition ? solved(*guard.condition, order) : std::nullopt;
+    const int at = equal ? order(equal->symbol) : -1;
+    // A number of the program is read where it is.
+    const bool is_size = at >= 0 && interface_.sources[interface_.symbols[at].source].kind == SourceKind::size;
+    if (!is_size) {
+      ++i;
+      continue;
+    }
+    const Condition in_range{interface_.symbols[at].minimum, Condition::Relation::less_equal, equal->expression};
+    interface_.symbols.erase(interface_.symbols.begin() + at);
+    interface_.guards.erase(interface_.guards.begin() + static_cast<std::ptrdiff_t>(i));
+    substitute(graph, [&](std::string_view name) {
+      return name == equal->symbol ? std::optional(equal->expression) : std::nullopt;
+    });
+    const RangeFacts facts = size_facts(interface_);
+    if (!prove_less_equal(in_range.left, in_range.right, facts).value_or(false)) {
+      interface_.guards.push_back({GuardKind::condition, kNoSource, kNoSource, {}, {}, in_range, guard.location, -1});
+    }
+    i = 0;
+  }
+}
+
+void SymbolicSizes::finish(Graph& graph) {
+  make_constant(graph);
+  make_equal(graph);
 }
 
 }  // namespace penstock::capture

@@ -45,6 +45,9 @@ class SymbolicSizes {
   bool wants(PyObject* tensor, const TensorType& type, SourceId source) const;
   /// Makes symbols of the sizes in an input's type, and strides that follow from them.
   void name_sizes(PyObject* tensor, TensorType& type, SourceId source);
+  /// A symbol for a number of the program that says how large something is, other than any before. Nothing
+  /// for one that stays a constant: 0, 1, negative, or symbols are not wanted.
+  std::optional<SymExpr> name_number(std::int64_t number, SourceId source);
   /// The types of a node's results by its shape rule. `types` holds the real ones: their sizes, strides
   /// and offsets are replaced where they depend on symbols. `node` is not in `graph` yet.
   void infer(const Node& node, const Graph& graph, std::vector<TensorType>& types);
@@ -57,12 +60,16 @@ class SymbolicSizes {
   std::optional<std::int64_t> value(const SymExpr& expression) const;
   /// Where a symbol's value is read.
   SourceId source_of(std::string_view symbol) const;
-  /// Puts constants in the place of the symbols that were specialised.
+  /// Puts constants in the place of the symbols that were specialised, and what a guard says that others
+  /// are equal to in theirs.
   void finish(Graph& graph);
 
  private:
   bool is_wanted(std::int64_t size, SourceId source, std::size_t dim, const SizeMarks& marks) const;
   SymExpr symbol_for(std::int64_t size, SourceId source, std::size_t dim);
+  void add_symbol(const std::string& name, std::int64_t value, SourceId source);
+  void make_constant(Graph& graph);
+  void make_equal(Graph& graph);
   bool replaces(const std::vector<TensorType>& inferred, const std::vector<TensorType>& types) const;
   void locate(std::size_t first_guard);
 

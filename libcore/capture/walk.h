@@ -338,10 +338,11 @@ class Walk {
   /// Makes the tensor an input if a size of it is to be a symbol.
   bool name_sizes(Operand tensor);
   bool has_symbolic_sizes(Operand tensor) const;
-  /// An int as an expression of symbolic sizes, or a constant; nothing for other numbers.
-  std::optional<SymExpr> expression_of(Operand number);
-  std::optional<SymExpr> expression_of(SourceId number);
-  std::optional<SymExpr> find_expression(SourceId number);
+  /// An int as an expression of symbolic sizes, or a constant; nothing for other numbers. `as_size`: it says
+  /// how large something is, so numbers that change become symbols too.
+  std::optional<SymExpr> expression_of(Operand number, bool as_size);
+  std::optional<SymExpr> expression_of(SourceId number, bool as_size);
+  std::optional<SymExpr> find_expression(SourceId number, bool as_size);
   /// Where Python's number for an expression is read.
   SourceId source_of(const SymExpr& expression);
   SourceId source_of_term(const SymTerm& term);
@@ -523,7 +524,8 @@ class Walk {
   const CompileApi& compile_api_;
   const ChangedNumbers* changed_;
   std::unordered_map<SourceId, int> operand_counts_;  ///< of computed numbers
-  std::unordered_map<SourceId, std::optional<SymExpr>> expressions_;  ///< of numbers made of sizes
+  std::unordered_map<SourceId, SymExpr> expressions_;  ///< of numbers made of sizes
+  std::unordered_map<SourceId, python::PyRef> followed_numbers_;  ///< that are no sizes of tensors
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
   FrameShadow* start_ = nullptr;

@@ -161,6 +161,7 @@ void DocumentSink::keep_tensors(const capture::CapturedSegment& segment, Interfa
   for (std::size_t i = 0; i < interface.inputs.size() && i < segment.inputs.size(); ++i) {
     Input& input = interface.inputs[i];
     PyObject* object = segment.inputs[i].get();
+    if (input.kind == InputKind::size) continue;  // its symbol's hint is its value
     input.blob = input.kind == InputKind::scalar ? keep_number(object, input.type.dtype)
                                                  : keep(object, input.type);
   }

@@ -13,6 +13,8 @@
 
 namespace penstock::capture {
 
+using python::PyRef;
+
 namespace {
 
 constexpr int kMostOperands = 64;  // of one computed number: its text must stay readable
@@ -65,6 +67,9 @@ SourceId Walk::number_source(Operand number) {
   const SourceKind kind = recorder_.source_kind(number.shadow.index);
   const bool is_int = kind == SourceKind::computed || kind == SourceKind::length || is_size(kind);
   if (!is_int) consume_type(number);
+  if (PyLong_CheckExact(number.object) && kind != SourceKind::computed && !is_size(kind)) {
+    followed_numbers_.try_emplace(number.shadow.index, PyRef::borrow(number.object));
+  }
   return number.shadow.index;
 }
 

@@ -63,15 +63,15 @@ bool Walk::name_sizes(Operand tensor) {
   return argument(tensor).has_value();
 }
 
-std::optional<SymExpr> Walk::expression_of(SourceId source) {
+std::optional<SymExpr> Walk::expression_of(SourceId source, bool as_size) {
   if (const auto known = expressions_.find(source); known != expressions_.end()) return known->second;
-  auto expression = find_expression(source);
-  if (expression && !is_tame(*expression)) expression = std::nullopt;
-  expressions_.emplace(source, expression);
+  auto expression = find_expression(source, as_size);
+  if (!expression || !is_tame(*expression)) return std::nullopt;
+  expressions_.emplace(source, *expression);
   return expression;
 }
 
-std::optional<SymExpr> Walk::find_expression(SourceId source) {
+std::optional<SymExpr> Walk::find_expression(SourceId source, bool as_size) {
   const SourceStep step = recorder_.graph().interface.sources[source];
   if (step.kind == SourceKind::number) {
     const auto* whole = step.key.as<std::int64_t>();
@@ -82,13 +82,18 @@ std::optional<SymExpr> Walk::find_expression(SourceId source) {
     if (!input) return std::nullopt;
     return recorder_.value(*input).type.sizes[static_cast<std::size_t>(step.index)];
   }
-  if (step.kind != SourceKind::computed) return std::nullopt;
-  const auto left = expression_of(step.base);
+  if (step.kind != SourceKind::computed) {
+    const auto number = followed_numbers_.find(source);
+    if (!as_size || number == followed_numbers_.end()) return std::nullopt;
+    consume_type({Shadow::sourced(source), number->second.get()});
+    return recorder_.size_number(number->second.get(), plain_number(number->second.get())->integer, source);
+  }
+  const auto left = expression_of(step.base, as_size);
   if (!left) return std::nullopt;
   const NumberOp op = step.operation();
   if (op == NumberOp::negative) return -*left;
   if (op == NumberOp::to_int) return left;
-  const auto right = step.other == kNoSource ? std::nullopt : expression_of(step.other);
+  const auto right = step.other == kNoSource ? std::nullopt : expression_of(step.other, as_size);
   if (!right) return std::nullopt;
   switch (op) {
     case NumberOp::add: return *left + *right;
@@ -108,9 +113,9 @@ std::optional<SymExpr> Walk::find_expression(SourceId source) {
 }
 
 /// Of a number that is not followed its value: it must be guarded.
-std::optional<SymExpr> Walk::expression_of(Operand number) {
+std::optional<SymExpr> Walk::expression_of(Operand number, bool as_size) {
   if (!PyLong_CheckExact(number.object)) return std::nullopt;
-  if (is_followed(number)) return expression_of(number.shadow.index);
+  if (is_followed(number)) return expression_of(number_source(number), as_size);
   const auto plain = plain_number(number.object);
   return plain ? std::optional(SymExpr(plain->integer)) : std::nullopt;
 }
@@ -160,7 +165,7 @@ Shadow Walk::size_shadow(const SymExpr& size) {
 }
 
 std::optional<bool> Walk::compare_sizes(NumberOp op, Operand left, Operand right) {
-  const auto one = expression_of(left), other = expression_of(right);
+  const auto one = expression_of(left, false), other = expression_of(right, false);
   if (!one || !other) return std::nullopt;
   const auto condition = condition_of(op, *one, *other);
   return condition ? recorder_.sizes().decide(*condition) : std::nullopt;

@@ -420,7 +420,7 @@ bool Walk::pass_number(Operand number, std::size_t position, bool method, Argume
     Argument* place = list == nullptr ? &bound_to->value
                       : !alone && position - first < list->items.size() ? &list->items[position - first]
                                                                         : nullptr;
-    if (const auto size = place == nullptr ? std::nullopt : expression_of(number)) {
+    if (const auto size = place == nullptr ? std::nullopt : expression_of(number, true)) {
       argument = *place = *size;
       return true;
     }

@@ -114,7 +114,7 @@ bool Walk::consume_index(Operand index) {
 /// What stands for an index, or a bound of a slice, in the graph; nothing when it is a plain number.
 std::optional<Argument> Walk::symbolic_index(Operand index) {
   if (!PyLong_CheckExact(index.object) || !is_followed(index)) return std::nullopt;
-  const auto size = expression_of(index);
+  const auto size = expression_of(index, true);
   return size ? std::optional(Argument(*size)) : std::nullopt;
 }
 
