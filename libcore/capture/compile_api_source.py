@@ -26,7 +26,7 @@ def mark(wrapper, fn):
     return wrapper
 
 
-def enclose(fn, kind):
+def enclose(fn, kind, dynamic=None):
     if kind == "disabled":
         @functools.wraps(fn)
         def disabled(*args, **kwargs):
@@ -47,21 +47,23 @@ def enclose(fn, kind):
         wrapper = compiled
     wrapper._torchdynamo_inline = fn
     wrapper.get_compiler_config = dict
+    if dynamic is not None:
+        wrapper._region_dynamic = bool(dynamic)
     return mark(wrapper, fn)
 
 
-def wrap(fn, kind):
+def wrap(fn, kind, dynamic=None):
     fn = innermost(fn)
     if isinstance(fn, sys.modules["torch"].nn.Module):
-        return mark(optimized_module()(fn, kind), fn.forward)
+        return mark(optimized_module()(fn, kind, dynamic), fn.forward)
     if isinstance(fn, type):
         if kind == "disabled":
             fn.__init__ = enclose(fn.__init__, kind)
-        fn.__call__ = enclose(fn.__call__, kind)
+        fn.__call__ = enclose(fn.__call__, kind, dynamic)
         if issubclass(fn, sys.modules["torch"].nn.Module):
-            fn._call_impl = enclose(fn._call_impl, kind)
+            fn._call_impl = enclose(fn._call_impl, kind, dynamic)
         return fn
-    return enclose(fn, kind)
+    return enclose(fn, kind, dynamic)
 
 
 @functools.cache
@@ -74,23 +76,24 @@ def optimized_module():
     class OptimizedModule(torch.nn.Module):
         """Wraps the original nn.Module object and calls it as a compiled region."""
 
-        _opt_mod_attributes = {"_orig_mod", "_region_kind", "_torchdynamo_orig_callable",
+        _opt_mod_attributes = {"_orig_mod", "_region_kind", "_region_dynamic", "_torchdynamo_orig_callable",
                                "_torchdynamo_wrapper_id", "get_compiler_config", "forward", "_forward",
                                "__dict__", "_super_module_initialized"}
 
-        def __init__(self, mod, kind):
+        def __init__(self, mod, kind, dynamic):
             object.__setattr__(self, "_orig_mod", mod)
             self._super_module_initialized = False
             super(OptimizedModule, self).__init__()
             self._super_module_initialized = True
             self._orig_mod = mod
             self._region_kind = kind
+            self._region_dynamic = dynamic
             self.get_compiler_config = dict
             self._initialize()
             self.training = mod.training
 
         def _initialize(self):
-            self.forward = enclose(self._orig_mod.__call__, self._region_kind)
+            self.forward = enclose(self._orig_mod.__call__, self._region_kind, self._region_dynamic)
             if hasattr(self._orig_mod, "_initialize_hook"):
                 self._forward = self.forward
                 self.forward = self._call_lazy_check
@@ -115,7 +118,7 @@ def optimized_module():
             return self.forward(*args, **kwargs)
 
         def __reduce__(self):
-            return (type(self), (self._orig_mod, self._region_kind))
+            return (type(self), (self._orig_mod, self._region_kind, self._region_dynamic))
 
         def __getstate__(self):
             state = dict(self.__dict__)
@@ -184,17 +187,17 @@ def compile(model, fullgraph, dynamic, backend, mode, options, disable):
             return UNSERVED
         options.pop("guard_filter_fn", None)
         torch._TorchCompileInductorWrapper(None, options, dynamic)  # complains about unknown ones
-    return wrap(model, "fullgraph" if fullgraph else "compiled")
+    return wrap(model, "fullgraph" if fullgraph else "compiled", dynamic)
 
 
 class Optimize:
     """What torch._dynamo.optimize() returns."""
 
-    def __init__(self, kind):
-        self.kind = kind
+    def __init__(self, kind, dynamic):
+        self.kind, self.dynamic = kind, dynamic
 
     def __call__(self, fn):
-        return wrap(fn, self.kind)
+        return wrap(fn, self.kind, self.dynamic)
 
     def __enter__(self):
         raise RuntimeError("torch._dynamo.optimize(...) is used with a context manager. "
@@ -205,10 +208,10 @@ class Optimize:
         return None
 
 
-def optimize(rebuild_ctx, backend, nopython, disable, **others):
+def optimize(rebuild_ctx, backend, nopython, disable, dynamic=None, **others):
     if disable or not serves(backend):
         return UNSERVED
-    return Optimize("fullgraph" if nopython else "compiled")
+    return Optimize("fullgraph" if nopython else "compiled", dynamic)
 
 
 def disable_one(fn, recursive=True):

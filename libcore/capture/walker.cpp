@@ -293,7 +293,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 
 void Walker::start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
                    bool patient) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, changed, dynamic_,
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, changed, dynamic_sizes(region),
                                        client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();

@@ -80,6 +80,7 @@ class Walker : public python::FrameDriver {
     Served served = Served::none;   ///< an entry point of torch.compile, or what stands around a region
     bool answered = false;          ///< the entry point was asked for its result
     python::PyRef refusal;          ///< of a region: what must come out of it, whatever caught it
+    std::optional<DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
   };
   /// How far a recorded segment goes: steps of its frames, outermost first.
   struct Plan {
@@ -136,6 +137,8 @@ class Walker : public python::FrameDriver {
   python::Entry enter_served(python::Frame& frame, Region& region, Served served);
   python::Directive serve(Activation& activation, const python::Instruction& instruction);
   static Activation* enclosing(Region& region);
+  /// Which sizes become symbols there.
+  DynamicSizes dynamic_sizes(Region& region) const;
   /// True inside a region that torch.compiler.disable made.
   static bool is_disabled(Region& region);
   /// True when a frame of the program is conducted: what stands around regions does not count.

@@ -31,6 +31,14 @@ std::string kind_of(const BreakReason& reason) {
                : "Skip calling `torch.compiler.disable()`d function";
 }
 
+/// What dynamic= of torch.compile says of a function that stands around a region.
+std::optional<DynamicSizes> dynamic_of(PyObject* function) {
+  PyObject* attributes = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  PyObject* asked = attributes == nullptr ? nullptr : PyDict_GetItemString(attributes, "_region_dynamic");
+  if (asked == nullptr) return std::nullopt;
+  return asked == Py_True ? DynamicSizes::all : DynamicSizes::off;
+}
+
 }  // namespace
 
 Served Walker::served(Frame& frame) {
@@ -47,7 +55,10 @@ Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
   if (served == Served::is_compiling && enclosing(region) == nullptr) return Entry::native;
   conduct(frame, region, false);
   region.activations.back()->served = served;
-  if (is_region(served)) python::set_in_compiled_region(served != Served::disabled);
+  if (is_region(served)) {
+    python::set_in_compiled_region(served != Served::disabled);
+    region.activations.back()->dynamic = dynamic_of(frame.function());
+  }
   return Entry::conduct;
 }
 
@@ -77,6 +88,11 @@ Walker::Activation* Walker::enclosing(Region& region) {
     if (is_region((*at)->served)) return at->get();
   }
   return nullptr;
+}
+
+DynamicSizes Walker::dynamic_sizes(Region& region) const {
+  const Activation* around = enclosing(region);
+  return around == nullptr ? dynamic_ : around->dynamic.value_or(dynamic_);
 }
 
 bool Walker::is_disabled(Region& region) {

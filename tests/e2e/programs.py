@@ -44,6 +44,7 @@ PROGRAMS = {
     "attention_block": "model(x)",
     "shapes": "x = torch.rand(16, 30); attention_score(x)",
     "marked_sizes": "x = torch.rand(9, 5); f(x)",
+    "dynamic_options": "x = torch.rand(9, 5); always(x), never(x), changed(x)",
 }
 # What Python does between their segments, and ops that need torch, are there in every call: these run in
 # process, and their captures and reports are checked.
@@ -57,6 +58,8 @@ OPS = {
     "shapes": {"0/0": "add t matmul div", "0/1": "add t matmul div", "0/2": "t matmul div"},
     "marked_sizes": {"0/0": "mul add relu sum", "0/1": "mul add relu sum",
                      **{f"1/{i}": "mul add tanh" for i in range(5)}},
+    "dynamic_options": {"0/0": "mul add relu sum", **{f"1/{i}": "mul add tanh" for i in range(4)},
+                        **{f"2/{i}": "slice exp sub" for i in range(2)}},
     "toy": {"0/0": "abs add div sum lt", "1/0": "mul mul", "2/0": "mul"},
     "dtype_guard": {"0/0": "mul add", "0/1": "div"},
     "closure": {"0/0": "add add_", "1/0": "sub add"},
