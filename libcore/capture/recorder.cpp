@@ -225,6 +225,7 @@ bool Recorder::is_number(ValueId id) const {
 }
 
 bool Recorder::before_write(ValueId id) {
+  known_values_.forget();
   // A view of an input writes the input too: every input in the same memory is kept.
   const std::int32_t storage = graph_.values[id].type.storage;
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
@@ -296,6 +297,7 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
     node.results.push_back(new_value(stem, type));
   }
   heap_gaps_.made(bytes);
+  known_values_.note(node, symbolic.empty() ? types : symbolic);
   results = node.results;
   graph_.nodes.push_back(std::move(node));
 }

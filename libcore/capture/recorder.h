@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "capture/heap_gaps.h"
+#include "capture/known_values.h"
 #include "capture/shadow.h"
 #include "capture/symbolic_sizes.h"
 #include "capture/torch/overload.h"
@@ -63,6 +64,8 @@ class Recorder {
   /// The symbol of a number that says how large something is, which becomes an input; nothing for one that
   /// stays a constant. Its type must be guarded.
   std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
+  /// True for a tensor whose elements the segment decides.
+  bool is_known(ValueId id) const { return known_values_.has(id); }
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
@@ -138,6 +141,7 @@ class Recorder {
   std::vector<bool> written_;                               ///< by input
   std::int32_t next_storage_ = 0;
   HeapGaps heap_gaps_;
+  KnownValues known_values_;
   SymbolicSizes sizes_;
 };
 

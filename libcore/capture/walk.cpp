@@ -364,8 +364,9 @@ std::optional<bool> Walk::consume_truth(Operand operand) {
     return truth < 0 ? std::nullopt : std::optional(truth == 1);
   };
   if (is_tensor(object)) {
-    broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
-    return std::nullopt;
+    const auto truth = is_known_tensor(operand) ? real_truth() : std::nullopt;
+    if (!truth) broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
+    return truth;
   }
   if (operand.shadow.is(Shadow::Kind::constant)) return real_truth();
   if (object == Py_None || PyBool_Check(object)) {

@@ -243,6 +243,10 @@ class Walk {
   /// The operand's truth, guarded; an empty result with the reason set when it is data.
   std::optional<bool> consume_truth(Operand operand);
   bool is_tensor(PyObject* object) const { return recorder_.bridge().is_tensor(object); }
+  /// True for a tensor whose elements are the same whenever the segment runs.
+  bool is_known_tensor(Operand operand) const {
+    return operand.shadow.is(Shadow::Kind::node) && is_tensor(operand.object) && recorder_.is_known(operand.shadow.index);
+  }
   void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
   /// A guard on the object or type itself, described by its name.
   void add_live_guard(GuardKind kind, SourceId source, PyObject* object);

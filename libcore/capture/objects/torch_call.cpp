@@ -225,7 +225,13 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
   if (positional.empty() || !is_tensor(positional[0].object)) {
     return broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
-  if (const char* why = leaves_torch(name)) return broke(Code::PS0307, why);
+  if (const char* why = leaves_torch(name)) {
+    const bool number = is_word("item __bool__ __int__ __float__ __index__", name);
+    if (number && positional.size() == 1 && keywords.empty() && is_known_tensor(positional[0])) {
+      return gives_constant(f, pops);
+    }
+    return broke(Code::PS0307, why);
+  }
   if (is_type_fact(name)) return tell_fact(f, name, positional, pops);
   TorchTarget target{"call_method", name, name, std::string(op_of_method(name)), true};
   if (const std::string_view dtype = dtype_of_conversion(name); !dtype.empty()) {

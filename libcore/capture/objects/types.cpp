@@ -74,6 +74,7 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   }
   if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
     if (!positional.empty() && is_tensor(positional[0].object)) {
+      if (positional.size() == 1 && keywords.empty() && is_known_tensor(positional[0])) return gives_constant(f, pops);
       return broke(Code::PS0301, "a tensor is turned into a Python number");
     }
     if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {

@@ -80,6 +80,44 @@ void cat(Evaluation& e) {
   }
 }
 
+void diff(Evaluation& e) {
+  const std::int64_t n = e.constant("n", 1);
+  Array x = e.array("self");
+  const auto dim = static_cast<std::size_t>(e.dim("dim", -1, x.rank()));
+  if (e.failed()) return;
+  std::vector<Array> parts{x};
+  if (n > 0 && e.has("prepend")) parts.insert(parts.begin(), e.array("prepend"));
+  if (n > 0 && e.has("append")) parts.push_back(e.array("append"));
+  // Rows of `dim`, joined; then differences in place.
+  std::vector<std::vector<double>> rows;
+  for (const Array& part : parts) {
+    const Strip strip = strip_of(part.sizes, static_cast<std::int64_t>(dim));
+    rows.resize(static_cast<std::size_t>(strip.outer * strip.inner));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const std::int64_t outer = static_cast<std::int64_t>(row) / strip.inner, rest = static_cast<std::int64_t>(row) % strip.inner;
+      for (std::int64_t i = 0; i < strip.size; ++i) {
+        rows[row].push_back(part.values[static_cast<std::size_t>((outer * strip.size + i) * strip.inner + rest)]);
+      }
+    }
+  }
+  const bool truth = e.result().dtype == DType::bool_;
+  for (std::vector<double>& row : rows) {
+    for (std::int64_t turn = 0; turn < n && !row.empty(); ++turn) {
+      for (std::size_t i = 0; i + 1 < row.size(); ++i) row[i] = truth ? row[i + 1] != row[i] : row[i + 1] - row[i];
+      row.pop_back();
+    }
+  }
+  Array out = filled(e.result().sizes, 0);
+  const Strip strip = strip_of(out.sizes, static_cast<std::int64_t>(dim));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const std::int64_t outer = static_cast<std::int64_t>(row) / strip.inner, rest = static_cast<std::int64_t>(row) % strip.inner;
+    for (std::int64_t i = 0; i < strip.size; ++i) {
+      out.values[static_cast<std::size_t>((outer * strip.size + i) * strip.inner + rest)] = rows[row][static_cast<std::size_t>(i)];
+    }
+  }
+  e.store(out);
+}
+
 void stack(Evaluation& e) {
   HostTensor& result = e.result();
   std::int64_t dim = e.dim("dim", 0, result.sizes.size()), start = 0;

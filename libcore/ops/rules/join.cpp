@@ -1,5 +1,6 @@
 // Concatenation, repetition, padding.
 #include <algorithm>
+#include <array>
 
 #include "ops/promotion.h"
 #include "ops/rules/rules.h"
@@ -92,6 +93,33 @@ void flip(Inference& in) {
   if (in.failed()) return;
   const TensorType* tensors[] = {&self};
   in.add(elementwise_type(in, tensors, self.dtype));
+}
+
+/// ATen joins what is given before and behind, then takes neighbours' differences n times: not more often than there
+/// are elements, and without what is given where n is 0 (aten/src/ATen/native/ReduceOps.cpp).
+void diff(Inference& in) {
+  TensorType joined = in.tensor("self");
+  const std::int64_t n = in.constant("n", 1);
+  const std::int64_t dim = in.dim("dim", -1, joined.rank());
+  if (!in.failed() && joined.rank() == 0) in.fail("diff needs a dim");
+  if (!in.failed() && n < 0) in.fail("n is negative");
+  ResultType promoted;
+  promoted.add_tensor(joined.dtype, true);
+  for (const char* name : {"prepend", "append"}) {
+    if (in.failed() || n == 0 || !in.has(name)) continue;
+    const TensorType& part = in.tensor(name);
+    if (part.rank() != joined.rank()) return in.fail("the tensors differ in rank");
+    promoted.add_tensor(part.dtype, true);
+    joined.sizes[dim] += part.sizes[dim];
+    joined = contiguous_type(promoted.dtype(), joined.sizes, joined);
+  }
+  if (in.failed()) return;
+  SymExpr& length = joined.sizes[dim];
+  const auto known = length.constant();
+  // A size that is a symbol is 2 at least.
+  if (!known && n > 1) return in.fail("how often differences can be taken depends on a symbolic size");
+  length = known ? SymExpr(std::max<std::int64_t>(*known - n, 0)) : length - SymExpr(n);
+  in.add(elementwise_type(in, std::array<const TensorType*, 1>{&joined}, promoted.dtype()));
 }
 
 void roll(Inference& in) {

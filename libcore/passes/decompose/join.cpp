@@ -58,6 +58,30 @@ void cat(Decomposition& d) {
   d.result(concatenate(d, kept, d.dim("dim", 0, rank)));
 }
 
+void diff(Decomposition& d) {
+  const std::vector<TensorType> types = d.inferred_or_keep();
+  if (d.failed() || types.empty()) return;
+  const std::int64_t n = d.constant("n", 1);
+  ValueId x = d.value("self");
+  const std::int64_t dim = d.dim("dim", -1, d.rank(x));
+  const DType dtype = types.front().dtype;
+  std::vector<ValueId> parts;
+  if (n > 0 && d.has("prepend")) parts.push_back(d.convert(d.value("prepend"), dtype));
+  parts.push_back(d.convert(x, dtype));
+  if (n > 0 && d.has("append")) parts.push_back(d.convert(d.value("append"), dtype));
+  x = parts.size() == 1 ? parts.front() : concatenate(d, parts, dim);
+  for (std::int64_t turn = 0; turn < n && !d.failed() && d.sizes(x)[dim] != SymExpr(0); ++turn) {
+    const SymExpr length = d.sizes(x)[dim] - SymExpr(1);
+    const ValueId next = d.slice(x, dim, SymExpr(1), length, SymExpr(1)), own = d.slice(x, dim, SymExpr(0), length, SymExpr(1));
+    // Half precision is rounded after each difference, as by ATen's sub.
+    const DType compute = ops::compute_dtype(dtype);
+    x = is_boolean(dtype) ? d.binary("ne", value_argument(next), value_argument(own))
+                          : d.convert(d.binary("sub", value_argument(d.convert(next, compute)),
+                                               value_argument(d.convert(own, compute))), dtype);
+  }
+  d.result(x == d.value("self") ? d.unary("clone", x) : x);
+}
+
 void stack(Decomposition& d) {
   std::vector<ValueId> values = promoted_values(d);
   if (d.failed()) return;

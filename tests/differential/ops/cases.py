@@ -574,9 +574,22 @@ def programs():
         yield Case(f"program {run.__name__}", run)
 
 
+def differences():
+    for dtype in FLOATS + [torch.int64, torch.bool]:
+        x = tensor((3, 5), dtype)
+        for dim in (0, 1, -1):
+            yield Case(f"diff {dim} {dtype}", lambda call, x=x, dim=dim: call("diff.default", x, 1, dim))
+        for n in (0, 2, 4, 5, 9):
+            yield Case(f"diff {n} times {dtype}", lambda call, x=x, n=n: call("diff.default", x, n))
+        yield Case(f"diff permuted {dtype}", lambda call, x=x.t(): call("diff.default", x))
+        yield Case(f"diff joined {dtype}", lambda call, x=x: call("diff.default", x, 1, -1, x[:, :1], torch.zeros(3, 2)))
+        yield Case(f"diff behind {dtype}", lambda call, x=x: call("diff.default", x, 2, 0, None, x))
+    yield Case("diff of nothing", lambda call: call("diff.default", torch.zeros(0)))
+
+
 def all_cases():
     for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
-                   named_convolutions, pools, pools_of_all_dims, resampled, programs):
+                   named_convolutions, pools, pools_of_all_dims, resampled, programs, differences):
         yield from family()
     yield from (Case(name, run) for name, run in image_cases.all_images())
     yield from (Case(name, run) for name, run in contraction_cases.all_contractions())
