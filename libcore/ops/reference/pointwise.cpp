@@ -1,4 +1,5 @@
 // Elementwise ops.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -190,6 +191,26 @@ void lerp(Evaluation& e) {
     start.values[i] = std::fabs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w);
   }
   e.store(start);
+}
+
+void isin(Evaluation& e) {
+  const bool invert = e.boolean("invert", false);
+  const std::string_view tested = e.has("test_elements") ? "test_elements" : "test_element";
+  const DType dtype = e.host("elements").dtype;
+  const Shape sizes = e.result().sizes, tests = tested == "test_element" ? Shape{} : e.array(tested).sizes;
+  Array out = filled(sizes, 0);
+  const auto look = [&](const auto& elements, const auto& all) {
+    for (std::size_t i = 0; i < out.values.size(); ++i) {
+      out.values[i] = (std::ranges::find(all, elements[i]) != all.end()) != invert;
+    }
+  };
+  if (e.failed()) return;
+  if (is_floating(dtype)) {
+    look(e.array("elements").values, e.array_or(tested, 0).values);
+  } else {
+    look(integers_of(e, "elements", sizes, dtype), integers_of(e, tested, tests, dtype));
+  }
+  e.store(out);
 }
 
 void masked_fill(Evaluation& e) {

@@ -35,6 +35,16 @@ void index_select(Inference& in) {
   in.add(self.dtype, std::move(sizes), self);
 }
 
+/// The result is new and contiguous, whatever the elements' strides. Dtypes that differ are torch's own matter.
+void isin(Inference& in) {
+  const TensorType& elements = in.tensor("elements");
+  if (in.failed()) return;
+  if (in.has("test_elements") && in.tensor("test_elements").dtype != elements.dtype) {
+    return in.fail("elements of two dtypes are compared");
+  }
+  in.add(DType::bool_, elements.sizes, elements);
+}
+
 void embedding(Inference& in) {
   const TensorType& weight = in.tensor("weight");
   const TensorType& indices = in.tensor("indices");

@@ -85,6 +85,33 @@ void scatter(Decomposition& d) {
                                                      arg("src", value_argument(source)), arg("dim", dim)}), dtype);
 }
 
+/// Each element beside all that are tested: torch sorts where those are many.
+void isin(Decomposition& d) {
+  constexpr std::int64_t kMost = 256;
+  if (d.inferred_or_keep().empty()) return;
+  const bool invert = d.boolean("invert", false);
+  ValueId elements = d.value("elements");
+  if (d.failed()) return;
+  ValueId found = 0;
+  if (d.has("test_elements")) {
+    const ValueId tested = d.value("test_elements");
+    const SymExpr count = element_count(d.sizes(tested));
+    if (count.constant().value_or(kMost) >= kMost) return d.keep();
+    std::vector<SymExpr> sizes = d.sizes(elements), pairs = sizes;
+    sizes.emplace_back(1);
+    pairs.push_back(count);
+    const ValueId same = d.binary("eq", value_argument(d.broadcast(d.reshape(elements, sizes), pairs)),
+                                  value_argument(d.broadcast(d.reshape(tested, {count}), pairs)));
+    found = d.reduce("any", same, {static_cast<std::int64_t>(d.rank(elements))}, false);
+  } else {
+    const Operands both = d.operands({"elements", "test_element"}, Promotion::exact);
+    if (d.failed()) return;
+    if (both.promoted != d.dtype_of(elements)) return d.keep();
+    found = d.binary("eq", both.terms[0], both.terms[1]);
+  }
+  d.result(invert ? d.unary("not", found) : found);
+}
+
 void one_hot(Decomposition& d) {
   ValueId self = d.value("self");
   std::int64_t classes = d.constant("num_classes", -1);

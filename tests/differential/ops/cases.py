@@ -587,9 +587,24 @@ def differences():
     yield Case("diff of nothing", lambda call: call("diff.default", torch.zeros(0)))
 
 
+def memberships():
+    for dtype in FLOATS + [torch.int64, torch.int8]:
+        x = tensor((4, 5), dtype)
+        tested = torch.cat([x[1, 2:4], x[:2, 0], torch.ones(2, dtype=dtype)])
+        for some in (tested, tested[:1], tested[:0], tested.reshape(2, 3)):
+            yield Case(f"isin {tuple(some.shape)} {dtype}", lambda call, x=x, t=some: call("isin.Tensor_Tensor", x, t))
+        yield Case(f"isin inverted {dtype}", lambda call, x=x.t(), t=tested: call("isin.Tensor_Tensor", x, t, invert=True))
+        yield Case(f"isin number {dtype}", lambda call, x=x: call("isin.Tensor_Scalar", x, 1))
+        yield Case(f"isin none {dtype}", lambda call, x=x[:0], t=tested: call("isin.Tensor_Tensor", x, t))
+    nan = torch.tensor([float("nan"), 1.0, -0.0])
+    yield Case("isin nan", lambda call, x=nan: call("isin.Tensor_Tensor", x, torch.tensor([float("nan"), 0.0])))
+    huge = torch.tensor([2**53, 2**53 + 1])
+    yield Case("isin huge", lambda call, x=huge: call("isin.Tensor_Tensor", x, x[1:]))
+
+
 def all_cases():
     for family in (unary, binary, several, reductions, norms, products, views, joins, factories, indices, losses, images, convolutions,
-                   named_convolutions, pools, pools_of_all_dims, resampled, programs, differences):
+                   named_convolutions, pools, pools_of_all_dims, resampled, programs, differences, memberships):
         yield from family()
     yield from (Case(name, run) for name, run in image_cases.all_images())
     yield from (Case(name, run) for name, run in contraction_cases.all_contractions())
