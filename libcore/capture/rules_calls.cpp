@@ -42,6 +42,7 @@ PS_RULE(call_function_ex) {
   const Operand callable = f.operand(has_keywords ? 2 : 1);
   // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
   const bool tuple = PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
+  if (!has_keywords && PyGen_CheckExact(args.object)) return walk.call_unpacking(f, callable, args, 3);
   if (!tuple && !PyList_CheckExact(args.object)) {
     return walk.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   }

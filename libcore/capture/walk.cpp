@@ -130,6 +130,9 @@ FrameShadow& Walk::enter(Frame& frame) {
     while (static_cast<int>(shadow.stack.size()) < frame.depth()) shadow.push(Shadow::constant());
   } else {
     shadow.locals.assign(frame.slot_count(), Shadow::null());
+    if (const int at = expected.unpacked_at; at >= 0) {
+      innermost_->top(at) = fresh(innermost_->object(at), expected.unpacked);
+    }
     if (expected.new_self) {
       expected.self = frame.local(0);
       expected.positional[0] = {fresh(expected.self), expected.self};
@@ -163,6 +166,14 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
     caller->expected.function = std::exchange(caller->expected.init, nullptr);
     caller->expected.positional[0].shadow = caller->expected.made = frame.result;
     caller->expected.arrived = 0;
+    frames_.pop_back();
+    return;
+  }
+  if (caller->expected.then != nullptr && !yielded && !raised) {
+    Expected call = std::move(*caller->expected.then);
+    call.unpacked = std::move(caller->expected.results);
+    for (Shadow item : call.unpacked) call.positional.push_back({item, nullptr});
+    caller->expected = std::move(call);
     frames_.pop_back();
     return;
   }

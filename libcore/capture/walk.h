@@ -51,6 +51,9 @@ struct Expected {
   bool consumes = false;              ///< what it yields decides a constant
   std::vector<Shadow> results;        ///< of all, when it repeats
   PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
+  std::shared_ptr<Expected> then;     ///< the call that all that the generator yields are arguments of
+  int unpacked_at = -1;               ///< that call: where the operand lies of which CPython makes a tuple first
+  std::vector<Shadow> unpacked;       ///< what is in that tuple
 };
 
 /// What an instruction does with an attribute.
@@ -399,6 +402,8 @@ class Walk {
   bool call_special(FrameShadow& frame, Operand self, const char* name,
                     std::vector<Operand> arguments, int pops, bool& known);
 
+  /// callable(*generator): the resumes are followed, then the call.
+  bool call_unpacking(FrameShadow& frame, Operand callable, Operand generator, int pops);
   Operand method_part(Operand method, int part);
   bool consume_function(Operand function);
   bool consume_all(const std::vector<Operand>& positional,
@@ -427,6 +432,10 @@ class Walk {
   std::optional<bool> call_known_python(
       FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
       const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  /// A function of functools.lru_cache: what it gives without arguments is asked for again by the guard.
+  bool call_cached(FrameShadow& frame, Operand function, int pops);
+  /// copy.copy and copy.deepcopy (objects/copying.cpp)
+  bool call_copy(FrameShadow& frame, Operand function, bool deep, Operand from, int pops);
   bool is_handled(const FrameShadow& frame) const;
 
   // -- attributes (objects/attribute.cpp, module.cpp)
@@ -519,6 +528,7 @@ class Walk {
   Shadow old_item(const ObjectShadow& known, Py_ssize_t index);
   bool consume_items(Operand sequence);
   bool release_some();
+  class Copying;
 
   friend struct Rules;
   friend class SegmentEnding;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -101,8 +102,18 @@ bool holds_attribute(GuardStep& step, PyObject* object) {
   return _PyType_Lookup(type, step.object) != nullptr;
 }
 
+/// A function of functools.lru_cache that has results to give: an empty one would run code of the program.
+bool is_filled_cache(PyObject* function) {
+  if (std::strcmp(Py_TYPE(function)->tp_name, "functools._lru_cache_wrapper") != 0) return false;
+  python::PyRef info = python::PyRef::steal(PyObject_CallMethod(function, "cache_info", nullptr));
+  const bool filled = info && PyTuple_Check(info.get()) && PyTuple_GET_SIZE(info.get()) == 4 &&
+                      PyObject_IsTrue(PyTuple_GET_ITEM(info.get(), 3)) == 1;
+  if (!filled) PyErr_Clear();
+  return filled;
+}
+
 bool matches_call(PyObject* function, const Argument& expected) {
-  if (!PyCFunction_Check(function)) return false;
+  if (!PyCFunction_Check(function) && !is_filled_cache(function)) return false;
   python::PyRef answer = python::PyRef::steal(PyObject_CallNoArgs(function));
   if (!answer) {
     PyErr_Clear();

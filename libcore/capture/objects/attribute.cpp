@@ -89,6 +89,11 @@ bool Walk::load_attribute(FrameShadow& f, Operand self, PyObject* name, const At
   if (generic || PyFunction_Check(object) || PyMethod_Check(object)) {
     return load_generic_attribute(f, self, name, use);
   }
+  if (is_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
+    // Made of classes once for all.
+    const bool parts = is_word("__args__ __parameters__", text_of(name));
+    if (parts) return consume_identity(self) && push_attribute(f, Shadow::constant(), use);
+  }
   PyObject* own = type_lookup(type, "__getattribute__");
   static PyObject* const object_getattribute =
       type_lookup(&PyBaseObject_Type, "__getattribute__");

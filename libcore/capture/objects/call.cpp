@@ -22,6 +22,11 @@ bool is_partial(PyObject* object) {
   return std::strcmp(Py_TYPE(object)->tp_name, "functools.partial") == 0;
 }
 
+/// What functools.lru_cache makes.
+bool is_cached(PyObject* object) {
+  return std::strcmp(Py_TYPE(object)->tp_name, "functools._lru_cache_wrapper") == 0;
+}
+
 /// A function that is made anew by each call of the one around it: its code says what it does.
 bool is_nested(PyObject* function) {
   PyObject* name = reinterpret_cast<PyFunctionObject*>(function)->func_qualname;
@@ -47,6 +52,7 @@ bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positiona
   if (is_partial(object)) {
     return call_partial(f, callable, std::move(positional), std::move(keywords), pops);
   }
+  if (is_cached(object) && positional.empty() && keywords.empty()) return call_cached(f, callable, pops);
   bool known = false;
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
@@ -69,6 +75,19 @@ bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positiona
   }
   return broke(Code::PS0306, std::string("a call of an object of type ") +
                                  Py_TYPE(object)->tp_name + " is not followed");
+}
+
+bool Walk::call_cached(FrameShadow& f, Operand function, int pops) {
+  const SourceId source = function.shadow.source();
+  if (source == kNoSource) return broke(Code::PS0306, "a cached function of unknown origin is called");
+  if (!consume_identity(function)) return false;
+  f.finish = [pops, source](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    auto literal = is_immutable_literal(f.object()) ? literal_of(f.object()) : std::nullopt;
+    f.push(literal ? Shadow::constant() : Shadow{});
+    if (literal) walk.add_guard(GuardKind::global_state, source, std::move(*literal));
+  };
+  return true;
 }
 
 Operand Walk::method_part(Operand method, int part) {
@@ -110,6 +129,39 @@ bool Walk::call_function(FrameShadow& f, Operand function, std::vector<Operand> 
   }
   if (code->co_flags & CO_GENERATOR) return make_generator(f, std::move(expected), pops);
   f.expected = std::move(expected);
+  return gives_call_result(f, pops);
+}
+
+bool Walk::call_unpacking(FrameShadow& f, Operand callable, Operand generator, int pops) {
+  const auto refuse = [&] { return broke(Code::PS0306, "a call unpacks an iterator into its arguments"); };
+  const auto over = iteration_of(generator);
+  if (over == nullptr || over->kind != IteratorShadow::Kind::generator) return refuse();
+  auto call = std::make_shared<Expected>();
+  Operand function = callable;
+  if (callable.shadow.is(Shadow::Kind::unknown)) return consume(callable);
+  if (PyMethod_Check(callable.object)) {
+    function = method_part(callable, 0);
+    call->positional = {method_part(callable, 1)};
+  } else if (!PyFunction_Check(callable.object)) {
+    PyObject* method = PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
+    if (method == nullptr || !PyFunction_Check(method)) return refuse();
+    guard_type_version(callable);
+    PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
+    function = {class_attribute(callable, name.get()), method};
+    call->positional = {callable};
+  }
+  if (!PyFunction_Check(function.object) || !consume_function(function)) return refuse();
+  // What such a function does with its arguments cannot be told before they are there.
+  std::vector<Operand> unknown = call->positional;
+  unknown.push_back({Shadow{}, Py_None});
+  if (call_known_python(f, function, unknown, {}, pops)) return refuse();
+  const int flags = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object))->co_flags;
+  if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return refuse();
+  call->function = function.object;
+  call->function_shadow = function.shadow;
+  call->unpacked_at = 0;
+  if (!goes_over_all(f, *over)) return false;
+  f.expected.then = std::move(call);
   return gives_call_result(f, pops);
 }
 

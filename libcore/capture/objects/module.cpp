@@ -75,7 +75,6 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
       {"torch._tensor", "Tensor.__repr__ Tensor.__format__", "a tensor is printed"},
       {"torch._tensor", "Tensor.__array__", "the tensor is handed to NumPy"},
       {"torch._tensor", "Tensor.__contains__", "membership depends on the elements of a tensor"},
-      {"copy", "deepcopy copy", "an object is copied"},
       {"logging", "Logger.info Logger.warning Logger.debug Logger.error", "a log is written"},
       {"warnings", "warn", "a warning is shown"},
   };
@@ -88,6 +87,11 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
   const bool sliced = module == "torch.nn.modules.container" && name == "ModuleList.__getitem__" &&
                       positional.size() == 2 && PySlice_Check(positional[1].object);
   if (sliced) return slice_module_list(f, function, positional[0], positional[1], pops);
+  if (module == "copy" && (name == "copy" || name == "deepcopy")) {
+    const bool alone = positional.size() == 1 && keywords.empty();
+    if (!alone) return broke(Code::PS0307, "an object is copied");
+    return call_copy(f, function, name == "deepcopy", positional[0], pops);
+  }
   for (const Row& row : kRows) {
     if (module != row.module) continue;
     if (is_word(row.names, name)) return broke(Code::PS0307, row.why);
