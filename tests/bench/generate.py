@@ -42,9 +42,11 @@ class Side:
     def __init__(self, name, command, environment):
         self.name, self.times = name, []
         self.errors = tempfile.TemporaryFile("w+")
+        # Inductor takes no compiler with arguments ("ccache g++").
+        plain = {name: value for name, value in os.environ.items() if name != "CXX"}
         self.process = subprocess.Popen(
             [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            text=True, env=dict(os.environ, **environment))
+            text=True, env=dict(plain, **environment))
         self.start = self.answer()
 
     def answer(self):

@@ -1,4 +1,5 @@
 // Matrix products and attention.
+#include <algorithm>
 #include <array>
 
 #include "ops/promotion.h"
@@ -110,11 +111,31 @@ void matmul(Inference& in) {
   if (!in.failed()) in.add(std::move(type));
 }
 
+namespace {
+
+/// Keys lie beside values, and a mask over queries and keys.
+bool attends(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
+  if (key.rank() < 2 || value.rank() < 2) return false;
+  const SymExpr &queries = query.sizes[query.rank() - 2], &keys = key.sizes[key.rank() - 2];
+  bool fits = in.equal(keys, value.sizes[value.rank() - 2]) && in.equal(query.sizes.back(), key.sizes.back());
+  const TensorType* mask = in.optional_tensor("attn_mask");
+  if (mask == nullptr || in.failed()) return fits;
+  const SymExpr* over[] = {&keys, &queries};
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, mask->rank()); ++i) {
+    const SymExpr& size = mask->sizes[mask->rank() - 1 - i];
+    fits = fits && (in.is_one(size) || in.equal(size, *over[i]));
+  }
+  return fits;
+}
+
+}  // namespace
+
 void attention(Inference& in) {
   const TensorType& query = in.tensor("query");
   const TensorType& key = in.tensor("key");
   const TensorType& value = in.tensor("value");
   if (in.failed() || query.rank() < 3) return in.fail("expects dims batch, …, length, features");
+  if (!attends(in, query, key, value)) return in.fail("the sizes of queries, keys, values and mask do not fit");
   std::vector<SymExpr> sizes = query.sizes;
   sizes.back() = value.sizes.back();
   TensorType type = contiguous_type(query.dtype, sizes, query);
