@@ -2,8 +2,8 @@
 """Makes the JSON Schemas and the manual page of the document format from formats/schema/fields.py.
 
     format_docs.py schemas [--check]    writes (or compares) formats/schema/*.schema.json
-    format_docs.py page TEMPLATE        prints penstock-graph.5.scd: fills @DOCUMENTS@, @GRAPH@,
-                                        @RECORDS@, @ARGUMENTS@, @GUARDS@ and @SAMPLE level@
+    format_docs.py page TEMPLATE        prints a page of section 5: fills @DOCUMENTS@, @GRAPH@, @RECORDS@,
+                                        @ARGUMENTS@, @GUARDS@, @SAMPLE level@ and @ACTIONS@
 """
 
 import json
@@ -19,6 +19,13 @@ import fields  # noqa: E402
 def guard_kinds():
     text = (ROOT / "libcore/ir/guards.def").read_text()
     return re.findall(r'^PS_GUARD\((\w+),\s*\d+,\s*"([^"]*)"\)', text, re.M)
+
+
+def rule_actions():
+    """(word, meaning) of those that stand in files of users."""
+    text = (ROOT / "libcore/ir/call_actions.def").read_text()
+    rows = re.findall(r'^PS_CALL_ACTION\(\w+, "(\w+)", \w+, (\w+), "([^"]*)"\)', text, re.M)
+    return [(word, meaning) for word, argument, meaning in rows if argument != "handler"]
 
 
 # --- JSON Schemas
@@ -193,6 +200,8 @@ def page(template):
     text = text.replace("@DOCUMENTS@", documents_text()).replace("@GRAPH@", graph_text())
     text = text.replace("@RECORDS@", records_text())
     text = text.replace("@ARGUMENTS@", rows_text(fields.ARGUMENT_FORMS))
+    text = text.replace("@ACTIONS@", "\n".join(f"*{escape(word)}*\n\t{escape(meaning[0].upper() + meaning[1:])}.\n"
+                                               for word, meaning in rule_actions()))
     text = text.replace("@GUARDS@", "\n".join(f"*{escape(name)}*\n\t{escape(meaning)}\n"
                                               for name, meaning in guard_kinds()))
     print(re.sub(r"@SAMPLE (\w+)@", lambda found: sample_text(found[1]), text), end="")

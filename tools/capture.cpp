@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   Stage stage(find_tool("capture"), argc, argv, {.emits = {"json", "cbor"}, .program = true});
   declare(stage.options(), program);
   return stage.run([&](Stage&) -> Result<void> {
+    if (!program.explain_rule.empty()) return explain_rule(stage, program, stage.settings().files);
     if (stage.settings().files.empty()) {
       return failure(Code::PS0101, "capture needs a program to run: penstock capture program.py");
     }

@@ -46,6 +46,9 @@ int main(int argc, char** argv) {
 
   std::optional<LaunchOutcome> outcome;
   int status = stage.run([&](Stage&) -> Result<void> {
+    if (!program.program.explain_rule.empty()) {
+      return explain_rule(stage, program.program, options.has_program() ? stage.settings().files : std::vector<std::string>());
+    }
     if (!options.has_program()) {
       documents.store = program.program.store;
       documents.threads = program.threads;

@@ -47,6 +47,7 @@ Json encode_event(const BreakEvent& event) {
   Json out{{"code", event.code}, {"after", to_string(event.after)}, {"reason", event.reason}};
   add_location(out, event.location);
   if (!event.hint.empty()) out["hint"] = event.hint;
+  if (!event.rule.empty()) out["rule"] = event.rule;
   return out;
 }
 
@@ -57,6 +58,7 @@ BreakEvent decode_break(Record& record) {
   event.after = decode_entry_id(record.required("after"));
   event.reason = record.required("reason").text();
   event.hint = record.text_or("hint", {});
+  event.rule = record.text_or("rule", {});
   return event;
 }
 

@@ -363,6 +363,7 @@ DOCUMENTS = {
         ("after", "id", "the segment that ends there"),
         ("reason", "text", "why"),
         ("hint?", "text", "what to do"),
+        ("rule?", "text", "the rule on callables that decided; see penstock-rules(5)"),
     ]),
     "skip": ("A frame that is not captured.", [
         ("code", "text", "see penstock-diagnostics(7)"),

@@ -10,31 +10,6 @@ using python::PyRef;
 
 namespace {
 
-struct Row {
-  std::string_view module, name;  ///< where it is defined
-  Served served;
-  const char* handler = nullptr;
-};
-constexpr Row kRows[] = {
-    {"torch", "compile", Served::handler, "compile"},
-    {"torch.compiler", "is_compiling", Served::is_compiling},
-    {"torch.compiler", "disable", Served::handler, "disable"},
-    {"torch.compiler", "reset", Served::handler, "reset"},
-    {"torch.compiler", "allow_in_graph", Served::handler, "allow_in_graph"},
-    {"torch.compiler", "assume_constant_result", Served::handler, "assume_constant_result"},
-    {"torch._dynamo.eval_frame", "_optimize", Served::handler, "optimize"},
-    {"torch._dynamo.decorators", "disable", Served::handler, "disable"},
-    {"torch._dynamo.decorators", "graph_break", Served::graph_break},
-};
-
-const Row* find_row(PyCodeObject* code, PyObject* globals) {
-  const std::string name = text_of(code->co_qualname);
-  for (const Row& row : kRows) {
-    if (row.name == name && row.module == module_name(globals)) return &row;
-  }
-  return nullptr;
-}
-
 /// torch's own modules, while they are imported, disable Dynamo for functions of theirs: that is left
 /// as it is, for a backend of the program's may start Dynamo yet.
 bool called_by_torch(const python::Frame& frame) {
@@ -59,21 +34,12 @@ PyRef arguments_of(const python::Frame& frame) {
 
 }  // namespace
 
-Served CompileApi::classify(PyCodeObject* code, PyObject* globals) const {
-  if (globals_ && globals == globals_.get()) {
-    const std::string name = text_of(code->co_name);
-    if (name == "compiled") return Served::compiled;
-    if (name == "compiled_fullgraph") return Served::fullgraph;
-    if (name == "disabled") return Served::disabled;
-    return Served::own;
-  }
-  const Row* row = find_row(code, globals);
-  return row != nullptr ? row->served : Served::none;
-}
-
-Served CompileApi::classify(PyObject* function) const {
-  return classify(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)),
-                  PyFunction_GET_GLOBALS(function));
+Served CompileApi::own(PyCodeObject* code, PyObject* globals) const {
+  if (!globals_ || globals != globals_.get()) return Served::none;
+  const std::string name = text_of(code->co_name);
+  if (name == "compiled") return Served::compiled;
+  if (name == "compiled_fullgraph") return Served::fullgraph;
+  return name == "disabled" ? Served::disabled : Served::own;
 }
 
 PyObject* CompileApi::handlers() {
@@ -94,15 +60,13 @@ PyObject* CompileApi::handlers() {
   return globals_.get();
 }
 
-bool CompileApi::serve(python::Frame& frame, PyRef& result) {
-  const Row* row = find_row(frame.code(), frame.globals());
-  if (row == nullptr || row->handler == nullptr || handlers() == nullptr) return false;
-  if (row->module.starts_with("torch._dynamo") && called_by_torch(frame) &&
-      row->handler == std::string_view("disable")) {
+bool CompileApi::serve(python::Frame& frame, const CallRule& rule, PyRef& result) {
+  if (handlers() == nullptr) return false;
+  if (rule.handler == "disable" && rule.pattern.starts_with("torch._dynamo") && called_by_torch(frame)) {
     return false;
   }
   const python::HookPause pause;
-  PyObject* handler = PyDict_GetItemString(globals_.get(), row->handler);
+  PyObject* handler = PyDict_GetItemString(globals_.get(), rule.handler.c_str());
   const PyRef none = PyRef::steal(PyTuple_New(0));
   const PyRef arguments = arguments_of(frame);
   if (handler == nullptr || !none || !arguments) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ir/call_rules.h"
 #include "python/frame.h"
 
 namespace penstock::capture {
@@ -24,7 +25,7 @@ constexpr bool is_region(Served served) { return served >= Served::compiled; }
 /// tensor code is compiled like any other. What it gives back is what torch gives back to look at: a
 /// function with the attributes of torch's, an OptimizedModule. Around the region stands a function of
 /// ours that the walker knows, which is how options of the region (fullgraph) and
-/// torch.compiler.is_compiling() are known inside.
+/// torch.compiler.is_compiling() are known inside. Which functions are answered stands in capture.rules.
 ///
 /// Nothing in torch is replaced: the walker sees the calls' frames and ends them with our result.
 class CompileApi {
@@ -33,13 +34,12 @@ class CompileApi {
   CompileApi(const CompileApi&) = delete;
   CompileApi& operator=(const CompileApi&) = delete;
 
-  /// Classifies a code object; does not run code.
-  Served classify(PyCodeObject* code, PyObject* globals) const;
-  Served classify(PyObject* function) const;
+  /// What code of ours is; none for all other code.
+  Served own(PyCodeObject* code, PyObject* globals) const;
 
-  /// Answers the call that `frame` (linked, at its first instruction) stands for. False: torch does
-  /// it. True: `result` is its result, or null with an error set.
-  bool serve(python::Frame& frame, python::PyRef& result);
+  /// Answers the call that `frame` (linked, at its first instruction) stands for, whose rule says `serve`.
+  /// False: torch does it. True: `result` is its result, or null with an error set.
+  bool serve(python::Frame& frame, const CallRule& rule, python::PyRef& result);
 
   /// The exception that torch raises where a region is to be one graph and is not (null: `result`'s
   /// error is set). Imports torch._dynamo.exc.

@@ -13,7 +13,9 @@ DynamicSizes dynamic_sizes(std::string_view choice) {
 
 Result<std::unique_ptr<python::FrameDriver>> make_walker(const python::Settings& settings,
                                                          SegmentClient& client, EventSink& sink) {
-  return std::make_unique<Walker>(RootPolicy(std::string(settings.get("only"))),
+  auto callables = Callables::make(std::string(settings.get("rules")));
+  if (!callables) return tl::unexpected(std::move(callables.error()));
+  return std::make_unique<Walker>(std::string(settings.get("only")), std::move(*callables),
                                   dynamic_sizes(settings.get("dynamic")), client, sink);
 }
 

@@ -1,7 +1,6 @@
 #include "capture/may_record.h"
 
 #include "capture/literal.h"
-#include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
 #include "ops/op.h"
 
@@ -24,27 +23,18 @@ bool is_view_attribute(PyObject* name) {
          text == "imag";
 }
 
-bool may_record_call(const python::Frame& frame, const python::Instruction& instruction) {
+bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,
+                     Callables& callables) {
   const int count = instruction.argument;
   PyObject* callable = frame.peek(count + 1);
   if (callable == nullptr) callable = frame.peek(count);
   if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
   if (PyFunction_Check(callable)) return true;
   if (PyType_Check(callable)) return false;
-  if (PyCFunction_Check(callable)) {
-    const std::string name = torch_function_name(callable);
-    if (name.empty()) {
-      auto* function = reinterpret_cast<PyCFunctionObject*>(callable);
-      PyObject* self = function->m_self;
-      return self != nullptr && is_tensor_base(Py_TYPE(self)->tp_base ? Py_TYPE(self)->tp_base
-                                                                      : Py_TYPE(self));
-    }
-    return !makes_tensor_of_nothing(name.substr(name.rfind('.') + 1));
-  }
-  if (Py_TYPE(callable) == &PyMethodDescr_Type) {
-    auto* descriptor = reinterpret_cast<PyDescrObject*>(callable);
-    const std::string name = text_of(descriptor->d_name);
-    return is_tensor_base(descriptor->d_type) && !is_type_fact(name) && !leaves_torch(name);
+  if (PyCFunction_Check(callable) || Py_TYPE(callable) == &PyMethodDescr_Type) {
+    const auto known = callables.of(callable);
+    if (known->rule->action != CallAction::graph) return false;
+    return known->method || !makes_tensor_of_nothing(known->name);
   }
   python::PyRef call = python::PyRef::steal(PyUnicode_InternFromString("__call__"));
   PyObject* method = _PyType_Lookup(Py_TYPE(callable), call.get());

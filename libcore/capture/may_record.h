@@ -2,13 +2,15 @@
 
 #include <string_view>
 
+#include "capture/callables.h"
 #include "python/frame.h"
 
 namespace penstock::capture {
 
 /// True when the CALL may run a tensor op: of torch (but for factory and random functions), or a call
 /// of Python code. Asked before an instruction outside segments.
-bool may_record_call(const python::Frame& frame, const python::Instruction& instruction);
+bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,
+                     Callables& callables);
 
 /// Factory and random functions, by the name behind "torch.": a segment does not start at one.
 bool makes_tensor_of_nothing(std::string_view name);

@@ -12,30 +12,6 @@ using python::Frame;
 
 namespace {
 
-/// Code that runs natively as a root, by the module that defines it: first match wins. A pattern that
-/// ends in '*' matches a prefix.
-struct ModuleRule {
-  std::string_view pattern;
-  bool native;
-};
-constexpr ModuleRule kModuleRules[] = {
-    {"torch.nn.init", true},
-    {"torch.nn.parameter", true},
-    {"torch.nn.*", false},
-    {"torch.functional", false},
-    {"torch._tensor", true},
-    {"torch.optim.*", false},
-    {"torch.*", true},
-    {"importlib*", true},
-    {"copy", true},
-    {"pickle", true},
-};
-
-bool matches(std::string_view pattern, std::string_view name) {
-  if (!pattern.ends_with('*')) return pattern == name;
-  return name.starts_with(pattern.substr(0, pattern.size() - 1));
-}
-
 /// The class `name` of an imported module, or null.
 PyTypeObject* imported_class(const char* module_name, const char* name) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_name);
@@ -128,28 +104,16 @@ std::string_view module_name(PyObject* globals) {
   return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(size));
 }
 
-bool RootPolicy::is_native(const Frame& frame, std::string_view& rule) const {
+bool RootPolicy::is_native(const Frame& frame) const {
   PyCodeObject* code = frame.code();
-  if ((code->co_flags & CO_OPTIMIZED) == 0) {
-    rule = "module and class bodies";
-    return true;
-  }
-  if (is_constructor(frame)) {
-    rule = "constructors of modules and optimizers";
-    return true;
-  }
-  const std::string_view module = module_name(frame.globals());
-  for (const ModuleRule& row : kModuleRules) {
-    if (!matches(row.pattern, module)) continue;
-    rule = row.pattern;
-    return row.native;
-  }
-  return false;
+  if ((code->co_flags & CO_OPTIMIZED) == 0 || is_constructor(frame)) return true;
+  return callables_.of(code, frame.globals()).rule->action != CallAction::inlined;
 }
 
 bool RootPolicy::is_apart(const Frame& frame) const {
-  const bool body = (frame.code()->co_flags & CO_OPTIMIZED) == 0;
-  return body || is_constructor(frame) || module_name(frame.globals()) == "torch.nn.init";
+  PyCodeObject* code = frame.code();
+  return (code->co_flags & CO_OPTIMIZED) == 0 || is_constructor(frame) ||
+         callables_.of(code, frame.globals()).rule->action == CallAction::native;
 }
 
 bool RootPolicy::is_below_native(const Frame& frame) const {
@@ -159,8 +123,7 @@ bool RootPolicy::is_below_native(const Frame& frame) const {
   for (int i = 0; above && i < kFar; ++i, above = above.caller()) {
     if ((above.code()->co_flags & CO_OPTIMIZED) == 0) continue;
     if (is_constructor(above)) return true;
-    const std::string_view module = module_name(above.globals());
-    if (module == "torch.nn.init" || module.starts_with("importlib")) return true;
+    if (callables_.of(above.code(), above.globals()).rule->action == CallAction::native) return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "capture/callables.h"
 #include "python/frame.h"
 #include "python/tensor_bridge.h"
 
@@ -12,16 +13,17 @@ namespace penstock::capture {
 class RootPolicy {
  public:
   /// `only`: a glob on qualified names, empty for all.
-  explicit RootPolicy(std::string only) : only_(std::move(only)) {}
+  /// `callables` must outlive it.
+  RootPolicy(std::string only, const Callables& callables) : only_(std::move(only)), callables_(callables) {}
 
   /// True when the frame may never be a root nor conducted: module and class bodies, constructors of
-  /// modules and optimizers, code that a rule leaves to Python. `rule` then names the reason.
-  bool is_native(const python::Frame& frame, std::string_view& rule) const;
-  /// True when a frame that is native for being a constructor (or an import) is below this one on
-  /// the stack: all that it calls runs natively too.
+  /// modules and optimizers, code in which no segment starts by its rule.
+  bool is_native(const python::Frame& frame) const;
+  /// True when a constructor, or code that a rule leaves to Python with all that it calls, is below this
+  /// frame on the stack.
   bool is_below_native(const python::Frame& frame) const;
-  /// True for module and class bodies, constructors of modules and optimizers, and torch.nn.init, where
-  /// the ops that run are none of a root's tensor code.
+  /// True for module and class bodies, constructors of modules and optimizers, and code that a rule leaves
+  /// to Python with all that it calls: the ops that run there are none of a root's tensor code.
   bool is_apart(const python::Frame& frame) const;
   /// True when the code names torch, or a global that is a tensor or module. The answer is the same
   /// as long as the globals are.
@@ -33,6 +35,7 @@ class RootPolicy {
 
  private:
   std::string only_;
+  const Callables& callables_;
 };
 
 /// The name of the module whose globals these are; empty where there is none. Valid while they hold it.

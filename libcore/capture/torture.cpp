@@ -53,6 +53,7 @@ struct Activation {
 
 class Torture final : public python::FrameDriver {
  public:
+  explicit Torture(Callables callables) : callables_(std::move(callables)) {}
   Entry enter(Frame& frame) override;
   Directive instruction(Frame& frame, const Instruction& instruction) override;
   bool stepped(Frame& frame, const Instruction& instruction, Outcome outcome) override;
@@ -71,6 +72,7 @@ class Torture final : public python::FrameDriver {
   std::unordered_map<PyThreadState*, Stack> stacks_;
   SchemaTable schemas_;
   CompileApi compile_api_;
+  Callables callables_;
 };
 
 const python::TensorBridge& Torture::bridge() {
@@ -98,7 +100,7 @@ Entry Torture::enter(Frame& frame) {
 
 void Torture::start(Activation& activation) {
   auto session = std::make_shared<Session>();
-  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, nullptr, DynamicSizes::off, false);
+  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr, DynamicSizes::off, false);
   session->walk->release_all();
   session->start = &activation;
   activation.shadow = &session->walk->start(*activation.frame);
@@ -177,6 +179,10 @@ void Torture::leave(Frame& frame, Leaving how, PyObject*) {
 
 }  // namespace
 
-std::unique_ptr<python::FrameDriver> make_torture() { return std::make_unique<Torture>(); }
+Result<std::unique_ptr<python::FrameDriver>> make_torture(const python::Settings& settings) {
+  auto callables = Callables::make(std::string(settings.get("rules")));
+  if (!callables) return tl::unexpected(std::move(callables.error()));
+  return std::make_unique<Torture>(std::move(*callables));
+}
 
 }  // namespace penstock::capture

@@ -12,10 +12,11 @@ using python::Frame;
 using python::PyRef;
 
 Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
-           const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples)
+           Callables& callables, const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples)
     : recorder_(bridge, keep_examples, changed, dynamic, [this] { return here(); }),
       schemas_(schemas),
       compile_api_(compile_api),
+      callables_(callables),
       changed_(changed) {}
 Walk::~Walk() = default;
 
@@ -243,12 +244,22 @@ void Walk::adopt_cells(FrameShadow& frame) {
 }
 
 bool Walk::broke(Code code, std::string reason, bool anywhere) {
-  reason_ = BreakReason{code, std::move(reason), false, anywhere};
+  reason_ = BreakReason{code, std::move(reason), false, anywhere, {}};
   return false;
 }
 
+bool Walk::broke(const CallRule& rule, std::string_view name) {
+  reason_ = BreakReason{rule.code, rule.reason_for(name), false, rule.action == CallAction::outside, rule.text()};
+  return false;
+}
+
+void Walk::spoil_here(std::string why) {
+  spoil(std::move(why));
+  spoiled_at_ = {innermost_->frame->code(), innermost_->instruction->offset};
+}
+
 bool Walk::end_silently() {
-  reason_ = BreakReason{Code::PS0601, {}, true};
+  reason_ = BreakReason{Code::PS0601, {}, true, false, {}};
   return false;
 }
 

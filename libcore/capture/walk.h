@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/callables.h"
 #include "capture/compile_api.h"
 #include "capture/recorder.h"
 #include "capture/segment_client.h"
@@ -116,6 +117,7 @@ struct BreakReason {
   bool silent = false;  ///< the segment ends as designed; it is no break to report
   /// No graph can go on here, whoever makes it: what fullgraph=True raises for.
   bool anywhere = false;
+  std::string rule = {};  ///< on callables, where one decided; as reports name it
 };
 
 /// A torch callable that goes into the graph.
@@ -142,13 +144,6 @@ struct PlannedNode {
 struct IndexChain;
 struct Index;
 
-/// True when `word` is one of `words`, which blanks separate.
-bool is_word(std::string_view words, std::string_view word);
-/// True for the C class below torch.Tensor, which holds its builtin methods.
-bool is_tensor_base(PyTypeObject* type);
-/// "torch.abs" for a builtin function of torch that is an op (or makes a tensor), else empty.
-std::string torch_function_name(PyObject* function);
-
 /// True for a dict, or an instance of a subclass whose method `special` is that of dict or OrderedDict.
 bool has_dict_slot(PyObject* object, const char* special);
 /// The keys of a dict in the order in which it is gone over; a new list.
@@ -170,9 +165,9 @@ struct OpenContext {
 /// what they will be behind the instruction, or left that to FrameShadow::finish.
 class Walk {
  public:
-  /// `changed` may be null; it must outlive the walk.
+  /// `changed` may be null; it must outlive the walk, as all others.
   Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const CompileApi& compile_api,
-       const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples);
+       Callables& callables, const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples);
   ~Walk();
 
   /// Starts at the frame's place: every local and operand is sourced.
@@ -213,6 +208,8 @@ class Walk {
   /// The instruction that made a tensor which no graph can hold; the segment is spoilt then.
   const std::optional<RaisePlace>& spoiled_at() const { return spoiled_at_; }
   void spoil(std::string why) { spoiled_ = std::move(why); }
+  /// The same, and the next segment is to end before the instruction that is executing.
+  void spoil_here(std::string why);
   bool spoiled() const { return !spoiled_.empty(); }
   const std::string& spoiled_by() const { return spoiled_; }
   /// The instruction before which a spoiled segment has to end the next time: gradient mode would differ
@@ -226,6 +223,8 @@ class Walk {
   // Used by the rules.
 
   bool broke(Code code, std::string reason, bool anywhere = false);
+  /// A rule ends the segment at the call of `name`.
+  bool broke(const CallRule& rule, std::string_view name);
   bool end_silently();
   Location here() const;
 
@@ -288,9 +287,11 @@ class Walk {
   void effect(Restore::Kind kind, Operand target, std::string name, Operand key, Operand value);
 
   // -- torch (objects/torch_*.cpp)
-  std::optional<bool> call_torch(FrameShadow& frame, Operand function,
-                                 std::vector<Operand>& positional,
-                                 std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  /// The call of a function or method that becomes a call of the graph.
+  bool call_op(FrameShadow& frame, const KnownFunction& function, std::vector<Operand>& positional,
+               std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  /// True for an attribute or method of tensors that tells a fact of their type.
+  bool is_type_fact(const std::string& name) { return callables_.of_tensor(name).action == CallAction::fact; }
   /// torch.ops.aten.NAME and torch.ops.aten.NAME.OVERLOAD; nothing for other callables.
   std::optional<bool> call_operator(FrameShadow& frame, Operand callable,
                                     const std::vector<Operand>& positional,
@@ -318,8 +319,8 @@ class Walk {
   void guard_grad_mode();
   /// The instruction is about to set gradient mode.
   bool sets_grad_mode(bool enabled);
-  /// Guards what torch._C.NAME() answers. False with the reason if it cannot be asked.
-  bool guard_setting(std::string_view name);
+  /// Guards what NAME() of the module answers. False with the reason if it cannot be asked.
+  bool guard_setting(std::string_view name, std::string_view module = "torch._C");
   /// Guards the default dtype when the result's dtype comes from it: it is floating and no operand is.
   bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
   bool consume_tensor_type(Operand tensor);
@@ -396,7 +397,8 @@ class Walk {
   bool call_type(FrameShadow& frame, Operand type, std::vector<Operand> positional,
                  std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
   bool call_builtin(FrameShadow& frame, Operand function, std::vector<Operand> positional,
-                    std::vector<std::pair<PyObject*, Operand>> keywords, int pops, bool& known);
+                    std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+  bool bind_self(Operand function, std::vector<Operand>& positional);
   /// Runs a method that the type's slot finds; false without a reason when the type has none in
   /// Python.
   bool call_special(FrameShadow& frame, Operand self, const char* name,
@@ -427,8 +429,20 @@ class Walk {
   bool call_signature(FrameShadow& frame, Operand function, const std::vector<Operand>& positional, int pops);
   bool reduces_generator(FrameShadow& frame, Operand generator, int pops);
   /// Functions written in Python whose effect ends a segment.
-  std::optional<bool> call_compile_api(FrameShadow& frame, Operand function,
+  std::optional<bool> call_compile_api(FrameShadow& frame, Served served,
                                        const std::vector<Operand>& positional, int pops);
+  bool call_once(FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
+                 const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  static std::optional<bool> model_signature(Walk& walk, FrameShadow& frame, Operand function,
+                                             const std::vector<Operand>& positional,
+                                             const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  static std::optional<bool> model_copy(Walk& walk, FrameShadow& frame, Operand function,
+                                        const std::vector<Operand>& positional,
+                                        const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  static std::optional<bool> model_module_list_item(Walk& walk, FrameShadow& frame, Operand function,
+                                                    const std::vector<Operand>& positional,
+                                                    const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                                    int pops);
   std::optional<bool> call_known_python(
       FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
       const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
@@ -536,6 +550,7 @@ class Walk {
   Recorder recorder_;
   SchemaTable& schemas_;
   const CompileApi& compile_api_;
+  Callables& callables_;
   const ChangedNumbers* changed_;
   std::unordered_map<SourceId, int> operand_counts_;  ///< of computed numbers
   std::unordered_map<SourceId, SymExpr> expressions_;  ///< of numbers made of sizes

@@ -98,12 +98,14 @@ Entry Walker::decide(Frame& frame) {
   if (!python::ops_run_plainly()) return Entry::native;
   // Before the rules, which cost more: code that has entries was a root.
   if (const auto entry = finish_call(frame, region)) return *entry;
-  std::string_view rule;
   const bool inside = has_root(region);
   CodeInfo& known = info(frame);
   // What a segment was found in while its caller was recorded is looked into whatever it is.
   const bool holds = inside && known.holds_segment;
-  if (!holds && roots_.is_native(frame, rule)) return Entry::native;
+  if (!holds && roots_.is_native(frame)) {
+    report_left(frame);
+    return Entry::native;
+  }
   if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
   if (known.native) return Entry::native;
   if (const auto version = globals_version(frame); known.globals_version != version) {
@@ -293,7 +295,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 
 void Walker::start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
                    bool patient) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, changed, dynamic_sizes(region),
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_, changed, dynamic_sizes(region),
                                        client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
@@ -463,10 +465,25 @@ void Walker::report_break(const BreakReason& reason, const Location& location, E
   event.location = location;
   event.after = after;
   event.reason = reason.reason;
+  event.rule = reason.rule;
   event.hint = std::string(facts(reason.code).hint);
   const std::string key = std::to_string(after.frame) + event.code + location.file.text() +
                           std::to_string(location.line) + ":" + std::to_string(location.column);
   if (reported_.insert(key).second) sink_.broke(event);
+}
+
+void Walker::report_left(Frame& frame) {
+  KnownCode& known = callables_.of(frame.code(), frame.globals());
+  if (known.told || known.rule->built_in || known.rule->action == CallAction::inlined) return;
+  if (!roots_.names_tensors(frame, *bridge_) && !roots_.handles_tensors(frame, *bridge_)) return;
+  known.told = true;
+  SkipEvent skip;
+  skip.code = std::string(facts(Code::PS0312).id);
+  skip.name = text_of(frame.code()->co_qualname);
+  skip.location = frame.bytecode().location(frame.bytecode().instructions()[0]);
+  skip.rule = known.rule->text();
+  skip.reason = known.rule->reason_for(skip.name);
+  sink_.skipped(skip);
 }
 
 void Walker::withdraw(Activation& activation) {
@@ -544,7 +561,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   }
 }
 
-bool Walker::may_record(Frame& frame, const Instruction& instruction) const {
+bool Walker::may_record(Frame& frame, const Instruction& instruction) {
   auto tensor = [&](int below) {
     PyObject* object = frame.depth() > below ? frame.peek(below) : nullptr;
     return object != nullptr && bridge_->is_tensor(object);
@@ -557,7 +574,7 @@ bool Walker::may_record(Frame& frame, const Instruction& instruction) const {
     case Opcode::UNARY_NEGATIVE:
     case Opcode::UNARY_INVERT: return tensor(0);
     case Opcode::LOAD_ATTR: return tensor(0) && is_view_attribute(frame.name(instruction.argument));
-    case Opcode::CALL: return may_record_call(frame, instruction);
+    case Opcode::CALL: return may_record_call(frame, instruction, callables_);
     case Opcode::CALL_FUNCTION_EX: return true;
     default: return false;
   }

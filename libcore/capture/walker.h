@@ -53,8 +53,13 @@ namespace penstock::capture {
 /// The driver of capture: see make_walker().
 class Walker : public python::FrameDriver {
  public:
-  Walker(RootPolicy roots, DynamicSizes dynamic, SegmentClient& client, EventSink& sink)
-      : roots_(std::move(roots)), dynamic_(dynamic), client_(client), sink_(sink) {}
+  /// `only`: see RootPolicy.
+  Walker(std::string only, Callables callables, DynamicSizes dynamic, SegmentClient& client, EventSink& sink)
+      : callables_(std::move(callables)),
+        roots_(std::move(only), callables_),
+        dynamic_(dynamic),
+        client_(client),
+        sink_(sink) {}
 
   python::Entry enter(python::Frame& frame) override;
   python::Directive instruction(python::Frame& frame,
@@ -169,8 +174,11 @@ class Walker : public python::FrameDriver {
   bool end(Region& region, SegmentEnd end, const Operand* result);
   void report_break(const BreakReason& reason, const Location& location, EntryId after);
   void drop(Region& region);
-  bool may_record(python::Frame& frame, const python::Instruction& instruction) const;
+  /// A rule of the user's leaves code to Python that would be a root.
+  void report_left(python::Frame& frame);
+  bool may_record(python::Frame& frame, const python::Instruction& instruction);
 
+  Callables callables_;
   RootPolicy roots_;
   DynamicSizes dynamic_;
   SegmentClient& client_;

@@ -44,7 +44,10 @@ std::optional<DynamicSizes> dynamic_of(PyObject* function) {
 Served Walker::served(Frame& frame) {
   if (frame.is_generator()) return Served::none;
   CodeInfo& known = info(frame);
-  if (!known.served) known.served = compile_api_.classify(frame.code(), frame.globals());
+  if (!known.served) {
+    const Served own = compile_api_.own(frame.code(), frame.globals());
+    known.served = own != Served::none ? own : callables_.of(frame.code(), frame.globals()).served;
+  }
   return *known.served;
 }
 
@@ -74,7 +77,7 @@ Directive Walker::serve(Activation& activation, const Instruction& instruction) 
   PyRef result;
   if (activation.served == Served::is_compiling) {
     result = PyRef::borrow(python::in_compiled_region() ? Py_True : Py_False);
-  } else if (!compile_api_.serve(frame, result)) {
+  } else if (!compile_api_.serve(frame, *callables_.of(frame.code(), frame.globals()).rule, result)) {
     return Directive::exit;
   }
   if (!result) return Directive::raised;

@@ -18,6 +18,7 @@ struct BreakEvent {
   EntryId after;
   std::string reason;  ///< the specific sentence
   std::string hint;
+  std::string rule;    ///< the rule on callables that decided, or empty
 };
 
 /// A frame that is not captured: document `skip`, one per code object and code.

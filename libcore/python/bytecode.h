@@ -90,8 +90,8 @@ struct Handler {
 struct CodeData {
   virtual ~CodeData() = default;
 };
-/// Whose data: each room has one slot per code object.
-enum class CodeSlot : std::uint8_t { capture, jit, windows, count };
+/// Whose data: one slot each per code object. `rule`: of capture as well.
+enum class CodeSlot : std::uint8_t { capture, rule, jit, windows, count };
 
 /// A code object with what we keep of it (co_extra). Its bytes are decoded when first asked for: of the code
 /// that a program runs, most is never conducted.

@@ -7,6 +7,7 @@ namespace penstock::tools {
 
 Result<void> run_capture(Stage& stage, const ProgramOptions& options,
                          const std::vector<std::string>& words) {
+  if (auto good = check_rules(options); !good) return good;
   auto python = find_python(options.python);  // before anything is written
   if (!python) return tl::unexpected(python.error());
   if (auto store = store::Store::open(options.store); !store && !options.no_tensors) {

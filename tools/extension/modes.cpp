@@ -1,5 +1,10 @@
 #include "tools/extension/modes.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/explain_rule.h"
 #include "capture/torture.h"
 #include "python/harness.h"
 #include "tools/extension/capture_mode.h"
@@ -40,8 +45,24 @@ DriverResult start_conduct(const Settings& settings) {
   return driver;
 }
 
-DriverResult start_torture(const Settings&) {
-  return capture::make_torture();
+DriverResult start_torture(const Settings& settings) {
+  return capture::make_torture(settings);
+}
+
+/// Writes which rule is for the callable that is asked for; the program itself does nothing.
+DriverResult start_explain(const Settings& settings) {
+  if (const std::string folder(settings.get("directory")); !folder.empty()) {
+    PyObject* path = PySys_GetObject("path");
+    const python::PyRef entry = python::PyRef::steal(PyUnicode_DecodeFSDefault(folder.c_str()));
+    if (path == nullptr || !PyList_Check(path) || !entry || PyList_Insert(path, 0, entry.get()) < 0) PyErr_Clear();
+  }
+  auto text = capture::explain_rule(std::string(settings.get("explain")), std::string(settings.get("rules")));
+  if (!text) return tl::unexpected(std::move(text.error()));
+  const int output = std::atoi(std::string(settings.get("output-descriptor", "-1")).c_str());
+  if (dprintf(output, "%s", text->c_str()) < 0) {
+    return failure(Code::PS0103, std::string("cannot write the output: ") + strerror(errno));
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -50,6 +71,7 @@ std::span<const python::Mode> modes() {
   static const python::Mode table[] = {
       {"idle", "the hook is installed and leaves every frame alone", start_idle, nullptr},
       {"conduct", "every frame is conducted, instruction by instruction", start_conduct, nullptr},
+      {"explain", "the rule for one callable is told", start_explain, nullptr},
       {"torture", "every frame is conducted and walked symbolically", start_torture, nullptr},
       capture_mode(),
       jit_mode(),

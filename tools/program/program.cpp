@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "ir/call_rules.h"
+
 namespace penstock::tools {
 
 void declare(CommandLine& command, ProgramOptions& options) {
@@ -21,7 +23,11 @@ void declare(CommandLine& command, ProgramOptions& options) {
                  "every one of at least 2; off, none.");
   command.text(
       "--rules", options.rules, "FILE",
-      "Read rules on what to inline, leave to Python, or put in the graph; first match wins.");
+      "Read rules on what to inline, leave to Python, or put in the graph, penstock-rules(5); they stand "
+      "before those that come with penstock, and the first that matches wins.");
+  command.text("--explain-rule", options.explain_rule, "NAME",
+               "Run nothing; tell which rule is for the callable NAME (torch.nn.functional.relu, builtins.len, "
+               "mymodule.f), what it means, and why. Imports the module that NAME names.");
   command.text("--store", options.store, "DIR", "Keep tensors in DIR.");
   command.flag("--no-tensors", options.no_tensors, "Record no tensors.");
   command.flag("--deterministic", options.deterministic,
@@ -57,6 +63,32 @@ std::map<std::string, std::string> settings_of(const Stage& stage, const Program
   flag("time", stage.settings().time);
   flag("color", stage.color(STDERR_FILENO));
   return out;
+}
+
+Result<void> check_rules(const ProgramOptions& options) {
+  if (options.rules.empty()) return {};
+  CallRules rules;
+  return rules.add_file(options.rules);
+}
+
+Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std::vector<std::string>& words) {
+  if (auto good = check_rules(options); !good) return good;
+  auto output = stage.output();
+  if (!output) return tl::unexpected(output.error());
+  LaunchOptions launched;
+  launched.python = options.python;
+  launched.program = {"-c", "pass"};
+  launched.settings = settings_of(stage, options, "explain");
+  launched.settings["explain"] = options.explain_rule;
+  if (!words.empty() && !words.front().starts_with('-')) {
+    std::error_code error;
+    const auto program = std::filesystem::absolute(words.front(), error);
+    launched.settings["directory"] = (is_directory(program, error) ? program : program.parent_path()).string();
+  }
+  launched.output = (*output)->descriptor();
+  auto outcome = launch(launched);
+  if (!outcome) return tl::unexpected(outcome.error());
+  return {};
 }
 
 bool names_program(const std::string& word) {

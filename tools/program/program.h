@@ -15,6 +15,7 @@ struct ProgramOptions {
   std::vector<std::string> only;
   std::string dynamic = "auto";
   std::string rules;
+  std::string explain_rule;
   std::string store;
   bool fullgraph = false;
   bool strict = false;
@@ -33,6 +34,13 @@ void declare(CommandLine& command, ProgramOptions& options);
 ///   no-tensors, quiet, color                "1" when asked for
 std::map<std::string, std::string> settings_of(const Stage& stage, const ProgramOptions& options,
                                                std::string mode);
+
+/// Reads the rule file, where there is one, so that what is wrong with it is told before a program starts.
+Result<void> check_rules(const ProgramOptions& options);
+
+/// What --explain-rule asks for: tells which rule is for a callable, in the Python that `words`, the
+/// program, would run in. The program does not run.
+Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std::vector<std::string>& words);
 
 /// Whether a command line's word names a Python program and no document: a file that ends in .py,
 /// or a directory or archive that python could run.

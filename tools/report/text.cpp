@@ -121,6 +121,7 @@ class Printer {
          code ? code->title : std::string_view("unknown code"));
     print_excerpt(event.location);
     if (!event.reason.empty()) line("  reason: {}", event.reason);
+    if (!event.rule.empty()) line("  rule: {}", event.rule);
     if (code && !code->explanation.empty()) line("  explanation: {}", code->explanation);
     std::string_view hint = !event.hint.empty() ? event.hint : code ? code->hint : "";
     if (!hint.empty()) line("  hint: {}", hint);

@@ -64,6 +64,7 @@ Result<std::optional<Recording>> begin_recording(Stage& stage, ProgramOptions op
 
 Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options,
                                   const std::vector<std::string>& words) {
+  if (auto good = check_rules(options.program); !good) return tl::unexpected(good.error());
   auto recording = begin_recording(stage, options.program, words);
   if (!recording) return tl::unexpected(recording.error());
   LaunchOptions launched;

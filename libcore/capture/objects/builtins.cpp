@@ -1,5 +1,4 @@
-// Builtin functions and the methods of builtin types, by name: one row each. A function without a row
-// is unknown C code, and a break.
+// Calls of C functions, by their rules (capture.rules), and the models of those that rules name.
 
 #include <algorithm>
 #include <cstring>
@@ -25,15 +24,7 @@ struct BuiltinCall {
 
 namespace {
 
-using BuiltinRule = bool (*)(BuiltinCall&);
 constexpr std::size_t kAny = ~std::size_t{0};
-struct BuiltinRow {
-  std::string_view owner;  ///< "builtins", a type's name, a module
-  std::string_view names;  ///< separated by spaces; "*": all
-  BuiltinRule rule;
-  std::size_t least = 1;           ///< arguments, self included …
-  std::size_t most = kAny;         ///< … without keywords, unless any number is taken
-};
 
 bool refuse(BuiltinCall& c) {
   return c.walk.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
@@ -64,13 +55,10 @@ bool pure(BuiltinCall& c) {
   return c.walk.gives_constant(c.frame, c.pops);
 }
 
-/// What is the same wherever ops run plainly (python/torch_state.h), or is guarded by every graph.
-bool plain_state(BuiltinCall& c) { return c.walk.gives_constant(c.frame, c.pops); }
-
 /// A setting of torch: guarded by asking for it again.
 bool setting(BuiltinCall& c) {
-  if (!c.positional.empty()) return refuse(c);
-  return c.walk.guard_setting(c.name) && c.walk.gives_constant(c.frame, c.pops);
+  if (!c.positional.empty() || !c.keywords.empty()) return refuse(c);
+  return c.walk.guard_setting(c.name, c.owner) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// What raises without a usable CUDA driver does so as long as the process lives.
@@ -201,11 +189,6 @@ bool reduce(BuiltinCall& c) {
     return c.walk.gives_constant(c.frame, c.pops);
   }
   return pure(c);
-}
-
-/// What the program does to the world is never put off behind a graph.
-bool output(BuiltinCall& c) {
-  return c.walk.broke(Code::PS0307, std::string(c.name) + " reads or writes outside the program", true);
 }
 
 bool identity_known(BuiltinCall& c) {
@@ -484,151 +467,128 @@ bool set_change(BuiltinCall& c) {
   return c.walk.gives_constant(c.frame, c.pops);
 }
 
-constexpr BuiltinRow kRows[] = {
-    {"builtins", "len", length, 1, 1},
-    {"builtins", "isinstance issubclass", is_instance, 2, 2},
-    {"builtins", "getattr", get_attribute, 2, 3},
-    {"builtins", "hasattr", get_attribute, 2, 2},
-    {"builtins", "setattr delattr", set_attribute},
-    {"builtins", "iter", call_iter},
-    {"builtins", "next", call_next, 1, 2},
-    {"builtins", "any all sum min max sorted", reduce},
-    {"builtins", "abs round divmod pow ord chr repr format ascii bin hex oct hash", pure},
-    {"builtins", "callable id", identity_known, 1, 1},
-    {"builtins", "print open input", output},
-    {"math", "*", pure},
-    {"_operator", "index add sub mul truediv floordiv mod neg", pure},
-    {"str", "*", pure},
-    {"int", "*", pure},
-    {"float", "*", pure},
-    {"bytes", "*", pure},
-    {"tuple", "index count", pure},
-    {"torch.Size", "numel index count", pure},
-    {"list", "append", list_append, 2, 2},
-    {"list", "extend", list_extend, 2, 2},
-    {"list", "insert", list_insert, 3, 3},
-    {"list", "pop", list_pop, 1, 2},
-    {"list", "copy", copy_sequence, 1, 1},
-    {"list", "index count", pure},
-    {"dict", "get", dict_get, 2, 3},
-    {"dict", "keys values items", dict_view, 1, 1},
-    {"dict", "pop", dict_pop, 2, 3},
-    {"dict", "popitem", dict_pop_item},
-    {"dict", "setdefault", dict_set_default, 2, 3},
-    {"dict", "update __init__", dict_update},
-    {"dict", "copy", dict_copy, 1, 1},
-    {"dict", "clear", dict_clear, 1, 1},
-    {"dict", "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__", dict_slot},
-    {"collections.OrderedDict", "get", dict_get, 2, 3},
-    {"collections.OrderedDict", "keys values items", dict_view, 1, 1},
-    {"collections.OrderedDict", "pop", dict_pop, 2, 3},
-    {"collections.OrderedDict", "popitem", dict_pop_item},
-    {"collections.OrderedDict", "setdefault", dict_set_default, 2, 3},
-    {"collections.OrderedDict", "update __init__", dict_update},
-    {"collections.OrderedDict", "clear", dict_clear, 1, 1},
-    {"collections.OrderedDict", "__getitem__ __setitem__ __delitem__ __contains__ __len__ __iter__", dict_slot},
-    {"_contextvars.ContextVar", "get set reset", context_variable},
-    {"set", "add discard remove", set_change, 2, 2},
-    {"object", "__setattr__ __delattr__", set_attribute},
-    {"object", "__init__", initialize_nothing},
-    {"type", "__new__", make_object},
-    {"torch._C", "_set_grad_enabled", set_grad_mode, 1, 1},
-    {"object", "__getattribute__", get_attribute, 2, 2},
-    {"torch._C", "_has_torch_function _has_torch_function_unary _has_torch_function_variadic "
-                 "is_grad_enabled _is_tracing _get_tracing_state _is_torch_function_enabled "
-                 "_get_privateuse1_backend_name _len_torch_function_stack "
-                 "is_autocast_enabled is_autocast_cpu_enabled _is_torch_function_mode_enabled",
-     plain_state},
-    {"torch._C", "is_inference_mode_enabled is_anomaly_enabled _get_deterministic_algorithms "
-                 "_get_cudnn_enabled _get_mkldnn_enabled _get_flash_sdp_enabled "
-                 "_get_math_sdp_enabled _get_mem_efficient_sdp_enabled get_default_dtype",
-     setting},
-    {"torch._C", "_cuda_isCurrentStreamCapturing", stream_capture},
-};
-
-std::string_view owner_of(PyObject* function) {
-  if (Py_TYPE(function) == &PyMethodDescr_Type || Py_TYPE(function) == &PyWrapperDescr_Type ||
-      Py_TYPE(function) == &PyClassMethodDescr_Type) {
-    return reinterpret_cast<PyDescrObject*>(function)->d_type->tp_name;
-  }
-  if (Py_TYPE(function) == &_PyMethodWrapper_Type) {
-    PyRef owner = PyRef::steal(PyObject_GetAttrString(function, "__objclass__"));
-    if (owner && PyType_Check(owner.get())) return reinterpret_cast<PyTypeObject*>(owner.get())->tp_name;
-    PyErr_Clear();
-    return {};
-  }
-  auto* c = reinterpret_cast<PyCFunctionObject*>(function);
-  if (c->m_self == nullptr) return {};
-  if (PyModule_Check(c->m_self)) return PyModule_GetName(c->m_self);
-  // pybind11's functions hold a record of theirs where others hold the module.
-  if (c->m_module != nullptr && PyUnicode_Check(c->m_module)) return PyUnicode_AsUTF8(c->m_module);
-  // A method is named by the class in which it stands, not by the subclass that it was bound to.
-  PyObject* order = Py_TYPE(c->m_self)->tp_mro;
-  for (Py_ssize_t i = 0; order != nullptr && i < PyTuple_GET_SIZE(order); ++i) {
-    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
-    PyObject* own = type->tp_dict == nullptr ? nullptr : PyDict_GetItemString(type->tp_dict, c->m_ml->ml_name);
-    const bool found = own != nullptr && Py_TYPE(own) == &PyMethodDescr_Type &&
-                       reinterpret_cast<PyMethodDescrObject*>(own)->d_method == c->m_ml;
-    if (found) return type->tp_name;
-  }
-  return Py_TYPE(c->m_self)->tp_name;
+bool make_tensor(BuiltinCall& c) {
+  return c.walk.make_tensor(c.frame, c.positional, c.keywords, c.pops);
 }
 
-const BuiltinRow* find_row(std::string_view owner, std::string_view name) {
-  for (const BuiltinRow& row : kRows) {
-    if (row.owner == owner && (row.names == "*" || is_word(row.names, name))) return &row;
-  }
-  return nullptr;
+constexpr FunctionModel kModels[] = {
+    {"length", length, 1, 1},
+    {"is_instance", is_instance, 2, 2},
+    {"get_attribute", get_attribute, 2, 3},
+    {"has_attribute", get_attribute, 2, 2},
+    {"set_attribute", set_attribute, 1},
+    {"iterate", call_iter, 1},
+    {"advance", call_next, 1, 2},
+    {"reduce", reduce, 1},
+    {"identity", identity_known, 1, 1},
+    {"list_append", list_append, 2, 2},
+    {"list_extend", list_extend, 2, 2},
+    {"list_insert", list_insert, 3, 3},
+    {"list_pop", list_pop, 1, 2},
+    {"list_copy", copy_sequence, 1, 1},
+    {"dict_get", dict_get, 2, 3},
+    {"dict_view", dict_view, 1, 1},
+    {"dict_pop", dict_pop, 2, 3},
+    {"dict_pop_item", dict_pop_item, 1},
+    {"dict_set_default", dict_set_default, 2, 3},
+    {"dict_update", dict_update, 1},
+    {"dict_copy", dict_copy, 1, 1},
+    {"dict_clear", dict_clear, 1, 1},
+    {"dict_slot", dict_slot, 1},
+    {"set_change", set_change, 2, 2},
+    {"context_variable", context_variable, 1},
+    {"initialize_nothing", initialize_nothing, 1},
+    {"make_object", make_object, 1},
+    {"make_tensor", make_tensor},
+    {"set_grad_mode", set_grad_mode, 1, 1},
+    {"stream_capture", stream_capture},
+};
+
+bool call_model(const FunctionModel* model, BuiltinCall& c) {
+  const bool any = model != nullptr && model->most == kAny;
+  const bool too_many = !any && (model == nullptr || c.positional.size() > model->most || !c.keywords.empty());
+  if (too_many || c.positional.size() < model->least) return refuse(c);
+  return model->rule(c);
 }
 
 }  // namespace
 
-bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> positional,
-                        Keywords keywords, int pops, bool& known) {
+const FunctionModel* find_function_model(std::string_view name) {
+  const auto* found = std::ranges::find(kModels, name, &FunctionModel::name);
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+/// Puts what a bound method was bound to in front of the arguments.
+bool Walk::bind_self(Operand function, std::vector<Operand>& positional) {
   PyObject* object = function.object;
-  if (auto done = call_torch(f, function, positional, keywords, pops)) {
-    known = true;
-    return *done;
-  }
-  std::string name;
-  if (PyCFunction_Check(object)) {
-    auto* c = reinterpret_cast<PyCFunctionObject*>(object);
-    name = c->m_ml->ml_name;
-    // A bound method of a builtin type: "[].append" as one object.
-    const bool bound = c->m_self != nullptr && c->m_module == nullptr &&
-                       !PyModule_Check(c->m_self) && !PyType_Check(c->m_self);
-    if (bound) {
-      Operand self{Shadow::constant(), c->m_self};
-      if (function.shadow.is(Shadow::Kind::fresh)) {
-        self.shadow = this->object(function.shadow.index).items[1];
-      } else if (function.shadow.source() != kNoSource) {
-        self.shadow = Shadow::sourced(recorder_.source(SourceKind::self, function.shadow.source()));
-      }
-      positional.insert(positional.begin(), self);
-    }
-  } else if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
-    PyRef text = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
+  if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
     PyRef self = PyRef::steal(PyObject_GetAttrString(object, "__self__"));
-    name = text_of(text.get());
     Shadow shadow = Shadow::constant();
     if (function.shadow.is(Shadow::Kind::fresh)) {
       shadow = this->object(function.shadow.index).items[1];
     }
     positional.insert(positional.begin(), {shadow, self.get()});
-  } else {
-    name = text_of(reinterpret_cast<PyDescrObject*>(object)->d_name);
+    return true;
   }
-  const BuiltinRow* row = find_row(owner_of(object), name);
-  if (row == nullptr) return false;
-  const bool of_nothing = row->rule == pure || row->rule == plain_state || row->rule == setting ||
-                          row->rule == output || row->rule == stream_capture;
-  const bool too_few = positional.size() < row->least && !of_nothing;
-  const bool too_many = row->most != kAny && (positional.size() > row->most || !keywords.empty());
-  if (too_few || too_many) return false;
-  known = true;
+  if (!PyCFunction_Check(object)) return true;
+  auto* c = reinterpret_cast<PyCFunctionObject*>(object);
+  // "[].append" as one object.
+  const bool bound = c->m_self != nullptr && c->m_module == nullptr && !PyModule_Check(c->m_self) &&
+                     !PyType_Check(c->m_self);
+  if (!bound) return true;
+  Operand self{Shadow::constant(), c->m_self};
+  if (function.shadow.is(Shadow::Kind::fresh)) {
+    self.shadow = this->object(function.shadow.index).items[1];
+  } else if (is_tensor(c->m_self)) {
+    return broke(Code::PS0306, "a bound method of a tensor came from outside");
+  } else if (function.shadow.source() != kNoSource) {
+    self.shadow = Shadow::sourced(recorder_.source(SourceKind::self, function.shadow.source()));
+  }
+  positional.insert(positional.begin(), self);
+  return true;
+}
+
+namespace {
+
+/// Methods that give the element of a tensor as a Python number.
+bool is_number_of_tensor(std::string_view name) {
+  return name == "item" || name == "__bool__" || name == "__int__" || name == "__float__" || name == "__index__";
+}
+
+}  // namespace
+
+bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> positional,
+                        Keywords keywords, int pops) {
+  const std::shared_ptr<const KnownFunction> kept = callables_.of(function.object);
+  const KnownFunction& known = *kept;
+  const CallRule& rule = *known.rule;
+  switch (rule.action) {
+    case CallAction::breaks:
+      if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
+        std::vector<Operand> self = positional;
+        if (!bind_self(function, self)) return false;
+        const bool is_known = self.size() == 1 && is_tensor(self[0].object) && is_known_tensor(self[0]);
+        if (is_known) return consume_identity(function) && gives_constant(f, pops);
+      }
+      return broke(rule, known.shown);
+    case CallAction::native:
+    case CallAction::outside: return broke(rule, known.shown);
+    default: break;
+  }
+  if (!bind_self(function, positional)) return false;
+  if (known.method && (positional.empty() || !is_tensor(positional[0].object))) {
+    return broke(Code::PS0306, "a tensor method is called on what is no tensor");
+  }
   if (!consume_identity(function)) return false;
-  BuiltinCall call{*this, f, owner_of(object), name, positional, keywords, pops};
-  return row->rule(call);
+  BuiltinCall call{*this, f, known.owner, known.name, positional, keywords, pops};
+  switch (rule.action) {
+    case CallAction::fact: return tell_fact(f, known.name, positional, pops);
+    case CallAction::constant: return pure(call);
+    case CallAction::setting: return setting(call);
+    case CallAction::fixed: return gives_constant(f, pops);
+    case CallAction::model: return call_model(known.model, call);
+    default: return call_op(f, known, positional, keywords, pops);
+  }
 }
 
 }  // namespace penstock::capture

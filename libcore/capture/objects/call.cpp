@@ -53,15 +53,10 @@ bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positiona
     return call_partial(f, callable, std::move(positional), std::move(keywords), pops);
   }
   if (is_cached(object) && positional.empty() && keywords.empty()) return call_cached(f, callable, pops);
-  bool known = false;
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
       Py_TYPE(object) == &PyClassMethodDescr_Type) {
-    if (call_builtin(f, callable, std::move(positional), std::move(keywords), pops, known)) {
-      return true;
-    }
-    if (known) return false;
-    return broke(Code::PS0306, "the C function " + qualified_name(object) + " is not known");
+    return call_builtin(f, callable, std::move(positional), std::move(keywords), pops);
   }
   if (const auto done = call_operator(f, callable, positional, keywords, pops)) return *done;
   std::vector<Operand> all = std::move(positional);

@@ -40,9 +40,9 @@ bool Walk::load_module_child(FrameShadow& f, Operand self, PyObject* fallback, P
 
 /// torch.compile and its kin. A region is not followed into: what is known inside it (its options,
 /// torch.compiler.is_compiling()) is not known outside.
-std::optional<bool> Walk::call_compile_api(FrameShadow& f, Operand function,
+std::optional<bool> Walk::call_compile_api(FrameShadow& f, Served served,
                                            const std::vector<Operand>& positional, int pops) {
-  switch (compile_api_.classify(function.object)) {
+  switch (served) {
     case Served::none: return std::nullopt;
     case Served::compiled:
     case Served::fullgraph: return end_silently();
@@ -63,40 +63,65 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
                                             const std::vector<Operand>& positional,
                                             const std::vector<std::pair<PyObject*, Operand>>& keywords,
                                             int pops) {
-  if (auto served = call_compile_api(f, function, positional, pops)) return served;
-  // Functions of torch that change the process, by where they are defined.
-  struct Row {
-    const char *module, *names, *why;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
+  PyObject* globals = PyFunction_GET_GLOBALS(function.object);
+  if (const Served own = compile_api_.own(code, globals); own != Served::none) {
+    return call_compile_api(f, own, positional, pops);
+  }
+  const KnownCode& known = callables_.of(code, globals);
+  switch (known.rule->action) {
+    case CallAction::inlined:
+    case CallAction::inner: return std::nullopt;
+    case CallAction::serve: return call_compile_api(f, known.served, positional, pops);
+    case CallAction::model: return known.model(*this, f, function, positional, keywords, pops);
+    case CallAction::constant: return call_once(f, function, positional, keywords, pops);
+    default: return broke(*known.rule, qualified_name(function.object));
+  }
+}
+
+/// A function that a rule says to be one of constants: it runs natively, and what it gave is a constant.
+bool Walk::call_once(FrameShadow& f, Operand function, const std::vector<Operand>& positional,
+                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+  if (!consume_all(positional, keywords)) return false;
+  f.expected.function = function.object;
+  f.expected.native = true;
+  f.finish = [pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    if (!is_immutable_literal(f.object())) {
+      walk.spoil_here("a function that a rule calls constant gives an object of type " +
+                      std::string(Py_TYPE(f.object())->tp_name));
+    }
+    f.push(Shadow::constant());
   };
-  static constexpr Row kRows[] = {
-      {"torch.random", "manual_seed", "the random generator is seeded"},
-      {"torch._tensor", "Tensor.backward", "gradients are computed"},
-      {"torch.serialization", "save load", "files are read or written"},
-      {"torch._tensor", "Tensor.__repr__ Tensor.__format__", "a tensor is printed"},
-      {"torch._tensor", "Tensor.__array__", "the tensor is handed to NumPy"},
-      {"torch._tensor", "Tensor.__contains__", "membership depends on the elements of a tensor"},
-      {"logging", "Logger.info Logger.warning Logger.debug Logger.error", "a log is written"},
-      {"warnings", "warn", "a warning is shown"},
-  };
-  PyObject* object = function.object;
-  const std::string module = text_of(reinterpret_cast<PyFunctionObject*>(object)->func_module);
-  const std::string name = text_of(reinterpret_cast<PyFunctionObject*>(object)->func_qualname);
-  if (module == "inspect" && name == "signature" && keywords.empty()) {
-    return call_signature(f, function, positional, pops);
-  }
-  const bool sliced = module == "torch.nn.modules.container" && name == "ModuleList.__getitem__" &&
-                      positional.size() == 2 && PySlice_Check(positional[1].object);
-  if (sliced) return slice_module_list(f, function, positional[0], positional[1], pops);
-  if (module == "copy" && (name == "copy" || name == "deepcopy")) {
-    const bool alone = positional.size() == 1 && keywords.empty();
-    if (!alone) return broke(Code::PS0307, "an object is copied");
-    return call_copy(f, function, name == "deepcopy", positional[0], pops);
-  }
-  for (const Row& row : kRows) {
-    if (module != row.module) continue;
-    if (is_word(row.names, name)) return broke(Code::PS0307, row.why);
-  }
-  return std::nullopt;
+  return true;
+}
+
+std::optional<bool> Walk::model_signature(Walk& walk, FrameShadow& f, Operand function,
+                                          const std::vector<Operand>& positional,
+                                          const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+  if (!keywords.empty()) return std::nullopt;
+  return walk.call_signature(f, function, positional, pops);
+}
+
+std::optional<bool> Walk::model_module_list_item(Walk& walk, FrameShadow& f, Operand function,
+                                                 const std::vector<Operand>& positional,
+                                                 const std::vector<std::pair<PyObject*, Operand>>&, int pops) {
+  if (positional.size() != 2 || !PySlice_Check(positional[1].object)) return std::nullopt;
+  return walk.slice_module_list(f, function, positional[0], positional[1], pops);
+}
+
+std::optional<bool> Walk::model_copy(Walk& walk, FrameShadow& f, Operand function,
+                                     const std::vector<Operand>& positional,
+                                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+  if (positional.size() != 1 || !keywords.empty()) return walk.broke(Code::PS0307, "an object is copied");
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
+  return walk.call_copy(f, function, text_of(code->co_name) == "deepcopy", positional[0], pops);
+}
+
+CodeModel find_code_model(std::string_view name) {
+  if (name == "signature") return Walk::model_signature;
+  if (name == "copy") return Walk::model_copy;
+  return name == "module_list_item" ? Walk::model_module_list_item : nullptr;
 }
 
 /// A slice of a ModuleList is a new ModuleList with some of the children. torch makes it natively; the
@@ -179,16 +204,6 @@ bool Walk::call_signature(FrameShadow& f, Operand function, const std::vector<Op
     f.push(made);
   };
   return true;
-}
-
-bool is_word(std::string_view words, std::string_view word) {
-  for (std::size_t at = words.find(word); at != std::string_view::npos;
-       at = words.find(word, at + 1)) {
-    const bool starts = at == 0 || words[at - 1] == ' ';
-    const std::size_t end = at + word.size();
-    if (starts && (end == words.size() || words[end] == ' ')) return true;
-  }
-  return false;
 }
 
 }  // namespace penstock::capture

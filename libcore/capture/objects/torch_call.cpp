@@ -17,103 +17,11 @@ namespace penstock::capture {
 using python::PyRef;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
-namespace {
-
-/// The prefix under which a torch function is known, by the module or class that holds it; null for
-/// functions that are no ops.
-struct Namespace {
-  std::string_view holder, prefix;
-};
-constexpr Namespace kNamespaces[] = {
-    {"torch._C._VariableFunctionsClass", "torch."},
-    {"torch._C._nn", "torch.nn.functional."},
-    {"torch._C._linalg", "torch.linalg."},
-    {"torch._C._fft", "torch.fft."},
-    {"torch._C._special", "torch.special."},
-};
-
-std::string_view holder_of(PyObject* function) {
-  PyObject* self = reinterpret_cast<PyCFunctionObject*>(function)->m_self;
-  if (self == nullptr) return {};
-  if (PyType_Check(self)) return reinterpret_cast<PyTypeObject*>(self)->tp_name;
-  if (PyModule_Check(self)) {
-    const char* name = PyModule_GetName(self);
-    if (name == nullptr) PyErr_Clear();
-    return name == nullptr ? std::string_view() : std::string_view(name);
-  }
-  return {};
-}
-
-/// Functions that make tensors of Python data, or of nothing: no ops that start a segment.
-bool makes_from_data(std::string_view name) {
-  for (std::string_view one : {"tensor", "as_tensor", "from_numpy", "frombuffer", "asarray",
-                               "sparse_coo_tensor", "_make_subclass"}) {
-    if (name == one) return true;
-  }
-  return false;
-}
-
-/// Functions of torch's namespace that tell a fact and make no tensor.
-bool is_fact_function(std::string_view name) {
-  for (std::string_view one :
-       {"is_grad_enabled", "is_inference_mode_enabled", "is_floating_point", "is_complex",
-        "is_signed", "is_same_size", "result_type", "can_cast", "promote_types", "numel",
-        "get_device", "is_conj", "is_neg", "is_inference", "broadcast_shapes"}) {
-    if (name == one) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-bool is_tensor_base(PyTypeObject* type) {
-  return std::strcmp(type->tp_name, "torch._C.TensorBase") == 0 ||
-         std::strcmp(type->tp_name, "torch._C._TensorBase") == 0;
-}
-
-std::string torch_function_name(PyObject* function) {
-  if (!PyCFunction_Check(function)) return {};
-  const std::string_view holder = holder_of(function);
-  for (const Namespace& row : kNamespaces) {
-    if (row.holder == holder) {
-      return std::string(row.prefix) +
-             reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_name;
-    }
-  }
-  return {};
-}
-
-std::optional<bool> Walk::call_torch(FrameShadow& f, Operand function,
-                                     std::vector<Operand>& positional, Keywords& keywords,
-                                     int pops) {
-  PyObject* object = function.object;
-  if (std::string name = torch_function_name(object); !name.empty()) {
-    if (!consume_identity(function)) return false;
-    const std::string op = reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name;
-    if (is_fact_function(op)) return tell_fact(f, op, positional, pops);
-    if (op == "tensor") return make_tensor(f, positional, keywords, pops);
-    if (makes_from_data(op)) return broke(Code::PS0309, name + " makes a tensor of Python data");
-    TorchTarget target{"call_function", op, name, op, false};
-    return torch_call(f, target, positional, keywords, pops);
-  }
-  if (PyCFunction_Check(object)) {
-    // A bound method of a tensor as one object: `f = x.add; f(1)`.
-    auto* c = reinterpret_cast<PyCFunctionObject*>(object);
-    if (c->m_self == nullptr || !is_tensor(c->m_self)) return std::nullopt;
-    if (!function.shadow.is(Shadow::Kind::fresh)) {
-      return broke(Code::PS0306, "a bound method of a tensor came from outside");
-    }
-    positional.insert(positional.begin(), {this->object(function.shadow.index).items[1], c->m_self});
-    return tensor_method(f, c->m_ml->ml_name, positional, keywords, pops);
-  }
-  const bool descriptor =
-      Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type;
-  if (!descriptor || !is_tensor_base(reinterpret_cast<PyDescrObject*>(object)->d_type)) {
-    return std::nullopt;
-  }
-  if (!consume_identity(function)) return false;
-  return tensor_method(f, text_of(reinterpret_cast<PyDescrObject*>(object)->d_name), positional,
-                       keywords, pops);
+bool Walk::call_op(FrameShadow& f, const KnownFunction& function, std::vector<Operand>& positional,
+                   Keywords& keywords, int pops) {
+  if (function.method) return tensor_method(f, function.name, positional, keywords, pops);
+  TorchTarget target{"call_function", function.name, function.shown, function.name, false};
+  return torch_call(f, target, positional, keywords, pops);
 }
 
 bool Walk::tell_fact(FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
@@ -222,17 +130,6 @@ bool Walk::make_tensor(FrameShadow& f, const std::vector<Operand>& positional, c
 
 bool Walk::tensor_method(FrameShadow& f, const std::string& name,
                          std::vector<Operand>& positional, Keywords& keywords, int pops) {
-  if (positional.empty() || !is_tensor(positional[0].object)) {
-    return broke(Code::PS0306, "a tensor method is called on what is no tensor");
-  }
-  if (const char* why = leaves_torch(name)) {
-    const bool number = is_word("item __bool__ __int__ __float__ __index__", name);
-    if (number && positional.size() == 1 && keywords.empty() && is_known_tensor(positional[0])) {
-      return gives_constant(f, pops);
-    }
-    return broke(Code::PS0307, why);
-  }
-  if (is_type_fact(name)) return tell_fact(f, name, positional, pops);
   TorchTarget target{"call_method", name, name, std::string(op_of_method(name)), true};
   if (const std::string_view dtype = dtype_of_conversion(name); !dtype.empty()) {
     target.op = "to";
@@ -271,11 +168,6 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
     const bool ok = torch_call(f, target, all, named, pops);
     shown_positional_ = -1;
     return ok;
-  }
-  if (name == "requires_grad_") return broke(Code::PS0305, "requires_grad of a tensor is set");
-  if (name == "backward") return broke(Code::PS0305, "gradients are computed");
-  if (name == "cpu" || name == "cuda") {
-    return broke(Code::PS0310, "the method '" + name + "' is not recorded yet");
   }
   if (name == "type" && positional.size() > 1) target.op = "to";
   return torch_call(f, target, positional, keywords, pops);
@@ -382,16 +274,16 @@ bool Walk::sets_grad_mode(bool enabled) {
   return true;
 }
 
-bool Walk::guard_setting(std::string_view name) {
-  const std::string text(name);
-  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+bool Walk::guard_setting(std::string_view name, std::string_view holder_name) {
+  const std::string text(name), of(holder_name);
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), of.c_str());
   PyRef answer = module == nullptr
                      ? PyRef()
                      : PyRef::steal(PyObject_CallMethod(module, text.c_str(), nullptr));
   if (!answer) PyErr_Clear();
   auto literal = answer ? literal_of(answer.get()) : std::nullopt;
-  if (!literal) return broke(Code::PS0306, "what torch._C." + text + " answers is not understood");
-  const SourceId holder = recorder_.source(SourceKind::module, kNoSource, "torch._C");
+  if (!literal) return broke(Code::PS0306, "what " + of + "." + text + " answers is not understood");
+  const SourceId holder = recorder_.source(SourceKind::module, kNoSource, of);
   add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, holder, text),
             std::move(*literal));
   return true;
@@ -603,8 +495,7 @@ void Walk::add_planned(FrameShadow& f, Call call, std::vector<PlannedNode> nodes
 Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values) {
   std::vector<PyObject*> tensors;
   if (!is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
-    spoil("an op gives what is no tensor");
-    spoiled_at_ = {innermost_->frame->code(), innermost_->instruction->offset};
+    spoil_here("an op gives what is no tensor");
     return Shadow::constant();
   }
   if (is_tensor(result)) {
@@ -618,8 +509,7 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
     if (!recorder_.bridge().is_dense(tensor)) {
-      spoil("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
-      spoiled_at_ = {innermost_->frame->code(), innermost_->instruction->offset};
+      spoil_here("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
       return Shadow::constant();
     }
     types.push_back(recorder_.result_type(tensor, node.values));

@@ -24,33 +24,6 @@ constexpr Row kMethods[] = {
     {"__ge__", "ge"}, {"absolute", "abs"},
 };
 
-constexpr std::string_view kTypeFacts[] = {
-    "shape", "dtype", "device", "ndim", "requires_grad", "layout", "is_cuda", "is_sparse",
-    "is_quantized", "is_meta", "is_mkldnn", "is_nested", "itemsize", "nbytes", "is_cpu", "is_mps",
-    "is_xla", "is_xpu", "is_leaf", "names", "is_sparse_csr", "is_vulkan", "is_ipu", "is_maia", "is_mtia",
-    "size", "dim", "numel", "nelement", "stride", "storage_offset", "is_contiguous",
-    "element_size", "is_floating_point", "is_complex", "is_signed", "ndimension", "get_device",
-    "is_inference", "is_conj", "is_neg", "has_names", "dense_dim",
-};
-
-constexpr Row kLeaves[] = {
-    {"item", "the value of a tensor becomes a Python number"},
-    {"tolist", "the elements of a tensor become Python numbers"},
-    {"numpy", "the tensor is handed to NumPy"},
-    {"__array__", "the tensor is handed to NumPy"},
-    {"__bool__", "the truth of a tensor decides what happens"},
-    {"__float__", "the value of a tensor becomes a Python number"},
-    {"__int__", "the value of a tensor becomes a Python number"},
-    {"__index__", "the value of a tensor becomes a Python number"},
-    {"data_ptr", "the address of a tensor's memory is asked for"},
-    {"untyped_storage", "the memory of a tensor is taken out of torch's hands"},
-    {"storage", "the memory of a tensor is taken out of torch's hands"},
-    {"apply_", "a Python function is called for every element"},
-    {"map_", "a Python function is called for every element"},
-    {"set_", "the memory of a tensor is exchanged"},
-    {"resize_", "the memory of a tensor is resized"},
-};
-
 constexpr std::string_view kDataDependent[] = {
     "nonzero", "nonzero_numpy", "masked_select", "unique", "_unique", "_unique2", "unique_consecutive",
     "unique_dim", "bincount", "argwhere", "equal", "allclose", "item", "is_nonzero", "_local_scalar_dense",
@@ -82,18 +55,11 @@ std::string_view op_of_method(std::string_view method) {
   return row == nullptr ? method : row->value;
 }
 
-bool is_type_fact(std::string_view name) { return has(kTypeFacts, name); }
-
 bool is_data_dependent(std::string_view op) {
   std::string_view name = op.starts_with("aten.") ? op.substr(5) : op;
   if (has(kDataDependent, name.substr(0, name.find('.')))) return true;
   const ops::OpFacts* facts = ops::find_op(op);
   return facts != nullptr && facts->has(ops::kDataDependent);
-}
-
-const char* leaves_torch(std::string_view method) {
-  const Row* row = find(kLeaves, method);
-  return row == nullptr ? nullptr : row->value.data();
 }
 
 std::string_view dtype_of_conversion(std::string_view method) {

@@ -9,15 +9,8 @@ namespace penstock::capture {
 /// "__add__" is "add". Empty for a method that is no op at all.
 std::string_view op_of_method(std::string_view method);
 
-/// What a method or attribute of a tensor tells without an op: sizes, dtype … A fact of its type.
-bool is_type_fact(std::string_view name);
-
 /// Ops whose result as a Python number, or whose result's size, depends on elements.
 bool is_data_dependent(std::string_view op);
-
-/// Methods of torch.Tensor that hand elements to Python or foreign code, and why that ends a segment;
-/// null for others.
-const char* leaves_torch(std::string_view method);
 
 /// The dtype that a method like "float" converts to, as torch names it; empty for others.
 std::string_view dtype_of_conversion(std::string_view method);
