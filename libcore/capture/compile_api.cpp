@@ -2,6 +2,7 @@
 
 #include "capture/literal.h"
 #include "capture/roots.h"
+#include "python/compile_region.h"
 #include "python/hook.h"
 
 namespace penstock::capture {
@@ -51,6 +52,7 @@ PyObject* CompileApi::handlers() {
   if (globals && name && code &&
       PyDict_SetItemString(globals.get(), "__builtins__", PyEval_GetBuiltins()) == 0 &&
       PyDict_SetItemString(globals.get(), "__name__", name.get()) == 0 &&
+      PyDict_SetItemString(globals.get(), "RUNS_BACKENDS", python::runs_backends() ? Py_True : Py_False) == 0 &&
       PyRef::steal(PyEval_EvalCode(code.get(), globals.get(), globals.get()))) {
     globals_ = std::move(globals);
   } else {

@@ -10,6 +10,7 @@ import os
 import sys
 
 UNSERVED = object()
+# RUNS_BACKENDS is set from outside: graphs can be compiled by functions of the program's.
 BACKENDS = ("inductor", "eager", "aot_eager")  # of one meaning: they differ in what runs, not in results
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite")
 
@@ -26,7 +27,7 @@ def mark(wrapper, fn):
     return wrapper
 
 
-def enclose(fn, kind, dynamic=None):
+def enclose(fn, kind, dynamic=None, backend=None):
     if kind == "disabled":
         @functools.wraps(fn)
         def disabled(*args, **kwargs):
@@ -34,6 +35,7 @@ def enclose(fn, kind, dynamic=None):
         disabled._torchdynamo_disable = True
         disabled._torchdynamo_disable_msg = None
         disabled._torchdynamo_disable_recursive = True
+        disabled.__dict__.pop("_region_backend", None)
         return mark(disabled, fn)
     if kind == "fullgraph":
         @functools.wraps(fn)
@@ -49,21 +51,24 @@ def enclose(fn, kind, dynamic=None):
     wrapper.get_compiler_config = dict
     if dynamic is not None:
         wrapper._region_dynamic = bool(dynamic)
+    wrapper.__dict__.pop("_region_backend", None)
+    if backend is not None:
+        wrapper._region_backend = backend
     return mark(wrapper, fn)
 
 
-def wrap(fn, kind, dynamic=None):
+def wrap(fn, kind, dynamic=None, backend=None):
     fn = innermost(fn)
     if isinstance(fn, sys.modules["torch"].nn.Module):
-        return mark(optimized_module()(fn, kind, dynamic), fn.forward)
+        return mark(optimized_module()(fn, kind, dynamic, backend), fn.forward)
     if isinstance(fn, type):
         if kind == "disabled":
             fn.__init__ = enclose(fn.__init__, kind)
-        fn.__call__ = enclose(fn.__call__, kind, dynamic)
+        fn.__call__ = enclose(fn.__call__, kind, dynamic, backend)
         if issubclass(fn, sys.modules["torch"].nn.Module):
-            fn._call_impl = enclose(fn._call_impl, kind, dynamic)
+            fn._call_impl = enclose(fn._call_impl, kind, dynamic, backend)
         return fn
-    return enclose(fn, kind, dynamic)
+    return enclose(fn, kind, dynamic, backend)
 
 
 @functools.cache
@@ -76,11 +81,11 @@ def optimized_module():
     class OptimizedModule(torch.nn.Module):
         """Wraps the original nn.Module object and calls it as a compiled region."""
 
-        _opt_mod_attributes = {"_orig_mod", "_region_kind", "_region_dynamic", "_torchdynamo_orig_callable",
-                               "_torchdynamo_wrapper_id", "get_compiler_config", "forward", "_forward",
+        _opt_mod_attributes = {"_orig_mod", "_region_kind", "_region_dynamic", "_region_backend",
+                               "_torchdynamo_orig_callable", "_torchdynamo_wrapper_id", "get_compiler_config", "forward", "_forward",
                                "__dict__", "_super_module_initialized"}
 
-        def __init__(self, mod, kind, dynamic):
+        def __init__(self, mod, kind, dynamic, backend):
             object.__setattr__(self, "_orig_mod", mod)
             self._super_module_initialized = False
             super(OptimizedModule, self).__init__()
@@ -88,12 +93,13 @@ def optimized_module():
             self._orig_mod = mod
             self._region_kind = kind
             self._region_dynamic = dynamic
+            self._region_backend = backend
             self.get_compiler_config = dict
             self._initialize()
             self.training = mod.training
 
         def _initialize(self):
-            self.forward = enclose(self._orig_mod.__call__, self._region_kind, self._region_dynamic)
+            self.forward = enclose(self._orig_mod.__call__, self._region_kind, self._region_dynamic, self._region_backend)
             if hasattr(self._orig_mod, "_initialize_hook"):
                 self._forward = self.forward
                 self.forward = self._call_lazy_check
@@ -118,7 +124,7 @@ def optimized_module():
             return self.forward(*args, **kwargs)
 
         def __reduce__(self):
-            return (type(self), (self._orig_mod, self._region_kind, self._region_dynamic))
+            return (type(self), (self._orig_mod, self._region_kind, self._region_dynamic, self._region_backend))
 
         def __getstate__(self):
             state = dict(self.__dict__)
@@ -169,35 +175,57 @@ def optimized_module():
     return OptimizedModule
 
 
-def serves(backend):
-    return isinstance(backend, str) and backend in BACKENDS and \
-        os.environ.get("TORCHDYNAMO_DISABLE", "") != "1"
+def find_backend(backend, **keywords):
+    """None where penstock compiles graphs, the program's function where one does, or UNSERVED."""
+    if os.environ.get("TORCHDYNAMO_DISABLE", "") == "1":
+        return UNSERVED
+    if isinstance(backend, str):
+        if backend in BACKENDS:
+            return None
+        if not RUNS_BACKENDS:
+            return UNSERVED
+        try:
+            from torch._dynamo.backends.registry import lookup_backend
+            backend = lookup_backend(backend)
+        except Exception:
+            return UNSERVED  # torch says what is wrong with it
+    if not RUNS_BACKENDS or not callable(backend):
+        return UNSERVED
+    if type(backend).__module__ == "torch" and type(backend).__name__.startswith("_TorchCompile"):
+        return UNSERVED  # torch.compile's own, which was left to torch already
+    if hasattr(backend, "backend_ctx_ctor"):
+        return UNSERVED  # it asks for a context around every call
+    keywords = {name: value for name, value in keywords.items() if value and value != "default"}
+    if not keywords:
+        return backend
+    bound = functools.partial(backend, **keywords)
+    bound._penstock_own = backend
+    return bound
 
 
 def compile(model, fullgraph, dynamic, backend, mode, options, disable):
-    if not callable(model) or disable or not serves(backend):
-        return UNSERVED
-    if mode not in MODES or mode is not None and options is not None:
+    if not callable(model) or disable:
         return UNSERVED
     torch = sys.modules["torch"]
     if torch.compiler.is_exporting():
         return UNSERVED
-    if options:
+    if mode is not None and options is not None:
+        return UNSERVED
+    found = find_backend(backend, mode=mode, options=options)
+    if found is UNSERVED:
+        return found
+    if found is None and mode not in MODES:
+        return UNSERVED
+    if found is None and options:
         if backend != "inductor" or options.get("use_aoti"):
             return UNSERVED
         options.pop("guard_filter_fn", None)
         torch._TorchCompileInductorWrapper(None, options, dynamic)  # complains about unknown ones
-    return wrap(model, "fullgraph" if fullgraph else "compiled", dynamic)
+    return wrap(model, "fullgraph" if fullgraph else "compiled", dynamic, found)
 
 
-class Optimize:
-    """What torch._dynamo.optimize() returns."""
-
-    def __init__(self, kind, dynamic):
-        self.kind, self.dynamic = kind, dynamic
-
-    def __call__(self, fn):
-        return wrap(fn, self.kind, self.dynamic)
+class Context:
+    """What torch._dynamo.optimize() and its kin return: a decorator."""
 
     def __enter__(self):
         raise RuntimeError("torch._dynamo.optimize(...) is used with a context manager. "
@@ -208,10 +236,39 @@ class Optimize:
         return None
 
 
-def optimize(rebuild_ctx, backend, nopython, disable, dynamic=None, **others):
-    if disable or not serves(backend):
+class Optimize(Context):
+    def __init__(self, kind, dynamic, backend):
+        self.kind, self.dynamic, self.backend = kind, dynamic, backend
+
+    def __call__(self, fn):
+        return wrap(fn, self.kind, self.dynamic, self.backend)
+
+
+def optimize(rebuild_ctx, backend, nopython, disable, dynamic=None, guard_export_fn=None, guard_fail_fn=None,
+             package=None, **others):
+    if disable or guard_export_fn or guard_fail_fn or package:
         return UNSERVED
-    return Optimize("fullgraph" if nopython else "compiled", dynamic)
+    found = find_backend(backend)
+    if found is UNSERVED:
+        return found
+    return Optimize("fullgraph" if nopython else "compiled", dynamic, found)
+
+
+def optimize_assert(rebuild_ctx, backend, hooks, dynamic=None, export=False, package=None, **others):
+    if export or package or hooks.guard_export_fn or hooks.guard_fail_fn:
+        return UNSERVED
+    found = find_backend(backend)
+    if found is UNSERVED:
+        return found
+    return Optimize("fullgraph", dynamic, found)
+
+
+class Disable(Context):
+    def __init__(self, recursive):
+        self.recursive = recursive
+
+    def __call__(self, fn):
+        return disable_one(fn, self.recursive)
 
 
 def disable_one(fn, recursive=True):
@@ -224,7 +281,7 @@ def disable_one(fn, recursive=True):
 
 def disable(fn, recursive, reason=None, wrapping=True):
     if fn is None:
-        return functools.partial(disable_one, recursive=recursive)
+        return Disable(recursive)
     if not callable(fn) or not wrapping:
         return UNSERVED
     return disable_one(fn, recursive)

@@ -18,6 +18,7 @@ using python::Instruction;
 using python::Leaving;
 using python::Opcode;
 using python::Outcome;
+using python::PyRef;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -295,7 +296,10 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
 
 void Walker::start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
                    bool patient) {
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_, changed, dynamic_sizes(region),
+  // A backend may bake in the numbers that it is shown.
+  const bool fixed = python::region_backend() != nullptr;
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_, fixed ? nullptr : changed,
+                                       fixed ? DynamicSizes::off : dynamic_sizes(region),
                                        client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
@@ -324,6 +328,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     shadow.instruction = &instruction;
     const Operand result = shadow.operand();
     end(region, SegmentEnd{SegmentEnd::Kind::returned, -1, {}}, &result);
+    if (PyRef error = take_error()) return backend_raised(region, std::move(error));
     return Directive::step;
   }
   const auto known = ends_before_.empty()
@@ -356,6 +361,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   if (region.start != &activation) how.offset = region.start->shadow->instruction->offset;
   const Location location = walk.here();
   const bool ended = end(region, std::move(how), nullptr);
+  if (PyRef error = take_error()) return backend_raised(region, std::move(error));
   if (ended && !reason.silent) report_break(reason, location, region.last);
   if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
   if (refuses(region, activation, reason, location)) return Directive::raised;
@@ -548,7 +554,8 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   const Served kind = served(frame);
   if (is_region(kind)) {
     const Activation* around = enclosing(region);
-    python::set_in_compiled_region(around != nullptr && around->served != Served::disabled);
+    const bool compiled = around != nullptr && around->served != Served::disabled;
+    python::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
   }
   if (kind != Served::none || has_root(region)) return;
   const RootTotals totals = region.meter.leave();

@@ -9,10 +9,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "capture/backend_client.h"
 #include "capture/loop_tests.h"
 #include "capture/roots.h"
 #include "capture/segment_client.h"
 #include "capture/walk.h"
+#include "python/compile_region.h"
 #include "python/conductor.h"
 
 // The walker: record while the program runs.
@@ -59,7 +61,10 @@ class Walker : public python::FrameDriver {
         roots_(std::move(only), callables_),
         dynamic_(dynamic),
         client_(client),
-        sink_(sink) {}
+        sink_(sink),
+        backends_(dynamic_cast<BackendClient*>(&client)) {
+    if (backends_ != nullptr) python::set_runs_backends();
+  }
 
   python::Entry enter(python::Frame& frame) override;
   python::Directive instruction(python::Frame& frame,
@@ -85,6 +90,7 @@ class Walker : public python::FrameDriver {
     Served served = Served::none;   ///< an entry point of torch.compile, or what stands around a region
     bool answered = false;          ///< the entry point was asked for its result
     python::PyRef refusal;          ///< of a region: what must come out of it, whatever caught it
+    python::PyRef backend;          ///< of a region: the program's function that compiles its graphs
     std::optional<DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
   };
   /// How far a recorded segment goes: steps of its frames, outermost first.
@@ -150,6 +156,8 @@ class Walker : public python::FrameDriver {
   static bool has_root(const Region& region);
   bool refuses(Region& region, const Activation& activation, const BreakReason& reason,
                const Location& location);
+  /// A backend of the program's raised: so does the region.
+  static python::Directive backend_raised(Region& region, python::PyRef error);
   void withdraw(Activation& activation);
   python::Directive glue(Activation& activation, Region& region,
                          const python::Instruction& instruction);
@@ -174,6 +182,7 @@ class Walker : public python::FrameDriver {
   bool end(Region& region, SegmentEnd end, const Operand* result);
   void report_break(const BreakReason& reason, const Location& location, EntryId after);
   void drop(Region& region);
+  python::PyRef take_error() { return backends_ == nullptr ? python::PyRef() : backends_->take_error(); }
   /// A rule of the user's leaves code to Python that would be a root.
   void report_left(python::Frame& frame);
   bool may_record(python::Frame& frame, const python::Instruction& instruction);
@@ -183,6 +192,7 @@ class Walker : public python::FrameDriver {
   DynamicSizes dynamic_;
   SegmentClient& client_;
   EventSink& sink_;
+  BackendClient* backends_;  ///< the client, where it is one
   SchemaTable schemas_;
   python::TensorBridge* bridge_ = nullptr;
   std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are

@@ -19,6 +19,12 @@ void raise(PyObject* exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
 }
 
+/// The program's function that compiles the graphs of the region that `function` stands around; null: none.
+PyObject* backend_of(PyObject* function) {
+  PyObject* attributes = PyFunction_Check(function) ? reinterpret_cast<PyFunctionObject*>(function)->func_dict : nullptr;
+  return attributes == nullptr ? nullptr : PyDict_GetItemString(attributes, "_region_backend");
+}
+
 /// What torch calls a break of this kind.
 std::string kind_of(const BreakReason& reason) {
   switch (reason.code) {
@@ -57,11 +63,12 @@ Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
   if (served == Served::own || served == Served::graph_break) return Entry::native;
   if (served == Served::is_compiling && enclosing(region) == nullptr) return Entry::native;
   conduct(frame, region, false);
-  region.activations.back()->served = served;
-  if (is_region(served)) {
-    python::set_in_compiled_region(served != Served::disabled);
-    region.activations.back()->dynamic = dynamic_of(frame.function());
-  }
+  Activation& around = *region.activations.back();
+  around.served = served;
+  if (!is_region(served)) return Entry::conduct;
+  if (served != Served::disabled) around.backend = PyRef::borrow(backend_of(frame.function()));
+  python::set_in_compiled_region(served != Served::disabled, around.backend.get());
+  around.dynamic = dynamic_of(frame.function());
   return Entry::conduct;
 }
 
@@ -75,9 +82,11 @@ Directive Walker::serve(Activation& activation, const Instruction& instruction) 
   if (activation.answered) return Directive::step;
   activation.answered = true;
   PyRef result;
+  const CallRule& rule = *callables_.of(frame.code(), frame.globals()).rule;
+  if (rule.handler == "reset" && backends_ != nullptr) backends_->forget_backends();
   if (activation.served == Served::is_compiling) {
     result = PyRef::borrow(python::in_compiled_region() ? Py_True : Py_False);
-  } else if (!compile_api_.serve(frame, *callables_.of(frame.code(), frame.globals()).rule, result)) {
+  } else if (!compile_api_.serve(frame, rule, result)) {
     return Directive::exit;
   }
   if (!result) return Directive::raised;
@@ -125,6 +134,13 @@ bool Walker::refuses(Region& region, const Activation& activation, const BreakRe
       text_of(activation.frame->code()->co_name));
   if (around->refusal) raise(around->refusal.get());
   return true;
+}
+
+Directive Walker::backend_raised(Region& region, PyRef error) {
+  if (Activation* around = enclosing(region)) around->refusal = error;
+  region.any_op = true;  // the next call is looked at as well
+  raise(error.get());
+  return Directive::raised;
 }
 
 }  // namespace penstock::capture

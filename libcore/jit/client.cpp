@@ -8,6 +8,8 @@
 #include "capture/entry_limit.h"
 #include "jit/exceptions.h"
 #include "jit/pipeline_compiler.h"
+#include "jit/program_backend.h"
+#include "python/compile_region.h"
 #include "python/eval_breaker.h"
 #include "python/op_counter.h"
 #include "python/torch_state.h"
@@ -64,8 +66,9 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
 Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
                                const PendingLocals* pending) {
   auto& entries = segment.entries;
+  PyObject* backend = python::region_backend();
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i]->fits(frame, pending)) continue;
+    if (!entries[i]->serves(backend, backend_age_) || !entries[i]->fits(frame, pending)) continue;
     if (i != 0) std::rotate(entries.begin(), entries.begin() + i, entries.begin() + i + 1);
     return entries[0].get();
   }
@@ -246,10 +249,13 @@ Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pen
 }
 
 bool JitClient::has_room(const Segment& segment) const {
-  const auto reused = std::ranges::count_if(
-      segment.entries, [](const auto& entry) { return entry->count->calls > 1; });
-  return capture::has_room(segment.entries.size(), static_cast<std::size_t>(reused),
-                           static_cast<std::size_t>(options_.entry_limit));
+  std::size_t serving = 0, reused = 0;
+  for (const auto& entry : segment.entries) {
+    if (!entry->serves(python::region_backend(), backend_age_)) continue;
+    ++serving;
+    reused += entry->count->calls > 1;
+  }
+  return capture::has_room(serving, reused, static_cast<std::size_t>(options_.entry_limit));
 }
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
@@ -258,6 +264,7 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
   RecompileEvent event;
   for (const auto& entry : entries) {
+    if (!entry->serves(python::region_backend(), backend_age_)) continue;
     event.entries.push_back({entry->id(), entry->explain(frame)});
     segment.changed.note(event.entries.back().failed);
   }
@@ -344,7 +351,9 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
   const Interface& interface = (*entry)->interface();
   (*entry)->count = &count;
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
-  if (needs_gradients(recorded.graph)) {
+  if (python::region_backend() != nullptr) {
+    if (!give_program_backend(**entry, recorded)) return;
+  } else if (needs_gradients(recorded.graph)) {
     (*entry)->why_not = facts(Code::PS0504).title;
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
@@ -371,6 +380,23 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
   if (auto added = entry.add_conditions((*executor)->guards(), code); !added) return added;
   entry.set_executor(std::move(*executor));
   return {};
+}
+
+bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& recorded) {
+  entry.set_backend(PyRef::borrow(python::region_backend()), backend_age_);
+  auto executor = without_exceptions([&] { return make_program_backend(recorded); });
+  if (!executor) {
+    entry.why_not = executor.error().message;
+    say(std::move(executor.error()), recorded.graph.interface);
+    return true;
+  }
+  if (*executor != nullptr) {
+    entry.set_executor(std::move(*executor));
+    return true;
+  }
+  entry.count->runs = 0;
+  backend_error_ = take_python_error();
+  return false;
 }
 
 bool JitClient::needs_gradients(const Graph& graph) const {

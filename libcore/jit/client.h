@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
+#include "capture/backend_client.h"
 #include "capture/entry_count.h"
 #include "capture/occupied_gaps.h"
 #include "capture/segment_client.h"
@@ -32,7 +34,7 @@ struct ClientOptions {
 };
 
 /// Compiles recorded segments and runs later calls of them: the client of `penstock run PROGRAM`.
-class JitClient final : public capture::SegmentClient {
+class JitClient final : public capture::SegmentClient, public capture::BackendClient {
  public:
   /// `compiler`, `sink` and `verdicts` must outlive the client. `verdicts` null: every entry is used.
   JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
@@ -44,6 +46,8 @@ class JitClient final : public capture::SegmentClient {
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(capture::CapturedSegment segment) override;
+  python::PyRef take_error() override { return std::exchange(backend_error_, {}); }
+  void forget_backends() override { ++backend_age_; }
 
   /// The counter of every entry made, in the order of first capture.
   const std::vector<capture::EntryCount*>& counters() const { return counters_; }
@@ -65,6 +69,8 @@ class JitClient final : public capture::SegmentClient {
                       const PendingLocals* pending = nullptr);
   void install(Segment& segment, capture::CapturedSegment recorded, capture::EntryCount& count);
   bool has_room(const Segment& segment) const;
+  /// False where a function of the program's that was to compile the graph raised.
+  bool give_program_backend(Entry& entry, const capture::CapturedSegment& recorded);
   void drop_replaced(Segment& segment, const Interface& recorded);
   Result<void> give_executor(Entry& entry, Graph graph, PyCodeObject* code);
   capture::EntryCount& new_count(const capture::CapturedSegment& recorded);
@@ -90,6 +96,8 @@ class JitClient final : public capture::SegmentClient {
   std::vector<capture::EntryCount*> counters_;
   std::deque<capture::EntryCount> own_counters_;  // of entries that have no shared one
   PlainRun plain_run_;
+  python::PyRef backend_error_;
+  int backend_age_ = 0;
   std::unordered_set<std::string> told_;   // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.

@@ -72,6 +72,16 @@ class Entry {
   /// Why the last run did not succeed; its severity is `note` where torch refused an op.
   const Diagnostic& failure() const { return failure_; }
 
+  /// True in regions whose graphs are compiled by the same function of the program's, or by penstock (null),
+  /// since `age`: what a function made before it was asked to forget serves no more.
+  bool serves(PyObject* backend, int age) const {
+    return backend_.get() == backend && (backend == nullptr || age_ == age);
+  }
+  void set_backend(python::PyRef backend, int age) {
+    backend_ = std::move(backend);
+    age_ = age;
+  }
+
   capture::EntryCount* count = nullptr;  ///< how often it fitted; not owned
   std::string why_not;                   ///< why it has no executor, for reports
   bool is_large = false;                 ///< the memory that calls take is worth some milliseconds
@@ -96,6 +106,8 @@ class Entry {
   ExecutorCall executor_call() const;
 
   Interface interface_;
+  python::PyRef backend_;
+  int age_ = 0;
   LiveTable live_;
   std::unique_ptr<GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;

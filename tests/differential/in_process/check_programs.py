@@ -48,7 +48,7 @@ CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "changing_numbers
          "configured.py": 25, "copies_and_caches.py": 30,
          "ending.py": 4, "ending_compiled.py": 10, "functions_as_values.py": 50, "generating.py": 250, "image_classifier.py": 2,
          "locals_at_branches.py": 500,
-         "numbers_that_decide.py": 800, "optimizers.py": 100, "sets_of_objects.py": 25, "sizes_in_python.py": 200}
+         "numbers_that_decide.py": 800, "optimizers.py": 100, "program_backends.py": 60, "sets_of_objects.py": 25, "sizes_in_python.py": 200}
 
 # And how many graphs they may take at most.
 GRAPHS = {"generating.py": 45}
@@ -56,7 +56,7 @@ GRAPHS = {"generating.py": 45}
 # Programs that start processes, end in ways of their own, or compile with torch; and those that call modules
 # themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "generating.py", "hooks_and_parameters.py",
-         "image_classifier.py", "optimizers.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
+         "image_classifier.py", "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 MARK = "=== "  # and the program's name: a line on both of its streams before it starts
 
