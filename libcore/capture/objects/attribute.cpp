@@ -91,8 +91,8 @@ bool Walk::load_attribute(FrameShadow& f, Operand self, PyObject* name, const At
   }
   if (is_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
     // Made of classes once for all.
-    const bool parts = is_word("__args__ __parameters__", text_of(name));
-    if (parts) return consume_identity(self) && push_attribute(f, Shadow::constant(), use);
+    const std::string part = text_of(name);
+    if (part == "__args__" || part == "__parameters__") return consume_identity(self) && push_attribute(f, Shadow::constant(), use);
   }
   PyObject* own = type_lookup(type, "__getattribute__");
   static PyObject* const object_getattribute =

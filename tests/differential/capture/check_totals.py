@@ -23,7 +23,7 @@ for _ in range(3):
 """, 0),
     "a break in each call": ("""
 def work(n):
-    x = torch.ones(n) * 2
+    x = torch.rand(n) + 1
     if x.sum().item() > 0:   # item is no op of a graph
         x = x - 1
     return x.exp()
@@ -32,7 +32,7 @@ for _ in range(4):
 """, 4),
     "a branch on a tensor": ("""
 def work(n):
-    x = torch.ones(n) * 2
+    x = torch.rand(n) + 1
     if x.sum() > 0:   # asks is_nonzero
         x = x - 1
     return x.exp()
