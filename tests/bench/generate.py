@@ -29,49 +29,23 @@ import sys
 import tempfile
 from pathlib import Path
 
+from side import Side, Unsound
+
 PROGRAM = Path(__file__).resolve().parent / "programs/generate.py"
 
 
-class Unsound(Exception):
-    """A figure that must not be shown: the run did not do what the row says."""
-
-
-class Side:
-    """One process that generates, and what it said."""
+class Generation(Side):
+    """A side that generates."""
 
     def __init__(self, name, command, environment):
-        self.name, self.times = name, []
-        self.errors = tempfile.TemporaryFile("w+")
-        # Inductor takes no compiler with arguments ("ccache g++").
-        plain = {name: value for name, value in os.environ.items() if name != "CXX"}
-        self.process = subprocess.Popen(
-            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            text=True, env=dict(plain, **environment))
-        self.start = self.answer()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            self.process.wait()
-            self.errors.seek(0)
-            raise Unsound(f"{self.name}: status {self.process.returncode}\n{self.errors.read()}")
-        return json.loads(line)
-
-    def ask(self, question):
-        self.process.stdin.write(question + "\n")
-        self.process.stdin.flush()
-        return self.answer()
+        super().__init__(name, command, environment)
+        self.times = []
 
     def time_round(self):
         answer = self.ask("steady")
         if answer["tokens"] != self.start["tokens"]:
             raise Unsound(f"{self.name}: a later call gives other tokens than the first")
         self.times.append(answer["time"])
-
-    def finish(self):
-        self.end = self.ask("end")
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def roof_of(bin_dir):
@@ -93,10 +67,10 @@ def measure(options, work):
     documents = f"{work}/documents.json"
     ours = [f"{options.bin}/penstock", "run", f"--python={options.python}", f"--store={work}/store", "--no-tensors",
             "-o", documents]
-    sides = [Side("eager", [options.python, PROGRAM, "program", *shape], {}),
-             Side("inductor", [options.python, PROGRAM, "inductor", *shape],
+    sides = [Generation("eager", [options.python, PROGRAM, "program", *shape], {}),
+             Generation("inductor", [options.python, PROGRAM, "inductor", *shape],
                   {"TORCHINDUCTOR_CACHE_DIR": f"{work}/inductor"}),
-             Side("penstock", [*ours, PROGRAM, "program", *shape], {})]
+             Generation("penstock", [*ours, PROGRAM, "program", *shape], {})]
     for number in range(options.rounds):
         for side in sides[number % len(sides):] + sides[:number % len(sides)]:
             side.time_round()

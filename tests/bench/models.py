@@ -37,6 +37,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from side import Side, Unsound
+
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "programs/models.py"
 MODELS = HERE.parent / "programs/models.py"
@@ -46,47 +48,18 @@ CAPTURE_PHASES = ("capture", "guards")
 SECONDS = 0.4  # of a side in each round
 
 
-class Unsound(Exception):
-    """A figure that must not be shown: the run did not do what the row says."""
-
-
-class Side:
-    """One process that runs the model, and what it said."""
+class ModelSide(Side):
+    """A side that runs the model."""
 
     def __init__(self, name, command, environment):
-        self.name, self.rounds = name, []
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(
-            [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            text=True, env=dict(os.environ, **environment))
-        self.start = self.answer()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            self.process.wait()
-            raise Unsound(f"{self.name}: status {self.process.returncode}\n{self.said()}")
-        return json.loads(line)
-
-    def ask(self, question):
-        self.process.stdin.write(question + "\n")
-        self.process.stdin.flush()
-        return self.answer()
-
-    def said(self):
-        self.errors.seek(0)
-        return self.errors.read()
+        super().__init__(name, command, environment)
+        self.rounds = []
 
     def time_round(self):
         self.rounds.append(statistics.median(self.ask(f"steady {SECONDS}")["times"]))
 
     def steady(self):
         return statistics.median(self.rounds)
-
-    def finish(self):
-        self.end = self.ask("end")
-        self.process.stdin.close()
-        self.process.wait()
 
     def phases(self, wanted):
         found = re.findall(r"^(\S.*?)\s+([\d.]+)$", self.said(), re.M)
@@ -151,7 +124,7 @@ class Model:
         plain = [options.python]
 
         def side(label, command, kind, **environment):
-            return Side(label, [*command, PROGRAM, MODELS, name, kind], environment)
+            return ModelSide(label, [*command, PROGRAM, MODELS, name, kind], environment)
         self.pipe = Pipe(options, name, work)
         cold = {"TORCHINDUCTOR_CACHE_DIR": f"{work}/inductor"}
         frozen = {"TORCHINDUCTOR_CACHE_DIR": f"{work}/frozen", "TORCHINDUCTOR_FREEZING": "1"}

@@ -108,12 +108,17 @@ struct AttentionOperands {
   DType dtype;
 };
 
+/// `length` elements of a dim from `start` on; all of them are the tensor as it is.
+ValueId part(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length) {
+  return d.failed() || d.sizes(x)[dim] == length ? x : d.slice(x, dim, start, length, SymExpr(1));
+}
+
 /// The part of a mask that a block looks at: a dim of one element stands for all.
 ValueId mask_of(Decomposition& d, ValueId mask, const Block& block) {
   const auto rank = static_cast<std::int64_t>(d.rank(mask));
-  auto cut = [&](std::int64_t dim, const SymExpr& start, const SymExpr& length) {
-    if (dim < 0 || d.failed() || d.sizes(mask)[dim] == SymExpr(1) || d.sizes(mask)[dim] == length) return;
-    mask = d.slice(mask, dim, start, length, SymExpr(1));
+  const auto cut = [&](std::int64_t dim, const SymExpr& start, const SymExpr& length) {
+    if (dim < 0 || d.failed() || d.sizes(mask)[dim] == SymExpr(1)) return;
+    mask = part(d, mask, dim, start, length);
   };
   cut(rank - 2, block.start, block.rows);
   cut(rank - 1, SymExpr(0), block.columns);
@@ -122,12 +127,9 @@ ValueId mask_of(Decomposition& d, ValueId mask, const Block& block) {
 
 /// Attention of one block of rows: (batch, rows, features).
 ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block) {
-  auto part = [&](ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length) {
-    return d.failed() || d.sizes(x)[dim] == length ? x : d.slice(x, dim, start, length, SymExpr(1));
-  };
   ValueId scores = d.product("aten.bmm.default",
-                             {arg("self", value_argument(part(of.query, 1, block.start, block.rows))),
-                              arg("mat2", value_argument(part(of.key, 2, SymExpr(0), block.columns)))});
+                             {arg("self", value_argument(part(d, of.query, 1, block.start, block.rows))),
+                              arg("mat2", value_argument(part(d, of.key, 2, SymExpr(0), block.columns)))});
   scores = d.binary("mul", value_argument(d.convert(scores, ops::compute_dtype(of.dtype))), of.scale);
   std::vector<SymExpr> shape = of.batch;
   shape.insert(shape.end(), {block.rows, block.columns});
@@ -137,7 +139,7 @@ ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block
   ValueId weights = of.mask ? masked_softmax(d, scores) : softmax_over(d, scores, 2, false);
   return d.product("aten.bmm.default",
                    {arg("self", value_argument(d.convert(weights, of.dtype))),
-                    arg("mat2", value_argument(part(of.value, 1, SymExpr(0), block.columns)))});
+                    arg("mat2", value_argument(part(d, of.value, 1, SymExpr(0), block.columns)))});
 }
 
 /// How the scores are cut into blocks of rows, so that those of one block stay in a cache from the first product
