@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "diag/render.h"
 #include "ops/self_check.h"
 #include "python/hook.h"
 #include "python/tensor_bridge.h"
+#include "tools/common/terminal.h"
 #include "tools/extension/modes.h"
 
 namespace penstock::tools {
@@ -99,10 +101,12 @@ void DocumentSink::compiled(std::chrono::nanoseconds spent) {
 
 void DocumentSink::broke(const BreakEvent& event) {
   if (fullgraph_ && owner_ == getpid()) {
-    const std::string where =
-        event.location ? fmt::format("{}:{}: ", event.location->file.text(), event.location->line) : "";
-    fmt::print(stderr, "penstock: {}error[{}]: the graph breaks here: {}\n", where, event.code,
-               event.reason);
+    const CodeFacts* code = find_code(event.code);
+    Diagnostic told{code == nullptr ? Code::PS0601 : code->code, "the graph breaks here: " + event.reason,
+                    event.location, {}, event.hint};
+    RenderOptions options;
+    options.color = tools::use_color(STDERR_FILENO, tools::ColorChoice::automatic);
+    fmt::print(stderr, "{}", render(told, "penstock", options));
   }
   if (counts_ != nullptr) ++counts_->breaks;
   write(formats::BreakDocument{event, {}});
