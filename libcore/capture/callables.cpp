@@ -47,11 +47,13 @@ std::string owner_of(PyCFunctionObject* c, PyRef& holder) {
   // pybind11's functions hold a record of theirs where others hold the module.
   if (c->m_module != nullptr && PyUnicode_Check(c->m_module)) return text_of(c->m_module);
   // A method is named by the class in which it stands, not by the subclass that it was bound to.
-  PyObject* order = Py_TYPE(c->m_self)->tp_mro;
+  const bool of_class = PyType_Check(c->m_self) && (c->m_ml->ml_flags & METH_CLASS) != 0;
+  PyObject* order = (of_class ? reinterpret_cast<PyTypeObject*>(c->m_self) : Py_TYPE(c->m_self))->tp_mro;
+  const PyTypeObject* kind = of_class ? &PyClassMethodDescr_Type : &PyMethodDescr_Type;
   for (Py_ssize_t i = 0; order != nullptr && i < PyTuple_GET_SIZE(order); ++i) {
     auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
     PyObject* own = type->tp_dict == nullptr ? nullptr : PyDict_GetItemString(type->tp_dict, c->m_ml->ml_name);
-    const bool found = own != nullptr && Py_TYPE(own) == &PyMethodDescr_Type &&
+    const bool found = own != nullptr && Py_TYPE(own) == kind &&
                        reinterpret_cast<PyMethodDescrObject*>(own)->d_method == c->m_ml;
     if (!found) continue;
     holder = PyRef::borrow(reinterpret_cast<PyObject*>(type));

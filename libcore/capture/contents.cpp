@@ -79,17 +79,19 @@ bool Walk::release_some() {
   return true;
 }
 
+void Walk::guard_same(Shadow known, Shadow again) {
+  const SourceId first = known.source(), other = again.source();
+  if (first == kNoSource || other == kNoSource || first == other) return;
+  Guard same{GuardKind::same_object, other, first, recorder_.text(first), {}, {}, {}, -1};
+  recorder_.guard(std::move(same), [this] { return here(); });
+}
+
 ObjectId Walk::contents(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::fresh)) return operand.shadow.index;
   auto [found, added] =
       by_identity_.emplace(operand.object, static_cast<ObjectId>(objects_.size()));
   if (!added) {
-    const ObjectShadow& known = objects_[found->second];
-    const SourceId first = known.origin.source(), other = operand.shadow.source();
-    if (first != kNoSource && other != kNoSource && first != other) {
-      Guard same{GuardKind::same_object, other, first, recorder_.text(first), {}, {}, {}, -1};
-      recorder_.guard(std::move(same), [this] { return here(); });
-    }
+    guard_same(objects_[found->second].origin, operand.shadow);
     return found->second;
   }
   ObjectShadow& shadow = objects_.emplace_back();
@@ -166,6 +168,7 @@ ObjectId Walk::instance_dict(Operand instance) {
     return kNoSource;
   }
   if (auto found = by_identity_.find(dict.get()); found != by_identity_.end()) {
+    if (objects_[found->second].is_instance_dict) guard_same(objects_[found->second].owner, instance.shadow);
     return found->second;
   }
   const ObjectId id = static_cast<ObjectId>(objects_.size());

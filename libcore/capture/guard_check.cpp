@@ -101,7 +101,9 @@ PyRef GuardCheck::read(const SourceStep& step) {
       return PyRef::borrow(PyCell_GET(PyTuple_GET_ITEM(closure.get(), step.index)));
     }
     case SourceKind::computed: {
-      const auto left = plain_number(base);
+      auto left = plain_number(base);
+      python::TensorView view;
+      if (bridge_.is_tensor(base) && bridge_.read(base, view)) left = element_of(view);
       PyObject* other = value(step.other);
       const auto right = other == nullptr ? std::nullopt : plain_number(other);
       if (!left || (facts(step.operation()).takes_two() && !right)) return nullptr;

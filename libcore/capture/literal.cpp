@@ -1,5 +1,6 @@
 #include "capture/literal.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/dtype.h"
@@ -150,6 +151,18 @@ std::optional<PythonNumber> plain_number(PyObject* object) {
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (overflow != 0) return std::nullopt;
   return PythonNumber::of(std::int64_t{value});
+}
+
+std::optional<PythonNumber> element_of(const python::TensorView& view) {
+  const bool one = std::ranges::all_of(view.sizes, [](std::int64_t size) { return size == 1; });
+  const auto dtype = dtype_from_torch(view.dtype);
+  if (!one || !dtype || view.device_type != 0 || view.data == nullptr) return std::nullopt;
+  switch (*dtype) {
+    case DType::int64: return PythonNumber::of(*static_cast<const std::int64_t*>(view.data));
+    case DType::int32: return PythonNumber::of(std::int64_t{*static_cast<const std::int32_t*>(view.data)});
+    case DType::int16: return PythonNumber::of(std::int64_t{*static_cast<const std::int16_t*>(view.data)});
+    default: return std::nullopt;
+  }
 }
 
 PyRef object_of(PythonNumber number) {

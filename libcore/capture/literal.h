@@ -8,6 +8,7 @@
 #include "ir/argument.h"
 #include "ir/number.h"
 #include "python/object.h"
+#include "python/tensor_bridge.h"
 
 namespace penstock::capture {
 
@@ -22,6 +23,8 @@ python::PyRef object_of(const Argument& literal);
 
 /// The int of 64 bits or the float that `object` is exactly; nothing for all else, bools too.
 std::optional<PythonNumber> plain_number(PyObject* object);
+/// The one element of a tensor of integers in the CPU's memory.
+std::optional<PythonNumber> element_of(const python::TensorView& view);
 python::PyRef object_of(PythonNumber number);
 
 /// True for objects whose value never changes and that compare by value: literals without list and

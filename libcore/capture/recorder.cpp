@@ -226,6 +226,7 @@ bool Recorder::is_number(ValueId id) const {
 
 bool Recorder::before_write(ValueId id) {
   known_values_.forget();
+  written_storages_.insert(storages_[id]);
   // A view of an input writes the input too: every input in the same memory is kept.
   const std::int32_t storage = graph_.values[id].type.storage;
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
@@ -383,7 +384,8 @@ void Recorder::finish() {
     const Input& written = graph_.interface.inputs[i];
     for (std::size_t j = 0; j < inputs; ++j) {
       const Input& other = graph_.interface.inputs[j];
-      if (i == j || (written_[j] && j < i) || other.kind == InputKind::scalar) continue;
+      const bool number = other.kind == InputKind::scalar || other.kind == InputKind::size;
+      if (i == j || (written_[j] && j < i) || number) continue;
       if (written.type.storage >= 0 && written.type.storage == other.type.storage) continue;
       Guard apart{GuardKind::no_overlap, written.source, other.source, {}, {}, {}, {}, -1};
       apart.expected = Argument(text(other.source));

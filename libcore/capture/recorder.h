@@ -66,6 +66,8 @@ class Recorder {
   std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
   /// True for a tensor whose elements the segment decides.
   bool is_known(ValueId id) const { return known_values_.has(id); }
+  /// True if the segment wrote the memory that value `id` is in.
+  bool is_written(ValueId id) const { return storages_[id] == nullptr || written_storages_.contains(storages_[id]); }
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
@@ -139,6 +141,7 @@ class Recorder {
   std::unordered_map<ValueId, std::int32_t> outputs_;
   std::unordered_map<std::string, int> call_names_;
   std::vector<bool> written_;                               ///< by input
+  std::unordered_set<const void*> written_storages_;
   std::int32_t next_storage_ = 0;
   HeapGaps heap_gaps_;
   KnownValues known_values_;

@@ -125,9 +125,12 @@ void SymbolicSizes::add_symbol(const std::string& name, std::int64_t value, Sour
   interface_.symbols.push_back(std::move(symbol));
 }
 
+bool SymbolicSizes::takes_numbers() const {
+  return policy_ != DynamicSizes::off && (changed_ == nullptr || !changed_->refuses_sizes());
+}
+
 std::optional<SymExpr> SymbolicSizes::name_number(std::int64_t number, SourceId source) {
-  const bool refused = policy_ == DynamicSizes::off || (changed_ != nullptr && changed_->refuses_sizes());
-  if (number < 2 || refused) return std::nullopt;
+  if (number < 2 || !takes_numbers()) return std::nullopt;
   const std::string name = "s" + std::to_string(interface_.symbols.size());
   add_symbol(name, number, source);
   return SymExpr::symbol(name);

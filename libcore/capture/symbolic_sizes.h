@@ -41,6 +41,8 @@ class SymbolicSizes {
       : interface_(interface), changed_(changed), policy_(policy), here_(std::move(here)), shapes_(interface) {}
 
   bool any() const { return !interface_.symbols.empty(); }
+  /// True if numbers of the program may be symbols.
+  bool takes_numbers() const;
   /// True if a size of the tensor, reached by `source`, is to be a symbol.
   bool wants(PyObject* tensor, const TensorType& type, SourceId source) const;
   /// Makes symbols of the sizes in an input's type, and strides that follow from them.

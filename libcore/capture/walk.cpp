@@ -97,7 +97,7 @@ void Walk::after(FrameShadow& frame) {
 bool Walk::expects(Frame& frame) const {
   const Expected& expected = innermost_->expected;
   // C code that the instruction runs may call the same function for reasons of its own, further down.
-  if (frame.caller() != innermost_->frame->raw()) return false;
+  if (frame.caller() != innermost_->frame->raw() && !expected.through) return false;
   if (frame.is_generator()) {
     return expected.generator != nullptr && frame.generator() == expected.generator;
   }
@@ -137,7 +137,10 @@ FrameShadow& Walk::enter(Frame& frame) {
     if (expected.new_self) {
       expected.self = frame.local(0);
       expected.positional[0] = {fresh(expected.self), expected.self};
+      find(expected.self)->made_at = program_place(innermost_);
     }
+    if (expected.rows_of) expected.positional[0].shadow = row(frame.local(0), *expected.rows_of, expected.arrived - 1);
+    if (expected.new_tuple) expected.positional[1].shadow = fresh(frame.local(1), *expected.new_tuple);
     bind_arguments(shadow, expected);
   }
   innermost_ = &shadow;
@@ -173,6 +176,7 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
   if (caller->expected.then != nullptr && !yielded && !raised) {
     Expected call = std::move(*caller->expected.then);
     call.unpacked = std::move(caller->expected.results);
+    if (caller->expected.generator == nullptr) call.unpacked = {frame.result};
     for (Shadow item : call.unpacked) call.positional.push_back({item, nullptr});
     caller->expected = std::move(call);
     frames_.pop_back();
@@ -214,9 +218,17 @@ std::optional<RaisePlace> Walk::open_constructor() const {
     if (f->caller == nullptr) continue;
     const Expected& call = f->caller->expected;
     const bool inside_init = call.new_self || !call.made.is(Shadow::Kind::unknown);
-    if (inside_init) outermost = {f->caller->frame->code(), f->caller->instruction->offset};
+    if (inside_init) outermost = program_place(f->caller);
   }
   return outermost;
+}
+
+RaisePlace Walk::program_place(const FrameShadow* f) const {
+  const auto is_inner = [&] {
+    return callables_.of(f->frame->code(), f->frame->globals()).rule->action == CallAction::inner;
+  };
+  while (f->caller != nullptr && is_inner()) f = f->caller;
+  return {f->frame->code(), f->instruction->offset};
 }
 
 void Walk::unwound(FrameShadow& frame, int depth) {
@@ -255,7 +267,7 @@ bool Walk::broke(const CallRule& rule, std::string_view name) {
 
 void Walk::spoil_here(std::string why) {
   spoil(std::move(why));
-  spoiled_at_ = {innermost_->frame->code(), innermost_->instruction->offset};
+  spoiled_at_ = program_place(innermost_);
 }
 
 bool Walk::end_silently() {
@@ -352,6 +364,7 @@ bool Walk::consume(Operand operand) {
     return broke(Code::PS0301, "the elements of a tensor decide what happens here");
   }
   const SourceId source = operand.shadow.index;
+  if (of_elements_.contains(source)) return broke(Code::PS0301, "the elements of a tensor decide what happens here");
   if (object == Py_None) {
     add_guard(GuardKind::is_none, source, {});
     return true;

@@ -17,6 +17,7 @@
 #include "capture/recorder.h"
 #include "capture/segment_client.h"
 #include "capture/shadow.h"
+#include "python/compile_region.h"
 #include "python/frame.h"
 #include "python/step.h"
 
@@ -52,9 +53,13 @@ struct Expected {
   bool consumes = false;              ///< what it yields decides a constant
   std::vector<Shadow> results;        ///< of all, when it repeats
   PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
-  std::shared_ptr<Expected> then;     ///< the call that all that the generator yields are arguments of
+  /// The call that follows: its last arguments are all that the generator yields, or what `function` returns.
+  std::shared_ptr<Expected> then;
   int unpacked_at = -1;               ///< that call: where the operand lies of which CPython makes a tuple first
-  std::vector<Shadow> unpacked;       ///< what is in that tuple
+  std::vector<Shadow> unpacked;       ///< what is in that tuple; those last arguments
+  std::optional<std::vector<Shadow>> new_tuple;  ///< the second argument is a tuple of these that the call makes
+  bool through = false;               ///< frames that run natively may stand between
+  std::optional<ValueId> rows_of;     ///< the first argument is this tensor's row of the number that the call has
 };
 
 /// What an instruction does with an attribute.
@@ -141,6 +146,11 @@ struct PlannedNode {
   bool lacks_dtype = false;         ///< takes a dtype and was given none: torch chose it
 };
 
+/// True for what torch keeps about a call of a torch.autograd.Function: a member of its context.
+bool is_context_field(PyObject* descriptor);
+/// True for a function of Python whose call runs its code, which makes no generator or coroutine.
+bool is_plain_function(PyObject* object);
+
 struct IndexChain;
 struct Index;
 
@@ -188,8 +198,8 @@ class Walk {
   /// Where the exceptions were raised whose handlers are open in the frames of the segment. Behind a
   /// segment no exception can be made again: one with an open handler must end before those places.
   std::vector<RaisePlace> open_handlers() const;
-  /// The outermost call under way that makes an object by type.__call__: it gives the object that it
-  /// made itself, so nothing can go on inside it with one that was made elsewhere.
+  /// The outermost call under way that makes an object in C code (type.__call__, torch.autograd.Function.apply):
+  /// it goes on with the object that it made itself, so nothing can go on inside it with one that was made elsewhere.
   std::optional<RaisePlace> open_constructor() const;
   /// The call that set the context variable that has been set for longest: its token cannot be made
   /// behind a segment, so one must not end before the variable is reset.
@@ -312,6 +322,10 @@ class Walk {
               const std::vector<Operand>& operands, int pops);
   void add_planned(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes, int pops);
   Shadow result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values);
+  /// Appends a node that gives `tensor`, which torch's code made by itself, as the result of `call`.
+  Shadow planned_result(std::int32_t call, PlannedNode node, PyObject* tensor);
+  /// Of a tensor that is a value of the graph.
+  std::optional<ValueId> value_of(Shadow tensor) const;
   std::optional<Argument> argument(Operand operand);
   std::optional<Argument> size_or_argument(Operand item);
   std::optional<Argument> shown(Operand key);
@@ -325,7 +339,10 @@ class Walk {
   bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
   bool consume_tensor_type(Operand tensor);
   bool is_tensor_method(PyObject* name);
-  bool tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name);
+  bool tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name, const AttributeUse& use);
+  /// Attributes that the program keeps in a tensor's dict; `value` without an object: it is deleted.
+  bool own_tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name, const AttributeUse& use);
+  bool store_tensor_attribute(FrameShadow& frame, Operand tensor, PyObject* name, Operand value, int pops, bool call);
   bool tensor_subscript(FrameShadow& frame);
   bool tensor_store_subscript(FrameShadow& frame);
   /// Guards a number or slice that is an index, but for symbolic sizes.
@@ -373,6 +390,9 @@ class Walk {
   /// True for a number that changes from call to call, and for what is computed of one.
   bool is_followed(Operand number);
   bool is_computed(Operand operand) const;
+  /// Tensor.item(), int(): of an input that holds one integer, a number that is read before each run and whose
+  /// value decides nothing. Nothing for other tensors.
+  std::optional<bool> element_number(FrameShadow& frame, Operand tensor, int pops);
   /// The instruction computes a number of others (`right` may be null). Nothing when none of them is
   /// followed or the result cannot be: then it is made of constants.
   std::optional<bool> number_operation(FrameShadow& frame, NumberOp op, Operand left,
@@ -446,11 +466,30 @@ class Walk {
   std::optional<bool> call_known_python(
       FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
       const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  static std::optional<bool> model_check(Walk& walk, FrameShadow& frame, Operand function,
+                                         const std::vector<Operand>& positional,
+                                         const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   /// A function of functools.lru_cache: what it gives without arguments is asked for again by the guard.
   bool call_cached(FrameShadow& frame, Operand function, int pops);
   /// copy.copy and copy.deepcopy (objects/copying.cpp)
   bool call_copy(FrameShadow& frame, Operand function, bool deep, Operand from, int pops);
   bool is_handled(const FrameShadow& frame) const;
+  // objects/autograd_function.cpp
+  /// The C code of torch.autograd.Function.apply, for the class `type`.
+  bool apply_function(FrameShadow& frame, Operand type, const std::vector<Operand>& arguments, int pops);
+  Shadow function_result(PyObject* result, Shadow given, const std::vector<Operand>& arguments);
+  Shadow function_output(PyObject* tensor, Shadow given, const std::vector<Operand>& arguments);
+  /// What torch's own code binds to the parameters of a forward.
+  static std::optional<bool> model_bind_defaults(Walk& walk, FrameShadow& frame, Operand function,
+                                                 const std::vector<Operand>& positional,
+                                                 const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  // objects/map.cpp
+  static std::optional<bool> model_map(Walk& walk, FrameShadow& frame, Operand function,
+                                       const std::vector<Operand>& positional,
+                                       const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+  std::optional<bool> map_rows(FrameShadow& frame, const std::vector<Operand>& positional, int pops);
+  Shadow row(PyObject* tensor, ValueId of, int index);
+  Shadow stacked(PyObject* tensor, const std::vector<Shadow>& results);
 
   // -- attributes (objects/attribute.cpp, module.cpp)
   bool load_generic_attribute(FrameShadow& frame, Operand self, PyObject* name,
@@ -538,6 +577,10 @@ class Walk {
   void store_global(FrameShadow& frame, PyObject* name, Operand value);
 
  private:
+  /// Where the program's own code is in what `frame` does: all of its calls share a place in torch's.
+  RaisePlace program_place(const FrameShadow* frame) const;
+  /// What is reached by two sources is one object.
+  void guard_same(Shadow known, Shadow again);
   /// An item that a list or tuple had at the segment's start.
   Shadow old_item(const ObjectShadow& known, Py_ssize_t index);
   bool consume_items(Operand sequence);
@@ -554,6 +597,7 @@ class Walk {
   const ChangedNumbers* changed_;
   std::unordered_map<SourceId, int> operand_counts_;  ///< of computed numbers
   std::unordered_map<SourceId, SymExpr> expressions_;  ///< of numbers made of sizes
+  std::unordered_set<SourceId> of_elements_;  ///< numbers that are elements of tensors, or computed of such
   std::unordered_map<SourceId, python::PyRef> followed_numbers_;  ///< that are no sizes of tensors
   std::vector<std::unique_ptr<FrameShadow>> frames_;
   FrameShadow* innermost_ = nullptr;
@@ -564,6 +608,7 @@ class Walk {
   bool releases_all_ = false;
   std::vector<Effect> effects_;
   std::size_t effects_before_ = 0;  ///< the instruction
+  std::unordered_set<std::string> set_on_tensors_;  ///< attributes of tensors that were set or deleted
   std::vector<OpenContext> contexts_;
   BreakReason reason_;
   int consuming_ = 0;  ///< containers in containers
@@ -574,6 +619,7 @@ class Walk {
   Location start_location_;
   bool grad_guarded_ = false;
   bool grad_at_start_ = false;
+  bool compiling_at_start_ = python::in_compiled_region();
   RaisePlace last_grad_change_;  ///< in the segment's own frame
   RaisePlace end_place_;         ///< see must_end_before()
   std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded

@@ -397,7 +397,7 @@ bool Walker::ends_earlier(const Walk& walk) {
     end_before(*place, std::move(reason));
   };
   const auto constructor = walk.open_constructor(), context = walk.open_context();
-  end_where_open(constructor, " (inside the constructor that is called here)");
+  end_where_open(constructor, " (inside the call here, which makes an object)");
   end_where_open(context, " (while a context variable is set here)");
   return constructor || context || !open.empty();
 }

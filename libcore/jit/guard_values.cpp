@@ -10,7 +10,8 @@
 namespace penstock::jit {
 
 std::optional<PythonNumber> GuardProgram::number_of(std::uint32_t slot) const {
-  return is_number_[slot] != 0 ? numbers_[slot] : capture::plain_number(slots_[slot]);
+  if (is_number_[slot] != 0) return numbers_[slot];
+  return view_of_[slot] >= 0 ? capture::element_of(views_[view_of_[slot]]) : capture::plain_number(slots_[slot]);
 }
 
 bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {

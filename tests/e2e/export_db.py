@@ -20,15 +20,6 @@ from programs import Checks, Tools, text
 
 RUNNER = Path(__file__).resolve().parent / "run_examples.py"
 
-# Cases that TorchDynamo has in one graph and penstock has not.
-UNLIKE_DYNAMO = {
-    "autograd_function": "torch.autograd.Function.apply calls forward from C: it runs as plain Python",
-    "cond_closed_over_variable": "torch.cond in plain Python compiles by itself; its pytree code leaves a generator open",
-    "constrain_as_size_example": "item() and a factory are no ops that a segment starts at",
-    "dynamic_shape_map": "the functions that functorch maps run as plain Python",
-    "tensor_setattr": "setting an attribute of a tensor is a break",
-}
-
 
 def answers_of(file):
     lines = file.read_text().splitlines() if file.exists() else []
@@ -142,7 +133,7 @@ def main():
             checks.that(f"{name}: runs to its end", not row["crash"], text(ours[name][2]))
             checks.that(f"{name}: gives what plain Python gives", row["crash"] or row["same"], differences(plain[name], ours[name][0]))
             checks.that(f"{name}: no bypass", row["bypasses"] == 0, why)
-            if row["dynamo"] == 1 and name not in UNLIKE_DYNAMO:
+            if row["dynamo"] == 1:
                 checks.that(f"{name}: one graph, as TorchDynamo", row["graphs"] == 1 and row["breaks"] == 0, why)
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")

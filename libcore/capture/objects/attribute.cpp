@@ -75,7 +75,7 @@ bool Walk::load_attribute(FrameShadow& f, Operand self, PyObject* name, const At
   if (PyModule_Check(object)) return load_module_attribute(f, self, name, use);
   if (PyType_Check(object)) return load_type_attribute(f, self, name, use);
   if (is_tensor(object)) {
-    if (!use.method || !is_tensor_method(name)) return tensor_attribute(f, self, name);
+    if (!use.method || !is_tensor_method(name)) return tensor_attribute(f, self, name, use);
     return push_method(f, self, type_lookup(Py_TYPE(object), name), name, use);
   }
   if (PyMethod_Check(object)) {
@@ -265,6 +265,8 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
     if (source == kNoSource && self.shadow.is(Shadow::Kind::constant)) {
       return push_attribute(f, Shadow::constant(), use);
     }
+    // A tuple of what the arguments' types say.
+    if (text == "needs_input_grad" && is_context_field(descriptor)) return push_attribute(f, Shadow::constant(), use);
     if (source == kNoSource) {
       return broke(Code::PS0303, "the attribute '" + text + "' of a new object is not followed");
     }
@@ -407,7 +409,7 @@ bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name,
   if (is_type(value, "staticmethod") || PyCFunction_Check(value)) {
     return push_attribute(f, Shadow::constant(), use);
   }
-  if (!plain && !is_type(value, "classmethod")) {
+  if (!plain && !is_type(value, "classmethod") && Py_TYPE(value) != &PyClassMethodDescr_Type) {
     return broke(Code::PS0303, "an attribute of super that is no method is used");
   }
   f.finish = [use, bound = object.shadow](Walk& walk, FrameShadow& f) {
@@ -437,7 +439,7 @@ bool Walk::delete_attribute(FrameShadow& f, PyObject* name) {
 bool Walk::store_attribute(FrameShadow& f, Operand self, PyObject* name, Operand value, int pops,
                            bool call) {
   if (self.shadow.is(Shadow::Kind::unknown)) return consume(self);
-  if (is_tensor(self.object)) return broke(Code::PS0305, "an attribute of a tensor is set");
+  if (is_tensor(self.object)) return store_tensor_attribute(f, self, name, value, pops, call);
   if (PyType_Check(self.object) || PyModule_Check(self.object)) {
     return broke(Code::PS0305, "an attribute of a class or module is set");
   }
@@ -471,7 +473,8 @@ bool Walk::store_generic_attribute(FrameShadow& f, Operand self, PyObject* name,
     return broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
   guard_type_version(self);
-  const bool slot = descriptor != nullptr && is_type(descriptor, "member_descriptor");
+  const bool of_context = descriptor != nullptr && is_context_field(descriptor) && self.shadow.is(Shadow::Kind::fresh);
+  const bool slot = of_context || (descriptor != nullptr && is_type(descriptor, "member_descriptor"));
   if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
     return runs_to_store(f, self, descriptor, value, pops, call);
   }

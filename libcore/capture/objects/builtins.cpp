@@ -17,6 +17,7 @@ struct BuiltinCall {
   Walk& walk;
   FrameShadow& frame;
   std::string_view owner, name;
+  Operand function;
   std::vector<Operand>& positional;
   Keywords& keywords;
   int pops;
@@ -107,11 +108,8 @@ bool get_attribute(BuiltinCall& c) {
     use.has_fallback = true;
     use.fallback = c.positional[2].shadow;
   }
-  if (c.walk.is_tensor(self.object)) {
-    if (!use.test) return c.walk.broke(Code::PS0306, "getattr of a tensor");
-    return c.walk.consume_tensor_type(self) && c.walk.gives_constant(c.frame, c.pops);
-  }
   if (c.name != "__getattribute__") return c.walk.load_attribute(c.frame, self, name, use);
+  if (c.walk.is_tensor(self.object)) return refuse(c);
   use.generic = true;
   return c.walk.consume_type(self) && c.walk.load_generic_attribute(c.frame, self, name, use);
 }
@@ -471,6 +469,21 @@ bool make_tensor(BuiltinCall& c) {
   return c.walk.make_tensor(c.frame, c.positional, c.keywords, c.pops);
 }
 
+/// A function that gives back its argument, unless that is no plain tensor.
+bool gives_argument(BuiltinCall& c) {
+  const bool plain = c.walk.recorder().bridge().is_plain_tensor(c.positional[0].object);
+  return plain ? c.walk.gives(c.frame, c.pops, c.positional[0].shadow) : refuse(c);
+}
+
+/// The apply of a class: bound to it.
+bool apply_function(BuiltinCall& c) {
+  PyObject* type = PyCFunction_Check(c.function.object) ? PyCFunction_GET_SELF(c.function.object) : nullptr;
+  if (type == nullptr || !PyType_Check(type)) return refuse(c);
+  Shadow shadow = c.function.shadow;
+  if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.object(shadow.index).items[1];
+  return c.walk.apply_function(c.frame, {shadow, type}, c.positional, c.pops);
+}
+
 constexpr FunctionModel kModels[] = {
     {"length", length, 1, 1},
     {"is_instance", is_instance, 2, 2},
@@ -500,6 +513,8 @@ constexpr FunctionModel kModels[] = {
     {"initialize_nothing", initialize_nothing, 1},
     {"make_object", make_object, 1},
     {"make_tensor", make_tensor},
+    {"gives_argument", gives_argument, 1, 1},
+    {"apply_function", apply_function, 0},
     {"set_grad_mode", set_grad_mode, 1, 1},
     {"stream_capture", stream_capture},
 };
@@ -569,6 +584,10 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
         if (!bind_self(function, self)) return false;
         const bool is_known = self.size() == 1 && is_tensor(self[0].object) && is_known_tensor(self[0]);
         if (is_known) return consume_identity(function) && gives_constant(f, pops);
+        const bool whole = known.name == "item" || known.name == "__int__" || known.name == "__index__";
+        if (whole && self.size() == 1 && is_tensor(self[0].object)) {
+          if (const auto done = element_number(f, self[0], pops)) return *done && consume_identity(function);
+        }
       }
       return broke(rule, known.shown);
     case CallAction::native:
@@ -579,8 +598,12 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   if (known.method && (positional.empty() || !is_tensor(positional[0].object))) {
     return broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
+  const bool of_class = PyCFunction_Check(function.object) && (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
+  if (of_class && function.shadow.is(Shadow::Kind::sourced)) {
+    return broke(Code::PS0306, "a bound method of a class came from outside");
+  }
   if (!consume_identity(function)) return false;
-  BuiltinCall call{*this, f, known.owner, known.name, positional, keywords, pops};
+  BuiltinCall call{*this, f, known.owner, known.name, function, positional, keywords, pops};
   switch (rule.action) {
     case CallAction::fact: return tell_fact(f, known.name, positional, pops);
     case CallAction::constant: return pure(call);

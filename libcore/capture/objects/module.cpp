@@ -55,6 +55,9 @@ std::optional<bool> Walk::call_compile_api(FrameShadow& f, Served served,
     case Served::is_compiling: break;
   }
   if (!positional.empty()) return broke(Code::PS0306, "is_compiling() takes no arguments");
+  if (python::in_compiled_region() != compiling_at_start_) {
+    return broke(Code::PS0306, "is_compiling() is called in what torch compiles by itself");
+  }
   add_guard(GuardKind::is_compiling, kNoSource, python::in_compiled_region());
   return gives_constant(f, pops);
 }
@@ -118,9 +121,23 @@ std::optional<bool> Walk::model_copy(Walk& walk, FrameShadow& f, Operand functio
   return walk.call_copy(f, function, text_of(code->co_name) == "deepcopy", positional[0], pops);
 }
 
+/// torch._check of what holds.
+std::optional<bool> Walk::model_check(Walk& walk, FrameShadow& f, Operand function,
+                                      const std::vector<Operand>& positional,
+                                      const std::vector<std::pair<PyObject*, Operand>>&, int pops) {
+  if (positional.empty() || positional[0].object != Py_True) return std::nullopt;
+  if (!walk.consume(positional[0])) return false;
+  f.expected.function = function.object;
+  f.expected.native = true;
+  return walk.gives_constant(f, pops);
+}
+
 CodeModel find_code_model(std::string_view name) {
   if (name == "signature") return Walk::model_signature;
   if (name == "copy") return Walk::model_copy;
+  if (name == "bind_defaults") return Walk::model_bind_defaults;
+  if (name == "check") return Walk::model_check;
+  if (name == "map") return Walk::model_map;
   return name == "module_list_item" ? Walk::model_module_list_item : nullptr;
 }
 

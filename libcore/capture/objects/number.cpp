@@ -39,6 +39,7 @@ bool Walk::is_computed(Operand operand) const {
 
 bool Walk::is_followed(Operand number) {
   if (!number.shadow.is(Shadow::Kind::sourced)) return false;
+  if (of_elements_.contains(number.shadow.index)) return plain_number(number.object).has_value();
   if (changed_ == nullptr && !recorder_.sizes().any()) return false;
   if (!plain_number(number.object)) return false;
   const SourceKind kind = recorder_.source_kind(number.shadow.index);
@@ -77,7 +78,30 @@ SourceId Walk::computed(NumberOp op, SourceId left, SourceId right) {
   SourceStep step{SourceKind::computed, left, {}, static_cast<std::int64_t>(op), {}, right};
   const SourceId id = recorder_.source(std::move(step));
   operand_counts_[id] = operands_of(left) + (right == kNoSource ? 0 : operands_of(right));
+  if (of_elements_.contains(left) || of_elements_.contains(right)) of_elements_.insert(id);
   return id;
+}
+
+std::optional<bool> Walk::element_number(FrameShadow& f, Operand tensor, int pops) {
+  const bool old = tensor.shadow.is(Shadow::Kind::sourced) && recorder_.bridge().is_plain_tensor(tensor.object);
+  python::TensorView view;
+  if (!old || !recorder_.sizes().takes_numbers() || !recorder_.bridge().read(tensor.object, view)) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const auto element = element_of(view);
+  if (!element) return std::nullopt;
+  if (!argument(tensor)) return false;
+  const auto input = recorder_.input_at(tensor.shadow.index);
+  if (!input || recorder_.is_written(*input)) return std::nullopt;
+  const SourceId id = computed(NumberOp::to_int, tensor.shadow.index, kNoSource);
+  of_elements_.insert(id);
+  f.finish = [pops, id](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    walk.followed_numbers_.try_emplace(id, PyRef::borrow(f.object()));
+    f.push(Shadow::sourced(id));
+  };
+  return true;
 }
 
 std::optional<bool> Walk::number_operation(FrameShadow& f, NumberOp op, Operand left,

@@ -82,10 +82,10 @@ std::optional<SymExpr> Walk::find_expression(SourceId source, bool as_size) {
     if (!input) return std::nullopt;
     return recorder_.value(*input).type.sizes[static_cast<std::size_t>(step.index)];
   }
-  if (step.kind != SourceKind::computed) {
-    const auto number = followed_numbers_.find(source);
+  const auto number = followed_numbers_.find(source);
+  if (step.kind != SourceKind::computed || number != followed_numbers_.end()) {
     if (!as_size || number == followed_numbers_.end()) return std::nullopt;
-    consume_type({Shadow::sourced(source), number->second.get()});
+    if (step.kind != SourceKind::computed) consume_type({Shadow::sourced(source), number->second.get()});
     return recorder_.size_number(number->second.get(), plain_number(number->second.get())->integer, source);
   }
   const auto left = expression_of(step.base, as_size);

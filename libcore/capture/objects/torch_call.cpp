@@ -533,4 +533,17 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
   return fresh(result, std::move(shadows));
 }
 
+Shadow Walk::planned_result(std::int32_t call, PlannedNode node, PyObject* tensor) {
+  std::vector<Argument> values;
+  const Shadow result = result_shadow(node, tensor, values);
+  if (!values.empty()) recorder_.set_result(call, values[0]);
+  return result;
+}
+
+std::optional<ValueId> Walk::value_of(Shadow tensor) const {
+  if (tensor.is(Shadow::Kind::node)) return tensor.index;
+  const SourceId source = tensor.source();
+  return source == kNoSource ? std::nullopt : recorder_.input_at(source);
+}
+
 }  // namespace penstock::capture

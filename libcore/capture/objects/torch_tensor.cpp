@@ -1,4 +1,4 @@
-// Tensors as operands of Python's operators, their attributes, iteration over them.
+// Tensors as operands of Python's operators, iteration over them.
 
 #include "capture/literal.h"
 #include "capture/torch/torch_ops.h"
@@ -127,67 +127,6 @@ bool Walk::compare_tensor(FrameShadow& f, int operation) {
 bool Walk::unary_tensor(FrameShadow& f, const char* name, const char* op) {
   TorchTarget target{"call_function", name, std::string("operator.") + name, op, false};
   return torch_call(f, target, std::vector<Operand>{f.operand()}, {}, 1);
-}
-
-bool Walk::is_tensor_method(PyObject* name) {
-  PyObject* found = _PyType_Lookup(recorder_.bridge().tensor_type(), name);
-  return found != nullptr && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR);
-}
-
-bool Walk::tensor_attribute(FrameShadow& f, Operand tensor, PyObject* name) {
-  const std::string text = text_of(name);
-  const AttributeUse method{.method = f.instruction->opcode == python::Opcode::LOAD_METHOD};
-  if (!recorder_.bridge().is_plain_tensor(tensor.object)) {
-    return broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
-  }
-  if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad") {
-    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
-    const SourceId source =
-        recorder_.source(SourceKind::attribute, tensor.shadow.index, text);
-    return push_attribute(f, Shadow::sourced(source), method);
-  }
-  if (text == "shape") {
-    const bool followed = tensor.shadow.is(Shadow::Kind::sourced) || has_symbolic_sizes(tensor);
-    return followed ? tensor_shape(f, tensor, 1, method.method) : push_attribute(f, Shadow::constant(), method);
-  }
-  if (is_type_fact(text)) {
-    std::optional<bool> done;
-    if (!is_tensor_method(name) && !tell_size(f, text, {tensor}, 1, done)) return false;
-    return consume_tensor_type(tensor) && push_attribute(f, Shadow::constant(), method);
-  }
-  static constexpr std::pair<const char*, const char*> kViews[] = {
-      {"T", "numpy_T"}, {"mT", "mT"}, {"H", "matrix_H"}, {"mH", "mH"}, {"real", "real"},
-      {"imag", "imag"}};
-  for (const auto& [attribute, op] : kViews) {
-    if (text != attribute) continue;
-    TorchTarget target{"call_function", "getattr", "builtins.getattr", op, false};
-    shown_attribute_ = attribute;
-    const bool ok = torch_call(f, target, std::vector<Operand>{tensor}, {}, 1);
-    shown_attribute_ = nullptr;
-    return ok;
-  }
-  if (is_tensor_method(name)) {
-    f.finish = [of = tensor.shadow](Walk& walk, FrameShadow& f) {
-      f.pop();
-      f.push(walk.fresh(f.object(), {Shadow::constant(), of}));
-    };
-    return true;
-  }
-  if (text == "grad" || text == "grad_fn") {
-    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(f, Shadow::constant(), method);
-    const SourceId source = recorder_.source(SourceKind::attribute, tensor.shadow.index, text);
-    return push_attribute(f, Shadow::sourced(source), method);
-  }
-  PyRef value = PyRef::steal(PyObject_GetAttr(tensor.object, name));
-  if (!value) PyErr_Clear();
-  PyRef dict = PyRef::steal(PyObject_GenericGetDict(tensor.object, nullptr));
-  PyErr_Clear();
-  if (value && dict && PyDict_Contains(dict.get(), name) == 1 &&
-      tensor.shadow.is(Shadow::Kind::sourced)) {
-    const SourceId source = recorder_.source(SourceKind::attribute, tensor.shadow.index, text);
-    return push_attribute(f, Shadow::sourced(source), method);
-  }
-  return broke(Code::PS0307, "the attribute '" + text + "' of a tensor is not followed");
 }
 
 bool Walk::unpack_tensor(FrameShadow& f, int count) {

@@ -75,6 +75,9 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
     if (!positional.empty() && is_tensor(positional[0].object)) {
       if (positional.size() == 1 && keywords.empty() && is_known_tensor(positional[0])) return gives_constant(f, pops);
+      if (is_one_of(object, {&PyLong_Type}) && positional.size() == 1 && keywords.empty()) {
+        if (const auto done = element_number(f, positional[0], pops)) return *done;
+      }
       return broke(Code::PS0301, "a tensor is turned into a Python number");
     }
     if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {

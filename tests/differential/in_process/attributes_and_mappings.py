@@ -286,6 +286,58 @@ def devices(x):
         torch.tensor([True, True]), torch.tensor([1, 1], dtype=torch.float32)
 
 
+def tags(x, name, turn):
+    """Attributes in the dicts of tensors: of an argument, of what ops give, and of what is the same tensor twice."""
+    x.note = ("turn", turn)
+    setattr(x, name, x + turn)
+    y = (getattr(x, name) * 2).relu()
+    y.made_by = "relu"
+    y.source = x
+    z = y + len(y.made_by) if hasattr(y, "made_by") and not hasattr(y, "absent") else y - 100
+    z.scale = getattr(x, "scale", 3)
+    del y.made_by
+    x.note, w = "last", x
+    if w.note == "last":
+        z = z * getattr(z, "scale")
+    return z, y, hasattr(y, "made_by"), y.source is x, getattr(z, "shape"), getattr(x, "T"), getattr(x, "sum")()
+
+
+def tag_all(x, tensors):
+    y = x * 2
+    for i, tensor in enumerate(tensors):
+        tensor.order = i
+        tensor.mine = y
+    return y + 1
+
+
+def reads_tags(x, other):
+    y = x + 1
+    x.seen = True
+    return y * 2 if hasattr(other, "seen") else y
+
+
+def refuses(x, turn):
+    """What an attribute of a tensor's class does, and errors."""
+    y = x + 1
+    try:
+        y.absent
+    except AttributeError as error:
+        print(error)
+    try:
+        del y.absent
+    except AttributeError as error:
+        print(error)
+    y.data = x * turn
+    y.add = 3
+    z = y + 2
+    z.requires_grad = False
+    return z, y.add
+
+
+def tagged(tensor):
+    return {k: v if not isinstance(v, torch.Tensor) else show(v) for k, v in vars(tensor).items()}
+
+
 def show(value):
     if isinstance(value, torch.Tensor):
         return value.dtype, tuple(value.shape), [round(float(e), 3) for e in value.flatten()]
@@ -324,6 +376,15 @@ def main():
             print(show(named(x)))
             print(show(stack(x, 1 + turn % 3)))
             print(show(devices(x)))
+            own = x + turn
+            own.scale = 2.5 * (turn // 3)
+            z, y, *rest = tags(own, "extra" if turn < 4 else "other", turn % 2)
+            print(show(z), show(y), show(rest), tagged(own), tagged(z), tagged(y))
+            print(show(tags(x + 1, "extra", 2)[0]))
+            pair = [x + 1, x + 2]
+            print(show(tag_all(x, pair if turn % 2 else [pair[0]] * 2)), [tagged(tensor) for tensor in pair], pair[0].mine is pair[-1])
+            print(show(reads_tags(pair[1], pair[0])), show(reads_tags(pair[0], pair[0])))
+            print(show(refuses(x, turn)))
             if turn == 2:
                 Config.attribute_map = {"width": "shift"}
                 Method.three = one_more

@@ -371,6 +371,54 @@ def counting(x, n):
     return x * CALLS + n, CALLS
 
 
+# -- numbers that tensors hold --------------------------------------------------------------------------
+
+
+def held_sizes(x, n):
+    k = n.item()
+    torch._check(k >= 0)
+    torch._check(k <= 9, lambda: f"too large: {k}")
+    rows = torch.arange(k) * 2
+    return rows.sum(), x.flatten()[:k] + 1, x.flatten().narrow(0, 0, k).sum(), torch.full((k + 1, 2), 3.0), k * 2
+
+
+def held_factor(x, n):
+    k = int(n)
+    return x * k + k
+
+
+def held_branches(x, n):
+    k = n.item()
+    y = x + 1
+    if k > 3:
+        return y * 2
+    return y - 1 if k % 2 else y
+
+
+def held_turns(x, n):
+    k = n.item()
+    y = x + 1
+    for i in range(k):
+        y = y + i
+    return y, "%d" % k
+
+
+def held_written(x, n):
+    n = n.clone()
+    y = x + n
+    before = int(n)
+    n.add_(1)
+    return y * 2, before, n.item(), torch.ones(abs(before))
+
+
+def held_before_write(x, n):
+    k = n.item()
+    n.add_(1)
+    y = torch.ones(abs(k)), x + n, k
+    n.sub_(1)
+    return y
+
+
 NUMBERS = [1, 2, 3, 4, 1, 5, 2, 2.5, 3.5, 0.5, 3.0, 2.5, 0, 7, -1, -2, 0.0, -0.0, -1.5, True, False, float("nan"), float("inf"),
            6, -float("inf"), 300, 70000.0, 1e39, 2**31, 2**53 + 1, 2**62, 2**63, -2**63, 2**64, 1e300, 10**400, 8, 0.25, Level.HIGH, Own(1.25), 2]
 
@@ -398,3 +446,12 @@ for function in [truth, chained, member, matched, looped, ranged, asserted, trie
         if function in SMALL and abs(number) > 300:
             continue
         call(function, X, number)
+
+for function in [held_sizes, held_factor, held_branches, held_turns, held_written, held_before_write]:
+    call = types.FunctionType(attempt.__code__.replace(co_name="attempt_" + function.__name__), globals())
+    for number in [4, 3, 5, 2, 1, 0, 4, 7, 6, 9, 12, -3]:
+        for dtype in (torch.int64, torch.int32, torch.float32) if number > 4 else (torch.int64,):
+            call(function, X, torch.tensor(number, dtype=dtype))
+    call(function, X, torch.tensor(True))
+    call(function, X, torch.tensor([[5]]))
+    call(function, X, torch.tensor([5, 6]))

@@ -1,0 +1,89 @@
+// torch's map: a function of the rows of a tensor, its results stacked. Plain Python gets to the function by way of
+// torch.compile and the dispatcher. All of that runs natively; the calls of the function are followed, each with a
+// row of the tensor, so that the graph is the loop unrolled.
+
+#include "capture/walk.h"
+#include "python/torch_state.h"
+
+namespace penstock::capture {
+
+namespace {
+
+constexpr std::int64_t kMostRows = 256;  // a graph of that many copies is no gain any more
+
+}  // namespace
+
+std::optional<bool> Walk::model_map(Walk& walk, FrameShadow& f, Operand, const std::vector<Operand>& positional,
+                                    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+  const bool plain = positional.size() >= 2 && keywords.empty() && is_plain_function(positional[0].object);
+  return plain ? walk.map_rows(f, positional, pops) : std::nullopt;
+}
+
+std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+  const std::vector<Operand> tensors(positional.begin() + 1, positional.end());
+  for (Operand operand : tensors) {
+    python::TensorView view;
+    if (!recorder_.bridge().is_plain_tensor(operand.object) || !recorder_.bridge().read(operand.object, view)) {
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    if (view.requires_grad && python::grad_enabled()) return std::nullopt;  // other code runs
+  }
+  guard_grad_mode();
+  if (!consume_function(positional[0])) return false;
+  if (call_known_python(f, positional[0], {}, {}, pops)) return std::nullopt;
+  std::vector<ValueId> values;
+  for (Operand operand : tensors) {
+    const auto converted = argument(operand);
+    if (!converted) return false;
+    values.push_back(converted->as<Argument::Value>()->id);
+  }
+  const TensorType type = recorder_.value(values[0]).type;
+  if (type.sizes.empty()) return std::nullopt;
+  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant() : recorder_.sizes().value(type.sizes[0]);
+  if (!rows || *rows < 1 || *rows > kMostRows) return std::nullopt;
+  recorder_.sizes().specialise(type.sizes[0]);
+  Expected& call = f.expected;
+  call.function = positional[0].object;
+  call.function_shadow = positional[0].shadow;
+  call.positional = tensors;
+  call.made = Shadow::constant();
+  call.repeats = call.through = true;
+  call.rows_of = values[0];
+  f.finish = [pops, rows = static_cast<std::size_t>(*rows)](Walk& walk, FrameShadow& f) {
+    const std::vector<Shadow> results = std::move(f.expected.results);
+    f.pop(pops);
+    if (results.size() != rows || !walk.is_tensor(f.object())) {
+      walk.spoil_here("what torch's map gives is no stack of what its function gave");
+      return f.push(Shadow::constant());
+    }
+    f.push(walk.stacked(f.object(), results));
+  };
+  return true;
+}
+
+Shadow Walk::row(PyObject* tensor, ValueId of, int index) {
+  const Argument self = Argument::Value{of}, zero = std::int64_t{0}, at = std::int64_t{index};
+  const std::int32_t call = recorder_.add_call({"call_method", "select", "select", {self, zero, at}, {}, stack(), {}});
+  PlannedNode node{"aten.select.int", {{"self", self}, {"dim", zero}, {"index", at}}, {of}, std::nullopt};
+  return planned_result(call, std::move(node), tensor);
+}
+
+Shadow Walk::stacked(PyObject* tensor, const std::vector<Shadow>& results) {
+  Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+  PlannedNode node{"aten.stack.default", {}, {}, std::nullopt};
+  for (const Shadow result : results) {
+    const auto value = value_of(result);
+    if (!value) {
+      spoil_here("what the function of torch's map gives is not followed");
+      return Shadow::constant();
+    }
+    list.items.push_back(Argument::Value{*value});
+    node.values.push_back(*value);
+  }
+  node.args = {{"tensors", Argument(list)}};
+  const std::int32_t call = recorder_.add_call({"call_function", "stack", "torch.stack", {Argument(list)}, {}, stack(), {}});
+  return planned_result(call, std::move(node), tensor);
+}
+
+}  // namespace penstock::capture
