@@ -159,7 +159,7 @@ Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) 
                 plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return plans.front().get();
   }
-  auto plan = make_plan({bundle, functions, runtime->library.get()}, symbols);
+  auto plan = make_plan({bundle, functions, runtime->library.get(), plans}, symbols);
   if (!plan) return tl::unexpected(plan.error());
   // Packed weights and the arena are about to come on top of what the plain program has freed and the C library
   // has kept.

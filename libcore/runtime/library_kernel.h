@@ -20,6 +20,7 @@ inline constexpr std::uint64_t kUnversioned = ~std::uint64_t{0};
 struct Operand {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes, strides;
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 /// The operands of a call: those of LibraryCall::inputs (an absent one has no sizes and is not
@@ -27,6 +28,7 @@ struct Operand {
 struct LibraryOperands {
   std::vector<Operand> inputs, outputs, post_ops;
   std::vector<bool> present;  ///< by input
+  friend bool operator==(const LibraryOperands&, const LibraryOperands&) = default;
 };
 
 /// A tensor that lies in a store: its contents have a name, and are looked at only when they are read.

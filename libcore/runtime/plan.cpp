@@ -215,8 +215,8 @@ class Planner {
   }
 
   /// What a call does, for profiles: two operations a multiplied pair, each operand read or written once.
-  static void count_work(const LibraryCall& call, const LibraryOperands& operands,
-                         PlannedStep& planned) {
+  static void count_work(std::string_view name, PlannedStep& planned) {
+    const LibraryOperands& operands = planned.operands;
     auto add_bytes = [&](const Operand& operand) {
       if (!operand.sizes.empty()) planned.bytes += product(operand.sizes) * facts(operand.dtype).size;
     };
@@ -224,11 +224,11 @@ class Planner {
     for (const Operand& operand : operands.outputs) add_bytes(operand);
     for (const Operand& operand : operands.post_ops) add_bytes(operand);
     std::int64_t results = product(operands.outputs.front().sizes);
-    if (call.name == "matmul") planned.flops = 2 * results * operands.inputs[0].sizes.back();
-    if (call.name == "convolution") {
+    if (name == "matmul") planned.flops = 2 * results * operands.inputs[0].sizes.back();
+    if (name == "convolution") {
       // A transposed one multiplies each input element as often.
       const NamedArgument* transposed = nullptr;
-      for (const NamedArgument& attribute : call.attributes) {
+      for (const NamedArgument& attribute : planned.attributes) {
         if (attribute.name == "transposed") transposed = &attribute;
       }
       bool turned = transposed != nullptr && transposed->value == Argument(true);
@@ -237,8 +237,21 @@ class Planner {
     }
   }
 
+  /// From a plan whose call has the same operands, or made.
+  Result<std::shared_ptr<LibraryKernel>> library_kernel(const LibraryCall& call, const PlannedStep& planned) const {
+    for (const std::unique_ptr<Plan>& other : context_.others) {
+      const PlannedStep& made = other->steps[plan_->steps.size()];
+      if (made.operands == planned.operands && made.attributes == planned.attributes) return made.kernel;
+    }
+    LibraryCall concrete = call;
+    concrete.attributes = planned.attributes;
+    auto kernel = context_.library->make(concrete, planned.operands);
+    if (!kernel) return tl::unexpected(std::move(kernel.error()));
+    return std::shared_ptr<LibraryKernel>(std::move(*kernel));
+  }
+
   Result<void> add_library_call(const LibraryCall& call, PlannedStep& planned) {
-    LibraryOperands operands;
+    LibraryOperands& operands = planned.operands;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       const BufferId buffer = call.inputs[i];
       operands.inputs.push_back(operand(buffer));
@@ -261,13 +274,13 @@ class Planner {
     planned.inputs = static_cast<std::int32_t>(operands.inputs.size());
     planned.outputs = static_cast<std::int32_t>(operands.outputs.size());
     planned.post_ops = static_cast<std::int32_t>(operands.post_ops.size());
-    LibraryCall concrete = call;
-    for (NamedArgument& attribute : concrete.attributes) evaluate(attribute.value);
+    planned.attributes = call.attributes;
+    for (NamedArgument& attribute : planned.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
-    auto kernel = context_.library->make(concrete, operands);
+    auto kernel = library_kernel(call, planned);
     if (!kernel) return tl::unexpected(kernel.error());
     planned.kernel = std::move(*kernel);
-    count_work(concrete, operands, planned);
+    count_work(call.name, planned);
     std::size_t scratch = (planned.kernel->scratch_bytes() + 63) / 64 * 64;
     plan_->scratch_bytes = std::max(plan_->scratch_bytes, scratch);
     return {};

@@ -45,7 +45,9 @@ struct PlannedStep {
   std::size_t scratch_bytes = 0;  ///< per thread, a multiple of 64
   std::int64_t flops = 0, bytes = 0;
   // Library call:
-  std::unique_ptr<LibraryKernel> kernel;
+  std::vector<NamedArgument> attributes;  ///< with numbers in the place of sizes
+  LibraryOperands operands;
+  std::shared_ptr<LibraryKernel> kernel;  ///< of these; shared with plans in which they are the same
   std::int32_t inputs = 0, outputs = 0, post_ops = 0;
   std::vector<std::int32_t> version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none, -3 prepared
 };
@@ -71,6 +73,9 @@ struct PlanContext {
   const KernelBundle& bundle;
   const std::unordered_map<std::string, penstock_kernel>& functions;
   Library* library;
+  /// For other sizes of the same bundle, run by the same thread. What a library made for a call whose operands
+  /// these sizes do not change serves both: most of a model that decodes, one token longer each time.
+  std::span<const std::unique_ptr<Plan>> others = {};
 };
 
 /// Evaluates every size of the bundle. PS0802 for a size that the symbols do not determine.

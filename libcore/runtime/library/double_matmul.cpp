@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/library/batched.h"
 #include "runtime/library/onednn.h"
 #include "runtime/library/thread_limit.h"
 
@@ -52,15 +53,10 @@ MultiplyPanels choose_kernel() {
   return multiply_panels_128;
 }
 
-/// One matrix: element [i, j] lies at data[i * row + j * column].
-struct Matrix {
-  double* data;
-  std::int64_t row, column;
-  double& at(std::int64_t i, std::int64_t j) const { return data[i * row + j * column]; }
-};
+using DoubleMatrix = Matrix<double>;
 
 /// The part of a matrix from (row, column) on as panels of `width` rows, each column by column; zeros fill the last one.
-void pack(const Matrix& from, std::int64_t rows, std::int64_t columns, std::int64_t width, double* panels) {
+void pack(const DoubleMatrix& from, std::int64_t rows, std::int64_t columns, std::int64_t width, double* panels) {
   for (std::int64_t first = 0; first < rows; first += width) {
     const std::int64_t some = std::min(width, rows - first);
     for (std::int64_t j = 0; j < columns; ++j, panels += width) {
@@ -69,26 +65,6 @@ void pack(const Matrix& from, std::int64_t rows, std::int64_t columns, std::int6
     }
   }
 }
-
-/// A tensor's matrices in the batch dims of the result: the last two dims, and a stride for each one before.
-struct Batched {
-  std::vector<std::int64_t> strides;
-  std::int64_t row, column;
-
-  Batched(const Operand& operand, std::size_t rank) : strides(rank, 0) {
-    const std::size_t missing = rank - operand.sizes.size();
-    for (std::size_t i = 0; i < operand.sizes.size(); ++i) {
-      if (operand.sizes[i] != 1) strides[missing + i] = operand.strides[i];
-    }
-    row = strides[rank - 2];
-    column = strides[rank - 1];
-  }
-  Matrix of(void* data, std::int64_t batch, const std::vector<std::int64_t>& sizes) const {
-    std::int64_t offset = 0;
-    for (std::size_t i = sizes.size() - 2; i-- > 0; batch /= sizes[i]) offset += batch % sizes[i] * strides[i];
-    return {static_cast<double*>(data) + offset, row, column};
-  }
-};
 
 /// What happens to the sums: a bias first, as the library does it, then the post-ops.
 struct Finish {
@@ -141,8 +117,8 @@ class DoubleMatmul : public LibraryKernel {
     const std::int64_t batch = tile / (row_tiles_ * column_tiles_), within = tile % (row_tiles_ * column_tiles_);
     const std::int64_t row = within / column_tiles_ * kTileRows, column = within % column_tiles_ * kTileColumns;
     const std::int64_t rows = std::min(kTileRows, rows_ - row), columns = std::min(kTileColumns, columns_ - column);
-    const Matrix a = a_.of(memory.inputs[0], batch, sizes_), b = b_.of(memory.inputs[1], batch, sizes_);
-    Matrix out = out_.of(memory.outputs[0], batch, sizes_);
+    const DoubleMatrix a = a_.of<double>(memory.inputs[0], batch, sizes_), b = b_.of<double>(memory.inputs[1], batch, sizes_);
+    DoubleMatrix out = out_.of<double>(memory.outputs[0], batch, sizes_);
     out.data = &out.at(row, column);
     double* panels_of_b = panels + kTileRows * kInner;
     if (inner_ == 0) fill_zeros(out, rows, columns);
@@ -161,13 +137,13 @@ class DoubleMatmul : public LibraryKernel {
     finish(memory, batch, row, column, out, rows, columns);
   }
 
-  static void fill_zeros(const Matrix& out, std::int64_t rows, std::int64_t columns) {
+  static void fill_zeros(const DoubleMatrix& out, std::int64_t rows, std::int64_t columns) {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) out.at(i, j) = 0;
     }
   }
 
-  static void store(const Matrix& out, const double* sums, std::int64_t rows, std::int64_t columns, bool adds) {
+  static void store(const DoubleMatrix& out, const double* sums, std::int64_t rows, std::int64_t columns, bool adds) {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
         double& place = out.at(i, j);
@@ -176,10 +152,10 @@ class DoubleMatmul : public LibraryKernel {
     }
   }
 
-  void finish(const LibraryMemory& memory, std::int64_t batch, std::int64_t row, std::int64_t column, const Matrix& out,
+  void finish(const LibraryMemory& memory, std::int64_t batch, std::int64_t row, std::int64_t column, const DoubleMatrix& out,
               std::int64_t rows, std::int64_t columns) const {
     auto add = [&](const Batched& operand, void* data) {
-      Matrix term = operand.of(data, batch, sizes_);
+      DoubleMatrix term = operand.of<double>(data, batch, sizes_);
       for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t j = 0; j < columns; ++j) out.at(i, j) += term.at(row + i, column + j);
       }

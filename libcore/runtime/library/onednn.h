@@ -108,6 +108,9 @@ Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> libra
                                                    const LibraryCall& call,
                                                    const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& call, const LibraryOperands& operands);
+/// Whether make_row_matmul has a kernel for it.
+bool is_row_product(const LibraryCall& call, const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_row_matmul(const LibraryCall& call, const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_convolution(std::shared_ptr<OneDnn> library,
                                                         const LibraryCall& call,
                                                         const LibraryOperands& operands);

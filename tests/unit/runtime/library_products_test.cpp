@@ -50,6 +50,43 @@ TEST_CASE("matrix products of every layout") {
                Tensor({2, 3, 10, 16}, {480, 16, 48, 1}), false, false);
 }
 
+TEST_CASE("rows times matrices of their own, as attention decodes") {
+  struct Shape {
+    Sizes a, a_strides, b, b_strides;
+    std::string_view implementation;
+  };
+  const Shape shapes[] = {
+      {{2, 3, 1, 64}, {192, 64, 64, 1}, {2, 3, 64, 77}, {14784, 4928, 1, 64}, "row by columns"},
+      {{2, 3, 1, 77}, {231, 77, 77, 1}, {2, 3, 77, 64}, {14784, 4928, 64, 1}, "row by rows"},
+      {{1, 12, 1, 64}, {768, 64, 768, 1}, {1, 12, 64, 601}, {461568, 38464, 1, 64}, "row by columns"},   // by threads
+      {{1, 12, 1, 601}, {7212, 601, 601, 1}, {1, 12, 601, 64}, {461568, 38464, 64, 1}, "row by rows"},
+      {{2, 4, 1, 9}, {36, 9, 9, 1}, {2, 4, 9, 45}, {405, 0, 45, 1}, "row by rows"},                      // shared in a group
+      {{3, 1, 13}, {39, 39, 3}, {3, 13, 5}, {70, 1, 14}, "row by columns"},                              // every third element
+      {{3, 1, 1}, {1, 1, 1}, {3, 1, 70}, {70, 70, 1}, "row by rows"},
+      {{3, 1, 20}, {20, 20, 1}, {3, 20, 1}, {20, 1, 1}, "row by columns"},
+      {{3, 1, 20}, {20, 20, 1}, {3, 20, 1}, {40, 2, 1}, "row by rows"},
+  };
+  for (const Shape& shape : shapes) {
+    Tensor a(shape.a, shape.a_strides), b(shape.b, shape.b_strides);
+    Sizes sizes = shape.a;
+    sizes.back() = shape.b.back();
+    Tensor out(sizes), mask(Sizes{sizes.back()}), gate(sizes);
+    LibraryCall call;
+    call.name = "matmul";
+    call.post_ops = {{PostOp::Kind::scale, 0.125, 0, kNoBuffer}, {PostOp::Kind::add, 0, 0, 0}, {PostOp::Kind::mul, 0, 0, 0}};
+    const Given given{{&a, &b, nullptr}, &out, {&mask, &gate}};
+    Ready ready = make(call, given);
+    CHECK(ready.kernel->implementation() == shape.implementation);
+    ready.run(given);
+    double worst = 0;
+    for_each_index(sizes, [&](const Sizes& index) {
+      const double sum = matmul_element(a, b, nullptr, index);
+      worst = std::max(worst, std::fabs(out.at(index) - (sum * 0.125 + mask.at({index.back()})) * gate.at(index)));
+    });
+    CHECK(worst < 1e-4);
+  }
+}
+
 TEST_CASE("a packed weight follows its version") {
   Tensor a({3, 16}), b({16, 16}), out({3, 16});
   LibraryCall call;
