@@ -454,7 +454,7 @@ def giving_up(suite: Suite) -> None:
 
 def program_options(suite: Suite) -> None:
     (suite.work / "loop.py").write_text(LOOP)
-    told = "  --> loop.py:6:8\n 6 |     if x.sum() > 3:\n   |        ^^^^^^^^^^^\n  hint: "
+    told = "/loop.py:6:8\n 6 |     if x.sum() > 3:\n   |        ^^^^^^^^^^^\n  hint: "
     done = suite.tool("run", "--fullgraph", "loop.py")
     suite.check("run --fullgraph: a break is told with its line, status 1",
                 "" if done.returncode == 1 and done.stdout == "done\n" and "error[PS0301]" in done.stderr
