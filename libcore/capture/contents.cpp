@@ -3,6 +3,7 @@
 
 #include "capture/literal.h"
 #include "capture/walk.h"
+#include "python/layout.h"
 
 // What is in objects. An object is followed once something looks into it or writes it: then it has an
 // ObjectShadow, found by identity, so that all paths to it see the same contents. Contents of an object
@@ -24,15 +25,6 @@ bool is_passing(PyObject* object) {
   return PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) || PyCell_Check(object) ||
          PySlice_Check(object) || PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type ||
          Py_TYPE(object) == &_PyMethodWrapper_Type;
-}
-
-/// A call of a bound method lets go of it and holds its function and self instead; until the call is done its
-/// shadow is still an operand.
-bool is_operand(const FrameShadow* innermost, Shadow shadow) {
-  for (const FrameShadow* frame = innermost; frame != nullptr; frame = frame->caller) {
-    if (std::ranges::find(frame->stack, shadow) != frame->stack.end()) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -60,10 +52,7 @@ void Walk::release_dead() {
 bool Walk::release_some() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
   const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
-  auto is_dead = [this](ObjectId id) {
-    PyObject* object = objects_[id].object.get();
-    return Py_REFCNT(object) == 1 && !(PyMethod_Check(object) && is_operand(innermost_, Shadow::fresh(id)));
-  };
+  const auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
   const auto begin = passing_.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, passing_.end(), is_dead)) return false;
   const auto dead = std::stable_partition(begin, passing_.end(), std::not_fn(is_dead));
@@ -213,8 +202,10 @@ Shadow Walk::dict_value(ObjectId id, PyObject* key, PyObject* value) {
   const SourceId base = instance ? dict.owner.source() : dict.origin.source();
   if (base != kNoSource) {
     auto literal = literal_of(key);
-    if (!literal) return value == nullptr ? Shadow::null() : Shadow{};
-    if (value == nullptr) {
+    if (!literal) {
+      result = value_of_object(dict, key, value);
+      if (result.is(Shadow::Kind::unknown)) return result;
+    } else if (value == nullptr) {
       add_guard(GuardKind::lacks_key, dict.origin.source(), *literal);
     } else if (instance) {
       result = Shadow::sourced(recorder_.source(SourceKind::instance, base, text_of(key)));
@@ -225,6 +216,22 @@ Shadow Walk::dict_value(ObjectId id, PyObject* key, PyObject* value) {
   }
   remember(dict, key, result);
   return result;
+}
+
+/// What an older dict has for a key that documents cannot hold, such as a class. The guard holds for this state of
+/// the dict alone, so that the value must be one that does not change either.
+Shadow Walk::value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value) {
+  const SourceId source = dict.origin.source();
+  if (value == nullptr && PyType_Check(key)) {
+    add_guard(GuardKind::lacks_key, source, qualified_name(key), key);
+    return Shadow::null();
+  }
+  if (value != nullptr && !is_known_by_identity(value) && !is_immutable_literal(value)) return {};
+  if (dict.written || source == kNoSource || !PyDict_CheckExact(dict.object.get())) return {};
+  Guard unchanged{GuardKind::dict_version, source, kNoSource, {}, {}, {}, {}, -1};
+  unchanged.live = static_cast<std::int64_t>(python::dict_version(dict.object.get()));
+  recorder_.guard(std::move(unchanged), [this] { return here(); });
+  return value == nullptr ? Shadow::null() : Shadow::constant();
 }
 
 void Walk::dict_store(ObjectId id, PyObject* key, Shadow value) {

@@ -2,11 +2,14 @@
 // refer to. Everything is real already; a recipe says how to make the same again from the graph's
 // outputs and what the sources held.
 
+#include "capture/constructor.h"
 #include "capture/literal.h"
 #include "capture/rules.h"
 #include "capture/walk.h"
 #include "python/bytecode.h"
 #include "python/torch_state.h"
+
+#include <algorithm>
 
 namespace penstock::capture {
 
@@ -35,6 +38,11 @@ class SegmentEnding {
   void effects();
   Recipe recipe(Operand operand);
   bool failed() const { return failed_; }
+  /// True if something that is left behind refers to the object.
+  bool describes(PyObject* object) const {
+    const auto known = walk_.by_identity_.find(object);
+    return known != walk_.by_identity_.end() && made_.contains(known->second);
+  }
   /// What could not be described.
   const std::string& reason() const { return reason_; }
   /// The instruction that made it, where the segment did.
@@ -58,6 +66,8 @@ class SegmentEnding {
   Recipe iterator(ObjectShadow& known);
   bool remaining(const IteratorShadow& over, std::vector<Recipe>& items);
   Recipe builtin_call(const char* function, std::vector<Recipe> arguments);
+  Recipe token(const OpenContext& context);
+  Recipe constructor(const Expected& call);
   Recipe live(PyObject* object);
   Recipe optional_part(PyObject* object);
   void slot(FrameShadow& f, int slot, std::vector<Restore>& restore);
@@ -68,7 +78,7 @@ class SegmentEnding {
   std::unordered_map<ObjectId, std::int32_t> made_;
   bool failed_ = false;
   RaisePlace culprit_;
-  std::string reason_ = "a value of unknown origin";
+  std::string reason_;
 };
 
 Recipe SegmentEnding::live(PyObject* object) {
@@ -132,6 +142,7 @@ Recipe SegmentEnding::recipe(Operand operand) {
     case Shadow::Kind::null:
     case Shadow::Kind::unknown: break;
   }
+  if (!failed_) reason_ = std::string("a ") + Py_TYPE(operand.object)->tp_name + " of unknown origin";
   failed_ = true;
   return recipe;
 }
@@ -334,9 +345,33 @@ bool is_struct_sequence(PyObject* object) {
 
 }  // namespace
 
+/// The variable is set again: the token is what that gives.
+Recipe SegmentEnding::token(const OpenContext& context) {
+  static PyObject* const set = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyContextVar_Type), "set");
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items = {live(set), live(context.variable.get())};
+  recipe.items.push_back(this->recipe({context.value, context.value_object.get()}));
+  return recipe;
+}
+
+/// Stands for a class whose __init__ is under way: goes on in it with the object that there is.
+Recipe SegmentEnding::constructor(const Expected& call) {
+  const Shadow made = call.new_self ? Shadow::fresh(walk_.by_identity_[call.self]) : call.made;
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items = {live(construct_function()), live(call.function)};
+  recipe.items.push_back(this->recipe({made, walk_.object(made.index).object.get()}));
+  return recipe;
+}
+
 Recipe SegmentEnding::contents(ObjectShadow& known) {
   PyObject* object = known.object.get();
   const Operand operand{known.origin, object};
+  if (PyContextToken_CheckExact(object)) {
+    const auto open = std::ranges::find(walk_.contexts_, object, [](const OpenContext& one) { return one.token.get(); });
+    if (open != walk_.contexts_.end()) return token(*open);
+  }
   if (PyCell_Check(object)) return cell_of(object);
   if (PyFunction_Check(object)) return function(object);
   if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
@@ -533,6 +568,8 @@ void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore
 
 void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
   for (int slot = 0; slot < f.frame->slot_count(); ++slot) this->slot(f, slot, restore);
+  const bool constructs = &f != walk_.innermost_ && f.expected.is_constructing();
+  const int callable = constructs ? callable_position(*f.frame, *f.instruction) : -1;
   for (int i = 0; i < f.frame->depth(); ++i) {
     PyObject* object = f.frame->stack()[i];
     const Shadow shadow = f.stack[i];
@@ -540,7 +577,14 @@ void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
     Restore record;
     record.kind = Restore::Kind::stack;
     record.index = i;
+    if (i == callable && PyType_Check(object)) {
+      record.value = constructor(f.expected);
+      restore.push_back(std::move(record));
+      continue;
+    }
+    const bool described = !failed_;
     record.value = recipe({shadow, object});
+    if (described && failed_) reason_ += ", an operand of '" + text_of(f.frame->code()->co_qualname) + "',";
     restore.push_back(std::move(record));
   }
 }
@@ -590,6 +634,11 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     inlined.location = f->frame->bytecode().location(*f->instruction);
     ending.frame(*f, inlined.restore);
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
+  }
+  for (const OpenContext& context : contexts_) {
+    if (ending.describes(context.token.get())) continue;
+    end_place_ = context.place;
+    spoil("a context variable is set whose token nothing holds");
   }
   if (grad_guarded_ && python::grad_enabled() != grad_at_start_) {
     end_place_ = last_grad_change_;

@@ -235,7 +235,8 @@ bool GuardCheck::holds(const Guard& guard) {
   if (const auto mode = thread_mode(guard.kind)) return guard.expected == Argument(*mode);
   PyObject* object = value(guard.source);
   if (object == nullptr) return false;
-  PyObject* live = guard.live >= 0 ? live_[guard.live].get() : nullptr;
+  const bool is_object = guard.live >= 0 && guard.kind != GuardKind::dict_version;
+  PyObject* live = is_object ? live_[guard.live].get() : nullptr;
   auto has_key = [&] {
     PyRef key = live != nullptr ? PyRef::borrow(live) : object_of(guard.expected);
     if (!key) return false;

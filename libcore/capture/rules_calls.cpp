@@ -33,7 +33,15 @@ PS_RULE(call) {
   for (int k = 0; k < named; ++k) {
     keywords.emplace_back(PyTuple_GET_ITEM(names, k), f.operand(named - 1 - k));
   }
-  return walk.call(f, callable, std::move(positional), std::move(keywords), count + 2);
+  const std::size_t depth = f.stack.size();
+  if (!walk.call(f, callable, std::move(positional), std::move(keywords), count + 2)) return false;
+  // While it is called, a bound method's function and self lie in its place.
+  const bool under_way = f.stack.size() == depth && f.finish != nullptr;
+  if (under_way && !method && PyMethod_Check(callable.object)) {
+    f.top(count + 1) = walk.method_part(callable, 0).shadow;
+    f.top(count) = walk.method_part(callable, 1).shadow;
+  }
+  return true;
 }
 
 PS_RULE(call_function_ex) {

@@ -1,5 +1,6 @@
 #include "capture/walk.h"
 
+#include "capture/constructor.h"
 #include "capture/literal.h"
 #include "capture/rules.h"
 #include "python/bytecode.h"
@@ -216,9 +217,11 @@ std::optional<RaisePlace> Walk::open_constructor() const {
   std::optional<RaisePlace> outermost;
   for (const FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
     if (f->caller == nullptr) continue;
-    const Expected& call = f->caller->expected;
-    const bool inside_init = call.new_self || !call.made.is(Shadow::Kind::unknown);
-    if (inside_init) outermost = program_place(f->caller);
+    const FrameShadow& caller = *f->caller;
+    if (!caller.expected.is_constructing()) continue;
+    const int callable = callable_position(*caller.frame, *caller.instruction);
+    const bool of_class = callable >= 0 && PyType_Check(caller.frame->stack()[callable]);
+    if (!of_class) outermost = program_place(f->caller);
   }
   return outermost;
 }
@@ -312,16 +315,26 @@ bool Walk::consume_identity(Operand operand) {
   return true;
 }
 
-namespace {
-
-/// Objects whose identity is all there is to know: they are compared by identity.
 bool is_known_by_identity(PyObject* object) {
   return PyType_Check(object) || PyFunction_Check(object) || PyCFunction_Check(object) ||
          PyModule_Check(object) || PyCode_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
          Py_TYPE(object) == &PyWrapperDescr_Type || object == Py_NotImplemented;
 }
 
-}  // namespace
+bool Walk::consume_address(Operand operand) {
+  PyObject* object = operand.object;
+  if (operand.shadow.is(Shadow::Kind::unknown)) return consume(operand);
+  const bool single = object == Py_None || object == Py_Ellipsis || PyBool_Check(object);
+  if (single) return consume(operand);
+  const bool made = operand.shadow.is(Shadow::Kind::fresh) || operand.shadow.is(Shadow::Kind::node);
+  if (!made && is_known_by_identity(object)) return consume_identity(operand);
+  // An argument mostly is another tensor each time. What takes no weak reference cannot be told from others.
+  const bool passes = is_tensor(object) && Py_TYPE(object) != recorder_.bridge().parameter_type();
+  const bool told = operand.shadow.is(Shadow::Kind::sourced) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
+  if (told && !passes) return consume_identity(operand);
+  return broke(Code::PS0303, std::string("the identity of a ") + Py_TYPE(object)->tp_name +
+                                 " differs from call to call");
+}
 
 /// A list may be deep, or hold itself.
 bool Walk::consume_items(Operand sequence) {

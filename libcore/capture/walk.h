@@ -55,6 +55,8 @@ struct Expected {
   PyObject* self = nullptr;           ///< new_self: the object, borrowed from the frame
   /// The call that follows: its last arguments are all that the generator yields, or what `function` returns.
   std::shared_ptr<Expected> then;
+  /// __init__ runs on an object that type.__call__ made, or got from __new__.
+  bool is_constructing() const { return new_self || !made.is(Shadow::Kind::unknown); }
   int unpacked_at = -1;               ///< that call: where the operand lies of which CPython makes a tuple first
   std::vector<Shadow> unpacked;       ///< what is in that tuple; those last arguments
   std::optional<std::vector<Shadow>> new_tuple;  ///< the second argument is a tuple of these that the call makes
@@ -136,8 +138,10 @@ struct TorchTarget {
   std::optional<std::string> overload = std::nullopt;
 };
 
-/// A node to append when its call has run. Inside a chain of nodes kNoValue stands for the result of
-/// the node before.
+/// What stands for the result of the planned node `at` in those behind it.
+constexpr ValueId planned_value(std::size_t at) { return kNoValue - 1 - static_cast<ValueId>(at); }
+
+/// A node to append when its call has run.
 struct PlannedNode {
   std::string op;
   std::vector<NamedArgument> args;
@@ -150,6 +154,15 @@ struct PlannedNode {
 bool is_context_field(PyObject* descriptor);
 /// True for a function of Python whose call runs its code, which makes no generator or coroutine.
 bool is_plain_function(PyObject* object);
+/// Nested lists or tuples of numbers, or a number alone, of which a tensor is made.
+struct PythonData {
+  std::vector<std::int64_t> sizes;
+  std::size_t rank = 0;
+  std::vector<Operand> numbers;
+  bool is_uniform = false;         ///< all numbers are the same constant
+  std::optional<DType> dtype;      ///< that torch infers; nothing: the default one
+  std::vector<Argument> shown;     ///< what stands for each number, once planned
+};
 
 struct IndexChain;
 struct Index;
@@ -159,10 +172,14 @@ bool has_dict_slot(PyObject* object, const char* special);
 /// The keys of a dict in the order in which it is gone over; a new list.
 python::PyRef keys_in_order(PyObject* dict);
 
+/// True for objects whose identity is all there is to know: they are compared by identity.
+bool is_known_by_identity(PyObject* object);
+
 /// A context variable that the segment has set and not reset.
 struct OpenContext {
   python::PyRef variable, token;
   Shadow value;
+  python::PyRef value_object;
   RaisePlace place;  ///< of the call that set it
 };
 
@@ -198,12 +215,13 @@ class Walk {
   /// Where the exceptions were raised whose handlers are open in the frames of the segment. Behind a
   /// segment no exception can be made again: one with an open handler must end before those places.
   std::vector<RaisePlace> open_handlers() const;
-  /// The outermost call under way that makes an object in C code (type.__call__, torch.autograd.Function.apply):
-  /// it goes on with the object that it made itself, so nothing can go on inside it with one that was made elsewhere.
+  /// The outermost call under way that makes an object in C code (torch.autograd.Function.apply, or type.__call__
+  /// called by C code): it goes on with the object that it made itself, so nothing can go on inside it with one that was
+  /// made elsewhere.
   std::optional<RaisePlace> open_constructor() const;
-  /// The call that set the context variable that has been set for longest: its token cannot be made
-  /// behind a segment, so one must not end before the variable is reset.
-  std::optional<RaisePlace> open_context() const;
+  /// The first call that set a context variable and whose token nobody holds: what is behind the segment could not
+  /// set it again.
+  std::optional<RaisePlace> lost_context() const;
   /// ContextVar.set, reset and get.
   bool set_context(FrameShadow& frame, Operand variable, Operand value, int pops);
   bool reset_context(FrameShadow& frame, Operand variable, Operand token, int pops);
@@ -250,6 +268,8 @@ class Walk {
   bool consume_type(Operand operand);
   /// Guards that it is the same object.
   bool consume_identity(Operand operand);
+  /// Guards what id() gives; false (with the reason) when the object differs from call to call.
+  bool consume_address(Operand operand);
   /// A key of a set that is no input: what compares and hashes by identity is known by it.
   bool consume_hashed(Operand operand);
   /// The operand's truth, guarded; an empty result with the reason set when it is data.
@@ -288,7 +308,8 @@ class Walk {
   /// Guards the number of keys of a dict or set, if it is known.
   bool guard_size(Operand container);
   ObjectId dict_contents(Operand dict);
-  /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded.
+  /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded. Unknown, whether it is
+  /// there or not, where no guard can tell.
   Shadow dict_value(ObjectId dict, PyObject* key, PyObject* value);
   void dict_store(ObjectId dict, PyObject* key, Shadow value);
   /// Guards which keys a dict has, in order.
@@ -310,10 +331,14 @@ class Walk {
                   std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
   bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
                      std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
-  /// Numbers, and sequences of them, that were not found to change from call to call.
-  bool is_constant_data(Operand data);
-  /// torch.tensor of such that are all the same.
-  bool make_tensor(FrameShadow& frame, const std::vector<Operand>& positional,
+  /// The numbers that a tensor is made of (objects/torch_data.cpp); nothing when it is other data, or more than
+  /// a graph should hold.
+  std::optional<PythonData> python_data(Operand data);
+  /// Appends the nodes that make the tensor; the last one gives it. `dtype` may be left to torch only where the
+  /// data is uniform.
+  bool plan_data(PythonData& data, std::optional<DType> dtype, std::vector<PlannedNode>& nodes);
+  /// torch.tensor and torch.as_tensor.
+  bool make_tensor(FrameShadow& frame, std::string_view function, const std::vector<Operand>& positional,
                    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool tell_fact(FrameShadow& frame, std::string_view fact, const std::vector<Operand>& positional,
                  int pops);
@@ -535,6 +560,8 @@ class Walk {
   bool dict_set_item(FrameShadow& frame, Operand dict, Operand key, Operand value, int pops, bool call);
   bool dict_delete_item(FrameShadow& frame, Operand dict, Operand key, int pops, bool call);
   bool dict_contains(FrameShadow& frame, Operand dict, Operand key, int pops);
+  /// True unless dict_value() found nothing out.
+  bool is_item_known(Shadow item, Operand key);
   bool load_subscript(FrameShadow& frame);
   bool store_subscript(FrameShadow& frame);
   bool delete_subscript(FrameShadow& frame);
@@ -581,6 +608,8 @@ class Walk {
   RaisePlace program_place(const FrameShadow* frame) const;
   /// What is reached by two sources is one object.
   void guard_same(Shadow known, Shadow again);
+  Shadow value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value);
+  bool read_data(Operand data, std::size_t depth, PythonData& read);
   /// An item that a list or tuple had at the segment's start.
   Shadow old_item(const ObjectShadow& known, Py_ssize_t index);
   bool consume_items(Operand sequence);

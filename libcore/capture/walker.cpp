@@ -396,9 +396,9 @@ bool Walker::ends_earlier(const Walk& walk) {
     reason.reason += meanwhile;
     end_before(*place, std::move(reason));
   };
-  const auto constructor = walk.open_constructor(), context = walk.open_context();
+  const auto constructor = walk.open_constructor(), context = walk.lost_context();
   end_where_open(constructor, " (inside the call here, which makes an object)");
-  end_where_open(context, " (while a context variable is set here)");
+  end_where_open(context, " (while a context variable is set here whose token nothing holds)");
   return constructor || context || !open.empty();
 }
 

@@ -118,7 +118,11 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
       if (step.number == 0) return refuse(guard, "the type has no version");
       return plain(GuardOp::check_type_version);
     }
-    case GuardKind::dict_version: return number(GuardOp::check_dict_version);
+    case GuardKind::dict_version:
+      // In process it is that of the recording; it means nothing elsewhere, so documents do not have it.
+      if (guard.live < 0) return number(GuardOp::check_dict_version);
+      step.number = guard.live;
+      return plain(GuardOp::check_dict_version);
     case GuardKind::tensor: return emit_tensor(guard, step);
     case GuardKind::grad_mode:
     case GuardKind::is_compiling:

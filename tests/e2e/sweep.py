@@ -27,10 +27,9 @@ RUNNER = HERE / "run_model.py"
 DYNAMO = HERE / "sweep_dynamo.json"
 
 
-# Models that are not one graph with 99% of their ops, and why. BartModel is three graphs to TorchDynamo, too.
+# Models that are not one graph with 99% of their ops, and why.
 GAPS = {
-    "transformers/BartModel": "a branch on a mask's elements; in a constructor a dict is asked for a class, inside a set context variable",
-    "transformers/DebertaV2Model": "outside of torch.compile it looks for padding among its ids (indexed by a list) before its one graph begins",
+    "transformers/DebertaV2Model": "outside of torch.compile it looks for padding among its ids (a number of a tensor) before its one graph begins",
 }
 
 

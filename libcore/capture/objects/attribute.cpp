@@ -183,6 +183,13 @@ bool Walk::load_generic_attribute(FrameShadow& f, Operand self, PyObject* name,
 }
 
 bool Walk::push_attribute(FrameShadow& f, Shadow value, const AttributeUse& use) {
+  if (use.test && value.is(Shadow::Kind::sourced)) {  // it is there: who asks may not look at it
+    const SourceStep step = recorder_.graph().interface.sources[value.index];
+    if (step.kind == SourceKind::dict_item) add_guard(GuardKind::has_key, step.base, step.key);
+    if (step.kind == SourceKind::instance || step.kind == SourceKind::attribute) {
+      add_guard(GuardKind::has_attribute, step.base, step.name);
+    }
+  }
   place(f, use, value);
   return true;
 }

@@ -189,8 +189,13 @@ bool reduce(BuiltinCall& c) {
   return pure(c);
 }
 
-bool identity_known(BuiltinCall& c) {
+bool is_callable(BuiltinCall& c) {
   return c.walk.consume_type(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
+}
+
+/// id: known of an object that the guards can tell from every other.
+bool identity_known(BuiltinCall& c) {
+  return c.walk.consume_address(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
@@ -309,6 +314,7 @@ bool dict_get(BuiltinCall& c) {
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
   const Shadow found = c.walk.dict_value(c.walk.contents(dict), key.object, value);
+  if (!c.walk.is_item_known(found, key)) return false;
   if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
   return c.walk.gives(c.frame, c.pops,
                       c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
@@ -334,6 +340,7 @@ bool dict_pop(BuiltinCall& c) {
   PyErr_Clear();
   const ObjectId id = c.walk.contents(dict);
   const Shadow found = c.walk.dict_value(id, key.object, value);
+  if (!c.walk.is_item_known(found, key)) return false;
   if (value == nullptr) {
     return c.walk.gives(c.frame, c.pops,
                         c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
@@ -352,6 +359,7 @@ bool dict_set_default(BuiltinCall& c) {
   PyErr_Clear();
   const ObjectId id = c.walk.contents(dict);
   const Shadow found = c.walk.dict_value(id, key.object, value);
+  if (!c.walk.is_item_known(found, key)) return false;
   if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
   Operand given{Shadow::constant(), Py_None};
   if (c.positional.size() > 2) given = c.positional[2];
@@ -466,7 +474,7 @@ bool set_change(BuiltinCall& c) {
 }
 
 bool make_tensor(BuiltinCall& c) {
-  return c.walk.make_tensor(c.frame, c.positional, c.keywords, c.pops);
+  return c.walk.make_tensor(c.frame, c.name, c.positional, c.keywords, c.pops);
 }
 
 /// A function that gives back its argument, unless that is no plain tensor.
@@ -493,6 +501,7 @@ constexpr FunctionModel kModels[] = {
     {"iterate", call_iter, 1},
     {"advance", call_next, 1, 2},
     {"reduce", reduce, 1},
+    {"is_callable", is_callable, 1, 1},
     {"identity", identity_known, 1, 1},
     {"list_append", list_append, 2, 2},
     {"list_extend", list_extend, 2, 2},

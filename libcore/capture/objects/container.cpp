@@ -60,7 +60,13 @@ bool Walk::dict_get_item(FrameShadow& f, Operand dict, Operand key, int pops) {
   }
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
-  return gives(f, pops, dict_value(dict_contents(dict), key.object, value));
+  const Shadow found = dict_value(dict_contents(dict), key.object, value);
+  return is_item_known(found, key) && gives(f, pops, found);
+}
+
+bool Walk::is_item_known(Shadow item, Operand key) {
+  if (!item.is(Shadow::Kind::unknown)) return true;
+  return broke(Code::PS0303, std::string("an item of a dict is asked for by a ") + Py_TYPE(key.object)->tp_name);
 }
 
 bool Walk::dict_set_item(FrameShadow& f, Operand dict, Operand key, Operand value, int pops, bool call) {
@@ -94,6 +100,7 @@ bool Walk::dict_contains(FrameShadow& f, Operand dict, Operand key, int pops) {
   PyErr_Clear();
   const ObjectId id = dict_contents(dict);
   const Shadow known = dict_value(id, key.object, value);
+  if (!is_item_known(known, key)) return false;
   const SourceId source = dict.shadow.source();
   // A value that the segment wrote is there for certain; one that was there must be there again.
   if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
@@ -185,7 +192,7 @@ bool Walk::contains(FrameShadow& f, bool) {
               is_class ? key.object : nullptr);
     return gives_constant(f, 2);
   }
-  if (is_tensor(container.object) || is_tensor(key.object)) {
+  if (is_tensor(key.object) && !is_tensor(container.object)) {
     return broke(Code::PS0301, "membership depends on the elements of a tensor");
   }
   if (is_sequence(container.object)) {

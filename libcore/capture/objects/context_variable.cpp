@@ -1,5 +1,5 @@
-// Context variables. What a segment sets it must also reset: the token that ContextVar.set() gives cannot
-// be made again behind the segment.
+// Context variables. One that is still set where a segment ends is set again behind it: that gives the token
+// which the program holds.
 
 #include "capture/literal.h"
 #include "capture/walk.h"
@@ -10,10 +10,10 @@ using python::PyRef;
 
 bool Walk::set_context(FrameShadow& f, Operand variable, Operand value, int pops) {
   const RaisePlace place{f.frame->code(), f.instruction->offset};
-  f.finish = [pops, place, held = PyRef::borrow(variable.object), value = value.shadow](Walk& walk,
-                                                                                        FrameShadow& f) {
+  f.finish = [pops, place, held = PyRef::borrow(variable.object), value = value.shadow,
+              object = PyRef::borrow(value.object)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    walk.contexts_.push_back({held, PyRef::borrow(f.object()), value, place});
+    walk.contexts_.push_back({held, PyRef::borrow(f.object()), value, object, place});
     f.push(walk.fresh(f.object()));
   };
   return true;
@@ -49,8 +49,11 @@ bool Walk::get_context(FrameShadow& f, Operand variable, int pops) {
   return gives_constant(f, pops);
 }
 
-std::optional<RaisePlace> Walk::open_context() const {
-  return contexts_.empty() ? std::nullopt : std::optional(contexts_.front().place);
+std::optional<RaisePlace> Walk::lost_context() const {
+  for (const OpenContext& context : contexts_) {
+    if (Py_REFCNT(context.token.get()) <= 2) return context.place;  // held here, and as an object that was made
+  }
+  return std::nullopt;
 }
 
 }  // namespace penstock::capture

@@ -2,7 +2,6 @@
 // that they resolve to. torch runs them for real; what they gave is read from the real tensors.
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "capture/literal.h"
@@ -51,82 +50,7 @@ bool names_device_alone(const std::vector<Operand>& positional, const Keywords& 
          is_device(keywords[0].second.object);
 }
 
-/// The shape of nested lists and tuples of numbers that are all the same; false for other data.
-bool uniform_data(PyObject* data, std::vector<Argument>& sizes, PyObject*& number, int depth = 0) {
-  constexpr int kMostDimensions = 64;
-  if (PyBool_Check(data) || PyLong_CheckExact(data) || PyFloat_CheckExact(data)) {
-    if (number == nullptr) number = data;
-    const bool same = Py_TYPE(number) == Py_TYPE(data) && PyObject_RichCompareBool(number, data, Py_EQ) == 1;
-    // Zeros of either sign are equal.
-    return same && (!PyFloat_CheckExact(data) ||
-                    std::signbit(PyFloat_AS_DOUBLE(data)) == std::signbit(PyFloat_AS_DOUBLE(number)));
-  }
-  if ((!PyList_CheckExact(data) && !PyTuple_CheckExact(data)) || depth == kMostDimensions) return false;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(data);
-  std::optional<std::vector<Argument>> inner;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    std::vector<Argument> own;
-    if (!uniform_data(PySequence_Fast_GET_ITEM(data, i), own, number, depth + 1)) return false;
-    if (inner && *inner != own) return false;
-    inner = std::move(own);
-  }
-  sizes.push_back(Argument(static_cast<std::int64_t>(count)));
-  if (inner) sizes.insert(sizes.end(), inner->begin(), inner->end());
-  return true;
-}
-
 }  // namespace
-
-bool Walk::is_constant_data(Operand data) {
-  if (data.shadow.is(Shadow::Kind::constant)) return true;
-  if (data.shadow.is(Shadow::Kind::unknown) || data.shadow.is(Shadow::Kind::node)) return false;
-  if (!PyList_CheckExact(data.object) && !PyTuple_CheckExact(data.object)) return !is_followed(data);
-  if (followed_length(data).is(Shadow::Kind::sourced)) return false;
-  const std::vector<Shadow> all = items(data);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!is_constant_data({all[i], PySequence_Fast_GET_ITEM(data.object, static_cast<Py_ssize_t>(i))})) return false;
-  }
-  return true;
-}
-
-bool Walk::make_tensor(FrameShadow& f, const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
-  const auto refuse = [&] { return broke(Code::PS0309, "torch.tensor makes a tensor of Python data"); };
-  std::vector<Argument> sizes;
-  PyObject* number = nullptr;
-  if (positional.size() != 1 || !uniform_data(positional[0].object, sizes, number)) return refuse();
-  // Data that may differ from call to call is no constant of the graph.
-  if (!is_constant_data(positional[0]) || !consume(positional[0])) return refuse();
-  std::vector<NamedArgument> named;
-  Argument dtype = Argument::None{};
-  for (const auto& [name, operand] : keywords) {
-    auto value = argument(operand);
-    if (!value) return false;
-    const std::string text = text_of(name);
-    if (text == "dtype") dtype = *value;
-    const auto* device = value->as<Argument::Named>();
-    const bool cpu = value->is_none() || (device != nullptr && device->name == "cpu") ||
-                     *value == Argument(std::string("cpu"));
-    if (text != "dtype" && (text != "device" || !cpu)) return refuse();
-    named.push_back({text, std::move(*value)});
-  }
-  Argument fill = number == nullptr ? Argument(std::int64_t{0}) : *literal_of(number);
-  PlannedNode node{"aten.full.default", {}, {}, std::nullopt};
-  if (dtype.is_none()) {
-    if (number != nullptr && PyBool_Check(number)) dtype = DType::bool_;
-    if (number != nullptr && PyLong_CheckExact(number)) dtype = DType::int64;
-  }
-  if (number == nullptr) fill = Argument(0.0);
-  node.lacks_dtype = dtype.is_none();
-  node.args = {{"size", Argument::Sequence{Argument::Sequence::Kind::list, std::move(sizes)}}, {"fill_value", fill}};
-  if (!dtype.is_none()) node.args.push_back({"dtype", dtype});
-  guard_grad_mode();
-  auto data = literal_of(positional[0].object);
-  if (!data) return refuse();
-  Call call{"call_function", "tensor", "torch.tensor", {*data}, std::move(named), stack(), {}};
-  std::vector<PlannedNode> nodes;
-  nodes.push_back(std::move(node));
-  return record(f, std::move(call), std::move(nodes), positional, pops);
-}
 
 bool Walk::tensor_method(FrameShadow& f, const std::string& name,
                          std::vector<Operand>& positional, Keywords& keywords, int pops) {
@@ -455,19 +379,18 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
 
 void Walk::add_planned(FrameShadow& f, Call call, std::vector<PlannedNode> nodes, int pops) {
   const std::int32_t at = recorder_.add_call(std::move(call));
-  ValueId previous = kNoValue;
+  std::vector<ValueId> made;
+  const auto real = [&](ValueId id) {
+    const std::size_t planned = kNoValue - id - 1;
+    return planned < made.size() ? made[planned] : id;
+  };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     PlannedNode& node = nodes[i];
-    // Inside a chain, kNoValue stands for what the node before it gave.
-    for (NamedArgument& a : node.args) {
-      map_values(a.value, [&](ValueId id) { return id == kNoValue ? previous : id; });
-    }
-    for (ValueId& id : node.values) {
-      if (id == kNoValue) id = previous;
-    }
+    for (NamedArgument& a : node.args) map_values(a.value, real);
+    for (ValueId& id : node.values) id = real(id);
     const bool last = i + 1 == nodes.size();
     if (!last) {
-      previous = recorder_.add_node(node.op, std::move(node.args), *node.type);
+      made.push_back(recorder_.add_node(node.op, std::move(node.args), *node.type));
       continue;
     }
     if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back

@@ -1,6 +1,6 @@
 // tensor[index] and tensor[index] = value, into the nodes that torch makes of them: integers select,
-// slices slice, None unsqueezes, tensors index. What is before the last node is a view, whose type
-// follows from that of the tensor.
+// slices slice, None unsqueezes, tensors and lists of ints index. What is before the last node is a view, whose
+// type follows from that of the tensor, or makes a tensor of a list.
 
 #include "capture/literal.h"
 #include "capture/walk.h"
@@ -17,7 +17,7 @@ std::int64_t number(const SymExpr& e) { return e.constant().value_or(0); }
 
 /// One index, flattened out of a tuple.
 struct Index {
-  enum class Kind { none, ellipsis, integer, slice, tensor, other } kind = Kind::other;
+  enum class Kind { none, ellipsis, integer, slice, tensor, list, other } kind = Kind::other;
   Operand operand;
 };
 
@@ -26,7 +26,7 @@ struct IndexChain {
   std::vector<PlannedNode> nodes;
   TensorType type;
   std::optional<Argument> indices;  ///< of index tensors, one per dimension
-  Argument current;  ///< the value so far; kNoValue: what the last node gives
+  Argument current;  ///< the value so far
   bool symbolic = false;  ///< sizes of the tensor, or what it is indexed by, are symbols
 
   void add(std::string op, std::vector<Named> args) {
@@ -37,7 +37,7 @@ struct IndexChain {
       for_each_value(a.value, [&](ValueId id) { node.values.push_back(id); });
     }
     nodes.push_back(std::move(node));
-    current = Argument::Value{kNoValue};
+    current = Argument::Value{planned_value(nodes.size() - 1)};
   }
 
   /// `index`: what stands for `at` in the graph.
@@ -96,6 +96,7 @@ Index classify(const Walk& walk, Operand operand) {
   if (PySlice_Check(object)) return {Index::Kind::slice, operand};
   if (walk.is_tensor(object)) return {Index::Kind::tensor, operand};
   if (PyLong_CheckExact(object)) return {Index::Kind::integer, operand};
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return {Index::Kind::list, operand};
   return {Index::Kind::other, operand};
 }
 
@@ -135,6 +136,14 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
     }
   } else {
     indices.push_back(classify(*this, key));
+    // Of lists in a list, or of slices, torch may make a tuple.
+    const auto holds_more = [](PyObject* list) {
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+        if (!PyLong_CheckExact(PyList_GET_ITEM(list, i))) return true;
+      }
+      return false;
+    };
+    if (indices[0].kind == Index::Kind::list && holds_more(key.object)) indices[0].kind = Index::Kind::other;
   }
   std::int64_t used = 0;
   for (const Index& index : indices) {
@@ -150,7 +159,7 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
       if (of->rank() == 0) {
         return broke(Code::PS0301, "a tensor of one number is used as an index");
       }
-    } else if (!consume_index(index.operand)) {
+    } else if (index.kind != Index::Kind::list && !consume_index(index.operand)) {
       return false;
     }
     if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) ++used;
@@ -200,6 +209,16 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
         ++dim;
         break;
       }
+      case Index::Kind::list: {
+        auto data = python_data(indices[i].operand);
+        if (!data || data->dtype != DType::int64) return broke(Code::PS0309, "a tensor is indexed by a list");
+        if (!plan_data(*data, DType::int64, chain.nodes)) return false;
+        tensors.resize(dim, Argument(Argument::None{}));
+        tensors.emplace_back(Argument::Value{planned_value(chain.nodes.size() - 1)});
+        any_tensor = true;
+        ++dim;
+        break;
+      }
       case Index::Kind::other: break;
     }
   }
@@ -236,11 +255,15 @@ bool Walk::tensor_store_subscript(FrameShadow& f) {
     return broke(Code::PS0309, "an input that is written cannot be copied");
   }
   const bool scalar = stored->as<Argument::Value>() == nullptr;
-  if (scalar && chain.indices) {
-    return broke(Code::PS0310, "a number is stored through an index tensor");
-  }
   if (chain.indices) {
-    chain.add("aten.index_put_.default", {{"indices", *chain.indices}, {"values", *stored}});
+    Argument values = *stored;
+    if (scalar) {
+      auto data = python_data(value);
+      if (!data) return broke(Code::PS0310, "what is no number is stored through an index tensor");
+      if (!plan_data(*data, chain.type.dtype, chain.nodes)) return false;
+      values = Argument::Value{planned_value(chain.nodes.size() - 1)};
+    }
+    chain.add("aten.index_put_.default", {{"indices", *chain.indices}, {"values", std::move(values)}});
   } else if (scalar) {
     chain.add("aten.fill_.Scalar", {{"value", *stored}});
   } else {

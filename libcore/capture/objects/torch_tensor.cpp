@@ -101,8 +101,8 @@ bool Walk::divide_number(FrameShadow& f, const TorchTarget& target, Operand numb
   std::vector<PlannedNode> nodes(2);
   nodes[0] = {"aten.reciprocal.default", {{"self", *value}}, {}, type};
   nodes[1] = {"aten.mul.Tensor",
-              {{"self", Argument::Value{kNoValue}}, {"other", *factor}},
-              {kNoValue},
+              {{"self", Argument::Value{planned_value(0)}}, {"other", *factor}},
+              {planned_value(0)},
               std::nullopt};
   return record(f, std::move(call), std::move(nodes), {number, tensor}, 2);
 }

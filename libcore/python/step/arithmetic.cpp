@@ -42,19 +42,15 @@ constexpr binaryfunc kBinary[] = {
 
 Outcome binary_op(Frame& frame, const Instruction& i) {
   if (i.argument >= static_cast<int>(std::size(kBinary))) return Outcome::unsupported;
-  PyRef right = frame.pop();
-  PyRef left = frame.pop();
-  PyObject* result = kBinary[i.argument](left.get(), right.get());
-  left = nullptr;
-  right = nullptr;
+  PyObject* result = kBinary[i.argument](frame.peek(1), frame.peek(0));
+  release_operands(frame, 2);
   return push_result(frame, i, result);
 }
 
 template <unaryfunc Operation>
 Outcome unary(Frame& frame, const Instruction& i) {
-  PyRef value = frame.pop();
-  PyObject* result = Operation(value.get());
-  value = nullptr;
+  PyObject* result = Operation(frame.peek());
+  release_operands(frame, 1);
   return push_result(frame, i, result);
 }
 
@@ -68,11 +64,8 @@ Outcome unary_not(Frame& frame, const Instruction& i) {
 }
 
 Outcome compare_op(Frame& frame, const Instruction& i) {
-  PyRef right = frame.pop();
-  PyRef left = frame.pop();
-  PyObject* result = PyObject_RichCompare(left.get(), right.get(), i.argument);
-  left = nullptr;
-  right = nullptr;
+  PyObject* result = PyObject_RichCompare(frame.peek(1), frame.peek(0), i.argument);
+  release_operands(frame, 2);
   return push_result(frame, i, result);
 }
 
@@ -84,11 +77,8 @@ Outcome is_op(Frame& frame, const Instruction& i) {
 }
 
 Outcome contains_op(Frame& frame, const Instruction& i) {
-  PyRef container = frame.pop();
-  PyRef item = frame.pop();
-  const int found = PySequence_Contains(container.get(), item.get());
-  item = nullptr;
-  container = nullptr;
+  const int found = PySequence_Contains(frame.peek(0), frame.peek(1));
+  release_operands(frame, 2);
   if (found < 0) return Outcome::raised;
   frame.push(boolean((found != 0) != (i.argument != 0)));
   return advance(frame, i);

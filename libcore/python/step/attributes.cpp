@@ -27,14 +27,15 @@ Outcome load_method(Frame& frame, const Instruction& i) {
 }
 
 Outcome store_attr(Frame& frame, const Instruction& i) {
-  const PyRef owner = frame.pop();
-  const PyRef value = frame.pop();
-  return checked(frame, i, PyObject_SetAttr(owner.get(), frame.name(i.argument), value.get()));
+  const int status = PyObject_SetAttr(frame.peek(0), frame.name(i.argument), frame.peek(1));
+  release_operands(frame, 2);
+  return checked(frame, i, status);
 }
 
 Outcome delete_attr(Frame& frame, const Instruction& i) {
-  const PyRef owner = frame.pop();
-  return checked(frame, i, PyObject_SetAttr(owner.get(), frame.name(i.argument), nullptr));
+  const int status = PyObject_SetAttr(frame.peek(), frame.name(i.argument), nullptr);
+  release_operands(frame, 1);
+  return checked(frame, i, status);
 }
 
 constexpr StepRow kRows[] = {

@@ -4,31 +4,20 @@ namespace penstock::python {
 namespace {
 
 Outcome binary_subscr(Frame& frame, const Instruction& i) {
-  PyRef key = frame.pop();
-  PyRef container = frame.pop();
-  PyObject* result = PyObject_GetItem(container.get(), key.get());
-  container = nullptr;
-  key = nullptr;
+  PyObject* result = PyObject_GetItem(frame.peek(1), frame.peek(0));
+  release_operands(frame, 2);
   return push_result(frame, i, result);
 }
 
 Outcome store_subscr(Frame& frame, const Instruction& i) {
-  PyRef key = frame.pop();
-  PyRef container = frame.pop();
-  PyRef value = frame.pop();
-  const int status = PyObject_SetItem(container.get(), key.get(), value.get());
-  value = nullptr;
-  container = nullptr;
-  key = nullptr;
+  const int status = PyObject_SetItem(frame.peek(1), frame.peek(0), frame.peek(2));
+  release_operands(frame, 3);
   return checked(frame, i, status);
 }
 
 Outcome delete_subscr(Frame& frame, const Instruction& i) {
-  PyRef key = frame.pop();
-  PyRef container = frame.pop();
-  const int status = PyObject_DelItem(container.get(), key.get());
-  container = nullptr;
-  key = nullptr;
+  const int status = PyObject_DelItem(frame.peek(1), frame.peek(0));
+  release_operands(frame, 2);
   return checked(frame, i, status);
 }
 

@@ -48,6 +48,14 @@ inline Outcome push_result(Frame& frame, const Instruction& instruction, PyObjec
 inline Outcome checked(Frame& frame, const Instruction& instruction, int status) {
   return status < 0 ? Outcome::raised : advance(frame, instruction);
 }
+/// Lets go of the `count` topmost operands, the lowest of them first, as CPython does. An instruction's operands
+/// lie on the stack until the code that it runs has ended: then it can be executed again from there, to make a
+/// frame real that it runs (python/materialise.h).
+inline void release_operands(Frame& frame, int count) {
+  PyObject** first = frame.top() - count;
+  frame.set_top(first);
+  for (int index = 0; index < count; ++index) Py_DECREF(first[index]);
+}
 inline PyRef boolean(bool value) {
   return PyRef::borrow(value ? Py_True : Py_False);
 }

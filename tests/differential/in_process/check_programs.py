@@ -41,14 +41,18 @@ ALLOWED = {
     "numbers_that_decide.py": {"PS0502", "PS0503"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},
+    # A segment that begins behind autograd functions has two views of one memory as inputs, and writes one.
+    "subclasses_and_transforms.py": {"PS0505"},
+    # Every object whose id counts is a way to call.
+    "sets_of_objects.py": {"PS0502"},
 }
 
 # And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
 CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20,
-         "configured.py": 25, "copies_and_caches.py": 30,
+         "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
          "ending.py": 4, "ending_compiled.py": 10, "functions_as_values.py": 50, "generating.py": 250, "image_classifier.py": 2,
          "locals_at_branches.py": 500,
-         "numbers_that_decide.py": 800, "optimizers.py": 100, "program_backends.py": 60, "sets_of_objects.py": 25, "sizes_in_python.py": 200}
+         "numbers_that_decide.py": 800, "optimizers.py": 100, "program_backends.py": 60, "python_data.py": 40, "sets_of_objects.py": 40, "sizes_in_python.py": 200}
 
 # And how many graphs they may take at most.
 GRAPHS = {"generating.py": 45}

@@ -133,3 +133,91 @@ for how in (0, 1, 2, 0, 1, 2):
     for x in (torch.ones(2), -torch.ones(2) * 5):
         print(how, nested_try(x, how))
 print(LOG)
+
+
+class Measured:
+    """Its methods, which operators, subscripts and attributes run, branch on tensors."""
+
+    def __init__(self, x):
+        object.__setattr__(self, "x", x)
+
+    def _moved(self, by):
+        y = self.x * by
+        if y.sum() > 3:
+            LOG.append(("moved", sys._getframe(1).f_code.co_name))
+            return Measured(y - 1)
+        return Measured(y + 1)
+
+    def __add__(self, other):
+        return self._moved(other)
+
+    def __neg__(self):
+        return self._moved(-1)
+
+    def __lt__(self, other):
+        return self._moved(other).x
+
+    def __contains__(self, number):
+        return bool((self.x == number).any()) and self.x.sum() > 0
+
+    def __getitem__(self, at):
+        return self._moved(at).x[at]
+
+    def __setitem__(self, at, value):
+        y = self.x + value
+        if y.sum() > 3:
+            y = y * 2
+        object.__setattr__(self, "x", y + at)
+
+    def __delitem__(self, at):
+        self[at] = -1.0
+
+    def __setattr__(self, name, value):
+        self[1] = value
+
+    def __delattr__(self, name):
+        self[0] = 0.5
+
+    @property
+    def half(self):
+        return self._moved(0.5).x
+
+    def __getattr__(self, name):
+        return self._moved(len(name)).x
+
+
+def measured(x, number):
+    m = Measured(x + 1)
+    moved = m + 2
+    below = (-moved < number) + 1
+    inside = number in moved, number not in m
+    m[0] = number
+    first = m[1] * 2
+    del m[0]
+    m.step = number
+    del m.step
+    return moved.x * 2, below, inside, first, m.half + m.other, m.x
+
+
+class Held(torch.nn.Module):
+    def checked(self, x, *, limit):
+        y = x * 2
+        if y.sum() > limit:
+            return y + 1, self.training
+        return y - 1, self.training
+
+    def forward(self, x, limit):
+        again = self.checked
+        return self.checked(x, limit=limit)[0] + again(x + 1, limit=limit)[0]
+
+
+def held(module, x, limit):
+    return module(x, limit) * 2
+
+
+LOG.clear()
+module = Held()
+for number in (2.0, 4.0, 2.0, 3.0, 4.0):
+    for x in (torch.ones(2), -torch.ones(2)):
+        print(number, measured(x, number), held(module, x, number))
+print(LOG)

@@ -1,4 +1,4 @@
-"""Sets of modules and other objects known by identity, sizes unpacked into calls, and the limits of dtypes."""
+"""Sets of modules and other objects known by identity, what id() gives, sizes unpacked into calls, and the limits of dtypes."""
 import torch
 
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 4)).eval()
@@ -59,6 +59,27 @@ def by_value(x, key, keys):
     return x * 2 if key in keys else x * 3
 
 
+def by_id(x, held, wanted):
+    x = x + 1
+    known = {id(held): x * 2}
+    return known.get(wanted, x * 3) + (id(held) == wanted)
+
+
+def ids_of_new(x, kept):
+    first, second = [x], x * 2
+    again = second
+    x = x + (id(first) == id(x)) + (id(second) == id(again))
+    kept.append((id(first), first))
+    kept.append((id(second), second))
+    kept.append((id(made := lambda: x), made))
+    return x * 4
+
+
+def id_of_part(model, x, wanted):
+    x = x + 1
+    return x * 2 if id(model[0]) == wanted else x * 3
+
+
 with torch.no_grad():
     for each in (model, shared, model):
         for _ in range(2):
@@ -71,3 +92,11 @@ with torch.no_grad():
         print(unpacked(x), limits(x - 3, dtype), limits((x - 3).double(), dtype))
     keys = {ByValue(1), ByValue(2)}
     print([by_value(x, ByValue(value), keys).sum() for value in (1, 3, 1)])
+    held = [torch.ones(1), torch.zeros(1), [1], ByValue(4), "text", (1, 2), model, torch.nn.ReLU, x, None, 7000]
+    for one in held + held:
+        print([by_id(x, one, id(wanted)).sum() for wanted in (held[0], one, held[3])])
+    kept = []
+    for _ in range(4):
+        print(ids_of_new(x, kept).sum(), [number == id(one) for number, one in kept])
+    other = torch.nn.Sequential(torch.nn.ReLU())
+    print([id_of_part(each, x, id(model[0])).sum() for each in (model, other, model, other, model)])
