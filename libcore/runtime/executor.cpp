@@ -42,6 +42,7 @@ struct Executor::State {
   Result<void> load(BlobSource& blobs);
   Result<void> check_counts(std::size_t inputs, std::size_t outputs) const;
   Result<Plan*> plan_for(std::span<const TensorArgument> inputs);
+  Result<std::unique_ptr<Plan>> next_plan();
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
                    std::vector<StepTime>* times);
   bool is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs);
@@ -159,14 +160,26 @@ Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) 
                 plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return plans.front().get();
   }
-  auto plan = make_plan({bundle, functions, runtime->library.get(), plans}, symbols);
+  auto plan = next_plan();
   if (!plan) return tl::unexpected(plan.error());
-  // Packed weights and the arena are about to come on top of what the plain program has freed and the C library
-  // has kept.
-  if ((*plan)->arena_bytes >= kMuchMemory) malloc_trim(0);
-  if (plans.size() == kMostPlans) plans.pop_back();
   plans.insert(plans.begin(), std::move(*plan));
   return plans.front().get();
+}
+
+/// A plan for `symbols`; once there are enough, made of the one that was used longest ago.
+Result<std::unique_ptr<Plan>> Executor::State::next_plan() {
+  if (plans.size() == kMostPlans) {
+    std::unique_ptr<Plan> last = std::move(plans.back());
+    plans.pop_back();
+    auto resized = resize_plan({bundle, functions, runtime->library.get(), plans}, *last, symbols);
+    if (!resized) return tl::unexpected(std::move(resized.error()));
+    return last;
+  }
+  auto plan = make_plan({bundle, functions, runtime->library.get(), plans}, symbols);
+  // Packed weights and the arena are about to come on top of what the plain program has freed and the C library
+  // has kept.
+  if (plan && (*plan)->arena_bytes >= kMuchMemory) malloc_trim(0);
+  return plan;
 }
 
 void Executor::State::run_kernel(const PlannedStep& step, const Plan& plan, char* scratch,

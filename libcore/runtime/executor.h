@@ -25,7 +25,7 @@ struct TensorArgument {
   StoredTensor* stored = nullptr;  ///< where the contents have a name in a store
 };
 
-/// A tensor that a bundle gives. Sizes and strides live as long as the executor.
+/// A tensor that a bundle gives. Sizes and strides live until the executor's next run.
 struct OutputTensor {
   void* data = nullptr;
   DType dtype = DType::float32;

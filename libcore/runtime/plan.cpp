@@ -9,31 +9,49 @@ namespace penstock::runtime {
 
 namespace {
 
+/// Fills in a plan. What it asks about sizes that are not constant it notes, for the next sizes.
 class Planner {
  public:
-  Planner(const PlanContext& context, std::vector<std::int64_t> symbols)
-      : context_(context), plan_(std::make_unique<Plan>()) {
+  Planner(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols) : context_(context), plan_(plan) {
     const auto& names = context.bundle.symbols;
     for (std::size_t i = 0; i < names.size(); ++i) values_[names[i]] = symbols[i];
-    plan_->symbols = std::move(symbols);
+    plan_.symbols = std::move(symbols);
   }
 
-  Result<std::unique_ptr<Plan>> make() {
+  Result<void> make() {
     const KernelBundle& bundle = context_.bundle;
-    if (auto fit = check_sizes(bundle.interface.guards); !fit) return tl::unexpected(fit.error());
-    for (const Buffer& buffer : bundle.buffers) add_window(buffer);
-    plan_->reads.resize(bundle.interface.inputs.size());
-    for (BufferId output : bundle.outputs) note_read(output);
-    plan_->arena_bytes = static_cast<std::size_t>(value(bundle.arena_bytes));
-    if (problem_) return tl::unexpected(*problem_);
-    auto known = [&](const SymExpr& expression) { return std::optional(value(expression)); };
-    auto fits = verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, known, false);
-    if (!fits) return tl::unexpected(fits.error());
-    for (const BundleStep& step : bundle.steps) {
-      if (auto done = add_step(step); !done) return tl::unexpected(done.error());
+    if (auto fit = check_sizes(bundle.interface.guards); !fit) return fit;
+    const std::size_t count = bundle.buffers.size();
+    plan_.windows.resize(count);
+    plan_.arena_offsets.resize(count);
+    plan_.output_bytes.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      sized_ = false;
+      set_window(static_cast<BufferId>(i));
+      if (sized_) plan_.sized_buffers.push_back(static_cast<BufferId>(i));
     }
-    if (problem_) return tl::unexpected(*problem_);
-    return std::move(plan_);
+    plan_.reads.resize(bundle.interface.inputs.size());
+    for (BufferId output : bundle.outputs) note_read(output);
+    if (auto fits = check_memory(); !fits) return fits;
+    plan_.steps.resize(bundle.steps.size());
+    for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
+      sized_ = false;
+      if (auto done = set_step(i); !done) return done;
+      if (sized_) plan_.sized_steps.push_back(static_cast<std::int32_t>(i));
+      if (plan_.repeatable == i && is_repeatable(plan_.steps[i])) ++plan_.repeatable;
+    }
+    return finish();
+  }
+
+  Result<void> resize() {
+    if (auto fit = check_sizes(context_.bundle.interface.guards); !fit) return fit;
+    plan_.prepared.version = 0;  // what was prepared may be of the sizes before
+    for (const BufferId id : plan_.sized_buffers) set_window(id);
+    if (auto fits = check_memory(); !fits) return fits;
+    for (const std::int32_t step : plan_.sized_steps) {
+      if (auto done = set_step(static_cast<std::size_t>(step)); !done) return done;
+    }
+    return finish();
   }
 
  private:
@@ -50,12 +68,14 @@ class Planner {
 
   std::optional<std::int64_t> known_value(const SymExpr& expression) const {
     return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
-      auto found = values_.find(std::string(name));
+      auto found = values_.find(name);
       return found == values_.end() ? std::nullopt : std::optional(found->second);
     });
   }
 
   std::int64_t value(const SymExpr& expression) {
+    if (auto constant = expression.constant()) return *constant;
+    sized_ = true;
     const auto result = known_value(expression);
     if (!result && !problem_) {
       problem_ = failure(Code::PS0802, "size '" + expression.to_string() +
@@ -72,63 +92,95 @@ class Planner {
     }
   }
 
-  void add_window(const Buffer& buffer) {
-    auto id = static_cast<BufferId>(plan_->windows.size());
-    Window window;
+  void set_window(BufferId id) {
+    const Buffer& buffer = context_.bundle.buffers[id];
+    Window& window = plan_.windows[id];
     window.memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
     window.dtype = buffer.dtype;
     window.start = value(buffer.offset) * facts(buffer.dtype).size;
+    window.sizes.clear();
     for (const SymExpr& size : buffer.sizes) window.sizes.push_back(value(size));
+    window.strides.clear();
     for (const SymExpr& stride : buffer.strides) window.strides.push_back(value(stride));
-    plan_->windows.push_back(std::move(window));
     bool temporary = buffer.kind == Buffer::Kind::temporary, prepared = buffer.kind == Buffer::Kind::prepared;
-    plan_->arena_offsets.push_back(temporary || prepared ? value(buffer.arena_offset) : 0);
+    plan_.arena_offsets[id] = temporary || prepared ? value(buffer.arena_offset) : 0;
     if (prepared) {
       auto end = static_cast<std::size_t>(value(buffer.arena_offset) + value(buffer.bytes));
-      plan_->prepared_bytes = std::max(plan_->prepared_bytes, end);
+      plan_.prepared_bytes = std::max(plan_.prepared_bytes, end);
     }
     bool output = buffer.kind == Buffer::Kind::output;
-    plan_->output_bytes.push_back(output ? static_cast<std::size_t>(value(buffer.bytes)) : 0);
+    plan_.output_bytes[id] = output ? static_cast<std::size_t>(value(buffer.bytes)) : 0;
+  }
+
+  /// Whether all buffers lie in their memory.
+  Result<void> check_memory() {
+    const KernelBundle& bundle = context_.bundle;
+    plan_.arena_bytes = static_cast<std::size_t>(value(bundle.arena_bytes));
+    if (problem_) return tl::unexpected(*problem_);
+    auto known = [&](const SymExpr& expression) { return std::optional(value(expression)); };
+    return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, known, false);
   }
 
   /// Only weights that may be packed are read otherwise: through their kernel, which looks at them itself.
   void note_read(BufferId buffer) {
     if (buffer == kNoBuffer) return;
     const Buffer& memory = memory_of(buffer);
-    if (memory.kind == Buffer::Kind::input) plan_->reads[static_cast<std::size_t>(memory.index)] = true;
+    if (memory.kind == Buffer::Kind::input) plan_.reads[static_cast<std::size_t>(memory.index)] = true;
   }
 
-  /// A pointer of a step: to the start of the memory, or to the first element of the window.
-  void add_pointer(BufferId buffer, bool first_element) {
-    BufferId memory = buffer == kNoBuffer ? kNoBuffer : plan_->windows[buffer].memory;
+  /// Sizes of the buffer, or of the memory that it is a window on, depend on symbols.
+  bool is_sized(BufferId id) const { return std::ranges::binary_search(plan_.sized_buffers, id); }
+
+  /// The next pointer of a step: to the start of the memory, or to the first element of the window.
+  void set_pointer(BufferId buffer, bool first_element) {
+    BufferId memory = buffer == kNoBuffer ? kNoBuffer : plan_.windows[buffer].memory;
     std::int64_t start = 0;
     if (memory != kNoBuffer) {
-      start = plan_->arena_offsets[memory] + (first_element ? plan_->windows[buffer].start : 0);
+      start = plan_.arena_offsets[memory] + (first_element ? plan_.windows[buffer].start : 0);
+      sized_ |= is_sized(buffer) || is_sized(memory);
     }
-    plan_->pointer_memory.push_back(memory);
-    plan_->pointer_start.push_back(start);
+    if (next_pointer_ == plan_.pointer_memory.size()) {
+      plan_.pointer_memory.push_back(memory);
+      plan_.pointer_start.push_back(start);
+    } else {
+      plan_.pointer_start[next_pointer_] = start;
+    }
+    ++next_pointer_;
   }
 
-  Result<void> add_step(const BundleStep& step) {
+  /// The step's pointers stand behind those of the steps before, or where they stood for other sizes.
+  Result<void> set_step(std::size_t index) {
+    const BundleStep& step = context_.bundle.steps[index];
     PlannedStep planned;
+    const bool again = plan_.steps[index].step != nullptr;
+    next_pointer_ = again ? static_cast<std::size_t>(plan_.steps[index].first) : plan_.pointer_memory.size();
     planned.step = &step;
-    planned.first = static_cast<std::int32_t>(plan_->pointer_memory.size());
+    planned.first = static_cast<std::int32_t>(next_pointer_);
     Result<void> done;
-    if (auto* kernel = std::get_if<KernelCall>(&step)) done = add_kernel(*kernel, planned);
-    if (auto* call = std::get_if<LibraryCall>(&step)) done = add_library_call(*call, planned);
+    if (auto* kernel = std::get_if<KernelCall>(&step)) done = set_kernel(*kernel, planned);
+    if (auto* call = std::get_if<LibraryCall>(&step)) done = set_library_call(*call, index, planned);
     if (auto* call = std::get_if<FallbackCall>(&step)) {
       for (const NamedArgument& argument : call->arguments) {
         for_each_value(argument.value, [&](ValueId id) { note_read(id); });
       }
     }
     if (!done) return done;
-    planned.count = static_cast<std::int32_t>(plan_->pointer_memory.size()) - planned.first;
-    if (plan_->repeatable == plan_->steps.size() && is_repeatable(planned)) ++plan_->repeatable;
-    plan_->steps.push_back(std::move(planned));
+    planned.count = static_cast<std::int32_t>(next_pointer_) - planned.first;
+    plan_.steps[index] = std::move(planned);
     return {};
   }
 
-  Result<void> add_kernel(const KernelCall& kernel, PlannedStep& planned) {
+  Result<void> finish() {
+    if (problem_) return tl::unexpected(*problem_);
+    plan_.scratch_bytes = 0;
+    for (const PlannedStep& step : plan_.steps) {
+      const std::size_t library = step.kernel == nullptr ? 0 : (step.kernel->scratch_bytes() + 63) / 64 * 64;
+      plan_.scratch_bytes = std::max({plan_.scratch_bytes, step.scratch_bytes, library});
+    }
+    return {};
+  }
+
+  Result<void> set_kernel(const KernelCall& kernel, PlannedStep& planned) {
     auto function = context_.functions.find(kernel.function);
     if (function == context_.functions.end()) {
       return failure(Code::PS0705, "the code has no function '" + kernel.function + "'");
@@ -140,9 +192,8 @@ class Planner {
     planned.scratch_bytes = static_cast<std::size_t>((kernel.scratch_bytes + 63) / 64 * 64);
     planned.flops = value(kernel.flops);
     planned.bytes = value(kernel.bytes);
-    plan_->scratch_bytes = std::max(plan_->scratch_bytes, planned.scratch_bytes);
     for (BufferId buffer : kernel.buffers) {
-      add_pointer(buffer, false);
+      set_pointer(buffer, false);
       note_read(buffer);
     }
     planned.prepares = prepares(kernel);
@@ -150,7 +201,7 @@ class Planner {
     return {};
   }
 
-  const Buffer& memory_of(BufferId buffer) const { return context_.bundle.buffers[plan_->windows[buffer].memory]; }
+  const Buffer& memory_of(BufferId buffer) const { return context_.bundle.buffers[plan_.windows[buffer].memory]; }
 
   /// Whether the graph writes to it at some time.
   bool is_written_input(const Buffer& memory) const {
@@ -163,8 +214,8 @@ class Planner {
   /// Whether running the step twice is as running it once.
   bool is_repeatable(const PlannedStep& planned) const {
     if (std::holds_alternative<FallbackCall>(*planned.step)) return false;
-    const auto first = plan_->pointer_memory.begin() + planned.first;
-    return std::none_of(first, plan_->pointer_memory.end(), [&](BufferId memory) {
+    const auto first = plan_.pointer_memory.begin() + planned.first;
+    return std::none_of(first, first + planned.count, [&](BufferId memory) {
       return memory != kNoBuffer && is_written_input(context_.bundle.buffers[memory]);
     });
   }
@@ -184,7 +235,7 @@ class Planner {
   }
 
   void note_prepared_inputs(const KernelCall& kernel) {
-    std::vector<std::int32_t>& inputs = plan_->prepared.inputs;
+    std::vector<std::int32_t>& inputs = plan_.prepared.inputs;
     for (BufferId id : kernel.buffers) {
       const Buffer& memory = memory_of(id);
       bool known = memory.kind != Buffer::Kind::input ||
@@ -195,14 +246,14 @@ class Planner {
 
   Operand operand(BufferId buffer) const {
     if (buffer == kNoBuffer) return {};
-    const Window& window = plan_->windows[buffer];
+    const Window& window = plan_.windows[buffer];
     return {window.dtype, window.sizes, window.strides};
   }
 
   /// Whose version stands for the contents of a buffer: an input's, none for what a step wrote.
   std::int32_t version_of(BufferId buffer) const {
     if (buffer == kNoBuffer) return -2;
-    const Buffer& memory = context_.bundle.buffers[plan_->windows[buffer].memory];
+    const Buffer& memory = context_.bundle.buffers[plan_.windows[buffer].memory];
     if (memory.kind == Buffer::Kind::constant) return -1;
     if (memory.kind == Buffer::Kind::prepared) return -3;
     return memory.kind == Buffer::Kind::input ? memory.index : -2;
@@ -237,11 +288,15 @@ class Planner {
     }
   }
 
-  /// From a plan whose call has the same operands, or made.
-  Result<std::shared_ptr<LibraryKernel>> library_kernel(const LibraryCall& call, const PlannedStep& planned) const {
+  /// What was made for the same operands, for the sizes before or in another plan; else made.
+  Result<std::shared_ptr<LibraryKernel>> library_kernel(const LibraryCall& call, std::size_t index,
+                                                        const PlannedStep& planned) const {
+    auto same = [&](const PlannedStep& made) {
+      return made.kernel != nullptr && made.operands == planned.operands && made.attributes == planned.attributes;
+    };
+    if (same(plan_.steps[index])) return plan_.steps[index].kernel;
     for (const std::unique_ptr<Plan>& other : context_.others) {
-      const PlannedStep& made = other->steps[plan_->steps.size()];
-      if (made.operands == planned.operands && made.attributes == planned.attributes) return made.kernel;
+      if (same(other->steps[index])) return other->steps[index].kernel;
     }
     LibraryCall concrete = call;
     concrete.attributes = planned.attributes;
@@ -250,25 +305,25 @@ class Planner {
     return std::shared_ptr<LibraryKernel>(std::move(*kernel));
   }
 
-  Result<void> add_library_call(const LibraryCall& call, PlannedStep& planned) {
+  Result<void> set_library_call(const LibraryCall& call, std::size_t index, PlannedStep& planned) {
     LibraryOperands& operands = planned.operands;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       const BufferId buffer = call.inputs[i];
       operands.inputs.push_back(operand(buffer));
       operands.present.push_back(buffer != kNoBuffer);
       planned.version_of.push_back(version_of(buffer));
-      add_pointer(buffer, true);
+      set_pointer(buffer, true);
       bool packed = std::find(call.prepack.begin(), call.prepack.end(), i) != call.prepack.end();
       if (!packed) note_read(buffer);
     }
     for (BufferId buffer : call.outputs) {
       operands.outputs.push_back(operand(buffer));
-      add_pointer(buffer, true);
+      set_pointer(buffer, true);
     }
     for (const PostOp& post_op : call.post_ops) {
       if (post_op.operand == kNoBuffer) continue;
       operands.post_ops.push_back(operand(post_op.operand));
-      add_pointer(post_op.operand, true);
+      set_pointer(post_op.operand, true);
       note_read(post_op.operand);
     }
     planned.inputs = static_cast<std::int32_t>(operands.inputs.size());
@@ -277,18 +332,18 @@ class Planner {
     planned.attributes = call.attributes;
     for (NamedArgument& attribute : planned.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
-    auto kernel = library_kernel(call, planned);
+    auto kernel = library_kernel(call, index, planned);
     if (!kernel) return tl::unexpected(kernel.error());
     planned.kernel = std::move(*kernel);
     count_work(call.name, planned);
-    std::size_t scratch = (planned.kernel->scratch_bytes() + 63) / 64 * 64;
-    plan_->scratch_bytes = std::max(plan_->scratch_bytes, scratch);
     return {};
   }
 
   const PlanContext& context_;
-  std::unordered_map<std::string, std::int64_t> values_;
-  std::unique_ptr<Plan> plan_;
+  std::unordered_map<std::string_view, std::int64_t> values_;
+  Plan& plan_;
+  std::size_t next_pointer_ = 0;
+  bool sized_ = false;  ///< something was asked for that is not constant
   std::optional<Diagnostic> problem_;
 };
 
@@ -326,7 +381,13 @@ std::optional<SymbolBinding> find_symbol(const KernelBundle& bundle, const std::
 
 Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
                                         std::vector<std::int64_t> symbols) {
-  return Planner(context, std::move(symbols)).make();
+  auto plan = std::make_unique<Plan>();
+  if (auto made = Planner(context, *plan, std::move(symbols)).make(); !made) return tl::unexpected(std::move(made.error()));
+  return plan;
+}
+
+Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols) {
+  return Planner(context, plan, std::move(symbols)).resize();
 }
 
 Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle) {

@@ -66,6 +66,8 @@ struct Plan {
   std::size_t repeatable = 0;               ///< so many steps may run again: they write no input and call no torch
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from
   std::vector<std::int64_t> pointer_start;  ///< and the bytes to add
+  std::vector<BufferId> sized_buffers;      ///< of which anything above depends on the symbols
+  std::vector<std::int32_t> sized_steps;    ///< the same
 };
 
 /// What a plan is made from.
@@ -81,6 +83,10 @@ struct PlanContext {
 /// Evaluates every size of the bundle. PS0802 for a size that the symbols do not determine.
 Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
                                         std::vector<std::int64_t> symbols);
+
+/// Makes a plan of the same bundle one for other sizes, by what depends on them alone. Where that fails, it is a plan
+/// for nothing.
+Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols);
 
 /// Where the value of a symbol is read.
 struct SymbolBinding {

@@ -1,4 +1,6 @@
 // Compiled code against the interpreter of loop programs, over ops, dtypes, sizes and shapes of nests.
+#include <numeric>
+
 #include "compiled.h"
 
 namespace penstock::pipeline {
@@ -180,6 +182,31 @@ TEST_CASE("symbolic sizes: one bundle for all") {
     REQUIRE(expected.has_value());
     auto actual = run(*executor, inputs);
     CHECK(fusion::difference(actual[0], fusion::numbers(*expected)[0]) < 1e-5);
+  }
+}
+
+TEST_CASE("one executor for more sizes than it keeps plans of") {
+  GraphBuilder b;
+  SymExpr n = b.symbol("s0", 6);
+  ValueId x = b.input({n, 40}), w = b.input({40, 24}), fixed = b.input({30, 40});
+  ValueId y = b.matmul(b.unary("exp", x), w);
+  b.output(b.matmul(b.permute(x, {1, 0}), b.unary("tanh", y)));
+  b.output(b.matmul(fixed, w));
+  b.output(y);
+  LoopProgram program = fusion::fuse_graph(b);
+  auto executor = load(generate(program));
+  std::vector<std::int64_t> rows(24);
+  std::iota(rows.begin(), rows.end(), 2);
+  rows.insert(rows.end(), {25, 3, 200, 2, 24, 201});
+  for (std::int64_t size : rows) {
+    program.interface.symbols[0].hint = size;
+    auto inputs = fusion::random_inputs(program.interface, 3);
+    auto expected = fusion::interpret(program, inputs);
+    REQUIRE(expected.has_value());
+    auto actual = run(*executor, inputs);
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      CHECK(fusion::difference(actual[i], fusion::numbers(*expected)[i]) < 1e-4);
+    }
   }
 }
 
