@@ -1,4 +1,4 @@
-"""A decoder that generates with a cache of keys and values, which is longer at every step: the steps share their entries."""
+"""Decoders that generate with a cache of keys and values, which is longer at every step or of one length: the steps share their entries."""
 import torch
 import transformers
 
@@ -14,3 +14,14 @@ for prompt, tokens in ((7, 20), (7, 20), (12, 30)):
 ids = torch.randint(config.vocab_size, (2, 5))
 mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])  # padded on the left
 print(model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=12).tolist())
+
+# Heads that share keys and values, positions by rotation.
+config = transformers.LlamaConfig(num_hidden_layers=1, hidden_size=32, intermediate_size=48, num_attention_heads=4,
+                                  num_key_value_heads=2, vocab_size=100)
+model = transformers.LlamaForCausalLM(config).eval()
+model.generation_config.eos_token_id = None
+model.generation_config.pad_token_id = 0
+ids = torch.randint(config.vocab_size, (2, 7))
+for cache in ("dynamic", "static"):
+    print(model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12,
+                         cache_implementation=cache).tolist())
