@@ -228,7 +228,7 @@ std::optional<RaisePlace> Walk::open_constructor() const {
 
 RaisePlace Walk::program_place(const FrameShadow* f) const {
   const auto is_inner = [&] {
-    return callables_.of(f->frame->code(), f->frame->globals()).rule->action == CallAction::inner;
+    return callables_.of(f->frame->code(), f->frame->globals()).rule->action != CallAction::inlined;
   };
   while (f->caller != nullptr && is_inner()) f = f->caller;
   return {f->frame->code(), f->instruction->offset};

@@ -4,6 +4,7 @@
 #include "capture/literal.h"
 #include "capture/walk.h"
 #include "python/compile_region.h"
+#include "python/torch_state.h"
 
 namespace penstock::capture {
 
@@ -132,9 +133,26 @@ std::optional<bool> Walk::model_check(Walk& walk, FrameShadow& f, Operand functi
   return walk.gives_constant(f, pops);
 }
 
+namespace {
+
+/// A segment ends before a call of torch.autograd.Function.apply that is asked for gradients.
+std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand, const std::vector<Operand>& positional,
+                                            const std::vector<std::pair<PyObject*, Operand>>&, int) {
+  for (Operand operand : positional) {
+    python::TensorView view;
+    if (!python::grad_enabled() || !walk.is_tensor(operand.object)) continue;
+    if (!walk.recorder().bridge().read(operand.object, view)) PyErr_Clear();
+    if (view.requires_grad) return walk.broke(Code::PS0306, "torch.autograd.Function.apply is asked for gradients");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 CodeModel find_code_model(std::string_view name) {
   if (name == "signature") return Walk::model_signature;
   if (name == "copy") return Walk::model_copy;
+  if (name == "apply_without_gradients") return apply_without_gradients;
   if (name == "bind_defaults") return Walk::model_bind_defaults;
   if (name == "check") return Walk::model_check;
   if (name == "map") return Walk::model_map;
