@@ -19,7 +19,7 @@ class CallBuilder {
     call_.op = node_.op;
     if (node_.call >= 0) call_.calls.push_back(node_.call);
     batch_ = batch_sizes(plan, position);
-    call_.outputs.push_back(buffer(node_.results.front()));
+    for (ValueId result : node_.results) call_.outputs.push_back(buffer(result));
   }
 
   LibraryCall build() {
@@ -27,6 +27,8 @@ class CallBuilder {
       matmul();
     } else if (call_.name == "convolution") {
       convolution();
+    } else if (call_.name == "sort" || call_.name == "topk") {
+      order();
     } else {
       pool();
     }
@@ -136,6 +138,25 @@ class CallBuilder {
     attribute("ceil_mode", given("ceil_mode", false));
     attribute("count_include_pad", given("count_include_pad", true));
     attribute("divisor_override", given("divisor_override", Argument::None{}));
+  }
+
+  bool is_true(std::string_view name, bool missing) const {
+    const Argument* argument = find_argument(node_, name);
+    const auto* truth = argument != nullptr ? argument->as<bool>() : nullptr;
+    return truth != nullptr ? *truth : missing;
+  }
+
+  void order() {
+    const ValueId source = operand_value(node_, "self");
+    const auto rank = static_cast<std::int64_t>(plan_.type(source).rank());
+    const Argument* given = find_argument(node_, "dim");
+    const auto* dim = given != nullptr ? given->as<std::int64_t>() : nullptr;
+    const std::int64_t place = dim != nullptr ? *dim : -1;
+    input(source);
+    attribute("dim", std::max<std::int64_t>(place < 0 ? place + rank : place, 0));
+    const bool all = call_.name == "sort";
+    attribute("descending", all ? is_true("descending", false) : is_true("largest", true));
+    attribute(all ? "stable" : "sorted", all ? is_true("stable", false) : is_true("sorted", true));
   }
 
   FusionPlan& plan_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/sorted_positions.h"
+
 namespace penstock::fusion {
 
 namespace {
@@ -170,6 +172,30 @@ double pool_element(const Attributes& attributes, const HostTensor& input, const
   return sum / static_cast<double>(attributes.integer("divisor_override", divisor));
 }
 
+/// The first elements along a dim in their order, and their positions, as many as the results hold.
+void put_in_order(const LibraryCall& call, const Attributes& attributes, const HostTensor& input, HostTensor values,
+                  HostTensor positions) {
+  const auto dim = static_cast<std::size_t>(attributes.integer("dim", 0));
+  ops::SortOrder order = attributes.flag("sorted") ? ops::SortOrder::first : ops::SortOrder::first_unsorted;
+  if (call.name == "sort") order = attributes.flag("stable") ? ops::SortOrder::stable : ops::SortOrder::unstable;
+  const bool scalar = input.sizes.empty();
+  Index strips = values.sizes;
+  if (!scalar) strips[dim] = std::min<std::int64_t>(strips[dim], 1);
+  for_each_index(strips, [&](Index at) {
+    std::int64_t scalar_place = 0;
+    std::int64_t& along = scalar ? scalar_place : at[dim];
+    std::vector<double> elements;
+    for (along = 0; along < (scalar ? 1 : input.sizes[dim]); ++along) elements.push_back(number(input, at));
+    const std::int64_t count = scalar ? 1 : values.sizes[dim];
+    const auto order_of_elements = ops::sorted_positions(elements, count, attributes.flag("descending"), order);
+    for (along = 0; along < count; ++along) {
+      const std::int64_t position = order_of_elements[static_cast<std::size_t>(along)];
+      values.set_real(place(values, at), elements[static_cast<std::size_t>(position)]);
+      positions.set_real(place(positions, at), static_cast<double>(position));
+    }
+  });
+}
+
 }  // namespace
 
 Result<void> run_library_call(const LibraryCall& call,
@@ -180,6 +206,10 @@ Result<void> run_library_call(const LibraryCall& call,
   Attributes attributes(call);
   HostTensor out = tensor(call.outputs.front());
   HostTensor first = tensor(call.inputs[0]);
+  if (call.name == "sort" || call.name == "topk") {
+    put_in_order(call, attributes, first, out, tensor(call.outputs[1]));
+    return {};
+  }
   bool takes_weight = call.inputs.size() > 1;
   HostTensor second = takes_weight ? tensor(call.inputs[1]) : first;
   bool biased = call.inputs.size() > 2 && call.inputs[2] != kNoBuffer;

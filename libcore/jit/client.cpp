@@ -107,6 +107,8 @@ bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
   if (!runs) return true;
   plain_run_ = {thread, entry.gate, entry.verdict_key, {}, {}};
   if (entry.is_large) {
+    compiler_.give_back_memory();
+    entry.gate->memory_was_given_back();
     plain_run_.gaps = std::make_unique<capture::OccupiedGaps>();
     plain_run_.gaps->take(kAllGaps);
   }

@@ -52,6 +52,9 @@ class GraphCompiler {
  public:
   virtual ~GraphCompiler() = default;
   virtual Result<std::unique_ptr<Executor>> compile(Graph graph) = 0;
+  /// Gives back memory that is kept for speed alone: plain Python is about to run what an entry would, in memory of
+  /// its own.
+  virtual void give_back_memory() = 0;
 };
 
 }  // namespace penstock::jit

@@ -1,6 +1,7 @@
 #include "jit/gate.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace penstock::jit {
 namespace {
@@ -29,11 +30,12 @@ void take_least(std::int64_t& least, nanoseconds time, bool first) {
 
 /// Plain Python first: its temporaries are gone before the entry takes memory for its weights and its own.
 Gate::Turn Gate::turn() const {
-  return plain_runs_ <= std::max(entry_runs_, 0) ? Turn::plain : Turn::entry;
+  return plain_runs_ <= entry_runs_ ? Turn::plain : Turn::entry;
 }
 
 void Gate::entry_ran(Nanoseconds time) {
-  if (++entry_runs_ == 0) return;
+  if (std::exchange(cold_, false)) return;
+  ++entry_runs_;
   take_least(report_.entry_ns, time, entry_runs_ == 1);
   spent_ += time;
   decide();

@@ -45,8 +45,10 @@ class Gate {
   /// Who is to run the next call.
   Turn turn() const;
 
-  /// The entry ran a call. The first one does not count: it packs weights and makes plans.
+  /// The entry ran a call. The first one does not count: it packs weights and makes plans. Nor does the first one
+  /// behind `memory_was_given_back`.
   void entry_ran(Nanoseconds time);
+  void memory_was_given_back() { cold_ = true; }
   void plain_ran(Nanoseconds time);
   /// A call that plain Python began did not come to the segment's end.
   void plain_was_lost() { ++lost_; }
@@ -58,7 +60,8 @@ class Gate {
   void decide();
 
   GateReport& report_;
-  int entry_runs_ = -1, plain_runs_ = 0, lost_ = 0;
+  bool cold_ = true;  ///< the entry's next run does not count
+  int entry_runs_ = 0, plain_runs_ = 0, lost_ = 0;
   Nanoseconds spent_{0};
 };
 

@@ -3,7 +3,7 @@
 #include <malloc.h>
 
 #include "jit/bundle_executor.h"
-#include "pipeline/codegen_library.h"
+#include "pipeline/file_pages.h"
 
 namespace penstock::jit {
 
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
-  if (large) pipeline::give_back_codegen();
+  if (large) pipeline::give_back_file_pages();
   if (!bundle) return tl::unexpected(bundle.error());
   const auto start = std::chrono::steady_clock::now();
   auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
@@ -47,6 +47,12 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   // What the compiler needed must not stay under the calls that come, the plain one that the gate measures first.
   if (large) malloc_trim(0);
   return executor;
+}
+
+void PipelineCompiler::give_back_memory() {
+  pipeline::give_back_file_pages();
+  runtime_->memory->give_back();
+  malloc_trim(0);
 }
 
 }  // namespace penstock::jit

@@ -25,6 +25,7 @@ class PipelineCompiler final : public GraphCompiler {
                                                           bool deterministic, PassTrace& trace);
 
   Result<std::unique_ptr<Executor>> compile(Graph graph) override;
+  void give_back_memory() override;
 
  private:
   PipelineCompiler(store::Store store, pipeline::CompileOptions options, PassTrace& trace)

@@ -1,9 +1,6 @@
 #include "pipeline/codegen_library.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 
@@ -26,25 +23,7 @@ Result<const codegen::CodegenLibrary*> load() {
   return library;
 }
 
-bool is_codegen(std::string_view file) { return file.find("/libpenstock-codegen") != file.npos; }
-
-/// Drops what was read of a file's segments that nobody writes, which are so the same when they are read again.
-int give_back_segments(dl_phdr_info* file, std::size_t, void*) {
-  if (!is_codegen(file->dlpi_name)) return 0;
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  for (int i = 0; i < file->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = file->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    const std::uintptr_t begin = (file->dlpi_addr + segment.p_vaddr) / page * page;
-    const std::uintptr_t end = file->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-    madvise(reinterpret_cast<void*>(begin), (end - begin + page - 1) / page * page, MADV_DONTNEED);
-  }
-  return 0;
-}
-
 }  // namespace
-
-void give_back_codegen() { dl_iterate_phdr(give_back_segments, nullptr); }
 
 Result<const codegen::CodegenLibrary*> open_codegen() {
   static const Result<const codegen::CodegenLibrary*> library = load();

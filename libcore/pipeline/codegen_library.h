@@ -8,10 +8,6 @@ namespace penstock::pipeline {
 /// LLVM is mapped. Thread-safe. PS0707 when libpenstock-codegen.so is missing or of another build.
 Result<const codegen::CodegenLibrary*> open_codegen();
 
-/// Gives back the memory that the code generator's files take, 60 MB of them with LLVM's: what is needed again is
-/// read again, from the system's cache. Does nothing before the generator was opened.
-void give_back_codegen();
-
 /// codegen::generate, which opens the library for code that the sink does not have.
 Result<KernelBundle> generate_code(const LoopProgram& program, const codegen::CodegenOptions& options,
                                    codegen::CodeSink& sink, codegen::CodegenStatistics* statistics = nullptr);

@@ -94,10 +94,18 @@ std::size_t MemoryPool::used_bytes() const {
   return used_bytes_;
 }
 
-MemoryPool::~MemoryPool() {
-  for (auto& blocks : idle_) {
+void MemoryPool::give_back() {
+  std::vector<std::vector<Header*>> idle;
+  {
+    std::lock_guard lock(mutex_);
+    idle.swap(idle_);
+    idle_bytes_ = 0;
+  }
+  for (auto& blocks : idle) {
     for (Header* header : blocks) std::free(header);
   }
 }
+
+MemoryPool::~MemoryPool() { give_back(); }
 
 }  // namespace penstock::runtime

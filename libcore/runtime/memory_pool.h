@@ -30,6 +30,9 @@ class MemoryPool {
   /// Takes a block of this pool back; null is nothing.
   void release(void* block);
 
+  /// Frees what lies idle.
+  void give_back();
+
   /// Bytes lying idle, and bytes handed out and not released.
   std::size_t idle_bytes() const;
   std::size_t used_bytes() const;

@@ -358,6 +358,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
 bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
                   const std::vector<Operand>& operands, int pops) {
   f.is_op_time = true;
+  release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
   struct Kept {
     Shadow shadow;
     PyObject* object;

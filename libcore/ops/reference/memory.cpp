@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/reference/reference.h"
+#include "ops/sorted_positions.h"
 
 namespace penstock::ops::reference {
 
@@ -465,36 +466,26 @@ void index(Evaluation& e) {
 
 namespace {
 
-/// Positions along dim in sorted order, for every strip; stable. NaN counts as the greatest.
-template <class Visit>
-void for_each_order(Evaluation& e, bool descending, const Visit& visit) {
-  Array x = e.array("self");
+/// The first `count` elements along dim in their order, for every strip, and their positions; or these alone.
+void store_sorted(Evaluation& e, bool descending, std::int64_t count, SortOrder kind, bool values) {
+  Array x = e.array("self"), sorted = filled(e.result().sizes, 0), positions = sorted;
   Strip strip = strip_of(x.sizes, e.dim("dim", -1, x.rank()));
-  std::vector<std::int64_t> order(static_cast<std::size_t>(strip.size));
+  std::vector<double> elements(static_cast<std::size_t>(strip.size));
   for (std::int64_t k = 0; k < strip.outer * strip.inner; ++k) {
     std::int64_t outer = k / strip.inner, inner = k % strip.inner;
-    auto at = [&](std::int64_t i) { return x.values[(outer * strip.size + i) * strip.inner + inner]; };
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
-      double a = at(descending ? j : i), b = at(descending ? i : j);
-      return !std::isnan(a) && (std::isnan(b) || a < b);
-    });
-    visit(outer, inner, strip.inner, order, at);
-  }
-}
-
-void store_sorted(Evaluation& e, bool descending, std::int64_t count, bool values) {
-  Array sorted = filled(e.result().sizes, 0), positions = sorted;
-  for_each_order(e, descending, [&](std::int64_t outer, std::int64_t inner, std::int64_t stride, const auto& order, const auto& at) {
+    for (std::int64_t i = 0; i < strip.size; ++i) elements[i] = x.values[(outer * strip.size + i) * strip.inner + inner];
+    std::vector<std::int64_t> order = sorted_positions(elements, count, descending, kind);
     for (std::int64_t i = 0; i < count; ++i) {
-      std::int64_t place = (outer * count + i) * stride + inner;
-      sorted.values[place] = at(order[i]);
+      std::int64_t place = (outer * count + i) * strip.inner + inner;
+      sorted.values[place] = elements[order[i]];
       positions.values[place] = static_cast<double>(order[i]);
     }
-  });
+  }
   if (values) e.store(sorted);
   e.store(positions, values ? 1 : 0);
 }
+
+SortOrder order_of(Evaluation& e) { return e.boolean("stable", false) ? SortOrder::stable : SortOrder::unstable; }
 
 std::int64_t length_along(Evaluation& e) {
   Shape sizes = e.shape("self");
@@ -503,9 +494,12 @@ std::int64_t length_along(Evaluation& e) {
 
 }  // namespace
 
-void sort(Evaluation& e) { store_sorted(e, e.boolean("descending", false), length_along(e), true); }
-void argsort(Evaluation& e) { store_sorted(e, e.boolean("descending", false), length_along(e), false); }
-void topk(Evaluation& e) { store_sorted(e, e.boolean("largest", true), e.constant("k", 1), true); }
+void sort(Evaluation& e) { store_sorted(e, e.boolean("descending", false), length_along(e), order_of(e), true); }
+void argsort(Evaluation& e) { store_sorted(e, e.boolean("descending", false), length_along(e), order_of(e), false); }
+void topk(Evaluation& e) {
+  const SortOrder order = e.boolean("sorted", true) ? SortOrder::first : SortOrder::first_unsorted;
+  store_sorted(e, e.boolean("largest", true), e.shape("self").empty() ? 1 : e.constant("k", 1), order, true);
+}
 void item(Evaluation& e) { e.store(e.array("self")); }
 
 }  // namespace penstock::ops::reference

@@ -1,5 +1,6 @@
 // Indexing by tensors, sorting, losses.
 #include <array>
+#include <optional>
 
 #include "ops/promotion.h"
 #include "ops/rules/rules.h"
@@ -109,24 +110,36 @@ void topk(Inference& in) {
   in.add(DType::int64, std::move(sizes), self);
 }
 
-void sort(Inference& in) {
+namespace {
+
+/// The results of sorting lie as self does, where that leaves no gaps. Nothing after an error.
+std::optional<TensorType> sorted_type(Inference& in) {
   const TensorType& self = in.tensor("self");
   in.dim("dim", -1, self.rank());
-  if (in.failed()) return;
+  if (in.failed()) return std::nullopt;
   TensorType type = self;
   type.storage_offset = 0;
   type.storage = -1;
   type.requires_grad = false;
   if (!is_dense(in, self)) type.strides = contiguous_strides(self.sizes);
-  in.add(type);
-  type.dtype = DType::int64;
-  in.add(std::move(type));
+  return type;
+}
+
+}  // namespace
+
+void sort(Inference& in) {
+  auto type = sorted_type(in);
+  if (!type) return;
+  in.add(*type);
+  type->dtype = DType::int64;
+  in.add(std::move(*type));
 }
 
 void argsort(Inference& in) {
-  const TensorType& self = in.tensor("self");
-  in.dim("dim", -1, self.rank());
-  if (!in.failed()) in.add(DType::int64, self.sizes, self);
+  auto type = sorted_type(in);
+  if (!type) return;
+  type->dtype = DType::int64;
+  in.add(std::move(*type));
 }
 
 void item(Inference& in) {

@@ -112,6 +112,16 @@ void isin(Decomposition& d) {
   d.result(invert ? d.unary("not", found) : found);
 }
 
+void argsort(Decomposition& d) {
+  ValueId self = d.value("self");
+  if (d.failed()) return;
+  std::vector<NamedArgument> args = {arg("self", value_argument(self)), arg("dim", d.dim("dim", -1, d.rank(self))),
+                                     arg("descending", d.boolean("descending", false))};
+  const bool stable = d.has("stable");
+  if (stable) args.push_back(arg("stable", d.boolean("stable", false)));
+  d.result(d.emit_all(stable ? "aten.sort.stable" : "aten.sort.default", std::move(args))[1]);
+}
+
 void one_hot(Decomposition& d) {
   ValueId self = d.value("self");
   std::int64_t classes = d.constant("num_classes", -1);

@@ -151,6 +151,7 @@ class OneDnnLibrary : public Library {
                                               const LibraryOperands& operands) override {
     if (is_double_product(call, operands)) return make_double_matmul(call, operands);
     if (is_row_product(call, operands)) return make_row_matmul(call, operands);
+    if (call.name == "sort" || call.name == "topk") return make_sorting(call, operands);
     if (!supports_dtypes(operands)) {
       return failure(Code::PS0708, call.name + " of " + call.op + ": there are kernels of float32 and bfloat16 "
                                                "only, of float64 for products");

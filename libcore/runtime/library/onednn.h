@@ -111,6 +111,8 @@ Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& cal
 /// Whether make_row_matmul has a kernel for it.
 bool is_row_product(const LibraryCall& call, const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_row_matmul(const LibraryCall& call, const LibraryOperands& operands);
+/// `sort` and `topk`.
+Result<std::unique_ptr<LibraryKernel>> make_sorting(const LibraryCall& call, const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_convolution(std::shared_ptr<OneDnn> library,
                                                         const LibraryCall& call,
                                                         const LibraryOperands& operands);

@@ -334,8 +334,14 @@ def indices():
             source = tensor((4, 5, 6), dtype)
             items = [row, None, row] if items is None else items
             yield Case(f"index {name} {dtype}", lambda call, x=source, i=items: call("index.Tensor", x, i))
-        yield Case(f"topk {dtype}", lambda call, x=x: call("topk.default", x, 2)[0])
-        yield Case(f"sort {dtype}", lambda call, x=x: call("sort.default", x, 0)[0])
+        for place in (0, 1):
+            yield Case(f"topk {dtype} {place}", lambda call, x=x, p=place: call("topk.default", x, 2)[p])
+            yield Case(f"topk least {dtype} {place}", lambda call, x=x, p=place: call("topk.default", x, 3, 0, False, False)[p])
+            yield Case(f"sort {dtype} {place}", lambda call, x=x, p=place: call("sort.default", x, 0)[p])
+            yield Case(f"sort.stable {dtype} {place}",
+                       lambda call, x=x, p=place: call("sort.stable", x, stable=True, dim=1, descending=True)[p])
+        yield Case(f"argsort {dtype}", lambda call, x=x: call("argsort.default", x, 1))
+        yield Case(f"argsort.stable {dtype}", lambda call, x=x: call("argsort.stable", x, stable=True, dim=0))
     yield Case("one_hot", lambda call: call("one_hot.default", torch.tensor([[0, 2], [3, 1]]), 5))
 
 

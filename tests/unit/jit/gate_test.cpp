@@ -73,6 +73,23 @@ TEST_CASE("the first call of an entry and disturbed calls decide nothing") {
   CHECK(report.pairs == 4);
 }
 
+TEST_CASE("a call of an entry whose memory was given back decides nothing") {
+  GateReport report;
+  Gate gate(report);
+  gate.entry_ran(std::chrono::seconds(2));
+  for (const int round : {1, 2, 3}) {
+    gate.plain_ran(std::chrono::nanoseconds(1000));
+    gate.memory_was_given_back();
+    CHECK(gate.turn() == Gate::Turn::entry);
+    gate.entry_ran(std::chrono::nanoseconds(50'000));
+    CHECK(report.pairs == round - 1);
+    CHECK(gate.turn() == Gate::Turn::entry);
+    gate.entry_ran(std::chrono::nanoseconds(500));
+  }
+  CHECK(report.verdict == Verdict::accepted);
+  CHECK(report.entry_ns == 500);
+}
+
 TEST_CASE("calls that plain Python does not finish end the measuring, and the entry stays in use") {
   GateReport report;
   Gate gate(report);

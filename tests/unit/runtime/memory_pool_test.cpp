@@ -34,6 +34,20 @@ TEST_CASE("what lies idle is bounded") {
   CHECK(pool.idle_bytes() > 0);
 }
 
+TEST_CASE("what lies idle can be given back, and what is in use stays") {
+  MemoryPool pool;
+  auto* used = static_cast<unsigned char*>(pool.acquire(1 << 16));
+  used[0] = 7;
+  pool.release(pool.acquire(1 << 20));
+  CHECK(pool.idle_bytes() > 0);
+  pool.give_back();
+  CHECK(pool.idle_bytes() == 0);
+  CHECK(used[0] == 7);
+  CHECK(pool.used_bytes() > 0);
+  pool.release(used);
+  CHECK(pool.used_bytes() == 0);
+}
+
 TEST_CASE("threads share a pool") {
   MemoryPool pool;
   std::vector<std::thread> threads;
