@@ -13,7 +13,7 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
   options.flag("--check", documents.check,
                "Compare with the outputs that were recorded at capture.");
   options.real("--tolerance", documents.tolerance, "ERROR",
-               "With --check: the largest relative error that is the same (0.001).");
+               "With --check: the largest relative error that is the same (0.001); bfloat16 adds a unit in its last place (0.0078).");
   options.flag("--bench", documents.bench, "Measure a call.");
   options.flag("--profile", documents.profile, "Measure every step of a call, beside what this machine can do at most; of a program, the calls of every entry.");
   options.flag(

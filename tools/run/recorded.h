@@ -53,7 +53,8 @@ Result<std::vector<ops::HostTensor>> laid_out(const Interface& interface,
 
 /// Compares the results of a run with what was recorded: outputs, and so also the values that
 /// mutated inputs receive. An output without a recorded value is left out.
-/// The error of an output is max|a-b| / (max|b| + 1e-6); NaN and infinities must stand at the same
+/// The error of an output is max|a-b| / (max|b| + 1e-6), which may be `tolerance`, of bfloat16 a unit in the last
+/// place more; NaN and infinities must stand at the same
 /// positions; integers and booleans must be equal.
 Result<std::vector<formats::ResultDocument::Compared>> compare_outputs(
     const Interface& interface, const std::vector<ops::HostTensor>& outputs, double tolerance,

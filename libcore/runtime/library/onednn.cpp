@@ -184,6 +184,9 @@ class OneDnnLibrary : public Library {
   static Result<std::unique_ptr<LibraryKernel>> make_kernel(const std::shared_ptr<OneDnn>& shared,
                                                             const LibraryCall& call,
                                                             const LibraryOperands& operands) {
+    if (must_widen(operands)) {
+      return make_widened(call, operands, [&](const LibraryOperands& wide) { return make_kernel(shared, call, wide); });
+    }
     if (call.name == "matmul") return make_matmul(shared, call, operands);
     if (call.name == "convolution") return make_convolution(shared, call, operands);
     if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared, call, operands);

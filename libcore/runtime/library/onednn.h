@@ -93,6 +93,13 @@ using MakeKernel = std::function<Result<std::unique_ptr<LibraryKernel>>()>;
 /// number of threads.
 Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands, const MakeKernel& make);
 
+/// Whether there are bfloat16 operands, for which oneDNN has no kernels on this CPU.
+bool must_widen(const LibraryOperands& operands);
+/// What `make` gives for float32, working on copies of the bfloat16 operands.
+Result<std::unique_ptr<LibraryKernel>> make_widened(
+    const LibraryCall& call, const LibraryOperands& operands,
+    const std::function<Result<std::unique_ptr<LibraryKernel>>(const LibraryOperands&)>& make);
+
 /// Whether one of the post-ops gives a number for NaN where ATen gives NaN.
 bool loses_nan(const LibraryCall& call);
 /// What `kernel`, made for `call`, gives where no NaN is lost; else what the kernel without post-ops gives,
