@@ -56,3 +56,46 @@ def conjugates(a, b):
 with torch.no_grad():
     for n in range(4):
         print([t.tolist() for t in conjugates(torch.tensor([1.0, 2]) + n, torch.tensor([3.0, -4]))])
+
+
+def looked_up(weight, ids):
+    return torch.nn.functional.embedding(ids.view(-1), weight) * 2
+
+
+def chosen(table, at):
+    return table[at] + 1, table[:, at] - 1
+
+
+def written(table, at):
+    table = table * 2
+    table[at] = 1.0
+    return table.scatter(0, at[:, None].clamp(0, 3), 5.0)
+
+
+def gathered(table, at):
+    return table.gather(0, at[:, None]) - 1, table.index_select(0, at)
+
+
+def lost(scores, target):
+    return torch.nn.functional.cross_entropy(scores, target) + 1
+
+
+def beyond(function, table, indices):
+    """Indices beyond the dim raise torch's errors, whatever ran before."""
+    for index in indices:
+        try:
+            print(function.__name__, index, function(table, torch.tensor(index)))
+        except (IndexError, RuntimeError) as error:
+            print(function.__name__, index, type(error).__name__, error)
+
+
+with torch.no_grad():
+    table = torch.arange(16.0).reshape(4, 4)
+    for function in (looked_up, chosen, written, gathered, lost):
+        beyond(function, table, [[0, 1, 2, 3], [3, 2, 1, 0], [1, 1, 0, 2], [0, 4, 0, 0], [0, 0, 0, -1], [0, 0, 0, -5],
+                                 [0, 2**40, 1, 1], [0, -100, 1, 2], [2, 2, 2, 2]])
+    for at in ([1, 2], [2, 3], [3, 9], [0, 1]):
+        try:
+            print(chosen(table, torch.tensor(at, dtype=torch.int32)))
+        except IndexError as error:
+            print(error)
