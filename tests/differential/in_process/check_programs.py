@@ -41,8 +41,6 @@ ALLOWED = {
     "numbers_that_decide.py": {"PS0502", "PS0503"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},
-    # A segment that begins behind autograd functions has two views of one memory as inputs, and writes one.
-    "subclasses_and_transforms.py": {"PS0505"},
     # Every object whose id counts is a way to call.
     "sets_of_objects.py": {"PS0502"},
 }
