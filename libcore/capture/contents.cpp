@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "capture/literal.h"
 #include "capture/walk.h"
@@ -40,7 +41,7 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   shadow.listed = true;
   shadow.items = std::move(items);
   by_identity_[object] = id;
-  if (is_passing(object) || (releases_all_ && !PyCFunction_Check(object))) passing_.push_back(id);
+  if (is_passing(object) || (releases_all_ && !PyCFunction_Check(object))) passing_.push_back({object, id});
   return Shadow::fresh(id);
 }
 
@@ -52,19 +53,23 @@ void Walk::release_dead() {
 bool Walk::release_some() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
   const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
-  const auto is_dead = [this](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
+  const auto is_dead = [](const Passing& passing) { return Py_REFCNT(passing.object) == 1; };
   const auto begin = passing_.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, passing_.end(), is_dead)) return false;
   const auto dead = std::stable_partition(begin, passing_.end(), std::not_fn(is_dead));
-  const std::vector<ObjectId> released(dead, passing_.end());
-  passing_.erase(dead, passing_.end());
-  for (const ObjectId id : released) {
-    ObjectShadow& shadow = objects_[id];
-    by_identity_.erase(shadow.object.get());
+  std::vector<PyRef> last_references;
+  last_references.reserve(static_cast<std::size_t>(passing_.end() - dead));
+  for (auto passing = dead; passing != passing_.end(); ++passing) {
+    ObjectShadow& shadow = objects_[passing->id];
+    by_identity_.erase(passing->object);
     shadow.items.clear();
     shadow.iterator = nullptr;
-    shadow.object = PyRef();
+    last_references.push_back(std::exchange(shadow.object, PyRef()));
   }
+  passing_.erase(dead, passing_.end());
+  const auto begin_freeing = std::chrono::steady_clock::now();
+  last_references.clear();
+  freeing_ += std::chrono::steady_clock::now() - begin_freeing;
   return true;
 }
 

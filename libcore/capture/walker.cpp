@@ -427,7 +427,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   }
   Interface& interface = segment.graph.interface;
   if (region.last.frame >= 0) interface.after = to_string(region.last);
-  interface.capture_ns = (Clock::now() - region.started - region.ops).count();
+  interface.capture_ns = (Clock::now() - region.started - region.ops - walk.freeing()).count();
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   const EntryId id = client_.captured(std::move(segment));
