@@ -27,7 +27,7 @@ double from_float16(std::uint16_t bits) {
 }
 
 double from_bfloat16(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  return float_of_bfloat16(bits);
 }
 
 std::uint16_t to_float16(double value) {

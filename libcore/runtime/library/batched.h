@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "ir/strides.h"
 #include "runtime/library_kernel.h"
 
 namespace penstock::runtime {
@@ -32,9 +34,7 @@ struct Batched {
   /// Number `batch` of them, in a result of `sizes`.
   template <class T>
   Matrix<T> of(void* data, std::int64_t batch, const std::vector<std::int64_t>& sizes) const {
-    std::int64_t offset = 0;
-    for (std::size_t i = sizes.size() - 2; i-- > 0; batch /= sizes[i]) offset += batch % sizes[i] * strides[i];
-    return {static_cast<T*>(data) + offset, row, column};
+    return {static_cast<T*>(data) + offset_at(batch, std::span(sizes).first(sizes.size() - 2), strides), row, column};
   }
 };
 

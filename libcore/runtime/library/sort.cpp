@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/strides.h"
 #include "runtime/library/onednn.h"
 #include "runtime/library/thread_limit.h"
 
@@ -86,11 +87,7 @@ struct Strips {
       }
     }
   }
-  std::int64_t begin(std::int64_t strip) const {
-    std::int64_t offset = 0;
-    for (std::size_t i = sizes.size(); i-- > 0; strip /= sizes[i]) offset += strip % sizes[i] * strides[i];
-    return offset;
-  }
+  std::int64_t begin(std::int64_t strip) const { return offset_at(strip, sizes, strides); }
 };
 
 enum class Order : std::uint8_t { stable, unstable, first, first_unsorted };

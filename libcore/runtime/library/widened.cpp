@@ -4,25 +4,17 @@
 // contents do; the others are made in every run. Sums are rounded once, when the result is stored, as oneDNN's own
 // kernels do.
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 
+#include "ir/float_format.h"
+#include "ir/strides.h"
 #include "runtime/library/onednn.h"
 #include "runtime/library/thread_limit.h"
 
 namespace penstock::runtime {
 
 namespace {
-
-float widen(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
-/// To the nearest, ties to even; NaN stays NaN.
-std::uint16_t narrow(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
-}
 
 std::int64_t span_of(const Operand& operand) {
   return static_cast<std::int64_t>(bytes_of(operand)) / facts(operand.dtype).size;
@@ -44,7 +36,7 @@ struct Widened {
   void read(const void* from, float* copy) const {
     const auto* narrow_elements = static_cast<const std::uint16_t*>(from);
 #pragma omp parallel for if (elements > kShared)
-    for (std::int64_t i = 0; i < elements; ++i) copy[i] = widen(narrow_elements[i]);
+    for (std::int64_t i = 0; i < elements; ++i) copy[i] = float_of_bfloat16(narrow_elements[i]);
   }
   /// Elements only: what lies in gaps belongs to others.
   void write(const float* copy, void* to) const {
@@ -52,14 +44,12 @@ struct Widened {
     const std::size_t rank = operand.sizes.size();
     const std::int64_t columns = rank == 0 ? 1 : operand.sizes.back(), step = rank == 0 ? 1 : operand.strides.back();
     std::int64_t rows = 1;
-    for (std::size_t i = 0; i + 1 < rank; ++i) rows *= operand.sizes[i];
+    const std::span<const std::int64_t> before_last = std::span(operand.sizes).first(rank == 0 ? 0 : rank - 1);
+    for (const std::int64_t size : before_last) rows *= size;
 #pragma omp parallel for if (rows * columns > kShared)
     for (std::int64_t row = 0; row < rows; ++row) {
-      std::int64_t place = 0, rest = row;
-      for (std::size_t i = rank == 0 ? 0 : rank - 1; i-- > 0; rest /= operand.sizes[i]) {
-        place += rest % operand.sizes[i] * operand.strides[i];
-      }
-      for (std::int64_t k = 0; k < columns; ++k, place += step) narrow_elements[place] = narrow(copy[place]);
+      std::int64_t place = offset_at(row, before_last, operand.strides);
+      for (std::int64_t k = 0; k < columns; ++k, place += step) narrow_elements[place] = float_to_bfloat16(copy[place]);
     }
   }
 

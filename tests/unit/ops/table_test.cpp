@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <set>
 #include <string_view>
 
@@ -61,4 +64,18 @@ TEST_CASE("16-bit floats survive the way through double") {
   }
   CHECK(to_float16(65520) == 0x7c00);  // the tie above the largest rounds to infinity
   CHECK(round_to(1 + 1.0 / 256, DType::bfloat16) == 1);
+}
+
+TEST_CASE("bfloat16 of float32 is that of double") {
+  for (std::uint32_t high = 0; high < 65536; ++high) {
+    for (const std::uint32_t low : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+      const float value = std::bit_cast<float>(high << 16 | low);
+      const std::uint16_t rounded = float_to_bfloat16(value);
+      if (std::isnan(value)) {
+        REQUIRE(std::isnan(float_of_bfloat16(rounded)));
+      } else {
+        REQUIRE(rounded == to_bfloat16(value));
+      }
+    }
+  }
 }
