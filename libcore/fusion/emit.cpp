@@ -10,6 +10,7 @@
 #include "fusion/cost.h"
 #include "fusion/group.h"
 #include "fusion/kernel_builder.h"
+#include "fusion/loops.h"
 #include "fusion/plan.h"
 
 namespace penstock::fusion {
@@ -81,10 +82,16 @@ class GroupEmitter {
     const Sizes& sizes = plan_.type(positions).sizes;
     DType dtype = plan_.type(node.results.front()).dtype;
     Index index(sizes.size(), SymExpr(0));
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (i != dim) index[i] = builder_.open_loop(sizes[i]);
+    // Places that are the same for whole rows: the row is written at once.
+    const bool rows = places_rows(positions, dim);
+    if (rows) {
+      index = open_all(sizes, window.strides);
+    } else {
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        if (i != dim) index[i] = builder_.open_loop(sizes[i]);
+      }
+      if (!sizes.empty()) index[dim] = builder_.open_loop(sizes[dim]);
     }
-    if (!sizes.empty()) index[dim] = builder_.open_loop(sizes[dim]);
     Index target = index;
     if (!sizes.empty()) {
       target[dim] = element_position(builder_, positions, index, root.domain[dim]);
@@ -96,12 +103,47 @@ class GroupEmitter {
       value = builder_.emit("add", dtype, {before, value});
     }
     builder_.store(window, target, value, dtype);
-    for (std::size_t i = 0; i < sizes.size(); ++i) builder_.close_loop();
+    if (rows) close(sizes);
+    else for (std::size_t i = 0; i < sizes.size(); ++i) builder_.close_loop();
+    used_.insert(root.node);
+    return finish();
+  }
+
+  /// The elements of a slice that is written.
+  LoopKernel slice_updates(const Root& root) {
+    const Node& node = plan_.node_of(root);
+    const Window& window = *plan_.values[node.results.front()].window;
+    const ValueId src = operand_value(node, "src");
+    const Sizes start = size_list(node, "start"), step = size_list(node, "step");
+    Index index = open_all(plan_.type(src).sizes, window.strides), target = index;
+    for (std::size_t i = 0; i < index.size(); ++i) target[i] = start[i] + index[i] * step[i];
+    const ScalarId value = builder_.element(src, index);
+    builder_.store(window, target, value, plan_.type(src).dtype);
+    close(plan_.type(src).sizes);
     used_.insert(root.node);
     return finish();
   }
 
  private:
+  /// Whether the elements of `positions` differ along no dim but `dim`.
+  bool places_rows(ValueId positions, std::size_t dim) const {
+    Index index = domain_variables(plan_.type(positions).rank());
+    const Index own = index;
+    RangeFacts facts = plan_.facts;
+    for (std::size_t i = 0; i < own.size(); ++i) facts.set_index(own[i].symbol_name(), plan_.type(positions).sizes[i]);
+    for (ValueId value = positions; plan_.values[value].role == Role::view;) {
+      const Node& view = plan_.node_of(value);
+      if (view.op == "prim.as_strided") return false;
+      index = view_index(plan_.graph(), view, index, facts);
+      value = operand_value(view, "self");
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (i == dim || plan_.type(positions).sizes[i] == SymExpr(1)) continue;
+      if (std::ranges::any_of(index, [&](const SymExpr& e) { return mentions(e, own[i].symbol_name()); })) return false;
+    }
+    return true;
+  }
+
   /// Dims of `sizes` other than 1, those with the longest strides first.
   std::vector<std::size_t> loop_order(const Sizes& sizes, const Sizes& strides) const {
     std::vector<std::size_t> order;
@@ -328,8 +370,10 @@ std::vector<LoopKernel> emit_group(FusionPlan& plan, std::int32_t number) {
     }
   } else if (first.kind == RootKind::scatter) {
     if (!plan.values[node.results.front()].stored) return kernels;
-    kernels.push_back(GroupEmitter(plan, number).scatter_base(first));
-    kernels.push_back(GroupEmitter(plan, number).scatter_updates(first));
+    if (first.over == kNoValue) kernels.push_back(GroupEmitter(plan, number).scatter_base(first));
+    const bool slice = node.op == "prim.scatter_slice";
+    GroupEmitter updates(plan, number);
+    kernels.push_back(slice ? updates.slice_updates(first) : updates.scatter_updates(first));
   } else {
     if (first.kind == RootKind::scan && !plan.values[node.results.front()].stored) return kernels;
     kernels.push_back(GroupEmitter(plan, number).fused());

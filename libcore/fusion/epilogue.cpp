@@ -115,7 +115,8 @@ class EpilogueFuser {
       const Buffer& buffer = program_.buffers[id];
       BufferId memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
       auto summed = overwritten_.find(memory);
-      return last_input_write_.contains(memory) || (summed != overwritten_.end() && summed->second > made);
+      auto written = last_input_write_.find(memory);
+      return (written != last_input_write_.end() && written->second > made) || (summed != overwritten_.end() && summed->second > made);
     });
   }
 

@@ -59,6 +59,9 @@ struct Root {
   std::vector<Access> accesses;      ///< of other roots of its region
   std::vector<BufferId> reads;       ///< memory that it reads besides
   bool scratch = false;              ///< kept for a row of the group in memory of the thread
+  /// A scatter that writes into the memory of an input: the content of that memory which it changes, the
+  /// input or what another such scatter left. It reads nothing of it.
+  ValueId over = kNoValue;
 };
 
 /// The roots that one kernel computes. Its outer loops run over `rows`; a root with more dims than

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <queue>
 #include <unordered_set>
 
@@ -33,16 +34,32 @@ std::int32_t domain_variable(const SymExpr& expression) {
 }
 
 GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size()) {
-  // A copy_ overwrites an input: whatever reads that input's memory goes first.
-  for (std::size_t r = 0; r < plan.roots.size(); ++r) {
+  // What overwrites an input, or what another root wrote into it, follows all that read that content.
+  std::map<BufferId, std::vector<std::int32_t>> writers_of_memory;
+  std::map<ValueId, std::int32_t> writers;
+  auto root_count = static_cast<std::int32_t>(plan.roots.size());
+  for (std::int32_t r = 0; r < root_count; ++r) {
     const Root& root = plan.roots[r];
-    if (root.group < 0 || root.kind != RootKind::copy) continue;
-    const auto& window = plan.values[operand_value(plan.node_of(root), "self")].window;
-    for (std::size_t other = 0; window && other < plan.roots.size(); ++other) {
-      const Root& reader = plan.roots[other];
-      if (other == r || reader.group < 0) continue;
-      bool reads = std::find(reader.reads.begin(), reader.reads.end(), window->base) != reader.reads.end();
-      if (reads && reader.node < root.node) after_[r].push_back(static_cast<std::int32_t>(other));
+    if (root.group < 0) continue;
+    const bool copies = root.kind == RootKind::copy;
+    const ValueId over = copies ? operand_value(plan.node_of(root), "self") : root.over;
+    if (over == kNoValue) continue;
+    const bool first = plan.values[over].role == Role::memory;
+    if (first) writers_of_memory[plan.values[over].window->base].push_back(r);
+    else writers.emplace(over, r), after_[r].push_back(plan.values[over].root);
+  }
+  auto add = [&](std::int32_t reader, std::int32_t writer) {
+    if (reader != writer && plan.roots[reader].node < plan.roots[writer].node) after_[writer].push_back(reader);
+  };
+  for (std::int32_t r = 0; r < root_count; ++r) {
+    if (plan.roots[r].group < 0) continue;
+    for (BufferId memory : plan.roots[r].reads) {
+      auto found = writers_of_memory.find(memory);
+      if (found == writers_of_memory.end()) continue;
+      for (std::int32_t writer : found->second) add(r, writer);
+    }
+    for (const Access& access : plan.roots[r].accesses) {
+      if (auto found = writers.find(access.value); found != writers.end()) add(r, found->second);
     }
   }
 }

@@ -65,11 +65,16 @@ bool mentions(const SymExpr& expression, std::string_view name) {
 
 bool carries_memory(const Loop& loop) {
   bool carries = false;
+  // A place that is computed once for the whole loop is like any other place.
+  std::set<ScalarId> made;
+  for_each_instruction(loop.body, [&](const Instruction& instruction) {
+    if (instruction.result >= 0) made.insert(instruction.result);
+  });
   for_each_instruction(loop.body, [&](const Instruction& store) {
     if (store.op != "store") return;
     bool computed = false;
     store.index.for_each_symbol(
-        [&](std::string_view name) { computed |= scalar_of_symbol(name) >= 0; });
+        [&](std::string_view name) { computed |= made.contains(scalar_of_symbol(name)); });
     if (computed || !mentions(store.index, loop.variable)) carries = true;
     for_each_instruction(loop.body, [&](const Instruction& other) {
       bool touches = (other.op == "load" || other.op == "store") && other.buffer == store.buffer;

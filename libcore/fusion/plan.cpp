@@ -270,7 +270,7 @@ void ask(const FusionPlan& plan, const Root& root, KernelBuilder& builder) {
   }
   for (const NamedArgument& argument : node.args) {
     for_each_value(argument.value, [&](ValueId operand) {
-      if (root.kind == RootKind::copy && argument.name == "self") return;
+      if ((root.kind == RootKind::copy || root.over != kNoValue) && argument.name == "self") return;
       each_element(operand, [&](ValueId value, const Index& at) { return builder.element(value, at); });
     });
   }

@@ -11,6 +11,10 @@ namespace penstock::fusion {
 /// little arithmetic. Needs: make_plan's plan. Leaves: fewer roots, no accesses.
 void inline_values(FusionPlan& plan);
 
+/// Lets scatters write into the inputs that their results end up in, instead of copying these twice. Needs:
+/// final roles, find_accesses. Leaves: fewer copies.
+void update_inputs(FusionPlan& plan);
+
 /// Puts a reduction, what is computed from it and what it is computed from under common outer loops,
 /// one row after the other: softmax, layer_norm. Needs: find_accesses. Leaves: larger groups.
 void nest_rows(FusionPlan& plan);

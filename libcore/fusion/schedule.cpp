@@ -128,9 +128,22 @@ bool reads_other_rows(const Loop& loop) {
   return reads;
 }
 
+/// Whether two iterations of `loop` may write the same element: at a place that each computes, with nothing else
+/// that tells them apart.
+bool writes_computed_rows(const Loop& loop) {
+  std::set<ScalarId> made;
+  bool writes = false;
+  for_each_instruction(loop.body, [&](const Instruction& instruction) {
+    if (instruction.result >= 0) made.insert(instruction.result);
+    if (instruction.op != "store" || mentions(instruction.index, loop.variable)) return;
+    instruction.index.for_each_symbol([&](std::string_view name) { writes |= made.contains(scalar_of_symbol(name)); });
+  });
+  return writes;
+}
+
 void parallelize(Loop& outermost, const Interface& interface) {
   if (!outermost.accumulators.empty() || outermost.extent == SymExpr(1)) return;
-  if (is_innermost(outermost) ? carries_memory(outermost) : reads_other_rows(outermost)) return;
+  if (is_innermost(outermost) ? carries_memory(outermost) : reads_other_rows(outermost) || writes_computed_rows(outermost)) return;
   double each = std::max(1.0, work(outermost.body, interface));
   outermost.schedule.parallel = true;
   outermost.schedule.grain = std::max<std::int64_t>(1, std::llround(std::ceil(kLeastWork / each)));

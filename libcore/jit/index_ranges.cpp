@@ -25,6 +25,8 @@ constexpr Choice kChoices[] = {
     {"aten.scatter_.src", "self", "index", Choice::Dim::given},
     {"aten.scatter_.value", "self", "index", Choice::Dim::given},
     {"aten.scatter_add_.default", "self", "index", Choice::Dim::given},
+    {"aten.index_copy.default", "self", "index", Choice::Dim::given},
+    {"aten.index_copy_.default", "self", "index", Choice::Dim::given},
     {"aten.nll_loss.default", "self", "target", Choice::Dim::classes},
     {"aten.nll_loss_nd.default", "self", "target", Choice::Dim::classes},
     {"aten.cross_entropy_loss.default", "self", "target", Choice::Dim::classes},

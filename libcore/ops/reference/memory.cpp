@@ -417,6 +417,17 @@ void scatter(Evaluation& e) {
   e.store(out);
 }
 
+void index_copy(Evaluation& e) {
+  Array out = e.array("self"), index = e.array("index"), source = e.array("source");
+  const Strip strip = strip_of(out.sizes, e.dim("dim", 0, out.rank()));
+  for (std::int64_t from = 0; from < source.count(); ++from) {
+    const std::int64_t inner = from % strip.inner, row = from / strip.inner;
+    const std::int64_t at = wrapped(e, index.values[row % index.count()], strip.size);
+    out.values[(row / index.count() * strip.size + at) * strip.inner + inner] = source.values[from];
+  }
+  e.store(out);
+}
+
 void one_hot(Evaluation& e) {
   Array index = e.array("self"), out = filled(e.result().sizes, 0);
   std::int64_t classes = out.sizes.back();
@@ -424,8 +435,10 @@ void one_hot(Evaluation& e) {
   e.store(out);
 }
 
-void index(Evaluation& e) {
-  Array x = e.array("self");
+namespace {
+
+/// The elements of `x` that a list of indices picks.
+Array picked_elements(Evaluation& e, const Array& x) {
   const auto& items = e.find("indices")->as<Argument::Sequence>()->items;
   std::vector<std::int64_t> indexed, rest;
   std::vector<Array> indices;
@@ -434,6 +447,7 @@ void index(Evaluation& e) {
     const auto* value = d < items.size() ? items[d].as<Argument::Value>() : nullptr;
     (value ? indexed : rest).push_back(static_cast<std::int64_t>(d));
     if (!value) continue;
+    if (is_boolean(e.host(value->id).dtype)) e.fail("a mask is no list of places");
     indices.push_back(e.array(value->id));
     const Shape& sizes = indices.back().sizes;
     if (sizes.size() > picked.size()) picked.insert(picked.begin(), sizes.size() - picked.size(), 1);
@@ -461,7 +475,24 @@ void index(Evaluation& e) {
   for (std::size_t i = 0; i < place; ++i) back.push_back(static_cast<std::int64_t>(picked.size() + i));
   for (std::size_t i = 0; i < picked.size(); ++i) back.push_back(static_cast<std::int64_t>(i));
   for (std::size_t i = place; i < rest.size(); ++i) back.push_back(static_cast<std::int64_t>(picked.size() + i));
-  e.store(permute(out, back));
+  return permute(out, back);
+}
+
+}  // namespace
+
+void index(Evaluation& e) { e.store(picked_elements(e, e.array("self"))); }
+
+void index_put(Evaluation& e) {
+  Array out = e.array("self"), places = out;
+  std::iota(places.values.begin(), places.values.end(), 0.0);
+  places = picked_elements(e, places);
+  const Array values = broadcast(e.array("values"), places.sizes);
+  const bool adds = e.boolean("accumulate", false);
+  for (std::int64_t i = 0; i < places.count(); ++i) {
+    double& element = out.values[static_cast<std::size_t>(places.values[i])];
+    element = adds ? element + values.values[i] : values.values[i];
+  }
+  e.store(out);
 }
 
 namespace {

@@ -62,6 +62,12 @@ void scatter(Inference& in) {
   if (!in.failed()) in.add(self.dtype, self.sizes, self);
 }
 
+/// A copy of self, laid out as clone does.
+void index_put(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, self.dtype));
+}
+
 void one_hot(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::int64_t classes = in.constant("num_classes", -1);

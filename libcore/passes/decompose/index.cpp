@@ -1,6 +1,7 @@
 // Indexing by tensors.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "passes/decompose/decompositions.h"
 
@@ -134,11 +135,26 @@ void one_hot(Decomposition& d) {
   d.finish(d.binary("eq", value_argument(given), value_argument(d.broadcast(numbers, sizes))), DType::int64);
 }
 
-void index(Decomposition& d) {
-  ValueId self = d.value("self");
+namespace {
+
+/// What a list of indices picks of a tensor: the indexed dims become one, and one flat index picks from it.
+struct Picking {
+  std::vector<std::int64_t> order;  ///< the dims with the indexed ones side by side
+  std::vector<SymExpr> merged;      ///< sizes of the tensor in that order, its indexed dims as one
+  std::size_t place = 0;            ///< that dim's
+  std::vector<SymExpr> picked;      ///< sizes of the indices
+  std::vector<SymExpr> result;      ///< sizes of what is picked
+  ValueId flat = kNoValue;          ///< of sizes `picked`
+};
+
+/// Nothing for masks and lists without a tensor.
+std::optional<Picking> picking_of(Decomposition& d, ValueId self) {
   const Argument* argument = d.find("indices");
   const auto* list = argument ? argument->as<Argument::Sequence>() : nullptr;
-  if (d.failed() || !list) return d.fail("indices must be a list");
+  if (d.failed() || !list) {
+    d.fail("indices must be a list");
+    return std::nullopt;
+  }
   std::vector<std::int64_t> indexed, rest;
   std::vector<ValueId> indices;
   std::vector<TensorType> types;
@@ -150,39 +166,82 @@ void index(Decomposition& d) {
   for (ValueId id : indices) {
     types.push_back(d.type(id));
     bool mask = is_boolean(types.back().dtype) || types.back().dtype == DType::uint8;
-    if (mask) return d.keep();
+    if (mask) return std::nullopt;
   }
-  if (indices.empty()) return d.keep();
-  // The indexed dims become one, and one flat index picks from it.
+  if (indices.empty()) return std::nullopt;
   std::vector<const TensorType*> pointers;
   for (const TensorType& type : types) pointers.push_back(&type);
-  std::vector<SymExpr> picked = broadcast_sizes(d, pointers), own = d.sizes(self);
+  Picking p;
+  p.picked = broadcast_sizes(d, pointers);
+  const std::vector<SymExpr> own = d.sizes(self);
   bool adjacent = indexed.back() - indexed.front() + 1 == static_cast<std::int64_t>(indexed.size());
-  std::size_t place = adjacent ? static_cast<std::size_t>(indexed.front()) : 0;
-  std::vector<std::int64_t> order(rest.begin(), rest.begin() + place);
-  order.insert(order.end(), indexed.begin(), indexed.end());
-  order.insert(order.end(), rest.begin() + place, rest.end());
-  std::vector<SymExpr> merged, result;
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    if (i == place) merged.push_back(d.count(own, indexed)), result.insert(result.end(), picked.begin(), picked.end());
-    merged.push_back(own[rest[i]]);
-    result.push_back(own[rest[i]]);
+  p.place = adjacent ? static_cast<std::size_t>(indexed.front()) : 0;
+  p.order.assign(rest.begin(), rest.begin() + p.place);
+  p.order.insert(p.order.end(), indexed.begin(), indexed.end());
+  p.order.insert(p.order.end(), rest.begin() + p.place, rest.end());
+  for (std::size_t i = 0; i <= rest.size(); ++i) {
+    if (i == p.place) p.merged.push_back(d.count(own, indexed)), p.result.insert(p.result.end(), p.picked.begin(), p.picked.end());
+    if (i == rest.size()) break;
+    p.merged.push_back(own[rest[i]]);
+    p.result.push_back(own[rest[i]]);
   }
-  if (place == rest.size()) merged.push_back(d.count(own, indexed)), result.insert(result.end(), picked.begin(), picked.end());
-  ValueId flat = kNoValue;
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    ValueId one = d.broadcast(int64(d, indices[i]), picked);
+    ValueId one = d.broadcast(int64(d, indices[i]), p.picked);
     Argument size = Decomposition::integer_argument(own[indexed[i]]);
     if (indices.size() > 1) {
       ValueId negative = d.binary("lt", value_argument(one), std::int64_t{0});
       one = d.where(negative, value_argument(d.binary("add", value_argument(one), size)), value_argument(one));
     }
-    if (flat == kNoValue) flat = one;
-    else flat = d.binary("add", value_argument(d.binary("mul", value_argument(flat), size)), value_argument(one));
+    if (p.flat == kNoValue) p.flat = one;
+    else p.flat = d.binary("add", value_argument(d.binary("mul", value_argument(p.flat), size)), value_argument(one));
   }
-  ValueId source = d.reshape(d.permute(self, order), merged);
-  ValueId elements = index_select_dim(d, source, d.reshape(flat, {element_count(picked)}), static_cast<std::int64_t>(place));
-  d.result(d.reshape(elements, result));
+  return p;
+}
+
+/// self with `source` written along `dim` at the places that `index`, of one dim, names.
+ValueId write_rows(Decomposition& d, ValueId self, ValueId index, ValueId source, std::int64_t dim) {
+  const std::vector<SymExpr> sizes = d.sizes(source);
+  std::vector<SymExpr> lifted(sizes.size(), SymExpr(1));
+  lifted[dim] = sizes[dim];
+  index = d.broadcast(d.reshape(index, lifted), sizes);
+  return d.emit("prim.scatter", {arg("self", value_argument(self)), arg("index", value_argument(index)),
+                                 arg("src", value_argument(source)), arg("dim", dim)});
+}
+
+}  // namespace
+
+void index(Decomposition& d) {
+  ValueId self = d.value("self");
+  const std::optional<Picking> p = picking_of(d, self);
+  if (!p) return d.keep();
+  ValueId source = d.reshape(d.permute(self, p->order), p->merged);
+  ValueId elements = index_select_dim(d, source, d.reshape(p->flat, {element_count(p->picked)}), static_cast<std::int64_t>(p->place));
+  d.result(d.reshape(elements, p->result));
+}
+
+void index_copy(Decomposition& d) {
+  ValueId self = d.value("self"), index = int64(d, d.value("index")), source = d.value("source");
+  if (d.failed() || d.rank(self) == 0 || d.rank(source) != d.rank(self)) return d.keep();
+  d.result(write_rows(d, self, index, source, d.dim("dim", 0, d.rank(self))));
+}
+
+void index_put(Decomposition& d) {
+  ValueId self = d.value("self"), values = d.value("values");
+  if (d.failed() || d.boolean("accumulate", false)) return d.keep();
+  const std::optional<Picking> p = picking_of(d, self);
+  if (!p) return d.keep();
+  const std::vector<SymExpr> own = d.sizes(self);
+  std::vector<SymExpr> sizes = p->merged;
+  sizes[p->place] = element_count(p->picked);
+  const ValueId source = d.reshape(d.broadcast(values, p->result), sizes);
+  const ValueId written = write_rows(d, d.reshape(d.permute(self, p->order), p->merged), p->flat, source, static_cast<std::int64_t>(p->place));
+  std::vector<std::int64_t> back(p->order.size());
+  std::vector<SymExpr> apart;
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    back[p->order[i]] = static_cast<std::int64_t>(i);
+    apart.push_back(own[p->order[i]]);
+  }
+  d.result(d.permute(d.reshape(written, apart), back));
 }
 
 }  // namespace penstock::passes

@@ -384,6 +384,60 @@ def same_memory_twice(a, b):
     return a + b, b.view(2, 4)
 
 
+# -- parts that are written, as caches are -------------------------------------------------------------
+
+
+def places():
+    return torch.tensor([2, 0])
+
+
+@case(mat, places, lambda: mat(3, 2))
+def rows_written(a, i, v):
+    a.index_copy_(1, i, v * 2)
+    return a.sum(0), a @ a.t()
+
+
+@case(mat, places, lambda: mat(3, 2))
+def old_content_read_before(a, i, v):
+    old, product = a[:, 0] * 3, a @ a.t()
+    a.index_copy_(1, i, v + 1)
+    return old.sum() + a[:, 1], product, a
+
+
+@case(mat, places, lambda: mat(3, 2))
+def old_content_kept(a, i, v):
+    old = a.clone()
+    a[:, 1:3] = v
+    a[:, i] = v - 1
+    return old, a.exp()
+
+
+@case(mat, places, lambda: mat(3, 2))
+def written_from_itself(a, i, v):
+    b = a * 2
+    a.index_copy_(1, i, b[:, 1:3])
+    a[1:] = a[:-1] + 1
+    a[:, 0] += 1
+    return b + a
+
+
+@case(mat, places, lambda: mat(3, 2))
+def written_through_views(a, i, v):
+    a.view(-1).index_copy_(0, i, v[0])
+    a.t()[i] = v[0, 0]
+    a[i, i] = v[1]
+    return a.view(2, 6), a[1]
+
+
+@case(mat, places, lambda: mat(3, 2))
+def scattered(a, i, v):
+    a.scatter_(1, i.expand(3, 2), v)
+    a.scatter_add_(0, i[None, :], v[:1])
+    a.index_put_((i, i + 1), v[0], accumulate=True)
+    a[a > 9] = 0
+    return a - 1, i
+
+
 def apart_later(a, b):
     a.mul_(2)
     return a + b

@@ -330,10 +330,16 @@ def indices():
         yield Case(f"scatter.src {dtype}", lambda call, x=x: call("scatter.src", x, 1, torch.tensor([[1, 0], [2, 3]]), x + 1))
         yield Case(f"scatter.value {dtype}", lambda call, x=x: call("scatter.value", x, 0, index[:1], 9))
         yield Case(f"scatter_add {dtype}", lambda call, x=x: call("scatter_add.default", x, 0, index, x + 1))
+        yield Case(f"index_copy {dtype}", lambda call, x=x: call("index_copy.default", x, 1, row.abs(), (x + 1)[:, :4]))
+        yield Case(f"index_copy one {dtype}", lambda call, x=x: call("index_copy.default", x, -2, torch.tensor(2), (x + 1)[:1]))
         for name, items in {"one": [row], "second": [None, row], "two": [row, row], "apart": None, "matrix": [index]}.items():
             source = tensor((4, 5, 6), dtype)
             items = [row, None, row] if items is None else items
             yield Case(f"index {name} {dtype}", lambda call, x=source, i=items: call("index.Tensor", x, i))
+            # An element that is picked twice gets the same twice: torch promises no order.
+            for values in (torch.tensor(7, dtype=dtype), (source + 1)[tuple(slice(None) if i is None else i for i in items)]):
+                yield Case(f"index_put {name} {values.dim()} {dtype}",
+                           lambda call, x=source, i=items, v=values: call("index_put.default", x, i, v))
         for place in (0, 1):
             yield Case(f"topk {dtype} {place}", lambda call, x=x, p=place: call("topk.default", x, 2)[p])
             yield Case(f"topk least {dtype} {place}", lambda call, x=x, p=place: call("topk.default", x, 3, 0, False, False)[p])

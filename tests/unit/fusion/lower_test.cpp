@@ -96,6 +96,48 @@ TEST_CASE("an input is overwritten after everything has read it") {
   CHECK(inputs[0].reals() == reference[0].reals());
 }
 
+/// Puts `content` into the input `x` and compares with the reference; returns the program.
+LoopProgram check_update(GraphBuilder& b, ValueId x, ValueId content) {
+  b.graph.nodes.push_back({"prim.copy_", {{"self", b.value(x)}, {"src", b.value(content)}}, {}, -1});
+  LoopProgram program = check(b);
+  auto inputs = random_inputs(program.interface, 1), reference = random_inputs(program.interface, 1);
+  REQUIRE(interpret(program, inputs));
+  REQUIRE(ops::interpret(b.graph, reference));
+  CHECK(inputs[x].reals() == reference[x].reals());
+  return program;
+}
+
+TEST_CASE("rows are written into an input that nothing reads as it was") {
+  GraphBuilder b;
+  ValueId cache = b.input({2, 6, 4}), at = b.input({3}, DType::int64), rows = b.input({2, 3, 4});
+  b.output(b.unary("exp", cache));
+  ValueId places = b.broadcast(at, {2, 3, 4}, {1});
+  ValueId written = b.scatter("scatter", cache, places, b.unary("neg", rows), 1);
+  b.output(b.reduce("sum", written, {1}));
+  LoopProgram program = check_update(b, cache, written);
+  CHECK(kernel_count(program) == 3);
+  CHECK(program.arena_bytes == SymExpr(0));
+  // The rows are written between the two that read the cache, their columns as vectors.
+  const auto& kernel = std::get<LoopKernel>(program.steps[1]);
+  CHECK(kernel.name.find("scatter") != std::string::npos);
+  const Loop* loop = &std::get<std::vector<Loop>>(kernel.body.back()).front();
+  while (const auto* inner = std::get_if<std::vector<Loop>>(&loop->body.back())) loop = &inner->front();
+  CHECK(loop->extent == SymExpr(4));
+  CHECK(loop->schedule.vectorize);
+}
+
+TEST_CASE("an input that is read later as it was is copied; what is written of its own elements is set apart") {
+  for (const bool later : {true, false}) {
+    GraphBuilder b;
+    ValueId cache = b.input({6, 4}), at = b.input({3, 4}, DType::int64), rows = b.input({3, 4});
+    ValueId source = later ? rows : b.slice(cache, 0, 1, 4, 1);
+    ValueId written = b.scatter("scatter", cache, at, source, 0);
+    if (later) b.output(b.binary("add", cache, b.broadcast(b.reduce("sum", written, {0}), {6, 4}, {1})));
+    LoopProgram program = check_update(b, cache, written);
+    CHECK(program.arena_bytes != SymExpr(0));
+  }
+}
+
 TEST_CASE("memory is used again when its temporary has died") {
   GraphBuilder b;
   ValueId x = b.input({32, 32}), w = b.input({32, 32});

@@ -1,0 +1,232 @@
+// Update
+//
+// What a program writes into a part of a tensor that it was given comes here as a function: a scatter
+// gives the tensor's new content, and a copy at the end puts it back. For a cache of keys and values that
+// is two passes over all of it for the sake of one row. So a scatter whose result ends up where its
+// argument lies writes there, and the copies are gone:
+//
+//   the copy's source, seen through views and a chain of scatters, is made of the input's memory, and each
+//   scatter's window on that memory is what its argument shows;
+//   whatever reads a content that a scatter overwrites stands before it, and so is done before it
+//   (GroupMerger keeps that order), library and fallback calls too;
+//   what the scatter itself writes and where is not read from the memory that it changes, or is computed
+//   into memory of its own first.
+//
+// Where one of this does not hold, the scatter makes a tensor of its own and the copy stays.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "fusion/plan.h"
+#include "fusion/rewrite.h"
+
+namespace penstock::fusion {
+
+namespace {
+
+/// The scatters that an input's new content comes of, in the order in which they write.
+struct Chain {
+  std::int32_t copy;                  ///< the root that puts the content back
+  ValueId input;
+  std::vector<std::int32_t> writers;  ///< roots
+};
+
+bool is_scatter(const Node& node) {
+  return node.op == "prim.scatter" || node.op == "prim.scatter_add" || node.op == "prim.scatter_slice";
+}
+
+/// Dims of one element may have any stride.
+bool show_the_same(const Window& a, const Window& b) {
+  if (a.base != b.base || a.sizes != b.sizes || a.offset != b.offset) return false;
+  for (std::size_t i = 0; i < a.sizes.size(); ++i) {
+    if (a.sizes[i] != SymExpr(1) && a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
+}
+
+class Updater {
+ public:
+  explicit Updater(FusionPlan& plan) : plan_(plan) {}
+
+  void run() {
+    for (std::size_t r = 0; r < plan_.roots.size(); ++r) {
+      const Root& root = plan_.roots[r];
+      if (root.group < 0 || root.kind != RootKind::copy) continue;
+      if (auto chain = find_chain(static_cast<std::int32_t>(r))) chains_.push_back(std::move(*chain));
+    }
+    if (chains_.empty()) return;
+    for (const Chain& chain : chains_) mark(chain);
+    find_accesses(plan_);
+    if (set_apart()) find_accesses(plan_);
+    find_readers();
+    std::erase_if(chains_, [&](const Chain& chain) {
+      const bool wrong = !is_safe(chain);
+      if (wrong) unmark(chain);
+      return wrong;
+    });
+    for (const Chain& chain : chains_) settle(chain);
+  }
+
+ private:
+  const Root* root_of(ValueId value) const {
+    const ValuePlan& facts = plan_.values[value];
+    return facts.role == Role::root ? &plan_.roots[facts.root] : nullptr;
+  }
+
+  /// The window that `value` shows of the memory of `base`, of which it is a view.
+  std::optional<Window> window_through(ValueId value, ValueId base, const Window& memory) const {
+    std::vector<ValueId> views;
+    for (; value != base; value = operand_value(plan_.node_of(value), "self")) views.push_back(value);
+    std::optional<Window> window = memory;
+    for (auto view = views.rbegin(); view != views.rend() && window; ++view) {
+      window = view_window(plan_.graph(), plan_.node_of(*view), *window, plan_.facts);
+    }
+    return window;
+  }
+
+  std::optional<Chain> find_chain(std::int32_t copy) const {
+    const Node& node = plan_.node_of(plan_.roots[copy]);
+    Chain chain{copy, operand_value(node, "self"), {}};
+    const ValueId source = operand_value(node, "src");
+    ValueId base = plan_.base_of(source);
+    for (const Root* root = root_of(base); base != chain.input; root = root_of(base)) {
+      if (root == nullptr || !is_scatter(plan_.node_of(*root)) || plan_.values[base].output >= 0) return std::nullopt;
+      chain.writers.push_back(plan_.values[base].root);
+      base = plan_.base_of(operand_value(plan_.node_of(*root), "self"));
+    }
+    std::ranges::reverse(chain.writers);
+    if (chain.writers.empty() || !plan_.values[base].window) return std::nullopt;
+    const auto window = last_window(chain);
+    const ValueId last = plan_.node_of(plan_.roots[chain.writers.back()]).results.front();
+    const auto shown = window ? window_through(source, last, *window) : std::nullopt;
+    if (!shown || !show_the_same(*shown, *plan_.values[chain.input].window)) return std::nullopt;
+    return chain;
+  }
+
+  /// The window of the chain's last result; visits that of each.
+  template <class Visit>
+  std::optional<Window> for_each_window(const Chain& chain, const Visit& visit) const {
+    std::optional<Window> window = plan_.values[chain.input].window;
+    ValueId content = chain.input;
+    for (std::int32_t number : chain.writers) {
+      const Node& node = plan_.node_of(plan_.roots[number]);
+      window = window_through(operand_value(node, "self"), content, *window);
+      if (!window) return window;
+      content = node.results.front();
+      visit(content, *window);
+    }
+    return window;
+  }
+
+  std::optional<Window> last_window(const Chain& chain) const {
+    return for_each_window(chain, [](ValueId, const Window&) {});
+  }
+
+  /// From here on the writers do not read what they write over.
+  void mark(const Chain& chain) {
+    ValueId content = chain.input;
+    for (std::int32_t number : chain.writers) {
+      plan_.roots[number].over = content;
+      plan_.roots[number].kind = RootKind::scatter;
+      content = plan_.node_of(plan_.roots[number]).results.front();
+    }
+  }
+
+  void unmark(const Chain& chain) {
+    for (std::int32_t number : chain.writers) {
+      Root& root = plan_.roots[number];
+      root.over = kNoValue;
+      if (plan_.node_of(root).op == "prim.scatter_slice") root.kind = RootKind::pointwise;
+    }
+  }
+
+  bool reads_memory(const Root& root, const Chain& chain) const {
+    const BufferId memory = plan_.values[chain.input].window->base;
+    if (std::ranges::find(root.reads, memory) != root.reads.end()) return true;
+    return std::ranges::any_of(root.accesses, [&](const Access& access) {
+      return std::ranges::find(chain.writers, plan_.values[access.value].root) != chain.writers.end();
+    });
+  }
+
+  /// Computes what a writer reads of its own memory beforehand, in memory of its own. Returns whether there was any.
+  bool set_apart() {
+    std::set<ValueId> apart;
+    for (const Chain& chain : chains_) {
+      for (std::int32_t number : chain.writers) {
+        if (!reads_memory(plan_.roots[number], chain)) continue;
+        const Node node = plan_.node_of(plan_.roots[number]);
+        for (const char* name : {"src", "index"}) {
+          const ValueId value = operand_value(node, name);
+          if (value == kNoValue || plan_.values[value].node < 0) continue;
+          const Role role = plan_.values[value].role;
+          if (role != Role::view && role != Role::inlined) continue;
+          make_root(plan_, value);
+          plan_.values[value].needed = true;
+          apart.insert(value);
+        }
+      }
+    }
+    for (std::size_t id = 0; id < plan_.values.size(); ++id) {
+      if (!apart.empty() && apart.contains(plan_.base_of(static_cast<ValueId>(id)))) plan_.values[id].window.reset();
+    }
+    return !apart.empty();
+  }
+
+  void find_readers() {
+    for (const Root& root : plan_.roots) {
+      if (root.group < 0) continue;
+      for (const Access& access : root.accesses) note(access.value, root.node);
+      for (BufferId memory : root.reads) {
+        const Buffer& buffer = plan_.buffers[memory];
+        if (buffer.kind == Buffer::Kind::input) note(static_cast<ValueId>(buffer.index), root.node);
+      }
+    }
+    for (const Region& region : plan_.placed.regions) {
+      if (region.placement == Placement::compiled) continue;
+      for (std::int32_t i = region.first; i < region.last; ++i) {
+        for (const NamedArgument& argument : plan_.graph().nodes[i].args) {
+          for_each_value(argument.value, [&](ValueId id) { note(plan_.base_of(id), i); });
+        }
+      }
+    }
+    // An output that is not the input itself shows what it held.
+    for (ValueId id : plan_.graph().outputs) note(plan_.base_of(id), static_cast<std::int32_t>(plan_.graph().nodes.size()));
+  }
+
+  void note(ValueId value, std::int32_t node) {
+    std::int32_t& last = last_reader_[value];
+    last = std::max(last, node);
+  }
+
+  bool is_safe(const Chain& chain) const {
+    ValueId content = chain.input;
+    for (std::int32_t number : chain.writers) {
+      const Root& writer = plan_.roots[number];
+      if (reads_memory(writer, chain)) return false;
+      const auto last = last_reader_.find(content);
+      if (last != last_reader_.end() && last->second >= writer.node) return false;
+      content = plan_.node_of(writer).results.front();
+    }
+    return true;
+  }
+
+  void settle(const Chain& chain) {
+    for_each_window(chain, [&](ValueId content, const Window& window) {
+      plan_.values[content].window = window;
+      plan_.values[content].needed = true;
+    });
+    Root& copy = plan_.roots[chain.copy];
+    plan_.groups[copy.group].roots.clear();
+    copy.group = -1;
+  }
+
+  FusionPlan& plan_;
+  std::vector<Chain> chains_;
+  std::map<ValueId, std::int32_t> last_reader_;  ///< the last node that reads a value that lies in memory
+};
+
+}  // namespace
+
+void update_inputs(FusionPlan& plan) { Updater(plan).run(); }
+
+}  // namespace penstock::fusion
