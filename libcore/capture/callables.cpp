@@ -62,6 +62,14 @@ std::string owner_of(PyCFunctionObject* c, PyRef& holder) {
   return Py_TYPE(c->m_self)->tp_name;
 }
 
+/// Under which rules know Python code: where it is defined, and what torch shows it as.
+std::array<std::string, 2> names_of(PyCodeObject* code, PyObject* globals) {
+  const std::string name = text_of(code->co_qualname);
+  const std::string module(module_name(globals));
+  const std::string full = module.empty() ? name : module + "." + name;
+  return {full, full.starts_with("torch._tensor.Tensor.") ? "torch.Tensor" + full.substr(20) : full};
+}
+
 Served served_by(const CallRule& rule) {
   if (rule.action != CallAction::serve) return Served::none;
   if (rule.handler == "is_compiling") return Served::is_compiling;
@@ -73,6 +81,12 @@ Served served_by(const CallRule& rule) {
 bool is_tensor_base(PyTypeObject* type) {
   return std::strcmp(type->tp_name, "torch._C.TensorBase") == 0 ||
          std::strcmp(type->tp_name, "torch._C._TensorBase") == 0;
+}
+
+Callables::Callables(CallRules rules) : rules_(std::make_unique<const CallRules>(std::move(rules))) {
+  for (const std::string& attribute : rules_->attributes()) {
+    attributes_.push_back(PyRef::steal(PyUnicode_InternFromString(attribute.c_str() + 1)));
+  }
 }
 
 Result<Callables> Callables::make(const std::string& path) {
@@ -179,12 +193,7 @@ KnownCode& Callables::of(PyCodeObject* code, PyObject* globals) const {
   python::Bytecode& bytecode = python::bytecode_of(code);
   if (auto* known = bytecode.data(python::CodeSlot::rule)) return static_cast<KnownCode&>(*known);
   auto made = std::make_unique<KnownCode>();
-  const std::string name = text_of(code->co_qualname);
-  const std::string module(module_name(globals));
-  std::array<std::string, 2> names;
-  names[0] = module.empty() ? name : module + "." + name;
-  names[1] = names[0].starts_with("torch._tensor.Tensor.") ? "torch.Tensor" + names[0].substr(20) : names[0];
-  made->rule = rules_->find(names, CallableKind::python);
+  made->rule = rules_->find(names_of(code, globals), CallableKind::python);
   made->served = served_by(*made->rule);
   if (made->rule->action == CallAction::model) made->model = find_code_model(made->rule->handler);
   KnownCode& known = *made;
@@ -194,6 +203,22 @@ KnownCode& Callables::of(PyCodeObject* code, PyObject* globals) const {
 
 KnownCode& Callables::of_function(PyObject* function) const {
   return of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)), PyFunction_GET_GLOBALS(function));
+}
+
+const CallRule& Callables::rule_of(PyObject* function) const {
+  const CallRule& rule = *of_function(function).rule;
+  PyObject* own = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  if (own == nullptr || PyDict_GET_SIZE(own) == 0) return rule;
+  std::vector<std::string> names;
+  for (const PyRef& attribute : attributes_) {
+    PyObject* value = PyDict_GetItemWithError(own, attribute.get());
+    // What is neither is of the program's, and could run its code.
+    if (value == Py_True) names.push_back("." + text_of(attribute.get()));
+  }
+  if (names.empty()) return rule;
+  const auto own_names = names_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)), PyFunction_GET_GLOBALS(function));
+  names.insert(names.end(), own_names.begin(), own_names.end());
+  return *rules_->find(names, CallableKind::python);
 }
 
 const CallRule& Callables::of_tensor(const std::string& name) {

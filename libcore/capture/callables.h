@@ -46,18 +46,21 @@ class Callables {
   /// Of code whose globals are `globals`.
   KnownCode& of(PyCodeObject* code, PyObject* globals) const;
   KnownCode& of_function(PyObject* function) const;
+  /// The rule for calls of a function of Python: that of its code, or one for an attribute which it has.
+  const CallRule& rule_of(PyObject* function) const;
   /// The rule for the attribute or method of tensors that is called `name`.
   const CallRule& of_tensor(const std::string& name);
 
   const CallRules& rules() const { return *rules_; }
 
  private:
-  explicit Callables(CallRules rules) : rules_(std::make_unique<const CallRules>(std::move(rules))) {}
+  explicit Callables(CallRules rules);
   struct Key;
   static Key key_of(PyObject* function);
   KnownFunction resolve(PyObject* function) const;
 
   std::unique_ptr<const CallRules> rules_;  ///< stay where they are
+  std::vector<python::PyRef> attributes_;   ///< those of functions that rules are for: their names
   std::unordered_map<const void*, std::shared_ptr<const KnownFunction>> functions_;
   std::unordered_map<std::string, const CallRule*> tensor_rules_;
 };

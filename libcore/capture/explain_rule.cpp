@@ -86,11 +86,10 @@ class Explanation {
 
  private:
   std::string of_code(const std::string& name, PyObject* function) {
-    const KnownCode& known = callables_.of_function(function);
     const std::string module(module_name(PyFunction_GET_GLOBALS(function)));
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
     const std::string full = module + "." + text_of(code->co_qualname);
-    return describe(name + ": Python code" + (full == name ? "" : ", " + full), *known.rule, full);
+    return describe(name + ": Python code" + (full == name ? "" : ", " + full), callables_.rule_of(function), full);
   }
 
   Result<std::string> of_class(const std::string& name, PyTypeObject* type) {

@@ -479,6 +479,10 @@ class Walk {
   /// Functions written in Python whose effect ends a segment.
   std::optional<bool> call_compile_api(FrameShadow& frame, Served served,
                                        const std::vector<Operand>& positional, int pops);
+  // objects/constant_call.cpp
+  std::optional<Shadow> made_of_constants(PyObject* object);
+  std::optional<bool> call_assumed(FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
+                                   int pops);
   bool call_once(FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
                  const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   static std::optional<bool> model_signature(Walk& walk, FrameShadow& frame, Operand function,

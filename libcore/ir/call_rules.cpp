@@ -128,6 +128,10 @@ class RuleReader {
 
   Result<void> check_pattern(const Word& word) const {
     const std::size_t star = word.text.find('*');
+    const bool attribute = word.text.starts_with('.');
+    if (attribute && (word.text.size() == 1 || word.text.find_first_of(".*", 1) != std::string_view::npos)) {
+      return wrong(word, "'" + std::string(word.text) + "' is no attribute", "Write an attribute of functions as ._is_constant.");
+    }
     if (star != std::string_view::npos && star + 1 != word.text.size()) {
       return wrong(word, "'*' stands inside '" + std::string(word.text) + "'",
                    "A '*' may stand at the end of a name, for all that begin so.");
@@ -197,7 +201,9 @@ Result<void> CallRules::add_file(const std::string& path) {
 void CallRules::index(std::uint32_t position) {
   const std::string& pattern = rules_[position].pattern;
   if (!pattern.ends_with('*')) {
-    exact_[pattern].push_back(position);
+    Positions& same = exact_[pattern];
+    if (pattern.starts_with('.') && same.empty()) attributes_.push_back(pattern);
+    same.push_back(position);
     return;
   }
   const std::size_t length = pattern.size() - 1;

@@ -56,7 +56,8 @@ struct CallRule {
 /// Rules on callables, in the order in which they were added: the first that matches wins.
 ///
 /// A rule file has a rule a line, `ACTION [ARGUMENT] PATTERN… [: REASON]`, blanks between the words, and
-/// comments from '#' on (penstock-rules(5)). Looking a name up costs a hash of it and of as many prefixes
+/// comments from '#' on (penstock-rules(5)). A pattern that begins with a dot is the name of an attribute
+/// that Python functions may have. Looking a name up costs a hash of it and of as many prefixes
 /// as patterns have lengths; callers keep what they found.
 class CallRules {
  public:
@@ -74,6 +75,8 @@ class CallRules {
   const CallRule* find(std::span<const std::string> names, CallableKind kind) const;
 
   const std::vector<CallRule>& all() const { return rules_; }
+  /// The patterns that name an attribute, with their dots.
+  const std::vector<std::string>& attributes() const { return attributes_; }
 
  private:
   using Positions = std::vector<std::uint32_t>;  ///< in rules_, ascending
@@ -84,6 +87,7 @@ class CallRules {
   std::vector<CallRule> rules_;
   std::unordered_map<std::string, Positions> exact_, prefixes_;
   std::vector<std::size_t> prefix_lengths_;  ///< those that occur
+  std::vector<std::string> attributes_;
 };
 
 }  // namespace penstock

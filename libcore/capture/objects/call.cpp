@@ -72,19 +72,6 @@ bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positiona
                                  Py_TYPE(object)->tp_name + " is not followed");
 }
 
-bool Walk::call_cached(FrameShadow& f, Operand function, int pops) {
-  const SourceId source = function.shadow.source();
-  if (source == kNoSource) return broke(Code::PS0306, "a cached function of unknown origin is called");
-  if (!consume_identity(function)) return false;
-  f.finish = [pops, source](Walk& walk, FrameShadow& f) {
-    f.pop(pops);
-    auto literal = is_immutable_literal(f.object()) ? literal_of(f.object()) : std::nullopt;
-    f.push(literal ? Shadow::constant() : Shadow{});
-    if (literal) walk.add_guard(GuardKind::global_state, source, std::move(*literal));
-  };
-  return true;
-}
-
 Operand Walk::method_part(Operand method, int part) {
   PyObject* object =
       part == 0 ? PyMethod_GET_FUNCTION(method.object) : PyMethod_GET_SELF(method.object);

@@ -73,31 +73,16 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
     return call_compile_api(f, own, positional, pops);
   }
   const KnownCode& known = callables_.of(code, globals);
-  switch (known.rule->action) {
+  const CallRule& rule = callables_.rule_of(function.object);
+  switch (rule.action) {
     case CallAction::inlined:
     case CallAction::inner: return std::nullopt;
     case CallAction::serve: return call_compile_api(f, known.served, positional, pops);
     case CallAction::model: return known.model(*this, f, function, positional, keywords, pops);
     case CallAction::constant: return call_once(f, function, positional, keywords, pops);
-    default: return broke(*known.rule, qualified_name(function.object));
+    case CallAction::assumed: return call_assumed(f, function, positional, pops);
+    default: return broke(rule, qualified_name(function.object));
   }
-}
-
-/// A function that a rule says to be one of constants: it runs natively, and what it gave is a constant.
-bool Walk::call_once(FrameShadow& f, Operand function, const std::vector<Operand>& positional,
-                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
-  if (!consume_all(positional, keywords)) return false;
-  f.expected.function = function.object;
-  f.expected.native = true;
-  f.finish = [pops](Walk& walk, FrameShadow& f) {
-    f.pop(pops);
-    if (!is_immutable_literal(f.object())) {
-      walk.spoil_here("a function that a rule calls constant gives an object of type " +
-                      std::string(Py_TYPE(f.object())->tp_name));
-    }
-    f.push(Shadow::constant());
-  };
-  return true;
 }
 
 std::optional<bool> Walk::model_signature(Walk& walk, FrameShadow& f, Operand function,

@@ -142,6 +142,83 @@ def calls_operators(x):
     return torch.ops.aten.sum.dim_IntList(y, [0], keepdim=True), at
 
 
+# -- functions that the program says to be constant
+
+class Scaled:
+    def __init__(self, scale):
+        self.scale = scale
+
+    @torch.compiler.assume_constant_result
+    def scale_of(self, x):
+        return round(x.sum().item(), 3) * self.scale
+
+
+@torch.compiler.assume_constant_result
+def made_anew(x):
+    return {"rows": [x.shape[0], 0.5], "kinds": {"a"}, "both": (None, [2])}
+
+
+HELD = [1, 2]
+
+
+@torch.compiler.assume_constant_result
+def held_by_others(x):
+    return HELD
+
+
+@torch.compiler.assume_constant_result
+def gives_a_tensor(x):
+    return torch.ones(2)
+
+
+@torch.compiler.assume_constant_result
+def refuses(x):
+    raise ValueError(x.shape[0])
+
+
+def makes_assumed(scale):
+    @torch.compiler.assume_constant_result
+    def assumed():
+        return scale
+    return assumed
+
+
+SCALED, ASSUMED = [Scaled(2), Scaled(3)], [makes_assumed(2), makes_assumed(3)]
+
+
+def assumes_a_constant(x, scaled):
+    return x * scaled.scale_of(x) + 1
+
+
+def assumes_containers(x):
+    made = made_anew(x)
+    made["rows"].append(x.dim())
+    return x * made["rows"][1], made
+
+
+def assumes_what_others_hold(x):
+    y = x + 1
+    HELD[0] += 1
+    return y * held_by_others(x)[1], HELD[0]
+
+
+def assumes_a_tensor(x):
+    y = x + 1
+    return y[:1] * gives_a_tensor(x)
+
+
+def assumes_and_raises(x):
+    y = x + 1
+    try:
+        return y * refuses(x)
+    except ValueError as error:
+        return y, str(error)
+
+
+def assumes_of_closures(x, assumed):
+    return x * assumed()
+
+
 # -- loops with a break inside
 
 def turns_with_a_break(x, turns):
@@ -183,6 +260,12 @@ def calls():
         yield reads_a_lazy_module, (x,)
         yield calls_one_operator, (x,)
         yield calls_operators, (x,)
+        yield assumes_a_constant, (x, SCALED[turn % 2])
+        yield assumes_containers, (x,)
+        yield assumes_what_others_hold, (x,)
+        yield assumes_a_tensor, (x,)
+        yield assumes_and_raises, (x,)
+        yield assumes_of_closures, (x, ASSUMED[turn % 2])
         yield turns_with_a_break, (x, 4 + turn)
         yield leaves_a_generator, (x,)
         yield turns_without_end, (x,)
@@ -193,6 +276,8 @@ EXPECTED = {
     "makes_layers_lazily": (1, 0), "asks_what_it_holds": (2, 0), "asks_and_counts": (1, 0),
     "reads_a_class": (1, 0), "reads_a_module": (3, 0), "reads_a_lazy_module": (4, 3),
     "calls_one_operator": (1, 0), "calls_operators": (1, 0), "turns_with_a_break": (4, 2),
+    "assumes_a_constant": (2, 0), "assumes_containers": (1, 0), "assumes_what_others_hold": (3, 1),
+    "assumes_a_tensor": (2, 1), "assumes_and_raises": (1, 0), "assumes_of_closures": (2, 0),
     "leaves_a_generator": (2, 0), "turns_without_end": (3, 2),
 }
 

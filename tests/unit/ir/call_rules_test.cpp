@@ -61,6 +61,17 @@ TEST_CASE("rules of a user stand before those that are added behind, which are n
   CHECK(rules.find(std::vector<std::string>{"m.g"}, CallableKind::c)->handler == "length");
 }
 
+TEST_CASE("a name that begins with a dot is that of an attribute") {
+  const CallRules rules = made_of("assume ._is_constant\nbreak m.f ._is_slow\ninline m.*\nassume ._is_slow");
+  CHECK(rules.attributes() == std::vector<std::string>{"._is_constant", "._is_slow"});
+  CHECK(found(rules, {"._is_constant", "m.f"}, CallableKind::python) == "my.rules:1: assume ._is_constant");
+  CHECK(found(rules, {"m.g"}, CallableKind::python) == "my.rules:3: inline m.*");
+  CHECK(found(rules, {"._is_constant"}, CallableKind::c) == "none");
+  for (const char* text : {"assume .", "assume .a.b", "assume .a*"}) {
+    CHECK(refused(text).hint == "Write an attribute of functions as ._is_constant.");
+  }
+}
+
 TEST_CASE("a code may stand before the names") {
   const CallRules rules = made_of("break PS0307 m.f : because\noutside m.g");
   const CallRule* first = rules.find(std::vector<std::string>{"m.f"}, CallableKind::c);
