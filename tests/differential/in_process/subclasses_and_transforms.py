@@ -71,3 +71,19 @@ for i in range(5):
 from torch.func import vmap, grad
 def loss(w, x): return (w * x).sin().sum()
 for i in range(2): print(grad(loss)(torch.ones(3), torch.arange(3.)), vmap(loss, (None, 0))(torch.ones(3), torch.arange(6.).reshape(2, 3)))
+from torch._higher_order_ops.scan import scan
+class Shift(torch.nn.Module):
+    def __init__(self): super().__init__(); self.by = torch.nn.Parameter(torch.ones(2))
+    def forward(self, row): return row * 2 + self.by
+shift = Shift()
+def mapped_with_gradients(x, p): return map_rows(lambda row, p: (row * p, {"more": row + 1}), x, p)
+def mapped_by_module(x): return map_rows(lambda row: shift(row), x)
+def chosen(x, p): return torch.cond(x.sum() > 3, lambda x: x * p, lambda x: x - 1, (x,))
+def scanned(x, p): return scan(lambda kept, row: (kept + row, kept * row), p * 1, x)
+for call in (mapped_with_gradients, lambda x, p: mapped_by_module(x), chosen, scanned):
+    for i in range(2):
+        p.grad = shift.by.grad = None
+        given = torch.utils._pytree.tree_leaves(call(torch.arange(4.).reshape(2, 2) + i, p))
+        sum(part.sum() for part in given).backward()
+        print([part.detach() for part in given], p.grad, shift.by.grad)
+        with torch.no_grad(): print(call(torch.arange(4.).reshape(2, 2) + i, p))
