@@ -23,12 +23,30 @@ bool is_view_attribute(PyObject* name) {
          text == "imag";
 }
 
-bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,
-                     Callables& callables) {
+namespace {
+
+/// What the CALL calls; of a bound method the function.
+PyObject* called(const python::Frame& frame, const python::Instruction& instruction) {
   const int count = instruction.argument;
   PyObject* callable = frame.peek(count + 1);
   if (callable == nullptr) callable = frame.peek(count);
-  if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
+  return PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable;
+}
+
+}  // namespace
+
+bool fills_tensor(const python::Frame& frame, const python::Instruction& instruction, Callables& callables) {
+  if (instruction.opcode != python::Opcode::CALL) return false;
+  PyObject* callable = called(frame, instruction);
+  if (!PyCFunction_Check(callable)) return false;
+  const auto known = callables.of(callable);
+  const bool fills = known->name == "ones" || known->name == "zeros" || known->name == "full" || known->name == "arange";
+  return fills && !known->method && known->rule->action == CallAction::graph;
+}
+
+bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,
+                     Callables& callables) {
+  PyObject* callable = called(frame, instruction);
   if (PyFunction_Check(callable)) return true;
   if (PyType_Check(callable)) return false;
   if (PyCFunction_Check(callable) || Py_TYPE(callable) == &PyMethodDescr_Type) {

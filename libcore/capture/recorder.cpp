@@ -324,6 +324,16 @@ void Recorder::note_storage(ValueId id, PyObject* tensor) {
   }
 }
 
+bool Recorder::uses_first_node() const {
+  bool used = false;
+  for (std::size_t at = 1; !used && at < graph_.nodes.size(); ++at) {
+    for (const NamedArgument& argument : graph_.nodes[at].args) {
+      for_each_value(argument.value, [&](ValueId id) { used = used || std::ranges::find(graph_.nodes[0].results, id) != graph_.nodes[0].results.end(); });
+    }
+  }
+  return used;
+}
+
 std::int32_t Recorder::output(ValueId id, PyObject* object) {
   auto [found, added] =
       outputs_.emplace(id, static_cast<std::int32_t>(graph_.interface.outputs.size()));

@@ -93,6 +93,8 @@ class Recorder {
   const Value& value(ValueId id) const { return graph_.values[id]; }
   bool is_input(ValueId id) const { return id < input_by_value_.size() && input_by_value_[id] >= 0; }
   std::size_t node_count() const { return graph_.nodes.size(); }
+  /// True if a node takes what the first one gives.
+  bool uses_first_node() const;
   Graph& graph() { return graph_; }
   const python::TensorBridge& bridge() const { return bridge_; }
 

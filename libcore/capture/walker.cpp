@@ -189,9 +189,10 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
   if (activation.step_once) return step_break(activation, instruction);
   const bool first = std::exchange(activation.first, false);
   const bool resumes = std::exchange(activation.resumes, false);
-  bool trial = false;
+  bool trial = false, at_factory = false;
   if (!first && !client_.starts_at(frame.bytecode(), frame.unit())) {
-    if (!resumes && !may_record(frame, instruction)) return Directive::step;
+    at_factory = !resumes && fills_tensor(frame, instruction, callables_);
+    if (!resumes && !at_factory && !may_record(frame, instruction)) return Directive::step;
     trial = true;
     if (info(frame).dry_trials[frame.unit()] >= kTrials) return Directive::step;
   }
@@ -203,6 +204,7 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
     if (!record_here) return directive;
   }
   start(activation, region, lookup.changed, !first, resumes);
+  region.at_factory = at_factory;
   return record(activation, region, instruction);
 }
 
@@ -405,6 +407,11 @@ bool Walker::ends_earlier(const Walk& walk) {
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   Walk& walk = *region.walk;
   if (walk.recorder().node_count() == 0) {
+    drop(region);
+    return false;
+  }
+  if (region.at_factory && !walk.recorder().uses_first_node()) {
+    info(*region.start->frame).dry_trials[region.trial_unit] = kTrials;
     drop(region);
     return false;
   }

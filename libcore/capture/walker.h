@@ -108,6 +108,7 @@ class Walker : public python::FrameDriver {
     int trial_unit = 0;
     bool trial = false;            ///< dropped if it records no op …
     bool patient = false;          ///< … at all; else: if its first instruction runs none
+    bool at_factory = false;       ///< it starts there: dropped unless an op takes what that makes
     Plan plan;                     ///< following
     int until = -1;                ///< following without a plan: unit of `start`'s frame
     std::size_t level = 0;
