@@ -19,23 +19,29 @@ def table():
     spec = importlib.util.spec_from_file_location("graph_programs", PROGRAM)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.EXPECTED
+    return module.EXPECTED, module.FIRST_OPS
 
 
-def counts_of(path):
+def counts_of(documents):
     """By function: graphs, and breaks behind them."""
-    with open(path, encoding="utf-8") as file:
-        documents = [json.loads(line) for line in file]
     names = {document["id"]: document["name"] for document in documents if document["penstock"] == "graph"}
     graphs = collections.Counter(names.values())
     breaks = collections.Counter(names[document["after"]] for document in documents if document["penstock"] == "break")
     return {name: (count, breaks[name]) for name, count in graphs.items()}
 
 
+def first_ops_of(documents):
+    found = collections.defaultdict(list)
+    for document in documents:
+        if document["penstock"] == "graph":
+            found[document["name"]].append(document["nodes"][0]["op"])
+    return found
+
+
 def main():
     capture, run = sys.argv[1:3]
     plain = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=120)
-    expected = table()
+    expected, expected_first = table()
     passed = failed = 0
 
     def that(right, *told):
@@ -55,7 +61,11 @@ def main():
             for at, line in enumerate(plain.stdout.splitlines()):
                 got = lines[at] if at < len(lines) else None
                 that(got == line, f"{name}: expected {line}", f"  got {got}")
-            counts = counts_of(documents)
+            with open(documents, encoding="utf-8") as file:
+                read = [json.loads(line) for line in file]
+            counts, first = counts_of(read), first_ops_of(read)
+            for function, wanted in expected_first.items():
+                that(first[function] == wanted, f"{name}: the graphs of {function} begin with {first[function]}, not {wanted}")
             for function, wanted in expected.items():
                 got = counts.get(function, (0, 0))
                 that(got == wanted, f"{name}: {function} has {got[0]} graphs and {got[1]} breaks, not {wanted}")

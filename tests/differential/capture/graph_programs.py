@@ -142,6 +142,26 @@ def calls_operators(x):
     return torch.ops.aten.sum.dim_IntList(y, [0], keepdim=True), at
 
 
+# -- factories behind a break
+
+def makes_its_mask(x):
+    total = (x * 2).sum().item()
+    mask = torch.ones(4)
+    return x * mask.unsqueeze(0) + total
+
+
+def makes_what_no_op_takes(x):
+    total = (x * 2).sum().item()
+    zeros = torch.zeros(2)
+    return x + len(zeros.tolist()) + total
+
+
+def makes_beside_an_op(x):
+    total = (x * 2).sum().item()
+    zeros = torch.zeros(2)
+    return x + total, zeros
+
+
 # -- functions that the program says to be constant
 
 class Scaled:
@@ -260,6 +280,9 @@ def calls():
         yield reads_a_lazy_module, (x,)
         yield calls_one_operator, (x,)
         yield calls_operators, (x,)
+        yield makes_its_mask, (x,)
+        yield makes_what_no_op_takes, (x,)
+        yield makes_beside_an_op, (x,)
         yield assumes_a_constant, (x, SCALED[turn % 2])
         yield assumes_containers, (x,)
         yield assumes_what_others_hold, (x,)
@@ -276,9 +299,17 @@ EXPECTED = {
     "makes_layers_lazily": (1, 0), "asks_what_it_holds": (2, 0), "asks_and_counts": (1, 0),
     "reads_a_class": (1, 0), "reads_a_module": (3, 0), "reads_a_lazy_module": (4, 3),
     "calls_one_operator": (1, 0), "calls_operators": (1, 0), "turns_with_a_break": (4, 2),
+    "makes_its_mask": (2, 1), "makes_what_no_op_takes": (2, 1), "makes_beside_an_op": (2, 1),
     "assumes_a_constant": (2, 0), "assumes_containers": (1, 0), "assumes_what_others_hold": (3, 1),
     "assumes_a_tensor": (2, 1), "assumes_and_raises": (1, 0), "assumes_of_closures": (2, 0),
     "leaves_a_generator": (2, 0), "turns_without_end": (3, 2),
+}
+
+# By function: the first op of each graph.
+FIRST_OPS = {
+    "makes_its_mask": ["aten.mul.Tensor", "aten.ones.default"],
+    "makes_what_no_op_takes": ["aten.mul.Tensor", "aten.add.Tensor"],
+    "makes_beside_an_op": ["aten.mul.Tensor", "aten.add.Tensor"],
 }
 
 
