@@ -1,0 +1,30 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "capture/models.h"
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+/// A call of a builtin as its rule sees it; for a method, positional[0] is self.
+struct BuiltinCall {
+  Walk& walk;
+  FrameShadow& frame;
+  std::string_view owner, name;
+  Operand function;
+  std::vector<Operand>& positional;
+  std::vector<std::pair<PyObject*, Operand>>& keywords;
+  int pops;
+};
+
+/// Ends the segment at the call, which is not followed. Always false.
+bool refuse(BuiltinCall& call);
+
+/// Models of the methods of list, dict and set (objects/container_methods.cpp).
+std::span<const FunctionModel> container_models();
+
+}  // namespace penstock::capture

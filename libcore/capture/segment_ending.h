@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+/// Builds the interface of one segment.
+class SegmentEnding {
+ public:
+  SegmentEnding(Walk& walk, bool returns)
+      : walk_(walk), interface_(walk.recorder_.graph().interface), returns_(returns) {}
+
+  void frame(FrameShadow& f, std::vector<Restore>& restore);
+  void effects();
+  Recipe recipe(Operand operand);
+  bool failed() const { return failed_; }
+  /// True if something that is left behind refers to the object.
+  bool describes(PyObject* object) const {
+    const auto known = walk_.by_identity_.find(object);
+    return known != walk_.by_identity_.end() && made_.contains(known->second);
+  }
+  /// What could not be described.
+  const std::string& reason() const { return reason_; }
+  /// The instruction that made it, where the segment did.
+  RaisePlace culprit() const { return culprit_; }
+
+ private:
+  Recipe literal(PyObject* object, SourceId source);
+  Recipe size_of(PyObject* size);
+  Recipe fresh(ObjectId id);
+  Recipe contents(ObjectShadow& known);
+  Recipe function(PyObject* function);
+  Recipe instance(ObjectShadow& known);
+  Recipe mapping(ObjectShadow& known);
+  Recipe pairs_of(ObjectShadow& known);
+  Recipe attributes(ObjectShadow& known, Recipe recipe);
+  Recipe items_of(Recipe::Kind kind, Operand sequence);
+  Recipe cell_of(PyObject* cell);
+  std::optional<Recipe> old_cell(const ObjectShadow& cell);
+  void cell_content(const ObjectShadow& cell);
+  Recipe globals_of(PyFunctionObject* function);
+  Recipe iterator(ObjectShadow& known);
+  bool remaining(const IteratorShadow& over, std::vector<Recipe>& items);
+  Recipe builtin_call(const char* function, std::vector<Recipe> arguments);
+  Recipe token(const OpenContext& context);
+  Recipe constructor(const Expected& call);
+  Recipe live(PyObject* object);
+  Recipe optional_part(PyObject* object);
+  void slot(FrameShadow& f, int slot, std::vector<Restore>& restore);
+
+  Walk& walk_;
+  Interface& interface_;
+  bool returns_;
+  std::unordered_map<ObjectId, std::int32_t> made_;
+  bool failed_ = false;
+  RaisePlace culprit_;
+  std::string reason_;
+};
+
+}  // namespace penstock::capture
