@@ -14,6 +14,9 @@ for prompt, tokens in ((7, 20), (7, 20), (12, 30)):
 ids = torch.randint(config.vocab_size, (2, 5))
 mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])  # padded on the left
 print(model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=12).tolist())
+ids = torch.randint(config.vocab_size, (1, 6))
+print(model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=12,
+                     cache_implementation="static").tolist())
 
 # Heads that share keys and values, positions by rotation.
 config = transformers.LlamaConfig(num_hidden_layers=1, hidden_size=32, intermediate_size=48, num_attention_heads=4,
