@@ -46,7 +46,10 @@ bool show_the_same(const Window& a, const Window& b) {
 
 class Updater {
  public:
-  explicit Updater(FusionPlan& plan) : plan_(plan) {}
+  explicit Updater(FusionPlan& plan) : plan_(plan) {
+    const auto& outputs = plan.graph().outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs_.emplace(plan.base_of(outputs[i]), i);
+  }
 
   void run() {
     for (std::size_t r = 0; r < plan_.roots.size(); ++r) {
@@ -84,13 +87,22 @@ class Updater {
     return window;
   }
 
+  /// Whether the value is an output that is no window on the input's memory.
+  bool is_apart(ValueId value, ValueId input) const {
+    const auto [first, last] = outputs_.equal_range(value);
+    return std::any_of(first, last, [&](const auto& output) {
+      const OutputAlias& alias = plan_.interface().outputs[output.second].alias;
+      return alias.kind != OutputAlias::Kind::input || alias.index != static_cast<std::int32_t>(input);
+    });
+  }
+
   std::optional<Chain> find_chain(std::int32_t copy) const {
     const Node& node = plan_.node_of(plan_.roots[copy]);
     Chain chain{copy, operand_value(node, "self"), {}};
     const ValueId source = operand_value(node, "src");
     ValueId base = plan_.base_of(source);
     for (const Root* root = root_of(base); base != chain.input; root = root_of(base)) {
-      if (root == nullptr || !is_scatter(plan_.node_of(*root)) || plan_.values[base].output >= 0) return std::nullopt;
+      if (root == nullptr || !is_scatter(plan_.node_of(*root)) || is_apart(base, chain.input)) return std::nullopt;
       chain.writers.push_back(plan_.values[base].root);
       base = plan_.base_of(operand_value(plan_.node_of(*root), "self"));
     }
@@ -189,8 +201,8 @@ class Updater {
         }
       }
     }
-    // An output that is not the input itself shows what it held.
-    for (ValueId id : plan_.graph().outputs) note(plan_.base_of(id), static_cast<std::int32_t>(plan_.graph().nodes.size()));
+    // What is put out is read at the end.
+    for (const auto& [value, output] : outputs_) note(value, static_cast<std::int32_t>(plan_.graph().nodes.size()));
   }
 
   void note(ValueId value, std::int32_t node) {
@@ -214,6 +226,7 @@ class Updater {
     for_each_window(chain, [&](ValueId content, const Window& window) {
       plan_.values[content].window = window;
       plan_.values[content].needed = true;
+      plan_.values[content].output = -1;
     });
     Root& copy = plan_.roots[chain.copy];
     plan_.groups[copy.group].roots.clear();
@@ -221,6 +234,7 @@ class Updater {
   }
 
   FusionPlan& plan_;
+  std::multimap<ValueId, std::size_t> outputs_;  ///< of the graph, by what they are windows on
   std::vector<Chain> chains_;
   std::map<ValueId, std::int32_t> last_reader_;  ///< the last node that reads a value that lies in memory
 };

@@ -1,4 +1,6 @@
 // One case a family of lowerings: what the fused program computes, and what it does not do.
+#include <algorithm>
+
 #include "run_program.h"
 
 namespace penstock::fusion {
@@ -98,6 +100,8 @@ TEST_CASE("an input is overwritten after everything has read it") {
 
 /// Puts `content` into the input `x` and compares with the reference; returns the program.
 LoopProgram check_update(GraphBuilder& b, ValueId x, ValueId content) {
+  b.output(content);
+  b.graph.interface.outputs.back().alias = {OutputAlias::Kind::input, static_cast<std::int32_t>(x)};
   b.graph.nodes.push_back({"prim.copy_", {{"self", b.value(x)}, {"src", b.value(content)}}, {}, -1});
   LoopProgram program = check(b);
   auto inputs = random_inputs(program.interface, 1), reference = random_inputs(program.interface, 1);
@@ -117,6 +121,7 @@ TEST_CASE("rows are written into an input that nothing reads as it was") {
   LoopProgram program = check_update(b, cache, written);
   CHECK(kernel_count(program) == 3);
   CHECK(program.arena_bytes == SymExpr(0));
+  CHECK(program.buffers[program.outputs.back()].kind == Buffer::Kind::input);
   // The rows are written between the two that read the cache, their columns as vectors.
   const auto& kernel = std::get<LoopKernel>(program.steps[1]);
   CHECK(kernel.name.find("scatter") != std::string::npos);
@@ -134,7 +139,10 @@ TEST_CASE("an input that is read later as it was is copied; what is written of i
     ValueId written = b.scatter("scatter", cache, at, source, 0);
     if (later) b.output(b.binary("add", cache, b.broadcast(b.reduce("sum", written, {0}), {6, 4}, {1})));
     LoopProgram program = check_update(b, cache, written);
-    CHECK(program.arena_bytes != SymExpr(0));
+    const std::vector<SymExpr> sizes = {later ? 6 : 3, 4};
+    CHECK(std::any_of(program.buffers.begin(), program.buffers.end(), [&](const Buffer& buffer) {
+      return buffer.sizes == sizes && (buffer.kind == Buffer::Kind::output || buffer.kind == Buffer::Kind::temporary);
+    }));
   }
 }
 
