@@ -205,7 +205,9 @@ Result<void> check_library(const LoopProgram& program, const LibraryCall& call) 
   auto outside = [&](BufferId id) { return id < kNoBuffer || id >= count; };
   bool wrong = std::any_of(call.inputs.begin(), call.inputs.end(), outside) ||
                std::any_of(call.outputs.begin(), call.outputs.end(), outside);
-  const auto names = [](std::string_view list) { return static_cast<std::size_t>(std::ranges::count(list, ' ')) + 1; };
+  const auto names = [](std::string_view list) {
+    return list.empty() ? 0 : static_cast<std::size_t>(std::ranges::count(list, ' ')) + 1;
+  };
   const std::size_t most = names(facts->inputs);
   auto optional = static_cast<std::size_t>(std::count(facts->inputs.begin(), facts->inputs.end(), '?'));
   wrong |= call.inputs.size() > most || call.inputs.size() < most - optional;

@@ -398,6 +398,11 @@ Result<LoopProgram> emit_program(FusionPlan plan) {
       continue;
     }
     for (; next != order.end() && plan.groups[*next].region == static_cast<std::int32_t>(r); ++next) {
+      const Root& first = plan.roots[plan.groups[*next].roots.front()];
+      if (first.kind == RootKind::check) {
+        program.steps.emplace_back(emit_check(plan, plan.node_of(first)));
+        continue;
+      }
       for (LoopKernel& kernel : emit_group(plan, *next)) {
         kernel.name = fmt::format("k{}{}", program.steps.size(), kernel.name);
         program.steps.emplace_back(std::move(kernel));

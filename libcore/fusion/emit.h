@@ -16,6 +16,9 @@ Result<LoopProgram> emit_program(FusionPlan plan);
 std::vector<LoopKernel> emit_group(FusionPlan& plan, std::int32_t group);
 
 /// The step that runs a node of a library or fallback region.
+/// The call that looks at the indices of a prim.check_index.
+LibraryCall emit_check(FusionPlan& plan, const Node& node);
+
 Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32_t node);
 
 }  // namespace penstock::fusion

@@ -37,7 +37,7 @@ class EpilogueFuser {
       for (BufferId id : uses.writes) last_use_[id] = s;
       for (BufferId id : uses.writes) {
         const auto* call = std::get_if<LibraryCall>(&program.steps[s]);
-        if (call != nullptr && call->outputs.front() == id) maker_[id] = static_cast<int>(s);
+        if (call != nullptr && !call->outputs.empty() && call->outputs.front() == id) maker_[id] = static_cast<int>(s);
         if (program.buffers[id].kind == Buffer::Kind::input) last_input_write_[id] = s;
       }
     }

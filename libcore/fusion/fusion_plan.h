@@ -29,6 +29,7 @@ enum class RootKind : std::uint8_t {
   join,       ///< a cat: one loop nest for each part, written into its place
   scatter,    ///< a copy, then serial writes at computed places
   copy,       ///< the epilogue of an input mutation: writes into an input
+  check,      ///< no loops: a library call looks at indices
 };
 
 struct ValuePlan {

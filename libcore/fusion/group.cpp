@@ -34,16 +34,22 @@ std::int32_t domain_variable(const SymExpr& expression) {
 }
 
 GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size()) {
-  // What overwrites an input, or what another root wrote into it, follows all that read that content.
+  // What overwrites an input, or what another root wrote into it, follows all that read that content, and all that may
+  // refuse the run.
   std::map<BufferId, std::vector<std::int32_t>> writers_of_memory;
   std::map<ValueId, std::int32_t> writers;
   auto root_count = static_cast<std::int32_t>(plan.roots.size());
+  std::vector<std::int32_t> checks;
+  for (std::int32_t r = 0; r < root_count; ++r) {
+    if (plan.roots[r].kind == RootKind::check) checks.push_back(r);
+  }
   for (std::int32_t r = 0; r < root_count; ++r) {
     const Root& root = plan.roots[r];
     if (root.group < 0) continue;
     const bool copies = root.kind == RootKind::copy;
     const ValueId over = copies ? operand_value(plan.node_of(root), "self") : root.over;
     if (over == kNoValue) continue;
+    after_[r] = checks;
     const bool first = plan.values[over].role == Role::memory;
     if (first) writers_of_memory[plan.values[over].window->base].push_back(r);
     else writers.emplace(over, r), after_[r].push_back(plan.values[over].root);

@@ -39,6 +39,8 @@ using Table = std::unordered_map<std::string_view, const Scalar*>;
 #define PS_BINARY_create PS_SKIP
 #define PS_UNARY_effect PS_SKIP
 #define PS_BINARY_effect PS_SKIP
+#define PS_UNARY_check PS_SKIP
+#define PS_BINARY_check PS_SKIP
 
 const Table<ops::UnaryScalar>& unary_scalars() {
   static const Table<ops::UnaryScalar> table = {

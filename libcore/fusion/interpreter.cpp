@@ -201,7 +201,8 @@ class Machine {
       if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
         done = kernels.run(*kernel);
       } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
-        done = run_library_call(*call, [&](BufferId id) { return tensor(id); });
+        done = run_library_call(concrete(*call), [&](BufferId id) { return tensor(id); });
+        if (!done && !done.error().location) done.error().location = location_of(program_.calls, call->calls);
       } else {
         const auto& fallback = std::get<FallbackCall>(step);
         done = failure(Code::PS0801, fmt::format("{} needs torch: {}", fallback.op, fallback.reason));
@@ -231,6 +232,14 @@ class Machine {
       return found == symbols_.end() ? std::nullopt : std::optional(found->second);
     });
     return number.value_or(0);
+  }
+
+  /// The call with numbers in the place of sizes.
+  LibraryCall concrete(LibraryCall call) const {
+    for (NamedArgument& attribute : call.attributes) {
+      if (const auto* size = attribute.value.as<SymExpr>()) attribute.value = value(*size);
+    }
+    return call;
   }
 
   std::shared_ptr<std::vector<std::byte>> allocate(const SymExpr& bytes) const {

@@ -199,6 +199,19 @@ FallbackCall fallback_call(FusionPlan& plan, const Region& region, const Node& n
 
 }  // namespace
 
+LibraryCall emit_check(FusionPlan& plan, const Node& node) {
+  LibraryCall call;
+  call.name = "check_index";
+  call.op = *find_argument(node, "op")->as<std::string>();
+  call.inputs.push_back(buffer_of(plan, operand_value(node, "self")));
+  for (const NamedArgument& argument : node.args) {
+    const bool given = argument.name != "self" && argument.name != "op";
+    if (given) call.attributes.push_back({argument.name, with_buffers(plan, argument.value)});
+  }
+  if (node.call >= 0) call.calls.push_back(node.call);
+  return call;
+}
+
 Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32_t position) {
   const Node& node = plan.graph().nodes[position];
   for (const NamedArgument& argument : node.args) {

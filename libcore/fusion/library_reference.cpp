@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/index_range.h"
 #include "ops/sorted_positions.h"
 
 namespace penstock::fusion {
@@ -196,6 +197,16 @@ void put_in_order(const LibraryCall& call, const Attributes& attributes, const H
   });
 }
 
+Result<void> check_index(const LibraryCall& call, const Attributes& attributes, const HostTensor& elements) {
+  IndexRange range{attributes.integer("dim", 0), attributes.integer("size", 0), attributes.flag("wraps"), {}};
+  const Argument* ignored = attributes.find("ignored");
+  if (const auto* number = ignored != nullptr ? ignored->as<std::int64_t>() : nullptr) range.ignored = *number;
+  for (const std::int64_t element : elements.integers()) {
+    if (!range.holds(element)) return failure(Code::PS0808, beyond_message(call.op, element, range));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> run_library_call(const LibraryCall& call,
@@ -204,8 +215,9 @@ Result<void> run_library_call(const LibraryCall& call,
     return failure(Code::PS0205, fmt::format("the library has no {}", call.name));
   }
   Attributes attributes(call);
-  HostTensor out = tensor(call.outputs.front());
   HostTensor first = tensor(call.inputs[0]);
+  if (call.name == "check_index") return check_index(call, attributes, first);
+  HostTensor out = tensor(call.outputs.front());
   if (call.name == "sort" || call.name == "topk") {
     put_in_order(call, attributes, first, out, tensor(call.outputs[1]));
     return {};

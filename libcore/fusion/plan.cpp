@@ -25,6 +25,7 @@ RootKind kind_of(const Node& node) {
     case ops::PrimGroup::reduce: return RootKind::reduction;
     case ops::PrimGroup::scan: return RootKind::scan;
     case ops::PrimGroup::effect: return RootKind::copy;
+    case ops::PrimGroup::check: return RootKind::check;
     default: return RootKind::pointwise;
   }
 }
@@ -39,8 +40,8 @@ void add_root(FusionPlan& plan, std::int32_t position, std::int32_t region) {
   Root root;
   root.node = position;
   root.kind = kind_of(node);
-  root.domain = root.kind == RootKind::copy ? plan.type(operand_value(node, "self")).sizes
-                                            : plan.type(node.results.front()).sizes;
+  if (root.kind == RootKind::copy) root.domain = plan.type(operand_value(node, "self")).sizes;
+  else if (root.kind != RootKind::check) root.domain = plan.type(node.results.front()).sizes;
   root.group = static_cast<std::int32_t>(plan.groups.size());
   Sizes rows;
   // A row of a product is a row of its result: the columns share the row of the left factor.
@@ -193,6 +194,7 @@ FusionPlan make_plan(PlacedGraph placed) {
       // What an input is overwritten with lies in memory: its expression may read that input.
       const Node& node = plan.graph().nodes[i];
       if (is_kind(node, ops::PrimGroup::effect)) need(plan, operand_value(node, "src"));
+      if (is_kind(node, ops::PrimGroup::check)) need(plan, operand_value(node, "self"));
       // Library and fallback calls read their operands, views of inputs too, as windows.
       if (region.placement == Placement::compiled) continue;
       for (const NamedArgument& argument : node.args) {

@@ -10,7 +10,8 @@
 //   whatever reads a content that a scatter overwrites stands before it, and so is done before it
 //   (GroupMerger keeps that order), library and fallback calls too;
 //   what the scatter itself writes and where is not read from the memory that it changes, or is computed
-//   into memory of its own first.
+//   into memory of its own first;
+//   all checks of indices, which may refuse the run, stand before it.
 //
 // Where one of this does not hold, the scatter makes a tensor of its own and the copy stays.
 #include <algorithm>
@@ -187,6 +188,7 @@ class Updater {
   void find_readers() {
     for (const Root& root : plan_.roots) {
       if (root.group < 0) continue;
+      if (root.kind == RootKind::check) last_check_ = std::max(last_check_, root.node);
       for (const Access& access : root.accesses) note(access.value, root.node);
       for (BufferId memory : root.reads) {
         const Buffer& buffer = plan_.buffers[memory];
@@ -214,7 +216,7 @@ class Updater {
     ValueId content = chain.input;
     for (std::int32_t number : chain.writers) {
       const Root& writer = plan_.roots[number];
-      if (reads_memory(writer, chain)) return false;
+      if (reads_memory(writer, chain) || last_check_ >= writer.node) return false;
       const auto last = last_reader_.find(content);
       if (last != last_reader_.end() && last->second >= writer.node) return false;
       content = plan_.node_of(writer).results.front();
@@ -236,6 +238,7 @@ class Updater {
   FusionPlan& plan_;
   std::multimap<ValueId, std::size_t> outputs_;  ///< of the graph, by what they are windows on
   std::vector<Chain> chains_;
+  std::int32_t last_check_ = -1;                 ///< the last node that may refuse the run
   std::map<ValueId, std::int32_t> last_reader_;  ///< the last node that reads a value that lies in memory
 };
 

@@ -135,8 +135,7 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
                                                          std::shared_ptr<ContentVersions> versions,
                                                          KernelBundle bundle,
                                                          runtime::BlobSource& blobs,
-                                                         OutputPlan plan,
-                                                         std::vector<IndexRange> indices) {
+                                                         OutputPlan plan) {
   auto bridge = python::TensorBridge::get();
   if (!bridge) return tl::unexpected(bridge.error());
   if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
@@ -151,7 +150,6 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
   }
   std::unique_ptr<BundleExecutor> made(new BundleExecutor(**bridge, std::move(versions)));
   made->plan_ = std::move(plan);
-  made->indices_ = std::move(indices);
   if (auto laid_out = made->lay_out(interface); !laid_out) return tl::unexpected(laid_out.error());
   made->arguments_.resize(interface.inputs.size());
   made->prepared_at_.assign(interface.inputs.size(), -1);
@@ -248,17 +246,6 @@ Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) 
   return {};
 }
 
-/// Torch itself raises the error: that is no failure of the entry.
-Result<void> BundleExecutor::check_indices() const {
-  for (const IndexRange& range : indices_) {
-    if (is_inside(range, arguments_[range.input], symbols_)) continue;
-    auto refused = failure(Code::PS0505, "an index is beyond its dim");
-    refused.value().severity = Severity::note;
-    return refused;
-  }
-  return {};
-}
-
 /// Runs the kernels. Where a call of torch may fail behind a write, what was written is put back.
 Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
   std::vector<PyRef> before;
@@ -270,6 +257,8 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   written = !plan_.input_writes.empty();  // should a library throw
   auto done = executor_->run(arguments_, results_);
   if (done) return {};
+  // Torch itself raises the error for an index out of range: that is no failure of the entry.
+  if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
   written = false;
   for (std::size_t i = 0; i < before.size(); ++i) {
     const python::TensorView& view = *inputs[plan_.input_writes[i].index].view;
@@ -396,7 +385,6 @@ Result<void> BundleExecutor::compute(const ExecutorCall& call, bool& written) {
 
 Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> outputs,
                                      bool& written) {
-  if (auto inside = check_indices(); !inside) return inside;
   if (auto writable = check_writable(call.inputs); !writable) return writable;
   if (auto made = make_views(call, true, outputs); !made) return made;
   if (auto done = compute(call, written); !done) return done;
@@ -422,8 +410,7 @@ Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<Pen
   pass_inputs(call);
   bool written = false;
   const KernelTimer timer(call.kernel_time);
-  auto done = check_indices();
-  if (done) done = run_kernels(call.inputs, written);
+  auto done = run_kernels(call.inputs, written);
   bool own = done.has_value();
   for (std::size_t i = 0; own && i < made_.size(); ++i) own = is_own(i);
   for (std::size_t i = 0; own && i < pending.size(); ++i) {

@@ -6,7 +6,6 @@
 
 #include "jit/content_versions.h"
 #include "jit/executor.h"
-#include "jit/index_ranges.h"
 #include "jit/output_plan.h"
 #include "jit/tensor_layout.h"
 #include "jit/torch_fallback.h"
@@ -25,7 +24,7 @@ class BundleExecutor final : public Executor {
   static Result<std::unique_ptr<Executor>> create(std::shared_ptr<runtime::Runtime> runtime,
                                                   std::shared_ptr<ContentVersions> versions,
                                                   KernelBundle bundle, runtime::BlobSource& blobs,
-                                                  OutputPlan plan, std::vector<IndexRange> indices);
+                                                  OutputPlan plan);
 
   Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                    bool& written) override;
@@ -43,7 +42,6 @@ class BundleExecutor final : public Executor {
   Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
   void pass_inputs(const ExecutorCall& call);
   void pass_versions(std::span<const InputValue> inputs);
-  Result<void> check_indices() const;
   Result<void> check_writable(std::span<const InputValue> inputs) const;
   Result<void> make_tensors();
   Result<void> make_views(const ExecutorCall& call, bool of_inputs,
@@ -62,7 +60,6 @@ class BundleExecutor final : public Executor {
   TorchOps ops_;
   std::unique_ptr<runtime::Executor> executor_;
   OutputPlan plan_;
-  std::vector<IndexRange> indices_;
   std::shared_ptr<ContentVersions> versions_;
   /// An input of which memory that stays may be made.
   struct Prepared {

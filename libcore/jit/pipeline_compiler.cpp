@@ -35,15 +35,13 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   // While a call is recorded, small blocks that stay (the graph) come to lie between the tensors on the heap, so
   // that the C library keeps the gaps; what the compiler needs would come on top of them.
   if (large) malloc_trim(0);
-  std::vector<IndexRange> indices = index_ranges(graph);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
   if (large) pipeline::give_back_file_pages();
   if (!bundle) return tl::unexpected(bundle.error());
   const auto start = std::chrono::steady_clock::now();
-  auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan),
-                                         std::move(indices));
+  auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
   trace_.after({"load", "load machine code and library kernels"},
                std::chrono::steady_clock::now() - start, [] { return std::string(); });
   // What the compiler needed must not stay under the calls that come, the plain one that the gate measures first.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/index_range.h"
+#include "ops/indices.h"
 #include "ops/infer.h"
 #include "ops/reference/reference.h"
 
@@ -24,6 +26,7 @@ using Reference = void (*)(Evaluation&);
 #define PS_PRIM_index(name) reference_of_index(OpId::prim_##name)
 #define PS_PRIM_create(name) reference::prim_##name
 #define PS_PRIM_effect(name) reference::prim_##name
+#define PS_PRIM_check(name) reference::prim_##name
 
 constexpr Reference reference_of_view(OpId id) {
   return id == OpId::prim_flip ? reference::flip : reference::view;
@@ -149,6 +152,19 @@ Result<std::vector<HostTensor>> compute_in_place(const OpFacts& functional, Conc
   return std::vector<HostTensor>{target};
 }
 
+/// What ATen looks at before it computes.
+Result<void> check_indices(Evaluation& evaluation) {
+  for (const IndexUse& use : index_uses(evaluation.op(), evaluation)) {
+    const IndexRange range{use.dim, use.size.constant().value_or(0), use.wraps, use.ignored};
+    for (const std::int64_t element : evaluation.host(use.index).integers()) {
+      if (range.holds(element)) continue;
+      const std::string op = evaluation.text("op", std::string(evaluation.op().name));
+      return failure(Code::PS0808, beyond_message(op, element, range));
+    }
+  }
+  return {};
+}
+
 Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
   if (const OpFacts* functional = functional_op(op)) return compute_in_place(*functional, concrete);
   RangeShapes shapes(concrete.graph.interface);
@@ -168,6 +184,7 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
     }
     evaluation.results().push_back(std::move(tensor));
   }
+  if (auto inside = check_indices(evaluation); !inside) return tl::unexpected(inside.error());
   bool shares = !inferred->empty() && inferred->front().alias != kNoValue;
   bool only_view = shares && !op.has(kMutates);
   if (!only_view) kReferences[static_cast<std::size_t>(op.id)](evaluation);

@@ -21,6 +21,7 @@ constexpr Rule prim_rule(OpId id, PrimGroup group) {
     case PrimGroup::join: return rules::prim_join;
     case PrimGroup::index: return rules::prim_index;
     case PrimGroup::effect: return rules::prim_copy;
+    case PrimGroup::check: return rules::prim_check_index;
     case PrimGroup::none: break;
   }
   return nullptr;

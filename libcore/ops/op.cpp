@@ -14,7 +14,8 @@ constexpr OpFamily family_of(PrimGroup group) {
     case PrimGroup::join: return OpFamily::join;
     case PrimGroup::reduce:
     case PrimGroup::scan: return OpFamily::reduction;
-    case PrimGroup::index: return OpFamily::index;
+    case PrimGroup::index:
+    case PrimGroup::check: return OpFamily::index;
     case PrimGroup::create: return OpFamily::create;
     case PrimGroup::effect: return OpFamily::effect;
     default: return OpFamily::pointwise;
@@ -59,7 +60,7 @@ constexpr std::string_view kFamilyNames[] = {
     "pointwise", "activation", "cast", "in_place", "reduction", "norm", "matmul", "view",
     "join",      "create",     "index", "loss",    "convolution", "pool", "resample", "random", "effect"};
 constexpr std::string_view kGroupNames[] = {"none", "unary", "binary", "ternary", "cast", "view",
-                                            "join", "reduce", "scan",  "index",   "create", "effect"};
+                                            "join", "reduce", "scan",  "index",   "create", "effect", "check"};
 
 /// "aten.add_.Tensor" → "aten.add.Tensor"; "aten.__iand__.Tensor" → "aten.__and__.Tensor".
 std::string functional_name(std::string_view name) {

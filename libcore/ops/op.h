@@ -42,7 +42,7 @@ enum OpFlag : std::uint8_t {
 /// What a prim takes and gives; the groups of prims.def.
 enum class PrimGroup : std::uint8_t {
   none,  ///< not a prim
-  unary, binary, ternary, cast, view, join, reduce, scan, index, create, effect,
+  unary, binary, ternary, cast, view, join, reduce, scan, index, create, effect, check,
 };
 std::string_view to_string(PrimGroup group);
 

@@ -9,9 +9,12 @@
 // is computed from parameters alone would gather in front and lie in memory until it is used. Nodes
 // of equal standing keep the order of the graph, so that the result is determined.
 //
+// Checks of indices, which nobody waits for, then move to the front as far as they may.
+//
 // Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or a
 // view of it goes first, and a write waits for the one before it; random ops keep their order, for
-// they draw from one stream.
+// they draw from one stream. Checks of indices that no random number decides go before the first of them: a run that
+// fails is done again by torch, which draws anew.
 #include "partition/partition.h"
 
 #include <algorithm>
@@ -40,14 +43,16 @@ class DependenceGraph {
     memory_of_.resize(graph.values.size());
     for (ValueId id = 0; id < graph.values.size(); ++id) memory_of_[id] = id;
     readers_.resize(graph.values.size());
+    drawn_.resize(graph.values.size());
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(static_cast<std::int32_t>(i));
+    for (std::int32_t check : checks_) edge(check, first_random_);
   }
 
   Edges take() { return std::move(successors_); }
 
  private:
   void edge(std::int32_t from, std::int32_t to) {
-    if (from >= 0 && from != to) successors_[from].push_back(to);
+    if (from >= 0 && to >= 0 && from != to) successors_[from].push_back(to);
   }
 
   void add(std::int32_t position) {
@@ -74,8 +79,21 @@ class DependenceGraph {
     if (op != nullptr && op->has(ops::kRandom)) {
       edge(last_random_, position);
       last_random_ = position;
+      if (first_random_ < 0) first_random_ = position;
     }
+    note_draws(position, op);
     define_results(position, op);
+  }
+
+  /// What random numbers decide, and the checks that they do not.
+  void note_draws(std::int32_t position, const ops::OpFacts* op) {
+    const Node& node = graph_.nodes[position];
+    bool drawn = op != nullptr && op->has(ops::kRandom);
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) { drawn = drawn || drawn_[id]; });
+    }
+    for (ValueId id : node.results) drawn_[id] = drawn;
+    if (!drawn && op != nullptr && op->group == ops::PrimGroup::check) checks_.push_back(position);
   }
 
   void define_results(std::int32_t position, const ops::OpFacts* op) {
@@ -94,7 +112,9 @@ class DependenceGraph {
   std::vector<std::int32_t> maker_;
   std::vector<ValueId> memory_of_;  ///< the value that a view shows; the value itself for others
   Edges readers_;                   ///< by memory: nodes that read it since its last write
-  std::int32_t last_random_ = -1;
+  std::int32_t first_random_ = -1, last_random_ = -1;
+  std::vector<bool> drawn_;            ///< by value: random numbers decide it
+  std::vector<std::int32_t> checks_;   ///< that they do not decide
 };
 
 /// The order of the head comment.
@@ -128,6 +148,26 @@ std::vector<std::int32_t> schedule(const Edges& successors, const std::vector<Pl
   }
   std::reverse(order.begin(), order.end());
   return order;
+}
+
+/// Checks of indices, which nobody uses, as early as they may: a graph that fails has done little by then, and drawn
+/// no random number that it need not have.
+std::vector<std::int32_t> with_early_checks(const Graph& graph, const std::vector<std::int32_t>& order) {
+  const auto is_check = [&](std::int32_t node) { return graph.nodes[node].op == "prim.check_index"; };
+  std::vector<std::int32_t> result;
+  std::vector<std::vector<std::int32_t>> checks(graph.values.size());  ///< by what they look at
+  const auto add_checks = [&](ValueId value) { result.insert(result.end(), checks[value].begin(), checks[value].end()); };
+  for (std::int32_t node : order) {
+    if (!is_check(node)) continue;
+    for_each_value(*find_argument(graph.nodes[node], "self"), [&](ValueId id) { checks[id].push_back(node); });
+  }
+  for (ValueId input = 0; input < graph.interface.inputs.size(); ++input) add_checks(input);
+  for (std::int32_t node : order) {
+    if (is_check(node)) continue;
+    result.push_back(node);
+    for (ValueId made : graph.nodes[node].results) add_checks(made);
+  }
+  return result;
 }
 
 /// A node's reason among those of its region, which say of which op they speak.
@@ -189,7 +229,7 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
   trace.after(kPlace, Clock::now() - begin, [&] { return to_text(result); });
 
   begin = Clock::now();
-  std::vector<std::int32_t> order = schedule(DependenceGraph(graph).take(), placed);
+  std::vector<std::int32_t> order = with_early_checks(graph, schedule(DependenceGraph(graph).take(), placed));
   std::vector<Node> nodes;
   std::vector<PlacedNode> reordered;
   for (std::int32_t position : order) {

@@ -27,6 +27,10 @@ Result<Graph> restore_layouts(Graph graph);
 /// Folds constants: ops on splats, arithmetic with neutral numbers, conversions that do nothing.
 Result<Graph> fold_constants(Graph graph);
 
+/// Drops checks of indices (prim.check_index) that cannot fail for what computes them, and those that are done
+/// already; others look at what lies in memory, behind views. Remainders of what is one go too. Needs: functionalise.
+Result<Graph> settle_checks(Graph graph);
+
 /// Merges nodes that compute the same. Needs: functionalise.
 Result<Graph> merge_common(Graph graph);
 

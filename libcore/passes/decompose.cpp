@@ -21,6 +21,7 @@ constexpr Row kPasses[] = {
     {{"compose-views", "compose chains of views and drop copies that nobody needs"}, compose_views, true},
     {{"merge-views", "merge what became the same by composing views"}, merge_common, true},
     {{"fold-affine", "fold scale and shift of channels into the convolution before them"}, fold_affine, true},
+    {{"settle-checks", "drop checks of indices that cannot fail, and remainders of what is one"}, settle_checks, true},
     {{"restore-layouts", "give outputs memory of their own, laid out as the program's"}, restore_layouts, false},
     {{"remove-dead", "drop what no output, write or random draw needs"}, remove_dead, false},
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/indices.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/decompose/decompositions.h"
@@ -73,6 +74,7 @@ class Lowering {
     const OpFacts* op = find_op(node.op);
     if (!op) return lower_unknown(std::move(node));
     if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
+    check_indices(*op, node);
     std::vector<ValueId> results = take_apart(*op, node);
     finish(node, results);
   }
@@ -94,6 +96,18 @@ class Lowering {
       if (rewrite_.type(results[i]).dtype != recorded[i]) return {};
     }
     return results;
+  }
+
+  /// Prims and library calls take what memory they are told to take: that indices are in it is looked at before.
+  void check_indices(const OpFacts& op, const Node& node) {
+    Arguments arguments(node, rewrite_.graph());
+    for (const IndexUse& use : index_uses(op, arguments)) {
+      if (rewrite_.type(use.index).device != "cpu") continue;
+      rewrite_.emit("prim.check_index",
+                    {arg("self", value_argument(use.index)), arg("dim", use.dim),
+                     arg("size", Decomposition::integer_argument(use.size)), arg("wraps", use.wraps),
+                     arg("ignored", use.ignored ? Argument(*use.ignored) : Argument()), arg("op", std::string(op.name))});
+    }
   }
 
   bool has_complex(const Node& node) const {
@@ -156,6 +170,7 @@ class Lowering {
     Node pure = node;
     pure.op = functional->name;
     pure.results.clear();
+    check_indices(*functional, pure);
     std::vector<ValueId> results = take_apart(*functional, pure);
     if (!results.empty() || rewrite_.failed()) return results.empty() ? self : results.front();
     return rewrite_.emit_one(pure.op, pure.args);

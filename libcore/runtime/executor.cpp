@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "ir/call_location.h"
+#include "runtime/index_check.h"
 #include "runtime/plan.h"
 #include "runtime/shared_object.h"
 
@@ -84,7 +85,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   bool kernels = false, library_calls = false;
   for (const BundleStep& step : bundle.steps) {
     kernels |= std::holds_alternative<KernelCall>(step);
-    library_calls |= std::holds_alternative<LibraryCall>(step);
+    if (auto* call = std::get_if<LibraryCall>(&step)) library_calls |= !is_index_check(*call);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));
@@ -227,7 +228,10 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
   memory.stored = stored;
   bool start_again = false;
   if (may_start_again) memory.start_again = &start_again;
-  if (auto ran = step.kernel->run(memory); !ran) return tl::unexpected(std::move(ran.error()));
+  if (auto ran = step.kernel->run(memory); !ran) {
+    if (!ran.error().location) ran.error().location = location_of(bundle.calls, std::get<LibraryCall>(*step.step).calls);
+    return tl::unexpected(std::move(ran.error()));
+  }
   return !start_again;
 }
 

@@ -76,7 +76,8 @@ class LibraryKernel {
   virtual ~LibraryKernel() = default;
   /// Bytes of LibraryMemory::scratch, 64-byte aligned.
   virtual std::size_t scratch_bytes() const = 0;
-  /// PS0207 when an input is damaged in its store, PS0803 when there is no memory; nothing is written then.
+  /// PS0207 when an input is damaged in its store, PS0803 when there is no memory, PS0808 when an index is out of
+  /// range; nothing is written then.
   virtual Result<void> run(const LibraryMemory& memory) = 0;
   /// Whether it works in the calling thread only.
   virtual bool is_alone() const { return false; }

@@ -4,6 +4,7 @@
 
 #include "ir/memory_verify.h"
 #include "ir/size_facts.h"
+#include "runtime/index_check.h"
 
 namespace penstock::runtime {
 
@@ -274,6 +275,7 @@ class Planner {
     for (const Operand& operand : operands.inputs) add_bytes(operand);
     for (const Operand& operand : operands.outputs) add_bytes(operand);
     for (const Operand& operand : operands.post_ops) add_bytes(operand);
+    if (operands.outputs.empty()) return;
     std::int64_t results = product(operands.outputs.front().sizes);
     if (name == "matmul") planned.flops = 2 * results * operands.inputs[0].sizes.back();
     if (name == "convolution") {
@@ -300,6 +302,7 @@ class Planner {
     }
     LibraryCall concrete = call;
     concrete.attributes = planned.attributes;
+    if (is_index_check(call)) return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
     auto kernel = context_.library->make(concrete, planned.operands);
     if (!kernel) return tl::unexpected(std::move(kernel.error()));
     return std::shared_ptr<LibraryKernel>(std::move(*kernel));

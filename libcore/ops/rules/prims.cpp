@@ -184,4 +184,10 @@ void prim_copy(Inference& in) {
   if (self.dtype != source.dtype) in.fail("operands differ in dtype");
 }
 
+void prim_check_index(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  in.integer("size");
+  if (!in.failed() && !is_integral(self.dtype)) in.fail("indices are integers");
+}
+
 }  // namespace penstock::ops::rules

@@ -21,5 +21,6 @@ void prim_create(Inference&);
 void prim_join(Inference&);
 void prim_index(Inference&);
 void prim_copy(Inference&);
+void prim_check_index(Inference&);
 
 }  // namespace penstock::ops::rules

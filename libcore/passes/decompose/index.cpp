@@ -40,6 +40,8 @@ void take_along_dim(Decomposition& d) {
   if (d.has("dim")) {
     dim = d.dim("dim", 0, d.rank(self));
     std::vector<SymExpr> own = d.sizes(self), picks = d.sizes(index);
+    if (own.empty() || own[dim] == SymExpr(0)) return d.keep();
+    index = d.binary("remainder", value_argument(index), Decomposition::integer_argument(own[dim]));
     TensorType left, right;
     left.sizes = own;
     right.sizes = picks;

@@ -46,7 +46,7 @@ ALLOWED = {
 }
 
 # And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
-CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20,
+CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "computed_indices.py": 100, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20,
          "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
          "ending.py": 4, "ending_compiled.py": 10, "functions_as_values.py": 50, "generating.py": 250, "image_classifier.py": 2,
          "locals_at_branches.py": 500,

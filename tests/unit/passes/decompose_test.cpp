@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "ops/contract.h"
 #include "torch_graph.h"
 
@@ -126,6 +129,65 @@ TEST_CASE("16-bit arithmetic is done in float32, visibly") {
   ValueId x = g.input({SymExpr(4)}, DType::bfloat16);
   g.output(g.call("aten.exp.default", {{"self", g.value(x)}}));
   CHECK(ops_of(decomposed(g)) == "prim.convert prim.exp prim.convert");
+}
+
+TEST_CASE("indices are checked unless what computes them proves them inside") {
+  const auto checks = [](const std::function<ValueId(TorchGraph&, ValueId ids, ValueId table)>& index, bool sized = false) {
+    TorchGraph g;
+    const SymExpr rows = sized ? g.symbol("s0", 8) : SymExpr(4);
+    ValueId ids = g.input({SymExpr(3)}, DType::int64), table = g.input({rows, SymExpr(6)});
+    ValueId chosen = index(g, ids, table);
+    g.output(g.call("aten.embedding.default", {{"weight", g.value(table)}, {"indices", g.value(chosen)}}));
+    std::string ops = ops_of(decomposed(g));
+    return ops.find("prim.check_index") != std::string::npos;
+  };
+  const auto one = [](const char* op, std::vector<NamedArgument> more) {
+    return [=](TorchGraph& g, ValueId ids, ValueId) {
+      std::vector<NamedArgument> args = {{"self", g.value(ids)}};
+      args.insert(args.end(), more.begin(), more.end());
+      return g.call(op, args);
+    };
+  };
+  const auto number = [](std::int64_t n) { return Argument(n); };
+  CHECK(checks([](TorchGraph&, ValueId ids, ValueId) { return ids; }));
+  CHECK(checks(one("aten.add.Tensor", {{"other", number(1)}})));
+  CHECK(!checks(one("aten.remainder.Scalar", {{"other", number(4)}})));
+  CHECK(checks(one("aten.remainder.Scalar", {{"other", number(5)}})));
+  CHECK(!checks(one("aten.clamp.default", {{"min", number(0)}, {"max", number(3)}})));
+  CHECK(checks(one("aten.clamp.default", {{"min", number(-1)}, {"max", number(3)}})));
+  CHECK(checks(one("aten.clamp.default", {{"max", number(3)}})));
+  const auto extreme = [&](std::int64_t dim) {
+    return [=](TorchGraph& g, ValueId, ValueId table) {
+      return g.call("aten.argmax.default", {{"self", g.value(table)}, {"dim", number(dim)}});
+    };
+  };
+  CHECK(!checks(extreme(0)));
+  CHECK(checks(extreme(1)));
+  CHECK(!checks(extreme(0), true));
+  CHECK(checks(extreme(1), true));
+  const auto counted = [&](std::int64_t start, std::int64_t end) {
+    return [=](TorchGraph& g, ValueId, ValueId) {
+      return g.call("aten.arange.start", {{"start", number(start)}, {"end", number(end)}, {"dtype", DType::int64}});
+    };
+  };
+  CHECK(!checks(counted(0, 4)));
+  CHECK(checks(counted(1, 5)));
+  CHECK(checks(counted(-1, 3)));
+}
+
+TEST_CASE("an index is checked once, where it lies") {
+  TorchGraph g;
+  ValueId ids = g.input({SymExpr(6)}, DType::int64), table = g.input({SymExpr(4), SymExpr(6)});
+  ValueId square = g.call("aten.view.default", {{"self", g.value(ids)}, {"size", g.list({2, 3})}});
+  for (ValueId index : {ids, square}) {
+    g.output(g.call("aten.embedding.default", {{"weight", g.value(table)}, {"indices", g.value(index)}}));
+  }
+  Graph core = decomposed(g);
+  const std::string ops = ops_of(core);
+  CHECK(ops.find("prim.check_index") == ops.rfind("prim.check_index"));
+  const auto check = std::ranges::find(core.nodes, "prim.check_index", &Node::op);
+  REQUIRE(check != core.nodes.end());
+  CHECK(*find_argument(*check, "self") == Argument(Argument::Value{ids}));
 }
 
 TEST_CASE("writes to inputs that overlap are refused") {

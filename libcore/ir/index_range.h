@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+/// What an element that chooses along a dim may be.
+struct IndexRange {
+  std::int64_t dim = 0, size = 0;       ///< below the size of the dim
+  bool wraps = false;                   ///< from -size on; else from 0 on
+  std::optional<std::int64_t> ignored;  ///< or this one, which chooses nothing
+
+  constexpr bool holds(std::int64_t element) const {
+    return (element >= (wraps ? -size : 0) && element < size) || element == ignored;
+  }
+};
+
+/// What is to be said of an op that was given an element beyond.
+inline std::string beyond_message(std::string_view op, std::int64_t element, const IndexRange& range) {
+  return std::string(op) + ": index " + std::to_string(element) + " is out of range for dim " +
+         std::to_string(range.dim) + " of size " + std::to_string(range.size);
+}
+
+}  // namespace penstock
