@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/index_range.h"
+#include "ir/strides.h"
 
 namespace penstock::runtime {
 
@@ -82,7 +83,7 @@ class IndexCheck : public LibraryKernel {
   Result<void> run(const LibraryMemory& memory) override {
     if (columns_ == 0) return {};
     for (std::int64_t row = 0; row < rows_; ++row) {
-      if (auto found = (this->*look_)(memory.inputs[0], place(row))) {
+      if (auto found = (this->*look_)(memory.inputs[0], offset_at(row, sizes_, strides_))) {
         return failure(Code::PS0808, beyond_message(op_, *found, range_));
       }
     }
@@ -91,12 +92,6 @@ class IndexCheck : public LibraryKernel {
 
  private:
   using Look = std::optional<std::int64_t> (IndexCheck::*)(const void*, std::int64_t) const;
-
-  std::int64_t place(std::int64_t row) const {
-    std::int64_t place = 0;
-    for (std::size_t i = sizes_.size(); i-- > 0; row /= sizes_[i]) place += row % sizes_[i] * strides_[i];
-    return place;
-  }
 
   /// The first element of a row that is beyond.
   template <class T>

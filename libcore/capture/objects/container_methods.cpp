@@ -103,40 +103,51 @@ bool dict_view(BuiltinCall& c) {
   return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
 }
 
-bool dict_pop(BuiltinCall& c) {
+/// What a dict has at a key.
+struct DictItem {
+  ObjectId dict;
+  PyObject* value;  ///< null: nothing
+  Shadow shadow;
+};
+
+/// Of the call's dict and key; nothing where the segment ends.
+std::optional<DictItem> known_item(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
-  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return false;
+  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return std::nullopt;
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
   const ObjectId id = c.walk.contents(dict);
   const Shadow found = c.walk.dict_value(id, key.object, value);
-  if (!c.walk.is_item_known(found, key)) return false;
-  if (value == nullptr) {
+  if (!c.walk.is_item_known(found, key)) return std::nullopt;
+  return DictItem{id, value, found};
+}
+
+bool dict_pop(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  const auto item = known_item(c);
+  if (!item) return false;
+  if (item->value == nullptr) {
     return c.walk.gives(c.frame, c.pops,
                         c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
   }
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
     c.walk.effect(Restore::Kind::delete_item, dict, {}, key, {});
   }
-  c.walk.dict_store(id, key.object, Shadow::null());
-  return c.walk.gives(c.frame, c.pops, found);
+  c.walk.dict_store(item->dict, key.object, Shadow::null());
+  return c.walk.gives(c.frame, c.pops, item->shadow);
 }
 
 bool dict_set_default(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
-  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return false;
-  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
-  PyErr_Clear();
-  const ObjectId id = c.walk.contents(dict);
-  const Shadow found = c.walk.dict_value(id, key.object, value);
-  if (!c.walk.is_item_known(found, key)) return false;
-  if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
+  const auto item = known_item(c);
+  if (!item) return false;
+  if (item->value != nullptr) return c.walk.gives(c.frame, c.pops, item->shadow);
   Operand given{Shadow::constant(), Py_None};
   if (c.positional.size() > 2) given = c.positional[2];
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
     c.walk.effect(Restore::Kind::set_item, dict, {}, key, given);
   }
-  c.walk.dict_store(id, key.object, given.shadow);
+  c.walk.dict_store(item->dict, key.object, given.shadow);
   return c.walk.gives(c.frame, c.pops, given.shadow);
 }
 
