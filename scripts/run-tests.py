@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
@@ -67,8 +66,7 @@ def sanitized() -> tuple[int, int]:
     build = ROOT / "build-sanitized"
     environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=0",
                        UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
-    if "CXX" not in environment and shutil.which("ccache"):
-        environment["CXX"] = "ccache g++"
+    environment["CXX"] = subprocess.check_output([ROOT / "scripts" / "compiler"], text=True).strip()
     if not (build / "build.ninja").exists():
         options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1"]
         if subprocess.run(["meson", "setup", build, *options], env=environment, stdout=sys.stderr).returncode != 0:

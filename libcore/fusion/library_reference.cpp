@@ -197,10 +197,8 @@ void put_in_order(const LibraryCall& call, const Attributes& attributes, const H
   });
 }
 
-Result<void> check_index(const LibraryCall& call, const Attributes& attributes, const HostTensor& elements) {
-  IndexRange range{attributes.integer("dim", 0), attributes.integer("size", 0), attributes.flag("wraps"), {}};
-  const Argument* ignored = attributes.find("ignored");
-  if (const auto* number = ignored != nullptr ? ignored->as<std::int64_t>() : nullptr) range.ignored = *number;
+Result<void> check_index(const LibraryCall& call, const HostTensor& elements) {
+  const IndexRange range = index_range(call.attributes);
   for (const std::int64_t element : elements.integers()) {
     if (!range.holds(element)) return failure(Code::PS0808, beyond_message(call.op, element, range));
   }
@@ -216,7 +214,7 @@ Result<void> run_library_call(const LibraryCall& call,
   }
   Attributes attributes(call);
   HostTensor first = tensor(call.inputs[0]);
-  if (call.name == "check_index") return check_index(call, attributes, first);
+  if (call.name == "check_index") return check_index(call, first);
   HostTensor out = tensor(call.outputs.front());
   if (call.name == "sort" || call.name == "topk") {
     put_in_order(call, attributes, first, out, tensor(call.outputs[1]));

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "ir/argument.h"
 
 namespace penstock {
 
@@ -17,6 +20,10 @@ struct IndexRange {
     return (element >= (wraps ? -size : 0) && element < size) || element == ignored;
   }
 };
+
+/// The range that attributes say: the integers `dim`, `size` and `ignored`, the flag `wraps`. What is left out is 0,
+/// none or false.
+IndexRange index_range(std::span<const NamedArgument> attributes);
 
 /// What is to be said of an op that was given an element beyond.
 inline std::string beyond_message(std::string_view op, std::int64_t element, const IndexRange& range) {

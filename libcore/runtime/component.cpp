@@ -45,7 +45,7 @@ Result<std::shared_ptr<Library>> open_library(bool deterministic, std::shared_pt
   if (handle == nullptr) return failure(Code::PS0707, dlerror());
   auto make = reinterpret_cast<Library* (*)(bool, std::shared_ptr<PackedStore>)>(
       dlsym(handle, "penstock_make_library"));
-  if (make == nullptr) return failure(Code::PS0707, std::string(kName) + " does not fit");
+  if (make == nullptr) return failure(Code::PS0707, kName + std::string(" does not fit"));
   return std::shared_ptr<Library>(make(deterministic, std::move(packed)));
 }
 

@@ -20,20 +20,16 @@ struct Row {
 /// each, of all in any case, so that it is done in vectors.
 template <class T>
 [[gnu::always_inline]] inline bool all_inside(Row<T> row, std::int64_t least, std::uint64_t inside, std::int64_t ignored) {
+  const auto is_beyond = [=](std::int64_t element) -> std::uint64_t {
+    const std::uint64_t from_least = static_cast<std::uint64_t>(element) - static_cast<std::uint64_t>(least);
+    return static_cast<std::uint64_t>(from_least >= inside) & static_cast<std::uint64_t>(element != ignored);
+  };
   std::uint64_t beyond = 0;
   if (row.step == 1) {
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < row.count; ++i) {
-      const std::int64_t element = row.first[i];
-      const std::uint64_t from_least = static_cast<std::uint64_t>(element) - static_cast<std::uint64_t>(least);
-      beyond |= static_cast<std::uint64_t>(from_least >= inside) & static_cast<std::uint64_t>(element != ignored);
-    }
-    return beyond == 0;
-  }
-  for (std::int64_t i = 0; i < row.count; ++i) {
-    const std::int64_t element = row.first[i * row.step];
-    const std::uint64_t from_least = static_cast<std::uint64_t>(element) - static_cast<std::uint64_t>(least);
-    beyond |= static_cast<std::uint64_t>(from_least >= inside) & static_cast<std::uint64_t>(element != ignored);
+    for (std::int64_t i = 0; i < row.count; ++i) beyond |= is_beyond(row.first[i]);
+  } else {
+    for (std::int64_t i = 0; i < row.count; ++i) beyond |= is_beyond(row.first[i * row.step]);
   }
   return beyond == 0;
 }
@@ -127,20 +123,10 @@ class IndexCheck : public LibraryKernel {
   Look look_ = nullptr;
 };
 
-/// An attribute that is an integer.
-std::optional<std::int64_t> integer(const LibraryCall& call, std::string_view name) {
-  const auto found = std::ranges::find(call.attributes, name, &NamedArgument::name);
-  const auto* number = found == call.attributes.end() ? nullptr : found->value.as<std::int64_t>();
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
-
 }  // namespace
 
 std::unique_ptr<LibraryKernel> make_index_check(const LibraryCall& call, const LibraryOperands& operands) {
-  IndexRange range{integer(call, "dim").value_or(0), integer(call, "size").value_or(0), false, integer(call, "ignored")};
-  const auto wraps = std::ranges::find(call.attributes, "wraps", &NamedArgument::name);
-  range.wraps = wraps != call.attributes.end() && wraps->value == Argument(true);
-  return std::make_unique<IndexCheck>(operands.inputs[0], range, call.op);
+  return std::make_unique<IndexCheck>(operands.inputs[0], index_range(call.attributes), call.op);
 }
 
 }  // namespace penstock::runtime

@@ -3,7 +3,8 @@ import itertools
 
 import torch
 
-from image_cases import FLOATS, numbers
+from case import FLOATS
+from image_cases import numbers
 
 # Equation, and the sizes of its operands.
 EQUATIONS = [

@@ -1,7 +1,7 @@
 """Cases of ops on images: (name, run) pairs. Their numbers come from no generator, so that other cases keep theirs."""
 import torch
 
-FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+from case import FLOATS
 
 
 def numbers(*sizes, dtype=torch.float32, low=-2.0, high=2.0, special=False):

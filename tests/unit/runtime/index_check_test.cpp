@@ -13,7 +13,7 @@ namespace {
 struct Range {
   std::int64_t size;
   bool wraps = false;
-  Argument ignored;
+  Argument ignored = {};
 };
 
 /// What the check says of these elements; empty: nothing.
