@@ -43,17 +43,17 @@ void decode_blobs(Record& record, Interface& interface, const OtherBlob& other) 
     Field index_field = reference.required("index");
     std::int64_t index = index_field.integer();
     Field hash_field = reference.required("hash");
-    std::string hash = hash_field.text();
+    const std::string hash = hash_field.text();
     // The hash becomes a file name, so nothing else may stand there.
     if (!is_hash(hash)) return hash_field.fail("expected 32 hexadecimal digits in lower case");
     auto position = static_cast<std::size_t>(index);
     if (use == "input") {
       if (position >= interface.inputs.size()) return index_field.fail("no such input");
-      interface.inputs[position].blob = std::move(hash);
+      interface.inputs[position].blob = hash;
     } else if (use == "output") {
       if (position >= interface.outputs.size()) return index_field.fail("no such output");
-      interface.outputs[position].blob = std::move(hash);
-    } else if (!other || !other(use, position, std::move(hash))) {
+      interface.outputs[position].blob = hash;
+    } else if (!other || !other(use, position, hash)) {
       use_field.fail(fmt::format("this level has no blob for {} {}", use.substr(0, 40), index));
     }
   });

@@ -189,7 +189,7 @@ struct Matcher {
 };
 
 std::string cut(std::string text) {
-  if (text.size() > kTextLimit) text = text.substr(0, kTextLimit - 3) + "...";
+  if (text.size() > kTextLimit) text.replace(kTextLimit - 3, std::string::npos, "...");
   return text;
 }
 
