@@ -80,6 +80,13 @@ inline bool operator==(const Argument::Dict& a, const Argument::Dict& b) {
   return a.items == b.items;
 }
 
+/// Whether it is the int or float `number`.
+inline bool is_number(const Argument& argument, double number) {
+  if (const auto* integer = argument.as<std::int64_t>()) return static_cast<double>(*integer) == number;
+  const auto* real = argument.as<double>();
+  return real != nullptr && *real == number;
+}
+
 /// An argument with its name in the op's schema or the callee's signature (empty: positional only).
 struct NamedArgument {
   std::string name;

@@ -57,7 +57,7 @@ constexpr OpFacts kRows[] = {
 static_assert(std::size(kRows) == static_cast<std::size_t>(OpId::count));
 
 constexpr std::string_view kFamilyNames[] = {
-    "pointwise", "activation", "cast", "in_place", "reduction", "norm", "matmul", "view",
+    "pointwise", "activation", "cast", "in_place", "reduction", "norm", "matmul", "recurrent", "view",
     "join",      "create",     "index", "loss",    "convolution", "pool", "resample", "random", "effect"};
 constexpr std::string_view kGroupNames[] = {"none", "unary", "binary", "ternary", "cast", "view",
                                             "join", "reduce", "scan",  "index",   "create", "effect", "check"};

@@ -22,7 +22,7 @@ enum class OpId : std::uint16_t {
 
 /// Which file of a room holds what belongs to an op.
 enum class OpFamily : std::uint8_t {
-  pointwise, activation, cast, in_place, reduction, norm, matmul, view, join, create, index, loss,
+  pointwise, activation, cast, in_place, reduction, norm, matmul, recurrent, view, join, create, index, loss,
   convolution, pool, resample, random, effect,
 };
 std::string_view to_string(OpFamily family);

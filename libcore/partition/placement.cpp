@@ -85,11 +85,9 @@ std::string small_product(const Candidate& candidate) {
   return {};
 }
 
+/// Left out, it is that number.
 bool is_number(const Argument* argument, double number) {
-  if (argument == nullptr) return true;
-  if (const auto* integer = argument->as<std::int64_t>()) return static_cast<double>(*integer) == number;
-  const auto* real = argument->as<double>();
-  return real != nullptr && *real == number;
+  return argument == nullptr || penstock::is_number(*argument, number);
 }
 
 /// The addend goes in unscaled: a bias or a residual.
@@ -118,7 +116,7 @@ bool has_padding(const Node& node) {
   const Argument* padding = find_argument(node, "padding");
   const auto* list = padding != nullptr ? padding->as<Argument::Sequence>() : nullptr;
   if (list == nullptr) return !is_number(padding, 0);
-  return std::any_of(list->items.begin(), list->items.end(), [](const Argument& item) { return !is_number(&item, 0); });
+  return std::any_of(list->items.begin(), list->items.end(), [](const Argument& item) { return !penstock::is_number(item, 0); });
 }
 
 /// The library divides by the window's size, or by what of it lies in the image.

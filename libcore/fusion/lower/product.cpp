@@ -6,12 +6,6 @@ namespace penstock::fusion {
 
 namespace {
 
-bool is_number(const Argument& argument, double number) {
-  const auto* integer = argument.as<std::int64_t>();
-  const auto* real = argument.as<double>();
-  return (integer != nullptr && static_cast<double>(*integer) == number) || (real != nullptr && *real == number);
-}
-
 /// The number `name` of the node, 1 where it is left out.
 Argument scale_of(const Node& node, std::string_view name) {
   const Argument* argument = find_argument(node, name);
