@@ -1,6 +1,7 @@
 """Calls one model of the sweep as it is, then three times in a root of its own, and says how far the results are apart.
 
-Usage: run_model.py NAME OUT. To be run with --only=swept_call: the call beside it stays Python's.
+Usage: run_model.py NAME OUT [--compiled]. To be run with --only=swept_call: the call beside it stays Python's.
+With --compiled the program asks for the call to be compiled (torch.compile).
 """
 import json
 import sys
@@ -42,12 +43,13 @@ def distance(ours, plain):
 
 
 def main():
-    name, out = sys.argv[1:]
+    name, out = sys.argv[1:3]
+    call = torch.compile(swept_call) if sys.argv[3:] == ["--compiled"] else swept_call
     torch.set_num_threads(1)
     model, args, kwargs = sweep_models.build(name)
     with torch.no_grad():
         plain = tensors_of(plain_call(model, args, kwargs))
-        ours = [tensors_of(swept_call(model, args, kwargs)) for _ in range(CALLS)]
+        ours = [tensors_of(call(model, args, kwargs)) for _ in range(CALLS)]
     record = {"errors": [distance(each, plain) for each in ours], "tensors": len(plain),
               "finite": all(bool(each.isfinite().all()) for each in plain)}
     with open(out, "w") as file:
