@@ -141,6 +141,12 @@ std::optional<Argument> gathered_numbers(const Schema& schema,
   return Argument(std::move(list));
 }
 
+/// Which parameter is called `self`; the first if none is.
+std::size_t place_of_self(const Schema& schema) {
+  const auto found = std::ranges::find(schema.parameters, "self", &Parameter::name);
+  return found == schema.parameters.end() ? 0 : static_cast<std::size_t>(found - schema.parameters.begin());
+}
+
 bool bind_positional(const Schema& schema, const std::vector<Argument>& positional, bool method,
                      Binding& binding) {
   if (auto list = gathered_numbers(schema, positional, method)) {
@@ -150,7 +156,11 @@ bool bind_positional(const Schema& schema, const std::vector<Argument>& position
     return true;
   }
   if (positional.size() > positional_count(schema)) return false;
+  // The tensor before the dot is `self`, wherever that stands: x.where(condition, y), x.polygamma(n).
+  const std::size_t self = method ? place_of_self(schema) : 0;
   for (std::size_t i = 0; i < positional.size(); ++i) binding.values[i] = &positional[i];
+  const auto first = binding.values.begin();
+  if (self > 0) std::rotate(first, first + 1, first + static_cast<std::ptrdiff_t>(self) + 1);
   return true;
 }
 
