@@ -27,7 +27,7 @@ constexpr Row kMethods[] = {
 constexpr std::string_view kDataDependent[] = {
     "nonzero", "nonzero_numpy", "masked_select", "unique", "_unique", "_unique2", "unique_consecutive",
     "unique_dim", "bincount", "argwhere", "equal", "allclose", "item", "is_nonzero", "_local_scalar_dense",
-    "repeat_interleave", "combinations", "histc",
+    "repeat_interleave", "combinations",
 };
 
 constexpr Row kConversions[] = {
@@ -56,10 +56,10 @@ std::string_view op_of_method(std::string_view method) {
 }
 
 bool is_data_dependent(std::string_view op) {
+  // Of an overload that has a row the row says it: repeat_interleave by a number is no data.
+  if (const ops::OpFacts* facts = ops::find_op(op)) return facts->has(ops::kDataDependent);
   std::string_view name = op.starts_with("aten.") ? op.substr(5) : op;
-  if (has(kDataDependent, name.substr(0, name.find('.')))) return true;
-  const ops::OpFacts* facts = ops::find_op(op);
-  return facts != nullptr && facts->has(ops::kDataDependent);
+  return has(kDataDependent, name.substr(0, name.find('.')));
 }
 
 std::string_view dtype_of_conversion(std::string_view method) {

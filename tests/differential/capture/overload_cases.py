@@ -21,7 +21,7 @@ CASES = [
     lambda: x.std(), lambda: x.argmax(-1), lambda: x.cumsum(0), lambda: x.prod(),
     lambda: x.clamp(0, 1), lambda: x.clamp(min=0.5), lambda: torch.clamp(x, y, y + 1),
     lambda: torch.where(b, x, y), lambda: torch.where(b, x, 0.0), lambda: x.where(b, y), lambda: x.where(b, 0.5),
-    lambda: x.where(condition=b, other=y), lambda: x.where(b, other=y), lambda: x.polygamma(2), lambda: torch.polygamma(1, x), lambda: x.masked_fill(b, 1.0),
+    lambda: x.where(condition=b, other=y), lambda: x.where(b, other=y), lambda: x.polygamma(2), lambda: torch.polygamma(1, x), lambda: x.repeat_interleave(2, dim=0), lambda: torch.repeat_interleave(x, 2, 1), lambda: x.masked_fill(b, 1.0),
     lambda: x.relu(), lambda: torch.nn.functional.relu(x), lambda: torch.nn.functional.gelu(x),
     lambda: torch.nn.functional.gelu(x, approximate="tanh"), lambda: torch.nn.functional.silu(x),
     lambda: torch.softmax(x, -1), lambda: x.softmax(dim=0), lambda: torch.log_softmax(x, 1),

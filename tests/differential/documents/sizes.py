@@ -18,7 +18,7 @@ def case_assigned(x, n):
     y = x.clone()
     y[:n] = 1
     y[n:] += 2
-    return y, F.pad(x, (0, n)), x.narrow(0, n, x.shape[0] - n) - 1
+    return y, F.pad(x, (0, n)), x.narrow(0, n, x.shape[0] - n) - 1, x.where(x > 0.5, y), x.repeat_interleave(2, 0) + 1
 
 
 def case_halves(x):
