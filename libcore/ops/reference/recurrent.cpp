@@ -7,7 +7,7 @@ namespace penstock::ops::reference {
 
 namespace {
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+constexpr auto sigmoid = scalar::sigmoid_.real;
 
 /// states @ weightᵀ + bias
 Array affine(Evaluation& e, const Array& states, std::string_view weight, std::string_view bias) {
