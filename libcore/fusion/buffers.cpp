@@ -27,36 +27,6 @@ BufferId add_buffer(FusionPlan& plan, Buffer buffer) {
   return static_cast<BufferId>(plan.buffers.size() - 1);
 }
 
-/// Memory for a computed value: that of its output, or a temporary of its own.
-void allocate(FusionPlan& plan, ValueId value) {
-  ValuePlan& facts = plan.values[value];
-  if (facts.window) return;
-  TensorType type = plan.type(value);
-  type.strides = layout_strides(type, plan.interface());
-  Buffer buffer;
-  buffer.name = plan.graph().values[value].name;
-  buffer.dtype = type.dtype;
-  if (facts.output >= 0) {
-    const TensorType& output = plan.interface().outputs[facts.output].type;
-    buffer.kind = Buffer::Kind::output;
-    buffer.index = facts.output;
-    // A view of the value may be the output; then the value lies in its memory in row-major order.
-    bool direct = plan.graph().outputs[facts.output] == value;
-    type.strides = direct ? output.strides : contiguous_strides(type.sizes);
-    buffer.sizes = output.sizes;
-    buffer.strides = output.strides;
-    buffer.dtype = output.dtype;
-  } else {
-    buffer.sizes = type.sizes;
-    buffer.strides = type.strides;
-  }
-  bool gaps = facts.output >= 0 && !is_dense(plan.interface().outputs[facts.output].type, plan.interface());
-  SymExpr elements = gaps ? span(buffer) : element_count(type.sizes);
-  buffer.bytes = elements * SymExpr(penstock::facts(type.dtype).size);
-  BufferId base = add_buffer(plan, std::move(buffer));
-  facts.window = Window{base, type.sizes, type.strides, 0};
-}
-
 /// Windows of the views whose operands have windows by now.
 void show_views(FusionPlan& plan) {
   for (const Node& node : plan.graph().nodes) {
@@ -87,11 +57,48 @@ void show_result(FusionPlan& plan, const PlacedResult& placed) {
   plan.values[placed.apart].window = apart;
 }
 
+std::string text_of(const Window& window, DType dtype) {
+  std::string text = std::to_string(window.base) + ' ' + std::to_string(static_cast<int>(dtype)) + '+' + window.offset.to_string();
+  for (const SymExpr& size : window.sizes) text += ',' + size.to_string();
+  text += ';';
+  for (const SymExpr& stride : window.strides) text += ',' + stride.to_string();
+  return text;
+}
+
 bool read_by_others(const FusionPlan& plan, const Root& reader, const Access& access) {
   return plan.roots[plan.values[access.value].root].group != reader.group;
 }
 
 }  // namespace
+
+void allocate(FusionPlan& plan, ValueId value) {
+  ValuePlan& facts = plan.values[value];
+  if (facts.window) return;
+  TensorType type = plan.type(value);
+  type.strides = layout_strides(type, plan.interface());
+  Buffer buffer;
+  buffer.name = plan.graph().values[value].name;
+  buffer.dtype = type.dtype;
+  if (facts.output >= 0) {
+    const TensorType& output = plan.interface().outputs[facts.output].type;
+    buffer.kind = Buffer::Kind::output;
+    buffer.index = facts.output;
+    // A view of the value may be the output; then the value lies in its memory in row-major order.
+    bool direct = plan.graph().outputs[facts.output] == value;
+    type.strides = direct ? output.strides : contiguous_strides(type.sizes);
+    buffer.sizes = output.sizes;
+    buffer.strides = output.strides;
+    buffer.dtype = output.dtype;
+  } else {
+    buffer.sizes = type.sizes;
+    buffer.strides = type.strides;
+  }
+  bool gaps = facts.output >= 0 && !is_dense(plan.interface().outputs[facts.output].type, plan.interface());
+  SymExpr elements = gaps ? span(buffer) : element_count(type.sizes);
+  buffer.bytes = elements * SymExpr(penstock::facts(type.dtype).size);
+  BufferId base = add_buffer(plan, std::move(buffer));
+  facts.window = Window{base, type.sizes, type.strides, 0};
+}
 
 void assign_memory(FusionPlan& plan) {
   const Graph& graph = plan.graph();
@@ -147,11 +154,8 @@ BufferId buffer_of(FusionPlan& plan, const Window& window, DType dtype, const st
            buffer.offset == window.offset && buffer.dtype == dtype;
   };
   if (shows(plan.buffers[window.base])) return window.base;
-  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
-    const Buffer& buffer = plan.buffers[i];
-    bool same = buffer.kind == Buffer::Kind::view && buffer.base == window.base && shows(buffer);
-    if (same) return static_cast<BufferId>(i);
-  }
+  const std::string key = text_of(window, dtype);
+  if (auto found = plan.windows.find(key); found != plan.windows.end()) return found->second;
   Buffer view;
   view.name = name;
   view.kind = Buffer::Kind::view;
@@ -160,7 +164,7 @@ BufferId buffer_of(FusionPlan& plan, const Window& window, DType dtype, const st
   view.sizes = window.sizes;
   view.strides = window.strides;
   view.offset = window.offset;
-  return add_buffer(plan, std::move(view));
+  return plan.windows[key] = add_buffer(plan, std::move(view));
 }
 
 }  // namespace penstock::fusion

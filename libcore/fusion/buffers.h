@@ -8,6 +8,9 @@ namespace penstock::fusion {
 /// Needs: make_plan's roles.
 void assign_memory(FusionPlan& plan);
 
+/// Gives a computed value memory: that of the output that it is, or a temporary of its own. Nothing where it has some.
+void allocate(FusionPlan& plan, ValueId value);
+
 /// Decides which roots are stored, and gives those their buffers and windows; then the outputs.
 /// Needs: final groups.
 void assign_stores(FusionPlan& plan);

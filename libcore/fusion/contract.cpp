@@ -214,6 +214,10 @@ Result<void> check_library(const LoopProgram& program, const LibraryCall& call) 
   if (wrong || call.outputs.size() != names(facts->outputs)) {
     return broken(program, fmt::format("{} has wrong inputs or outputs", call.name));
   }
+  if (call.name == "copy") {
+    const Buffer &from = program.buffers[call.inputs[0]], &to = program.buffers[call.outputs[0]];
+    if (from.dtype != to.dtype || from.sizes != to.sizes) return broken(program, "copy has windows that differ");
+  }
   return {};
 }
 

@@ -42,20 +42,17 @@ class GroupEmitter {
     return finish();
   }
 
-  /// Part `part` of a cat, written into its place.
-  LoopKernel part_of_join(const Root& root, std::size_t part) {
+  /// The part `part` of a cat, written into its place, which begins at `start`.
+  LoopKernel part_of_join(const Root& root, ValueId part, const SymExpr& start) {
     const Node& node = plan_.node_of(root);
-    std::vector<ValueId> parts = operand_values(node, "tensors");
-    auto dim = static_cast<std::size_t>(size_argument(node, "dim").constant().value_or(0));
-    SymExpr start = 0;
-    for (std::size_t p = 0; p < part; ++p) start += plan_.type(parts[p]).sizes[dim];
+    const auto dim = static_cast<std::size_t>(size_argument(node, "dim").constant().value_or(0));
     const Window& window = *plan_.values[node.results.front()].window;
-    const Sizes& sizes = plan_.type(parts[part]).sizes;
+    const Sizes& sizes = plan_.type(part).sizes;
     Index index = open_all(sizes, window.strides);
-    ScalarId value = builder_.element(parts[part], index);
+    ScalarId value = builder_.element(part, index);
     Index place = index;
     place[dim] += start;
-    builder_.store(window, place, value, plan_.type(parts[part]).dtype);
+    builder_.store(window, place, value, plan_.type(part).dtype);
     close(sizes);
     used_.insert(root.node);
     return finish();
@@ -197,7 +194,14 @@ class GroupEmitter {
     const Root& root = plan_.roots[plan_.values[value].root];
     DType dtype = plan_.type(value).dtype;
     if (root.group != number_) return builder_.load(*plan_.values[value].window, index, dtype);
-    if (is_row_level(root)) return std::nullopt;
+    if (is_row_level(root)) {
+      // The row's own element, which is there whatever a reader's mask says: computed once for all of them.
+      Index own = index;
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (root.domain[i] == SymExpr(1)) own[i] = 0;
+      }
+      return builder_.compute_unmasked(value, own);
+    }
     auto kept = in_memory_.find(value);
     if (kept == in_memory_.end()) return std::nullopt;
     return builder_.load(kept->second, index, dtype);
@@ -358,28 +362,90 @@ class GroupEmitter {
 
 }  // namespace
 
-std::vector<LoopKernel> emit_group(FusionPlan& plan, std::int32_t number) {
-  const Root& first = plan.roots[plan.groups[number].roots.front()];
-  const Node& node = plan.node_of(first);
-  std::vector<LoopKernel> kernels;
-  if (first.kind == RootKind::join) {
-    if (!plan.values[node.results.front()].stored) return kernels;
-    std::size_t parts = operand_values(node, "tensors").size();
-    for (std::size_t p = 0; p < parts; ++p) {
-      kernels.push_back(GroupEmitter(plan, number).part_of_join(first, p));
-    }
-  } else if (first.kind == RootKind::scatter) {
-    if (!plan.values[node.results.front()].stored) return kernels;
-    if (first.over == kNoValue) kernels.push_back(GroupEmitter(plan, number).scatter_base(first));
-    const bool slice = node.op == "prim.scatter_slice";
-    GroupEmitter updates(plan, number);
-    kernels.push_back(slice ? updates.slice_updates(first) : updates.scatter_updates(first));
-  } else {
-    if (first.kind == RootKind::scan && !plan.values[node.results.front()].stored) return kernels;
-    kernels.push_back(GroupEmitter(plan, number).fused());
+namespace {
+
+/// More is copied by a kernel, which runs in parallel.
+constexpr double kMostCopied = 1 << 20;
+
+/// What puts `value` at `window`, if it lies in memory: a step that needs no code of its own.
+std::optional<LibraryCall> copy_into(FusionPlan& plan, const Node& node, ValueId value, const Window& window) {
+  const TensorType& type = plan.type(value);
+  const double bytes = estimate(element_count(type.sizes), plan.interface()) * facts(type.dtype).size;
+  if (!plan.values[value].window || bytes > kMostCopied) return std::nullopt;
+  LibraryCall copy;
+  copy.name = "copy";
+  copy.op = node.op;
+  copy.inputs = {buffer_of(plan, value)};
+  copy.outputs = {buffer_of(plan, window, type.dtype, plan.graph().values[node.results.front()].name)};
+  if (node.call >= 0) copy.calls.push_back(node.call);
+  return copy;
+}
+
+/// The part of a window from `start` in steps of `step`, of `sizes`.
+Window part_of(const Window& window, const Sizes& start, const Sizes& step, const Sizes& sizes) {
+  Window part{window.base, sizes, window.strides, window.offset};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    part.offset += start[i] * window.strides[i];
+    part.strides[i] *= step[i];
   }
-  std::erase_if(kernels, [](const LoopKernel& kernel) { return kernel.body.empty(); });
-  return kernels;
+  return part;
+}
+
+bool is_empty(const LoopKernel& kernel) { return kernel.body.empty(); }
+
+/// One step for each part of a cat, written into its place.
+std::vector<ProgramStep> emit_join(FusionPlan& plan, std::int32_t number, const Root& root) {
+  const Node& node = plan.node_of(root);
+  const Window window = *plan.values[node.results.front()].window;
+  const auto dim = static_cast<std::size_t>(size_argument(node, "dim").constant().value_or(0));
+  const Sizes step(root.domain.size(), SymExpr(1));
+  Sizes start(root.domain.size(), SymExpr(0));
+  std::vector<ProgramStep> steps;
+  for (ValueId part : operand_values(node, "tensors")) {
+    const Sizes& sizes = plan.type(part).sizes;
+    const bool empty = std::ranges::find(sizes, SymExpr(0)) != sizes.end();
+    if (auto copy = empty ? std::nullopt : copy_into(plan, node, part, part_of(window, start, step, sizes))) {
+      steps.emplace_back(std::move(*copy));
+    } else if (LoopKernel kernel = GroupEmitter(plan, number).part_of_join(root, part, start[dim]); !is_empty(kernel)) {
+      steps.emplace_back(std::move(kernel));
+    }
+    start[dim] += sizes[dim];
+  }
+  return steps;
+}
+
+/// What a scatter writes over, unless that is there already, and its writes.
+std::vector<ProgramStep> emit_scatter(FusionPlan& plan, std::int32_t number, const Root& root) {
+  const Node& node = plan.node_of(root);
+  std::vector<ProgramStep> steps;
+  auto add = [&](LoopKernel kernel) {
+    if (!is_empty(kernel)) steps.emplace_back(std::move(kernel));
+  };
+  if (root.over == kNoValue) add(GroupEmitter(plan, number).scatter_base(root));
+  if (node.op != "prim.scatter_slice") {
+    add(GroupEmitter(plan, number).scatter_updates(root));
+    return steps;
+  }
+  const ValueId source = operand_value(node, "src");
+  const Window window = *plan.values[node.results.front()].window;
+  const Window part = part_of(window, size_list(node, "start"), size_list(node, "step"), plan.type(source).sizes);
+  if (auto copy = copy_into(plan, node, source, part)) steps.emplace_back(std::move(*copy));
+  else add(GroupEmitter(plan, number).slice_updates(root));
+  return steps;
+}
+
+}  // namespace
+
+std::vector<ProgramStep> emit_group(FusionPlan& plan, std::int32_t number) {
+  const Root& first = plan.roots[plan.groups[number].roots.front()];
+  const bool stored = first.kind == RootKind::check || first.kind == RootKind::copy ||
+                      plan.values[plan.node_of(first).results.front()].stored;
+  if (first.kind == RootKind::join) return stored ? emit_join(plan, number, first) : std::vector<ProgramStep>();
+  if (first.kind == RootKind::scatter) return stored ? emit_scatter(plan, number, first) : std::vector<ProgramStep>();
+  std::vector<ProgramStep> steps;
+  if (first.kind == RootKind::scan && !stored) return steps;
+  if (LoopKernel kernel = GroupEmitter(plan, number).fused(); !is_empty(kernel)) steps.emplace_back(std::move(kernel));
+  return steps;
 }
 
 Result<LoopProgram> emit_program(FusionPlan plan) {
@@ -403,9 +469,10 @@ Result<LoopProgram> emit_program(FusionPlan plan) {
         program.steps.emplace_back(emit_check(plan, plan.node_of(first)));
         continue;
       }
-      for (LoopKernel& kernel : emit_group(plan, *next)) {
-        kernel.name = fmt::format("k{}{}", program.steps.size(), kernel.name);
-        program.steps.emplace_back(std::move(kernel));
+      for (ProgramStep& step : emit_group(plan, *next)) {
+        auto* kernel = std::get_if<LoopKernel>(&step);
+        if (kernel != nullptr) kernel->name = fmt::format("k{}{}", program.steps.size(), kernel->name);
+        program.steps.push_back(std::move(step));
       }
     }
   }

@@ -12,8 +12,8 @@ namespace penstock::fusion {
 /// are still to be chosen.
 Result<LoopProgram> emit_program(FusionPlan plan);
 
-/// The kernels of one group; one for most.
-std::vector<LoopKernel> emit_group(FusionPlan& plan, std::int32_t group);
+/// The kernels of one group, one for most; and copies of what is put together from memory.
+std::vector<ProgramStep> emit_group(FusionPlan& plan, std::int32_t group);
 
 /// The step that runs a node of a library or fallback region.
 /// The call that looks at the indices of a prim.check_index.

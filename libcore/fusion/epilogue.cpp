@@ -38,7 +38,7 @@ class EpilogueFuser {
       for (BufferId id : uses.writes) {
         const auto* call = std::get_if<LibraryCall>(&program.steps[s]);
         if (call != nullptr && !call->outputs.empty() && call->outputs.front() == id) maker_[id] = static_cast<int>(s);
-        if (program.buffers[id].kind == Buffer::Kind::input) last_input_write_[id] = s;
+        last_write_[id] = s;
       }
     }
   }
@@ -115,8 +115,8 @@ class EpilogueFuser {
       const Buffer& buffer = program_.buffers[id];
       BufferId memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
       auto summed = overwritten_.find(memory);
-      auto written = last_input_write_.find(memory);
-      return (written != last_input_write_.end() && written->second > made) || (summed != overwritten_.end() && summed->second > made);
+      auto written = last_write_.find(memory);
+      return (written != last_write_.end() && written->second > made) || (summed != overwritten_.end() && summed->second > made);
     });
   }
 
@@ -219,7 +219,7 @@ class EpilogueFuser {
   std::vector<std::size_t> last_use_;  ///< the last step that reads or writes it
   std::map<BufferId, std::size_t> overwritten_;  ///< temporaries that became a sum's result, and the step
   std::map<BufferId, BufferId> stands_for_;      ///< by the result: the memory that it lies in instead
-  std::map<BufferId, std::size_t> last_input_write_;
+  std::map<BufferId, std::size_t> last_write_;
   std::set<std::size_t> moved_;
 };
 

@@ -31,6 +31,7 @@ constexpr PlanPass kPlanPasses[] = {
     {{"lower", "Give every value a role: view, number from nothing, or kernel of its own"}, nothing, true},
     {{"inline", "Compute cheap and singly used values where they are used"}, inline_values, true},
     {{"update", "Write into an input what it is to hold, where nothing reads what it held"}, update_inputs, true},
+    {{"overwrite", "Write slices over what they change, where nothing else needs it any more"}, overwrite_chains, false},
     {{"nest", "Share outer row loops between reductions, their operands and their users"}, nest_rows, false},
     {{"zip", "Compute values of equal sizes in one loop nest"}, zip_ranges, false},
     {{"keep", "Keep rows that several inner loops would compute again in scratch memory"}, keep_rows, false},

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fusion/index.h"
@@ -60,8 +61,8 @@ struct Root {
   std::vector<Access> accesses;      ///< of other roots of its region
   std::vector<BufferId> reads;       ///< memory that it reads besides
   bool scratch = false;              ///< kept for a row of the group in memory of the thread
-  /// A scatter that writes into the memory of an input: the content of that memory which it changes, the
-  /// input or what another such scatter left. It reads nothing of it.
+  /// A scatter that writes into memory which holds what it changes already: that content, an input or what
+  /// another root left there. It reads at most the elements that it writes of it.
   ValueId over = kNoValue;
 };
 
@@ -112,6 +113,7 @@ struct FusionPlan {
   RangeFacts facts;                         ///< of the size symbols
   std::vector<Buffer> buffers;              ///< so far
   std::vector<BufferId> outputs;            ///< of the graph, once buffers are assigned
+  std::unordered_map<std::string, BufferId> windows;  ///< buffers that are views, by a text of what they show
 
   /// What `value` shows behind all views: itself, if it is none.
   ValueId base_of(ValueId value) const;

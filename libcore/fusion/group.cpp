@@ -34,8 +34,8 @@ std::int32_t domain_variable(const SymExpr& expression) {
 }
 
 GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size()) {
-  // What overwrites an input, or what another root wrote into it, follows all that read that content, and all that may
-  // refuse the run.
+  // What overwrites an input, or what another root wrote, follows all that read that content; and where the memory is
+  // the caller's, all that may refuse the run.
   std::map<BufferId, std::vector<std::int32_t>> writers_of_memory;
   std::map<ValueId, std::int32_t> writers;
   auto root_count = static_cast<std::int32_t>(plan.roots.size());
@@ -49,7 +49,9 @@ GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size
     const bool copies = root.kind == RootKind::copy;
     const ValueId over = copies ? operand_value(plan.node_of(root), "self") : root.over;
     if (over == kNoValue) continue;
-    after_[r] = checks;
+    const std::optional<Window>& memory = plan.values[over].window;
+    const bool callers = copies || (memory && plan.buffers[memory->base].kind == Buffer::Kind::input);
+    if (callers) after_[r] = checks;
     const bool first = plan.values[over].role == Role::memory;
     if (first) writers_of_memory[plan.values[over].window->base].push_back(r);
     else writers.emplace(over, r), after_[r].push_back(plan.values[over].root);
@@ -72,10 +74,10 @@ GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size
 
 std::vector<std::int32_t> GroupMerger::predecessors(std::int32_t group) const {
   std::vector<std::int32_t> result;
+  std::unordered_set<std::int32_t> seen;
   auto add = [&](std::int32_t root) {
     std::int32_t other = plan_.roots[root].group;
-    if (other < 0 || other == group) return;
-    if (std::find(result.begin(), result.end(), other) == result.end()) result.push_back(other);
+    if (other >= 0 && other != group && seen.insert(other).second) result.push_back(other);
   };
   for (std::int32_t root : plan_.groups[group].roots) {
     for (const Access& access : plan_.roots[root].accesses) add(plan_.values[access.value].root);

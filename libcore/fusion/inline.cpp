@@ -92,9 +92,9 @@ class Inliner {
   bool can_inline(ValueId value) const {
     const Root& root = plan_.roots[plan_.values[value].root];
     const Node& node = plan_.node_of(root);
+    if (expense_[value].weight > kMaxWeight) return false;
     if (root.kind == RootKind::join) return operand_values(node, "tensors").size() <= kMaxParts;
-    return root.kind == RootKind::pointwise && node.results.size() == 1 &&
-           expense_[value].weight <= kMaxWeight;
+    return root.kind == RootKind::pointwise && node.results.size() == 1;
   }
 
   /// How often the use asks for each element: hoisting out of loops that do not vary it included.

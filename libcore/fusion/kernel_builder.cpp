@@ -216,9 +216,26 @@ ScalarId KernelBuilder::element(ValueId value, const Index& index) {
   return compute(value, index);
 }
 
+bool KernelBuilder::is_loaded(ValueId value) const {
+  const ValuePlan& plan = plan_.values[value];
+  if (!plan.window) return false;
+  return plan.role == Role::root ? plan_.roots[plan.root].group != group_ : !shows_own_root(value);
+}
+
+ScalarId KernelBuilder::compute_unmasked(ValueId value, const Index& index) {
+  const ScalarId outer = std::exchange(mask_, -1);
+  const ScalarId result = compute(value, index);
+  mask_ = outer;
+  return result;
+}
+
 ScalarId KernelBuilder::compute(ValueId value, const Index& index) {
   std::string name = key("%", value, index);
   if (const auto* known = find(name)) return known->front();
+  if (mask_ >= 0) {
+    // What is computed whatever the mask says is good under the mask too.
+    if (const auto* known = find(name.substr(0, name.rfind('?')))) return known->front();
+  }
   const Node& node = plan_.node_of(value);
   nodes_.insert(plan_.values[value].node);
   std::size_t result = 0;

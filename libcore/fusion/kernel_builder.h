@@ -34,6 +34,10 @@ class KernelBuilder {
   ScalarId element(ValueId value, const Index& index);
   /// The same, of a root, computed here whatever `read_root` says.
   ScalarId compute(ValueId value, const Index& index);
+  /// The same, for an element that exists whatever mask is open here: computed once for all who ask under masks of theirs.
+  ScalarId compute_unmasked(ValueId value, const Index& index);
+  /// Whether element() reads the value from memory, so that a mask leaves the fill.
+  bool is_loaded(ValueId value) const;
   void store(const Window& window, const Index& index, ScalarId value, DType dtype);
 
   // For lowerings.

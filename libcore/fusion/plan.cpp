@@ -6,6 +6,7 @@
 #include "fusion/kernel_builder.h"
 #include "fusion/layout.h"
 #include "fusion/loops.h"
+#include "fusion/rewrite.h"
 #include "fusion/scaled_weight.h"
 #include "ir/size_facts.h"
 #include "ops/op.h"
@@ -209,6 +210,7 @@ FusionPlan make_plan(PlacedGraph placed) {
       }
     }
   }
+  write_chains(plan);
   return plan;
 }
 

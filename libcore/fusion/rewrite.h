@@ -15,6 +15,14 @@ void inline_values(FusionPlan& plan);
 /// final roles, find_accesses. Leaves: fewer copies.
 void update_inputs(FusionPlan& plan);
 
+/// Has long chains of slices that are written one over the other written, not selected from; those too that end up in
+/// an input. Needs: every value's role, as make_plan gives it. Leaves: scatters.
+void write_chains(FusionPlan& plan);
+
+/// Lets scatters write over what they change, where nothing else needs that any more. Needs: final roles, find_accesses. Leaves:
+/// chains of scatters in one memory, accesses.
+void overwrite_chains(FusionPlan& plan);
+
 /// Puts a reduction, what is computed from it and what it is computed from under common outer loops,
 /// one row after the other: softmax, layer_norm. Needs: find_accesses. Leaves: larger groups.
 void nest_rows(FusionPlan& plan);

@@ -16,8 +16,9 @@
 // Where one of this does not hold, the scatter makes a tensor of its own and the copy stays.
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 
+#include "fusion/last_readers.h"
 #include "fusion/plan.h"
 #include "fusion/rewrite.h"
 
@@ -31,10 +32,6 @@ struct Chain {
   ValueId input;
   std::vector<std::int32_t> writers;  ///< roots
 };
-
-bool is_scatter(const Node& node) {
-  return node.op == "prim.scatter" || node.op == "prim.scatter_add" || node.op == "prim.scatter_slice";
-}
 
 /// Dims of one element may have any stride.
 bool show_the_same(const Window& a, const Window& b) {
@@ -62,7 +59,7 @@ class Updater {
     for (const Chain& chain : chains_) mark(chain);
     find_accesses(plan_);
     if (set_apart()) find_accesses(plan_);
-    find_readers();
+    last_ = last_readers(plan_);
     std::erase_if(chains_, [&](const Chain& chain) {
       const bool wrong = !is_safe(chain);
       if (wrong) unmark(chain);
@@ -140,7 +137,7 @@ class Updater {
     ValueId content = chain.input;
     for (std::int32_t number : chain.writers) {
       plan_.roots[number].over = content;
-      plan_.roots[number].kind = RootKind::scatter;
+      kinds_.emplace(number, std::exchange(plan_.roots[number].kind, RootKind::scatter));
       content = plan_.node_of(plan_.roots[number]).results.front();
     }
   }
@@ -149,7 +146,7 @@ class Updater {
     for (std::int32_t number : chain.writers) {
       Root& root = plan_.roots[number];
       root.over = kNoValue;
-      if (plan_.node_of(root).op == "prim.scatter_slice") root.kind = RootKind::pointwise;
+      root.kind = kinds_.at(number);
     }
   }
 
@@ -163,62 +160,22 @@ class Updater {
 
   /// Computes what a writer reads of its own memory beforehand, in memory of its own. Returns whether there was any.
   bool set_apart() {
-    std::set<ValueId> apart;
+    std::vector<std::int32_t> mixed;
     for (const Chain& chain : chains_) {
       for (std::int32_t number : chain.writers) {
-        if (!reads_memory(plan_.roots[number], chain)) continue;
-        const Node node = plan_.node_of(plan_.roots[number]);
-        for (const char* name : {"src", "index"}) {
-          const ValueId value = operand_value(node, name);
-          if (value == kNoValue || plan_.values[value].node < 0) continue;
-          const Role role = plan_.values[value].role;
-          if (role != Role::view && role != Role::inlined) continue;
-          make_root(plan_, value);
-          plan_.values[value].needed = true;
-          apart.insert(value);
-        }
+        if (reads_memory(plan_.roots[number], chain)) mixed.push_back(number);
       }
     }
-    for (std::size_t id = 0; id < plan_.values.size(); ++id) {
-      if (!apart.empty() && apart.contains(plan_.base_of(static_cast<ValueId>(id)))) plan_.values[id].window.reset();
-    }
-    return !apart.empty();
-  }
-
-  void find_readers() {
-    for (const Root& root : plan_.roots) {
-      if (root.group < 0) continue;
-      if (root.kind == RootKind::check) last_check_ = std::max(last_check_, root.node);
-      for (const Access& access : root.accesses) note(access.value, root.node);
-      for (BufferId memory : root.reads) {
-        const Buffer& buffer = plan_.buffers[memory];
-        if (buffer.kind == Buffer::Kind::input) note(static_cast<ValueId>(buffer.index), root.node);
-      }
-    }
-    for (const Region& region : plan_.placed.regions) {
-      if (region.placement == Placement::compiled) continue;
-      for (std::int32_t i = region.first; i < region.last; ++i) {
-        for (const NamedArgument& argument : plan_.graph().nodes[i].args) {
-          for_each_value(argument.value, [&](ValueId id) { note(plan_.base_of(id), i); });
-        }
-      }
-    }
-    // What is put out is read at the end.
-    for (const auto& [value, output] : outputs_) note(value, static_cast<std::int32_t>(plan_.graph().nodes.size()));
-  }
-
-  void note(ValueId value, std::int32_t node) {
-    std::int32_t& last = last_reader_[value];
-    last = std::max(last, node);
+    return compute_beforehand(plan_, mixed);
   }
 
   bool is_safe(const Chain& chain) const {
     ValueId content = chain.input;
     for (std::int32_t number : chain.writers) {
       const Root& writer = plan_.roots[number];
-      if (reads_memory(writer, chain) || last_check_ >= writer.node) return false;
-      const auto last = last_reader_.find(content);
-      if (last != last_reader_.end() && last->second >= writer.node) return false;
+      if (reads_memory(writer, chain) || last_.check >= writer.node) return false;
+      const auto last = last_.of.find(content);
+      if (last != last_.of.end() && last->second >= writer.node) return false;
       content = plan_.node_of(writer).results.front();
     }
     return true;
@@ -238,8 +195,8 @@ class Updater {
   FusionPlan& plan_;
   std::multimap<ValueId, std::size_t> outputs_;  ///< of the graph, by what they are windows on
   std::vector<Chain> chains_;
-  std::int32_t last_check_ = -1;                 ///< the last node that may refuse the run
-  std::map<ValueId, std::int32_t> last_reader_;  ///< the last node that reads a value that lies in memory
+  LastReaders last_;
+  std::map<std::int32_t, RootKind> kinds_;       ///< of the writers, before they were marked
 };
 
 }  // namespace

@@ -4,16 +4,19 @@
 // window. A root's memory has a version, which grows with every write. A window remembers the version
 // that its newest content belongs to; when it is read at an older one, its view is taken again from its
 // parent's newest content. A write to a window gives it new content, and walks up to the root: each
-// parent's new content is its old content with the window replaced (scatter_slice, or the inverse of a
-// view that only rearranges). What is left to do at the end is one copy_ into every input whose memory
-// was written. Each read and write costs the length of its chain of views, which programs keep short.
+// parent's new content is its old content with the window replaced (a scatter_slice where the window is a
+// region of it, whatever views lie between; a reshape back where dims were regrouped). What is left to do at
+// the end is one copy_ into every input whose memory was written. Each read and write costs the length of its
+// chain of views, which programs keep short, and makes one node for the memory.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "ops/op.h"
 #include "passes/core_passes.h"
+#include "passes/region.h"
 #include "passes/rewrite.h"
 
 namespace penstock::passes {
@@ -145,11 +148,15 @@ class Functionalisation {
     }
     while (windows_[id].parent != kNoValue) {
       pending_.emplace_back(id, content);
-      ValueId parent = windows_[id].parent;
-      const Node& view = rewrite_.old_nodes()[windows_[id].view];
-      content = written_parent(view, read(parent), content);
+      if (const auto shown = shown_region(id); shown.region) {
+        content = written_region(*shown.region, shown.memory, content);
+        id = shown.memory;
+      } else {
+        const ValueId parent = windows_[id].parent;
+        content = written_parent(rewrite_.old_nodes()[windows_[id].view], read(parent), content);
+        id = parent;
+      }
       if (rewrite_.failed()) return;
-      id = parent;
     }
     pending_.emplace_back(id, content);
     if (id != root) pending_.emplace_back(root, content);
@@ -161,31 +168,64 @@ class Functionalisation {
     pending_.clear();
   }
 
+  /// A window that others are views of, and what of it the last view shows.
+  struct Shown {
+    ValueId memory = kNoValue;
+    std::optional<Region> region;
+  };
+
+  /// What the window `id` shows of the farthest window that it is a region of. What lies between needs no new content:
+  /// it is taken again when somebody reads it.
+  Shown shown_region(ValueId id) const {
+    std::vector<ValueId> chain;  // from `id` up
+    for (ValueId at = id; windows_[at].parent != kNoValue && is_regular(at); at = windows_[at].parent) chain.push_back(at);
+    if (chain.empty()) return {};
+    const Shown shown = shown_through(chain);
+    return shown.region ? shown : shown_through({id});
+  }
+
+  /// What the first window of `chain` shows of the parent of its last.
+  Shown shown_through(const std::vector<ValueId>& chain) const {
+    Shown shown{windows_[chain.back()].parent, {}};
+    shown.region = whole_region(rewrite_.type(shown.memory));
+    for (auto at = chain.rbegin(); at != chain.rend() && shown.region; ++at) {
+      shown.region = narrowed(std::move(*shown.region), rewrite_.old_nodes()[windows_[*at].view],
+                              rewrite_.type(windows_[*at].parent), rewrite_.type(*at));
+    }
+    return shown;
+  }
+
+  /// Whether the window shows a region of its parent.
+  bool is_regular(ValueId id) const {
+    return shown_through({id}).region.has_value();
+  }
+
+  /// The content of `memory` after `content` was written into a region of it.
+  ValueId written_region(const Region& region, ValueId memory, ValueId content) {
+    const std::vector<std::int64_t> order = order_in(region);
+    const std::vector<SymExpr> sizes = sizes_in(region, rewrite_.type(content).sizes);
+    const bool whole = covers(region, rewrite_.type(content).sizes, rewrite_.type(memory));
+    if (!std::ranges::is_sorted(order)) {
+      content = rewrite_.emit_one("prim.permute", {arg("self", Argument::Value{content}), arg("dims", list_of(order))});
+    }
+    if (rewrite_.failed()) return memory;
+    if (rewrite_.type(content).sizes != sizes) content = reshape(content, sizes);
+    if (whole || rewrite_.failed()) return content;
+    return rewrite_.emit_one("prim.scatter_slice",
+                             {arg("self", Argument::Value{read(memory)}), arg("src", Argument::Value{content}),
+                              arg("start", list_of(region.start)), arg("step", list_of(region.step))});
+  }
+
   /// `parent` after `content` was written through `view` of it.
   ValueId written_parent(const Node& view, ValueId parent, ValueId content) {
     TensorType type = rewrite_.type(parent);
-    auto argument = [&](std::string_view name) { return *find_argument(view, name); };
     if (view.op == "prim.reshape") return reshape(content, type.sizes);
-    if (view.op == "prim.permute") return permute_back(argument("dims"), content);
-    if (view.op == "prim.slice") {
-      return rewrite_.emit_one("prim.scatter_slice", {arg("self", Argument::Value{parent}), arg("src", Argument::Value{content}),
-                                                      arg("start", argument("start")), arg("step", argument("step"))});
-    }
-    bool repeats = element_count(type.sizes) != element_count(rewrite_.type(content).sizes);
-    if (view.op == "prim.broadcast" && !repeats) return reshape(content, type.sizes);
     fail(view, "is written through, although its elements are not each one element of its argument");
     return parent;
   }
 
   ValueId reshape(ValueId content, const std::vector<SymExpr>& sizes) {
     return rewrite_.emit_one("prim.reshape", {arg("self", Argument::Value{content}), arg("size", list_of(sizes))});
-  }
-
-  ValueId permute_back(const Argument& dims, ValueId content) {
-    const auto& items = dims.as<Argument::Sequence>()->items;
-    std::vector<std::int64_t> inverse(items.size());
-    for (std::size_t i = 0; i < items.size(); ++i) inverse[*items[i].as<std::int64_t>()] = static_cast<std::int64_t>(i);
-    return rewrite_.emit_one("prim.permute", {arg("self", Argument::Value{content}), arg("dims", list_of(inverse))});
   }
 
   /// Outputs become what their windows show at the end; aliases are recorded; inputs are written.

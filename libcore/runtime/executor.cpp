@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "ir/call_location.h"
+#include "runtime/copy.h"
 #include "runtime/index_check.h"
 #include "runtime/plan.h"
 #include "runtime/shared_object.h"
@@ -85,7 +86,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   bool kernels = false, library_calls = false;
   for (const BundleStep& step : bundle.steps) {
     kernels |= std::holds_alternative<KernelCall>(step);
-    if (auto* call = std::get_if<LibraryCall>(&step)) library_calls |= !is_index_check(*call);
+    if (auto* call = std::get_if<LibraryCall>(&step)) library_calls |= !is_index_check(*call) && !is_copy(*call);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));

@@ -4,6 +4,7 @@
 
 #include "ir/memory_verify.h"
 #include "ir/size_facts.h"
+#include "runtime/copy.h"
 #include "runtime/index_check.h"
 
 namespace penstock::runtime {
@@ -303,7 +304,7 @@ class Planner {
     LibraryCall concrete = call;
     concrete.attributes = planned.attributes;
     if (is_index_check(call)) return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
-    auto kernel = context_.library->make(concrete, planned.operands);
+    auto kernel = is_copy(call) ? make_copy(planned.operands) : context_.library->make(concrete, planned.operands);
     if (!kernel) return tl::unexpected(std::move(kernel.error()));
     return std::shared_ptr<LibraryKernel>(std::move(*kernel));
   }

@@ -30,7 +30,7 @@ ScalarId lower_pad(KernelBuilder& builder, const Node& node, const Index& index,
   bool plain = fill != nullptr && !fill->as<Argument::Value>() && !fill->as<SymExpr>();
   ScalarId value = builder.masked(mask, plain ? *fill : zero(dtype),
                                   [&] { return builder.element(self, inside); });
-  if (mask < 0 || (plain && builder.plan().values[self].window)) return value;
+  if (mask < 0 || (plain && builder.is_loaded(self))) return value;
   return builder.emit("where", dtype, {mask, value, builder.operand(node, "value", dtype, {})});
 }
 
