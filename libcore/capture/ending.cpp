@@ -130,6 +130,10 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     ending.frame(*f, inlined.restore);
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
   }
+  if (const auto place = open_block()) {
+    end_place_ = *place;
+    spoil("a generator is left suspended inside a block");
+  }
   for (const OpenContext& context : contexts_) {
     if (ending.describes(context.token.get())) continue;
     end_place_ = context.place;

@@ -55,6 +55,24 @@ struct Expected {
   std::optional<ValueId> rows_of;     ///< the first argument is this tensor's row of the number that the call has
 };
 
+/// True for a slot of localsplus that holds a cell once the frame's prologue ran.
+bool is_cell_slot(PyCodeObject* code, int slot);
+
+/// The slots of a frame that begins. A generator's cells are made with it; those of a call are made by its first
+/// instructions.
+struct BoundArguments {
+  PyCodeObject* code;
+  PyObject* const* slots;
+  bool has_cells;
+
+  /// Borrowed: what is bound to the parameter of that slot; null when nothing is.
+  PyObject* at(int slot) const {
+    PyObject* object = slots[slot];
+    const bool in_cell = has_cells && object != nullptr && is_cell_slot(code, slot) && PyCell_Check(object);
+    return in_cell ? PyCell_GET(object) : object;
+  }
+};
+
 /// What an instruction does with an attribute.
 struct AttributeUse {
   int pops = 1;           ///< operands that it consumes

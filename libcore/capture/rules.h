@@ -19,7 +19,4 @@ std::span<const RuleRow> slot_rules();       ///< locals, cells, globals, stack 
 std::span<const RuleRow> operator_rules();   ///< numbers, comparisons, subscripts, containers
 std::span<const RuleRow> call_rules();       ///< calls, attributes, functions, iteration, with, raise
 
-/// True for a slot of localsplus that holds a cell once the frame's prologue ran.
-bool is_cell_slot(PyCodeObject* code, int slot);
-
 }  // namespace penstock::capture

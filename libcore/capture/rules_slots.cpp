@@ -61,7 +61,10 @@ PS_RULE(make_cell) {
 PS_RULE(copy_free_vars) {
   f.finish = [count = i.argument](Walk& walk, FrameShadow& f) {
     const int first = f.frame->slot_count() - count;
-    for (int k = 0; k < count; ++k) walk.adopt_free_variable(f, first + k, k);
+    for (int k = 0; k < count; ++k) {
+      const int slot = first + k;
+      f.locals[slot] = walk.free_variable(f, f.frame->local(slot), python::slot_name(f.frame->code(), slot), slot, k);
+    }
   };
   return true;
 }
@@ -200,24 +203,21 @@ bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
   return false;
 }
 
-void Walk::adopt_free_variable(FrameShadow& f, int slot, int index) {
-  PyObject* cell = f.frame->local(slot);
-  if (find(cell) != nullptr) {
-    f.locals[slot] = Shadow::fresh(by_identity_[cell]);
-    return;
-  }
-  const std::string name = text_of(python::slot_name(f.frame->code(), slot));
+Shadow Walk::free_variable(const FrameShadow& f, PyObject* cell, PyObject* name, int slot, int index) {
+  if (find(cell) != nullptr) return Shadow::fresh(by_identity_[cell]);
+  const bool root = &f == start_;
   const SourceId function = f.function_shadow.source();
   Shadow content = Shadow::constant();
-  if (f.caller == nullptr) {
-    content = Shadow::sourced(recorder_.source(SourceKind::cell, kNoSource, name, slot));
+  if (root) {
+    content = Shadow::sourced(recorder_.source(SourceKind::cell, kNoSource, text_of(name), slot));
   } else if (function != kNoSource) {
     content = Shadow::sourced(recorder_.source(SourceKind::closure, function, {}, index));
   }
-  f.locals[slot] = fresh(cell, {content});
-  ObjectShadow& contents = object(f.locals[slot].index);
+  const Shadow made = fresh(cell, {content});
+  ObjectShadow& contents = object(made.index);
   contents.origin = content;
-  if (f.caller == nullptr) contents.own_slot = slot;
+  if (root) contents.own_slot = slot;
+  return made;
 }
 
 namespace {

@@ -93,6 +93,8 @@ struct ObjectShadow {
   bool written = false;       ///< changed in the segment
   std::unique_ptr<IteratorShadow> iterator;
   std::unique_ptr<FrameShadow> generator;  ///< a suspended generator's frame
+  bool is_in_block = false;   ///< that is suspended inside a `try` or `with`
+  bool is_gone_over = false;  ///< by an enumerate or zip that the segment made
 };
 
 }  // namespace penstock::capture

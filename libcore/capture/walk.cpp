@@ -89,6 +89,7 @@ void Walk::after(FrameShadow& frame) {
     finish(*this, frame);
   }
   frame.expected = Expected{};
+  if (!suspended_.empty()) release_abandoned();
   // A rule of ours that pushes or pops otherwise than Python must not reach the program.
   if (static_cast<int>(frame.stack.size()) != frame.frame->depth()) {
     spoil("what is known of the operand stack does not fit it");
@@ -110,8 +111,7 @@ FrameShadow& Walk::enter(Frame& frame) {
   Expected& expected = innermost_->expected;
   ++expected.arrived;
   if (frame.is_generator()) {
-    ObjectShadow* generator = find(frame.generator());
-    frames_.push_back(std::move(generator->generator));
+    frames_.push_back(resume_generator(frame.generator()));
   } else {
     frames_.push_back(std::make_unique<FrameShadow>());
     frames_.back()->function = PyRef::borrow(expected.function);
@@ -122,16 +122,8 @@ FrameShadow& Walk::enter(Frame& frame) {
   shadow.caller = innermost_;
   shadow.steps = 0;
   if (frame.is_generator()) {
-    if (shadow.expected.function != nullptr) {  // its first resume
-      shadow.locals.assign(frame.slot_count(), Shadow::null());
-      Expected arguments = std::move(shadow.expected);
-      shadow.expected = Expected{};
-      bind_arguments(shadow, arguments);
-    }
-    adopt_cells(shadow);
     while (static_cast<int>(shadow.stack.size()) < frame.depth()) shadow.push(Shadow::constant());
   } else {
-    shadow.locals.assign(frame.slot_count(), Shadow::null());
     if (const int at = expected.unpacked_at; at >= 0) {
       innermost_->top(at) = fresh(innermost_->object(at), expected.unpacked);
     }
@@ -142,7 +134,7 @@ FrameShadow& Walk::enter(Frame& frame) {
     }
     if (expected.rows_of) expected.positional[0].shadow = row(frame.local(0), *expected.rows_of, expected.arrived - 1);
     if (expected.new_tuple) expected.positional[1].shadow = fresh(frame.local(1), *expected.new_tuple);
-    bind_arguments(shadow, expected);
+    bind_arguments(shadow, {frame.code(), frame.slots(), false}, expected);
   }
   innermost_ = &shadow;
   return shadow;
@@ -187,10 +179,7 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
   if (caller->expected.repeats) caller->expected.results.push_back(frame.result);
   if (yielded) {
     frame.pop();
-    if (ObjectShadow* generator = find(frame.frame->generator())) {
-      frame.frame = nullptr;
-      generator->generator = std::move(frames_.back());
-    }
+    suspend_generator(frame);
   }
   frames_.pop_back();
 }
@@ -242,20 +231,7 @@ void Walk::unwound(FrameShadow& frame, int depth) {
   while (static_cast<int>(frame.stack.size()) < frame.frame->depth()) {
     frame.push(Shadow::constant());
   }
-}
-
-void Walk::adopt_cells(FrameShadow& frame) {
-  // A generator's cells were made before it first ran.
-  for (int slot = 0; slot < frame.frame->slot_count(); ++slot) {
-    PyObject* cell = frame.frame->local(slot);
-    if (cell == nullptr || !PyCell_Check(cell) || !is_cell_slot(frame.frame->code(), slot)) continue;
-    if (frame.locals[slot].is(Shadow::Kind::fresh) && find(cell) != nullptr) continue;
-    if (ObjectShadow* known = find(cell)) {
-      frame.locals[slot] = Shadow::fresh(by_identity_[known->object.get()]);
-    } else {
-      frame.locals[slot] = fresh(cell, {frame.locals[slot]});
-    }
-  }
+  if (!suspended_.empty()) release_abandoned();
 }
 
 bool Walk::broke(Code code, std::string reason, bool anywhere) {

@@ -378,7 +378,19 @@ class Walk {
   bool consume_function(Operand function);
   bool consume_all(const std::vector<Operand>& positional,
                    const std::vector<std::pair<PyObject*, Operand>>& keywords);
+  // objects/generator.cpp
   bool make_generator(FrameShadow& frame, Expected expected, int pops);
+  /// The instruction has made `generator` by the call; the shadow of it.
+  Shadow adopt_generator(PyObject* generator, const Expected& call);
+  /// A generator of the segment has yielded.
+  void suspend_generator(FrameShadow& frame);
+  std::unique_ptr<FrameShadow> resume_generator(PyObject* generator);
+  /// Lets go of suspended generators that the program has let go of. What one runs then that is inside a `try` or
+  /// `with` no graph repeats.
+  void release_abandoned();
+  bool release_suspended();
+  /// Where a generator was made that is suspended inside a block.
+  std::optional<RaisePlace> open_block() const;
   bool call_partial(FrameShadow& frame, Operand partial, std::vector<Operand> positional,
                     std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
   bool call_class(FrameShadow& frame, Operand type, std::vector<Operand> positional,
@@ -390,7 +402,7 @@ class Walk {
                      const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   struct MadeGenerator;
   std::optional<MadeGenerator> iterates_by_generator(Operand operand, std::size_t base);
-  void adopt_generator(Operand iterator, const MadeGenerator& made);
+  void find_made_generator(Operand iterator, const MadeGenerator& made);
   /// The pairs of which a dict is made; nothing when they are not followed.
   std::optional<std::vector<std::pair<python::PyRef, Shadow>>> pairs_of(Operand iterable);
   bool slice_module_list(FrameShadow& frame, Operand function, Operand list, Operand slice, int pops);
@@ -525,9 +537,10 @@ class Walk {
   bool gives_call_result(FrameShadow& frame, int pops);
 
   Shadow global_value(FrameShadow& frame, PyObject* name, PyObject* value);
-  void bind_arguments(FrameShadow& frame, Expected& expected);
-  void adopt_cells(FrameShadow& frame);
-  void adopt_free_variable(FrameShadow& frame, int slot, int index);
+  /// Fills the locals of a frame that begins.
+  void bind_arguments(FrameShadow& frame, const BoundArguments& arguments, const Expected& expected);
+  /// The shadow of the cell that the closure of the frame's function has for a free variable.
+  Shadow free_variable(const FrameShadow& frame, PyObject* cell, PyObject* name, int slot, int index);
   void store_global(FrameShadow& frame, PyObject* name, Operand value);
 
  private:
@@ -568,6 +581,7 @@ class Walk {
   std::vector<Passing> passing_;
   std::chrono::nanoseconds freeing_{0};
   bool releases_all_ = false;
+  std::vector<ObjectId> suspended_;  ///< generators, in the order in which they yielded
   std::vector<Effect> effects_;
   std::size_t effects_before_ = 0;  ///< the instruction
   std::unordered_set<std::string> set_on_tensors_;  ///< attributes of tensors that were set or deleted

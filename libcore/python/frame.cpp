@@ -17,6 +17,11 @@ PyObject* RunningFrame::local(int slot) const {
   return raw_->localsplus[slot];
 }
 
+PyObject* const* generator_slots(PyObject* generator) {
+  auto* made = reinterpret_cast<PyGenObject*>(generator);
+  return reinterpret_cast<_PyInterpreterFrame*>(made->gi_iframe)->localsplus;
+}
+
 Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
     : thread_(thread),
       raw_(raw),

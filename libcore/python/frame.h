@@ -23,6 +23,10 @@ class RunningFrame {
   _PyInterpreterFrame* raw_;
 };
 
+/// The slots of a generator that is not running, as co_localsplusnames lists them. One that was made has its
+/// arguments bound, its cells made and its free variables copied, though it has not been started.
+PyObject* const* generator_slots(PyObject* generator);
+
 /// A frame that we execute in the evaluator's place, made by the conductor for one activation (one
 /// call, or one resume of a generator) and living on the C++ stack.
 ///
@@ -55,6 +59,7 @@ class Frame {
   // -- slots: arguments, locals, cells and free variables, as co_localsplusnames lists them
   // --------
   int slot_count() const { return code_->co_nlocalsplus; }
+  PyObject* const* slots() const { return slots_; }
   /// Borrowed; null when unbound. For a cell or free variable this is the cell itself (after
   /// MAKE_CELL and COPY_FREE_VARS ran).
   PyObject* local(int slot) const { return slots_[slot]; }

@@ -147,20 +147,6 @@ bool Walk::call_unpacking(FrameShadow& f, Operand callable, Operand generator, i
   return gives_call_result(f, pops);
 }
 
-bool Walk::make_generator(FrameShadow& f, Expected expected, int pops) {
-  f.finish = [pops, expected](Walk& walk, FrameShadow& f) {
-    f.pop(pops);
-    const Shadow made = walk.fresh(f.object());
-    auto body = std::make_unique<FrameShadow>();
-    body->function = PyRef::borrow(expected.function);
-    body->function_shadow = expected.function_shadow;
-    body->expected = expected;
-    walk.object(made.index).generator = std::move(body);
-    f.push(made);
-  };
-  return true;
-}
-
 bool Walk::call_partial(FrameShadow& f, Operand partial, std::vector<Operand> positional,
                         Keywords keywords, int pops) {
   const SourceId source = partial.shadow.source();
@@ -237,8 +223,9 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
 
 }  // namespace
 
-void Walk::bind_arguments(FrameShadow& f, Expected& expected) {
-  PyCodeObject* code = f.frame->code();
+void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const Expected& expected) {
+  PyCodeObject* code = arguments.code;
+  f.locals.assign(code->co_nlocalsplus, Shadow::null());
   const int named = code->co_argcount + code->co_kwonlyargcount;
   const int given = static_cast<int>(expected.positional.size());
   std::vector<bool> bound(named);
@@ -250,11 +237,11 @@ void Walk::bind_arguments(FrameShadow& f, Expected& expected) {
   if (code->co_flags & CO_VARARGS) {
     std::vector<Shadow> rest;
     for (int i = code->co_argcount; i < given; ++i) rest.push_back(expected.positional[i].shadow);
-    if (f.frame->local(slot) != nullptr) f.locals[slot] = fresh(f.frame->local(slot), rest);
+    if (arguments.at(slot) != nullptr) f.locals[slot] = fresh(arguments.at(slot), rest);
     ++slot;
   }
-  const bool takes_more = (code->co_flags & CO_VARKEYWORDS) && f.frame->local(slot) != nullptr;
-  if (takes_more) f.locals[slot] = fresh(f.frame->local(slot));
+  const bool takes_more = (code->co_flags & CO_VARKEYWORDS) && arguments.at(slot) != nullptr;
+  if (takes_more) f.locals[slot] = fresh(arguments.at(slot));
   for (const auto& [name, operand] : expected.keywords) {
     int at = code->co_posonlyargcount;
     while (at < named && PyUnicode_Compare(python::slot_name(code, at), name) != 0) ++at;
@@ -270,7 +257,7 @@ void Walk::bind_arguments(FrameShadow& f, Expected& expected) {
   const Py_ssize_t count = defaults == nullptr ? 0 : PyTuple_GET_SIZE(defaults);
   for (int i = 0; i < named; ++i) {
     if (bound[i]) continue;
-    PyObject* value = f.frame->local(i);
+    PyObject* value = arguments.at(i);
     if (i < code->co_argcount) {
       f.locals[i] = default_shadow(*this, expected, defaults, SourceKind::defaults,
                                    i - (code->co_argcount - count), nullptr, value);

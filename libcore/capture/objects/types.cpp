@@ -283,6 +283,7 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
     if (runs && (made || generator_in(*over) != nullptr)) {
       return broke(Code::PS0303, "two generators are gone over at once");
     }
+    if (runs && !generator) find(generator_in(*base))->is_gone_over = true;
     if (generator) {
       base = std::make_unique<IteratorShadow>();
       base->kind = IteratorShadow::Kind::generator;
@@ -299,13 +300,13 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
   if (!gives_iterator(f, pops, std::move(over)) || !made) return f.finish != nullptr;
   f.finish = [finish = std::move(f.finish), made = std::move(*made)](Walk& walk, FrameShadow& f) {
     finish(walk, f);
-    walk.adopt_generator(f.operand(), made);
+    walk.find_made_generator(f.operand(), made);
   };
   return true;
 }
 
 /// Finds in a new zip or enumerate the generator that it made.
-void Walk::adopt_generator(Operand iterator, const MadeGenerator& made) {
+void Walk::find_made_generator(Operand iterator, const MadeGenerator& made) {
   PyRef state = PyRef::steal(PyObject_CallMethod(iterator.object, "__reduce__", nullptr));
   PyObject* parts = state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
   PyObject* generator = parts != nullptr && PyTuple_Check(parts) &&
@@ -316,15 +317,11 @@ void Walk::adopt_generator(Operand iterator, const MadeGenerator& made) {
     PyErr_Clear();
     return spoil("the generator that an iterator goes over was not found");
   }
-  const Shadow shadow = fresh(generator);
-  auto body = std::make_unique<FrameShadow>();
-  body->function = made.function;
-  body->function_shadow = made.call.function_shadow;
-  body->expected = made.call;
-  object(shadow.index).generator = std::move(body);
+  const Shadow shadow = adopt_generator(generator, made.call);
   IteratorShadow& base = *find(iterator.object)->iterator->bases[made.base];
   base.object = PyRef::borrow(generator);
   base.shadow = shadow;
+  object(shadow.index).is_gone_over = true;
 }
 
 bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {

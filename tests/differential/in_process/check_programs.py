@@ -134,7 +134,7 @@ def calls_of(path):
     calls = {}
     for graph in documents:
         if graph["penstock"] == "graph":
-            program = graph["meta"]["files"].get(graph["location"]["file"])
+            program = graph["meta"].get("files", {}).get(graph["location"]["file"])
             calls[program] = calls.get(program, 0) + counts.get(graph["id"], 0)
     return calls
 

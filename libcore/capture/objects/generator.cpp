@@ -1,0 +1,98 @@
+// Generators that a segment makes and goes over. Their frames are followed as those of calls are, a resume at a time.
+//
+// Only what a graph, the frames and the effects hold is there when an entry runs: a generator of the segment is not.
+// One that the program lets go of while it is suspended inside a `try` or `with` runs the rest of that block, where
+// plain Python would: then the recording is given up, and the next one ends before the generator is made.
+
+#include <algorithm>
+
+#include "capture/rules.h"
+#include "capture/walk.h"
+#include "python/bytecode.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+bool Walk::make_generator(FrameShadow& f, Expected expected, int pops) {
+  std::vector<PyRef> names;  // the instruction lets go of a dict that it unpacks
+  for (const auto& [name, operand] : expected.keywords) names.push_back(PyRef::borrow(name));
+  f.finish = [pops, names = std::move(names), expected = std::move(expected)](Walk& walk, FrameShadow& f) {
+    const Shadow made = walk.adopt_generator(f.object(), expected);
+    f.pop(pops);
+    f.push(made);
+  };
+  return true;
+}
+
+Shadow Walk::adopt_generator(PyObject* generator, const Expected& call) {
+  const Shadow made = fresh(generator);
+  object(made.index).made_at = program_place(innermost_);
+  auto body = std::make_unique<FrameShadow>();
+  body->function = PyRef::borrow(call.function);
+  body->function_shadow = call.function_shadow;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(call.function));
+  const BoundArguments arguments{code, python::generator_slots(generator), true};
+  bind_arguments(*body, arguments, call);
+  const int first_free = code->co_nlocalsplus - code->co_nfreevars;
+  for (int slot = 0; slot < code->co_nlocalsplus; ++slot) {
+    PyObject* cell = arguments.slots[slot];
+    if (slot >= first_free) {
+      body->locals[slot] = free_variable(*body, cell, python::slot_name(code, slot), slot, slot - first_free);
+    } else if (is_cell_slot(code, slot)) {
+      body->locals[slot] = fresh(cell, {body->locals[slot]});
+    }
+  }
+  object(made.index).generator = std::move(body);
+  return made;
+}
+
+void Walk::suspend_generator(FrameShadow& frame) {
+  ObjectShadow* generator = find(frame.frame->generator());
+  if (generator == nullptr) return;
+  suspended_.push_back(by_identity_[generator->object.get()]);
+  generator->is_in_block = frame.frame->bytecode().handler(frame.instruction->at) != nullptr;
+  // The walk keeps that iterator, so nobody would notice when the program lets go of both.
+  if (generator->is_in_block && generator->is_gone_over) {
+    spoil_here("an iterator goes over a generator that is suspended inside a block");
+  }
+  frame.frame = nullptr;
+  generator->generator = std::move(frames_.back());
+}
+
+std::unique_ptr<FrameShadow> Walk::resume_generator(PyObject* generator) {
+  ObjectShadow* known = find(generator);
+  std::erase(suspended_, by_identity_[generator]);
+  return std::move(known->generator);
+}
+
+void Walk::release_abandoned() {
+  while (release_suspended()) {  // what only those held is abandoned next
+  }
+}
+
+bool Walk::release_suspended() {
+  constexpr std::size_t kLatest = 16;  // looked at after every instruction
+  const auto first = suspended_.size() - std::min(suspended_.size(), kLatest);
+  const auto begin = suspended_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto is_abandoned = [&](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
+  const auto found = std::find_if(begin, suspended_.end(), is_abandoned);
+  if (found == suspended_.end()) return false;
+  ObjectShadow& generator = objects_[*found];
+  suspended_.erase(found);
+  if (generator.is_in_block) {
+    spoil("a generator that is suspended inside a block is let go of");
+    end_place_ = generator.made_at;
+  }
+  by_identity_.erase(generator.object.get());
+  generator.generator = nullptr;
+  const PyRef last = std::exchange(generator.object, PyRef());
+  return true;
+}
+
+std::optional<RaisePlace> Walk::open_block() const {
+  const auto found = std::ranges::find_if(suspended_, [&](ObjectId id) { return objects_[id].is_in_block; });
+  return found == suspended_.end() ? std::nullopt : std::optional(objects_[*found].made_at);
+}
+
+}  // namespace penstock::capture
