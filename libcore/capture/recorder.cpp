@@ -254,19 +254,21 @@ std::int32_t Recorder::add_call(Call call) {
   return static_cast<std::int32_t>(graph_.calls.size()) - 1;
 }
 
-TensorType Recorder::result_type(PyObject* tensor, const std::vector<ValueId>& arguments) {
-  TensorType type = type_of_tensor(bridge_, tensor).value_or(TensorType{});
+std::optional<TensorType> Recorder::result_type(PyObject* tensor, const std::vector<ValueId>& arguments) {
+  auto known = type_of_tensor(bridge_, tensor);
+  if (!known) return std::nullopt;
+  TensorType& type = *known;
   TensorView view;
   if (!bridge_.read(tensor, view)) {
     PyErr_Clear();
-    return type;
+    return std::nullopt;
   }
   for (ValueId id : arguments) {
     if (storages_[id] == nullptr || storages_[id] != view.storage) continue;
     type.storage = share_storage(id);
     break;
   }
-  return type;
+  return known;
 }
 
 /// The types with sizes that follow from those of the arguments. Rules tell numbers from tensors by the

@@ -80,7 +80,7 @@ class Recorder {
   /// Appends a node whose results nobody uses.
   void add_effect(const std::string& op, std::vector<NamedArgument> args);
   /// The type of a result, with its storage numbered by the arguments whose memory it shares.
-  TensorType result_type(PyObject* tensor, const std::vector<ValueId>& arguments);
+  std::optional<TensorType> result_type(PyObject* tensor, const std::vector<ValueId>& arguments);
   /// Remembers which memory a result is in, for the results of later nodes.
   void note_storage(ValueId id, PyObject* tensor);
   void set_result(std::int32_t call, Argument result) {

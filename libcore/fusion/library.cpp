@@ -188,6 +188,14 @@ FallbackCall fallback_call(FusionPlan& plan, const Region& region, const Node& n
   partition::PlacedNode placed = partition::place(plan.graph(), node, plan.uses);
   call.reason = placed.placement == Placement::fallback ? std::move(placed.reason) : region.reason;
   if (node.call >= 0) call.calls.push_back(node.call);
+  if (node.op == "prim.copy_") {
+    // Torch runs no prims: what it gives for the source goes into the input's memory.
+    call.op = "aten.alias.default";
+    const Argument source = Argument::Value{operand_value(node, "src")};
+    call.arguments.push_back({"self", with_buffers(plan, source)});
+    call.outputs.push_back(buffer_of(plan, operand_value(node, "self")));
+    return call;
+  }
   for (const NamedArgument& argument : node.args) {
     call.arguments.push_back({argument.name, with_buffers(plan, argument.value)});
   }

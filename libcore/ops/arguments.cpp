@@ -102,6 +102,7 @@ std::optional<SymExpr> Arguments::as_integer(const Argument& argument) const {
 std::optional<Number> Arguments::as_number(const Argument& argument) const {
   if (auto* truth = argument.as<bool>()) return Number{DTypeCategory::boolean, double(*truth), *truth ? 1 : 0};
   if (auto* real = argument.as<double>()) return Number{DTypeCategory::floating, *real, 0};
+  if (auto* plane = argument.as<Argument::Complex>()) return Number{DTypeCategory::complex, plane->real, 0};
   if (auto integer = as_integer(argument)) {
     double real = integer->is_constant() ? static_cast<double>(*integer->constant()) : 0;
     return Number{DTypeCategory::integral, real, *integer};
@@ -162,7 +163,10 @@ Number Arguments::number(std::string_view name, Number otherwise) {
 }
 
 double Arguments::real(std::string_view name, double otherwise) {
-  return number(name, {DTypeCategory::floating, otherwise, 0}).real;
+  const Number given = number(name, {DTypeCategory::floating, otherwise, 0});
+  const bool known = given.category == DTypeCategory::floating || given.integer.is_constant();
+  if (!known) fail("argument '" + std::string(name) + "' must not be symbolic");
+  return given.real;
 }
 
 bool Arguments::boolean(std::string_view name, bool otherwise) {

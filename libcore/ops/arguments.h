@@ -13,7 +13,7 @@ namespace penstock::ops {
 /// A number among an op's arguments: a Python constant or a size.
 struct Number {
   DTypeCategory category = DTypeCategory::integral;
-  double real = 0;   ///< the value of a float; of a constant integer or bool, too
+  double real = 0;   ///< the value of a float; of a constant integer or bool, too; a complex number's real part
   SymExpr integer;   ///< the value of an integer or bool
 };
 

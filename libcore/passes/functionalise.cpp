@@ -18,6 +18,7 @@
 #include "passes/core_passes.h"
 #include "passes/region.h"
 #include "passes/rewrite.h"
+#include "passes/view_writes.h"
 
 namespace penstock::passes {
 
@@ -28,6 +29,7 @@ struct Window {
   ValueId root = kNoValue;    ///< the value that made the memory; kNoValue: not seen yet, itself a root
   ValueId parent = kNoValue;  ///< what it is a view of; kNoValue for a root
   std::int32_t view = -1;     ///< the old node that takes the view
+  std::int32_t result = 0;    ///< which of its results it is
   std::int32_t version = 0;   ///< of the root's memory that `content` belongs to
   ValueId content = kNoValue;
 };
@@ -79,10 +81,13 @@ class Functionalisation {
     std::iota(base.begin(), base.end(), ValueId{0});
     for (const Node& node : rewrite_.old_nodes()) {
       const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
-      if (self == nullptr) continue;
-      const ValueId root = base[self->id];
       const ops::OpFacts* op = ops::find_op(node.op);
-      if (op != nullptr && op->has(ops::kView) && !node.results.empty()) base[node.results.front()] = root;
+      for (ValueId result : node.results) {
+        const bool view = op != nullptr && op->has(ops::kView) && self != nullptr;
+        const ValueId seen = view ? self->id : op != nullptr ? kNoValue : sharing_argument(node, result);
+        if (seen != kNoValue) base[result] = base[seen];
+      }
+      const ValueId root = self != nullptr ? base[self->id] : kNoValue;
       if (node.op == "prim.copy_" && root < interface.inputs.size()) {
         written.insert(interface.inputs[root].type.storage);
       }
@@ -92,23 +97,43 @@ class Functionalisation {
 
   void visit(const Node& node, std::int32_t position) {
     if (node.op == "prim.copy_") return visit_write(node);
-    ValueId base = kNoValue;
     const ops::OpFacts* op = ops::find_op(node.op);
-    if (op && op->is_prim() && op->has(ops::kView)) base = view_base(node);
+    if (op != nullptr && op->has(ops::kMutates)) return fail(node, "writes its argument, and was not taken apart");
+    const std::vector<ValueId> bases = bases_of(node, op);
     Node now = with_contents(node);
-    if (base != kNoValue) {
-      Window& window = windows_[node.results.front()];
-      window = {windows_[base].root, base, position, versions_[windows_[base].root], node.results.front()};
+    for (std::size_t i = 0; i < bases.size(); ++i) {
+      if (bases[i] == kNoValue) continue;
+      const ValueId root = windows_[bases[i]].root, made = node.results[i];
+      windows_[made] = {root, bases[i], position, static_cast<std::int32_t>(i), versions_[root], made};
     }
     rewrite_.keep(std::move(now));
   }
 
-  /// The value whose memory a view shares, if it does: reshape may have to copy.
-  ValueId view_base(const Node& node) {
-    auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
-    if (results) return results->front().alias;
-    rewrite_.fail(results.error());
-    return kNoValue;
+  /// By result: the value whose memory it shares, if it does: reshape may have to copy. Of an op that is not
+  /// taken apart, or that no table knows, it is known from the run that was recorded.
+  std::vector<ValueId> bases_of(const Node& node, const ops::OpFacts* op) {
+    std::vector<ValueId> bases(node.results.size(), kNoValue);
+    const bool prim = op != nullptr && op->is_prim();
+    if (prim && !op->has(ops::kView)) return bases;
+    if (op != nullptr && op->has(ops::kView)) {
+      auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
+      if (!results && prim) rewrite_.fail(results.error());
+      for (std::size_t i = 0; results && i < bases.size() && i < results->size(); ++i) bases[i] = (*results)[i].alias;
+      if (results) return bases;
+    }
+    for (std::size_t i = 0; !prim && i < bases.size(); ++i) bases[i] = sharing_argument(node, node.results[i]);
+    return bases;
+  }
+
+  ValueId sharing_argument(const Node& node, ValueId result) const {
+    const std::int32_t storage = rewrite_.type(result).storage;
+    ValueId found = kNoValue;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) {
+        if (found == kNoValue && storage >= 0 && rewrite_.type(id).storage == storage) found = id;
+      });
+    }
+    return found;
   }
 
   Node with_contents(const Node& node) {
@@ -127,20 +152,42 @@ class Functionalisation {
       // A second input of the same memory follows the first.
       window.content = windows_[window.root].content;
     } else {
-      Node view = rewrite_.old_nodes()[window.view];
-      ValueId parent = read(window.parent);
-      for (NamedArgument& argument : view.args) {
-        map_values(argument.value, [&](ValueId value) { return value == window.parent ? parent : value; });
-      }
-      window.content = rewrite_.emit_one(view.op, std::move(view.args));
+      take_again(id);
     }
-    window.version = versions_[window.root];
-    return window.content;
+    windows_[id].version = versions_[windows_[id].root];
+    return windows_[id].content;
+  }
+
+  /// Takes the view `id` of its parent's newest content, and with it the other results of the same op.
+  void take_again(ValueId id) {
+    const Window window = windows_[id];
+    const Node& old = rewrite_.old_nodes()[window.view];
+    std::vector<NamedArgument> args = old.args;
+    const ValueId parent = read(window.parent);
+    for (NamedArgument& argument : args) {
+      map_values(argument.value, [&](ValueId value) { return value == window.parent ? parent : value; });
+    }
+    std::vector<ValueId> made;
+    if (ops::find_op(old.op) != nullptr) {
+      made = rewrite_.emit(old.op, std::move(args));
+    } else {
+      std::vector<TensorType> types;
+      for (ValueId result : old.results) types.push_back(rewrite_.type(result));
+      made = rewrite_.emit_as(old.op, std::move(args), std::move(types));
+    }
+    for (std::size_t i = 0; i < made.size() && i < old.results.size(); ++i) {
+      Window& sibling = windows_[old.results[i]];
+      if (sibling.view != window.view || sibling.parent != window.parent || sibling.version == versions_[window.root]) continue;
+      sibling.content = made[i];
+      sibling.version = versions_[window.root];
+    }
   }
 
   void visit_write(const Node& node) {
-    const auto* target = find_argument(node, "self")->as<Argument::Value>();
-    const auto* source = find_argument(node, "src")->as<Argument::Value>();
+    const Argument* self = find_argument(node, "self");
+    const Argument* from = find_argument(node, "src");
+    const auto* target = self != nullptr ? self->as<Argument::Value>() : nullptr;
+    const auto* source = from != nullptr ? from->as<Argument::Value>() : nullptr;
     if (!target || !source) return fail(node, "writes something that is no tensor");
     ValueId id = target->id, content = read(source->id), root = windows_[id].root;
     for (auto [a, b] : overlapping_) {
@@ -152,9 +199,10 @@ class Functionalisation {
         content = written_region(*shown.region, shown.memory, content);
         id = shown.memory;
       } else {
-        const ValueId parent = windows_[id].parent;
-        content = written_parent(rewrite_.old_nodes()[windows_[id].view], read(parent), content);
-        id = parent;
+        const Window window = windows_[id];
+        content = written_through(rewrite_, rewrite_.old_nodes()[window.view], static_cast<std::size_t>(window.result),
+                                  read(window.parent), content);
+        id = window.parent;
       }
       if (rewrite_.failed()) return;
     }
@@ -214,14 +262,6 @@ class Functionalisation {
     return rewrite_.emit_one("prim.scatter_slice",
                              {arg("self", Argument::Value{read(memory)}), arg("src", Argument::Value{content}),
                               arg("start", list_of(region.start)), arg("step", list_of(region.step))});
-  }
-
-  /// `parent` after `content` was written through `view` of it.
-  ValueId written_parent(const Node& view, ValueId parent, ValueId content) {
-    TensorType type = rewrite_.type(parent);
-    if (view.op == "prim.reshape") return reshape(content, type.sizes);
-    fail(view, "is written through, although its elements are not each one element of its argument");
-    return parent;
   }
 
   ValueId reshape(ValueId content, const std::vector<SymExpr>& sizes) {

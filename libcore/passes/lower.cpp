@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/float_format.h"
 #include "ops/indices.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
@@ -79,23 +80,34 @@ class Lowering {
     finish(node, results);
   }
 
-  /// The values that compute the results of `node`; empty when the op stays as it is: it is opaque,
-  /// prims do not compute with its dtypes, or torch gave it other dtypes than the decomposition does
-  /// (the default dtype was another).
+  /// The values that compute the results of `node`; empty when the op stays as it is: it is opaque, prims do not
+  /// compute with its dtypes, its arguments are none that its rule or its decomposition takes, or torch gave
+  /// something else than the decomposition does (another dtype, where the default dtype was another).
   std::vector<ValueId> take_apart(const OpFacts& op, const Node& node) {
     const Row& row = kTable.rows[static_cast<std::size_t>(op.id)];
-    if (!row.function || has_complex(node)) return {};
-    std::vector<DType> recorded;
-    for (ValueId result : node.results) recorded.push_back(rewrite_.type(result).dtype);
+    if (!row.function || has_complex(node) || rewrite_.failed()) return {};
+    if (!ops::infer(node, rewrite_.graph(), rewrite_.shapes())) return {};
+    const Rewrite::Mark before = rewrite_.mark();
     Decomposition decomposition(op, node, rewrite_, row.detail);
     row.function(decomposition);
-    if (decomposition.failed()) rewrite_.fail(*decomposition.error());
-    if (rewrite_.failed() || decomposition.kept()) return {};
-    const std::vector<ValueId>& results = decomposition.results();
-    for (std::size_t i = 0; i < std::min(results.size(), recorded.size()); ++i) {
-      if (rewrite_.type(results[i]).dtype != recorded[i]) return {};
+    const bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept();
+    if (whole && is_as_recorded(node, decomposition.results())) return decomposition.results();
+    rewrite_.back_to(before);
+    return {};
+  }
+
+  /// Whether results have the dtypes and sizes that torch gave.
+  bool is_as_recorded(const Node& node, const std::vector<ValueId>& results) const {
+    if (results.size() < node.results.size()) return false;
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      const TensorType &made = rewrite_.type(results[i]), &recorded = rewrite_.type(node.results[i]);
+      if (made.dtype != recorded.dtype || made.rank() != recorded.rank()) return false;
+      for (std::size_t dim = 0; dim < made.rank(); ++dim) {
+        const auto gap = (made.sizes[dim] - recorded.sizes[dim]).constant();
+        if (gap && *gap != 0) return false;
+      }
     }
-    return results;
+    return true;
   }
 
   /// Prims and library calls take what memory they are told to take: that indices are in it is looked at before.
@@ -113,7 +125,10 @@ class Lowering {
   bool has_complex(const Node& node) const {
     bool found = false;
     auto look = [&](ValueId id) { found = found || is_complex(rewrite_.type(id).dtype); };
-    for (const NamedArgument& argument : node.args) for_each_value(argument.value, look);
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, look);
+      found = found || argument.value.as<Argument::Complex>() != nullptr;
+    }
     for (ValueId id : node.results) look(id);
     return found;
   }
@@ -121,13 +136,17 @@ class Lowering {
   void finish(Node& node, const std::vector<ValueId>& results) {
     if (rewrite_.failed()) return;
     if (results.empty()) return rewrite_.keep(std::move(node));
-    if (results.size() < node.results.size()) {
-      return fail(node, "the decomposition gives fewer results than the node has");
-    }
     for (std::size_t i = 0; i < node.results.size(); ++i) {
       take_name(node.results[i], results[i]);
+      keep_storage(node.results[i], results[i]);
       rewrite_.replace(node.results[i], results[i]);
     }
+  }
+
+  /// Ops that stay may show the result's memory, as was seen when they ran.
+  void keep_storage(ValueId old, ValueId made) {
+    std::vector<Value>& values = rewrite_.graph().values;
+    if (values[made].type.storage < 0) values[made].type.storage = values[old].type.storage;
   }
 
   /// A value made for a result goes by the result's name: reports and edits refer to it.
@@ -153,14 +172,11 @@ class Lowering {
   }
 
   ValueId content_of(const OpFacts& op, const Node& node, ValueId self) {
-    Decomposition d(op, node, rewrite_, {});
-    if (op.id == OpId::copy__default) return d.value("src");
-    DType dtype = rewrite_.type(self).dtype;
-    if (op.family == OpFamily::in_place && op.id == OpId::zero__default) return splat(d, self, {DTypeCategory::integral, 0, 0});
-    if (op.id == OpId::fill__Scalar || op.id == OpId::fill__Tensor) {
-      Operand value = d.operand("value");
-      if (value.is_tensor() || d.is_number_input("value")) return d.convert(value.value, dtype);
-      return splat(d, self, value.number);
+    if (op.id == OpId::copy__default) return given(op, node, self, "src");
+    if (op.id == OpId::fill__Scalar || op.id == OpId::fill__Tensor) return given(op, node, self, "value");
+    if (op.id == OpId::zero__default) {
+      Decomposition d(op, node, rewrite_, {});
+      return splat(d, self, std::int64_t{0});
     }
     const OpFacts* functional = functional_op(op);
     if (!functional) {
@@ -176,30 +192,61 @@ class Lowering {
     return rewrite_.emit_one(pure.op, pure.args);
   }
 
-  ValueId splat(Decomposition& d, ValueId self, const Number& number) {
-    DType dtype = d.dtype_of(self);
-    Argument value = is_floating(dtype) ? Argument(number.real)
-                     : is_boolean(dtype) ? Argument(number.real != 0)
-                                         : Argument(static_cast<std::int64_t>(number.real));
-    return d.full(d.sizes(self), std::move(value), dtype);
+  /// The argument `name` as the content of `self`: a tensor, or a number that all elements become.
+  ValueId given(const OpFacts& op, const Node& node, ValueId self, std::string_view name) {
+    Decomposition d(op, node, rewrite_, {});
+    const DType dtype = d.dtype_of(self);
+    const Argument* argument = d.find(name);
+    if (argument != nullptr && argument->as<Argument::Complex>() != nullptr && is_complex(dtype)) {
+      return splat(d, self, *argument);
+    }
+    const Operand value = d.operand(name);
+    ValueId content = self;
+    if (d.failed()) return fail_with(d, self);
+    if (value.is_tensor() || d.is_number_input(name)) content = d.convert(value.value, dtype);
+    else if (value.number.category == DTypeCategory::floating) content = splat(d, self, value.number.real);
+    else content = splat(d, self, Decomposition::integer_argument(value.number.integer));
+    return d.failed() ? fail_with(d, self) : content;
+  }
+
+  ValueId fail_with(const Decomposition& d, ValueId self) {
+    rewrite_.fail(*d.error());
+    return self;
+  }
+
+  /// A tensor of the sizes and dtype of `self` whose elements are all the number.
+  ValueId splat(Decomposition& d, ValueId self, Argument number) {
+    const DType dtype = d.dtype_of(self);
+    if (const auto* real = number.as<double>(); real != nullptr && !is_floating(dtype) && !is_complex(dtype)) {
+      number = is_boolean(dtype) ? Argument(*real != 0) : Argument(static_cast<std::int64_t>(*real));
+    }
+    if (const auto* integer = number.as<std::int64_t>()) {
+      const std::int64_t whole = *integer;
+      if (is_boolean(dtype)) number = whole != 0;
+      else if (is_integral(dtype)) number = wrap_to(whole, dtype);
+      else number = static_cast<double>(whole);
+    } else if (number.as<SymExpr>() != nullptr && (is_boolean(dtype) || is_complex(dtype))) {
+      d.fail("a size is written into elements of " + std::string(penstock::facts(dtype).name));
+    }
+    return d.full(d.sizes(self), std::move(number), dtype);
   }
 
   /// An op that the tables do not know stays as it is. If its name says that it writes its first
   /// argument, it writes a copy instead, and the copy's content is what the argument gets.
   void lower_unknown(Node node) {
-    if (node.op.ends_with(".out")) return fail(node, "ops that write an argument called 'out' are not supported");
-    const bool writes = ops::writes_by_name(node.op);
+    if (find_argument(node, "out") != nullptr) return fail(node, "ops that write an argument called 'out' are not supported");
+    if (!ops::writes_by_name(node.op)) return rewrite_.keep(std::move(node));
     const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
-    if (!writes || !self || node.results.size() != 1) return rewrite_.keep(std::move(node));
+    if (!self || node.results.size() > 1) return fail(node, "writes something that is not its first argument");
     ValueId target = self->id;
     ValueId copy = rewrite_.emit_one("prim.clone", {arg("self", value_argument(target))});
+    if (rewrite_.failed()) return;
     node.args.front().value = value_argument(copy);
-    ValueId result = node.results.front();
     ValueId content = add_value(rewrite_.graph(), "written", rewrite_.type(copy));
-    node.results = {content};
+    std::vector<ValueId> results = std::exchange(node.results, {content});
     rewrite_.keep(std::move(node));
     rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
-    rewrite_.replace(result, target);
+    for (ValueId result : results) rewrite_.replace(result, target);
   }
 
   void fail(const Node& node, std::string_view message) {

@@ -1,9 +1,11 @@
 #include "passes/rewrite.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/call_location.h"
 #include "ops/op.h"
+#include "passes/complex_moves.h"
 
 namespace penstock::passes {
 
@@ -81,18 +83,37 @@ void Rewrite::keep_inferred(Node node) {
   keep(std::move(node));
 }
 
+const TensorType Rewrite::kNoTensor{};
+
 std::vector<ValueId> Rewrite::emit(std::string_view op, std::vector<NamedArgument> args) {
-  Node node{std::string(op), std::move(args), {}, call_};
   if (failed()) return {};
+  if (moves_complex(op, args, graph_)) return emit_complex(op, std::move(args));
+  const Node node{std::string(op), args, {}, call_};
   auto types = ops::infer(node, graph_, shapes_);
   if (!types) {
     fail(types.error());
     return {};
   }
+  return emit_as(op, std::move(args), std::move(*types));
+}
+
+std::vector<ValueId> Rewrite::emit_complex(std::string_view prim, std::vector<NamedArgument> args) {
+  std::vector<ValueId> results;
+  for (ComplexMove& move : complex_moves(prim, std::move(args), graph_)) {
+    if (!results.empty()) move.args.front().value = Argument::Value{results.front()};
+    results = emit(move.op, std::move(move.args));
+  }
+  return results;
+}
+
+std::vector<ValueId> Rewrite::emit_as(std::string_view op, std::vector<NamedArgument> args,
+                                      std::vector<TensorType> types) {
+  if (failed()) return {};
+  Node node{std::string(op), std::move(args), {}, call_};
   // "aten.mm.default" names its result mm, "prim.add" add.
   std::string_view stem = op.substr(op.find('.') + 1);
   stem = stem.substr(0, stem.find('.'));
-  for (TensorType& type : *types) node.results.push_back(add_value(graph_, stem, std::move(type)));
+  for (TensorType& type : types) node.results.push_back(add_value(graph_, stem, std::move(type)));
   std::vector<ValueId> results = node.results;
   graph_.nodes.push_back(std::move(node));
   return results;
@@ -101,6 +122,11 @@ std::vector<ValueId> Rewrite::emit(std::string_view op, std::vector<NamedArgumen
 ValueId Rewrite::emit_one(std::string_view op, std::vector<NamedArgument> args) {
   std::vector<ValueId> results = emit(op, std::move(args));
   return results.empty() ? 0 : results.front();
+}
+
+void Rewrite::back_to(const Mark& mark) {
+  graph_.nodes.resize(std::min(mark.nodes, graph_.nodes.size()));
+  if (!mark.failed) error_.reset();
 }
 
 void Rewrite::fail(Diagnostic error) {

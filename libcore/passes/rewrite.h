@@ -18,6 +18,8 @@ Argument list_of(const std::vector<ValueId>& values);
 /// A graph whose nodes are made anew, one after the other, while its values stay: ids remain valid, new
 /// values are appended, and a value that something else now computes is replaced everywhere at the end.
 /// The first error sticks; `finish` returns it.
+///
+/// Prims hold no complex elements: a prim that only moves some is emitted as the op of torch's that does so.
 class Rewrite {
  public:
   explicit Rewrite(Graph graph);
@@ -27,7 +29,8 @@ class Rewrite {
   const Graph& graph() const { return graph_; }
   ops::ShapeContext& shapes() { return shapes_; }
   const std::vector<Node>& old_nodes() const { return old_nodes_; }
-  const TensorType& type(ValueId id) const { return graph_.values[id].type; }
+  /// The type of a value; that of no tensor at all for an id that a failed step gave.
+  const TensorType& type(ValueId id) const { return id < graph_.values.size() ? graph_.values[id].type : kNoTensor; }
 
   /// `node` with every argument replaced by what stands for it now.
   Node current(const Node& node) const;
@@ -41,16 +44,29 @@ class Rewrite {
   void keep_inferred(Node node);
   /// Makes a node of the op and returns its results, with the types that the op's rule gives.
   std::vector<ValueId> emit(std::string_view op, std::vector<NamedArgument> args);
+  /// The same with types that the caller knows: for ops of torch's, which may have no rule.
+  std::vector<ValueId> emit_as(std::string_view op, std::vector<NamedArgument> args, std::vector<TensorType> types);
   /// The same for an op with one result.
   ValueId emit_one(std::string_view op, std::vector<NamedArgument> args);
   /// The call that new nodes belong to.
   void set_call(std::int32_t call) { call_ = call; }
+
+  /// Where the rewrite stands, and a way back to it: nodes made since go, and so does an error.
+  struct Mark {
+    std::size_t nodes;
+    bool failed;
+  };
+  Mark mark() const { return {graph_.nodes.size(), failed()}; }
+  void back_to(const Mark& mark);
 
   bool failed() const { return error_.has_value(); }
   void fail(Diagnostic error);
   Result<Graph> finish();
 
  private:
+  static const TensorType kNoTensor;
+  std::vector<ValueId> emit_complex(std::string_view prim, std::vector<NamedArgument> args);
+
   Graph graph_;
   std::vector<Node> old_nodes_;
   std::vector<ValueId> stands_for_;  ///< by value: its replacement, or itself

@@ -7,6 +7,7 @@
 #include "capture/literal.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
+#include "ops/op.h"
 #include "ops/promotion.h"
 #include "python/bytecode.h"
 #include "python/torch_state.h"
@@ -339,7 +340,11 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   for (std::size_t i = 0; i < resolved->schema->parameters.size(); ++i) {
     if (!resolved->schema->parameters[i].written) continue;
     for (const NamedArgument& a : node.args) {
-      if (a.name != resolved->schema->parameters[i].name) continue;
+      if (a.name != resolved->schema->parameters[i].name || a.value.is_none()) continue;
+      // What an op writes is known by its name alone further on.
+      if (!(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
+        return broke(Code::PS0310, target.target + " writes its argument '" + a.name + "'");
+      }
       if (a.value.as<Argument::Sequence>() != nullptr) {
         return broke(Code::PS0310, target.target + " writes a list of tensors");
       }
@@ -436,7 +441,12 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
       spoil_here("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
       return Shadow::constant();
     }
-    types.push_back(recorder_.result_type(tensor, node.values));
+    auto type = recorder_.result_type(tensor, node.values);
+    if (!type) {
+      spoil_here("the elements of a result are of a dtype that is not followed");
+      return Shadow::constant();
+    }
+    types.push_back(std::move(*type));
     if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
   }
   // A factory's node says what the default dtype was, unless it is the one that every rule assumes.

@@ -147,7 +147,9 @@ void prim_scan(Inference& in) {
 
 void prim_create(Inference& in) {
   TensorType type;
-  type.dtype = in.dtype("dtype").value_or(DType::float32);
+  const auto dtype = in.dtype("dtype");
+  if (!dtype) return in.fail("argument 'dtype' is missing");
+  type.dtype = *dtype;
   type.sizes = in.op().id == OpId::prim_iota ? std::vector<SymExpr>{in.integer("length")} : in.integers("size");
   type.strides = contiguous_strides(type.sizes);
   type.device = in.text("device", "cpu");
@@ -162,13 +164,31 @@ void prim_join(Inference& in) {
     std::vector<SymExpr> low = in.integers("low"), high = in.integers("high");
     if (low.size() != sizes.size() || high.size() != sizes.size()) return in.fail("one entry per dim is needed");
     for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] += low[i] + high[i];
-  } else if (in.tensor("src").rank() != self.rank()) {
-    return in.fail("src must have the rank of self");
+  } else if (in.tensor("src").rank() != self.rank() || in.integers("start").size() != self.rank() ||
+             in.integers("step").size() != self.rank()) {
+    return in.fail("src, start and step must have the rank of self");
   }
   if (!in.failed()) in.add(self.dtype, std::move(sizes), self);
 }
 
+namespace {
+
+/// Prims index dim by dim: an index has the rank of what it indexes, but for one that selects.
+void require_index_rank(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  const TensorType& index = in.tensor("index");
+  const bool selects = in.op().id == OpId::prim_index_select;
+  if (in.failed()) return;
+  if (self.rank() == 0 || index.rank() != (selects ? 1 : self.rank())) in.fail("index does not fit self");
+  const bool writes = in.op().id == OpId::prim_scatter || in.op().id == OpId::prim_scatter_add;
+  if (writes && in.tensor("src").rank() != index.rank()) in.fail("src does not fit index");
+}
+
+}  // namespace
+
 void prim_index(Inference& in) {
+  require_index_rank(in);
+  if (in.failed()) return;
   switch (in.op().id) {
     case OpId::prim_gather: return gather(in);
     case OpId::prim_index_select: return index_select(in);

@@ -47,9 +47,7 @@ void fill(Decomposition& d) {
       ValueId splat = d.broadcast(d.convert(given.value, type.dtype), type.sizes);
       return d.result(d.unary("clone", splat));
     }
-    value = as_dtype(given.number.real, type.dtype);
-    bool integral = !is_floating(type.dtype) && !is_boolean(type.dtype);
-    if (integral && given.number.category != DTypeCategory::floating) value = Decomposition::integer_argument(given.number.integer);
+    value = Decomposition::number_as(given.number, type.dtype);
   }
   d.result(d.full(type.sizes, std::move(value), type.dtype));
 }
@@ -60,11 +58,7 @@ void arange(Decomposition& d) {
   if (type.device != "cpu") return d.keep();
   ops::Number start = d.number("start", {DTypeCategory::integral, 0, 0});
   ops::Number step = d.number("step", {DTypeCategory::integral, 1, 1});
-  auto bound = [&](const ops::Number& number) {
-    if (is_floating(type.dtype)) return Argument(number.real);
-    if (number.category == DTypeCategory::floating) return as_dtype(number.real, type.dtype);
-    return Decomposition::integer_argument(number.integer);
-  };
+  auto bound = [&](const ops::Number& number) { return Decomposition::number_as(number, type.dtype); };
   DType compute = ops::compute_dtype(type.dtype);
   d.finish(iota(d, type.sizes[0], bound(start), bound(step), compute), type.dtype);
 }
@@ -81,7 +75,7 @@ void linspace(Decomposition& d) {
   ops::Operand first = d.operand("start"), last = d.operand("end");
   auto steps = type.sizes.empty() ? std::nullopt : type.sizes[0].constant();
   if (d.failed() || !steps || first.is_tensor() || last.is_tensor()) return d.keep();
-  double start = first.number.real, end = last.number.real;
+  const double start = d.real("start", 0), end = d.real("end", 0);
   if (!is_floating(type.dtype)) return d.keep();
   DType compute = ops::compute_dtype(type.dtype);
   double step = *steps > 1 ? (end - start) / static_cast<double>(*steps - 1) : 0;

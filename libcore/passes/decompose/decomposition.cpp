@@ -19,19 +19,26 @@ DType common_dtype(const std::vector<ops::Operand>& operands) {
   return promoted.dtype();
 }
 
-/// A number as the constant operand of a prim over `dtype`.
-Argument number_argument(const ops::Number& number, DType dtype) {
+}  // namespace
+
+Argument Decomposition::number_as(const ops::Number& number, DType dtype) {
   if (is_floating(dtype)) {
     if (number.category == DTypeCategory::floating || number.integer.is_constant()) return number.real;
     return number.integer;
   }
+  if (is_boolean(dtype)) {
+    return number.category == DTypeCategory::floating ? number.real != 0 : number.integer != SymExpr(0);
+  }
   if (number.category == DTypeCategory::floating) return static_cast<std::int64_t>(number.real);
   if (auto plain = number.integer.constant(); plain && is_integral(dtype)) return wrap_to(*plain, dtype);
-  if (is_boolean(dtype)) return number.integer != SymExpr(0);
-  return Decomposition::integer_argument(number.integer);
+  return integer_argument(number.integer);
 }
 
-}  // namespace
+ValueId Decomposition::tensor_of(const Argument& term) {
+  if (const auto* value = term.as<Argument::Value>()) return value->id;
+  fail("a number stands where a tensor must");
+  return kNoValue;
+}
 
 Argument Decomposition::integer_argument(const SymExpr& value) {
   if (auto plain = value.constant()) return *plain;
@@ -70,7 +77,7 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
       ValueId converted = convert(rounded, result.compute);
       result.terms.push_back(value_argument(broadcast(converted, result.sizes)));
     } else {
-      Argument number = number_argument(operand.number, result.compute);
+      Argument number = number_as(operand.number, result.compute);
       const double* real = number.as<double>();
       if (real && !keeps_scalars) number = round_to(*real, result.promoted);
       result.terms.push_back(std::move(number));
@@ -85,12 +92,15 @@ Argument Decomposition::factor(std::string_view name, double otherwise, const Op
   }
   const auto whole = static_cast<std::int64_t>(otherwise);
   ops::Number given = number(name, {DTypeCategory::integral, otherwise, whole});
-  if (is_floating(like.compute)) return given.real;
-  return integer_argument(given.integer);
+  return number_as(given, like.compute);
 }
 
 bool Decomposition::differs(std::string_view name, double number) {
-  return is_number_input(name) || this->number(name, {DTypeCategory::integral, number, 0}).real != number;
+  if (is_number_input(name)) return true;
+  const auto whole = static_cast<std::int64_t>(number);
+  const ops::Number given = this->number(name, {DTypeCategory::integral, number, whole});
+  const bool known = given.category == DTypeCategory::floating || given.integer.is_constant();
+  return !known || given.real != number;
 }
 
 ValueId Decomposition::materialize(const Argument& term, const Operands& like) {
@@ -155,6 +165,10 @@ ValueId Decomposition::permute(ValueId x, const std::vector<std::int64_t>& dims)
 ValueId Decomposition::swap_last(ValueId x) {
   if (failed()) return x;
   std::vector<std::int64_t> dims(rank(x));
+  if (dims.size() < 2) {
+    fail("needs two dims");
+    return x;
+  }
   std::iota(dims.begin(), dims.end(), 0);
   std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
   return permute(x, dims);
@@ -162,6 +176,7 @@ ValueId Decomposition::swap_last(ValueId x) {
 
 ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length,
                              const SymExpr& step) {
+  if (dim < 0 || dim >= static_cast<std::int64_t>(rank(x))) fail("has no dim " + std::to_string(dim));
   if (failed()) return x;
   std::vector<SymExpr> starts(rank(x), SymExpr(0)), stops = sizes(x), steps(rank(x), SymExpr(1));
   if (start == SymExpr(0) && length == stops[dim] && step == SymExpr(1)) return x;
@@ -264,7 +279,9 @@ void Decomposition::write(ValueId target, ValueId content) {
 
 SymExpr Decomposition::count(const std::vector<SymExpr>& sizes, const std::vector<std::int64_t>& dims) const {
   SymExpr product = 1;
-  for (std::int64_t dim : dims) product *= sizes[dim];
+  for (std::int64_t dim : dims) {
+    if (dim >= 0 && dim < static_cast<std::int64_t>(sizes.size())) product *= sizes[dim];
+  }
   return product;
 }
 

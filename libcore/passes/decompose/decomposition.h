@@ -58,6 +58,10 @@ class Decomposition : public ops::Inference {
   Argument factor(std::string_view name, double otherwise, const Operands& like);
   /// True unless the argument is the constant `number`.
   bool differs(std::string_view name, double number);
+  /// The value that a term is; a number, where only a tensor will do, is an error.
+  ValueId tensor_of(const Argument& term);
+  /// A number as an element of `dtype`: a constant, or an integer that follows from sizes.
+  static Argument number_as(const ops::Number& number, DType dtype);
   /// A term as a tensor: numbers become a splat.
   ValueId materialize(const Argument& term, const Operands& like);
   /// A value computed in `operands.compute` as the result of dtype `dtype`.

@@ -11,6 +11,10 @@ namespace {
 
 ValueId int64(Decomposition& d, ValueId index) { return d.convert(index, DType::int64); }
 
+Argument zero_of(DType dtype) {
+  return Decomposition::number_as({DTypeCategory::integral, 0, 0}, dtype);
+}
+
 ValueId index_select_dim(Decomposition& d, ValueId self, ValueId index, std::int64_t dim) {
   return d.emit("prim.index_select", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)});
 }
@@ -27,6 +31,9 @@ void gather(Decomposition& d) {
   if (sizes.empty()) index = d.reshape(index, {SymExpr(1)});
   // gather looks only at the part of self that index covers, beside dim.
   std::vector<SymExpr> window = d.sizes(index), own = d.sizes(self);
+  // An index without elements may have any rank: nothing is taken.
+  if (element_count(sizes) == SymExpr(0)) return d.result(d.full(sizes, zero_of(d.dtype_of(self)), d.dtype_of(self)));
+  if (window.size() != own.size()) return d.fail("index and self differ in rank");
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (static_cast<std::int64_t>(i) != dim) self = d.slice(self, static_cast<std::int64_t>(i), 0, window[i], 1);
   }
@@ -75,13 +82,15 @@ void scatter(Decomposition& d) {
   std::int64_t dim = d.dim("dim", 0, d.rank(self));
   DType dtype = d.dtype_of(self), compute = d.detail() == "scatter_add" ? ops::compute_dtype(dtype) : dtype;
   std::vector<SymExpr> sizes = d.sizes(index);
+  // An index without elements, whatever its rank, writes nothing.
+  if (element_count(sizes) == SymExpr(0)) return d.result(d.unary("clone", self));
+  if (sizes.size() != d.rank(self)) return d.fail("index and self differ in rank");
   ValueId source;
   if (d.has("value")) {
-    ops::Number value = d.number("value", {});
-    Argument fill = is_floating(compute) ? Argument(value.real) : Argument(static_cast<std::int64_t>(value.real));
-    source = d.full(sizes, fill, compute);
+    source = d.full(sizes, Decomposition::number_as(d.number("value", {}), compute), compute);
   } else {
     source = d.convert(d.value("src"), compute);
+    if (!d.failed() && d.rank(source) != sizes.size()) return d.fail("src and index differ in rank");
     for (std::size_t i = 0; i < sizes.size(); ++i) source = d.slice(source, static_cast<std::int64_t>(i), 0, sizes[i], 1);
   }
   d.finish(d.emit("prim." + std::string(d.detail()), {arg("self", value_argument(d.convert(self, compute))), arg("index", value_argument(index)),

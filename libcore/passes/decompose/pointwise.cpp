@@ -101,7 +101,7 @@ void add_scaled(Decomposition& d) {
 
 void binary_prim(Decomposition& d) {
   std::string_view prim = d.detail();
-  bool keeps_scalars = prim == "mul" || prim == "floordiv";
+  bool keeps_scalars = prim == "mul";
   Operands x = d.operands({"self", second_name(d)}, keeps_scalars ? Promotion::opmath : Promotion::same);
   require_tensor(d, x);
   if (d.failed()) return;
@@ -138,11 +138,46 @@ void logical(Decomposition& d) {
   d.result(d.binary(d.detail(), value_argument(d.broadcast(a, sizes)), value_argument(d.broadcast(b, sizes))));
 }
 
+namespace {
+
+/// Whether ATen's kernels take the second operand for a number: they read it then before it is rounded to the dtype
+/// of the op, and round what they compute of 16-bit floats only at the end (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp).
+bool is_one_element(Decomposition& d, const Argument& term, std::string_view name) {
+  if (is_number(term) || d.is_number_input(name)) return true;
+  const ops::Operand given = d.operand(name);
+  return given.is_tensor() && element_count(given.tensor->sizes) == SymExpr(1);
+}
+
+/// Division of 16-bit floats, whose quotient torch rounds before it cuts off the fraction.
+void divide_rounded(Decomposition& d, const Operands& x, bool floors) {
+  const auto rounded = [&](ValueId value) { return d.convert(d.convert(value, x.promoted), x.compute); };
+  const auto with = [&](const char* prim, ValueId a, Argument b) { return d.binary(prim, value_argument(a), std::move(b)); };
+  const Argument &a = x.terms[0], &b = x.terms[1];
+  const ValueId quotient = rounded(d.binary("div", a, b));
+  if (!floors) return d.finish(d.unary("trunc", quotient), x.promoted);
+  // c10::div_floor_floating, every step of which is an operation on 16-bit floats.
+  const ValueId divisor = d.materialize(b, x), mod = d.binary("fmod", a, b);
+  const ValueId exact = rounded(d.binary("div", value_argument(rounded(d.binary("sub", a, value_argument(mod)))), b));
+  const ValueId signs = with("xor", with("lt", divisor, 0.0), value_argument(with("lt", mod, 0.0)));
+  const ValueId below = with("and", with("ne", mod, 0.0), value_argument(signs));
+  const ValueId whole = d.where(below, value_argument(rounded(with("sub", exact, 1.0))), value_argument(exact));
+  const ValueId floor = d.unary("floor", whole);
+  const ValueId over = with("gt", rounded(with("sub", whole, value_argument(floor))), 0.5);
+  const ValueId nearest = d.where(over, value_argument(rounded(with("add", floor, 1.0))), value_argument(floor));
+  const ValueId signed_zero = with("mul", quotient, 0.0);
+  const ValueId result = d.where(with("ne", whole, 0.0), value_argument(nearest), value_argument(signed_zero));
+  d.finish(d.where(with("eq", divisor, 0.0), value_argument(quotient), value_argument(result)), x.promoted);
+}
+
+}  // namespace
+
 void div_mode(Decomposition& d) {
-  std::string mode = d.text("rounding_mode", "");
+  const std::string mode = d.detail().empty() ? d.text("rounding_mode", "") : std::string(d.detail());
   Operands x = d.operands({"self", "other"}, mode.empty() ? Promotion::float_opmath : Promotion::opmath);
   require_tensor(d, x);
   if (d.failed()) return;
+  const bool rounds = !mode.empty() && x.promoted != x.compute && !is_one_element(d, x.terms[1], "other");
+  if (rounds) return divide_rounded(d, x, mode == "floor");
   if (mode == "floor") return d.finish(d.binary("floordiv", x.terms[0], x.terms[1]), x.promoted);
   ValueId quotient = d.binary("div", x.terms[0], x.terms[1]);
   bool truncates = mode == "trunc" && is_floating(x.compute);  // integer division truncates already
@@ -162,11 +197,11 @@ void pow(Decomposition& d) {
   } else if (is_value(exponent, 3)) {
     result = d.binary("mul", value_argument(d.binary("mul", base, base)), base);
   } else if (real && is_value(exponent, 0.5)) {
-    result = d.unary("sqrt", base.as<Argument::Value>()->id);
+    result = d.unary("sqrt", d.tensor_of(base));
   } else if (real && is_value(exponent, -0.5)) {
-    result = d.unary("rsqrt", base.as<Argument::Value>()->id);
+    result = d.unary("rsqrt", d.tensor_of(base));
   } else if (real && is_value(exponent, -1)) {
-    result = d.unary("reciprocal", base.as<Argument::Value>()->id);
+    result = d.unary("reciprocal", d.tensor_of(base));
   } else {
     result = d.binary("pow", base, exponent);
   }
@@ -210,7 +245,7 @@ void clamp(Decomposition& d) {
   }
   if (low) value = value_argument(d.binary("maximum", value, x.terms[1]));
   if (high) value = value_argument(d.binary("minimum", value, x.terms[low ? 2 : 1]));
-  d.result(value.as<Argument::Value>()->id);
+  d.result(d.tensor_of(value));
 }
 
 void addcmul(Decomposition& d) {
@@ -228,16 +263,16 @@ void lerp(Decomposition& d) {
   // Two formulas, as torch has them: each is exact at its end of the interval.
   ValueId difference = d.binary("sub", x.terms[1], x.terms[0]);
   Argument weight = x.terms[2];
+  const double* real = weight.as<double>();
   auto near_start = [&] {
     return d.binary("add", x.terms[0], value_argument(d.binary("mul", value_argument(difference), weight)));
   };
   auto near_end = [&] {
-    Argument rest = is_number(weight) ? Argument(1.0 - *weight.as<double>())
-                                      : value_argument(d.binary("sub", 1.0, weight));
+    Argument rest = real ? Argument(1.0 - *real) : value_argument(d.binary("sub", 1.0, weight));
     return d.binary("sub", x.terms[1], value_argument(d.binary("mul", value_argument(difference), rest)));
   };
-  if (is_number(weight)) return d.finish(std::abs(*weight.as<double>()) < 0.5 ? near_start() : near_end(), x.promoted);
-  ValueId small = d.binary("lt", value_argument(d.unary("abs", weight.as<Argument::Value>()->id)), 0.5);
+  if (real) return d.finish(std::abs(*real) < 0.5 ? near_start() : near_end(), x.promoted);
+  ValueId small = d.binary("lt", value_argument(d.unary("abs", d.tensor_of(weight))), 0.5);
   d.finish(d.where(small, value_argument(near_start()), value_argument(near_end())), x.promoted);
 }
 
@@ -250,9 +285,7 @@ void masked_fill(Decomposition& d) {
   ops::Operand fill = d.operand("value");
   Argument value = 0.0;
   if (fill.is_tensor() || d.is_number_input("value")) value = value_argument(d.broadcast(d.convert(fill.value, left.dtype), sizes));
-  else if (is_floating(left.dtype)) value = fill.number.real;
-  else if (is_boolean(left.dtype)) value = fill.number.real != 0;
-  else value = static_cast<std::int64_t>(fill.number.real);
+  else value = Decomposition::number_as(fill.number, left.dtype);
   d.result(d.where(d.broadcast(to_bool(d, mask), sizes), value, value_argument(d.broadcast(self, sizes))));
 }
 

@@ -101,6 +101,20 @@ void count_nonzero(Decomposition& d) {
   d.result(d.reduce("sum", flags, d.dims("dim", d.rank(self)), false));
 }
 
+namespace {
+
+/// max(count - correction, 0): a number, or the elements of a tensor like `like`.
+Argument degrees_of_freedom(Decomposition& d, const SymExpr& count, double correction, ValueId like) {
+  if (auto plain = count.constant()) return std::max(static_cast<double>(*plain) - correction, 0.0);
+  const auto whole = static_cast<std::int64_t>(correction);
+  if (static_cast<double>(whole) == correction) return maximum(count - SymExpr(whole), 0);
+  const ValueId counted = d.full({}, count, d.dtype_of(like));
+  const ValueId rest = d.binary("maximum", value_argument(d.binary("sub", value_argument(counted), correction)), 0.0);
+  return value_argument(d.broadcast(rest, d.sizes(like)));
+}
+
+}  // namespace
+
 void variance(Decomposition& d) {
   Reduction r = reduction(d, false);
   if (d.failed()) return;
@@ -115,14 +129,8 @@ void variance(Decomposition& d) {
     mean = both[0];
     squares = both[1];
   }
-  SymExpr count = reduced_count(d, r);
-  auto whole = static_cast<std::int64_t>(correction);
-  ValueId result;
-  if (auto plain = count.constant()) {
-    result = d.binary("div", value_argument(squares), std::max(static_cast<double>(*plain) - correction, 0.0));
-  } else {
-    result = d.binary("div", value_argument(squares), maximum(count - SymExpr(whole), 0));
-  }
+  if (d.failed()) return;
+  ValueId result = d.binary("div", value_argument(squares), degrees_of_freedom(d, reduced_count(d, r), correction, squares));
   if (d.detail().starts_with("std")) result = d.unary("sqrt", result);
   d.finish(d.reshape(result, sizes), r.dtype);
   if (d.detail().ends_with("mean")) d.finish(d.reshape(mean, sizes), r.dtype);

@@ -54,6 +54,85 @@ TEST_CASE("a write through a view replaces the part that it shows") {
   CHECK(core.interface.mutations.empty());
 }
 
+TEST_CASE("a write through a view of complex elements replaces the part that it shows") {
+  struct View {
+    const char* op;
+    std::vector<NamedArgument> args;
+    const char* put;
+  };
+  const View views[] = {
+      {"aten.select.int", {{"dim", std::int64_t{0}}, {"index", std::int64_t{1}}}, "aten.select_scatter.default"},
+      {"aten.slice.Tensor", {{"dim", std::int64_t{1}}, {"start", std::int64_t{2}}, {"end", std::int64_t{4}}}, "aten.slice_scatter.default"},
+      {"aten.narrow.default", {{"dim", std::int64_t{1}}, {"start", std::int64_t{2}}, {"length", std::int64_t{2}}}, "aten.slice_scatter.default"},
+      {"aten.split.Tensor", {{"split_size", std::int64_t{3}}, {"dim", std::int64_t{1}}}, "aten.slice_scatter.default"},
+      {"aten.unbind.int", {{"dim", std::int64_t{0}}}, "aten.select_scatter.default"},
+      {"aten.diagonal.default", {}, "aten.diagonal_scatter.default"},
+      {"aten.t.default", {}, "aten.permute.default"},
+      {"aten.view.default", {{"size", TorchGraph::list({24})}}, "aten.reshape.default"},
+      {"aten.unsqueeze.default", {{"dim", std::int64_t{0}}}, "aten.reshape.default"},
+  };
+  for (const View& view : views) {
+    CAPTURE(view.op);
+    TorchGraph g;
+    ValueId x = g.input({SymExpr(4), SymExpr(6)}, DType::complex64);
+    ValueId z = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}});
+    std::vector<NamedArgument> args = view.args;
+    args.insert(args.begin(), {"self", g.value(z)});
+    ValueId shown = g.call(view.op, std::move(args));
+    g.call("aten.zero_.default", {{"self", g.value(shown)}});
+    g.output(z);
+    Graph core = decomposed(g);
+    // What is written is what the output comes of.
+    auto put = std::find_if(core.nodes.begin(), core.nodes.end(), [&](const Node& node) { return node.op == view.put; });
+    REQUIRE(put != core.nodes.end());
+    const bool laid_out_anew = core.nodes.back().op == "aten.clone.default";
+    CHECK((core.outputs.front() == put->results.front() || laid_out_anew));
+  }
+}
+
+TEST_CASE("a write through a view that cannot be undone is refused, never dropped") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4), SymExpr(1)}, DType::complex64);
+  ValueId z = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}});
+  ValueId wide = g.call("aten.expand.default", {{"self", g.value(z)}, {"size", g.list({4, 3})}});
+  g.call("aten.zero_.default", {{"self", g.value(wide)}});
+  g.output(z);
+  CHECK(refused(g).code == Code::PS0602);
+
+  // A view that only torch knows: where it lies was seen when it ran.
+  TorchGraph unknown;
+  x = unknown.input({SymExpr(4)});
+  z = unknown.call("aten.exp.default", {{"self", unknown.value(x)}});
+  TensorType type = unknown.graph.values[z].type;
+  unknown.graph.values[z].type.storage = type.storage = 0;
+  ValueId shown = add_value(unknown.graph, "shown", type);
+  unknown.graph.nodes.push_back({"my.window.default", {{"self", unknown.value(z)}}, {shown}, -1});
+  unknown.call("aten.zero_.default", {{"self", unknown.value(shown)}});
+  unknown.output(z);
+  CHECK(refused(unknown).code == Code::PS0602);
+
+  TorchGraph several;
+  x = several.input({SymExpr(4)});
+  std::vector<ValueId> made = {add_value(several.graph, "a", type), add_value(several.graph, "b", type)};
+  several.graph.nodes.push_back({"my.both_.default", {{"self", several.value(x)}}, made, -1});
+  several.output(x);
+  CHECK(refused(several).code == Code::PS0602);
+}
+
+TEST_CASE("a number is written as elements of the tensor's dtype") {
+  const Argument numbers[] = {2.5, std::int64_t{3}, true};
+  for (DType dtype : {DType::float32, DType::bfloat16, DType::int32, DType::uint8, DType::bool_, DType::complex64}) {
+    for (const Argument& number : numbers) {
+      TorchGraph g;
+      ValueId x = g.input({SymExpr(4)}, dtype);
+      g.call("aten.copy_.default", {{"self", g.value(x)}, {"src", number}});
+      g.output(x);
+      const Graph core = decomposed(g);
+      CHECK(ops_of(core) == (is_complex(dtype) ? "aten.full.default prim.copy_" : "prim.full prim.copy_"));
+    }
+  }
+}
+
 TEST_CASE("outputs that look at inputs or each other are aliases") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(4), SymExpr(6)});
