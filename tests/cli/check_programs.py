@@ -87,6 +87,30 @@ def endings(suite: Suite) -> None:
         suite.check(f"capture: a program that {name}", problem)
 
 
+WATCHED_WORLDS = [  # what Python is to check, how the program ends, and the tools that run it
+    ({"PYTHONMALLOC": "debug"}, "", ("run", "capture")),
+    ({"PYTHONDEVMODE": "1"}, "raise ValueError('no such thing')\n", ("run",)),
+]
+
+
+def allocators(suite: Suite) -> None:
+    """Python's own checks of its memory have nothing to say, whether the program gets to its end or not."""
+    program = suite.work / "allocating.py"
+    for changes, code, tools in WATCHED_WORLDS:
+        program.write_text(WORK + "for i in range(3):\n    with torch.no_grad():\n        work(torch.ones(4))\n" + code)
+        plain = subprocess.run([suite.python, program.name], cwd=suite.work, env=suite.world(**changes),
+                               capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        for tool in tools:
+            ran = suite.tool(tool, *(("-o", "allocating.json") if tool == "capture" else ()), program.name, **changes)
+            same = (ran.returncode, ran.stdout, ran.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+            suite.check(f"{tool}: with {changes}", "" if same else f"{ran} against {plain}")
+    ran = suite.tool("run", "--python=/usr/bin/python3", "-q", "-c", "print(1)", PYTHONMALLOC="debug")
+    suite.check("run: a Python that is refused, with PYTHONMALLOC=debug",
+                "" if (ran.returncode, ran.stdout, ran.stderr) == (0, "1\n", "") else str(ran))
+    ran = suite.tool("run", "--version", PYTHONMALLOC="debug")
+    suite.check("run --version with PYTHONMALLOC=debug", "" if ran.returncode == 0 else str(ran))
+
+
 def without_python(suite: Suite) -> None:
     (suite.work / "program.py").write_text(WORK)
     bare = suite.work / "bare"
@@ -496,6 +520,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="penstock-programs-") as work:
         suite = Suite(build, python, pathlib.Path(work))
         endings(suite)
+        allocators(suite)
         without_python(suite)
         without_torch(suite)
         without_extension(suite)

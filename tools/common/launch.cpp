@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tools/common/signal_relay.h"
+
 namespace penstock::tools {
 namespace {
 
@@ -111,7 +113,7 @@ Result<int> write_settings(const std::map<std::string, std::string>& settings) {
   return made;
 }
 
-/// What the child process needs to become the program.
+/// What a process needs to become the program.
 struct Child {
   std::string python;
   std::filesystem::path parts;
@@ -141,7 +143,7 @@ void execute(const std::string& python, const LaunchOptions& options) {
   execv(python.c_str(), arguments.data());
 }
 
-/// In the child: sets the world up and becomes the program. Returns only if exec failed.
+/// Sets the world up and becomes the program. Returns only if exec failed.
 void become_program(const Child& child, const LaunchOptions& options) {
   int output = -1;
   if (options.move_stdout) {
@@ -166,68 +168,19 @@ void become_program(const Child& child, const LaunchOptions& options) {
   execute(child.python, options);
 }
 
-// -- signals: what is sent to the parent is meant for the program
-// ------------------------------------
-
-constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH};
-volatile pid_t g_child = 0;  // read by the signal handler
-
-void forward(int signal, siginfo_t* info, void*) {
-  // The terminal sends its signals to the child as well; only what a process sent is passed on.
-  if (info->si_code == SI_KERNEL || g_child <= 0) return;
-  kill(g_child, signal);
-}
-
-/// Forwards signals while it lives.
-class Forwarding {
- public:
-  Forwarding() {
-    struct sigaction action {};
-    action.sa_sigaction = forward;
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
-    for (std::size_t index = 0; index < std::size(kForwarded); ++index) {
-      sigaction(kForwarded[index], &action, &before_[index]);
-    }
-  }
-  ~Forwarding() { restore(); }
-  Forwarding(const Forwarding&) = delete;
-  Forwarding& operator=(const Forwarding&) = delete;
-  void restore() {
-    for (std::size_t index = 0; index < std::size(kForwarded); ++index) {
-      sigaction(kForwarded[index], &before_[index], nullptr);
-    }
-  }
-
- private:
-  struct sigaction before_[std::size(kForwarded)];
-};
-
 /// Forks, becomes the program in the child, and waits for it.
 Result<int> run_child(const Child& child, const LaunchOptions& options) {
-  sigset_t blocked, before;
-  sigemptyset(&blocked);
-  for (const int signal : kForwarded) sigaddset(&blocked, signal);
-  sigprocmask(SIG_BLOCK, &blocked, &before);
-  Forwarding forwarding;
+  SignalRelay relay;
+  relay.before_fork();
   const pid_t pid = fork();
-  if (pid < 0) {
-    sigprocmask(SIG_SETMASK, &before, nullptr);
-    return failure(Code::PS0106, fmt::format("no child process: {}", strerror(errno)));
-  }
+  if (pid < 0) return failure(Code::PS0106, fmt::format("no child process: {}", strerror(errno)));
   if (pid == 0) {
-    forwarding.restore();
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    relay.become_program();
     become_program(child, options);
     fmt::print(stderr, "penstock: {}: {}\n", child.python, strerror(errno));
     _exit(127);
   }
-  g_child = pid;
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  g_child = 0;
-  return status;
+  return relay.wait(pid);
 }
 
 /// The memory that launcher and extension share: a SharedBlock and the mode's part, all zero.
@@ -295,6 +248,10 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   const Descriptor shared_file(*shared);
 
   const Child child{*python, *parts, settings_file.get(), shared_file.get(), options.output};
+  if (options.last) {
+    become_program(child, options);
+    return failure(Code::PS0111, fmt::format("{} cannot be started: {}", *python, strerror(errno)));
+  }
   const auto status = run_child(child, options);
   if (!status) return tl::unexpected(status.error());
   LaunchOutcome outcome;

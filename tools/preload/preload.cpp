@@ -6,6 +6,7 @@
 // Nothing here may rely on constructors of this library having run: ours is one of the first.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,68 @@ struct Launch {
   bool started = false;
 };
 Launch g_launch;
+
+// -- the audit hook ------------------------------------------------------------------------------
+
+using AuditHook = int (*)(const char*, void*, void*);
+using AddAuditHook = int (*)(AuditHook, void*);
+
+/// What PySys_AddAuditHook() makes for a hook: the same since Python 3.8.
+struct AuditEntry {
+  AuditEntry* next;
+  AuditHook hook;
+  void* data;
+};
+/// Where CPython keeps the first entry; null while it is not known, or another's hook came first.
+AuditEntry** g_first_entry = nullptr;
+
+/// Copies an entry that may be anything but one; false if nothing can be read there.
+bool read_entry(const void* from, AuditEntry& entry) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  const bool good = write(ends[1], from, sizeof entry) == sizeof entry &&  // EFAULT, not a fault
+                    read(ends[0], &entry, sizeof entry) == sizeof entry;
+  close(ends[0]);
+  close(ends[1]);
+  return good;
+}
+
+/// The words of CPython's runtime state.
+struct RuntimeWords {
+  void** first = nullptr;
+  std::size_t count = 0;
+};
+RuntimeWords runtime_words() {
+  void* runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
+  Dl_info object;
+  void* symbol = nullptr;
+  if (runtime == nullptr || dladdr1(runtime, &object, &symbol, RTLD_DL_SYMENT) == 0 || symbol == nullptr) return {};
+  return {static_cast<void**>(runtime), static_cast<const ElfW(Sym)*>(symbol)->st_size / sizeof(void*)};
+}
+
+/// Adds the hook and finds its entry: the word of the runtime state that has come to point to it.
+void add_hook(AddAuditHook add, AuditHook hook) {
+  const RuntimeWords runtime = runtime_words();
+  auto* before = static_cast<void**>(malloc(runtime.count * sizeof(void*)));
+  if (before != nullptr) memcpy(before, runtime.first, runtime.count * sizeof(void*));
+  add(hook, &g_launch);
+  for (std::size_t i = 0; before != nullptr && i < runtime.count; ++i) {
+    AuditEntry entry;
+    if (runtime.first[i] == before[i] || !read_entry(runtime.first[i], entry)) continue;
+    if (entry.hook != hook || entry.data != &g_launch) continue;
+    g_first_entry = reinterpret_cast<AuditEntry**>(runtime.first + i);
+    break;
+  }
+  free(before);
+}
+
+/// Takes our entry out of the list. It was allocated before Python had read PYTHONMALLOC: Python must not free it by
+/// the allocator that it has chosen since. Besides, a hook that has done its work costs every audited call time.
+void remove_hook() {
+  if (g_first_entry != nullptr && *g_first_entry != nullptr && (*g_first_entry)->data == &g_launch) {
+    *g_first_entry = (*g_first_entry)->next;
+  }
+}
 
 void record(Reached reached, const char* refusal = nullptr) {
   void* memory =
@@ -74,8 +137,10 @@ int start() {
 }
 
 int on_audit(const char* event, void*, void*) {
+  if (strcmp(event, "cpython._PySys_ClearAuditHooks") == 0) remove_hook();
   if (g_launch.started || strncmp(event, "cpython.run_", 12) != 0) return 0;
   g_launch.started = true;
+  remove_hook();
   return start();
 }
 
@@ -96,8 +161,6 @@ __attribute__((constructor)) void prepare() {
   const char* launch = getenv(kLaunchVariable);
   const char* extensions = getenv(kExtensionsVariable);
   if (launch == nullptr || extensions == nullptr) return;
-  using AuditHook = int (*)(const char*, void*, void*);
-  using AddAuditHook = int (*)(AuditHook, void*);
   const auto add = reinterpret_cast<AddAuditHook>(dlsym(RTLD_DEFAULT, "PySys_AddAuditHook"));
   if (add == nullptr) return;  // not a Python yet: stay in the environment
   sscanf(launch, "%d %d %d %d", &g_launch.settings, &g_launch.shared, &g_launch.output,
@@ -109,7 +172,7 @@ __attribute__((constructor)) void prepare() {
     if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   }
   record(Reached::python);
-  add(on_audit, nullptr);
+  add_hook(add, on_audit);
 }
 
 /// True once Python shuts down, in a thread that it ends by pthread_exit().

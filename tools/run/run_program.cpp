@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "tools/program/recording.h"
 
 namespace penstock::tools {
@@ -33,6 +35,17 @@ void describe(Stage& stage, const CaptureCounts& counts) {
   stage.count("recompiles", counts.recompiles);
   stage.count("skips", counts.skips);
   stage.count("bypasses", counts.bypasses);
+}
+
+/// True if what the options ask for is done when the program has ended. A Python that was named may be none, which
+/// shows behind it.
+bool ends_with_program(const Stage& stage, const RunProgramOptions& options) {
+  const Settings& settings = stage.settings();
+  const ProgramOptions& program = options.program;
+  const bool reports = settings.stats || settings.time || !settings.output.empty() || !settings.reproducer.empty() ||
+                       getenv("PENSTOCK_TRACE") != nullptr;
+  const bool judges = program.strict || program.fullgraph || !program.rules.empty() || !program.python.empty();
+  return !reports && !judges && options.torture.empty();
 }
 
 /// Where penstock cannot do its work, the program runs as it would without.
@@ -71,6 +84,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.python = options.program.python;
   launched.program = words;
   launched.required = options.program.strict;
+  launched.last = ends_with_program(stage, options);
   launched.settings = settings_of(stage, options.program, mode_of(options));
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
   if (options.profile) launched.settings["profile"] = "1";
