@@ -1,6 +1,7 @@
 // Convolutions. Activations are read and written channels-last: plain NCHW is 2 to 60 times slower, so
 // tensors that lie so are copied before and after.
 #include "runtime/library/onednn.h"
+#include "runtime/library/operand_layouts.h"
 #include "runtime/library/weight.h"
 
 namespace penstock::runtime {
@@ -8,28 +9,6 @@ namespace penstock::runtime {
 using dnnl::memory;
 
 namespace {
-
-/// Channels last, batch outermost.
-Operand channels_last(const Operand& operand) {
-  Operand made = operand;
-  std::size_t rank = made.sizes.size();
-  std::int64_t next = made.sizes[1];
-  made.strides[1] = 1;
-  for (std::size_t i = rank; i-- > 2;) {
-    made.strides[i] = next;
-    next *= made.sizes[i];
-  }
-  made.strides[0] = next;
-  return made;
-}
-
-/// The layout differs only in dims of one element, which have no stride to speak of.
-bool lies_so(const Operand& operand, const Operand& wanted) {
-  for (std::size_t i = 0; i < operand.sizes.size(); ++i) {
-    if (operand.sizes[i] != 1 && operand.strides[i] != wanted.strides[i]) return false;
-  }
-  return true;
-}
 
 /// [O, I/g, …] as [g, O/g, I/g, …], or for transposed ones [I, O/g, …] as [g, O/g, I/g, …].
 Operand grouped(const Operand& weight, std::int64_t groups, bool transposed) {
@@ -50,14 +29,6 @@ Operand grouped(const Operand& weight, std::int64_t groups, bool transposed) {
     made.strides.erase(made.strides.begin());
   }
   return made;
-}
-
-/// A post-op's operand in the rank of the result.
-Operand aligned(Operand operand, std::size_t rank) {
-  std::size_t missing = rank - operand.sizes.size();
-  operand.sizes.insert(operand.sizes.begin(), missing, 1);
-  operand.strides.insert(operand.strides.begin(), missing, 1);
-  return operand;
 }
 
 struct Geometry {
@@ -94,7 +65,8 @@ class Convolution : public LibraryKernel {
     memory::desc any(weight.sizes, data_type(weight.dtype), memory::format_tag::any);
     bool bias = operands.present.size() > 2 && operands.present[2];
     memory::desc bias_desc = bias ? describe(operands.inputs[2]) : memory::desc();
-    choose(call, operands, transposed, source, any, bias_desc, result);
+    addends_ = PostOpOperands(shared, operands.post_ops, out_written);
+    choose(call, transposed, source, any, bias_desc, result);
     scaled_ = operands.present.size() > 3 && operands.present[3];
     weight_ = Weight(shared, describe(weight), weights_, scaled_ ? (groups == 1 ? 1 : 2) : 0);
     version_counts_ = !call.prepack.empty();
@@ -103,13 +75,12 @@ class Convolution : public LibraryKernel {
     arguments_.add(shared, DNNL_ARG_DST, result);
     scratch_place_ = arguments_.add(shared, DNNL_ARG_SCRATCHPAD, scratchpad_);
     if (bias) bias_place_ = arguments_.add(shared, DNNL_ARG_BIAS, bias_desc);
-    for (std::size_t i = 0; i < post_op_kinds_.size(); ++i) {
-      post_op_places_.push_back(arguments_.add(shared, post_op_kinds_[i], post_op_descs_[i]));
-    }
+    addends_.add_arguments(shared, post_op_kinds_, arguments_);
   }
 
   std::size_t scratch_bytes() const override {
-    return Relayout::bytes(scratchpad_) + input_bytes_ + out_bytes_ + weight_.scratch_bytes();
+    return Relayout::bytes(scratchpad_) + input_bytes_ + out_bytes_ + addends_.scratch_bytes() +
+           weight_.scratch_bytes();
   }
   std::string_view implementation() const override { return name_; }
 
@@ -127,6 +98,8 @@ class Convolution : public LibraryKernel {
     }
     void* target = copy_out_.needed() ? scratch : out;
     scratch += out_bytes_;
+    addends_.set(shared, given.post_ops, scratch, arguments_);
+    scratch += addends_.scratch_bytes();
     arguments_.set(0, input);
     Weight::Contents scale;
     if (scaled_) scale = {given.inputs[3], given.versions[3]};
@@ -135,9 +108,6 @@ class Convolution : public LibraryKernel {
     arguments_.set(1, *weight);
     arguments_.set(2, target);
     if (bias_place_ != 0) arguments_.set(bias_place_, given.inputs[2]);
-    for (std::size_t i = 0; i < post_op_places_.size(); ++i) {
-      arguments_.set(post_op_places_[i], given.post_ops[i]);
-    }
     if (fetch_out_.needed()) fetch_out_.run(shared, out, target);
     if (auto ran = primitive_.run(shared, arguments_); !ran) return ran;
     if (copy_out_.needed()) copy_out_.run(shared, target, out);
@@ -145,13 +115,9 @@ class Convolution : public LibraryKernel {
   }
 
  private:
-  void choose(const LibraryCall& call, const LibraryOperands& operands, bool transposed,
-              const memory::desc& source, const memory::desc& weights, const memory::desc& bias,
-              const memory::desc& result) {
-    for (const Operand& operand : operands.post_ops) {
-      post_op_descs_.push_back(describe(aligned(operand, operands.outputs[0].sizes.size())));
-    }
-    auto post_ops = make_post_ops(call, post_op_descs_);
+  void choose(const LibraryCall& call, bool transposed, const memory::desc& source, const memory::desc& weights,
+              const memory::desc& bias, const memory::desc& result) {
+    auto post_ops = make_post_ops(call, addends_.descriptions());
     post_op_kinds_ = post_ops->argument_kinds;
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(post_ops->ops);
@@ -190,9 +156,8 @@ class Convolution : public LibraryKernel {
   memory::desc weights_, scratchpad_;
   Primitive primitive_;
   Weight weight_;
+  PostOpOperands addends_;
   std::vector<int> post_op_kinds_;
-  std::vector<memory::desc> post_op_descs_;
-  std::vector<std::size_t> post_op_places_;
   Arguments arguments_;
   std::string name_;
 };

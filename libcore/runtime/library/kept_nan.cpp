@@ -18,8 +18,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ir/float_format.h"
 #include "runtime/library/onednn.h"
+#include "runtime/library/post_op_rows.h"
 
 namespace penstock::runtime {
 
@@ -50,41 +50,6 @@ class InvalidOperation {
   int threads_;
 };
 
-/// Elements of an operand as numbers, by an index of the result's rank.
-class Elements {
- public:
-  Elements(const Operand& operand, void* data, std::size_t rank)
-      : dtype_(operand.dtype), data_(static_cast<char*>(data)), strides_(rank, 0) {
-    const std::size_t missing = rank - operand.sizes.size();
-    for (std::size_t i = missing; i < rank; ++i) {
-      strides_[i] = operand.sizes[i - missing] == 1 ? 0 : operand.strides[i - missing];
-    }
-  }
-
-  std::int64_t place(const std::vector<std::int64_t>& index) const {
-    std::int64_t place = 0;
-    for (std::size_t i = 0; i < index.size(); ++i) place += index[i] * strides_[i];
-    return place;
-  }
-  std::int64_t step() const { return strides_.back(); }
-  double get(std::int64_t place) const {
-    if (dtype_ == DType::bfloat16) return from_bfloat16(reinterpret_cast<const std::uint16_t*>(data_)[place]);
-    return reinterpret_cast<const float*>(data_)[place];
-  }
-  void set(std::int64_t place, double value) const {
-    if (dtype_ == DType::bfloat16) {
-      reinterpret_cast<std::uint16_t*>(data_)[place] = to_bfloat16(value);
-    } else {
-      reinterpret_cast<float*>(data_)[place] = static_cast<float>(value);
-    }
-  }
-
- private:
-  DType dtype_;
-  char* data_;
-  std::vector<std::int64_t> strides_;
-};
-
 using Memory = std::unique_ptr<void, decltype(&std::free)>;
 
 Memory allocate(std::size_t bytes) { return {std::aligned_alloc(64, bytes / 64 * 64 + 64), std::free}; }
@@ -93,10 +58,8 @@ class NanKeepingKernel : public LibraryKernel {
  public:
   NanKeepingKernel(std::unique_ptr<LibraryKernel> kernel, const LibraryCall& call, const LibraryOperands& operands,
                    MakeKernel make_plain)
-      : kernel_(std::move(kernel)), post_ops_(call.post_ops), out_(operands.outputs.front()),
-        operands_(operands.post_ops), make_plain_(std::move(make_plain)) {
-    for (const PostOp& op : post_ops_) sums_ |= op.kind == PostOp::Kind::sum;
-  }
+      : kernel_(std::move(kernel)), out_bytes_(bytes_of(operands.outputs.front())),
+        post_ops_(call.post_ops, operands.outputs.front(), operands.post_ops), make_plain_(std::move(make_plain)) {}
 
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
   std::string_view implementation() const override { return kernel_->implementation(); }
@@ -104,15 +67,15 @@ class NanKeepingKernel : public LibraryKernel {
 
   Result<void> run(const LibraryMemory& memory) override {
     Memory before(nullptr, std::free);
-    if (sums_ && memory.start_again == nullptr) {
-      before = allocate(bytes_of(out_));
+    if (post_ops_.sums() && memory.start_again == nullptr) {
+      before = allocate(out_bytes_);
       if (before == nullptr) return failure(Code::PS0803, "no memory for a copy of a residual");
-      std::memcpy(before.get(), memory.outputs[0], bytes_of(out_));
+      std::memcpy(before.get(), memory.outputs[0], out_bytes_);
     }
     const InvalidOperation invalid(is_alone());
     invalid.clear();
     if (auto ran = kernel_->run(memory); !ran || !invalid.is_raised()) return ran;
-    if (sums_ && memory.start_again != nullptr) {
+    if (post_ops_.sums() && memory.start_again != nullptr) {
       *memory.start_again = true;
       return {};
     }
@@ -132,50 +95,14 @@ class NanKeepingKernel : public LibraryKernel {
     memory.post_ops = {};
     memory.scratch = scratch.get();
     if (auto ran = plain_->run(memory); !ran) return ran;
-    apply_post_ops(memory.outputs[0], operands, before);
+    post_ops_.run(memory.outputs[0], operands, before);
     return {};
   }
 
-  void apply_post_ops(void* out, std::span<void* const> operands, void* before) const {
-    const std::size_t rank = out_.sizes.size();
-    std::vector<Elements> elements;  // the result, what it held, then the operands
-    elements.emplace_back(out_, out, rank);
-    elements.emplace_back(out_, before, rank);
-    for (std::size_t i = 0; i < operands.size(); ++i) elements.emplace_back(operands_[i], operands[i], rank);
-    std::int64_t rows = 1;
-    for (std::size_t i = 0; i + 1 < rank; ++i) rows *= out_.sizes[i];
-#pragma omp parallel for
-    for (std::int64_t row = 0; row < rows; ++row) apply_to_row(elements, row);
-  }
-
-  /// One run of the last dim; `row` counts those of the dims in front of it.
-  void apply_to_row(const std::vector<Elements>& elements, std::int64_t row) const {
-    std::vector<std::int64_t> index(out_.sizes.size(), 0), places;
-    for (std::size_t i = index.size() - 1; i-- > 0;) {
-      index[i] = row % out_.sizes[i];
-      row /= out_.sizes[i];
-    }
-    for (const Elements& each : elements) places.push_back(each.place(index));
-    for (std::int64_t column = 0; column < out_.sizes.back(); ++column) {
-      const double before = sums_ ? elements[1].get(places[1]) : 0;
-      double x = elements[0].get(places[0]);
-      std::size_t next = 2;
-      for (const PostOp& op : post_ops_) {
-        const bool binary = op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul;
-        x = apply(op, x, binary ? elements[next].get(places[next]) : 0, before);
-        next += binary;
-      }
-      elements[0].set(places[0], x);
-      for (std::size_t i = 0; i < places.size(); ++i) places[i] += elements[i].step();
-    }
-  }
-
   std::unique_ptr<LibraryKernel> kernel_, plain_;
-  std::vector<PostOp> post_ops_;
-  Operand out_;
-  std::vector<Operand> operands_;
+  std::size_t out_bytes_;
+  PostOpRows post_ops_;
   MakeKernel make_plain_;
-  bool sums_ = false;
 };
 
 }  // namespace

@@ -2,7 +2,11 @@
 // none, so that a Linear on any rank is one product of two matrices with a packed weight. What oneDNN
 // reads badly (neither of the last two dims has stride 1, or the same element several times) is copied
 // first.
+#include <algorithm>
+#include <optional>
+
 #include "runtime/library/onednn.h"
+#include "runtime/library/operand_layouts.h"
 #include "runtime/library/thread_limit.h"
 #include "runtime/library/weight.h"
 
@@ -36,12 +40,13 @@ Operand with_rank(Operand operand, std::size_t rank, bool keep_last_two) {
   return operand;
 }
 
-/// Whether the dims before the last may be one dim.
+/// Whether the dims before the last may be one dim. Those of one element have no say.
 bool rows_join(const Operand& operand) {
-  std::size_t rank = operand.sizes.size();
-  for (std::size_t i = 0; i + 2 < rank; ++i) {
-    std::int64_t inner = operand.sizes[i + 1] * operand.strides[i + 1];
-    if (operand.sizes[i] != 1 && operand.strides[i] != inner) return false;
+  std::optional<std::int64_t> reach;  // of the dims behind
+  for (std::size_t i = operand.sizes.size() - 1; i-- > 0;) {
+    if (operand.sizes[i] == 1) continue;
+    if (reach && operand.strides[i] != *reach) return false;
+    reach = operand.sizes[i] * operand.strides[i];
   }
   return true;
 }
@@ -75,6 +80,22 @@ bool joins_with_result(const Operand& operand, const Operand& out) {
   return true;
 }
 
+/// A row or a column may be stepped over in any way: as the other dim of the matrix lets it be read.
+Operand with_dense_dim(Operand operand) {
+  const std::size_t rank = operand.sizes.size();
+  std::int64_t &row = operand.strides[rank - 2], &column = operand.strides[rank - 1];
+  const std::int64_t rows = operand.sizes[rank - 2], columns = operand.sizes[rank - 1];
+  if (columns == 1) column = 1;
+  if (columns == 1) row = rows == 1 ? 1 : row;
+  if (rows == 1) row = column == 1 ? columns : 1;
+  return operand;
+}
+
+Problem with_dense_dims(Problem problem) {
+  for (Operand* matrix : {&problem.a, &problem.b, &problem.out}) *matrix = with_dense_dim(*matrix);
+  return problem;
+}
+
 Problem simplify(Problem problem) {
   std::size_t rank = problem.out.sizes.size();
   problem.a = with_rank(problem.a, rank, true);
@@ -94,7 +115,7 @@ Problem simplify(Problem problem) {
     operand = with_rank(operand, rank, false);
     join = join && joins_with_result(operand, problem.out);
   }
-  if (!join) return problem;
+  if (!join) return with_dense_dims(std::move(problem));
   for (Operand& operand : problem.post_ops) {
     if (operand.sizes == problem.out.sizes) {
       operand = join_rows(operand);
@@ -108,32 +129,31 @@ Problem simplify(Problem problem) {
                {problem.b.sizes[rank - 2], problem.b.sizes[rank - 1]},
                {problem.b.strides[rank - 2], problem.b.strides[rank - 1]}};
   problem.out = join_rows(problem.out);
-  return problem;
+  return with_dense_dims(std::move(problem));
+}
+
+bool repeats_batches(const Operand& operand) {
+  for (std::size_t i = 0; i + 2 < operand.sizes.size(); ++i) {
+    if (operand.strides[i] == 0 && operand.sizes[i] > 1) return true;
+  }
+  return false;
+}
+
+bool has_dense_rows(const Operand& operand) {
+  const std::size_t rank = operand.sizes.size();
+  return operand.strides[rank - 1] == 1 && operand.strides[rank - 2] >= operand.sizes[rank - 1];
 }
 
 /// Whether oneDNN's fast kernels read it in place: one of the last two dims is dense, the other steps
 /// over at least as much.
 bool readable(const Operand& operand) {
-  std::size_t rank = operand.sizes.size();
-  for (std::size_t i = 0; i + 2 < rank; ++i) {
-    if (operand.strides[i] == 0 && operand.sizes[i] > 1) return false;
-  }
-  std::int64_t rows = operand.sizes[rank - 2], columns = operand.sizes[rank - 1];
-  std::int64_t row = operand.strides[rank - 2], column = operand.strides[rank - 1];
-  bool dense_rows = (column == 1 || columns == 1) && (row >= columns || rows == 1);
-  bool dense_columns = (row == 1 || rows == 1) && (column >= rows || columns == 1);
-  return dense_rows || dense_columns;
+  const std::size_t rank = operand.sizes.size();
+  const bool dense_columns = operand.strides[rank - 2] == 1 && operand.strides[rank - 1] >= operand.sizes[rank - 2];
+  return !repeats_batches(operand) && (has_dense_rows(operand) || dense_columns);
 }
 
-Operand dense(const Operand& operand) {
-  Operand made = operand;
-  std::int64_t next = 1;
-  for (std::size_t i = made.sizes.size(); i-- > 0;) {
-    made.strides[i] = next;
-    next *= std::max<std::int64_t>(made.sizes[i], 1);
-  }
-  return made;
-}
+/// Whether they write it in place.
+bool writable(const Operand& operand) { return !repeats_batches(operand) && has_dense_rows(operand); }
 
 double operations(const Problem& problem) {
   double count = 2 * static_cast<double>(problem.a.sizes.back());
@@ -151,9 +171,14 @@ class Matmul : public LibraryKernel {
     // A repeated element or a far step: copied into rows first.
     memory::desc a = describe(problem.a), out = describe(problem.out);
     memory::desc a_read = describe(readable(problem.a) ? problem.a : dense(problem.a));
-    memory::desc out_written = describe(readable(problem.out) ? problem.out : dense(problem.out));
+    // Post-ops find the elements of their operands by counting those of a dense result.
+    const bool counted = !problem.post_ops.empty() && !lies_so(problem.out, dense(problem.out));
+    const Operand written = writable(problem.out) && !counted ? problem.out : dense(problem.out);
+    memory::desc out_written = describe(written);
     copy_a_ = Relayout(shared, a, a_read);
     copy_out_ = Relayout(shared, out_written, out);
+    const bool sums = std::ranges::any_of(call.post_ops, [](const PostOp& op) { return op.kind == PostOp::Kind::sum; });
+    if (sums) fetch_out_ = Relayout(shared, out, out_written);
     a_bytes_ = copy_a_.needed() ? Relayout::bytes(a_read) : 0;
     out_bytes_ = copy_out_.needed() ? Relayout::bytes(out_written) : 0;
     bool pack = !call.prepack.empty() && problem.b.sizes.size() == 2;
@@ -161,6 +186,7 @@ class Matmul : public LibraryKernel {
     memory::desc b_any = pack ? memory::desc(problem.b.sizes, data_type(problem.b.dtype),
                                              memory::format_tag::any)
                               : describe(readable(problem.b) ? problem.b : dense(problem.b));
+    addends_ = PostOpOperands(shared, problem.post_ops, written);
     make_primitive(call, problem, bias, a_read, b_any, out_written);
     weight_ = Weight(shared, b, chosen_.weights_desc());
     version_counts_ = pack;
@@ -168,7 +194,7 @@ class Matmul : public LibraryKernel {
   }
 
   std::size_t scratch_bytes() const override {
-    return a_bytes_ + out_bytes_ + weight_.scratch_bytes() + own_bytes_;
+    return a_bytes_ + out_bytes_ + addends_.scratch_bytes() + weight_.scratch_bytes() + own_bytes_;
   }
   std::string_view implementation() const override { return name_; }
   bool is_alone() const override { return alone_; }
@@ -188,15 +214,15 @@ class Matmul : public LibraryKernel {
     }
     void* target = copy_out_.needed() ? scratch : out;
     scratch += out_bytes_;
+    addends_.set(shared, given.post_ops, scratch, arguments_);
+    scratch += addends_.scratch_bytes();
     arguments_.set(0, a);
     auto weight = weight_.prepare(shared, weight_contents(given, version_counts_), {}, scratch);
     if (!weight) return tl::unexpected(std::move(weight.error()));
     arguments_.set(1, *weight);
     arguments_.set(2, target);
     if (has_bias_) arguments_.set(3, given.inputs[2]);
-    for (std::size_t i = 0; i < post_op_places_.size(); ++i) {
-      arguments_.set(post_op_places_[i], given.post_ops[i]);
-    }
+    if (fetch_out_.needed()) fetch_out_.run(shared, out, target);
     if (auto ran = primitive_.run(shared, arguments_); !ran) return ran;
     if (copy_out_.needed()) copy_out_.run(shared, target, out);
     return {};
@@ -205,11 +231,8 @@ class Matmul : public LibraryKernel {
  private:
   void make_primitive(const LibraryCall& call, const Problem& problem, const Operand* bias,
                       const memory::desc& a, const memory::desc& b, const memory::desc& out) {
-    std::vector<memory::desc> operands;
-    for (const Operand& operand : problem.post_ops) operands.push_back(describe(operand));
-    auto post_ops = make_post_ops(call, operands);
+    auto post_ops = make_post_ops(call, addends_.descriptions());
     post_op_kinds_ = post_ops->argument_kinds;
-    post_op_descs_ = operands;
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(post_ops->ops);
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -235,33 +258,41 @@ class Matmul : public LibraryKernel {
     arguments_.add(shared, DNNL_ARG_DST, chosen_.dst_desc());
     if (bias) arguments_.add(shared, DNNL_ARG_BIAS, chosen_.bias_desc());
     scratch_place_ = arguments_.add(shared, DNNL_ARG_SCRATCHPAD, chosen_.scratchpad_desc());
-    for (std::size_t i = 0; i < post_op_kinds_.size(); ++i) {
-      post_op_places_.push_back(arguments_.add(shared, post_op_kinds_[i], post_op_descs_[i]));
-    }
+    addends_.add_arguments(shared, post_op_kinds_, arguments_);
   }
 
   std::shared_ptr<OneDnn> library_;
   bool alone_;  ///< small enough for one thread
-  Relayout copy_a_, copy_out_;
+  Relayout copy_a_, copy_out_, fetch_out_;
   std::size_t own_bytes_ = 0, a_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0;
   dnnl::matmul::primitive_desc chosen_;
   Primitive primitive_;
   Weight weight_;
   bool version_counts_ = false, has_bias_ = false;
+  PostOpOperands addends_;
   std::vector<int> post_op_kinds_;
-  std::vector<memory::desc> post_op_descs_;
-  std::vector<std::size_t> post_op_places_;
   Arguments arguments_;
   std::string name_;
 };
 
-/// A product with an empty dim: nothing to do, or zeros, bias and post-ops of zeros. oneDNN's kernels
-/// take the first; the second (an empty sum) they refuse.
-class EmptyMatmul : public LibraryKernel {
+/// A sum over nothing: zeros, or the bias. oneDNN refuses it.
+class EmptySum : public LibraryKernel {
  public:
+  EmptySum(const LibraryOperands& operands, bool has_bias)
+      : bias_(has_bias ? operands.inputs[2] : Operand{operands.outputs[0].dtype, {}, {}}), out_(operands.outputs[0]),
+        has_bias_(has_bias) {}
+
   std::size_t scratch_bytes() const override { return 0; }
-  std::string_view implementation() const override { return "empty"; }
-  Result<void> run(const LibraryMemory&) override { return {}; }
+  std::string_view implementation() const override { return "empty sum"; }
+  Result<void> run(const LibraryMemory& memory) override {
+    const float zero = 0;
+    copy_elements(bias_, has_bias_ ? memory.inputs[2] : &zero, out_, memory.outputs[0]);
+    return {};
+  }
+
+ private:
+  Operand bias_, out_;
+  bool has_bias_;
 };
 
 }  // namespace
@@ -270,13 +301,8 @@ Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> libra
                                                    const LibraryCall& call,
                                                    const LibraryOperands& operands) {
   Problem problem{operands.inputs[0], operands.inputs[1], operands.outputs[0], operands.post_ops};
-  for (std::int64_t size : problem.out.sizes) {
-    if (size == 0) return std::make_unique<EmptyMatmul>();
-  }
-  if (problem.a.sizes.back() == 0) {
-    return failure(Code::PS0708, "a product over an empty dimension");
-  }
   bool bias = operands.present.size() > 2 && operands.present[2];
+  if (problem.a.sizes.back() == 0) return std::make_unique<EmptySum>(operands, bias);
   return std::make_unique<Matmul>(std::move(library), call, simplify(std::move(problem)),
                                   bias ? &operands.inputs[2] : nullptr);
 }

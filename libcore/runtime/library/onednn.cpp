@@ -1,5 +1,10 @@
 #include "runtime/library/onednn.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "runtime/library/operand_layouts.h"
+
 namespace penstock::runtime {
 
 using dnnl::memory;
@@ -138,7 +143,48 @@ void Relayout::run(OneDnn& library, void* from, void* to) {
   arguments_.execute(reorder_, library.stream);
 }
 
+PostOpOperands::PostOpOperands(OneDnn& library, const std::vector<Operand>& operands, const Operand& written) {
+  for (const Operand& operand : operands) {
+    Operand read = operand;
+    if (operand.sizes == written.sizes) read.strides = written.strides;
+    descriptions_.push_back(describe(read));
+    copies_.push_back(lies_so(operand, read) ? Relayout() : Relayout(library, describe(operand), descriptions_.back()));
+  }
+}
+
+std::size_t PostOpOperands::scratch_bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    if (copies_[i].needed()) bytes += Relayout::bytes(descriptions_[i]);
+  }
+  return bytes;
+}
+
+void PostOpOperands::add_arguments(OneDnn& library, const std::vector<int>& kinds, Arguments& arguments) {
+  for (std::size_t i = 0; i < kinds.size(); ++i) places_.push_back(arguments.add(library, kinds[i], descriptions_[i]));
+}
+
+void PostOpOperands::set(OneDnn& library, std::span<void* const> given, char* scratch, Arguments& arguments) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    void* operand = given[i];
+    if (copies_[i].needed()) {
+      copies_[i].run(library, operand, scratch);
+      operand = std::exchange(scratch, scratch + Relayout::bytes(descriptions_[i]));
+    }
+    arguments.set(places_[i], operand);
+  }
+}
+
 namespace {
+
+/// Of a result without elements there is nothing to compute; oneDNN's kernels divide by its sizes.
+class NothingToDo : public LibraryKernel {
+ public:
+  std::size_t scratch_bytes() const override { return 0; }
+  std::string_view implementation() const override { return "empty"; }
+  bool is_alone() const override { return true; }
+  Result<void> run(const LibraryMemory&) override { return {}; }
+};
 
 /// Picks the kernel by name and turns oneDNN's exceptions into diagnostics.
 class OneDnnLibrary : public Library {
@@ -149,6 +195,8 @@ class OneDnnLibrary : public Library {
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
+    const Operand& out = operands.outputs.front();
+    if (std::ranges::find(out.sizes, 0) != out.sizes.end()) return std::make_unique<NothingToDo>();
     if (is_double_product(call, operands)) return make_double_matmul(call, operands);
     if (is_row_product(call, operands)) return make_row_matmul(call, operands);
     if (call.name == "sort" || call.name == "topk") return make_sorting(call, operands);
@@ -173,9 +221,12 @@ class OneDnnLibrary : public Library {
   static Result<std::unique_ptr<LibraryKernel>> make_onednn(const std::shared_ptr<OneDnn>& shared, bool deterministic,
                                                             const LibraryCall& call,
                                                             const LibraryOperands& operands) {
-    const auto make = [&] { return make_kernel(shared, call, operands); };
+    const MakeCall make = [&](const LibraryCall& part, const LibraryOperands& read) {
+      const auto kernel = [&] { return make_kernel(shared, part, read); };
+      return deterministic ? make_deterministic(read, kernel) : kernel();
+    };
     try {
-      return deterministic ? make_deterministic(operands, make) : make();
+      return make_readable(call, operands, make);
     } catch (const dnnl::error& error) {
       return failure(Code::PS0708, call.name + " of " + call.op + ": oneDNN: " + error.what());
     }
@@ -184,11 +235,15 @@ class OneDnnLibrary : public Library {
   static Result<std::unique_ptr<LibraryKernel>> make_kernel(const std::shared_ptr<OneDnn>& shared,
                                                             const LibraryCall& call,
                                                             const LibraryOperands& operands) {
-    if (must_widen(operands)) {
-      return make_widened(call, operands, [&](const LibraryOperands& wide) { return make_kernel(shared, call, wide); });
+    const MakeCall make = [&](const LibraryCall& part, const LibraryOperands& own) { return make_kernel(shared, part, own); };
+    if (must_widen(operands)) return make_widened(call, operands, make);
+    if (must_pad(call, operands)) return make_padded(call, operands, make);
+    if (call.name == "matmul") {
+      return make_tailed(call, operands, [&](const auto& head, const auto& own) { return make_matmul(shared, head, own); });
     }
-    if (call.name == "matmul") return make_matmul(shared, call, operands);
-    if (call.name == "convolution") return make_convolution(shared, call, operands);
+    if (call.name == "convolution") {
+      return make_tailed(call, operands, [&](const auto& head, const auto& own) { return make_convolution(shared, head, own); });
+    }
     if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared, call, operands);
     return failure(Code::PS0708, "no library call '" + call.name + "'");
   }

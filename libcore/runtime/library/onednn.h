@@ -88,17 +88,46 @@ class Relayout {
   Arguments arguments_;
 };
 
+/// The operands of a call's post-ops, in the rank of the result: a whole one is read as the result is written, so one that
+/// lies otherwise is copied first.
+class PostOpOperands {
+ public:
+  PostOpOperands() = default;
+  PostOpOperands(OneDnn& library, const std::vector<Operand>& operands, const Operand& written);
+  const std::vector<dnnl::memory::desc>& descriptions() const { return descriptions_; }
+  std::size_t scratch_bytes() const;
+  /// `kinds` are those of make_post_ops.
+  void add_arguments(OneDnn& library, const std::vector<int>& kinds, Arguments& arguments);
+  /// Behind `scratch` lie the copies.
+  void set(OneDnn& library, std::span<void* const> given, char* scratch, Arguments& arguments);
+
+ private:
+  std::vector<dnnl::memory::desc> descriptions_;
+  std::vector<Relayout> copies_;
+  std::vector<std::size_t> places_;
+};
+
 using MakeKernel = std::function<Result<std::unique_ptr<LibraryKernel>>()>;
 /// What `make` gives, or a kernel that computes the same in one thread, whichever has the same bits for any
 /// number of threads.
 Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands, const MakeKernel& make);
 
+using MakeCall = std::function<Result<std::unique_ptr<LibraryKernel>>(const LibraryCall&, const LibraryOperands&)>;
+/// What `make` gives for operands that oneDNN's kernels can read, working on copies of those that they cannot.
+Result<std::unique_ptr<LibraryKernel>> make_readable(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+
+/// Whether a window of the convolution may hold nothing but padding.
+bool must_pad(const LibraryCall& call, const LibraryOperands& operands);
+/// What `make` gives for a convolution without padding, of an image that is padded in memory.
+Result<std::unique_ptr<LibraryKernel>> make_padded(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+
+/// What `make` gives for the post-ops that it gets right, the others behind it.
+Result<std::unique_ptr<LibraryKernel>> make_tailed(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+
 /// Whether there are bfloat16 operands, for which oneDNN has no kernels on this CPU.
 bool must_widen(const LibraryOperands& operands);
 /// What `make` gives for float32, working on copies of the bfloat16 operands.
-Result<std::unique_ptr<LibraryKernel>> make_widened(
-    const LibraryCall& call, const LibraryOperands& operands,
-    const std::function<Result<std::unique_ptr<LibraryKernel>>(const LibraryOperands&)>& make);
+Result<std::unique_ptr<LibraryKernel>> make_widened(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
 
 /// Whether one of the post-ops gives a number for NaN where ATen gives NaN.
 bool loses_nan(const LibraryCall& call);

@@ -1,5 +1,7 @@
-// Pooling, on any layout that the input has.
+// Pooling, of row-major and of channels-last images; what lies otherwise is copied before and after: for other layouts
+// oneDNN has reference kernels alone.
 #include "runtime/library/onednn.h"
+#include "runtime/library/operand_layouts.h"
 
 namespace penstock::runtime {
 
@@ -29,7 +31,14 @@ class Pooling : public LibraryKernel {
       : library_(std::move(library)) {
     memory::dims stride = int_list(call, "stride"), padding = int_list(call, "padding");
     memory::dims behind = padding_behind(operands, kernel, stride, dilation, padding);
-    memory::desc source = describe(operands.inputs[0]), result = describe(operands.outputs[0]);
+    const Operand &input = operands.inputs[0], &out = operands.outputs[0];
+    const bool row_major = lies_so(input, dense(input)) && lies_so(out, dense(out));
+    memory::desc source = describe(row_major ? dense(input) : channels_last(input));
+    memory::desc result = describe(row_major ? dense(out) : channels_last(out));
+    if (!row_major && !lies_so(input, channels_last(input))) copy_input_ = Relayout(*library_, describe(input), source);
+    if (!row_major && !lies_so(out, channels_last(out))) copy_out_ = Relayout(*library_, result, describe(out));
+    input_bytes_ = copy_input_.needed() ? Relayout::bytes(source) : 0;
+    out_bytes_ = copy_out_.needed() ? Relayout::bytes(result) : 0;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::pooling_v2_forward::primitive_desc chosen(
@@ -44,13 +53,17 @@ class Pooling : public LibraryKernel {
     arguments_.add(*library_, DNNL_ARG_SCRATCHPAD, scratchpad_);
   }
 
-  std::size_t scratch_bytes() const override { return Relayout::bytes(scratchpad_); }
+  std::size_t scratch_bytes() const override { return Relayout::bytes(scratchpad_) + input_bytes_ + out_bytes_; }
   std::string_view implementation() const override { return name_; }
   Result<void> run(const LibraryMemory& given) override {
-    arguments_.set(0, given.inputs[0]);
-    arguments_.set(1, given.outputs[0]);
+    char* scratch = static_cast<char*>(given.scratch) + Relayout::bytes(scratchpad_);
+    void *input = given.inputs[0], *out = given.outputs[0];
+    if (copy_input_.needed()) copy_input_.run(*library_, input, scratch);
+    arguments_.set(0, copy_input_.needed() ? scratch : input);
+    arguments_.set(1, copy_out_.needed() ? scratch + input_bytes_ : out);
     arguments_.set(2, given.scratch);
     arguments_.execute(primitive_, library_->stream);
+    if (copy_out_.needed()) copy_out_.run(*library_, scratch + input_bytes_, out);
     return {};
   }
 
@@ -58,6 +71,8 @@ class Pooling : public LibraryKernel {
   std::shared_ptr<OneDnn> library_;
   memory::desc scratchpad_;
   dnnl::primitive primitive_;
+  Relayout copy_input_, copy_out_;
+  std::size_t input_bytes_ = 0, out_bytes_ = 0;
   Arguments arguments_;
   std::string name_;
 };

@@ -192,11 +192,9 @@ bool must_widen(const LibraryOperands& operands) {
          std::ranges::any_of(operands.post_ops, is_narrow);
 }
 
-Result<std::unique_ptr<LibraryKernel>> make_widened(
-    const LibraryCall& call, const LibraryOperands& operands,
-    const std::function<Result<std::unique_ptr<LibraryKernel>>(const LibraryOperands&)>& make) {
+Result<std::unique_ptr<LibraryKernel>> make_widened(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make) {
   auto widened = std::make_unique<WidenedKernel>(call, operands);
-  auto kernel = make(widened->operands());
+  auto kernel = make(call, widened->operands());
   if (!kernel) return kernel;
   widened->set_kernel(std::move(*kernel));
   return widened;
