@@ -133,6 +133,7 @@ std::int32_t Recorder::share_storage(ValueId id) {
 }
 
 bool Recorder::wants_symbols(PyObject* tensor, SourceId source) const {
+  if (inputs_.contains(tensor)) return true;
   if (!bridge_.is_plain_tensor(tensor) || Py_TYPE(tensor) == bridge_.parameter_type()) return false;
   const auto type = type_of_tensor(bridge_, tensor);
   return type && sizes_.wants(tensor, *type, source);

@@ -52,7 +52,8 @@ class Recorder {
   /// its type, at first use. Nothing for a tensor that has no strides.
   std::optional<ValueId> input(PyObject* tensor, SourceId source,
                                const std::function<Location()>& location);
-  /// True if a size of the tensor is to be a symbol: it must be an input before its sizes are used.
+  /// True if sizes of the tensor may be symbols: it must be an input before they are used. An input that
+  /// another source led to first is one already.
   bool wants_symbols(PyObject* tensor, SourceId source) const;
   /// The input that `source` leads to, if it is one.
   std::optional<ValueId> input_at(SourceId source) const;

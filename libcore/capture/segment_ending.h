@@ -46,8 +46,15 @@ class SegmentEnding {
   void cell_content(const ObjectShadow& cell);
   Recipe globals_of(PyFunctionObject* function);
   Recipe iterator(ObjectShadow& known);
-  bool remaining(const IteratorShadow& over, std::vector<Recipe>& items);
-  Recipe builtin_call(const char* function, std::vector<Recipe> arguments);
+  Recipe iterator_over(const IteratorShadow& over, PyObject* iterator);
+  Recipe sequence_iterator(const IteratorShadow& over, PyObject* iterator);
+  Recipe dict_iterator(const IteratorShadow& over, PyObject* iterator, std::int64_t steps);
+  Recipe joined_iterator(const IteratorShadow& over, PyObject* iterator);
+  Recipe cannot_resume(PyObject* iterator);
+  bool is_within(const IteratorShadow& over, std::int64_t steps) const;
+  Recipe resumed(Recipe container, const char* how, std::int64_t steps);
+  Recipe call_of(PyObject* callable, std::vector<Recipe> arguments);
+  static Recipe number(std::int64_t value);
   Recipe token(const OpenContext& context);
   Recipe constructor(const Expected& call);
   Recipe live(PyObject* object);

@@ -405,7 +405,7 @@ std::optional<bool> Walk::consume_truth(Operand operand) {
     }
     return real_truth();
   }
-  if (PyList_Check(object) || PyTuple_Check(object)) {
+  if (PyList_CheckExact(object) || has_tuple_slots(object)) {
     items(operand);
     return real_truth();
   }

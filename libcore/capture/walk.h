@@ -90,6 +90,8 @@ struct Index;
 
 /// True for a dict, or an instance of a subclass whose method `special` is that of dict or OrderedDict.
 bool has_dict_slot(PyObject* object, const char* special);
+/// True for a tuple, and an instance of a subclass that has the tuple's own length, items and order.
+bool has_tuple_slots(PyObject* object);
 /// The keys of a dict in the order in which it is gone over; a new list.
 python::PyRef keys_in_order(PyObject* dict);
 

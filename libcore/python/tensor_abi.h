@@ -50,9 +50,12 @@ struct TensorBridge::Abi {
   /// leaf: grad_fn is one of them.
   std::array<int, 8> graph_words{};
   int graph_word_count = 0;  ///< 0: not known
+  /// Word of what the autograd word points to that is set once a tangent of forward mode was attached.
+  int tangent_word = kUnknown;
   int requires_grad_byte = kUnknown;  ///< of what that word points to: set on such leaves
   int keys_word = kUnknown;           ///< word of the TensorImpl: its dispatch keys
   std::uint64_t plain_keys = 0;       ///< keys of an ordinary tensor on the CPU
+  std::uint64_t view_keys = 0;        ///< keys of tensors whose memory holds other numbers: conjugate views …
   int record_words = 0;               ///< length of a TensorImpl; 0: unknown
   std::uint64_t record_kind = 0;      ///< first word of a plain tensor's TensorImpl
 
@@ -67,10 +70,13 @@ struct TensorBridge::Abi {
   void find_autograd(PyObject* scratch, PyObject* other);
   void find_requires_grad(PyObject* scratch);
   void find_graph_words(PyObject* scratch);
+  void find_tangent(PyObject* scratch, PyObject* other);
   void find_keys(PyObject* scratch, PyObject* other);
   void find_record(PyObject* scratch, PyObject* other);
   bool self_test(PyObject* scratch, const TensorSpec& spec) const;
 
+  /// True if the tensor has, or had, a tangent of forward-mode differentiation.
+  bool has_tangent(PyObject* tensor) const;
   Handle handle(PyObject* tensor) const { return reinterpret_cast<char*>(tensor) + handle_offset; }
   const std::uint64_t* words(PyObject* tensor) const {
     return *static_cast<const std::uint64_t* const*>(handle(tensor));

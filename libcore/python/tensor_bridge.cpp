@@ -129,6 +129,7 @@ bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& 
     for (int i = 0; grad_state == 0 && i < abi.graph_word_count; ++i) {
       watch.graph[watch.graph_count++] = record + abi.graph_words[i];
     }
+    if (abi.tangent_word != Abi::kUnknown) watch.graph[watch.graph_count++] = record + abi.tangent_word;
   }
   return true;
 }
@@ -168,12 +169,13 @@ bool TensorBridge::read_abi(PyObject* tensor, TensorView& view) const {
 
 bool TensorBridge::is_dense(PyObject* tensor) const {
   const Abi& abi = *abi_;
+  if (abi.has_tangent(tensor)) return false;
   if (abi.keys_word != Abi::kUnknown && abi.record_kind != 0) {
     const std::uint64_t* words = abi.words(tensor);
     // A tensor elsewhere than in the CPU's memory has other keys, and the same class.
     const bool on_cpu = (words[abi.keys_word] & abi.plain_keys & kBackendBits) != 0;
-    return words[0] == abi.record_kind &&
-           (!on_cpu || (words[abi.keys_word] & ~abi.plain_keys) == 0);
+    const std::uint64_t strange = on_cpu ? ~abi.plain_keys : abi.view_keys;
+    return words[0] == abi.record_kind && (words[abi.keys_word] & strange) == 0;
   }
   for (const char* question : {"is_sparse", "is_mkldnn", "is_quantized", "is_nested"}) {
     const PyRef answer = attribute(tensor, question);

@@ -52,7 +52,7 @@ struct TensorWatch {
   Words record;
   Words memory;  ///< where the elements are, and who frees them (memory may be shared lazily); none on meta
   const std::uint64_t* gradients = nullptr;          ///< the word that holds requires_grad; null: there is none
-  std::array<const std::uint64_t*, 8> graph{};       ///< where it is not required: null while no op made the tensor
+  std::array<const std::uint64_t*, 9> graph{};       ///< null while no op made the tensor, and no tangent was attached
   std::size_t graph_count = 0;
 };
 
@@ -79,7 +79,8 @@ class TensorBridge {
 
   /// True if the tensor's elements are its memory seen through its strides: not for sparse, quantized,
   /// nested and opaque tensors, nor for a conjugate or negative view, whose memory holds the numbers
-  /// before that, nor for what a functorch transform wraps.
+  /// before that, nor for what a functorch transform wraps. A tensor that carries a tangent of forward-mode
+  /// differentiation is not dense either: there is more to it than its memory.
   bool is_dense(PyObject* tensor) const;
   /// Fills `view`. False with a Python error set if the tensor is not dense.
   /// Meant for plain tensors: a subclass may hide what it is behind what it reports.

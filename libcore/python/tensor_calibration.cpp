@@ -11,8 +11,10 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "python/tensor_abi.h"
 
@@ -91,6 +93,7 @@ void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
   find_autograd(scratch, other);
   find_requires_grad(scratch);
   find_graph_words(scratch);
+  find_tangent(scratch, other);
   find_keys(scratch, other);
   find_record(scratch, other);
 }
@@ -262,6 +265,72 @@ void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
   PyErr_Clear();
 }
 
+namespace {
+
+/// The level of forward-mode differentiation that is open, or one that is open as long as this lives.
+class DualLevel {
+ public:
+  explicit DualLevel(PyObject* internals) : internals_(internals) {
+    const PyRef level = PyRef::steal(PyObject_CallMethod(internals, "_enter_dual_level", nullptr));
+    if (level) number_ = PyLong_AsLong(level.get());
+    entered_ = static_cast<bool>(level);
+    PyErr_Clear();  // the program's own is open: the first
+  }
+  ~DualLevel() {
+    if (!entered_) return;
+    const PyRef exit = attribute(internals_, "_exit_dual_level");
+    const PyRef names = PyRef::steal(Py_BuildValue("{s:l}", "level", number_));
+    const PyRef nothing = PyRef::steal(PyTuple_New(0));
+    if (exit && names && nothing) PyRef::steal(PyObject_Call(exit.get(), nothing.get(), names.get()));
+    PyErr_Clear();
+  }
+  DualLevel(const DualLevel&) = delete;
+  DualLevel& operator=(const DualLevel&) = delete;
+  long number() const { return number_; }
+
+ private:
+  PyObject* internals_;
+  bool entered_ = false;
+  long number_ = 0;
+};
+
+}  // namespace
+
+/// What a view with a tangent has in the record behind the autograd word and a plain view has not: a pointer, and
+/// who owns what that points to.
+void TensorBridge::Abi::find_tangent(PyObject* scratch, PyObject* other) {
+  if (autograd_word == kUnknown) return;
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  const PyRef internals = attribute(torch, "_C");
+  if (!internals) return PyErr_Clear();
+  const DualLevel level(internals.get());
+  const PyRef view = PyRef::steal(PyObject_CallMethod(scratch, "view_as", "O", scratch));
+  const PyRef dual =
+      view ? PyRef::steal(PyObject_CallMethod(torch, "_make_dual", "OOl", scratch, other, level.number())) : view;
+  PyErr_Clear();
+  if (!dual || words(view.get())[autograd_word] == 0 || words(dual.get())[autograd_word] == 0) return;
+  const auto* plain = reinterpret_cast<const std::uint64_t*>(words(view.get())[autograd_word]);
+  const auto* record = reinterpret_cast<const std::uint64_t*>(words(dual.get())[autograd_word]);
+  const std::size_t length = std::min(malloc_usable_size(const_cast<std::uint64_t*>(plain)),
+                                      malloc_usable_size(const_cast<std::uint64_t*>(record))) / 8;
+  std::vector<int> set;
+  for (std::size_t word = 1; word < length; ++word) {
+    if (plain[word] == 0 && record[word] != 0) set.push_back(static_cast<int>(word));
+  }
+  if (set.size() == 2 && set[1] == set[0] + 1) tangent_word = set[0];
+}
+
+/// Where the record does not tell, whatever has one may have a tangent while a level is open.
+bool TensorBridge::Abi::has_tangent(PyObject* tensor) const {
+  const auto* record = autograd_word == kUnknown ? nullptr
+                                                 : reinterpret_cast<const std::uint64_t*>(words(tensor)[autograd_word]);
+  if (autograd_word != kUnknown && record == nullptr) return false;
+  if (record != nullptr && tangent_word != kUnknown) return record[tangent_word] != 0;
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.autograd.forward_ad");
+  PyObject* level = module == nullptr ? nullptr : PyDict_GetItemString(PyModule_GetDict(module), "_current_level");
+  return level != nullptr && PyLong_Check(level) && PyLong_AsLong(level) >= 0;
+}
+
 /// The word that is what torch says of a tensor's keys, for an ordinary tensor and for a conjugate
 /// view, which has one key more.
 void TensorBridge::Abi::find_keys(PyObject* scratch, PyObject* other) {
@@ -279,17 +348,27 @@ void TensorBridge::Abi::find_keys(PyObject* scratch, PyObject* other) {
   const PyRef view = complex ? PyRef::steal(PyObject_CallMethod(complex.get(), "conj", nullptr)) : complex;
   ImplWords words{}, view_words{};
   const auto keys = view ? keys_of(scratch) : std::nullopt;
-  const auto view_keys = keys ? keys_of(view.get()) : std::nullopt;
+  const auto view_keys_seen = keys ? keys_of(view.get()) : std::nullopt;
+  const auto keys_named = [&](const char* name) -> std::uint64_t {
+    const PyRef kinds = attribute(internals.get(), "DispatchKey");
+    const PyRef key = kinds ? attribute(kinds.get(), name) : kinds;
+    const PyRef set = key ? PyRef::steal(PyObject_CallMethod(internals.get(), "DispatchKeySet", "O", key.get())) : key;
+    const PyRef raw = set ? PyRef::steal(PyObject_CallMethod(set.get(), "raw_repr", nullptr)) : set;
+    const std::uint64_t bits = raw ? PyLong_AsUnsignedLongLong(raw.get()) : 0;
+    PyErr_Clear();
+    return bits;
+  };
   PyErr_Clear();
-  if (!view_keys || *view_keys == *keys ||
+  if (!view_keys_seen || *view_keys_seen == *keys ||
       !read_safely(this->words(scratch), words.data(), sizeof words) ||
       !read_safely(this->words(view.get()), view_words.data(), sizeof view_words)) {
     return;
   }
   for (int word = 0; word < kImplWords; ++word) {
-    if (words[word] != *keys || view_words[word] != *view_keys) continue;
+    if (words[word] != *keys || view_words[word] != *view_keys_seen) continue;
     keys_word = word;
     plain_keys = *keys;
+    view_keys = (*view_keys_seen | keys_named("Negative") | keys_named("ZeroTensor")) & ~plain_keys;
     return;
   }
 }

@@ -33,6 +33,15 @@ std::optional<bool> number_function(BuiltinCall& c) {
                                  c.pops);
 }
 
+/// A value that the guards determine. A container that was made for the caller alone may be changed by it.
+bool gives_value(BuiltinCall& c) {
+  c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    f.push(walk.made_of_constants(f.object()).value_or(Shadow::constant()));
+  };
+  return true;
+}
+
 /// A function of values without effects: called for real, on arguments that guards determine.
 bool pure(BuiltinCall& c) {
   if (const auto done = number_function(c)) return *done;
@@ -42,7 +51,7 @@ bool pure(BuiltinCall& c) {
   for (auto& [name, operand] : c.keywords) {
     if (!c.walk.consume(operand)) return false;
   }
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_value(c);
 }
 
 /// A setting of torch: guarded by asking for it again.
@@ -66,7 +75,7 @@ bool length(BuiltinCall& c) {
   if (const Shadow length = c.walk.followed_length(of); length.is(Shadow::Kind::sourced)) {
     return c.walk.gives(c.frame, c.pops, length);
   }
-  if (PyList_CheckExact(of.object) || PyTuple_Check(of.object)) {
+  if (PyList_CheckExact(of.object) || has_tuple_slots(of.object)) {
     c.walk.items(of);
     return c.walk.gives_constant(c.frame, c.pops);
   }
@@ -117,16 +126,17 @@ bool set_attribute(BuiltinCall& c) {
 
 bool call_iter(BuiltinCall& c) {
   if (c.positional.size() != 1) return refuse(c);
-  if (ObjectShadow* known = c.walk.find(c.positional[0].object);
-      known != nullptr && (known->iterator != nullptr || known->generator != nullptr)) {
+  ObjectShadow* known = c.walk.find(c.positional[0].object);
+  const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
+  if (followed && PyIter_Check(c.positional[0].object)) {  // a view of a dict gives a new iterator
     return c.walk.gives(c.frame, c.pops, c.positional[0].shadow);
   }
   if (auto over = c.walk.iteration_of(c.positional[0])) {
     return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
   }
-  bool known = false;
-  if (c.walk.call_special(c.frame, c.positional[0], "__iter__", {}, c.pops, known)) return true;
-  return known ? false : c.walk.not_iterable(c.positional[0]);
+  bool in_python = false;
+  if (c.walk.call_special(c.frame, c.positional[0], "__iter__", {}, c.pops, in_python)) return true;
+  return in_python ? false : c.walk.not_iterable(c.positional[0]);
 }
 
 bool call_next(BuiltinCall& c) {
@@ -155,14 +165,26 @@ bool call_next(BuiltinCall& c) {
   return true;
 }
 
+/// What a reduction is given besides what it goes over is a constant, and no code of the program is run for each
+/// item.
+bool consume_options(BuiltinCall& c) {
+  for (auto& [name, operand] : c.keywords) {
+    const bool calls = text_of(name) == "key" && operand.object != Py_None && !PyCFunction_Check(operand.object);
+    if (calls || !c.walk.consume(operand)) return calls ? refuse(c) : false;
+  }
+  const bool begins = c.name == "sum" && c.positional.size() == 2;
+  return !begins || c.walk.consume(c.positional[1]);
+}
+
 /// any, all, sum, min, max, sorted: of values that guards determine.
 bool reduce(BuiltinCall& c) {
+  if (!consume_options(c)) return false;
   Operand over = c.positional[0];
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
     return c.walk.reduces_generator(c.frame, over, c.pops);
   }
-  if (PyList_CheckExact(over.object) || PyTuple_Check(over.object)) {
+  if (PyList_CheckExact(over.object) || has_tuple_slots(over.object)) {
     const std::vector<Shadow> all = c.walk.items(over);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
@@ -172,8 +194,7 @@ bool reduce(BuiltinCall& c) {
         return false;
       }
     }
-    if (!c.keywords.empty() && c.name != "sum") return refuse(c);
-    return c.walk.gives_constant(c.frame, c.pops);
+    return gives_value(c);
   }
   return pure(c);
 }
@@ -317,6 +338,21 @@ bool Walk::bind_self(Operand function, std::vector<Operand>& positional) {
 
 namespace {
 
+/// Puts what a question about a tensor names in its place; false for names that are none of these.
+bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) {
+  for (const auto& [name, operand] : keywords) {
+    const std::string text = text_of(name);
+    if (text == "input" || text == "self") {
+      positional.insert(positional.begin(), operand);
+    } else if (text == "dim" || text == "other") {
+      positional.push_back(operand);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Methods that give the element of a tensor as a Python number.
 bool is_number_of_tensor(std::string_view name) {
   return name == "item" || name == "__bool__" || name == "__int__" || name == "__float__" || name == "__index__";
@@ -357,7 +393,8 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   if (!consume_identity(function)) return false;
   BuiltinCall call{*this, f, known.owner, known.name, function, positional, keywords, pops};
   switch (rule.action) {
-    case CallAction::fact: return tell_fact(f, known.name, positional, pops);
+    case CallAction::fact:
+      return place_keywords(keywords, positional) ? tell_fact(f, known.name, positional, pops) : refuse(call);
     case CallAction::constant: return pure(call);
     case CallAction::setting: return setting(call);
     case CallAction::fixed: return gives_constant(f, pops);

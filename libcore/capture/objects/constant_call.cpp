@@ -27,7 +27,8 @@ bool Walk::call_once(FrameShadow& f, Operand function, const std::vector<Operand
 
 /// What made an object alone knows: a list, dict or set that nothing else refers to, of constants.
 std::optional<Shadow> Walk::made_of_constants(PyObject* object) {
-  if (is_immutable_literal(object) || is_known_by_identity(object)) return Shadow::constant();
+  const bool number = PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_CheckExact(object);
+  if (number || is_immutable_literal(object) || is_known_by_identity(object)) return Shadow::constant();
   const bool sequence = PyTuple_CheckExact(object) || PyList_CheckExact(object);
   if (Py_REFCNT(object) != 1 || (!sequence && !PyDict_CheckExact(object) && !PySet_CheckExact(object))) return std::nullopt;
   std::vector<Shadow> items;

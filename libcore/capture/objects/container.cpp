@@ -9,7 +9,7 @@ using python::PyRef;
 
 namespace {
 
-bool is_sequence(PyObject* object) { return PyList_CheckExact(object) || PyTuple_Check(object); }
+bool is_sequence(PyObject* object) { return PyList_CheckExact(object) || has_tuple_slots(object); }
 
 /// A built-in type whose subscript makes an alias and nothing else: list[int].
 bool makes_alias(PyObject* object) {
@@ -47,6 +47,15 @@ bool has_dict_slot(PyObject* object, const char* special) {
   PyObject* own = _PyType_Lookup(Py_TYPE(object), name.get());
   return own != nullptr && (own == _PyType_Lookup(&PyDict_Type, name.get()) ||
                             (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
+}
+
+bool has_tuple_slots(PyObject* object) {
+  if (!PyTuple_Check(object)) return false;
+  const PyTypeObject *own = Py_TYPE(object), *plain = &PyTuple_Type;
+  return own == plain || is_torch_size(object) ||
+         (own->tp_iter == plain->tp_iter && own->tp_as_sequence->sq_length == plain->tp_as_sequence->sq_length &&
+          own->tp_as_sequence->sq_contains == plain->tp_as_sequence->sq_contains &&
+          own->tp_as_mapping->mp_subscript == plain->tp_as_mapping->mp_subscript);
 }
 
 bool Walk::dict_get_item(FrameShadow& f, Operand dict, Operand key, int pops) {

@@ -66,7 +66,7 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
     result->key_list = PyRef::steal(PyDict_Keys(modules));
     return result;
   }
-  if (PyList_CheckExact(object) || PyTuple_Check(object)) {
+  if (PyList_CheckExact(object) || has_tuple_slots(object)) {
     guard_length(operand);
     return over(Kind::items, operand);
   }

@@ -329,9 +329,9 @@ bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {
   if (over == nullptr) return not_iterable(generator);
   if (!goes_over_all(f, *over)) return false;
   f.expected.consumes = true;
-  f.finish = [pops](Walk&, FrameShadow& f) {
+  f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    f.push(Shadow::constant());
+    f.push(walk.made_of_constants(f.object()).value_or(Shadow::constant()));
   };
   return true;
 }
