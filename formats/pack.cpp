@@ -1,12 +1,18 @@
 #include "formats/pack.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zip.h>
 
-#include <fstream>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <set>
 
+#include "formats/scan.h"
 
 namespace penstock::formats {
 
@@ -14,7 +20,6 @@ namespace {
 
 constexpr std::string_view kStream = "documents.json";
 constexpr std::string_view kBlobs = "blobs/";
-constexpr std::string_view kMagic = "PK\x03\x04";
 
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
@@ -66,31 +71,98 @@ bool add_file(zip_t* archive, const std::string& name, zip_source_t* source) {
          zip_file_set_dostime(archive, at, kMidnight, kFirstOfJanuary1980, 0) == 0;
 }
 
-Result<std::string> read_entry(zip_t* archive, zip_uint64_t index, const std::string& path) {
-  zip_stat_t facts;
-  zip_stat_init(&facts);
-  std::unique_ptr<zip_file_t, CloseFile> file;
-  if (zip_stat_index(archive, index, 0, &facts) == 0) {
-    file.reset(zip_fopen_index(archive, index, 0));
-  }
-  if (!file) {
-    return failure(Code::PS0201, fmt::format("the archive is damaged: {}", zip_strerror(archive)),
-                   path);
-  }
-  std::string bytes, piece(std::size_t{1} << 20, '\0');
-  for (;;) {
-    zip_int64_t got = zip_fread(file.get(), piece.data(), piece.size());
-    if (got < 0) {
-      return failure(Code::PS0201, fmt::format("'{}' in the archive is damaged", facts.name), path);
+/// A packed file that is being read. A few bytes of a hostile archive can claim, or come to, any number of them: what
+/// entries say is looked at before they are opened, and what they come to while they are.
+class PackReader {
+ public:
+  static Result<std::shared_ptr<PackReader>> open(const InputFile& file, const std::string& path) {
+    struct stat facts {};
+    const int descriptor = fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0 || fstat(descriptor, &facts) != 0) {
+      return failure(Code::PS0102, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
     }
-    if (got == 0) return bytes;
-    bytes.append(piece, 0, static_cast<std::size_t>(got));
-    // A few bytes of a hostile archive can claim to hold any number of them.
-    if (bytes.size() > facts.size) {
-      return failure(Code::PS0201, fmt::format("'{}' is longer than it says", facts.name), path);
+    int error = 0;
+    Archive archive(zip_fdopen(descriptor, ZIP_CHECKCONS, &error));
+    if (!archive) {
+      close(descriptor);
+      return failure(Code::PS0201, "the archive is damaged", path);
     }
+    if (zip_get_num_entries(archive.get(), 0) > static_cast<zip_int64_t>(kMaxPackEntries)) {
+      return failure(Code::PS0208, fmt::format("the archive has more than {} entries", kMaxPackEntries), path);
+    }
+    std::shared_ptr<PackReader> reader(new PackReader);
+    reader->archive_ = std::move(archive);
+    reader->path_ = path;
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    reader->room_ = kFreeInflation + std::min(size * kMaxInflation, size + kMaxInflatedBytes);
+    return reader;
   }
-}
+
+  /// Brings the blobs that the store lacks, or holds damaged, into it.
+  Result<void> keep_blobs(store::Store& store) {
+    const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive_.get(), 0));
+    for (zip_uint64_t index = 0; index < count; ++index) {
+      const char* raw_name = zip_get_name(archive_.get(), index, 0);
+      std::string_view name = raw_name ? raw_name : "";
+      if (!name.starts_with(kBlobs)) continue;
+      name.remove_prefix(kBlobs.size());
+      if (!store::is_hash(name) || store.intact(name)) continue;
+      if (auto opened = begin(index); !opened) return opened;
+      auto kept = store.put_as(name, [&] { return next(); });
+      if (kept) continue;
+      if (kept.error().place.empty()) kept.error().place = path_;
+      return kept;
+    }
+    return {};
+  }
+
+  bool holds_documents() const { return zip_name_locate(archive_.get(), kStream.data(), 0) >= 0; }
+
+  /// Goes to the documents, which next() gives then.
+  Result<void> begin_documents() {
+    const zip_int64_t index = zip_name_locate(archive_.get(), kStream.data(), 0);
+    if (index < 0) return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), path_);
+    return begin(static_cast<zip_uint64_t>(index));
+  }
+
+  /// The next bytes of the entry, none at its end.
+  Result<std::string_view> next() {
+    const zip_int64_t got = zip_fread(file_.get(), piece_.data(), piece_.size());
+    if (got < 0) return failure(Code::PS0201, fmt::format("'{}' in the archive is damaged", name_), path_);
+    const auto size = static_cast<std::uint64_t>(got);
+    if (size > announced_) return failure(Code::PS0201, fmt::format("'{}' is longer than it says", name_), path_);
+    announced_ -= size;
+    room_ -= size;
+    return std::string_view(piece_).substr(0, size);
+  }
+
+ private:
+  PackReader() = default;
+
+  Result<void> begin(zip_uint64_t index) {
+    zip_stat_t facts;
+    zip_stat_init(&facts);
+    file_.reset();
+    if (zip_stat_index(archive_.get(), index, 0, &facts) == 0) file_.reset(zip_fopen_index(archive_.get(), index, 0));
+    if (!file_) {
+      return failure(Code::PS0201, fmt::format("the archive is damaged: {}", zip_strerror(archive_.get())), path_);
+    }
+    name_ = facts.name;
+    announced_ = facts.size;
+    if (announced_ <= room_) return {};
+    return failure(Code::PS0208,
+                   fmt::format("'{}' and what stands before it come to more than {} times the archive's size", name_,
+                               kMaxInflation),
+                   path_);
+  }
+
+  Archive archive_;
+  std::unique_ptr<zip_file_t, CloseFile> file_;
+  std::string path_, name_;
+  std::string piece_ = std::string(std::size_t{1} << 16, '\0');
+  std::uint64_t announced_ = 0;  ///< bytes of the entry that are to come
+  std::uint64_t room_ = 0;       ///< bytes that entries may still come to
+};
 
 }  // namespace
 
@@ -102,10 +174,10 @@ std::vector<std::string> blobs_of(const GraphDocument& document) {
 
 Result<void> check_blobs(const GraphDocument& document, const store::Store& store) {
   for (const std::string& hash : blobs_of(document)) {
-    if (store.has(hash)) continue;
-    return failure(Code::PS0206,
-                   fmt::format("blob {} is not in the store '{}'", hash, store.directory()),
-                   fmt::format("graph {}", to_string(interface_of(document).id)));
+    auto blob = store.get(hash);
+    if (blob) continue;
+    blob.error().place = fmt::format("graph {}", to_string(interface_of(document).id));
+    return tl::unexpected(std::move(blob.error()));
   }
   return {};
 }
@@ -123,11 +195,13 @@ Result<void> write_pack(const std::string& path, const std::vector<Document>& do
     if (auto there = check_blobs(*graph, store); !there) return there;
     for (std::string& hash : blobs_of(*graph)) hashes.insert(std::move(hash));
   }
-  int error = 0;
-  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error));
   auto failed = [&](const std::string& why) {
     return failure(Code::PS0103, fmt::format("cannot write '{}': {}", path, why));
   };
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return failed(std::strerror(EISDIR));
+  int error = 0;
+  Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error));
   if (!archive) {
     zip_error_t reason;
     zip_error_init_with_code(&reason, error);
@@ -149,54 +223,36 @@ Result<void> write_pack(const std::string& path, const std::vector<Document>& do
   return {};
 }
 
-bool is_pack(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string first(kMagic.size(), '\0');
-  return in.read(first.data(), static_cast<std::streamsize>(first.size())) && first == kMagic;
-}
-
-Result<std::string> read_pack(const std::string& path, store::Store& store) {
-  int error = 0;
-  Archive archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error));
-  if (!archive) return failure(Code::PS0201, "the archive is damaged", path);
-  std::optional<std::string> stream;
-  auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive.get(), 0));
-  for (zip_uint64_t index = 0; index < count; ++index) {
-    const char* raw_name = zip_get_name(archive.get(), index, 0);
-    std::string_view name = raw_name ? raw_name : "";
-    bool is_blob = name.starts_with(kBlobs) && store::is_hash(name.substr(kBlobs.size()));
-    if (name != kStream && !is_blob) continue;
-    if (is_blob && store.has(name.substr(kBlobs.size()))) continue;
-    auto bytes = read_entry(archive.get(), index, path);
-    if (!bytes) return bytes;
-    if (!is_blob) {
-      stream = std::move(*bytes);
-    } else if (store::hash_of(*bytes) != name.substr(kBlobs.size())) {
-      return failure(Code::PS0207, fmt::format("the bytes of '{}' are damaged", name), path);
-    } else if (auto kept = store.put(*bytes); !kept) {
-      return kept;
-    }
-  }
-  if (stream) return std::move(*stream);
-  return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), path);
-}
-
 Result<DocumentReader> open_documents(const std::string& path, const std::string& store, ReadOptions options) {
-  std::string name = path.empty() || path == "-" ? "stdin" : path;
-  if (name == "stdin" || !is_pack(path)) {
-    auto source = open_source(path);
-    if (!source) return tl::unexpected(source.error());
-    return DocumentReader(std::move(*source), std::move(name), options);
-  }
+  const std::string name = path.empty() || path == "-" ? "stdin" : path;
+  auto file = InputFile::open(path);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (name == "stdin" || !file->starts_with(kArchiveStart)) return DocumentReader(file->source(), name, options);
   auto kept = store::Store::open(store);
   if (!kept) return tl::unexpected(kept.error());
-  auto stream = read_pack(path, *kept);
-  if (!stream) return tl::unexpected(stream.error());
-  auto bytes = std::make_shared<const std::string>(std::move(*stream));
-  ByteSource source = [bytes, rest = source_of(*bytes)](char* buffer, std::size_t size) mutable {
-    return rest(buffer, size);
+  auto pack = PackReader::open(*file, path);
+  if (!pack) return tl::unexpected(std::move(pack.error()));
+  if (auto blobs = (*pack)->keep_blobs(*kept); !blobs) return tl::unexpected(std::move(blobs.error()));
+  if (auto begun = (*pack)->begin_documents(); !begun) return tl::unexpected(std::move(begun.error()));
+  ByteSource source = [pack = *pack, rest = std::string_view()](char* buffer,
+                                                                std::size_t size) mutable -> Result<std::size_t> {
+    if (rest.empty()) {
+      auto next = pack->next();
+      if (!next) return tl::unexpected(std::move(next.error()));
+      rest = *next;
+    }
+    const std::size_t count = std::min(size, rest.size());
+    std::memcpy(buffer, rest.data(), count);
+    rest.remove_prefix(count);
+    return count;
   };
-  return DocumentReader(std::move(source), std::move(name), options);
+  return DocumentReader(std::move(source), name, options);
+}
+
+bool is_pack(const InputFile& file) {
+  if (!file.starts_with(kArchiveStart)) return false;
+  auto pack = PackReader::open(file, {});
+  return !pack || (*pack)->holds_documents();
 }
 
 }  // namespace penstock::formats

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,36 +21,57 @@ constexpr std::size_t kReadSize = std::size_t{1} << 16;
 /// CBOR's tag 55799, "this is CBOR": first bytes of a CBOR stream.
 constexpr std::string_view kCborTag = "\xD9\xD9\xF7";
 
-/// Closes its descriptor with the last copy of the source.
-struct Descriptor {
-  explicit Descriptor(int number) : number(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number > 2) close(number);
-  }
-  int number;
-};
+/// A stream in CBOR starts with a map, or with the tag in front of one.
+bool is_cbor(unsigned char first) {
+  return (first >= 0xA0 && first <= 0xBF) || static_cast<char>(first) == kCborTag.front();
+}
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
 }  // namespace
 
-Result<ByteSource> open_source(const std::string& path) {
-  bool is_stdin = path.empty() || path == "-";
-  int number = is_stdin ? 0 : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+Result<InputFile> InputFile::open(const std::string& path) {
+  const bool is_stdin = path.empty() || path == "-";
+  const int number = is_stdin ? 0 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (number < 0) {
     return failure(Code::PS0102, fmt::format("cannot open '{}': {}", path, std::strerror(errno)));
   }
-  auto descriptor = std::make_shared<Descriptor>(number);
-  return ByteSource([descriptor, path](char* buffer, std::size_t size) -> Result<std::size_t> {
+  auto close_it = [is_stdin](const int* descriptor) {
+    if (!is_stdin) close(*descriptor);
+    delete descriptor;
+  };
+  return InputFile(path, std::shared_ptr<const int>(new int(number), close_it));
+}
+
+bool InputFile::starts_with(std::string_view bytes) const {
+  struct stat facts {};
+  if (fstat(*descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  std::string first(bytes.size(), '\0');
+  const auto got = pread(*descriptor_, first.data(), first.size(), 0);
+  return got == static_cast<ssize_t>(bytes.size()) && first == bytes;
+}
+
+ByteSource InputFile::source() const {
+  return [file = *this](char* buffer, std::size_t size) -> Result<std::size_t> {
     for (;;) {
-      auto got = read(descriptor->number, buffer, size);
+      auto got = read(file.descriptor(), buffer, size);
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno == EINTR) continue;
-      return failure(Code::PS0102, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+      return failure(Code::PS0102, fmt::format("cannot read '{}': {}", file.path_, std::strerror(errno)));
     }
-  });
+  };
+}
+
+Result<ByteSource> open_source(const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  return file->source();
+}
+
+bool starts_stream(std::string_view first) {
+  if (first.empty()) return false;
+  const auto byte = static_cast<unsigned char>(first.front());
+  return byte == '{' || is_cbor(byte);
 }
 
 ByteSource source_of(std::string_view bytes) {
@@ -112,11 +134,10 @@ struct DocumentReader::State {
 
   /// Looks at the first byte: '{' opens JSON, a map or the tag CBOR.
   Result<void> detect() {
-    auto first = static_cast<unsigned char>(buffer[start]);
-    bool map = first >= 0xA0 && first <= 0xBF;
-    if (map || buffer[start] == kCborTag.front()) {
+    const auto first = static_cast<unsigned char>(buffer[start]);
+    if (is_cbor(first)) {
       encoding = Encoding::cbor;
-    } else if (first == 'P') {
+    } else if (std::string_view(buffer).substr(start).starts_with(kArchiveStart)) {
       return fail(Code::PS0201, "a packed file cannot be read from a pipe: name the file");
     } else if (first != '{') {
       return fail(Code::PS0201, fmt::format("the input is neither JSON nor CBOR documents: it starts "

@@ -11,6 +11,13 @@ namespace penstock::formats {
 inline constexpr std::size_t kMaxDepth = 256;
 inline constexpr std::size_t kMaxDocumentBytes = std::size_t{1} << 30;
 
+/// What an archive may hold: entries, and bytes that its compressed entries stand for, beyond a number that is free
+/// so many times as many as the file has. Tensors and documents never come near (a pack is not compressed).
+inline constexpr std::size_t kMaxPackEntries = 100'000;
+inline constexpr std::size_t kFreeInflation = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxInflation = 100;
+inline constexpr std::size_t kMaxInflatedBytes = std::size_t{16} << 30;
+
 /// Finds where one document ends, resuming where it stopped when more bytes have come; so a document
 /// can be read as soon as it is there, and every byte is looked at once.
 class DocumentScanner {

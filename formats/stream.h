@@ -18,10 +18,36 @@ enum class Encoding : std::uint8_t { json, pretty, cbor };
 /// Fills `buffer` with up to `size` bytes and returns how many; 0 at the end of the input.
 using ByteSource = std::function<Result<std::size_t>(char* buffer, std::size_t size)>;
 
+/// A file that is read once, from its start to its end, without seeking: a named pipe will do. Copies share
+/// the file, which is closed with the last of them.
+class InputFile {
+ public:
+  /// Opens `path`; "-" is standard input. PS0102 when it cannot be opened.
+  static Result<InputFile> open(const std::string& path);
+
+  int descriptor() const { return *descriptor_; }
+  /// Whether the file starts with `bytes`. Of a file that cannot be read twice nobody knows: false.
+  bool starts_with(std::string_view bytes) const;
+  /// What is left to read.
+  ByteSource source() const;
+
+ private:
+  InputFile(std::string path, std::shared_ptr<const int> descriptor)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
+  std::string path_;
+  std::shared_ptr<const int> descriptor_;
+};
+
 /// The bytes of `path`, read piece by piece; "-" is standard input. PS0102 when it cannot be opened.
 Result<ByteSource> open_source(const std::string& path);
 /// The bytes of `bytes`, which must outlive the source.
 ByteSource source_of(std::string_view bytes);
+
+/// How an archive starts, as packed files are (formats/pack.h).
+inline constexpr std::string_view kArchiveStart = "PK\x03\x04";
+
+/// Whether a stream of documents may start with these bytes: with a record in JSON, or in CBOR.
+bool starts_stream(std::string_view first);
 
 /// What is read of documents.
 struct ReadOptions {

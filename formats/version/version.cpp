@@ -29,7 +29,7 @@ bool knows_feature(std::string_view) {
 
 Result<void> can_write(Version version) {
   if (version == kCurrent) return {};
-  return failure(Code::PS0203, fmt::format("format version {} cannot be written, only {}",
+  return failure(Code::PS0211, fmt::format("format version {} cannot be written, only {}",
                                            to_string(version), to_string(kCurrent)));
 }
 

@@ -185,7 +185,7 @@ class Planner {
   Result<void> set_kernel(const KernelCall& kernel, PlannedStep& planned) {
     auto function = context_.functions.find(kernel.function);
     if (function == context_.functions.end()) {
-      return failure(Code::PS0705, "the code has no function '" + kernel.function + "'");
+      return failure(Code::PS0205, "the code has no function '" + kernel.function + "'");
     }
     planned.function = function->second;
     planned.extent = std::max<std::int64_t>(value(kernel.extent), 0);

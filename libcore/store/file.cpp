@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -59,27 +60,89 @@ int write_all(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
-Result<void> write_file(const std::string& path, std::span<const std::string_view> pieces) {
-  auto folder = std::filesystem::path(path).parent_path();
+Result<NewFile> NewFile::open(const std::string& path) {
+  NewFile file;
+  file.path_ = path;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return failed("make", folder.string(), error.value());
-  std::string temporary = fmt::format("{}/{}XXXXXX", folder.string(), kUnfinished);
-  int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return failed("write in", folder.string(), errno);
-  int problem = 0;
-  {
-    NoSizeSignal held;
-    for (std::string_view piece : pieces) {
-      if (problem == 0) problem = write_all(descriptor, piece);
-    }
+  if (error) return penstock::store::failed("make", folder, error.value());
+  std::string temporary = fmt::format("{}/{}XXXXXX", folder, kUnfinished);
+  file.descriptor_ = mkostemp(temporary.data(), O_CLOEXEC);
+  if (file.descriptor_ < 0) return penstock::store::failed("write in", folder, errno);
+  file.temporary_ = std::move(temporary);
+  return file;
+}
+
+NewFile::NewFile(NewFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+NewFile::~NewFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+tl::unexpected<Diagnostic> NewFile::failed(int error) {
+  return penstock::store::failed("write", path_, error);
+}
+
+Result<void> NewFile::write(std::string_view bytes) {
+  const NoSizeSignal held;
+  if (const int error = write_all(descriptor_, bytes); error != 0) return failed(error);
+  return {};
+}
+
+Result<void> NewFile::commit() {
+  if (fchmod(descriptor_, 0644) != 0) return failed(errno);
+  if (close(std::exchange(descriptor_, -1)) != 0) return failed(errno);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return failed(errno);
+  temporary_.clear();
+  return {};
+}
+
+Result<void> write_file(const std::string& path, std::span<const std::string_view> pieces) {
+  auto file = NewFile::open(path);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  for (std::string_view piece : pieces) {
+    if (auto written = file->write(piece); !written) return written;
   }
-  if (fchmod(descriptor, 0644) != 0 && problem == 0) problem = errno;
-  if (close(descriptor) != 0 && problem == 0) problem = errno;
-  if (problem == 0 && rename(temporary.c_str(), path.c_str()) != 0) problem = errno;
-  if (problem == 0) return {};
-  unlink(temporary.c_str());
-  return failed("write", path, problem);
+  return file->commit();
+}
+
+bool read_pieces(const std::string& path, const std::function<bool(std::string_view)>& see) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  std::string piece(kPiece, '\0');
+  bool whole = false, more = true;
+  while (more) {
+    const auto got = read(descriptor, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    whole = got == 0;
+    more = got > 0 && see(std::string_view(piece).substr(0, static_cast<std::size_t>(got)));
+  }
+  close(descriptor);
+  return whole;
+}
+
+bool holds(const std::string& path, std::span<const std::string_view> pieces) {
+  std::size_t at = 0;
+  std::string_view wanted;
+  const bool read = read_pieces(path, [&](std::string_view found) {
+    while (!found.empty()) {
+      while (wanted.empty() && at < pieces.size()) wanted = pieces[at++];
+      const std::size_t count = std::min(wanted.size(), found.size());
+      if (count == 0 || wanted.substr(0, count) != found.substr(0, count)) return false;
+      wanted.remove_prefix(count);
+      found.remove_prefix(count);
+    }
+    return true;
+  });
+  const auto rest = pieces.subspan(at);
+  return read && wanted.empty() &&
+         std::all_of(rest.begin(), rest.end(), [](std::string_view piece) { return piece.empty(); });
 }
 
 Mapping::Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

@@ -53,12 +53,75 @@ void touch(const std::string& path) {
 /// Stands behind a packed weight: tells whether it is whole, and the one of its key.
 std::string seal_of(std::string_view key, std::string_view bytes) { return hash_of(std::array{key, bytes}); }
 
+tl::unexpected<Diagnostic> damaged(std::string_view hash) {
+  return failure(Code::PS0207, fmt::format("the bytes of blob {} are damaged", hash));
+}
+
+/// Why a blob is not as it was written; empty: it is.
+std::string reason_of_blob(std::string_view name, const std::string& path) {
+  Hasher hasher;
+  const bool read = read_pieces(path, [&](std::string_view piece) {
+    hasher.add(piece);
+    return true;
+  });
+  if (!read) return "it cannot be read";
+  return hasher.name() == name ? "" : "its bytes are not those that its name stands for";
+}
+
+/// The same of a packed weight, behind whose bytes their seal stands.
+std::string reason_of_packed(std::string_view key, const std::string& path) {
+  Hasher hasher;
+  hasher.add(key);
+  std::string seal;  // the last bytes that were read, as many as a seal has
+  const bool read = read_pieces(path, [&](std::string_view piece) {
+    const std::string bytes = seal.append(piece);
+    const std::size_t sealed = bytes.size() - std::min(bytes.size(), key.size());
+    hasher.add(std::string_view(bytes).substr(0, sealed));
+    seal = bytes.substr(sealed);
+    return true;
+  });
+  if (!read) return "it cannot be read";
+  return hasher.name() == seal ? "" : "its bytes are not those that were packed";
+}
+
+/// The same of what is kept for a kernel: a line of text.
+std::string reason_of_kernel(const std::string& path) {
+  bool text = true;
+  const bool read = read_pieces(path, [&](std::string_view piece) {
+    text = text && std::all_of(piece.begin(), piece.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
+    return text;
+  });
+  if (!text) return "it is no text";
+  return read ? "" : "it cannot be read";
+}
+
+std::string reason_of(Store::Entry::Kind kind, std::string_view name, const std::string& path) {
+  switch (kind) {
+    case Store::Entry::Kind::blob: return reason_of_blob(name, path);
+    case Store::Entry::Kind::kernel: return reason_of_kernel(path);
+    case Store::Entry::Kind::packed: return reason_of_packed(name, path);
+  }
+  return {};
+}
+
 /// A file of the store, or what a writer that died left behind.
 struct Found {
   Store::Entry entry;
   std::string path;
   bool unfinished = false;
 };
+
+/// Removes the file, unless another process has, and counts it.
+Result<void> remove(const Found& one, Store::Removed& removed) {
+  if (unlink(one.path.c_str()) == 0) {
+    ++removed.files;
+    removed.bytes += one.entry.bytes;
+    return {};
+  }
+  if (errno == ENOENT) return {};
+  return failure(Code::PS0210, fmt::format("cannot remove '{}': {}", one.path,
+                                           std::generic_category().message(errno)));
+}
 
 Result<std::vector<Found>> find_all(const std::string& directory) {
   std::vector<Found> found;
@@ -135,12 +198,36 @@ Result<std::string> Store::put(std::span<const std::string_view> pieces) {
   std::uint64_t size = 0;
   for (std::string_view piece : pieces) size += piece.size();
   struct stat facts {};
-  if (stat(path.c_str(), &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == size) {
+  // The bytes are looked at: a file that a bad disk or a crash has spoilt would otherwise be kept for ever.
+  if (stat(path.c_str(), &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == size && holds(path, pieces)) {
     touch(path);
     return hash;
   }
   if (auto written = write(path, pieces); !written) return tl::unexpected(written.error());
   return hash;
+}
+
+Result<void> Store::put_as(std::string_view hash, const std::function<Result<std::string_view>()>& next) {
+  if (!is_hash(hash)) {
+    return failure(Code::PS0207, fmt::format("'{}' is no name of a blob", hash.substr(0, 80)));
+  }
+  auto file = NewFile::open(blob_path(hash));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  Hasher hasher;
+  std::uint64_t size = 0;
+  for (;;) {
+    auto piece = next();
+    if (!piece) return tl::unexpected(std::move(piece.error()));
+    if (piece->empty()) break;
+    hasher.add(*piece);
+    size += piece->size();
+    if (auto written = file->write(*piece); !written) return written;
+  }
+  if (hasher.name() != hash) return damaged(hash);
+  if (auto named = file->commit(); !named) return named;
+  *written_ += size;
+  bound();
+  return {};
 }
 
 Result<Mapping> Store::get(std::string_view hash, bool check) const {
@@ -164,7 +251,11 @@ Result<Mapping> Store::get(std::string_view hash, bool check) const {
 
 Result<void> Store::check(std::string_view hash, std::string_view bytes) {
   if (hash_of(bytes) == hash) return {};
-  return failure(Code::PS0207, fmt::format("the bytes of blob {} are damaged", hash));
+  return damaged(hash);
+}
+
+bool Store::intact(std::string_view hash) const {
+  return is_hash(hash) && reason_of_blob(hash, blob_path(hash)).empty();
 }
 
 std::optional<Mapping> Store::kernel(std::string_view key) const {
@@ -235,6 +326,35 @@ Result<std::vector<Store::Entry>> Store::list() const {
   return entries;
 }
 
+Result<std::vector<Store::Damage>> Store::verify() const {
+  auto found = find_all(directory_);
+  if (!found) return tl::unexpected(found.error());
+  std::vector<Damage> out;
+  for (Found& one : *found) {
+    if (one.unfinished) continue;
+    std::string reason = reason_of(one.entry.kind, one.entry.name, one.path);
+    // A file that another process has removed meanwhile is not damaged.
+    if (reason.empty() || access(one.path.c_str(), F_OK) != 0) continue;
+    out.push_back({std::move(one.entry), std::move(one.path), std::move(reason)});
+  }
+  std::sort(out.begin(), out.end(), [](const Damage& a, const Damage& b) { return a.path < b.path; });
+  return out;
+}
+
+Result<Store::Removed> Store::repair() {
+  auto found = find_all(directory_);
+  if (!found) return tl::unexpected(found.error());
+  const std::int64_t now = std::time(nullptr);
+  Removed removed;
+  for (const Found& one : *found) {
+    const bool bad = one.unfinished ? now - one.entry.last_used > kSpareSeconds
+                                    : !reason_of(one.entry.kind, one.entry.name, one.path).empty();
+    if (!bad) continue;
+    if (auto gone = remove(one, removed); !gone) return tl::unexpected(std::move(gone.error()));
+  }
+  return removed;
+}
+
 Result<Store::Removed> Store::prune(std::uint64_t limit, std::int64_t keep_seconds) {
   auto found = find_all(directory_);
   if (!found) return tl::unexpected(found.error());
@@ -249,15 +369,8 @@ Result<Store::Removed> Store::prune(std::uint64_t limit, std::int64_t keep_secon
     std::int64_t age = now - one.entry.last_used;
     bool dead = one.unfinished && (age > kSpareSeconds || limit == 0);
     if (!dead && (one.unfinished || total <= limit || age < keep_seconds)) continue;
-    if (unlink(one.path.c_str()) != 0) {
-      if (errno == ENOENT) continue;
-      return failure(Code::PS0210, fmt::format("cannot remove '{}': {}", one.path,
-                                               std::error_code(errno, std::generic_category())
-                                                   .message()));
-    }
+    if (auto gone = remove(one, removed); !gone) return tl::unexpected(std::move(gone.error()));
     total -= one.entry.bytes;
-    ++removed.files;
-    removed.bytes += one.entry.bytes;
   }
   return removed;
 }

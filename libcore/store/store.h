@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,22 @@ std::string hash_of(std::string_view bytes);
 std::string hash_of(std::span<const std::string_view> pieces);
 /// Whether `text` can be such a name; only then it may become part of a path.
 bool is_hash(std::string_view text);
+
+/// The same hash of bytes that come piece by piece.
+class Hasher {
+ public:
+  Hasher();
+  ~Hasher();
+  Hasher(const Hasher&) = delete;
+  Hasher& operator=(const Hasher&) = delete;
+  void add(std::string_view bytes);
+  /// The name of all that was added.
+  std::string name() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// A file's bytes, mapped read-only; shared with every process that maps them.
 class Mapping {
@@ -64,9 +81,14 @@ class Store {
 
   const std::string& directory() const { return directory_; }
 
-  /// Keeps bytes and returns their hash. PS0210 when there is no room or no permission.
+  /// Keeps bytes and returns their hash. A file that has the name but other bytes is replaced. PS0210 when
+  /// there is no room or no permission.
   Result<std::string> put(std::span<const std::string_view> pieces);
   Result<std::string> put(std::string_view bytes) { return put(std::span(&bytes, 1)); }
+  /// Keeps the blob called `hash`, whose bytes `next` gives piece by piece, an empty one at the end. What
+  /// `next` fails with, PS0210, or PS0207 when the bytes are not those that the hash stands for: then
+  /// nothing is kept.
+  Result<void> put_as(std::string_view hash, const std::function<Result<std::string_view>()>& next);
 
   /// The bytes of a blob. PS0206 when it is missing, PS0207 when its bytes are not those that the
   /// hash stands for (looked at only with `check`: about 0.1 ms a megabyte).
@@ -74,6 +96,8 @@ class Store {
   /// PS0207 unless `bytes` are those that the hash stands for.
   static Result<void> check(std::string_view hash, std::string_view bytes);
   bool has(std::string_view hash) const;
+  /// Whether the blob is there with the bytes that the hash stands for, all of which are read.
+  bool intact(std::string_view hash) const;
   /// The file of a blob, for dlopen; it need not exist.
   std::string blob_path(std::string_view hash) const;
 
@@ -100,6 +124,16 @@ class Store {
   /// All of them, last used first. A store that does not exist is empty.
   Result<std::vector<Entry>> list() const;
 
+  /// A file that is not as it was written.
+  struct Damage {
+    Entry entry;
+    std::string path;
+    std::string reason;
+  };
+  /// Reads every file and gives those whose bytes are not what their names, or the hashes behind them, stand
+  /// for, in the order of their paths.
+  Result<std::vector<Damage>> verify() const;
+
   /// What was removed.
   struct Removed {
     std::uint64_t files = 0;
@@ -110,6 +144,8 @@ class Store {
   Result<Removed> prune(std::uint64_t limit, std::int64_t keep_seconds = 0);
   /// Removes everything.
   Result<Removed> clear() { return prune(0); }
+  /// Removes what verify() finds, and what writers that died left behind. What is whole stays.
+  Result<Removed> repair();
 
  private:
   Result<void> write(const std::string& path, std::span<const std::string_view> pieces);

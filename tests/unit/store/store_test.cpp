@@ -61,6 +61,81 @@ TEST_CASE("what is missing, damaged or no hash has a code of its own") {
   CHECK(store.get(hash, false).has_value());
 }
 
+TEST_CASE("a damaged blob is replaced by whoever writes it again") {
+  Folder folder;
+  Store store(folder.path);
+  const std::string bytes = std::string(3 << 20, 'b') + "end";
+  const std::string hash = store.put(bytes).value();
+  for (const std::size_t place : {std::size_t{0}, bytes.size() / 2, bytes.size() - 1}) {
+    std::fstream(store.blob_path(hash), std::ios::in | std::ios::out).seekp(static_cast<std::streamoff>(place)).put('x');
+    CHECK(store.has(hash));
+    CHECK(!store.intact(hash));
+    const std::string_view all(bytes);
+    const std::vector<std::string_view> pieces{"", all.substr(0, 7), all.substr(7), ""};
+    CHECK(store.put(pieces).value() == hash);
+    CHECK(store.intact(hash));
+    CHECK(store.get(hash)->bytes() == bytes);
+  }
+  // What is whole is left alone: its time alone may change.
+  struct stat before {}, behind {};
+  stat(store.blob_path(hash).c_str(), &before);
+  CHECK(store.put(bytes).has_value());
+  stat(store.blob_path(hash).c_str(), &behind);
+  CHECK(before.st_ino == behind.st_ino);
+}
+
+TEST_CASE("a blob that comes piece by piece is kept only if it is what its name says") {
+  Folder folder;
+  Store store(folder.path);
+  int piece = 0;
+  auto next = [&]() -> Result<std::string_view> {
+    constexpr std::string_view kPieces[] = {"hello ", "world", ""};
+    return kPieces[piece++];
+  };
+  const std::string hash = store::hash_of("hello world");
+  CHECK(store.put_as(hash, next).has_value());
+  CHECK(store.get(hash)->bytes() == "hello world");
+  piece = 0;
+  CHECK(store.put_as(store::hash_of("else"), next).error().code == Code::PS0207);
+  auto broken = []() -> Result<std::string_view> { return failure(Code::PS0201, "no more"); };
+  CHECK(store.put_as(store::hash_of("else"), broken).error().code == Code::PS0201);
+  CHECK(store.put_as("../../etc/passwd", next).error().code == Code::PS0207);
+  CHECK(store.list()->size() == 1);
+}
+
+TEST_CASE("what is damaged is found and removed, and nothing else is") {
+  Folder folder;
+  Store store(folder.path);
+  const std::string key = store::hash_of("key"), other = store::hash_of("other");
+  const std::string blob = store.put("a blob").value(), spoilt = store.put("another blob").value();
+  REQUIRE(store.put_packed(key, std::string(3 << 20, 'w')).has_value());
+  REQUIRE(store.put_packed(other, "short").has_value());
+  REQUIRE(store.put_kernel(key, blob).has_value());
+  REQUIRE(store.put_kernel(other, "1 20 30 4").has_value());
+  const std::string fresh = folder.path + "/blobs/" + blob.substr(0, 2) + "/.unfinished-fresh", old = fresh + "-not";
+  std::ofstream(fresh) << "half";
+  std::ofstream(old) << "half";
+  set_age(old, 100000);
+  CHECK(store.verify()->empty());
+  std::ofstream(store.blob_path(spoilt)) << "another blab";
+  std::filesystem::resize_file(store.packed_path(other), 20);
+  std::ofstream(store.kernel_path(other)) << std::string(4, '\0');
+  const auto damages = store.verify();
+  REQUIRE(damages.has_value());
+  CHECK(damages->size() == 3);
+  CHECK(damages->front().path == store.blob_path(spoilt));
+  CHECK(damages->front().entry.kind == Store::Entry::Kind::blob);
+  CHECK(!damages->front().reason.empty());
+  CHECK(store.repair()->files == 4);
+  CHECK(store.verify()->empty());
+  CHECK(store.list()->size() == 3);
+  CHECK(store.get(blob)->bytes() == "a blob");
+  CHECK(store.packed(key, 3 << 20).has_value());
+  CHECK(store.kernel(key)->bytes() == blob);
+  CHECK(std::filesystem::exists(fresh));
+  CHECK(!std::filesystem::exists(old));
+}
+
 TEST_CASE("a packed weight comes back only under its key, whole and unchanged") {
   Folder folder;
   Store store(folder.path);
