@@ -9,7 +9,9 @@ import subprocess
 import sys
 
 BUILT_IN = {"shell": "start a shell in which the tools have their plain names",
-            "explain": "explain a diagnostic"}
+            "explain": "explain a diagnostic",
+            "help": "print the options of a tool",
+            "version": "print the version"}
 
 
 def describe(program: str) -> dict:

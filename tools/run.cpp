@@ -1,5 +1,6 @@
 // Stage run: a PyTorch program with its tensor code compiled, or compiled graphs on their inputs.
 #include "tools/common/tools.h"
+#include "tools/program/recognise.h"
 #include "tools/run/run_documents.h"
 #include "tools/run/run_program.h"
 
@@ -29,7 +30,7 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
 int main(int argc, char** argv) {
   RunProgramOptions program;
   RunDocumentsOptions documents;
-  Stage stage(find_tool("run"), argc, argv, {.program = true});
+  Stage stage(find_tool("run"), argc, argv, {.program = true, .python = true});
   CommandLine& options = stage.options();
   options.program_if(names_program);
   declare(options, documents);
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
   options.integer("--handicap", program.handicap, "MS",
                   "While the gate measures, make every call of an entry MS milliseconds longer: shows what "
-                  "becomes of entries that are slower than plain Python.");
+                  "becomes of entries that are slower than plain Python.", 0);
   options.optional_choice("--torture", program.torture, {"conduct", "walk"}, "walk",
                           "Conduct every frame, and without `conduct` walk it symbolically too; "
                           "print what became of the frames.");

@@ -67,7 +67,7 @@ def main() -> int:
         results.append((f"options of {page.name}", missing_options(page, program)))
         for command in examples(SOURCE / "man" / f"{page.name}.scd"):
             tools = re.findall(r"penstock (\w+)", command)
-            if all(tool in ("explain", "shell") or (build / "tools" / f"penstock-{tool}").exists()
+            if all(tool in ("explain", "help", "shell", "version") or (build / "tools" / f"penstock-{tool}").exists()
                    for tool in tools):
                 results.append((f"{page.name}: {command}", run_example(command, build)))
     for name, problem in results:

@@ -20,7 +20,8 @@ Result<void> run_capture(Stage& stage, const ProgramOptions& options,
 
   LaunchOptions launched;
   launched.python = *python;
-  launched.program = words;
+  launched.program = stage.settings().python;
+  launched.program.insert(launched.program.end(), words.begin(), words.end());
   launched.settings = settings_of(stage, options, "capture");
   recording->tell(launched);
   const bool to_stdout = stage.settings().output.empty() || stage.settings().output == "-";

@@ -95,6 +95,7 @@ Stage::Stage(Tool tool, int argc, char** argv, Shared shared)
   options_.flag("-h,--help", help_, "Print this text.");
   options_.flag("--version", version_, "Print the version and what it was built with.");
   options_.choice("--describe", describe_, {"json"}, "Print the options as an object.");
+  if (shared_.python) options_.python_options(settings_.python);
   options_.group("Options");
   if (shared_.program) {
     options_.program(settings_.files);

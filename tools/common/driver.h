@@ -21,6 +21,7 @@ namespace penstock::tools {
 /// The values of the options that all tools share.
 struct Settings {
   std::vector<std::string> files;  ///< the positionals; "-" is standard input
+  std::vector<std::string> python;  ///< python's own options, for the Python that runs the program
   std::string output;              ///< -o; empty or "-": standard output
   std::string emit = "auto";
   bool pretty = false;
@@ -47,6 +48,7 @@ class Stage {
     bool passes = false;    ///< --list-passes, --print-after, …
     std::vector<std::string> emits = {"json", "cbor", "text"};  ///< values of --emit beside auto
     bool program = false;  ///< from the first word on, everything belongs to the user's program
+    bool python = false;   ///< that program is a Python one, and python's own options may stand before it
     std::string epilogue = {};  ///< stands behind the options in --help
   };
 
@@ -78,6 +80,9 @@ class Stage {
   Result<std::string> read(const std::string& file);
   /// The positionals, or "-" when there are none.
   std::vector<std::string> inputs() const;
+
+  /// What --version prints.
+  std::string version() const;
 
   /// Adds to a counter that --stats prints.
   void count(std::string_view name, std::int64_t amount = 1);
@@ -115,7 +120,6 @@ class Stage {
   void print_time();
   void print_stats();
   void write_reproducer();
-  std::string version() const;
 
   int argc_;
   char** argv_;

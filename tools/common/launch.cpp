@@ -90,6 +90,7 @@ Result<std::filesystem::path> find_parts() {
 
 /// Memory behind a descriptor could not be had, for the reason in errno.
 tl::unexpected<Diagnostic> no_memory(std::string_view what) {
+  if (errno == EMFILE || errno == ENFILE) return failure(Code::PS0117, fmt::format("{}: {}", what, strerror(errno)));
   auto failed = failure(Code::PS0106, fmt::format("{}: {}", what, strerror(errno)));
   failed.value().hint = "Raise the limit on file sizes (ulimit -f), which holds for memory too, or free memory.";
   return failed;
@@ -113,7 +114,7 @@ Result<int> write_settings(const std::map<std::string, std::string>& settings) {
   return made;
 }
 
-/// What a process needs to become the program.
+/// What a process needs to become the program; it inherits the descriptors.
 struct Child {
   std::string python;
   std::filesystem::path parts;
@@ -121,6 +122,16 @@ struct Child {
   int shared;
   int output;
 };
+
+/// A duplicate that a program inherits: out of its way, as far as the limit on open files allows. Negative: there is
+/// no room for one.
+int inheritable(int descriptor) {
+  int made = -1;
+  for (int first = kFirstDescriptor; made < 0 && first > STDERR_FILENO; first /= 2) {
+    made = fcntl(descriptor, F_DUPFD, first);
+  }
+  return made;
+}
 
 void raise_stack_limit() {
   rlimit limit{};
@@ -145,17 +156,9 @@ void execute(const std::string& python, const LaunchOptions& options) {
 
 /// Sets the world up and becomes the program. Returns only if exec failed.
 void become_program(const Child& child, const LaunchOptions& options) {
-  int output = -1;
-  if (options.move_stdout) {
-    output = fcntl(STDOUT_FILENO, F_DUPFD, kFirstDescriptor);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-  } else if (child.output >= 0) {
-    output = fcntl(child.output, F_DUPFD, kFirstDescriptor);
-  }
-  const int settings = fcntl(child.settings, F_DUPFD, kFirstDescriptor);
-  const int shared = fcntl(child.shared, F_DUPFD, kFirstDescriptor);
-  const std::string launch =
-      fmt::format("{} {} {} {}", settings, shared, output, options.required ? 1 : 0);
+  if (options.move_stdout) dup2(STDERR_FILENO, STDOUT_FILENO);
+  const std::string launch = fmt::format("{} {} {} {}", child.settings, child.shared, child.output,
+                                         options.required ? 1 : 0);
   setenv(kLaunchVariable, launch.c_str(), 1);
   setenv(kExtensionsVariable, child.parts.c_str(), 1);
   std::string preload = (child.parts / "penstock_preload.so").string();
@@ -207,6 +210,10 @@ void read_shared(int descriptor, LaunchOutcome& outcome) {
 
 }  // namespace
 
+std::string not_reached(const std::string& python) {
+  return fmt::format("{} ended, and no Python was started in it that penstock can enter", python);
+}
+
 tl::unexpected<Diagnostic> recorded_failure(std::span<const char> memory) {
   const std::string_view text(memory.data(), strnlen(memory.data(), memory.size()));
   const std::size_t space = std::min(text.find(' '), text.size());
@@ -247,7 +254,13 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   if (!shared) return tl::unexpected(shared.error());
   const Descriptor shared_file(*shared);
 
-  const Child child{*python, *parts, settings_file.get(), shared_file.get(), options.output};
+  const int documents = options.move_stdout ? STDOUT_FILENO : options.output;
+  const Descriptor settings_copy(inheritable(*settings)), shared_copy(inheritable(*shared));
+  const Descriptor output_copy(documents < 0 ? -1 : inheritable(documents));
+  if (settings_copy.get() < 0 || shared_copy.get() < 0 || (documents >= 0 && output_copy.get() < 0)) {
+    return failure(Code::PS0117, fmt::format("nothing can be handed to the program's process: {}", strerror(errno)));
+  }
+  const Child child{*python, *parts, settings_copy.get(), shared_copy.get(), output_copy.get()};
   if (options.last) {
     become_program(child, options);
     return failure(Code::PS0111, fmt::format("{} cannot be started: {}", *python, strerror(errno)));
@@ -255,6 +268,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   const auto status = run_child(child, options);
   if (!status) return tl::unexpected(status.error());
   LaunchOutcome outcome;
+  outcome.python = *python;
   read_shared(shared_file.get(), outcome);
   outcome.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
   outcome.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
@@ -262,8 +276,7 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
     return recorded_failure(outcome.shared.refusal);
   }
   if (outcome.shared.reached == Reached::nothing && options.required) {
-    return failure(Code::PS0114,
-                   fmt::format("{} ran, but not as a Python that can be captured", *python));
+    return failure(Code::PS0114, not_reached(*python));
   }
   return outcome;
 }

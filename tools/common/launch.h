@@ -35,6 +35,7 @@ struct LaunchOptions {
 struct LaunchOutcome {
   SharedBlock shared;       ///< as the child left it
   std::string mode_memory;  ///< the mode's own part of the shared memory (kModeMemory bytes)
+  std::string python;       ///< that was started
   int exit_status = 0;      ///< of the child, if `signal` is 0
   int signal = 0;           ///< that killed it
 };
@@ -47,6 +48,9 @@ Result<std::string> find_python(const std::string& wanted);
 /// program started are diagnostics (PS0106, PS0111 and the like). Where the extension is not required,
 /// a program that it refused has run plainly, and a line on standard error has said why.
 Result<LaunchOutcome> launch(const LaunchOptions& options);
+
+/// Why the outcome has Reached::nothing: a sentence without its full stop.
+std::string not_reached(const std::string& python);
 
 /// The diagnostic that the program's process left in shared memory as "PS0112 sentence".
 tl::unexpected<Diagnostic> recorded_failure(std::span<const char> memory);

@@ -28,9 +28,11 @@ void PassPrinter::after(const PassFacts& pass, std::chrono::nanoseconds time,
   }
   std::string graph = graph_;
   std::replace(graph.begin(), graph.end(), '/', '_');
-  Result<void> dumped =
-      stage_.dump(fmt::format("{:03}-{}-{}.txt", sequence_++, graph, pass.name), now);
-  if (!dumped) stage_.report(dumped.error());
+  if (!dump_failed_) {
+    Result<void> dumped = stage_.dump(fmt::format("{:03}-{}-{}.txt", sequence_++, graph, pass.name), now);
+    dump_failed_ = !dumped;
+    if (!dumped) stage_.report(dumped.error());
+  }
   last_ = std::move(now);
 }
 

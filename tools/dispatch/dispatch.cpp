@@ -31,6 +31,15 @@ constexpr struct {
                {"shape", "Changing documents"},
                {"here", "Here"}};
 
+/// What `penstock` does itself.
+constexpr struct {
+  std::string_view name;
+  std::string_view summary;
+} kBuiltIn[] = {{"shell", "start a shell in which the tools have their plain names"},
+                {"explain", "explain a diagnostic: penstock explain PS0207"},
+                {"help", "print this text, or the options of a tool: penstock help run"},
+                {"version", "print the version"}};
+
 fs::path own_directory() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -75,7 +84,7 @@ std::vector<std::string> plugins() {
 tl::unexpected<Diagnostic> unknown_tool(const std::string& name) {
   std::vector<std::string> known = plugins();
   for (const ToolFacts& row : all_tools()) known.push_back(row.tool.name);
-  for (const char* builtin : {"shell", "explain"}) known.emplace_back(builtin);
+  for (const auto& row : kBuiltIn) known.emplace_back(row.name);
   Diagnostic diagnostic{
       Code::PS0105, fmt::format("'{}' is not a penstock tool", name), {}, {}, {}, Severity::error};
   if (std::string near = nearest_word(name, known); !near.empty()) {
@@ -85,6 +94,10 @@ tl::unexpected<Diagnostic> unknown_tool(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_built_in(std::string_view word) {
+  return std::any_of(std::begin(kBuiltIn), std::end(kBuiltIn), [&](const auto& row) { return row.name == word; });
+}
 
 Result<void> dispatch(const std::vector<std::string>& words) {
   std::string program = std::string(kPrefix) + words.front();
@@ -128,8 +141,7 @@ std::string tool_list() {
       if (row.group == group) out += fmt::format("  {:<12}{}\n", row.tool.name, row.tool.summary);
     }
   }
-  out += "  shell       start a shell in which the tools have their plain names\n";
-  out += "  explain     explain a diagnostic: penstock explain PS0207\n";
+  for (const auto& row : kBuiltIn) out += fmt::format("  {:<12}{}\n", row.name, row.summary);
   if (std::vector<std::string> others = plugins(); !others.empty()) {
     out += "\nFrom PATH:\n";
     for (const std::string& name : others) out += fmt::format("  {}\n", name);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diag/diagnostic.h"
@@ -11,6 +12,9 @@ namespace penstock::tools {
 /// commands: penstock-NAME beside this program, in ../libexec/penstock, then on PATH (a plug-in).
 /// Returns only to say why not: PS0105 with the nearest name.
 Result<void> dispatch(const std::vector<std::string>& words);
+
+/// Whether `word` is what `penstock` does itself: shell, explain, help, version.
+bool is_built_in(std::string_view word);
 
 /// Replaces this process by the user's shell, with the plain names of the tools first on PATH.
 Result<void> start_shell();

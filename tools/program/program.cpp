@@ -66,7 +66,9 @@ std::map<std::string, std::string> settings_of(const Stage& stage, const Program
 }
 
 Result<void> check_rules(const ProgramOptions& options) {
-  if (options.rules.empty()) return {};
+  std::error_code error;
+  // A pipe is read once, by the program's process, which tells of it then.
+  if (options.rules.empty() || std::filesystem::is_fifo(options.rules, error)) return {};
   CallRules rules;
   return rules.add_file(options.rules);
 }
@@ -77,7 +79,8 @@ Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std
   if (!output) return tl::unexpected(output.error());
   LaunchOptions launched;
   launched.python = options.python;
-  launched.program = {"-c", "pass"};
+  launched.program = stage.settings().python;
+  launched.program.insert(launched.program.end(), {"-c", "pass"});
   launched.settings = settings_of(stage, options, "explain");
   launched.settings["explain"] = options.explain_rule;
   if (!words.empty() && !words.front().starts_with('-')) {
@@ -89,12 +92,6 @@ Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std
   auto outcome = launch(launched);
   if (!outcome) return tl::unexpected(outcome.error());
   return {};
-}
-
-bool names_program(const std::string& word) {
-  std::error_code error;
-  return word.ends_with(".py") || word.ends_with(".pyz") ||
-         std::filesystem::exists(std::filesystem::path(word) / "__main__.py", error);
 }
 
 }  // namespace penstock::tools

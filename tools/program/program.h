@@ -42,8 +42,4 @@ Result<void> check_rules(const ProgramOptions& options);
 /// program, would run in. The program does not run.
 Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std::vector<std::string>& words);
 
-/// Whether a command line's word names a Python program and no document: a file that ends in .py,
-/// or a directory or archive that python could run.
-bool names_program(const std::string& word);
-
 }  // namespace penstock::tools

@@ -1,5 +1,6 @@
 #include "tools/program/recording.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,7 +71,36 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
   return document;
 }
 
+/// While it lives, a pipe whose reader has left is an error (EPIPE) rather than a death: it ends the recording, never
+/// the program. The signal stays out of the program's sight.
+class ClosedPipeHeld {
+ public:
+  ClosedPipeHeld() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~ClosedPipeHeld() {
+    const timespec now{};
+    if (sigismember(&before_, SIGPIPE) == 0) sigtimedwait(&set_, nullptr, &now);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  ClosedPipeHeld(const ClosedPipeHeld&) = delete;
+  ClosedPipeHeld& operator=(const ClosedPipeHeld&) = delete;
+
+ private:
+  sigset_t set_, before_;
+};
+
 }  // namespace
+
+Result<void> Recording::write(const formats::Document& document) {
+  const ClosedPipeHeld held;
+  auto written = writer_->write(document);
+  if (written) written = output_->flush();
+  // A reader that has left has seen enough.
+  return output_->reader_gone() ? Result<void>() : written;
+}
 
 std::unique_ptr<CaptureCounts> counts_of(const LaunchOutcome& outcome) {
   auto counts = std::make_unique<CaptureCounts>();
@@ -91,9 +121,8 @@ Result<Recording> Recording::begin(const Stage& stage, const ProgramOptions& opt
   made.how_.directory = program_folder(words.front()).string();
   made.writer_ = std::make_unique<formats::DocumentWriter>(
       [&output](std::string_view bytes) { return output.write(bytes); }, made.how_);
-  auto written = made.writer_->write(program_document(options, words, made.how_.directory));
+  auto written = made.write(program_document(options, words, made.how_.directory));
   if (!written) return tl::unexpected(std::move(written.error()));
-  if (auto flushed = output.flush(); !flushed) return tl::unexpected(std::move(flushed.error()));
   return made;
 }
 
@@ -107,9 +136,8 @@ void Recording::tell(LaunchOptions& launched) const {
 
 Result<std::unique_ptr<CaptureCounts>> Recording::finish(const LaunchOutcome& outcome) {
   auto counts = counts_of(outcome);
-  auto written = writer_->write(end_document(*counts, outcome));
+  auto written = write(end_document(*counts, outcome));
   if (!written) return tl::unexpected(std::move(written.error()));
-  if (auto flushed = output_->flush(); !flushed) return tl::unexpected(std::move(flushed.error()));
   if (counts->failure[0] != '\0') return recorded_failure(counts->failure);
   return counts;
 }

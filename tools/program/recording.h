@@ -29,6 +29,7 @@ class Recording {
 
  private:
   Recording() = default;
+  Result<void> write(const formats::Document& document);
   Output* output_ = nullptr;
   formats::WriteOptions how_;
   std::unique_ptr<formats::DocumentWriter> writer_;

@@ -187,6 +187,7 @@ struct Add {
     totals.entry_ns = named(document.times, "entries");
     totals.root_ns = named(document.times, "roots");
     totals.exit_status = document.status;
+    totals.signal = document.signal;
   }
 };
 

@@ -130,6 +130,7 @@ std::string to_json(const Report& report) {
                 {"gates", encode_gates(report.end)},
                 {"complete", report.end.has_value()},
                 {"exit_status", report.end ? Json(report.end->exit_status) : Json(nullptr)},
+                {"signal", report.end ? Json(report.end->signal) : Json(nullptr)},
                 {"summary", encode(summarize(report))}};
   return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

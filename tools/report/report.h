@@ -41,6 +41,7 @@ struct RunTotals {
   std::int64_t root_ns = 0;     ///< time inside roots, entries included
   std::int64_t bypasses = 0;    ///< frames that penstock gave up
   std::int32_t exit_status = 0;
+  std::int32_t signal = 0;  ///< that ended the program
 };
 
 /// All that a stream of documents tells about one run of a program.

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <string.h>
 
 #include <iterator>
 #include <map>
@@ -11,6 +12,12 @@
 namespace penstock::report {
 
 namespace {
+
+/// " (SIGTERM)"; nothing for a number that has no name.
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? "" : fmt::format(" (SIG{})", name);
+}
 
 /// Appends sections to one text; knows the width and whether to colour.
 class Printer {
@@ -188,6 +195,11 @@ class Printer {
       }
     }
     if (!report_.end) line("the stream has no end: it was cut off, and every graph counts once");
+    if (report_.end && report_.end->signal != 0) {
+      line("the program was ended by signal {}{}", report_.end->signal, signal_name(report_.end->signal));
+    } else if (report_.end && report_.end->exit_status != 0) {
+      line("the program ended with status {}", report_.end->exit_status);
+    }
   }
 
   const Report& report_;

@@ -82,7 +82,8 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   if (!recording) return tl::unexpected(recording.error());
   LaunchOptions launched;
   launched.python = options.program.python;
-  launched.program = words;
+  launched.program = stage.settings().python;
+  launched.program.insert(launched.program.end(), words.begin(), words.end());
   launched.required = options.program.strict;
   launched.last = ends_with_program(stage, options);
   launched.settings = settings_of(stage, options.program, mode_of(options));
@@ -100,7 +101,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   Result<LaunchOutcome> outcome = launch(launched);
   if (!outcome && !launched.required) return run_plainly(stage, launched, outcome.error());
   if (outcome && outcome->shared.reached == Reached::nothing) {
-    stage.report({Code::PS0114, "what --python names is no Python that penstock can enter; the program ran without it",
+    stage.report({Code::PS0114, not_reached(outcome->python) + ": if the program ran at all, it ran without penstock",
                   {}, {}, {}, Severity::warning});
   }
   if (!outcome || !options.torture.empty()) {
