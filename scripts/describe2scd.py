@@ -15,14 +15,15 @@ import sys
 
 def escaped(text: str) -> str:
     """Text in which scdoc sees no markup."""
-    return "".join("\\" + letter if letter in "\\*_#" else letter for letter in text)
+    out = "".join("\\" + letter if letter in "\\*_#" else letter for letter in text)
+    return "\\" + out if out.startswith("-") else out  # which would be an item of a list
 
 
 def options(facts: dict) -> str:
     out = []
     shared = ["Output", "Passes", "Messages", "About"]
     groups = list(dict.fromkeys(option["group"] for option in facts["options"]))
-    groups.sort(key=lambda group: group in shared)
+    groups.sort(key=lambda group: (group in shared, group == "Python"))
     for group in groups:
         out.append(f"## {escaped(group)}\n")
         for option in facts["options"]:
@@ -42,12 +43,19 @@ def table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"*{escaped(name)}*\n\t{escaped(text)}\n" for name, text in rows)
 
 
+def exit_status(facts: dict) -> str:
+    rows = table([(str(row["status"]), row["meaning"]) for row in facts["exit_codes"]])
+    general = "" if not facts["tool"] else " Of a status that is not listed *penstock*(1) says what it means."
+    return (f"{rows}\nOf several errors the first decides. A tool whose reader has left ends with 141, silently, as "
+            f"SIGPIPE would end it.{general}\n")
+
+
 def page(program: str, source: str) -> str:
     facts = json.loads(subprocess.check_output([program, "--describe=json"]))
     parts = {
         "@OPTIONS@": options(facts),
         "@PASSES@": table([(row["name"], row["summary"] + ".") for row in facts["passes"]]),
-        "@EXIT_STATUS@": table([(str(row["status"]), row["meaning"]) for row in facts["exit_codes"]]),
+        "@EXIT_STATUS@": exit_status(facts),
         "@ENVIRONMENT@": table([(row["name"], row["meaning"]) for row in facts["environment"]]),
     }
     with open(source, encoding="utf-8") as file:

@@ -1,6 +1,8 @@
 // Helper reduce: a smaller stream with which a command still fails.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
 #include "tools/reduce/oracle.h"
@@ -27,6 +29,12 @@ Result<std::string> bytes_of(const Stream& stream) {
     out += *line;
   }
   return out;
+}
+
+bool holds_graph(const Stream& stream) {
+  return std::any_of(stream.begin(), stream.end(), [](const formats::Document& document) {
+    return std::holds_alternative<formats::GraphDocument>(document);
+  });
 }
 
 /// What the command makes of the whole stream, which is what its parts are held against.
@@ -66,13 +74,15 @@ Result<void> reduce(Stage& stage, const ReduceOptions& options) {
   auto wanted = wanted_answer(oracle, stream, options);
   if (!wanted) return tl::unexpected(std::move(wanted.error()));
   bool stopped = wanted->interrupted;
+  const bool with_graph = holds_graph(stream);
   auto interesting = [&](const Stream& candidate) {
-    if (stopped) return false;
+    // With nothing left to look at, most commands fail somehow.
+    if (stopped || (with_graph && !holds_graph(candidate))) return false;
     auto bytes = bytes_of(candidate);
     auto answer = bytes ? oracle.ask(*bytes) : tl::unexpected(bytes.error());
     stage.count("streams tried");
     stopped = answer && answer->interrupted;
-    return answer && *answer == *wanted;
+    return answer && same_failure(*answer, *wanted);
   };
   Stream small = shrink(std::move(stream), *store, interesting);
   if (stopped) stage.say("penstock-reduce: stopped; this is the smallest stream up to here\n");

@@ -52,6 +52,24 @@ def answers(suite: ReduceSuite) -> None:
     suite.check("nothing was written", not (suite.work / "none.json").exists())
 
 
+def wrong_result(suite: ReduceSuite) -> None:
+    """What the manual shows: a graph whose results are not the recorded ones. A stream without it fails as well, with the
+    same status, as there is nothing to check; that is another failure."""
+    documents = [json.loads(line) for line in (suite.work / "toy.json").read_text().splitlines()]
+    graphs = [document for document in documents if document["penstock"] == "graph"]
+    add = next(node for node in graphs[0]["nodes"] if node["op"] == "aten.add.Tensor")
+    next(argument for argument in add["args"] if "const" in argument)["const"] = 7
+    (suite.work / "wrong.json").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    for quiet in ("", " 2>/dev/null"):
+        suite.command("penstock", "reduce", "-o", "right.json", "wrong.json", "sh", "-c", CHECK.format("") + quiet)
+        left = suite.graphs("right.json")
+        suite.check(f"one graph is left of a wrong result{quiet}", len(left) == 1, left)
+        told = suite.command("sh", "-c", CHECK.format("right.json"), status=1)
+        suite.check(f"and fails as the whole did{quiet}", bool(quiet) or "PS0804" in told, told)
+    suite.command("penstock", "reduce", "-o", "right.json", "toy.json", "sh", "-c", "exit 1")
+    suite.check("a graph is left where any stream will do", len(suite.graphs("right.json")) == 1)
+
+
 def by_text(suite: ReduceSuite) -> None:
     """The command succeeds; what it prints is looked for."""
     suite.command("penstock", "reduce", "--matching=aten.lt", "-o", "text.json", "toy.json", "cat")
@@ -95,6 +113,7 @@ def main() -> int:
         one_op(suite, "attention.json", "aten.softmax")
         one_op(suite, "core.json", "aten.bmm")
         answers(suite)
+        wrong_result(suite)
         by_text(suite)
         late(suite)
         interrupted(suite)

@@ -69,7 +69,7 @@ void append_wrapped(std::string& out, const std::string& text, std::size_t inden
   out += '\n';
 }
 
-/// The groups of the options in the order in which help shows them: the tool's own, then those that
+/// The groups of the options in the order in which help shows them: the tool's own, those of python, then those that
 /// all tools share.
 std::vector<std::string> groups_of(const CLI::App& app) {
   std::vector<std::string> groups;
@@ -80,8 +80,9 @@ std::vector<std::string> groups_of(const CLI::App& app) {
   auto shared = [](const std::string& group) {
     return group == "Output" || group == "Passes" || group == "Messages" || group == "About";
   };
-  std::stable_partition(groups.begin(), groups.end(),
-                        [&](const std::string& group) { return !shared(group); });
+  auto first_shared = std::stable_partition(groups.begin(), groups.end(),
+                                            [&](const std::string& group) { return !shared(group); });
+  std::stable_partition(groups.begin(), first_shared, [](const std::string& group) { return group != "Python"; });
   return groups;
 }
 
@@ -145,7 +146,7 @@ std::string describe_json(const CLI::App& app, const Tool& tool,
   for (const PassFacts& pass : passes) {
     out["passes"].push_back({{"name", pass.name}, {"summary", pass.summary}});
   }
-  for (const ExitFacts& row : exit_codes()) {
+  for (const ExitFacts& row : exit_codes_of(tool.name)) {
     out["exit_codes"].push_back(
         {{"status", row.status}, {"name", row.name}, {"meaning", row.meaning}});
   }

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace penstock::tools {
 
@@ -21,6 +22,8 @@ struct ExitFacts {
 
 /// All rows, ascending by status.
 std::span<const ExitFacts> exit_codes();
+/// Those of one tool, with what they mean there (statuses.def); of the dispatcher, "", and of a tool without rows: all.
+std::vector<ExitFacts> exit_codes_of(std::string_view tool);
 
 /// What the shell sees for `code`.
 constexpr int status(Exit code) {

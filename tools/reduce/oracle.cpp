@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -103,7 +104,26 @@ Waited wait_for(pid_t pid, int signals, int seconds) {
   return out;
 }
 
+/// The codes of penstock's errors in what a command printed, for people or as JSON.
+std::set<std::string> errors_in(std::string_view text) {
+  constexpr std::size_t kCode = 6;  // as in PS0804
+  std::set<std::string> out;
+  for (const std::string_view mark : {"error[", R"("severity":"error","code":")"}) {
+    for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark, at)) {
+      at += mark.size();
+      if (text.substr(at).starts_with("PS")) out.emplace(text.substr(at, kCode));
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool same_failure(const Answer& part, const Answer& whole) {
+  return part.status == whole.status && part.printed == whole.printed && part.interrupted == whole.interrupted &&
+         part.errors.empty() == whole.errors.empty() &&
+         std::includes(whole.errors.begin(), whole.errors.end(), part.errors.begin(), part.errors.end());
+}
 
 Oracle::Oracle(std::vector<std::string> command, int timeout_seconds, std::string text)
     : command_(std::move(command)), timeout_seconds_(timeout_seconds), text_(std::move(text)) {
@@ -138,7 +158,9 @@ Result<Answer> Oracle::ask(std::string_view stream) {
   answer.interrupted = waited == Waited::stopped;
   answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
   if (waited == Waited::late) answer.status = kTimedOut;
-  answer.printed = text_.empty() || output.contents().find(text_) != std::string::npos;
+  const std::string printed = output.contents();
+  answer.printed = text_.empty() || printed.find(text_) != std::string::npos;
+  answer.errors = errors_in(printed);
   return answer;
 }
 

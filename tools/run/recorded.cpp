@@ -18,13 +18,6 @@ namespace {
 using Compared = formats::ResultDocument::Compared;
 using ops::HostTensor;
 
-HostTensor contiguous_copy(const formats::TensorBytes& tensor) {
-  HostTensor out = HostTensor::contiguous(tensor.dtype, tensor.sizes);
-  std::memcpy(out.memory->data(), tensor.bytes.data(),
-              std::min(tensor.bytes.size(), out.memory->size()));
-  return out;
-}
-
 std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> strides(sizes.size());
   std::int64_t next = 1;
@@ -119,7 +112,7 @@ Result<HostTensor> recorded_input(const Input& input, const SymbolValues& values
   if (input.blob.empty()) return recorded_number(input, values);
   Result<formats::TensorBlob> blob = formats::get_tensor(store, input.blob);
   if (!blob) return tl::unexpected(blob.error());
-  return contiguous_copy(blob->tensor);
+  return row_major_copy(blob->tensor);
 }
 
 /// PS0806 unless the graph is called with such tensors.
@@ -156,7 +149,7 @@ Result<ExecutorInput> mapped_input(const Input& input, const SymbolValues& value
 Result<void> settle(ExecutorInput& input, const std::optional<TensorType>& layout) {
   if (input.stored != nullptr && (layout || input.written)) {
     if (auto whole = input.stored->check(); !whole) return whole;
-    input.tensor = contiguous_copy(input.stored->tensor());
+    input.tensor = row_major_copy(input.stored->tensor());
     if (layout) input.stored->set_strides(HostTensor::allocate(*layout).strides);
     if (input.written) input.stored = nullptr;
   }
@@ -211,13 +204,23 @@ Compared compare(const HostTensor& actual, const HostTensor& expected, double to
   return out;
 }
 
+/// What is given for an input, taken out of `given`.
+std::optional<HostTensor> taken(GivenInputs& given, const Input& input) {
+  auto node = given.extract(input.name);
+  return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
+}
+
 }  // namespace
 
 Result<std::vector<HostTensor>> recorded_inputs(const Interface& interface,
-                                                const store::Store& store) {
+                                                const store::Store& store, GivenInputs given) {
   SymbolValues values(interface);
   std::vector<HostTensor> out;
   for (const Input& input : interface.inputs) {
+    if (auto tensor = taken(given, input)) {
+      out.push_back(std::move(*tensor));
+      continue;
+    }
     Result<HostTensor> tensor = recorded_input(input, values, store);
     if (!tensor) return tl::unexpected(tensor.error());
     out.push_back(std::move(*tensor));
@@ -248,15 +251,27 @@ void StoredInput::set_strides(const std::vector<std::int64_t>& strides) {
   name_ = fmt::format("{} with strides {}", hash_, fmt::join(strides, ","));
 }
 
+HostTensor row_major_copy(const formats::TensorBytes& tensor) {
+  HostTensor out = HostTensor::contiguous(tensor.dtype, tensor.sizes);
+  std::memcpy(out.memory->data(), tensor.bytes.data(),
+              std::min(tensor.bytes.size(), out.memory->size()));
+  return out;
+}
+
 void* ExecutorInput::data() const {
   if (tensor.memory == nullptr) return const_cast<char*>(stored->tensor().bytes.data());
   return tensor.memory->data() + tensor.offset * static_cast<std::int64_t>(facts(tensor.dtype).size);
 }
 
-Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store) {
+Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store,
+                                                 GivenInputs given) {
   SymbolValues values(interface);
   std::vector<ExecutorInput> out;
   for (const Input& input : interface.inputs) {
+    if (auto tensor = taken(given, input)) {
+      out.push_back({std::move(*tensor), nullptr, false});
+      continue;
+    }
     auto mapped = mapped_input(input, values, store);
     if (!mapped) return tl::unexpected(std::move(mapped.error()));
     out.push_back(std::move(*mapped));
@@ -272,13 +287,6 @@ Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, con
   return out;
 }
 
-std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<HostTensor> inputs) {
-  std::vector<ExecutorInput> out;
-  for (HostTensor& input : inputs) out.push_back({std::move(input), nullptr, false});
-  mark_written(interface, out);
-  return out;
-}
-
 Result<std::vector<Compared>> compare_outputs(const Interface& interface,
                                               const std::vector<HostTensor>& outputs,
                                               double tolerance, const store::Store& store) {
@@ -288,7 +296,7 @@ Result<std::vector<Compared>> compare_outputs(const Interface& interface,
     if (hash.empty()) continue;
     Result<formats::TensorBlob> blob = formats::get_tensor(store, hash);
     if (!blob) return tl::unexpected(blob.error());
-    Compared row = compare(outputs[i], contiguous_copy(blob->tensor), tolerance);
+    Compared row = compare(outputs[i], row_major_copy(blob->tensor), tolerance);
     row.index = static_cast<std::int32_t>(i);
     out.push_back(std::move(row));
   }

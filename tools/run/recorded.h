@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "formats/document.h"
@@ -10,10 +12,16 @@
 
 namespace penstock::tools {
 
-/// The inputs that were recorded with a graph, in order, row-major.
-/// PS0805 when the stream was recorded without tensors, PS0206 when the store lacks one.
+/// Tensors that stand in the place of recorded inputs, row-major, by the inputs' names.
+using GivenInputs = std::unordered_map<std::string, ops::HostTensor>;
+
+/// The elements of a tensor in memory of their own.
+ops::HostTensor row_major_copy(const formats::TensorBytes& tensor);
+
+/// The inputs that were recorded with a graph, or are given, in order, row-major.
+/// PS0805 when one was recorded without its tensor, PS0206 when the store lacks one.
 Result<std::vector<ops::HostTensor>> recorded_inputs(const Interface& interface,
-                                                     const store::Store& store);
+                                                     const store::Store& store, GivenInputs given = {});
 
 /// A recorded tensor, mapped from the store.
 class StoredInput final : public runtime::StoredTensor {
@@ -39,12 +47,11 @@ struct ExecutorInput {
   void* data() const;
 };
 
-/// The inputs that were recorded with a graph, in order, lying in memory as the program's did. Those that lie
-/// row-major and are not written by the graph are mapped, and nobody has looked at their bytes.
+/// The inputs that were recorded with a graph, or are given, in order, lying in memory as the program's did. Recorded
+/// ones that lie row-major and are not written by the graph are mapped, and nobody has looked at their bytes.
 /// PS0805, PS0206, PS0207, and PS0806 for one that is not what the graph is called with.
-Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store);
-/// The same of inputs that are in memory.
-std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<ops::HostTensor> inputs);
+Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store,
+                                                 GivenInputs given = {});
 
 /// Row-major inputs of a graph, lying in memory as the program's did. PS0806 for one of another dtype
 /// or size than the graph is called with.

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
-#include <unordered_map>
 
 #include "formats/safetensors.h"
 #include "tools/common/transform.h"
@@ -70,8 +70,23 @@ class Runner {
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
     given_file_ = std::move(*bytes);
     auto tensors = formats::decode_safetensors(given_file_);
-    if (!tensors) return tl::unexpected(std::move(tensors.error()));
-    for (formats::TensorBytes& tensor : *tensors) given_.emplace(tensor.name, tensor);
+    if (!tensors) {
+      Diagnostic why = std::move(tensors.error());
+      why.place = why.place.empty() ? options_.inputs : fmt::format("{}: {}", options_.inputs, why.place);
+      why.hint = "--inputs takes a safetensors file, as --outputs writes it.";
+      return tl::unexpected(std::move(why));
+    }
+    for (formats::TensorBytes& tensor : *tensors) given_.emplace(tensor.name, Given{tensor, false});
+    return {};
+  }
+
+  /// PS0806 when --inputs names what no graph has: it is a misspelt name most of the time.
+  Result<void> check_given() const {
+    for (const auto& [name, given] : given_) {
+      if (given.used) continue;
+      return failure(Code::PS0806, fmt::format("{} has a tensor {}, and no graph has an input of that name",
+                                               options_.inputs, name));
+    }
     return {};
   }
 
@@ -94,58 +109,50 @@ class Runner {
     return result;
   }
 
-  Result<void> write_outputs() {
+  /// Finds out before anything runs whether the outputs can be written.
+  Result<void> open_outputs() {
     if (options_.outputs.empty()) return {};
+    Result<Output> file = Output::open(options_.outputs);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    outputs_file_.emplace(std::move(*file));
+    return {};
+  }
+
+  Result<void> write_outputs() {
+    if (!outputs_file_) return {};
     std::vector<formats::TensorBytes> tensors;
     for (const auto& [name, tensor] : kept_) {
       auto* data = reinterpret_cast<const char*>(tensor.memory->data());
       tensors.push_back({name, tensor.dtype, tensor.sizes, {data, tensor.memory->size()}});
     }
-    Result<Output> file = Output::open(options_.outputs);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    if (auto written = file->write(formats::encode_safetensors(tensors)); !written) return written;
-    return file->commit();
+    if (auto written = outputs_file_->write(formats::encode_safetensors(tensors)); !written) return written;
+    return outputs_file_->commit();
   }
 
  private:
-  Result<std::vector<HostTensor>> given_inputs(const Interface& interface) {
-    std::vector<HostTensor> out;
+  /// The tensors of --inputs that this graph has inputs for.
+  GivenInputs given_inputs(const Interface& interface) {
+    GivenInputs out;
     for (const Input& input : interface.inputs) {
       auto found = given_.find(input.name);
-      if (found == given_.end()) {
-        return failure(Code::PS0806,
-                       fmt::format("{} has no tensor for input {}", options_.inputs, input.name));
-      }
-      HostTensor tensor = HostTensor::contiguous(found->second.dtype, found->second.sizes);
-      std::copy_n(reinterpret_cast<const std::byte*>(found->second.bytes.data()),
-                  std::min(found->second.bytes.size(), tensor.memory->size()),
-                  tensor.memory->data());
-      out.push_back(std::move(tensor));
+      if (found == given_.end()) continue;
+      found->second.used = true;
+      out.emplace(input.name, row_major_copy(found->second.tensor));
     }
-    return laid_out(interface, std::move(out));
+    return out;
   }
 
   Result<std::unique_ptr<Engine>> interpreter_of(const GraphDocument& document) {
     const Interface& interface = formats::interface_of(document);
-    auto recorded = [&] {
-      auto inputs = recorded_inputs(interface, store_);
-      return inputs ? laid_out(interface, std::move(*inputs)) : inputs;
-    };
-    auto inputs = options_.inputs.empty() ? recorded() : given_inputs(interface);
+    auto inputs = recorded_inputs(interface, store_, given_inputs(interface));
+    if (inputs) inputs = laid_out(interface, std::move(*inputs));
     if (!inputs) return tl::unexpected(std::move(inputs.error()));
     return make_interpreter(document, std::move(*inputs));
   }
 
   Result<std::unique_ptr<Engine>> executor_of(const GraphDocument& document) {
     const Interface& interface = formats::interface_of(document);
-    Result<std::vector<ExecutorInput>> inputs;
-    if (options_.inputs.empty()) {
-      inputs = mapped_inputs(interface, store_);
-    } else {
-      auto given = given_inputs(interface);
-      if (!given) return tl::unexpected(std::move(given.error()));
-      inputs = executor_inputs(interface, std::move(*given));
-    }
+    auto inputs = mapped_inputs(interface, store_, given_inputs(interface));
     if (!inputs) return tl::unexpected(std::move(inputs.error()));
     return make_executor(document, std::move(*inputs), store_, options_.threads, options_.deterministic);
   }
@@ -264,8 +271,14 @@ class Runner {
   const RunDocumentsOptions& options_;
   store::Store& store_;
   std::string given_file_;
-  std::unordered_map<std::string, formats::TensorBytes> given_;
+  /// A tensor of --inputs.
+  struct Given {
+    formats::TensorBytes tensor;
+    bool used;  ///< some graph has an input of its name
+  };
+  std::map<std::string, Given> given_;
   std::vector<std::pair<std::string, HostTensor>> kept_;
+  std::optional<Output> outputs_file_;
 };
 
 }  // namespace
@@ -275,6 +288,7 @@ Result<void> run_documents(Stage& stage, const RunDocumentsOptions& options) {
   if (!store) return tl::unexpected(std::move(store.error()));
   Runner runner(stage, options, *store);
   if (auto loaded = runner.load_inputs(); !loaded) return loaded;
+  if (auto opened = runner.open_outputs(); !opened) return opened;
   std::optional<DocumentSink> sink;
   std::int64_t results = 0;
   auto visit = [&](Document document, const formats::DocumentReader& reader) -> Result<void> {
@@ -297,6 +311,7 @@ Result<void> run_documents(Stage& stage, const RunDocumentsOptions& options) {
     if (auto read = for_each_document(stage, file, visit, {.guards = false}); !read) return read;
   }
   if (results == 0) return failure(Code::PS0805, "the input holds no graph");
+  if (auto used = runner.check_given(); !used) return used;
   return runner.write_outputs();
 }
 
