@@ -5,6 +5,7 @@
 
 #include "pipeline/codegen_library.h"
 #include "pipeline/stored_code.h"
+#include "tools/common/compile_limits.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
 
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> cpus;
   std::string directory;
   bool only_probe = false;
+  CompileLimits limits;
   Stage stage(find_tool("codegen"), argc, argv,
               {.emits = {"json", "cbor", "text", "llvm", "assembly", "object"}});
   CommandLine& options = stage.options();
@@ -76,6 +78,7 @@ int main(int argc, char** argv) {
       "Several: best first.");
   options.integer("--lanes", how.lanes, "N", "Use vectors of N 32-bit lanes, 8 or 16.");
   options.integer("--threads", how.threads, "N", "Compile with N threads.");
+  declare(options, limits);
   options.text("--store", directory, "DIR", "Keep machine code in DIR.");
   options.flag("--probe", only_probe,
                "Measure what this machine can do at most, and compile nothing.");
@@ -89,7 +92,10 @@ int main(int argc, char** argv) {
       store.emplace(std::move(*opened));
     }
     pipeline::StoredCode sink(*store);
-    return pipeline::generate_code(program, how, sink, &statistics);
+    Budget budget(limits);
+    codegen::CodegenOptions bounded = how;
+    bounded.budget = &budget;
+    return pipeline::generate_code(program, bounded, sink, &statistics);
   };
   return stage.run([&](Stage&) -> Result<void> {
     if (!cpus.empty()) how.cpus = cpus;

@@ -1,4 +1,5 @@
 // Stage run: a PyTorch program with its tensor code compiled, or compiled graphs on their inputs.
+#include "tools/common/compile_limits.h"
 #include "tools/common/tools.h"
 #include "tools/program/recognise.h"
 #include "tools/run/run_documents.h"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   declare(options, program.program);
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
+  declare(options, program.limits);
   options.integer("--handicap", program.handicap, "MS",
                   "While the gate measures, make every call of an entry MS milliseconds longer: shows what "
                   "becomes of entries that are slower than plain Python.", 0);

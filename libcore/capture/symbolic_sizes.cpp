@@ -213,7 +213,9 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   }
   if (!symbolic && given.empty()) return;
   const std::size_t before = interface_.guards.size();
-  auto inferred = ops::infer_results(node, graph, shapes_);
+  // Where the prover is lost the sizes stay what they are.
+  auto inferred = shapes_.is_exhausted() ? failure(Code::PS0605, "sizes take too much to prove")
+                                         : ops::infer_results(node, graph, shapes_);
   std::vector<TensorType> ruled;
   if (inferred) {
     for (ops::InferredResult& result : *inferred) ruled.push_back(std::move(result.type));

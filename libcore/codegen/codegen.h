@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bundle/kernel_bundle.h"
+#include "diag/budget.h"
 #include "fusion/loop_program.h"
 
 namespace penstock::codegen {
@@ -16,6 +17,7 @@ struct CodegenOptions {
   std::vector<std::string> cpus = {"host"};
   int lanes = 0;    ///< 32-bit lanes of a vector: 8 or 16; 0: as the CPU is best used
   int threads = 0;  ///< threads that compile; 0: as many as there are CPUs
+  Budget* budget = nullptr;  ///< asked whether to go on; null: always
 };
 
 /// Where generated code goes: a store of blobs with a cache in front. Called by one thread.

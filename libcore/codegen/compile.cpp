@@ -7,6 +7,8 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <algorithm>
+#include <atomic>
+#include <queue>
 #include <thread>
 
 #include "bundle/kernel_abi.h"
@@ -39,6 +41,9 @@ Result<void> emit_jobs(llvm::Module& module, const std::vector<FunctionJob>& job
 Result<std::string> compile_module(const std::vector<FunctionJob>& jobs,
                                    const CompileContext& context, bool with_version,
                                    CodeText text) {
+  if (auto may = check(context.budget, jobs.empty() ? "code generation" : "kernel " + jobs.front().kernel->name); !may) {
+    return tl::unexpected(std::move(may.error()));
+  }
   llvm::LLVMContext llvm_context;
   auto machine = make_machine(context.target);
   if (!machine) return tl::unexpected(machine.error());
@@ -61,6 +66,7 @@ Result<std::string> compile_module(const std::vector<FunctionJob>& jobs,
     return failure(Code::PS0704, "LLVM cannot write object files for " + context.target.cpu);
   }
   passes.run(module);
+  if (context.budget != nullptr) context.budget->add_code(bytes.size());
   return std::string(bytes.begin(), bytes.end());
 }
 
@@ -71,16 +77,27 @@ std::size_t weight(const FunctionJob& job) {
   return count;
 }
 
+constexpr std::size_t kModuleInstructions = 2000;  ///< of one module in a large program: some 100 ms
+constexpr std::size_t kMostInstructions = 50'000;  ///< of one kernel: LLVM would take minutes, and does not ask on the way
+
+tl::unexpected<Diagnostic> too_large(const FunctionJob& job) {
+  return failure(Code::PS0709, "compiling it takes a kernel of more than " + std::to_string(kMostInstructions) +
+                                   " instructions; stopped at kernel " + job.kernel->name);
+}
+
 /// Spreads jobs over `count` lists: the heaviest first, each to the lightest list, order kept.
-std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& jobs, int count) {
-  std::vector<std::size_t> order(jobs.size()), load(count, 0), place(jobs.size());
+std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& jobs, const std::vector<std::size_t>& weights,
+                                             int count) {
+  std::vector<std::size_t> order(jobs.size()), place(jobs.size());
+  std::priority_queue<std::pair<std::size_t, int>, std::vector<std::pair<std::size_t, int>>, std::greater<>> lightest;
+  for (int list = 0; list < count; ++list) lightest.emplace(0, list);
   for (std::size_t i = 0; i < jobs.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return weight(jobs[a]) > weight(jobs[b]);
-  });
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t job) { return weights[job]; });
   for (std::size_t job : order) {
-    place[job] = std::min_element(load.begin(), load.end()) - load.begin();
-    load[place[job]] += weight(jobs[job]);
+    const auto [load, list] = lightest.top();
+    lightest.pop();
+    place[job] = static_cast<std::size_t>(list);
+    lightest.emplace(load + weights[job], list);
   }
   std::vector<std::vector<FunctionJob>> lists(count);
   for (std::size_t i = 0; i < jobs.size(); ++i) lists[place[i]].push_back(jobs[i]);
@@ -92,16 +109,26 @@ std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& job
 Result<std::vector<std::string>> compile_objects(const std::vector<FunctionJob>& jobs,
                                                  const CompileContext& context, int threads) {
   int available = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
-  // A module has a fixed cost of about a fifth of a kernel: small programs stay in one.
-  int count = std::clamp<int>(static_cast<int>(jobs.size() / 2), 1, std::max(available, 1));
-  auto lists = spread(jobs, count);
+  // A module has a fixed cost of about a fifth of a kernel: small programs stay in one for each thread. Between modules
+  // the budget is asked, so that large programs are more modules than threads.
+  std::size_t all = 0;
+  std::vector<std::size_t> weights;
+  for (const FunctionJob& job : jobs) {
+    weights.push_back(weight(job));
+    if (weights.back() > kMostInstructions) return too_large(job);
+    all += weights.back();
+  }
+  int used = std::clamp<int>(static_cast<int>(jobs.size() / 2), 1, std::max(available, 1));
+  int count = std::max(used, static_cast<int>(std::min(all / kModuleInstructions, jobs.size())));
+  auto lists = spread(jobs, weights, count);
   std::vector<Result<std::string>> objects(count, std::string());
-  auto work = [&](int i) {
-    objects[i] = compile_module(lists[i], context, i == 0, CodeText::object);
+  std::atomic<int> next = 0;
+  auto work = [&] {
+    for (int i = next++; i < count; i = next++) objects[i] = compile_module(lists[i], context, i == 0, CodeText::object);
   };
   std::vector<std::thread> helpers;
-  for (int i = 1; i < count; ++i) helpers.emplace_back(work, i);
-  work(0);
+  for (int i = 1; i < used; ++i) helpers.emplace_back(work);
+  work();
   for (std::thread& helper : helpers) helper.join();
   std::vector<std::string> bytes;
   for (auto& object : objects) {

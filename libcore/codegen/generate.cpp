@@ -39,9 +39,10 @@ Result<KernelBundle::Code> make_code(const LoopProgram& program, const FunctionT
   }
   auto compiler = open();
   if (!compiler) return tl::unexpected(compiler.error());
-  CompileContext context{program.buffers, table.symbols, target};
+  CompileContext context{program.buffers, table.symbols, target, options.budget};
   auto elf = (*compiler)->make_elf(table.jobs, context, options.threads, statistics);
   if (!elf) return tl::unexpected(elf.error());
+  if (auto may = check(options.budget, "loading"); !may) return tl::unexpected(std::move(may.error()));
   auto blob = sink.put(key, *elf);
   if (!blob) return tl::unexpected(blob.error());
   code.blob = std::move(*blob);

@@ -101,9 +101,10 @@ class Collapser {
 }  // namespace
 
 void collapse_loops(LoopProgram& program) {
+  const RangeFacts facts = size_facts(program.interface);
   for (ProgramStep& step : program.steps) {
     if (auto* kernel = std::get_if<LoopKernel>(&step)) {
-      Collapser(size_facts(program.interface)).run(kernel->body);
+      Collapser(facts).run(kernel->body);
       renumber(*kernel);
     }
   }

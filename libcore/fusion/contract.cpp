@@ -33,16 +33,19 @@ int operand_count(std::string_view op) {
 constexpr std::string_view kAccumulators[] = {"sum", "prod",   "amax",   "amin",   "any",
                                               "all", "argmax", "argmin", "welford"};
 
+constexpr std::int64_t kUnitsPerInstruction = 64;  ///< of the budget: an access may take milliseconds to prove
+
 /// Checks one kernel: scopes of scalars and variables, buffers, and indices.
 class KernelChecker {
  public:
-  KernelChecker(const LoopProgram& program, const LoopKernel& kernel)
-      : program_(program), kernel_(kernel) {
+  KernelChecker(const LoopProgram& program, const LoopKernel& kernel, const RangeFacts& sizes, Budget* budget)
+      : program_(program), kernel_(kernel), sizes_(sizes), budget_(budget) {
     for (const Symbol& symbol : program.interface.symbols) known_.insert(symbol.name);
   }
 
   Result<void> run() {
     body(kernel_.body);
+    if (is_spent(budget_)) return check(budget_, "kernel " + kernel_.name);
     return std::move(result_);
   }
 
@@ -75,6 +78,7 @@ class KernelChecker {
   void body(const fusion::Body& statements, const std::vector<Accumulator>& yields = {}) {
     std::vector<ScalarId> made;
     for (const Statement& statement : statements) {
+      if (is_spent(budget_, kUnitsPerInstruction)) break;
       if (const Loop* inner = fusion::as_loop(statement)) {
         loop(*inner, made);
       } else {
@@ -157,7 +161,8 @@ class KernelChecker {
 
   const LoopProgram& program_;
   const LoopKernel& kernel_;
-  RangeFacts sizes_ = size_facts(program_.interface);
+  const RangeFacts& sizes_;
+  Budget* budget_;
   fusion::AccessProver accesses_{sizes_};
   std::set<std::string> known_;
   std::set<ScalarId> scalars_;  ///< in scope
@@ -292,15 +297,16 @@ class MemoryChecker {
 
 }  // namespace
 
-Result<void> verify_contract(const LoopProgram& program) {
+Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
   if (auto checked = check_buffers(program); !checked) return checked;
   auto sizes = recorded_sizes(program.interface.symbols);
   auto memory = verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
   if (!memory) return memory;
+  const RangeFacts facts = size_facts(program.interface);
   for (const ProgramStep& step : program.steps) {
     Result<void> checked;
     if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
-      checked = KernelChecker(program, *kernel).run();
+      checked = KernelChecker(program, *kernel, facts, budget).run();
     } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
       checked = check_library(program, *call);
     }

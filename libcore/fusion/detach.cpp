@@ -78,8 +78,9 @@ class Detacher {
                     kernel.reason};
     PointwiseKernel pointwise;
     if (!collect_pointwise(part.body, pointwise) || !are_apart(part, rest)) return std::nullopt;
-    const bool applies = std::any_of(results_.begin(), results_.end(), [&](BufferId result) {
-      return can_apply(pointwise, result);
+    const bool applies = std::ranges::any_of(pointwise.made, [&](const auto& made) {
+      const Instruction& load = *made.second;
+      return load.op == "load" && results_.contains(load.buffer) && can_apply(pointwise, load.buffer);
     });
     if (!applies) return std::nullopt;
     kernel = std::move(rest);

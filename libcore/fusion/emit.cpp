@@ -469,6 +469,9 @@ Result<LoopProgram> emit_program(FusionPlan plan) {
         program.steps.emplace_back(emit_check(plan, plan.node_of(first)));
         continue;
       }
+      if (auto may = is_spent(plan.budget) ? check(plan.budget, "emit") : Result<void>(); !may) {
+        return tl::unexpected(std::move(may.error()));
+      }
       for (ProgramStep& step : emit_group(plan, *next)) {
         auto* kernel = std::get_if<LoopKernel>(&step);
         if (kernel != nullptr) kernel->name = fmt::format("k{}{}", program.steps.size(), kernel->name);

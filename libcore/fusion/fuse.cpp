@@ -86,9 +86,11 @@ Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTra
     begin = Clock::now();
   }
   FusionPlan plan = make_plan(std::move(placed));
+  plan.budget = options.budget;
   assign_memory(plan);
   for (const PlanPass& pass : kPlanPasses) {
     if (pass.run != nothing && skipped(pass.facts.name)) continue;
+    if (auto may = check(options.budget, pass.facts.name); !may) return tl::unexpected(std::move(may.error()));
     pass.run(plan);
     if (pass.reads_roles) find_accesses(plan);
     trace.after(pass.facts, Clock::now() - begin, [&] { return preview(plan); });
@@ -98,11 +100,12 @@ Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTra
   if (!program) return program;
   for (const ProgramPass& pass : kProgramPasses) {
     if (pass.run != plan_memory && skipped(pass.facts.name)) continue;
+    if (auto may = check(options.budget, pass.facts.name); !may) return tl::unexpected(std::move(may.error()));
     pass.run(*program);
     trace.after(pass.facts, Clock::now() - begin, [&] { return to_text(*program); });
     begin = Clock::now();
   }
-  if (auto checked = verify_contract(*program); !checked) return tl::unexpected(checked.error());
+  if (auto checked = verify_contract(*program, options.budget); !checked) return tl::unexpected(checked.error());
   return program;
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "diag/budget.h"
 #include "fusion/index.h"
 #include "fusion/loop_program.h"
 #include "partition/placed_graph.h"
@@ -60,6 +61,7 @@ struct Root {
   std::vector<std::int32_t> row_of;  ///< for each dim of the domain: the group's row dim, or -1
   std::vector<Access> accesses;      ///< of other roots of its region
   std::vector<BufferId> reads;       ///< memory that it reads besides
+  std::int32_t instructions = 0;     ///< of its loops, up to other roots
   bool scratch = false;              ///< kept for a row of the group in memory of the thread
   /// A scatter that writes into memory which holds what it changes already: that content, an input or what
   /// another root left there. It reads at most the elements that it writes of it.
@@ -101,6 +103,7 @@ struct ScaledWeight {
 /// What fusion decides, before loops are made of it. Every stage of it gives a right program.
 struct FusionPlan {
   PlacedGraph placed;
+  Budget* budget = nullptr;  ///< asked whether to go on; null: always
   std::vector<ValuePlan> values;
   std::vector<Root> roots;
   std::vector<Group> groups;

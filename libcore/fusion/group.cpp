@@ -14,12 +14,19 @@ namespace penstock::fusion {
 namespace {
 
 constexpr std::size_t kMaxRoots = 64;     ///< of a group
+constexpr std::int32_t kMaxInstructions = 4096;  ///< of a group: LLVM takes more than twice as long for twice as many
 constexpr std::size_t kMaxVisited = 512;  ///< groups looked at for one merge: keeps merging linear
 
 /// A kernel takes one product, with what stands around it: then the kernels of a network's layers are alike, so that
 /// one is compiled for all and its code stays in the cache of instructions. All in one kernel would be slower.
 bool has_product(const FusionPlan& plan, const Group& group) {
   return std::ranges::any_of(group.roots, [&](std::int32_t root) { return ops::is_product(plan.node_of(plan.roots[root]).op); });
+}
+
+std::int32_t instructions(const FusionPlan& plan, const Group& group) {
+  std::int32_t sum = 0;
+  for (std::int32_t root : group.roots) sum += plan.roots[root].instructions;
+  return sum;
 }
 
 }  // namespace
@@ -139,6 +146,7 @@ bool GroupMerger::merge(std::int32_t from, std::int32_t into, const Alignment& a
   Group& a = plan_.groups[from];
   Group& b = plan_.groups[into];
   if (a.region != b.region || a.roots.size() + b.roots.size() > kMaxRoots) return false;
+  if (instructions(plan_, a) + instructions(plan_, b) > kMaxInstructions) return false;
   if (has_product(plan_, a) && has_product(plan_, b)) return false;
   if (!rows_fit(alignment)) return false;
   if (reaches(from, into) || reaches(into, from)) return false;

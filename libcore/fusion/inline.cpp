@@ -30,6 +30,7 @@ constexpr std::size_t kMaxParts = 4;  ///< of a cat that is a selection instead 
 /// What computing one element takes.
 struct Expense {
   double weight = 0;  ///< arithmetic, in additions
+  int divisions = 0;  ///< of indices, one in the other
   double bytes = 0;   ///< read
 };
 
@@ -75,16 +76,21 @@ class Inliner {
     for (const NamedArgument& argument : node.args) {
       for_each_value(argument.value, [&](ValueId operand) {
         ValueId base = operand;
+        int divisions = 0;
         while (plan_.values[base].role == Role::view) {
+          const bool lies = plan_.values[base].window.has_value();
+          if (!lies) divisions += index_divisions(plan_, plan_.node_of(base));
           base = operand_value(plan_.node_of(base), "self");
         }
         if (plan_.values[base].role == Role::inlined) {
+          divisions += expense_[base].divisions;
           expense.weight += expense_[base].weight;
           expense.bytes += expense_[base].bytes;
         } else {
           double share = std::min(1.0, elements(plan_.type(base)) / count);
           expense.bytes += share * facts(plan_.type(base).dtype).size;
         }
+        expense.divisions = std::max(expense.divisions, divisions);
       });
     }
   }
@@ -92,7 +98,7 @@ class Inliner {
   bool can_inline(ValueId value) const {
     const Root& root = plan_.roots[plan_.values[value].root];
     const Node& node = plan_.node_of(root);
-    if (expense_[value].weight > kMaxWeight) return false;
+    if (expense_[value].weight > kMaxWeight || expense_[value].divisions > kMaxDivisions) return false;
     if (root.kind == RootKind::join) return operand_values(node, "tensors").size() <= kMaxParts;
     return root.kind == RootKind::pointwise && node.results.size() == 1;
   }

@@ -3,7 +3,8 @@
 // In a kernel with row loops, a root that is not stored is computed again in every inner loop that asks
 // for it. For cheap arithmetic on a row that is in the L1 cache by then, that is the best one can do.
 // What costs more than a store and a load is kept: a scratch row, one for each thread. So is a row of a
-// product, also for one reader: a sum over the left factor's row at each element is no loop of vectors.
+// product, also for one reader: a sum over the left factor's row at each element is no loop of vectors. And so is
+// what would be computed so often that a kernel grows faster than its ops.
 #include <algorithm>
 
 #include "fusion/cost.h"
@@ -53,6 +54,59 @@ std::optional<std::int64_t> row_bytes(const FusionPlan& plan, const Root& root) 
   return inner ? std::optional(bytes) : std::nullopt;
 }
 
+/// Keeps what would be computed again and again: a root that several inner loops ask for, each of which is asked for
+/// by several in turn. Where no row of scratch memory holds it, it is stored. From then on it is computed once.
+class Repetitions {
+ public:
+  /// `leaves`: by value, whether another group reads it.
+  Repetitions(FusionPlan& plan, const std::vector<bool>& leaves) : plan_(plan), leaves_(leaves), asked_(plan.roots.size(), 0) {}
+
+  void limit() {
+    for (const Group& group : plan_.groups) {
+      for (auto number = group.roots.rbegin(); group.roots.size() > 1 && number != group.roots.rend(); ++number) look_at(*number);
+    }
+  }
+
+ private:
+  bool is_once(const Root& root) const {
+    const auto& results = plan_.node_of(root).results;
+    const bool stored = std::ranges::all_of(results, [&](ValueId value) { return plan_.values[value].needed || leaves_[value]; });
+    if (root.scratch || stored) return true;
+    for (std::size_t i = 0; i < root.domain.size(); ++i) {
+      if (root.row_of[i] < 0 && root.domain[i] != SymExpr(1)) return false;
+    }
+    return true;
+  }
+
+  /// Readers come later in a group, so they have been looked at.
+  void look_at(std::int32_t number) {
+    Root& root = plan_.roots[number];
+    const double times = asked_[number];
+    if (!is_once(root) && times > 1 && times * root.instructions > kMostAgain) keep(root);
+    const double each = is_once(root) ? 1 : std::max(times, 1.0);
+    for (const Access& access : root.accesses) {
+      const std::int32_t read = plan_.values[access.value].root;
+      if (plan_.roots[read].group == root.group) asked_[read] = std::min(asked_[read] + each, kMostTimes);
+    }
+  }
+
+  void keep(Root& root) {
+    const auto bytes = row_bytes(plan_, root);
+    if (root.kind == RootKind::pointwise && bytes && *bytes <= kMaxRow) {
+      root.scratch = true;
+      return;
+    }
+    for (ValueId value : plan_.node_of(root).results) plan_.values[value].needed = true;
+  }
+
+  static constexpr double kMostAgain = 512;   ///< instructions that are computed again rather than kept
+  static constexpr double kMostTimes = 1e9;
+
+  FusionPlan& plan_;
+  const std::vector<bool>& leaves_;
+  std::vector<double> asked_;  ///< by root: in how many places of its kernel
+};
+
 }  // namespace
 
 void keep_rows(FusionPlan& plan) {
@@ -77,6 +131,7 @@ void keep_rows(FusionPlan& plan) {
     if (!bytes || *bytes > kMaxRow) continue;
     if (product || weight_of(plan, root) >= (often[value] ? kWorthKeepingOften : kWorthKeeping)) root.scratch = true;
   }
+  Repetitions(plan, leaves).limit();
 }
 
 }  // namespace penstock::fusion

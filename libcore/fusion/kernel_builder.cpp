@@ -78,6 +78,12 @@ const std::vector<ScalarId>* KernelBuilder::find(const std::string& key) const {
   return nullptr;
 }
 
+/// What is computed whatever the mask says is good under the mask too.
+const std::vector<ScalarId>* KernelBuilder::find_computed(const std::string& key) const {
+  const auto* known = find(key);
+  return known != nullptr || mask_ < 0 ? known : find(key.substr(0, key.rfind('?')));
+}
+
 void KernelBuilder::remember(const std::string& key, int depth, std::vector<ScalarId> scalars) {
   scopes_[depth].known.insert_or_assign(key, std::move(scalars));
 }
@@ -231,11 +237,9 @@ ScalarId KernelBuilder::compute_unmasked(ValueId value, const Index& index) {
 
 ScalarId KernelBuilder::compute(ValueId value, const Index& index) {
   std::string name = key("%", value, index);
-  if (const auto* known = find(name)) return known->front();
-  if (mask_ >= 0) {
-    // What is computed whatever the mask says is good under the mask too.
-    if (const auto* known = find(name.substr(0, name.rfind('?')))) return known->front();
-  }
+  if (const auto* known = find_computed(name)) return known->front();
+  // What comes of this is thrown away: whoever runs the pass asks the budget behind it.
+  if (is_spent(plan_.budget)) return constant(std::int64_t{0}, plan_.type(value).dtype);
   const Node& node = plan_.node_of(value);
   nodes_.insert(plan_.values[value].node);
   std::size_t result = 0;
@@ -268,7 +272,7 @@ std::vector<ScalarId> KernelBuilder::reduce(std::string_view op, DType dtype, Va
                                             const Sizes& extents, const Index& outer,
                                             const std::function<ScalarId(const Index&)>& body) {
   std::string name = key("reduce", owner, outer);
-  if (const auto* known = find(name)) return *known;
+  if (const auto* known = find_computed(name)) return *known;
   int depth = depth_of(outer);
   auto kept = static_cast<std::size_t>(depth) + 1;
   std::vector<Scope> aside(std::make_move_iterator(scopes_.begin() + static_cast<int>(kept)),

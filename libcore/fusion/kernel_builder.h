@@ -77,6 +77,7 @@ class KernelBuilder {
   ScalarId append(Instruction instruction, int depth);
   ScalarId new_scalar(int depth);
   const std::vector<ScalarId>* find(const std::string& key) const;
+  const std::vector<ScalarId>* find_computed(const std::string& key) const;
   void remember(const std::string& key, int depth, std::vector<ScalarId> scalars);
   std::string key(std::string_view kind, std::int64_t id, const Index& index) const;
   std::vector<ScalarId> reduce_level(std::string_view op, DType dtype, const Sizes& extents,

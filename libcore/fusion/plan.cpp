@@ -156,6 +156,38 @@ ValueId FusionPlan::base_of(ValueId value) const {
   return value;
 }
 
+int index_divisions(const FusionPlan& plan, const Node& view) {
+  if (view.op != "prim.reshape") return 0;
+  const Sizes &from = plan.type(operand_value(view, "self")).sizes, &to = plan.type(view.results.front()).sizes;
+  const auto is_apart = [&](std::size_t first, std::size_t last) {
+    return std::count_if(from.begin() + static_cast<std::ptrdiff_t>(first), from.begin() + static_cast<std::ptrdiff_t>(last),
+                         [](const SymExpr& size) { return size != SymExpr(1); }) > 1;
+  };
+  for (const ReshapeGroup& group : reshape_groups(from, to, plan.facts)) {
+    if (is_apart(group.from_first, group.from_last)) return 1;
+  }
+  return 0;
+}
+
+namespace {
+
+/// Puts what chains of views divide too often into memory on the way.
+void cut_view_chains(FusionPlan& plan) {
+  std::vector<int> divisions(plan.values.size(), 0);
+  for (std::size_t i = 0; i < plan.graph().nodes.size(); ++i) {
+    const Node& node = plan.graph().nodes[i];
+    if (node.results.empty() || plan.values[node.results.front()].role != Role::view) continue;
+    const ValueId view = node.results.front(), operand = operand_value(node, "self");
+    divisions[view] = divisions[operand] + index_divisions(plan, node);
+    if (divisions[view] <= kMaxDivisions) continue;
+    divisions[view] = 0;
+    // What strides describe needs no index of its own.
+    if (!expected_window(plan, view)) make_root(plan, view);
+  }
+}
+
+}  // namespace
+
 void make_root(FusionPlan& plan, ValueId value) {
   add_root(plan, plan.values[value].node, plan.values[value].region);
 }
@@ -210,6 +242,7 @@ FusionPlan make_plan(PlacedGraph placed) {
       }
     }
   }
+  cut_view_chains(plan);
   write_chains(plan);
   return plan;
 }
@@ -243,14 +276,12 @@ std::vector<Use> collect_uses(const FusionPlan& plan) {
 
 namespace {
 
-void collect_loads(const std::vector<Statement>& body, std::vector<BufferId>& buffers) {
-  for (const Statement& statement : body) {
-    if (const auto* instruction = std::get_if<Instruction>(&statement)) {
-      if (instruction->op == "load") buffers.push_back(instruction->buffer);
-    } else {
-      collect_loads(std::get<std::vector<Loop>>(statement).front().body, buffers);
-    }
-  }
+/// Notes how much a root's loops compute, and what they load.
+void look_at(const std::vector<Statement>& body, Root& root) {
+  for_each_instruction(body, [&](const Instruction& instruction) {
+    ++root.instructions;
+    if (instruction.op == "load") root.reads.push_back(instruction.buffer);
+  });
 }
 
 /// Asks for what a root reads, at each element of the tensors that its loops run over.
@@ -286,13 +317,14 @@ void find_accesses(FusionPlan& plan) {
   for (Root& root : plan.roots) {
     root.accesses.clear();
     root.reads.clear();
+    root.instructions = 0;
     if (root.group < 0) continue;
     KernelBuilder builder(plan, -1, [&](KernelBuilder& asking, ValueId value, const Index& index) {
       root.accesses.push_back({value, index});
       return std::optional(asking.constant(std::int64_t{0}, plan.type(value).dtype));
     });
     ask(plan, root, builder);
-    collect_loads(builder.finish(), root.reads);
+    look_at(builder.finish(), root);
   }
 }
 

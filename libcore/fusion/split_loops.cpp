@@ -103,9 +103,10 @@ class Splitter {
 }  // namespace
 
 void split_loops(LoopProgram& program) {
+  const RangeFacts facts = size_facts(program.interface);
   for (ProgramStep& step : program.steps) {
     if (auto* kernel = std::get_if<LoopKernel>(&step)) {
-      Splitter(size_facts(program.interface)).run(kernel->body);
+      Splitter(facts).run(kernel->body);
       renumber(*kernel);
     }
   }

@@ -361,7 +361,10 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
   } else if (was_refused(**entry, recorded.graph)) {
     (*entry)->why_not = kRefused;
   } else if (auto given = give_executor(**entry, std::move(recorded.graph), recorded.code); !given) {
-    if (!interface.symbols.empty()) {
+    const bool at_limit = given.error().code == Code::PS0709;
+    // Other sizes would take as long.
+    if (at_limit) segment.gave_up = true;
+    if (!interface.symbols.empty() && !at_limit) {
       // The next call that fits no entry is recorded for its own sizes.
       segment.changed.refuse_sizes();
       count.runs = 0;
@@ -452,7 +455,7 @@ void JitClient::say(Diagnostic diagnostic, const Interface& interface, bool to_p
     skip.name = interface.name;
     skip.location = interface.location;
     skip.reason = diagnostic.message;
-    skip.bypass = diagnostic.code != Code::PS0504;
+    skip.bypass = diagnostic.code != Code::PS0504 && diagnostic.code != Code::PS0709;
     sink_.skipped(skip);
   }
   if (to_person && options_.report) options_.report(diagnostic);

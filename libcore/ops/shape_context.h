@@ -23,6 +23,8 @@ class RangeShapes : public ShapeContext {
  public:
   explicit RangeShapes(const Interface& interface);
   std::optional<bool> decide(const Condition& condition) override;
+  /// Whether so much was asked that questions are hardly looked into any more.
+  bool is_exhausted() const { return facts_.is_exhausted(); }
 
  protected:
   /// The condition holds.

@@ -241,6 +241,7 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
   fill_value_lists(graph, result.regions);
   trace.after(kRegions, Clock::now() - begin, [&] { return to_text(result); });
   if (auto checked = verify_contract(result); !checked) return tl::unexpected(checked.error());
+  if (auto may = check(options.budget, "fuse"); !may) return tl::unexpected(std::move(may.error()));
   return result;
 }
 

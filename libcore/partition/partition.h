@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "diag/budget.h"
 #include "diag/pass.h"
 #include "partition/placed_graph.h"
 
@@ -12,6 +13,7 @@ namespace penstock::partition {
 struct PartitionOptions {
   /// Ops that run through torch whatever the table says, to find the one that computes wrongly.
   std::vector<std::string> fallback;
+  Budget* budget = nullptr;  ///< asked whether to go on; null: always
 };
 
 /// The passes that partition runs, in order.

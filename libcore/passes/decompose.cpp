@@ -44,6 +44,7 @@ Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace&
   if (auto valid = ops::verify_contract(graph, Level::torch); !valid) return tl::unexpected(valid.error());
   for (const Row& row : kPasses) {
     if (row.simplifies && !options.simplify) continue;
+    if (auto may = check(options.budget, row.facts.name); !may) return tl::unexpected(std::move(may.error()));
     auto start = std::chrono::steady_clock::now();
     auto result = row.run(std::move(graph));
     if (!result) return result;

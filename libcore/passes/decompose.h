@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "diag/budget.h"
 #include "diag/pass.h"
 #include "ir/graph.h"
 
@@ -10,6 +11,7 @@ namespace penstock::passes {
 struct DecomposeOptions {
   /// Merge, fold and drop what is redundant. Off: the decompositions alone, node by node.
   bool simplify = true;
+  Budget* budget = nullptr;  ///< asked whether to go on; null: always
 };
 
 /// The passes that decompose runs, in order.

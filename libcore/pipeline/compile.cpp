@@ -6,8 +6,11 @@
 
 namespace penstock::pipeline {
 
-Result<KernelBundle> compile(Graph graph, const CompileOptions& options, codegen::CodeSink& sink,
+Result<KernelBundle> compile(Graph graph, const CompileOptions& given, codegen::CodeSink& sink,
                              PassTrace& trace) {
+  Budget budget(given.limits);
+  CompileOptions options = given;
+  options.decompose.budget = options.partition.budget = options.fuse.budget = options.codegen.budget = &budget;
   auto core = passes::decompose(std::move(graph), options.decompose, trace);
   if (!core) return tl::unexpected(core.error());
   auto placed = partition::partition(std::move(*core), options.partition, trace);

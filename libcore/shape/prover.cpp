@@ -17,10 +17,11 @@
 //   (q*d + r) // d   = q + r // d
 //   (g*a + r) // (g*b) = a // b    for 0 <= r < g
 // the first over the terms that d divides, the second for common factors g of d and the terms.
-#include "shape/prover.h"
+#include "shape/inquiry.h"
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 #include <vector>
 
 namespace penstock {
@@ -32,87 +33,14 @@ using AtomRef = std::shared_ptr<const SymAtom>;
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-constexpr int kMaxDepth = 12;
-
-std::int64_t saturate(__int128 value) {
-  if (value <= kLowest) return kLowest;
-  if (value >= kHighest) return kHighest;
-  return static_cast<std::int64_t>(value);
-}
-
 bool infinite(std::int64_t bound) { return bound == kLowest || bound == kHighest; }
-
-std::int64_t add_bounds(std::int64_t a, std::int64_t b) {
-  if (infinite(a)) return a;
-  if (infinite(b)) return b;
-  return saturate(static_cast<__int128>(a) + b);
-}
-
-std::int64_t multiply_bounds(std::int64_t a, std::int64_t b) {
-  if (a == 0 || b == 0) return 0;
-  if (infinite(a) || infinite(b)) return (a < 0) == (b < 0) ? kHighest : kLowest;
-  return saturate(static_cast<__int128>(a) * b);
-}
-
-Interval operator+(const Interval& a, const Interval& b) {
-  return {add_bounds(a.lower, b.lower), add_bounds(a.upper, b.upper)};
-}
-
-Interval operator*(const Interval& a, const Interval& b) {
-  auto [low, high] = std::minmax({multiply_bounds(a.lower, b.lower), multiply_bounds(a.lower, b.upper),
-                                  multiply_bounds(a.upper, b.lower), multiply_bounds(a.upper, b.upper)});
-  return {low, high};
-}
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   std::int64_t quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
-/// Bounds of a // b for b > 0.
-Interval divide(const Interval& a, const Interval& b) {
-  auto corner = [&](std::int64_t numerator, std::int64_t divisor) {
-    if (infinite(numerator)) return divisor == kHighest ? std::int64_t{0} : numerator;
-    if (divisor == kHighest) return std::int64_t{numerator < 0 ? -1 : 0};
-    return floor_divide(numerator, divisor);
-  };
-  auto [low, high] = std::minmax({corner(a.lower, b.lower), corner(a.lower, b.upper),
-                                  corner(a.upper, b.lower), corner(a.upper, b.upper)});
-  return {a.lower == kLowest ? kLowest : low, a.upper == kHighest ? kHighest : high};
-}
-
-Interval bounds(const SymExpr& expression, const RangeFacts& facts, int depth);
-
-Interval atom_bounds(const SymAtom& atom, const RangeFacts& facts, int depth) {
-  if (depth > kMaxDepth) return {};
-  if (atom.kind == Kind::symbol) {
-    const SymRange& range = facts.of(atom.text);
-    return {range.lower ? bounds(*range.lower, facts, depth + 1).lower : kLowest,
-            range.upper ? bounds(*range.upper, facts, depth + 1).upper : kHighest};
-  }
-  Interval a = bounds(atom.operands[0], facts, depth + 1);
-  Interval b = bounds(atom.operands[1], facts, depth + 1);
-  switch (atom.kind) {
-    case Kind::floordiv: return b.lower > 0 ? divide(a, b) : Interval{};
-    case Kind::mod:
-      if (b.lower <= 0) return {};
-      return {0, std::min(infinite(b.upper) ? kHighest : b.upper - 1, a.lower >= 0 ? a.upper : kHighest)};
-    case Kind::minimum: return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)};
-    case Kind::maximum: return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
-    case Kind::symbol: break;
-  }
-  return {};
-}
-
-Interval bounds(const SymExpr& expression, const RangeFacts& facts, int depth) {
-  Interval sum{expression.constant_term(), expression.constant_term()};
-  for (const SymTerm& term : expression.terms()) {
-    Interval product{term.coefficient, term.coefficient};
-    for (const AtomRef& atom : term.atoms) product = product * atom_bounds(*atom, facts, depth);
-    sum = sum + product;
-  }
-  return sum;
-}
+SymExpr simplify(const SymExpr& expression, Inquiry& inquiry);
 
 SymExpr from_term(const SymTerm& term) {
   if (term.coefficient == 0) return 0;
@@ -120,21 +48,21 @@ SymExpr from_term(const SymTerm& term) {
 }
 
 /// An atom's bounds as expressions, for elimination.
-SymRange symbolic_range(const SymAtom& atom, const RangeFacts& facts) {
-  if (atom.kind == Kind::symbol) return facts.of(atom.text);
+SymRange symbolic_range(const SymAtom& atom, Inquiry& inquiry) {
+  if (atom.kind == Kind::symbol) return inquiry.facts().of(atom.text);
   SymRange range;
-  Interval numeric = atom_bounds(atom, facts, 0);
+  Interval numeric = atom_bounds(atom, inquiry, 0);
   if (numeric.lower != kLowest) range.lower = SymExpr(numeric.lower);
   if (numeric.upper != kHighest) range.upper = SymExpr(numeric.upper);
   if (range.upper) return range;
-  if (atom.kind == Kind::mod && bounds(atom.operands[1], facts, 0).lower > 0) {
+  if (atom.kind == Kind::mod && bounds(atom.operands[1], inquiry, 0).lower > 0) {
     range.upper = atom.operands[1] - 1;
-  } else if (atom.kind == Kind::floordiv && bounds(atom.operands[1], facts, 0).lower > 0 &&
-             bounds(atom.operands[0], facts, 0).lower >= 0) {
+  } else if (atom.kind == Kind::floordiv && bounds(atom.operands[1], inquiry, 0).lower > 0 &&
+             bounds(atom.operands[0], inquiry, 0).lower >= 0) {
     // Of an index i <= 3*n - 1, i // 3 is at most n - 1.
     const std::string_view index = atom.operands[0].symbol_name();
-    const SymRange& of_index = facts.of(index);
-    if (!index.empty() && of_index.upper) range.upper = simplify(floordiv(*of_index.upper, atom.operands[1]), facts);
+    const SymRange& of_index = inquiry.facts().of(index);
+    if (!index.empty() && of_index.upper) range.upper = simplify(floordiv(*of_index.upper, atom.operands[1]), inquiry);
   }
   return range;
 }
@@ -173,14 +101,28 @@ bool is_small(const SymExpr& expression) {
 /// The search for a proof of one `e >= 0`.
 class Search {
  public:
-  Search(const RangeFacts& facts, const std::vector<SymExpr>& assumptions)
-      : facts_(facts), assumptions_(assumptions) {}
+  /// `assumes`: with the assumptions of the facts.
+  Search(Inquiry& inquiry, bool assumes) : inquiry_(inquiry), assumes_(assumes) {}
 
   bool nonnegative(const SymExpr& expression, int depth) {
     if (auto value = expression.constant()) return *value >= 0;
-    if (bounds(expression, facts_, 0).lower >= 0) return true;
-    if (depth > kMaxDepth || --left_ < 0) return false;
-    if (follows_from_assumptions(expression, depth)) return true;
+    if (bounds(expression, inquiry_, 0).lower >= 0) return true;
+    if (depth > kMaxDepth || --left_ < 0 || !inquiry_.spend(expression.terms().size())) return false;
+    // What was not found with as many levels left is not found now.
+    const std::string text = expression.to_string();
+    const auto [failed, is_new] = failed_.try_emplace(text, kMaxDepth + 1);
+    if (!is_new && failed->second <= depth) return false;
+    const bool found = search(expression, depth);
+    if (!found) {
+      int& before = failed_[text];
+      before = std::min(before, depth);
+    }
+    return found;
+  }
+
+ private:
+  bool search(const SymExpr& expression, int depth) {
+    if (assumes_ && follows_from_assumptions(expression, depth)) return true;
     std::vector<AtomRef> atoms = atoms_of(expression);
     for (const AtomRef& atom : atoms) {
       if (atom->kind != Kind::minimum && atom->kind != Kind::maximum) continue;
@@ -194,21 +136,23 @@ class Search {
     return false;
   }
 
- private:
   /// Those with symbolic bounds first, which intervals cannot see: indices before what bounds them.
   std::vector<AtomRef> atoms_of(const SymExpr& expression) const {
     std::vector<AtomRef> atoms;
+    std::unordered_set<std::string_view> seen;
     for (const SymTerm& term : expression.terms()) {
       for (const AtomRef& atom : term.atoms) {
-        auto same = [&](const AtomRef& other) { return other->text == atom->text; };
-        if (std::none_of(atoms.begin(), atoms.end(), same)) atoms.push_back(atom);
+        if (seen.insert(atom->text).second) atoms.push_back(atom);
       }
     }
     auto others = std::stable_partition(atoms.begin(), atoms.end(), [&](const AtomRef& atom) {
-      SymRange range = symbolic_range(*atom, facts_);
+      SymRange range = symbolic_range(*atom, inquiry_);
       return (range.upper && !range.upper->is_constant()) || (range.lower && !range.lower->is_constant());
     });
-    std::stable_partition(others, atoms.end(), [](const AtomRef& atom) { return atom->kind == Kind::floordiv; });
+    // Of divisions the coarsest first: it is bounded by the finer ones.
+    const auto divisor = [](const AtomRef& atom) { return atom->operands[1].constant().value_or(0); };
+    const auto rest = std::stable_partition(others, atoms.end(), [](const AtomRef& atom) { return atom->kind == Kind::floordiv; });
+    std::stable_sort(others, rest, [&](const AtomRef& a, const AtomRef& b) { return divisor(a) > divisor(b); });
     return atoms;
   }
 
@@ -219,15 +163,37 @@ class Search {
     const auto [coefficient, rest] = factored(expression, atom);
     const bool rises = nonnegative(coefficient, depth + 1);
     if (!rises && !nonnegative(-coefficient, depth + 1)) return left;
-    if (atom->kind == Kind::floordiv && bounds(atom->operands[1], facts_, 0).lower > 0) {
+    if (atom->kind == Kind::floordiv && bounds(atom->operands[1], inquiry_, 0).lower > 0) {
       const SymExpr &dividend = atom->operands[0], &divisor = atom->operands[1];
       const SymExpr worst = rises ? dividend - divisor + 1 : dividend;
       const bool fits = is_small(divisor) && is_small(rest) && is_small(coefficient) && is_small(worst);
-      if (fits) left.push_back(divisor * rest + coefficient * worst);
+      if (fits) {
+        for (const SymTerm& term : rest.terms()) add_bounded(*atom, term, coefficient, rest, rises, left);
+        left.push_back(divisor * rest + coefficient * worst);
+      }
     }
-    const SymRange range = symbolic_range(*atom, facts_);
+    const SymRange range = symbolic_range(*atom, inquiry_);
     if (const auto& worst = rises ? range.lower : range.upper) left.push_back(rest + coefficient * *worst);
     return left;
+  }
+
+  /// The same for a division `atom` = x // (c*d) beside another one, y // c, where x - y is a number e. As x // (c*d) is
+  /// (x // c) // d and x // c lies between y // c + e // c and that with e / c rounded up, d times the atom is at most the
+  /// latter, and at least the former less d - 1.
+  static void add_bounded(const SymAtom& atom, const SymTerm& term, const SymExpr& coefficient, const SymExpr& rest, bool rises,
+                          std::vector<SymExpr>& left) {
+    const auto whole = atom.operands[1].constant();
+    if (!whole) return;
+    for (const AtomRef& finer : term.atoms) {
+      const auto part = finer->kind == Kind::floordiv ? finer->operands[1].constant() : std::nullopt;
+      if (!part || *part <= 0 || *part >= *whole || *whole % *part != 0) continue;
+      const auto apart = (atom.operands[0] - finer->operands[0]).constant();
+      if (!apart) continue;
+      const std::int64_t d = *whole / *part;
+      const SymExpr quotient = make_expression(0, {SymTerm{1, {finer}}});
+      const SymExpr worst = quotient + (rises ? floor_divide(*apart, *part) - d + 1 : -floor_divide(-*apart, *part));
+      left.push_back(SymExpr(d) * rest + coefficient * worst);
+    }
   }
 
   /// Whether the expression is at least 0 in each case of `atom`, a minimum or maximum; nothing: its
@@ -243,38 +209,44 @@ class Search {
 
   /// Whether an assumption that takes a term away leaves something that is at least 0.
   bool follows_from_assumptions(const SymExpr& expression, int depth) {
-    for (const SymExpr& assumption : assumptions_) {
-      for (const SymTerm& taken : assumption.terms()) {
-        // A term that lifts the sum is worth taking away where nothing but a number is left of the assumption.
-        if (taken.coefficient > 0 && assumption.terms().size() > 1) continue;
-        for (const SymTerm& term : expression.terms()) {
-          const bool same_sign = (term.coefficient < 0) == (taken.coefficient < 0);
-          auto times = same_sign ? divide_term(term, taken) : std::nullopt;
-          if (!times || !nonnegative(from_term(*times), depth + 1)) continue;
-          if (!is_small(from_term(*times)) || !is_small(assumption)) continue;
-          if (nonnegative(expression - from_term(*times) * assumption, depth + 3)) return true;
+    for (const SymTerm& term : expression.terms()) {
+      for (const AtomRef& atom : term.atoms) {
+        for (const RangeFacts::Taken& taken : inquiry_.facts().assumptions_on(atom->text)) {
+          if (!inquiry_.spend()) return false;
+          if (follows_from(expression, term, *taken.assumption, taken.assumption->terms()[taken.term], depth)) return true;
         }
       }
     }
     return false;
   }
 
+  /// The same for the term `taken` of `assumption` and the term `term` of the expression.
+  bool follows_from(const SymExpr& expression, const SymTerm& term, const SymExpr& assumption, const SymTerm& taken, int depth) {
+    // A term that lifts the sum is worth taking away where nothing but a number is left of the assumption.
+    if (taken.coefficient > 0 && assumption.terms().size() > 1) return false;
+    if ((term.coefficient < 0) != (taken.coefficient < 0)) return false;
+    const auto times = divide_term(term, taken);
+    if (!times || !nonnegative(from_term(*times), depth + 1)) return false;
+    if (!is_small(from_term(*times)) || !is_small(assumption)) return false;
+    return nonnegative(expression - from_term(*times) * assumption, depth + 3);
+  }
+
   static constexpr int kMostSteps = 1000;
 
-  const RangeFacts& facts_;
-  const std::vector<SymExpr>& assumptions_;
+  Inquiry& inquiry_;
+  bool assumes_;
   int left_ = kMostSteps;  ///< until it gives up
+  std::unordered_map<std::string, int> failed_;  ///< by text: the least depth at which nothing was found
 };
 
-bool nonnegative(const SymExpr& expression, const RangeFacts& facts) {
-  static const std::vector<SymExpr> none;
+bool nonnegative(const SymExpr& expression, Inquiry& inquiry) {
   // Most questions need no assumption, and each one more multiplies the ways to go.
-  if (Search(facts, none).nonnegative(expression, 0)) return true;
-  return !facts.assumptions().empty() && Search(facts, facts.assumptions()).nonnegative(expression, 0);
+  if (Search(inquiry, false).nonnegative(expression, 0)) return true;
+  return inquiry.facts().assumes() && Search(inquiry, true).nonnegative(expression, 0);
 }
 
-bool below(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
-  return nonnegative(b - a - SymExpr(1), facts);
+bool below(const SymExpr& a, const SymExpr& b, Inquiry& inquiry) {
+  return nonnegative(b - a - SymExpr(1), inquiry);
 }
 
 /// term / divisor, when it goes without a remainder.
@@ -325,10 +297,10 @@ Split split(const SymExpr& expression, const SymTerm& divisor) {
 }
 
 /// The divisor as one term, when it is a monomial that is known to be positive.
-std::optional<SymTerm> positive_monomial(const SymExpr& divisor, const RangeFacts& facts) {
+std::optional<SymTerm> positive_monomial(const SymExpr& divisor, Inquiry& inquiry) {
   std::vector<SymTerm> terms = all_terms(divisor);
   if (terms.size() != 1 || terms.front().coefficient <= 0) return std::nullopt;
-  if (bounds(divisor, facts, 0).lower <= 0) return std::nullopt;
+  if (bounds(divisor, inquiry, 0).lower <= 0) return std::nullopt;
   return terms.front();
 }
 
@@ -337,21 +309,21 @@ struct Division {
   SymExpr quotient, remainder;
 };
 
-/// Divides by `divisor` if the facts make both parts free of a division by it.
+/// Divides by `divisor` if the inquiry make both parts free of a division by it.
 std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor,
-                                       const RangeFacts& facts) {
-  Interval range = bounds(a, facts, 0);
+                                       Inquiry& inquiry) {
+  Interval range = bounds(a, inquiry, 0);
   if (auto d = divisor.constant(); d && *d > 0 && !infinite(range.lower) && !infinite(range.upper)) {
     std::int64_t k = floor_divide(range.lower, *d);
     if (k == floor_divide(range.upper, *d)) return Division{k, a - SymExpr(k) * divisor};
   }
-  if (nonnegative(a, facts) && below(a, divisor, facts)) return Division{0, a};
+  if (nonnegative(a, inquiry) && below(a, divisor, inquiry)) return Division{0, a};
   return std::nullopt;
 }
 
 /// The second identity: a // (g*b) for the common factors g of divisor and a's terms, largest first.
 std::optional<Division> divide_by_factor(const SymExpr& a, const SymTerm& divisor,
-                                         const RangeFacts& facts) {
+                                         Inquiry& inquiry) {
   std::vector<SymTerm> factors;
   for (const SymTerm& term : all_terms(a)) {
     SymTerm factor = common_factor(term, divisor);
@@ -365,143 +337,140 @@ std::optional<Division> divide_by_factor(const SymExpr& a, const SymTerm& diviso
     auto smaller = divide_term(divisor, factor);
     Split parts = split(a, factor);
     SymExpr g = from_term(factor);
-    if (!smaller || bounds(g, facts, 0).lower <= 0) continue;
-    if (!nonnegative(parts.rest, facts) || !below(parts.rest, g, facts)) continue;
+    if (!smaller || bounds(g, inquiry, 0).lower <= 0) continue;
+    if (!nonnegative(parts.rest, inquiry) || !below(parts.rest, g, inquiry)) continue;
     SymExpr b = from_term(*smaller);
-    return Division{simplify(floordiv(parts.quotient, b), facts),
-                    g * simplify(mod(parts.quotient, b), facts) + parts.rest};
+    return Division{simplify(floordiv(parts.quotient, b), inquiry),
+                    g * simplify(mod(parts.quotient, b), inquiry) + parts.rest};
   }
   return std::nullopt;
 }
 
 /// (x // c) // d = x // (c*d) for positive c and d.
 std::optional<SymExpr> nested_quotient(const SymExpr& a, const SymExpr& divisor,
-                                       const RangeFacts& facts) {
+                                       Inquiry& inquiry) {
   if (a.constant_term() != 0 || a.terms().size() != 1) return std::nullopt;
   const SymTerm& term = a.terms().front();
   if (term.coefficient != 1 || term.atoms.size() != 1) return std::nullopt;
   const SymAtom& atom = *term.atoms.front();
   if (atom.kind != Kind::floordiv) return std::nullopt;
-  if (bounds(atom.operands[1], facts, 0).lower <= 0) return std::nullopt;
+  if (bounds(atom.operands[1], inquiry, 0).lower <= 0) return std::nullopt;
   return floordiv(atom.operands[0], atom.operands[1] * divisor);
 }
 
-Division divide_simplified(const SymExpr& a, const SymExpr& divisor, const RangeFacts& facts) {
-  if (auto exact = divide_exactly(a, divisor, facts)) return *exact;
-  auto monomial = positive_monomial(divisor, facts);
+Division divide_simplified(const SymExpr& a, const SymExpr& divisor, Inquiry& inquiry) {
+  if (auto exact = divide_exactly(a, divisor, inquiry)) return *exact;
+  auto monomial = positive_monomial(divisor, inquiry);
   if (!monomial) return {floordiv(a, divisor), mod(a, divisor)};
   auto [quotient, rest] = split(a, *monomial);
-  if (auto exact = divide_exactly(rest, divisor, facts)) {
+  if (auto exact = divide_exactly(rest, divisor, inquiry)) {
     return {quotient + exact->quotient, exact->remainder};
   }
-  if (auto smaller = divide_by_factor(rest, *monomial, facts)) {
+  if (auto smaller = divide_by_factor(rest, *monomial, inquiry)) {
     return {quotient + smaller->quotient, smaller->remainder};
   }
-  if (auto nested = nested_quotient(rest, divisor, facts)) {
+  if (auto nested = nested_quotient(rest, divisor, inquiry)) {
     return {quotient + *nested, mod(rest, divisor)};
   }
   return {quotient + floordiv(rest, divisor), mod(rest, divisor)};
 }
 
-SymExpr simplify_atom(const AtomRef& atom, const RangeFacts& facts) {
+SymExpr simplify_operation(const AtomRef& atom, Inquiry& inquiry);
+
+SymExpr simplify_atom(const AtomRef& atom, Inquiry& inquiry) {
   if (atom->kind == Kind::symbol) {
-    const SymRange& range = facts.of(atom->text);
+    const SymRange& range = inquiry.facts().of(atom->text);
     if (range.lower && range.upper && *range.lower == *range.upper && range.lower->is_constant()) {
       return *range.lower;
     }
     return make_expression(0, {SymTerm{1, {atom}}});
   }
-  SymExpr a = simplify(atom->operands[0], facts);
-  SymExpr b = simplify(atom->operands[1], facts);
+  if (const SymExpr* known = inquiry.known_simplified(*atom)) return *known;
+  SymExpr simple = simplify_operation(atom, inquiry);
+  inquiry.note_simplified(*atom, simple);
+  return simple;
+}
+
+SymExpr simplify_operation(const AtomRef& atom, Inquiry& inquiry) {
+  if (!inquiry.spend()) return make_expression(0, {SymTerm{1, {atom}}});
+  SymExpr a = simplify(atom->operands[0], inquiry);
+  SymExpr b = simplify(atom->operands[1], inquiry);
   switch (atom->kind) {
-    case Kind::floordiv: return divide_simplified(a, b, facts).quotient;
-    case Kind::mod: return divide_simplified(a, b, facts).remainder;
+    case Kind::floordiv: return divide_simplified(a, b, inquiry).quotient;
+    case Kind::mod: return divide_simplified(a, b, inquiry).remainder;
     case Kind::minimum:
-      if (nonnegative(b - a, facts)) return a;
-      return nonnegative(a - b, facts) ? b : minimum(a, b);
+      if (nonnegative(b - a, inquiry)) return a;
+      return nonnegative(a - b, inquiry) ? b : minimum(a, b);
     case Kind::maximum:
-      if (nonnegative(b - a, facts)) return b;
-      return nonnegative(a - b, facts) ? a : maximum(a, b);
+      if (nonnegative(b - a, inquiry)) return b;
+      return nonnegative(a - b, inquiry) ? a : maximum(a, b);
     case Kind::symbol: break;
   }
   return a;
 }
 
-/// What c*(a // d) + r >= 0 says of a itself, for numbers c and d > 0: as a - d + 1 <= d * (a // d) <= a.
-std::optional<SymExpr> of_dividend(const SymExpr& expression) {
+SymExpr simplify(const SymExpr& expression, Inquiry& inquiry) {
+  if (expression.is_constant()) return expression;
+  SymExpr sum(expression.constant_term());
   for (const SymTerm& term : expression.terms()) {
-    const bool quotient = term.atoms.size() == 1 && term.atoms.front()->kind == Kind::floordiv;
-    if (!quotient || !is_small(expression)) continue;
-    const SymExpr &dividend = term.atoms.front()->operands[0], &divisor = term.atoms.front()->operands[1];
-    if (divisor.constant().value_or(0) <= 0 || !is_small(dividend) || !is_small(divisor)) continue;
-    const SymExpr most = term.coefficient > 0 ? dividend : dividend - divisor + 1;
-    return divisor * (expression - from_term(term)) + SymExpr(term.coefficient) * most;
+    SymExpr product(term.coefficient);
+    for (const AtomRef& atom : term.atoms) product *= simplify_atom(atom, inquiry);
+    sum += product;
   }
-  return std::nullopt;
+  return sum;
+}
+
+/// a % b as a - b * (a // b): in these terms what is cut off and what was added to make it whole cancel out.
+SymExpr without_remainders(const SymExpr& expression) {
+  SymExpr sum(expression.constant_term());
+  for (const SymTerm& term : expression.terms()) {
+    SymExpr product(term.coefficient);
+    for (const AtomRef& atom : term.atoms) {
+      const bool remainder = atom->kind == Kind::mod && atom->operands[1].constant().value_or(0) > 0;
+      const SymExpr alone = make_expression(0, {SymTerm{1, {atom}}});
+      product *= remainder ? atom->operands[0] - atom->operands[1] * floordiv(atom->operands[0], atom->operands[1]) : alone;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+/// b - a, simplified; and without remainders, where it has some.
+std::vector<SymExpr> differences(const SymExpr& a, const SymExpr& b, Inquiry& inquiry) {
+  std::vector<SymExpr> texts = {simplify(b - a, inquiry)};
+  if (SymExpr divided = without_remainders(texts.front()); divided != texts.front()) texts.push_back(std::move(divided));
+  return texts;
 }
 
 }  // namespace
 
-void RangeFacts::set(std::string_view symbol, SymRange range) {
-  ranges_.insert_or_assign(std::string(symbol), std::move(range));
-}
-
-void RangeFacts::set_index(std::string_view symbol, const SymExpr& extent) {
-  set(symbol, {SymExpr(0), extent - SymExpr(1)});
-}
-
-/// symbol >= bound, or symbol <= bound. False where its range says this otherwise, by an expression.
-bool RangeFacts::narrow(std::string_view symbol, bool from_below, std::int64_t bound) {
-  SymRange& range = ranges_[std::string(symbol)];
-  std::optional<SymExpr>& side = from_below ? range.lower : range.upper;
-  if (side && !side->is_constant()) return false;
-  if (!side || (from_below ? *side->constant() < bound : *side->constant() > bound)) side = SymExpr(bound);
-  return true;
-}
-
-void RangeFacts::assume(const SymExpr& expression) {
-  if (auto dividend = of_dividend(expression)) assume(*dividend);
-  // Of integers 2*i - 1 >= 0 says i - 1 >= 0.
-  std::int64_t divisor = 0;
-  for (const SymTerm& term : expression.terms()) divisor = std::gcd(divisor, term.coefficient);
-  if (divisor == 0) return;
-  std::vector<SymTerm> terms = expression.terms();
-  for (SymTerm& term : terms) term.coefficient /= divisor;
-  const std::int64_t constant = floor_divide(expression.constant_term(), divisor);
-  const SymTerm& first = terms.front();
-  const bool alone = terms.size() == 1 && first.atoms.size() == 1 && first.atoms.front()->kind == Kind::symbol;
-  const bool from_below = first.coefficient > 0;
-  if (alone && narrow(first.atoms.front()->text, from_below, from_below ? -constant : constant)) return;
-  assumptions_.push_back(make_expression(constant, std::move(terms)));
-}
-
-const SymRange& RangeFacts::of(std::string_view symbol) const {
-  static const SymRange unbounded;
-  auto found = ranges_.find(symbol);
-  return found == ranges_.end() ? unbounded : found->second;
-}
-
 Interval bounds(const SymExpr& expression, const RangeFacts& facts) {
-  return bounds(expression, facts, 0);
+  Inquiry inquiry(facts);
+  return bounds(expression, inquiry, 0);
 }
 
 bool is_nonnegative(const SymExpr& expression, const RangeFacts& facts) {
-  return nonnegative(expression, facts);
+  Inquiry inquiry(facts);
+  return nonnegative(expression, inquiry);
 }
 
 std::optional<bool> prove_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
-  SymExpr difference = simplify(a - b, facts);
-  if (auto value = difference.constant()) return *value == 0;
-  if (nonnegative(difference - SymExpr(1), facts)) return false;
-  if (nonnegative(-difference - SymExpr(1), facts)) return false;
-  if (nonnegative(difference, facts) && nonnegative(-difference, facts)) return true;
+  Inquiry inquiry(facts);
+  for (const SymExpr& difference : differences(b, a, inquiry)) {
+    if (auto value = difference.constant()) return *value == 0;
+    if (nonnegative(difference - SymExpr(1), inquiry)) return false;
+    if (nonnegative(-difference - SymExpr(1), inquiry)) return false;
+    if (nonnegative(difference, inquiry) && nonnegative(-difference, inquiry)) return true;
+  }
   return std::nullopt;
 }
 
 std::optional<bool> prove_less(const SymExpr& a, const SymExpr& b, const RangeFacts& facts) {
-  SymExpr difference = simplify(b - a, facts);
-  if (nonnegative(difference - SymExpr(1), facts)) return true;
-  if (nonnegative(-difference, facts)) return false;
+  Inquiry inquiry(facts);
+  for (const SymExpr& difference : differences(a, b, inquiry)) {
+    if (nonnegative(difference - SymExpr(1), inquiry)) return true;
+    if (nonnegative(-difference, inquiry)) return false;
+  }
   return std::nullopt;
 }
 
@@ -511,14 +480,8 @@ std::optional<bool> prove_less_equal(const SymExpr& a, const SymExpr& b, const R
 }
 
 SymExpr simplify(const SymExpr& expression, const RangeFacts& facts) {
-  if (expression.is_constant()) return expression;
-  SymExpr sum(expression.constant_term());
-  for (const SymTerm& term : expression.terms()) {
-    SymExpr product(term.coefficient);
-    for (const AtomRef& atom : term.atoms) product *= simplify_atom(atom, facts);
-    sum += product;
-  }
-  return sum;
+  Inquiry inquiry(facts);
+  return simplify(expression, inquiry);
 }
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ struct SymRange {
 /// relates sizes to each other (s1 <= s0).
 class RangeFacts {
  public:
+  RangeFacts();
   void set(std::string_view symbol, SymRange range);
   /// The symbol is an index of a loop: 0 <= symbol < extent.
   void set_index(std::string_view symbol, const SymExpr& extent);
@@ -37,14 +39,35 @@ class RangeFacts {
   void assume(const SymExpr& expression);
   /// The range of `symbol`; unbounded when nothing was set.
   const SymRange& of(std::string_view symbol) const;
-  /// Expressions that are at least 0, beside the ranges.
-  const std::vector<SymExpr>& assumptions() const { return assumptions_; }
+  /// An expression that is at least 0, beside the ranges, and one of its terms.
+  struct Taken {
+    std::shared_ptr<const SymExpr> assumption;
+    std::size_t term;
+  };
+  /// Those with a term that begins with the atom of this text.
+  const std::vector<Taken>& assumptions_on(std::string_view atom) const;
+  bool assumes() const;
+
+  /// The work that questions with these facts and their copies took so far, in atoms and terms that were looked at.
+  std::int64_t work() const;
+  /// Once questions took `units` of work together, one more may take little: more answers are "not known" then.
+  void set_limit(std::int64_t units) { limit_ = units; }
+  bool is_exhausted() const { return work() >= limit_; }
+  /// What one more question may take.
+  std::int64_t grant() const;
+  /// A question took `units` of work. One thread at a time asks.
+  void charge(std::int64_t units) const;
 
  private:
+  /// What copies share until one of them learns more.
+  struct Assumptions;
+
   bool narrow(std::string_view symbol, bool from_below, std::int64_t bound);
+  Assumptions& own_assumptions();
 
   std::map<std::string, SymRange, std::less<>> ranges_;
-  std::vector<SymExpr> assumptions_;
+  std::shared_ptr<Assumptions> assumptions_;
+  std::int64_t limit_ = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Numeric bounds of `expression`; sound, not always tight.
@@ -53,7 +76,7 @@ Interval bounds(const SymExpr& expression, const RangeFacts& facts);
 /// Whether `expression` is known to be at least 0. False: not known.
 bool is_nonnegative(const SymExpr& expression, const RangeFacts& facts);
 
-/// The truth of a comparison, or nothing when the facts do not decide it.
+/// The truth of a comparison, or nothing when the facts do not decide it, or not with the work that is granted.
 std::optional<bool> prove_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts);
 std::optional<bool> prove_less(const SymExpr& a, const SymExpr& b, const RangeFacts& facts);
 std::optional<bool> prove_less_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 namespace penstock {
 
@@ -244,6 +245,55 @@ std::optional<std::int64_t> SymExpr::evaluate(
   return sum;
 }
 
+namespace {
+
+constexpr std::int64_t kLargestDivisor = std::int64_t{1} << 31;  ///< that division in two steps is put together to
+
+SymExpr one_term(const SymTerm& term) { return make_expression(0, {term}); }
+
+/// The only atom of the term, where it is of this kind; else null.
+const SymAtom* alone(const SymTerm& term, Kind kind) {
+  return term.atoms.size() == 1 && term.atoms.front()->kind == kind ? term.atoms.front().get() : nullptr;
+}
+
+/// (x // c + k) // d = (x + k*c) // (c*d), for numbers c, d > 0 and k: sizes behind several strides are one division.
+std::optional<SymExpr> nested_quotient(const SymExpr& a, std::int64_t d) {
+  if (a.terms().size() != 1 || a.terms().front().coefficient != 1) return std::nullopt;
+  const SymAtom* inner = alone(a.terms().front(), Kind::floordiv);
+  const std::int64_t c = inner != nullptr ? inner->operands[1].constant().value_or(0) : 0;
+  if (c <= 0 || c >= kLargestDivisor || d >= kLargestDivisor / c || a.constant_term() >= kLargestDivisor) return std::nullopt;
+  return floordiv(inner->operands[0] + SymExpr(a.constant_term() * c), c * d);
+}
+
+/// (x + y % d) // d where x + y is a number k: k // d - y // d, what is cut off or made whole.
+std::optional<SymExpr> whole_quotient(const SymExpr& a, std::int64_t d) {
+  for (const SymTerm& term : a.terms()) {
+    const SymAtom* remainder = alone(term, Kind::mod);
+    if (remainder == nullptr || remainder->operands[1] != SymExpr(d)) continue;
+    const SymExpr sum = a - one_term(term) + SymExpr(term.coefficient) * remainder->operands[0];
+    if (sum.is_constant()) return floordiv(sum, d) - SymExpr(term.coefficient) * floordiv(remainder->operands[0], d);
+  }
+  return std::nullopt;
+}
+
+/// a // d for d > 0 that divides no term of a: the first term positive, no common factor, no division in two steps.
+SymExpr canonical_quotient(const SymExpr& a, std::int64_t d) {
+  // -x // d is minus the quotient that is rounded up.
+  if (a.terms().front().coefficient < 0) return -floordiv(SymExpr(d - 1) - a, d);
+  std::int64_t common = d;
+  for (const SymTerm& term : a.terms()) common = std::gcd(common, term.coefficient);
+  if (common > 1) {
+    std::vector<SymTerm> terms = a.terms();
+    for (SymTerm& term : terms) term.coefficient /= common;
+    return floordiv(make_expression(floor_divide(a.constant_term(), common), std::move(terms)), d / common);
+  }
+  if (auto whole = whole_quotient(a, d)) return *whole;
+  if (auto nested = nested_quotient(a, d)) return *nested;
+  return function(Kind::floordiv, a, d);
+}
+
+}  // namespace
+
 SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
   auto divisor = b.constant();
   if (!divisor) return a == b ? SymExpr(1) : function(Kind::floordiv, a, b);
@@ -253,7 +303,7 @@ SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
   SymExpr quotient, rest;
   split_by_divisor(a, *divisor, quotient, rest);
   if (rest.is_constant()) return quotient;  // 0 <= rest < d by construction
-  return quotient + function(Kind::floordiv, rest, b);
+  return *divisor > 0 ? quotient + canonical_quotient(rest, *divisor) : quotient + function(Kind::floordiv, rest, b);
 }
 
 SymExpr mod(const SymExpr& a, const SymExpr& b) {
@@ -264,6 +314,13 @@ SymExpr mod(const SymExpr& a, const SymExpr& b) {
   SymExpr quotient, rest;
   split_by_divisor(a, *divisor, quotient, rest);
   if (rest.is_constant()) return rest;
+  // (k*(x % (n*d)) + r) % d = (k*x + r) % d
+  for (const SymTerm& term : rest.terms()) {
+    const SymAtom* inner = alone(term, Kind::mod);
+    if (inner == nullptr || inner->operands[1].constant().value_or(0) % *divisor != 0) continue;
+    if (inner->operands[1].constant().value_or(0) == 0) continue;
+    return mod(rest - one_term(term) + SymExpr(term.coefficient) * inner->operands[0], b);
+  }
   return function(Kind::mod, rest, b);
 }
 

@@ -53,7 +53,7 @@ class Reporter {
 
  private:
   /// A limit that the person set or was told of is none.
-  static bool is_defect(Code code) { return code != Code::PS0502; }
+  static bool is_defect(Code code) { return code != Code::PS0502 && code != Code::PS0709; }
 
   static void print(const Diagnostic& diagnostic, bool fatal) {
     std::string where;
@@ -136,11 +136,26 @@ class JitDriver final : public python::FrameDriver {
   std::unique_ptr<python::FrameDriver> walker_;
 };
 
+/// What the compilation of an entry may take; the parent process has read the numbers.
+CompileLimits limits_of(const Settings& settings) {
+  CompileLimits limits;
+  auto read = [&](const char* key, double& limit) {
+    const std::string text(settings.get(key));
+    if (!text.empty()) limit = std::strtod(text.c_str(), nullptr);
+  };
+  read("compile-time-limit", limits.seconds);
+  read("compile-memory-limit", limits.memory_mebibytes);
+  read("code-size-limit", limits.code_mebibytes);
+  return limits;
+}
+
 Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings) {
   static PhaseTimes phases;  // until the process ends, as the driver
   if (settings.get("time") == "1") g_phases = &phases;
   const bool deterministic = settings.get("deterministic") == "1";
-  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), {}, deterministic, phases);
+  pipeline::CompileOptions stages;
+  stages.limits = limits_of(settings);
+  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), stages, deterministic, phases);
   if (!compiler) return tl::unexpected(compiler.error());
   std::unique_ptr<jit::VerdictMemory> verdicts;
   if (!deterministic) {

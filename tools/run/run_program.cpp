@@ -90,6 +90,9 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
   if (options.profile) launched.settings["profile"] = "1";
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
+  launched.settings["compile-time-limit"] = fmt::format("{}", options.limits.seconds);
+  launched.settings["compile-memory-limit"] = fmt::format("{}", options.limits.memory_mebibytes);
+  launched.settings["code-size-limit"] = fmt::format("{}", options.limits.code_mebibytes);
   if (!options.backend.empty()) launched.settings["backend"] = options.backend;
   if (options.threads > 0) {
     launched.environment["OMP_NUM_THREADS"] = fmt::format("{}", options.threads);

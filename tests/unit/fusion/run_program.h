@@ -33,7 +33,7 @@ inline LoopProgram fuse_graph(const GraphBuilder& builder, std::vector<std::stri
   auto placed = partition::partition(builder.graph, {}, silent);
   REQUIRE_MESSAGE(placed, (placed ? "" : placed.error().message));
   auto program = fuse(*placed, {std::move(skip)}, silent);
-  REQUIRE_MESSAGE(program, (program ? "" : program.error().place + ": " + program.error().message));
+  REQUIRE_MESSAGE(program, (program ? "" : program.error().place + ": " + program.error().message.substr(0, 2000)));
   return *program;
 }
 

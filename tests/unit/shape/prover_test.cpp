@@ -130,3 +130,125 @@ TEST_CASE("a simplified expression has the same values") {
     }
   }
 }
+
+namespace {
+
+/// Sizes of images and texts as models compute them, with what is known of them and the work that questions took.
+struct Sizes {
+  RangeFacts facts;
+  explicit Sizes(std::initializer_list<const char*> names) {
+    for (const char* name : names) facts.set(name, {SymExpr(2), std::nullopt});
+  }
+  static SymExpr parse(const std::string& text) { return *parse_sym_expr(text); }
+  /// The rows behind windows of `window`, `stride` apart, with `padding` on both sides.
+  static SymExpr windows(const SymExpr& size, int window, int stride, int padding) {
+    return floordiv(size + SymExpr(2 * padding - window), stride) + SymExpr(1);
+  }
+  bool less(const SymExpr& a, const SymExpr& b) const { return prove_less(a, b, facts).value_or(false); }
+  bool equal(const SymExpr& a, const SymExpr& b) const { return prove_equal(a, b, facts).value_or(false); }
+};
+
+}  // namespace
+
+TEST_CASE("divisions in two steps are one") {
+  auto text = [](const char* expression) { return parse_sym_expr(expression)->to_string(); };
+  CHECK(text("((s1 + 1) // 4) // 2") == "floordiv(s1+1, 8)");
+  CHECK(text("(((s1 - 1) // 2 + 1) - 1) // 2 + 1") == "floordiv(s1+3, 4)");
+  CHECK(text("(s0 // 3 + 5) // 7") == "floordiv(s0+15, 21)");
+  CHECK(text("(2*s0 + 1) // 4") == "floordiv(s0, 2)");
+  CHECK(text("(-s0) // 7") == "-floordiv(s0+6, 7)");
+  CHECK(text("(s0 + (-s0) % 7) // 7") == "floordiv(s0+6, 7)");
+  CHECK(text("(s0 + (-s0) % 7) % 7") == "0");
+  CHECK(text("(s0 - s0 % 16) // 16") == "floordiv(s0, 16)");
+  CHECK(text("(s0 % 32 + 3) % 8") == "mod(s0+3, 8)");
+  CHECK(text("(s0 // 4 + s1 // 4) // 2") == "floordiv(floordiv(s0, 4)+floordiv(s1, 4), 2)");
+}
+
+TEST_CASE("sizes behind chains of strided windows are bounded, with bounded work") {
+  Sizes sizes({"h", "w"});
+  sizes.facts.assume(Sizes::parse("h - 63"));
+  SymExpr size = SymExpr::symbol("h");
+  // AlexNet: convolutions and pools whose windows overlap.
+  for (auto [window, stride, padding] : {std::array{11, 4, 2}, {3, 2, 0}, {5, 1, 2}, {3, 2, 0}, {3, 1, 1}, {3, 2, 0}}) {
+    const SymExpr next = Sizes::windows(size, window, stride, padding);
+    sizes.facts.set_index("p", next);
+    const SymExpr last = SymExpr::symbol("p") * SymExpr(stride) + SymExpr(window - 1 - 2 * padding);
+    CHECK(sizes.less(last, size));
+    CHECK(sizes.less(SymExpr(0), next));
+    size = next;
+  }
+  // U-Net: halved three times, doubled, and cut to what was kept.
+  SymExpr level = SymExpr::symbol("w");
+  sizes.facts.assume(Sizes::parse("w - 16"));
+  for (int i = 0; i < 3; ++i) {
+    const SymExpr half = Sizes::windows(level, 2, 2, 0);
+    CHECK(prove_less_equal(SymExpr(2) * half, level, sizes.facts) == true);
+    CHECK(sizes.less(level, SymExpr(2) * half + SymExpr(2)));
+    level = half;
+  }
+  CHECK(level.to_string() == "floordiv(w, 8)");
+  CHECK(sizes.facts.work() < 20'000);
+}
+
+TEST_CASE("windows of images that are padded to whole windows") {
+  Sizes sizes({"h", "w", "b"});
+  for (const char* window : {"7", "4", "8"}) {
+    const std::string w = window;
+    const SymExpr padded = Sizes::parse("h + (-h) % " + w), count = Sizes::parse("(h + (-h) % " + w + ") // " + w);
+    CHECK(sizes.equal(SymExpr(std::stoi(w)) * count, padded));
+    CHECK(sizes.equal(mod(padded, Sizes::parse(w)), 0));
+    CHECK(prove_less_equal(Sizes::parse("h"), padded, sizes.facts) == true);
+    CHECK(sizes.less(padded, Sizes::parse("h + " + w)));
+    // Rolled and merged: the second half of the rows.
+    CHECK(sizes.less(floordiv(padded, 2), padded));
+  }
+  CHECK(sizes.facts.work() < 20'000);
+}
+
+TEST_CASE("pools that round up, and frames of sound") {
+  Sizes sizes({"h", "t"});
+  SymExpr size = SymExpr::symbol("h");
+  for (int i = 0; i < 5; ++i) {
+    const SymExpr next = Sizes::windows(size + SymExpr(1), 2, 2, 0);  // ceil_mode
+    CHECK(sizes.less((next - SymExpr(1)) * SymExpr(2), size));
+    size = next;
+  }
+  // Seven strided convolutions of a speech encoder, then a mask of as many frames.
+  SymExpr frames = SymExpr(400) + SymExpr::symbol("t");
+  const SymExpr first = frames;
+  for (auto [window, stride] : {std::array{10, 5}, {3, 2}, {3, 2}, {3, 2}, {3, 2}, {2, 2}, {2, 2}}) {
+    const SymExpr next = Sizes::windows(frames, window, stride, 0);
+    CHECK(sizes.less(next, frames));
+    CHECK(sizes.less(SymExpr(0), next));
+    frames = next;
+  }
+  CHECK(sizes.less(frames, first));
+  CHECK(sizes.facts.work() < 60'000);
+}
+
+TEST_CASE("what is not decided takes bounded work") {
+  Sizes sizes({"s0", "s1", "s2", "s3"});
+  // What guards of a long program leave: everything is related to everything.
+  for (int i = 0; i < 200; ++i) {
+    const std::string n = std::to_string(i + 3);
+    sizes.facts.assume(Sizes::parse("s" + std::to_string(i % 4) + "*" + n + " - (s" + std::to_string((i + 1) % 4) + " * s" +
+                                    std::to_string((i + 2) % 4) + ") // " + n + " + min(s0, s1 // " + n + ")"));
+  }
+  // Buckets of relative positions, chunks and their neighbours: nests of minimum, remainder and division.
+  SymExpr nest = Sizes::parse("s0*s1 - s2*s3");
+  for (int i = 2; i < 12; ++i) {
+    const SymExpr n(i), s = SymExpr::symbol("s" + std::to_string(i % 4));
+    nest = minimum(floordiv(nest + s, n) * s, mod(nest * n + s, s + n)) + maximum(nest - s, floordiv(s * n, s + SymExpr(1)));
+  }
+  sizes.facts.set_limit(4'000'000);
+  const std::int64_t before = sizes.facts.work();
+  CHECK(!is_nonnegative(nest, sizes.facts));
+  const std::int64_t one = sizes.facts.work() - before;
+  CHECK(one > 0);
+  CHECK(one <= 25'000);
+  for (int i = 0; i < 400; ++i) CHECK(!prove_equal(nest, SymExpr(i) + SymExpr::symbol("s1"), sizes.facts).has_value());
+  CHECK(sizes.facts.work() < 4'500'000);
+  CHECK(sizes.facts.is_exhausted());
+  // What intervals decide is decided even then.
+  CHECK(is_nonnegative(Sizes::parse("s0 + s1 - 4"), sizes.facts));
+}
