@@ -98,6 +98,17 @@ bool is_small(const SymExpr& expression) {
                      [&](const SymTerm& term) { return small(term.coefficient); });
 }
 
+/// How deep operations stand in each other.
+int levels(const SymAtom& atom) {
+  int most = 0;
+  for (const SymExpr& operand : atom.operands) {
+    for (const SymTerm& term : operand.terms()) {
+      for (const AtomRef& inner : term.atoms) most = std::max(most, levels(*inner) + 1);
+    }
+  }
+  return most;
+}
+
 /// The search for a proof of one `e >= 0`.
 class Search {
  public:
@@ -149,10 +160,10 @@ class Search {
       SymRange range = symbolic_range(*atom, inquiry_);
       return (range.upper && !range.upper->is_constant()) || (range.lower && !range.lower->is_constant());
     });
-    // Of divisions the coarsest first: it is bounded by the finer ones.
-    const auto divisor = [](const AtomRef& atom) { return atom->operands[1].constant().value_or(0); };
+    // Of divisions those of divisions first, then the coarsest: it is bounded by the finer ones.
+    const auto order = [](const AtomRef& atom) { return std::pair(levels(*atom), atom->operands[1].constant().value_or(0)); };
     const auto rest = std::stable_partition(others, atoms.end(), [](const AtomRef& atom) { return atom->kind == Kind::floordiv; });
-    std::stable_sort(others, rest, [&](const AtomRef& a, const AtomRef& b) { return divisor(a) > divisor(b); });
+    std::stable_sort(others, rest, [&](const AtomRef& a, const AtomRef& b) { return order(a) > order(b); });
     return atoms;
   }
 
@@ -209,13 +220,21 @@ class Search {
 
   /// Whether an assumption that takes a term away leaves something that is at least 0.
   bool follows_from_assumptions(const SymExpr& expression, int depth) {
+    // The latest first: they are of the place in question, as a mask around an access, the first ones of all sizes.
+    struct Candidate {
+      const SymTerm* term;
+      const RangeFacts::Taken* taken;
+    };
+    std::vector<Candidate> candidates;
     for (const SymTerm& term : expression.terms()) {
       for (const AtomRef& atom : term.atoms) {
-        for (const RangeFacts::Taken& taken : inquiry_.facts().assumptions_on(atom->text)) {
-          if (!inquiry_.spend()) return false;
-          if (follows_from(expression, term, *taken.assumption, taken.assumption->terms()[taken.term], depth)) return true;
-        }
+        for (const RangeFacts::Taken& taken : inquiry_.facts().assumptions_on(atom->text)) candidates.push_back({&term, &taken});
       }
+    }
+    std::ranges::stable_sort(candidates, std::greater<>(), [](const Candidate& one) { return one.taken->number; });
+    for (const auto& [term, taken] : candidates) {
+      if (!inquiry_.spend()) return false;
+      if (follows_from(expression, *term, *taken->assumption, taken->assumption->terms()[taken->term], depth)) return true;
     }
     return false;
   }
@@ -409,6 +428,25 @@ SymExpr simplify_operation(const AtomRef& atom, Inquiry& inquiry) {
   return a;
 }
 
+/// a % b as a - b * (a // b): in these terms what is cut off and what was added to make it whole cancel out.
+SymExpr without_remainders(const SymExpr& expression) {
+  const auto is_remainder = [](const AtomRef& atom) {
+    return atom->kind == Kind::mod && atom->operands[1].constant().value_or(0) > 0;
+  };
+  const auto has_remainder = [&](const SymTerm& term) { return std::ranges::any_of(term.atoms, is_remainder); };
+  if (std::ranges::none_of(expression.terms(), has_remainder)) return expression;
+  SymExpr sum(expression.constant_term());
+  for (const SymTerm& term : expression.terms()) {
+    SymExpr product(term.coefficient);
+    for (const AtomRef& atom : term.atoms) {
+      const SymExpr alone = make_expression(0, {SymTerm{1, {atom}}});
+      product *= is_remainder(atom) ? atom->operands[0] - atom->operands[1] * floordiv(atom->operands[0], atom->operands[1]) : alone;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
 SymExpr simplify(const SymExpr& expression, Inquiry& inquiry) {
   if (expression.is_constant()) return expression;
   SymExpr sum(expression.constant_term());
@@ -417,22 +455,9 @@ SymExpr simplify(const SymExpr& expression, Inquiry& inquiry) {
     for (const AtomRef& atom : term.atoms) product *= simplify_atom(atom, inquiry);
     sum += product;
   }
-  return sum;
-}
-
-/// a % b as a - b * (a // b): in these terms what is cut off and what was added to make it whole cancel out.
-SymExpr without_remainders(const SymExpr& expression) {
-  SymExpr sum(expression.constant_term());
-  for (const SymTerm& term : expression.terms()) {
-    SymExpr product(term.coefficient);
-    for (const AtomRef& atom : term.atoms) {
-      const bool remainder = atom->kind == Kind::mod && atom->operands[1].constant().value_or(0) > 0;
-      const SymExpr alone = make_expression(0, {SymTerm{1, {atom}}});
-      product *= remainder ? atom->operands[0] - atom->operands[1] * floordiv(atom->operands[0], atom->operands[1]) : alone;
-    }
-    sum += product;
-  }
-  return sum;
+  // What was made whole, x + (-x) % d, is d times a quotient.
+  SymExpr whole = without_remainders(sum);
+  return whole.terms().size() < sum.terms().size() ? whole : sum;
 }
 
 /// b - a, simplified; and without remainders, where it has some.

@@ -43,6 +43,7 @@ class RangeFacts {
   struct Taken {
     std::shared_ptr<const SymExpr> assumption;
     std::size_t term;
+    std::size_t number;  ///< of the assumption, counted as they were made
   };
   /// Those with a term that begins with the atom of this text.
   const std::vector<Taken>& assumptions_on(std::string_view atom) const;

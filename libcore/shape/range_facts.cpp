@@ -84,7 +84,7 @@ void RangeFacts::assume(const SymExpr& expression) {
   if (!own.texts.insert(assumption.to_string()).second) return;
   const auto shared = std::make_shared<const SymExpr>(std::move(assumption));
   for (std::size_t i = 0; i < shared->terms().size(); ++i) {
-    own.by_atom[shared->terms()[i].atoms.front()->text].push_back({shared, i});
+    own.by_atom[shared->terms()[i].atoms.front()->text].push_back({shared, i, own.texts.size()});
   }
 }
 

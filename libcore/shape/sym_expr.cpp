@@ -265,13 +265,15 @@ std::optional<SymExpr> nested_quotient(const SymExpr& a, std::int64_t d) {
   return floordiv(inner->operands[0] + SymExpr(a.constant_term() * c), c * d);
 }
 
-/// (x + y % d) // d where x + y is a number k: k // d - y // d, what is cut off or made whole.
+/// (x + y % d) // d where d divides x + y, but for a number k: (x + y + k) // d - y // d, what is cut off or made whole.
 std::optional<SymExpr> whole_quotient(const SymExpr& a, std::int64_t d) {
   for (const SymTerm& term : a.terms()) {
     const SymAtom* remainder = alone(term, Kind::mod);
     if (remainder == nullptr || remainder->operands[1] != SymExpr(d)) continue;
     const SymExpr sum = a - one_term(term) + SymExpr(term.coefficient) * remainder->operands[0];
-    if (sum.is_constant()) return floordiv(sum, d) - SymExpr(term.coefficient) * floordiv(remainder->operands[0], d);
+    SymExpr quotient, rest;
+    split_by_divisor(sum, d, quotient, rest);
+    if (rest.is_constant()) return quotient - SymExpr(term.coefficient) * floordiv(remainder->operands[0], d);
   }
   return std::nullopt;
 }

@@ -161,6 +161,7 @@ TEST_CASE("divisions in two steps are one") {
   CHECK(text("(s0 + (-s0) % 7) % 7") == "0");
   CHECK(text("(s0 - s0 % 16) // 16") == "floordiv(s0, 16)");
   CHECK(text("(s0 % 32 + 3) % 8") == "mod(s0+3, 8)");
+  CHECK(text("(s0 % 2 + s0 + 1) // 2") == "-floordiv(s0, 2)+s0");
   CHECK(text("(s0 // 4 + s1 // 4) // 2") == "floordiv(floordiv(s0, 4)+floordiv(s1, 4), 2)");
 }
 
@@ -203,6 +204,51 @@ TEST_CASE("windows of images that are padded to whole windows") {
     CHECK(sizes.less(floordiv(padded, 2), padded));
   }
   CHECK(sizes.facts.work() < 20'000);
+}
+
+TEST_CASE("every second row of an image that is padded to an even one") {
+  Sizes sizes({"b", "h", "w", "c"});
+  auto e = [](const char* text) { return Sizes::parse(text); };
+  sizes.facts.set_index("i0", e("b"));
+  sizes.facts.set_index("i1", e("(h % 2 + h + 1) // 2"));
+  sizes.facts.set_index("i2", e("(w % 2 + w + 1) // 2"));
+  sizes.facts.set_index("i3", e("c"));
+  CHECK(sizes.less(e("i0*h*w*c + 2*i1*w*c + 2*i2*c + i3"), e("b*h*w*c")));
+  CHECK(!sizes.less(e("i0*h*w*c + 2*i1*w*c + 2*i2*c + i3 + 1"), e("b*h*w*c")));
+  CHECK(sizes.facts.work() < 20'000);
+}
+
+TEST_CASE("elements of windows that are put together again and cut to the image") {
+  Sizes sizes({"b", "h", "w"});
+  auto e = [](const char* text) { return Sizes::parse(text); };
+  sizes.facts.set_index("i0", e("b"));
+  sizes.facts.set_index("i1", e("h"));
+  sizes.facts.set_index("i2", e("w"));
+  const SymExpr row = e("i1*((-w) % 4) + i1*w + i2");
+  CHECK(simplify(floordiv(row, 4), sizes.facts).to_string() == "floordiv(i2, 4)+floordiv(w+3, 4)*i1");
+  CHECK(simplify(floordiv(row, e("16*((w + 3) // 4)")), sizes.facts).to_string() == "floordiv(i1, 4)");
+  CHECK(simplify(mod(floordiv(row, 4), e("(w + 3) // 4")), sizes.facts).to_string() == "floordiv(i2, 4)");
+  CHECK(simplify(mod(row, 4), sizes.facts).to_string() == "mod(i2, 4)");
+  const SymExpr windows = e("16*((h + 3) // 4)*((w + 3) // 4)*i0 + 16*((w + 3) // 4)*(i1 // 4) + 16*(i2 // 4) + 4*(i1 % 4) + i2 % 4");
+  CHECK(sizes.less(windows, e("16*((h + 3) // 4)*((w + 3) // 4)*b")));
+  CHECK(sizes.facts.work() < 40'000);
+}
+
+TEST_CASE("elements of windows that a mask keeps inside the image") {
+  Sizes sizes({"b", "h", "w", "c"});
+  auto e = [](const char* text) { return Sizes::parse(text); };
+  for (auto [index, extent] : {std::array{"i0", "b"}, {"i1", "(h + 3) // 4"}, {"i2", "(w + 3) // 4"}, {"i3", "4"}, {"i4", "4"}, {"i5", "c"}}) {
+    sizes.facts.set_index(index, e(extent));
+  }
+  sizes.facts.assume(e("((w + 3) // 4)*c - c - 1"));  // what guards say of strides
+  sizes.facts.assume(e("(w + 3) // 4 - 2"));
+  RangeFacts masked = sizes.facts;
+  masked.assume(e("h - 4*i1 - i3 - 1"));
+  masked.assume(e("w - 4*i2 - i4 - 1"));
+  const SymExpr place = e("i0*h*w*c + 4*i1*w*c + 4*i2*c + i3*w*c + i4*c + i5");
+  CHECK(!sizes.less(place, e("b*h*w*c")));
+  CHECK(prove_less(place, e("b*h*w*c"), masked) == true);
+  CHECK(masked.work() < 60'000);
 }
 
 TEST_CASE("pools that round up, and frames of sound") {
