@@ -236,12 +236,18 @@ void BundleExecutor::pass_versions(std::span<const InputValue> inputs) {
 }
 
 /// torch refuses to write a tensor of inference mode outside of it; so must we, before anything is
-/// written.
+/// written. Plain Python makes the one call that finds memory which was shared until now.
 Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) const {
   for (const OutputPlan::Writes& write : plan_.input_writes) {
-    const python::TensorView* view = inputs[write.index].view;
-    if (view == nullptr || view->has_version || python::inference_mode()) continue;
-    return failure(Code::PS0505, "an inference tensor is written outside inference mode");
+    const InputValue& input = inputs[write.index];
+    if (input.view == nullptr) continue;
+    if (!input.view->has_version && !python::inference_mode()) {
+      return failure(Code::PS0505, "an inference tensor is written outside inference mode");
+    }
+    if (input.object == nullptr || bridge_.make_writable(input.object, *input.view)) continue;
+    auto moved = failure(Code::PS0505, "a tensor is written whose memory was shared until now");
+    moved.value().severity = Severity::note;
+    return moved;
   }
   return {};
 }

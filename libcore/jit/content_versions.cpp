@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ir/dtype.h"
+#include "python/weak_reference.h"
 #include "runtime/library_kernel.h"
 
 namespace penstock::jit {
@@ -38,9 +39,8 @@ std::shared_ptr<ContentVersions::Record> ContentVersions::find(PyObject* tensor)
   if (record && is_of(*record, tensor)) return record;
   record = std::make_shared<Record>();
   record->tensor = tensor;
-  record->weak = PyRef::steal(PyWeakref_NewRef(tensor, nullptr));
+  record->weak = python::weak_reference(tensor);
   if (!record->weak) {
-    PyErr_Clear();
     records_.erase(tensor);
     return nullptr;
   }

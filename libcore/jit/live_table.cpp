@@ -1,6 +1,7 @@
 #include "jit/live_table.h"
 
 #include "jit/literal.h"
+#include "python/weak_reference.h"
 
 namespace penstock::jit {
 namespace {
@@ -57,11 +58,9 @@ LiveTable::LiveTable(const std::vector<python::PyRef>& objects) {
     } else {
       PyObject* module = module_of(object.get());
       holder.of_module = module != nullptr;
-      holder.object = python::PyRef::steal(
-          PyWeakref_NewRef(module != nullptr ? module : object.get(), nullptr));
+      holder.object = python::weak_reference(module != nullptr ? module : object.get());
       holder.weak = true;
       if (!holder.object) {
-        PyErr_Clear();
         // torch's dtypes and layouts are static singletons without weak references or a dict:
         // nothing can hang on an object whose type has neither items nor the collector's interest.
         // Nor do members of IntEnum and StrEnum have any.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "python/weak_reference.h"
+
 namespace penstock::python {
 namespace {
 
@@ -76,11 +78,7 @@ void MemoryEscapes::note(PyObject* tensor, bool lent) {
   escape.count = ++last_;
   if (!lent) return;
   std::erase_if(escape.lenders, is_dead);
-  if (PyRef weak = PyRef::steal(PyWeakref_NewRef(tensor, nullptr))) {
-    escape.lenders.push_back(std::move(weak));
-  } else {
-    PyErr_Clear();
-  }
+  if (PyRef weak = weak_reference(tensor)) escape.lenders.push_back(std::move(weak));
 }
 
 std::uint64_t MemoryEscapes::count(const void* storage) const {

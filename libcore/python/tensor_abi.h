@@ -37,7 +37,8 @@ struct TensorBridge::Abi {
   Getter<std::int32_t> device_type = nullptr;
   Getter<std::int32_t> device_index = nullptr;
   Getter<std::int32_t> layout = nullptr;
-  Getter<void*> data = nullptr;
+  Getter<void*> data = nullptr;          ///< to be read: memory that is shared until it is written stays shared
+  Getter<void*> writable_data = nullptr; ///< gives such a tensor memory of its own
   bool usable = false;
 
   int handle_offset = kUnknown;       ///< bytes into the Python object

@@ -102,6 +102,12 @@ std::uint32_t TensorBridge::version(PyObject* tensor) const {
   return static_cast<std::uint32_t>(number_attribute(tensor, "_version").value_or(0));
 }
 
+bool TensorBridge::make_writable(PyObject* tensor, const TensorView& view) const {
+  void* data = nullptr;
+  if (!abi_->usable || view.data == nullptr || abi_->writable_data(abi_->handle(tensor), &data) != 0) return true;
+  return data == view.data;
+}
+
 bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& watch) const {
   const Abi& abi = *abi_;
   const std::uint64_t* words = abi.words(tensor);

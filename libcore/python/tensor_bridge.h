@@ -85,6 +85,9 @@ class TensorBridge {
   /// Fills `view`. False with a Python error set if the tensor is not dense.
   /// Meant for plain tensors: a subclass may hide what it is behind what it reports.
   bool read(PyObject* tensor, TensorView& view) const;
+  /// Makes sure that what read() filled `view` with may be written. False where the tensor's memory was shared until
+  /// it is written (torch._lazy_clone) and had to be copied: what was read is out of date then.
+  bool make_writable(PyObject* tensor, const TensorView& view) const;
   /// Says where to look whether the tensor is still what read() filled `view` with just now. False
   /// where that cannot be done: torch's layout was not found out, or is another for this tensor.
   bool watch(PyObject* tensor, const TensorView& view, TensorWatch& watch) const;

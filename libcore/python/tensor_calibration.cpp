@@ -68,8 +68,10 @@ void TensorBridge::Abi::load(void* library) {
   find(device_type, "aoti_torch_get_device_type");
   find(device_index, "aoti_torch_get_device_index");
   find(layout, "aoti_torch_get_layout");
-  find(data, "aoti_torch_get_data_ptr");
+  find(writable_data, "aoti_torch_get_data_ptr");
   usable = complete;
+  find(data, "torch_get_const_data_ptr");
+  if (data == nullptr) data = writable_data;
 }
 
 /// Finds the handle's offset and, where possible, the rest. `scratch` and `other` are two tensors
