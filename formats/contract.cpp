@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "formats/document.h"
 #include "fusion/contract.h"
 #include "ir/interface_verify.h"
+#include "ir/library_verify.h"
 #include "ir/memory_verify.h"
 #include "ops/contract.h"
 #include "partition/contract.h"
@@ -239,23 +241,55 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
     check.broken("code", "kernels are called, but there is no code");
   }
   if (auto checked = check.finish(); !checked) return checked;
-  return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes,
-                       recorded_sizes(bundle.interface.symbols), false);
+  const SizeValue sizes = recorded_sizes(bundle.interface.symbols);
+  for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
+    const auto* call = std::get_if<LibraryCall>(&bundle.steps[i]);
+    if (call == nullptr) continue;
+    const std::string place = fmt::format("graph {} steps[{}]", to_string(bundle.interface.id), i);
+    if (auto fits = verify_library_call(*call, bundle.buffers, sizes, place); !fits) return fits;
+  }
+  return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, sizes, false);
 }
 
 struct Verifier {
   Result<void> operator()(const Graph& graph) const {
     return ops::verify_contract(graph, graph.level);
   }
-  Result<void> operator()(const PlacedGraph& placed) const { return verify_contract(placed); }
+  Result<void> operator()(const PlacedGraph& placed) const {
+    if (auto checked = ops::verify_contract(placed.graph, Level::placed); !checked) return checked;
+    return verify_contract(placed);
+  }
   Result<void> operator()(const LoopProgram& program) const { return verify_program(program); }
   Result<void> operator()(const KernelBundle& bundle) const { return verify_bundle(bundle); }
+};
+
+/// What torch has seen to when a graph was captured, and an edit may have undone.
+struct ArgumentVerifier {
+  Result<void> operator()(const Graph& graph) const {
+    return ops::verify_arguments(graph, [](std::size_t) { return false; });
+  }
+  /// What our kernels or the library compute has operands that fit each other; torch looks itself.
+  Result<void> operator()(const PlacedGraph& placed) const {
+    std::vector<bool> ours(placed.graph.nodes.size(), false);
+    for (const Region& region : placed.regions) {
+      const bool torch = region.placement == Placement::fallback;
+      std::fill(ours.begin() + region.first, ours.begin() + region.last, !torch);
+    }
+    return ops::verify_arguments(placed.graph, [&](std::size_t node) { return ours[node]; });
+  }
+  Result<void> operator()(const LoopProgram&) const { return {}; }
+  Result<void> operator()(const KernelBundle&) const { return {}; }
 };
 
 }  // namespace
 
 Result<void> verify(const GraphDocument& document) {
   return std::visit(Verifier{}, document.graph);
+}
+
+Result<void> verify_foreign(const GraphDocument& document) {
+  if (auto checked = verify(document); !checked) return checked;
+  return std::visit(ArgumentVerifier{}, document.graph);
 }
 
 }  // namespace penstock::formats

@@ -134,6 +134,8 @@ std::string absolute_file(const Meta& meta, const std::string& file);
 
 /// Checks the contract of the document's level: what every producer of that level promises.
 Result<void> verify(const GraphDocument& document);
+/// The same of one that comes from outside: also that nodes have the arguments that their ops take.
+Result<void> verify_foreign(const GraphDocument& document);
 
 /// PS0204 naming the stage that is missing when `document` is not of level `wanted`.
 Result<void> expect_level(const GraphDocument& document, Level wanted);

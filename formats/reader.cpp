@@ -241,7 +241,7 @@ Result<Document> decode_at(const Json& json, const std::string& place) {
     return tl::unexpected(std::move(diagnostic));
   }
   if (auto* graph = std::get_if<GraphDocument>(&*document)) {
-    if (auto checked = verify(*graph); !checked) {
+    if (auto checked = verify_foreign(*graph); !checked) {
       Diagnostic diagnostic = checked.error();
       diagnostic.place = place + ", " + diagnostic.place;
       return tl::unexpected(std::move(diagnostic));

@@ -37,9 +37,9 @@ void AccessProver::leave(const Loop& loop) {
   loops_.pop_back();
   for (const Accumulator& accumulator : loop.accumulators) {
     bool position = accumulator.op == "argmax" || accumulator.op == "argmin";
-    if (position && !accumulator.results.empty()) {
-      // Of no iterations at all it is 0.
-      ranges_[accumulator.results.front()] = {SymExpr(0), maximum(loop.extent - 1, 0)};
+    // Of no iterations at all it is not told which number it is.
+    if (position && !accumulator.results.empty() && is_nonnegative(loop.extent - 1, facts_)) {
+      ranges_[accumulator.results.front()] = {SymExpr(0), loop.extent - 1};
       facts_.set("v" + std::to_string(accumulator.results.front()),
                  ranges_[accumulator.results.front()]);
     }

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <unordered_map>
 
 #include "fusion/host_number.h"
 #include "fusion/library_reference.h"
 #include "fusion/loops.h"
 #include "ir/call_location.h"
+#include "ir/library_verify.h"
+#include "ir/memory_verify.h"
 
 namespace penstock::fusion {
 
@@ -40,11 +43,8 @@ class KernelRunner {
     auto value = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
       if (auto found = variables_.find(name); found != variables_.end()) return found->second;
       if (auto found = symbols_.find(name); found != symbols_.end()) return found->second;
-      ScalarId scalar = scalar_of_symbol(name);
-      if (scalar >= 0 && scalar < static_cast<ScalarId>(scalars_.size())) {
-        return scalars_[scalar].number.integer;
-      }
-      return std::nullopt;
+      auto scalar = scalars_.find(scalar_of_symbol(name));
+      return scalar == scalars_.end() ? std::nullopt : std::optional(scalar->second.number.integer);
     });
     if (!value) fail("a size expression has no value: " + expression.to_string());
     return value.value_or(0);
@@ -54,10 +54,7 @@ class KernelRunner {
     if (result_) result_ = failure(Code::PS0205, std::move(message), "kernel " + kernel_->name);
   }
 
-  void set(ScalarId id, HostNumber number, DType dtype) {
-    if (id >= static_cast<ScalarId>(scalars_.size())) scalars_.resize(id + 1);
-    scalars_[id] = {number, dtype};
-  }
+  void set(ScalarId id, HostNumber number, DType dtype) { scalars_[id] = {number, dtype}; }
 
   void body(const Body& statements) {
     for (const Statement& statement : statements) {
@@ -78,7 +75,8 @@ class KernelRunner {
       variables_.insert_or_assign(loop.variable, i);
       body(loop.body);
       for (std::size_t a = 0; a < totals.size(); ++a) {
-        totals[a].add(scalars_[loop.accumulators[a].value].number, i);
+        const Scalar& value = scalars_[loop.accumulators[a].value];
+        totals[a].add(convert_number(value.number, value.dtype, loop.accumulators[a].dtype), i);
       }
     }
     variables_.erase(loop.variable);
@@ -133,7 +131,7 @@ class KernelRunner {
   std::vector<ops::HostTensor>& memory_;
   const SymbolValues& symbols_;
   const LoopKernel* kernel_ = nullptr;
-  std::vector<Scalar> scalars_;
+  std::unordered_map<ScalarId, Scalar> scalars_;
   std::map<std::string, std::int64_t, std::less<>> variables_;
   Result<void> result_;
 };
@@ -190,7 +188,11 @@ class Machine {
     }
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       const Buffer& buffer = program.buffers[i];
-      if (buffer.kind == Buffer::Kind::view) memory_[i] = memory_[buffer.base];
+      if (buffer.kind != Buffer::Kind::view) continue;
+      // Offsets count elements.
+      ops::HostTensor& memory = memory_[i] = memory_[buffer.base];
+      memory.offset = memory.offset * facts(memory.dtype).size / facts(buffer.dtype).size;
+      memory.dtype = buffer.dtype;
     }
   }
 
@@ -251,12 +253,32 @@ class Machine {
   std::vector<ops::HostTensor> memory_;
 };
 
+/// Whether, with these sizes, buffers lie in their memory and library calls have operands that fit.
+Result<void> verify_sizes(const LoopProgram& program, const SymbolValues& symbols) {
+  const SizeValue value = [&](const SymExpr& expression) {
+    return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+      auto found = symbols.find(name);
+      return found == symbols.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  auto memory = verify_memory(program.interface, program.buffers, program.arena_bytes, value, true);
+  if (!memory) return memory;
+  for (const ProgramStep& step : program.steps) {
+    const auto* call = std::get_if<LibraryCall>(&step);
+    if (call == nullptr) continue;
+    auto fits = verify_library_call(*call, program.buffers, value, "library call of " + call->op);
+    if (!fits) return fits;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<ops::HostTensor>> interpret(const LoopProgram& program,
                                                std::vector<ops::HostTensor> inputs) {
   auto symbols = bind_symbols(program.interface, inputs);
   if (!symbols) return tl::unexpected(symbols.error());
+  if (auto fits = verify_sizes(program, *symbols); !fits) return tl::unexpected(fits.error());
   Machine machine(program, std::move(inputs), std::move(*symbols));
   if (auto done = machine.run(); !done) return tl::unexpected(done.error());
   std::vector<ops::HostTensor> outputs;

@@ -83,7 +83,7 @@ struct LibraryCallFacts {
   std::string_view name;
   std::string_view inputs;      ///< "?" behind the name: may be kNoBuffer
   std::string_view outputs;
-  std::string_view attributes;
+  std::string_view attributes;  ///< "name:type" each
   std::string_view post_ops;    ///< kinds of PostOp that may stand behind the call
   std::string_view prepack;     ///< inputs that may be prepacked when they are weights
 };

@@ -14,6 +14,7 @@ class Checker {
   explicit Checker(const Graph& graph)
       : graph_(graph),
         known_(symbol_names(graph.interface.symbols)),
+        value_(recorded_sizes(graph.interface.symbols)),
         defined_(graph.values.size(), false) {}
 
   Result<void> run() {
@@ -54,7 +55,7 @@ class Checker {
         if (!known_.contains(name)) broken(place, fmt::format("symbol {} is not declared", name));
       });
     }
-    if (auto checked = verify_type(value.type, known_, place); !checked) {
+    if (auto checked = verify_type(value.type, known_, value_, place); !checked) {
       broken(place, checked.error().message);
     }
   }
@@ -104,12 +105,30 @@ class Checker {
                              graph_.interface.outputs.size(), graph_.outputs.size()));
     }
     for (ValueId id : graph_.outputs) {
-      if (id >= graph_.values.size() || !defined_[id]) broken("outputs", "an output is never made");
+      if (id >= graph_.values.size() || !defined_[id]) return broken("outputs", "an output is never made");
     }
+    for (std::size_t i = 0; i < graph_.outputs.size() && result_; ++i) {
+      const Value& value = graph_.values[graph_.outputs[i]];
+      if (!fits(value.type, graph_.interface.outputs[i].type)) {
+        broken(fmt::format("output {}", i), fmt::format("it is described as {}, and %{} is {}",
+               to_string(graph_.interface.outputs[i].type), value.name, to_string(value.type)));
+      }
+    }
+  }
+
+  /// Whether both are of one dtype and, as far as they are known, one size.
+  bool fits(const TensorType& a, const TensorType& b) const {
+    if (a.dtype != b.dtype || a.rank() != b.rank()) return false;
+    for (std::size_t i = 0; i < a.rank(); ++i) {
+      const auto one = value_(a.sizes[i]), other = value_(b.sizes[i]);
+      if (one && other && *one != *other) return false;
+    }
+    return true;
   }
 
   const Graph& graph_;
   std::unordered_set<std::string_view> known_;
+  SizeValue value_;
   std::vector<bool> defined_;
   Result<void> result_;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/size_facts.h"
+
 namespace penstock {
 
 namespace {
@@ -10,7 +12,9 @@ namespace {
 class Checker {
  public:
   explicit Checker(const Interface& interface)
-      : interface_(interface), known_(symbol_names(interface.symbols)) {}
+      : interface_(interface),
+        known_(symbol_names(interface.symbols)),
+        value_(recorded_sizes(interface.symbols)) {}
 
   Result<void> run() {
     check_symbols();
@@ -42,7 +46,7 @@ class Checker {
     }
   }
   void type(const TensorType& type, const std::string& place) {
-    if (auto checked = verify_type(type, known_, place); !checked && result_) {
+    if (auto checked = verify_type(type, known_, value_, place); !checked && result_) {
       result_ = checked;
       result_.error().place = fmt::format("graph {} {}", to_string(interface_.id), place);
     }
@@ -65,6 +69,9 @@ class Checker {
       std::string place = fmt::format("symbol {}", symbol.name);
       source(symbol.source, place);
       if (symbol.minimum > symbol.maximum) broken(place, "its range is empty");
+      if (symbol.hint && (*symbol.hint < symbol.minimum || *symbol.hint > symbol.maximum)) {
+        broken(place, fmt::format("its hint {} is outside of its range", *symbol.hint));
+      }
     }
   }
 
@@ -73,6 +80,9 @@ class Checker {
       std::string place = fmt::format("input {}", input.name);
       source(input.source, place);
       type(input.type, place);
+      const bool number = input.kind == InputKind::size || input.kind == InputKind::scalar;
+      if (number && input.type.rank() != 0) broken(place, "a number has no dims");
+      if (input.kind == InputKind::size && input.type.dtype != DType::int64) broken(place, "a size is of dtype int64");
     }
     for (std::size_t i = 0; i < interface_.outputs.size(); ++i) {
       const Output& output = interface_.outputs[i];
@@ -82,6 +92,7 @@ class Checker {
         index(output.alias.index, interface_.inputs.size(), "aliased input", place);
       } else if (output.alias.kind == OutputAlias::Kind::output) {
         index(output.alias.index, interface_.outputs.size(), "aliased output", place);
+        if (output.alias.index == static_cast<std::int32_t>(i)) broken(place, "it is an alias of itself");
       }
     }
     for (const Mutation& mutation : interface_.mutations) {
@@ -106,6 +117,11 @@ class Checker {
       if (!guard.condition) continue;
       expression(guard.condition->left, place);
       expression(guard.condition->right, place);
+      // Later stages prove by it that elements lie in their tensors.
+      const auto left = value_(guard.condition->left), right = value_(guard.condition->right);
+      if (left && right && !holds(*left, guard.condition->relation, *right)) {
+        broken(place, fmt::format("its condition {} does not hold for the recorded sizes", to_string(*guard.condition)));
+      }
     }
   }
 
@@ -142,8 +158,39 @@ class Checker {
 
   const Interface& interface_;
   std::unordered_set<std::string_view> known_;
+  SizeValue value_;
   Result<void> result_;
 };
+
+/// No product of two sizes overflows it.
+using Wide = __int128;
+
+/// What is wrong with the numbers of a type, as far as they are known; null: nothing.
+const char* wrong_number(const TensorType& type, const SizeValue& value) {
+  constexpr const char* kTooLong = "it is longer than any memory";
+  if (type.rank() > kMaxRank) return "a tensor has at most 64 dims";
+  const auto known = [&](const SymExpr& expression) {
+    return expression.is_constant() ? expression.constant() : value(expression);
+  };
+  const auto offset = known(type.storage_offset);
+  if (offset && *offset < 0) return "its storage offset is negative";
+  // Elements, and those that lie between the first and the last in memory.
+  Wide count = 1, reach = 1;
+  bool empty = false;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    const auto size = known(type.sizes[i]), stride = known(type.strides[i]);
+    if (size && *size < 0) return "it has a negative size";
+    if (stride && *stride < 0) return "it has a negative stride";
+    if (size.value_or(0) > kMaxMemoryBytes || stride.value_or(0) > kMaxMemoryBytes) return kTooLong;
+    empty |= size && *size == 0;
+    if (!size || *size == 0 || count > kMaxMemoryBytes || reach > kMaxMemoryBytes) continue;
+    count *= *size;
+    if (stride) reach += Wide{*size - 1} * *stride;
+  }
+  if (empty) return nullptr;
+  const Wide most = kMaxMemoryBytes / facts(type.dtype).size;
+  return count > most || reach + offset.value_or(0) > most ? kTooLong : nullptr;
+}
 
 }  // namespace
 
@@ -154,7 +201,7 @@ std::unordered_set<std::string_view> symbol_names(const std::vector<Symbol>& sym
 }
 
 Result<void> verify_type(const TensorType& type,
-                         const std::unordered_set<std::string_view>& known,
+                         const std::unordered_set<std::string_view>& known, const SizeValue& value,
                          const std::string& place) {
   if (type.sizes.size() != type.strides.size()) {
     return failure(Code::PS0205, fmt::format("{} sizes but {} strides", type.sizes.size(),
@@ -170,8 +217,22 @@ Result<void> verify_type(const TensorType& type,
   for (const SymExpr& size : type.sizes) check(size);
   for (const SymExpr& stride : type.strides) check(stride);
   check(type.storage_offset);
-  if (unknown.empty()) return {};
+  if (unknown.empty()) {
+    const char* wrong = wrong_number(type, value);
+    return wrong == nullptr ? Result<void>() : failure(Code::PS0205, wrong, place);
+  }
   return failure(Code::PS0205, fmt::format("symbol {} is not declared", unknown), place);
+}
+
+Result<void> check_conditions(const Interface& interface, const SizeValue& value) {
+  for (const Guard& guard : interface.guards) {
+    if (!guard.condition) continue;
+    const auto left = value(guard.condition->left), right = value(guard.condition->right);
+    if (!left || !right || holds(*left, guard.condition->relation, *right)) continue;
+    return failure(Code::PS0806, fmt::format("the graph is for sizes with {}", to_string(*guard.condition)),
+                   fmt::format("graph {}", to_string(interface.id)));
+  }
+  return {};
 }
 
 Result<void> verify_interface(const Interface& interface) { return Checker(interface).run(); }

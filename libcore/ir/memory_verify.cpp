@@ -25,7 +25,9 @@ class MemoryChecker {
 
   Result<void> run() const {
     if (arena_bytes_ && *arena_bytes_ < 0) return broken("the arena has a negative length");
+    if (arena_bytes_ && *arena_bytes_ > kMaxMemoryBytes) return broken("the arena is longer than any memory");
     for (const Buffer& buffer : buffers_) {
+      if (auto kept = check_kept(buffer); !kept) return kept;
       auto memory = memory_of(buffer);
       if (!memory) return tl::unexpected(memory.error());
       auto window = reach(buffer.sizes, buffer.strides, buffer.offset);
@@ -47,6 +49,15 @@ class MemoryChecker {
  private:
   Result<void> broken(std::string message) const {
     return failure(Code::PS0205, std::move(message), fmt::format("graph {}", to_string(interface_.id)));
+  }
+
+  /// Where a buffer stands in memory that is not made anew for every size.
+  Result<void> check_kept(const Buffer& buffer) const {
+    if (buffer.kind != Buffer::Kind::scratch && buffer.kind != Buffer::Kind::prepared) return {};
+    const auto start = buffer.arena_offset.constant(), bytes = buffer.bytes.constant();
+    const bool fits = start && bytes && *start >= 0 && *start % 64 == 0 && *start <= kMaxMemoryBytes;
+    if (fits) return {};
+    return broken(fmt::format("buffer {} has no constant place that is a multiple of 64 bytes", buffer.name));
   }
 
   /// The elements of a window; the inner nothing: not known; the outer: a size is negative.
@@ -76,6 +87,7 @@ class MemoryChecker {
     auto bytes = value_(buffer.bytes);
     if (!bytes) return std::optional<Range>();
     if (*bytes < 0) return unexpected(buffer, "has a negative length");
+    if (*bytes > kMaxMemoryBytes) return unexpected(buffer, "is longer than any memory");
     if (buffer.kind == Buffer::Kind::temporary) {
       auto start = value_(buffer.arena_offset);
       if (start && (*start < 0 || *start % 64 != 0)) {

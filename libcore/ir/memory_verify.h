@@ -14,6 +14,9 @@ namespace penstock {
 /// The number that a size expression stands for; nothing when that is not known.
 using SizeValue = std::function<std::optional<std::int64_t>(const SymExpr&)>;
 
+/// No memory of a program is longer: no processor addresses more.
+inline constexpr std::int64_t kMaxMemoryBytes = std::int64_t{1} << 47;
+
 /// The sizes that a graph had when it was captured.
 SizeValue recorded_sizes(const std::vector<Symbol>& symbols);
 

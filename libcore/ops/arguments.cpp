@@ -24,6 +24,12 @@ void Arguments::fail(std::string message) {
                       Severity::error};
 }
 
+void Arguments::misfit(std::string_view name, std::string_view what) {
+  if (failed()) return;
+  fail("argument '" + std::string(name) + "' " + std::string(what));
+  wrong_kind_ = true;
+}
+
 const Argument* Arguments::find(std::string_view name) const {
   const Argument* argument = find_argument(node_, name);
   return argument && !argument->is_none() ? argument : nullptr;
@@ -39,7 +45,7 @@ ValueId Arguments::value(std::string_view name) {
   const Argument* argument = find(name);
   const auto* value = argument ? argument->as<Argument::Value>() : nullptr;
   if (value && value->id < graph_.values.size()) return value->id;
-  fail("argument '" + std::string(name) + "' must be a tensor");
+  misfit(name, "must be a tensor");
   return kNoValue;
 }
 
@@ -59,7 +65,7 @@ std::vector<ValueId> Arguments::values(std::string_view name) {
   for (const Argument& item : list ? list->items : std::vector<Argument>{}) {
     const auto* value = item.as<Argument::Value>();
     if (!value || value->id >= graph_.values.size()) {
-      fail("argument '" + std::string(name) + "' must be a list of tensors");
+      misfit(name, "must be a list of tensors");
       return {};
     }
     ids.push_back(value->id);
@@ -72,7 +78,7 @@ Operand Arguments::operand(std::string_view name) {
   const Argument* argument = find(name);
   Operand operand;
   if (!argument) {
-    fail("argument '" + std::string(name) + "' is missing");
+    misfit(name, "is missing");
     return operand;
   }
   if (const auto* value = argument->as<Argument::Value>()) {
@@ -84,7 +90,7 @@ Operand Arguments::operand(std::string_view name) {
     }
   }
   if (auto number = as_number(*argument)) operand.number = *number;
-  else fail("argument '" + std::string(name) + "' must be a tensor or a number");
+  else misfit(name, "must be a tensor or a number");
   return operand;
 }
 
@@ -117,7 +123,7 @@ SymExpr Arguments::integer(std::string_view name, SymExpr otherwise) {
   const Argument* argument = find(name);
   if (!argument) return otherwise;
   if (auto integer = as_integer(*argument)) return *integer;
-  fail("argument '" + std::string(name) + "' must be an integer");
+  misfit(name, "must be an integer");
   return otherwise;
 }
 
@@ -136,7 +142,7 @@ std::vector<SymExpr> Arguments::integers(std::string_view name) {
   std::vector<SymExpr> result;
   for (const Argument& item : list->items) {
     if (auto integer = as_integer(item)) result.push_back(*integer);
-    else fail("argument '" + std::string(name) + "' must be a list of integers");
+    else misfit(name, "must be a list of integers");
   }
   return result;
 }
@@ -158,7 +164,7 @@ Number Arguments::number(std::string_view name, Number otherwise) {
     return otherwise;
   }
   if (auto number = as_number(*argument)) return *number;
-  fail("argument '" + std::string(name) + "' must be a number");
+  misfit(name, "must be a number");
   return otherwise;
 }
 
@@ -180,7 +186,7 @@ std::optional<DType> Arguments::dtype(std::string_view name) {
   const Argument* argument = find(name);
   if (!argument) return std::nullopt;
   if (const DType* dtype = argument->as<DType>()) return *dtype;
-  fail("argument '" + std::string(name) + "' must be a dtype");
+  misfit(name, "must be a dtype");
   return std::nullopt;
 }
 
@@ -191,7 +197,7 @@ std::string Arguments::text(std::string_view name, std::string otherwise) {
   if (const auto* named = argument->as<Argument::Named>()) {
     return named->name.starts_with("torch.") ? named->name.substr(6) : named->name;
   }
-  fail("argument '" + std::string(name) + "' must be a word");
+  misfit(name, "must be a word");
   return otherwise;
 }
 

@@ -35,6 +35,8 @@ class Arguments {
   const Graph& graph() const { return graph_; }
   const std::optional<Diagnostic>& error() const { return error_; }
   bool failed() const { return error_.has_value(); }
+  /// Whether the error is that an argument is missing or of another kind than was asked for: no tensor, no integer.
+  bool has_wrong_kind() const { return wrong_kind_; }
   /// Records `message` unless an error stands already.
   void fail(std::string message);
 
@@ -70,9 +72,13 @@ class Arguments {
   std::optional<SymExpr> as_integer(const Argument& argument) const;
   std::optional<Number> as_number(const Argument& argument) const;
 
+  /// Records that the argument is not what it "must" be.
+  void misfit(std::string_view name, std::string_view what);
+
   const Node& node_;
   const Graph& graph_;
   std::optional<Diagnostic> error_;
+  bool wrong_kind_ = false;
 };
 
 }  // namespace penstock::ops

@@ -4,6 +4,7 @@
 
 #include "ops/infer.h"
 #include "ops/op.h"
+#include "ops/prim_arguments.h"
 
 namespace penstock::ops {
 
@@ -28,6 +29,9 @@ class CoreContract {
 
   Result<void> check(const Node& node, std::size_t position) {
     const OpFacts* op = find_op(node.op);
+    if (op && op->is_prim()) {
+      if (std::string wrong = wrong_arguments(graph_, node, *op); !wrong.empty()) return broken(position, wrong);
+    }
     if (op && op->family == OpFamily::effect) return check_write(node, position);
     if (in_epilogue_) return broken(position, "stands behind the epilogue of writes");
     if (!op) {
@@ -79,7 +83,23 @@ Result<void> verify_contract(const Graph& graph, Level level) {
     return failure(Code::PS0604, "the graph is of level " + std::string(to_string(graph.level)) + ", not " + std::string(to_string(level)));
   }
   if (auto valid = verify_structure(graph); !valid) return valid;
-  return level == Level::core ? CoreContract(graph).run() : Result<void>{};
+  return level == Level::torch ? Result<void>{} : CoreContract(graph).run();
+}
+
+Result<void> verify_arguments(const Graph& graph, const std::function<bool(std::size_t)>& exact) {
+  RangeShapes shapes(graph.interface);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    std::optional<Diagnostic> wrong = wrong_kind(node, graph, shapes);
+    if (!wrong && exact(i)) {
+      auto types = infer(node, graph, shapes);
+      if (!types && types.error().code == Code::PS0603) wrong = types.error();
+    }
+    if (!wrong) continue;
+    wrong->place = "graph " + to_string(graph.interface.id) + " node " + std::to_string(i);
+    return tl::unexpected(std::move(*wrong));
+  }
+  return {};
 }
 
 }  // namespace penstock::ops

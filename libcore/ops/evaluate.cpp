@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ir/index_range.h"
+#include "ir/interface_verify.h"
 #include "ops/indices.h"
 #include "ops/infer.h"
 #include "ops/reference/reference.h"
@@ -93,7 +94,7 @@ class Concretization {
     } else if (const auto* expression = argument.as<SymExpr>()) {
       if (auto number = expression->evaluate(symbol_value_)) argument = Argument(*number);
     } else if (const auto* value = argument.as<Argument::Value>()) {
-      argument = is_number(value->id) ? number_of(value->id) : Argument(Argument::Value{local(value->id)});
+      argument = is_number(value->id) ? number_of(value->id) : tensor(value->id);
     }
   }
 
@@ -110,8 +111,15 @@ class Concretization {
       if (auto number = value.expression.evaluate(symbol_value_)) return *number;
     }
     const HostTensor& tensor = tensor_of_(id);
+    if (tensor.memory == nullptr || !tensor.sizes.empty()) return {};
     if (is_floating(tensor.dtype)) return tensor.real_at(tensor.offset);
     return tensor.integer_at(tensor.offset);
+  }
+
+  /// None stands for a value that nothing has made: no op takes it.
+  Argument tensor(ValueId id) {
+    if (tensor_of_(id).memory == nullptr) return {};
+    return Argument::Value{local(id)};
   }
 
   ValueId local(ValueId id) {
@@ -141,7 +149,9 @@ Result<std::vector<HostTensor>> compute_in_place(const OpFacts& functional, Conc
   pure.node.op = functional.name;
   auto results = compute(functional, pure);
   if (!results) return results;
-  const auto* self = find_argument(concrete.node, "self")->as<Argument::Value>();
+  const Argument* argument = find_argument(concrete.node, "self");
+  const auto* self = argument == nullptr ? nullptr : argument->as<Argument::Value>();
+  if (self == nullptr || results->empty()) return failure(Code::PS0603, concrete.node.op + ": writes what is no tensor");
   HostTensor target = concrete.tensors[self->id];
   const HostTensor& content = results->front();
   if (content.sizes != target.sizes) {
@@ -150,6 +160,43 @@ Result<std::vector<HostTensor>> compute_in_place(const OpFacts& functional, Conc
   if (is_floating(content.dtype)) target.assign(content.reals());
   else target.assign(content.integers());
   return std::vector<HostTensor>{target};
+}
+
+/// A tensor of constant sizes and strides, without memory.
+HostTensor shape_of(const TensorType& type) {
+  HostTensor tensor;
+  tensor.dtype = type.dtype;
+  for (const SymExpr& size : type.sizes) tensor.sizes.push_back(size.constant().value_or(0));
+  for (const SymExpr& stride : type.strides) tensor.strides.push_back(stride.constant().value_or(0));
+  return tensor;
+}
+
+/// Whether all elements of a tensor lie in its memory.
+bool lies_inside(const HostTensor& tensor) {
+  __int128 first = tensor.offset, last = tensor.offset;
+  for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
+    if (tensor.sizes[i] == 0) return true;
+    const __int128 reach = static_cast<__int128>(tensor.sizes[i] - 1) * tensor.strides[i];
+    (reach < 0 ? first : last) += reach;
+  }
+  const auto length = static_cast<__int128>(tensor.memory->size()) / facts(tensor.dtype).size;
+  return first >= 0 && last < length;
+}
+
+/// What is wrong with a type that a rule gave; empty: nothing. Only edited graphs ask for such tensors.
+std::string unusable(const InferredResult& result, const std::vector<HostTensor>& tensors) {
+  const SizeValue unknown = [](const SymExpr&) { return std::optional<std::int64_t>(); };
+  if (auto sound = verify_type(result.type, {}, unknown, {}); !sound) return sound.error().message;
+  for (const auto* list : {&result.type.sizes, &result.type.strides}) {
+    for (const SymExpr& number : *list) {
+      if (!number.is_constant()) return number.to_string() + " is not determined";
+    }
+  }
+  if (result.alias == kNoValue) return {};
+  HostTensor tensor = shape_of(result.type);
+  tensor.offset = result.type.storage_offset.constant().value_or(0);
+  tensor.memory = tensors[result.alias].memory;
+  return lies_inside(tensor) ? std::string() : "the result reaches out of the memory that it shares";
 }
 
 /// What ATen looks at before it computes.
@@ -177,7 +224,10 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
   }
   Evaluation evaluation(op, concrete.node, concrete.graph, concrete.tensors);
   for (const InferredResult& result : *inferred) {
-    HostTensor tensor = HostTensor::allocate(result.type);
+    if (std::string wrong = unusable(result, concrete.tensors); !wrong.empty()) {
+      return failure(Code::PS0603, concrete.node.op + ": " + wrong);
+    }
+    HostTensor tensor = result.alias == kNoValue ? HostTensor::allocate(result.type) : shape_of(result.type);
     if (result.alias != kNoValue) {
       tensor.memory = concrete.tensors[result.alias].memory;
       tensor.offset = result.type.storage_offset.constant().value_or(0);

@@ -66,6 +66,14 @@ Result<std::vector<TensorType>> infer(const Node& node, const Graph& graph, Shap
   return types;
 }
 
+std::optional<Diagnostic> wrong_kind(const Node& node, const Graph& graph, ShapeContext& shapes) {
+  const OpFacts* op = find_op(node.op);
+  if (op == nullptr) return std::nullopt;
+  Inference inference(*op, node, graph, shapes);
+  kRules[static_cast<std::size_t>(op->id)](inference);
+  return inference.has_wrong_kind() ? inference.error() : std::nullopt;
+}
+
 Result<std::vector<TensorType>> infer(const Node& node, const Graph& graph) {
   RangeShapes shapes(graph.interface);
   return infer(node, graph, shapes);

@@ -27,4 +27,8 @@ Result<std::vector<TensorType>> infer(const Node& node, const Graph& graph, Shap
 /// The same with the ranges of the graph's symbols only.
 Result<std::vector<TensorType>> infer(const Node& node, const Graph& graph);
 
+/// Why a node's arguments are not what the rule of its op reads: one is missing, or of another kind. Nothing where they
+/// are, whatever else the rule may say, and for an op without a rule.
+std::optional<Diagnostic> wrong_kind(const Node& node, const Graph& graph, ShapeContext& shapes);
+
 }  // namespace penstock::ops

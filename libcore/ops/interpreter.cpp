@@ -61,13 +61,20 @@ Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTe
       if (!results.error().location) results.error().location = location_of(graph.calls, node.call);
       return tl::unexpected(results.error());
     }
-    for (std::size_t r = 0; r < node.results.size() && r < results->size(); ++r) {
+    if (results->size() < node.results.size()) {
+      return failure(Code::PS0603, node.op + " gives " + std::to_string(results->size()) + " results, not " +
+                                       std::to_string(node.results.size()));
+    }
+    for (std::size_t r = 0; r < node.results.size(); ++r) {
       HostTensor& value = values[node.results[r]] = std::move((*results)[r]);
       if (made) made(node.results[r], value);
     }
   }
   std::vector<HostTensor> outputs;
-  for (ValueId id : graph.outputs) outputs.push_back(values[id]);
+  for (ValueId id : graph.outputs) {
+    if (values[id].memory == nullptr) return failure(Code::PS0603, "output " + graph.values[id].name + " is no tensor");
+    outputs.push_back(values[id]);
+  }
   return outputs;
 }
 

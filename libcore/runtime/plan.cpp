@@ -394,6 +394,17 @@ Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std
   return Planner(context, plan, std::move(symbols)).resize();
 }
 
+std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArgument> inputs) {
+  const TensorArgument& input = inputs[static_cast<std::size_t>(binding.input)];
+  const auto dimension = static_cast<std::size_t>(binding.dimension);
+  switch (binding.kind) {
+    case SymbolBinding::Kind::size: return input.sizes[dimension];
+    case SymbolBinding::Kind::stride: return input.strides[dimension];
+    case SymbolBinding::Kind::number: break;
+  }
+  return *static_cast<const std::int64_t*>(input.data);
+}
+
 Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle) {
   std::vector<SymbolBinding> bindings;
   for (const std::string& name : bundle.symbols) {

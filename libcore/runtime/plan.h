@@ -96,6 +96,9 @@ struct SymbolBinding {
   std::int32_t dimension = 0;
 };
 
+/// The symbol's value in a call with `inputs`, those of the bundle.
+std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArgument> inputs);
+
 /// One binding per symbol of the bundle. PS0802 when a symbol stands in no input.
 Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle);
 

@@ -54,6 +54,8 @@ SymTerm multiply(const SymTerm& a, const SymTerm& b) {
 }
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  // The least number has no negative: the machine's division ends the process.
+  if (b == -1) return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a));
   std::int64_t quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
@@ -61,7 +63,7 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 std::int64_t evaluate_atom(Kind kind, std::int64_t a, std::int64_t b) {
   switch (kind) {
     case Kind::floordiv: return floor_divide(a, b);
-    case Kind::mod: return a - floor_divide(a, b) * b;
+    case Kind::mod: return b == -1 ? 0 : a - floor_divide(a, b) * b;
     case Kind::minimum: return std::min(a, b);
     case Kind::maximum: return std::max(a, b);
     case Kind::symbol: break;
@@ -237,10 +239,9 @@ std::optional<std::int64_t> SymExpr::evaluate(
         bool divides = atom->kind == Kind::floordiv || atom->kind == Kind::mod;
         if (a && b && !(divides && *b == 0)) value = evaluate_atom(atom->kind, *a, *b);
       }
-      if (!value) return std::nullopt;
-      product *= *value;
+      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
     }
-    sum += product;
+    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
   }
   return sum;
 }
@@ -358,6 +359,14 @@ class Parser {
 
  private:
   static constexpr int kMaxDepth = 64;
+  static constexpr std::size_t kMostTerms = 4096, kHighestDegree = 64;
+
+  /// Nothing that penstock writes is as large; products of sums double with every factor.
+  static bool is_large(const SymExpr& expression) {
+    const std::vector<SymTerm>& terms = expression.terms();
+    return terms.size() > kMostTerms ||
+           std::any_of(terms.begin(), terms.end(), [](const SymTerm& term) { return term.atoms.size() > kHighestDegree; });
+  }
 
   Result<SymExpr> fail(std::string_view what) const {
     return failure(Code::PS0201, "size expression '" + std::string(text_.substr(0, 80)) + "': " +
@@ -381,16 +390,21 @@ class Parser {
       auto right = product(depth);
       if (!right) return right;
       left = plus ? *left + *right : *left - *right;
+      if (is_large(*left)) return fail("too large");
     }
     return left;
   }
   Result<SymExpr> product(int depth) {
     auto left = unary(depth);
+    int divisions = 0;
     while (left) {
       bool divide = take("//"), modulo = !divide && take("%");
       if (!divide && !modulo && !take("*")) break;
       auto right = unary(depth);
       if (!right) return right;
+      // What is divided stands inside of the division, which is written as a function.
+      if ((divide || modulo) && ++divisions > kMaxDepth - depth) return fail("nested too deeply");
+      if (is_large(*left) || is_large(*right)) return fail("too large");
       left = divide ? floordiv(*left, *right) : modulo ? mod(*left, *right) : *left * *right;
     }
     return left;

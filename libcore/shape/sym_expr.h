@@ -74,7 +74,7 @@ class SymExpr {
   /// Replaces symbols; `value_of` returns nullopt to keep one.
   SymExpr substitute(const std::function<std::optional<SymExpr>(std::string_view)>& value_of) const;
 
-  /// The number, when `value_of` knows every symbol and no divisor is 0.
+  /// The number, when `value_of` knows every symbol, no divisor is 0 and nothing overflows 64 bits.
   std::optional<std::int64_t> evaluate(
       const std::function<std::optional<std::int64_t>(std::string_view)>& value_of) const;
 

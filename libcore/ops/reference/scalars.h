@@ -105,7 +105,7 @@ inline constexpr auto remainder_real = [](double a, double b) -> double {
 inline constexpr BinaryScalar add_{[](double a, double b) { return a + b; }, [](Int a, Int b) { return a + b; }};
 inline constexpr BinaryScalar sub_{[](double a, double b) { return a - b; }, [](Int a, Int b) { return a - b; }};
 inline constexpr BinaryScalar mul_{[](double a, double b) { return a * b; }, [](Int a, Int b) { return a * b; }};
-inline constexpr BinaryScalar div_{[](double a, double b) { return a / b; }, [](Int a, Int b) { return b == 0 ? 0 : a / b; }};
+inline constexpr BinaryScalar div_{[](double a, double b) { return a / b; }, [](Int a, Int b) { return b == 0 ? 0 : b == -1 ? floor_divide(a, b) : a / b; }};
 inline constexpr BinaryScalar floordiv_{floor_divide_real, floor_divide};
 inline constexpr BinaryScalar fmod_{[](double a, double b) { return std::fmod(a, b); }, [](Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }};
 inline constexpr BinaryScalar remainder_{remainder_real, [](Int a, Int b) { return b == 0 ? 0 : a - floor_divide(a, b) * b; }};

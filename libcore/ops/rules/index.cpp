@@ -110,8 +110,11 @@ void topk(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::int64_t dim = in.dim("dim", -1, self.rank());
   std::vector<SymExpr> sizes = self.sizes;
-  if (!sizes.empty()) sizes[dim] = in.integer("k");
+  const SymExpr k = in.integer("k", -1);
+  const auto below = (sizes.empty() ? SymExpr(1) : sizes[dim]) - k;
+  if (k.constant().value_or(0) < 0 || below.constant().value_or(0) < 0) in.fail("k is out of range");
   if (in.failed()) return;
+  if (!sizes.empty()) sizes[dim] = k;
   in.add(self.dtype, sizes, self);
   in.add(DType::int64, std::move(sizes), self);
 }

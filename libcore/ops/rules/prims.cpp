@@ -79,12 +79,21 @@ void prim_broadcast(Inference& in, TensorType self) {
   in.add_view(std::move(type), in.value("self"));
 }
 
+/// Whether `a` is a number that is below `b`, another one.
+bool is_below(const SymExpr& a, const SymExpr& b) {
+  const auto difference = (a - b).constant();
+  return difference && *difference < 0;
+}
+
 void prim_slice(Inference& in, TensorType type) {
   std::vector<SymExpr> start = in.integers("start"), stop = in.integers("stop"), step = in.integers("step");
   std::size_t rank = type.rank();
   if (start.size() != rank || stop.size() != rank || step.size() != rank) return in.fail("one entry per dim is needed");
   for (std::size_t i = 0; i < rank; ++i) {
     SymExpr extent = stop[i] - start[i];
+    if (is_below(start[i], 0) || is_below(extent, 0) || is_below(type.sizes[i], stop[i]) || is_below(step[i], 1)) {
+      return in.fail("a dim's slice is not of its elements");
+    }
     SymExpr length = step[i] == SymExpr(1) ? extent : floordiv(extent + step[i] - SymExpr(1), step[i]);
     type = sliced(std::move(type), static_cast<std::int64_t>(i), start[i], length, step[i]);
   }
@@ -96,8 +105,8 @@ void prim_unfold(Inference& in, TensorType type) {
   if (dim < 0 || dim >= static_cast<std::int64_t>(type.rank())) return in.fail("dim is none of the operand's");
   SymExpr size = in.integer("size"), step = in.integer("step", 1), dilation = in.integer("dilation", 1);
   SymExpr stride = type.strides[dim], reach = dilation * (size - SymExpr(1)) + SymExpr(1);
-  if (auto rest = (type.sizes[dim] - reach).constant(); rest && *rest < 0) return in.fail("no window fits");
-  if (auto plain = step.constant(); plain && *plain < 1) return in.fail("step must be positive");
+  if (is_below(type.sizes[dim], reach) || is_below(size, 0)) return in.fail("no window fits");
+  if (is_below(step, 1) || is_below(dilation, 1)) return in.fail("step and dilation must be positive");
   type.sizes[dim] = floordiv(type.sizes[dim] - reach, step) + SymExpr(1);
   type.strides[dim] *= step;
   auto end = static_cast<std::int64_t>(type.rank());
@@ -116,7 +125,9 @@ void prim_view(Inference& in) {
     case OpId::prim_slice: return prim_slice(in, std::move(type));
     case OpId::prim_unfold: return prim_unfold(in, std::move(type));
     // torch has no negative strides: a flipped tensor has memory of its own wherever it becomes real.
-    case OpId::prim_flip: return in.add(type.dtype, type.sizes, type);
+    case OpId::prim_flip:
+      for (std::int64_t dim : in.constants("dims")) in.wrap_dim(dim, type.rank());
+      return in.add(type.dtype, type.sizes, type);
     default: break;
   }
   type.sizes = in.integers("size");
@@ -156,6 +167,25 @@ void prim_create(Inference& in) {
   if (!in.failed()) in.add(std::move(type));
 }
 
+namespace {
+
+void check_scatter_slice(Inference& in, const TensorType& self, const TensorType& src) {
+  std::vector<SymExpr> start = in.integers("start"), step = in.integers("step");
+  const std::size_t rank = self.rank();
+  if (src.rank() != rank) return in.fail("src must have the rank of self");
+  if (start.size() != rank || step.size() != rank) return in.fail("one entry per dim is needed");
+  if (src.dtype != self.dtype) return in.fail("operands differ in dtype");
+  for (std::size_t i = 0; i < rank; ++i) {
+    const bool empty = src.sizes[i] == SymExpr(0);
+    const SymExpr last = start[i] + step[i] * (src.sizes[i] - 1);
+    if (is_below(start[i], 0) || is_below(step[i], 1) || (!empty && is_below(self.sizes[i], last + 1))) {
+      return in.fail("src reaches out of self");
+    }
+  }
+}
+
+}  // namespace
+
 void prim_join(Inference& in) {
   if (in.op().id == OpId::prim_cat) return cat(in);
   const TensorType& self = in.tensor("self");
@@ -164,9 +194,8 @@ void prim_join(Inference& in) {
     std::vector<SymExpr> low = in.integers("low"), high = in.integers("high");
     if (low.size() != sizes.size() || high.size() != sizes.size()) return in.fail("one entry per dim is needed");
     for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] += low[i] + high[i];
-  } else if (in.tensor("src").rank() != self.rank() || in.integers("start").size() != self.rank() ||
-             in.integers("step").size() != self.rank()) {
-    return in.fail("src, start and step must have the rank of self");
+  } else {
+    check_scatter_slice(in, self, in.tensor("src"));
   }
   if (!in.failed()) in.add(self.dtype, std::move(sizes), self);
 }

@@ -123,8 +123,11 @@ GraphDocument rich_graph() {
   type.requires_grad = true;
   for (auto kind : {InputKind::user, InputKind::parameter, InputKind::buffer, InputKind::constant,
                     InputKind::size, InputKind::scalar, InputKind::generator}) {
-    ValueId id = add_value(graph, to_string(kind), type);
-    Input input{kind, graph.values[id].name, sources[id % sources.size()], type, {}};
+    TensorType number;
+    number.dtype = DType::int64;
+    const bool is_number = kind == InputKind::size || kind == InputKind::scalar;
+    ValueId id = add_value(graph, to_string(kind), is_number ? number : type);
+    Input input{kind, graph.values[id].name, sources[id % sources.size()], graph.values[id].type, {}};
     if (kind == InputKind::constant) input.source = kNoSource;
     if (kind == InputKind::user) input.blob = std::string(32, 'a');
     interface.inputs.push_back(input);
