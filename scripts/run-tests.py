@@ -18,6 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 DOCTEST = re.compile(r"test cases:\s*(\d+)\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
 GOOD = {"OK", "EXPECTEDFAIL"}
+# What runs with the sanitized extension in a Python that was built without sanitizers.
+EXTENSION_TESTS = ["leave-everywhere", "inlined-frames", "decoding", "tensor-bridge", "launched-idle", "launched-conduct",
+                   "walked-suites", "in-process"]
 
 
 def cases(test: dict) -> tuple[int, int]:
@@ -58,29 +61,39 @@ def introspect(build: pathlib.Path, what: str) -> list[dict]:
     return json.loads(subprocess.check_output(["meson", "introspect", str(build), what]))
 
 
+def sanitizer_options() -> dict[str, str]:
+    """Leaks are not looked for: LeakSanitizer itself ends with a signal where libgomp's threads still wait at the end,
+    and Python ends without freeing. torch's libraries share names and mix allocators."""
+    asan = {"detect_leaks": 0, "verify_asan_link_order": 0, "detect_odr_violation": 0, "alloc_dealloc_mismatch": 0}
+    return {"ASAN_OPTIONS": ":".join(f"{name}={value}" for name, value in asan.items()),
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
 def sanitized() -> tuple[int, int]:
-    """Builds the C++ side with the address and undefined-behaviour sanitizers and runs the unit tests, the
-    tools' error tests and their golden tests there. Not the Python extension: a Python without the
-    sanitizers cannot load it. Leaks are not looked for: LeakSanitizer itself ends with a signal where
-    libgomp's threads still wait at the end."""
+    """Builds with the address and undefined-behaviour sanitizers and runs the unit tests, the tools' error tests and
+    their golden tests there, then the Python extension: the conductor's harnesses and the programs in process."""
     build = ROOT / "build-sanitized"
-    environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=0",
-                       UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
+    environment = dict(os.environ, **sanitizer_options())
     environment["CXX"] = subprocess.check_output([ROOT / "scripts" / "compiler"], text=True).strip()
     if not (build / "build.ninja").exists():
         options = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1"]
         if subprocess.run(["meson", "setup", build, *options], env=environment, stdout=sys.stderr).returncode != 0:
             return 0, 1
     files = [pathlib.Path(name) for target in introspect(build, "--targets")
-             if target["type"] in ("executable", "shared library") for name in target["filename"]]
+             if target["type"] in ("executable", "shared library", "shared module") for name in target["filename"]]
     unit = [test["cmd"][0] for test in introspect(build, "--tests") if "penstock:unit" in test["suite"]]
-    needed = [file for file in files if str(file) in unit or file.parent == build / "tools"
-              or file.parent in (build / "libcore" / "codegen", build / "libcore" / "runtime")]
+    folders = [build / "tools", build / "libcore" / "codegen", build / "libcore" / "runtime", build / "tools" / "extension",
+               build / "tools" / "preload", build / "tests" / "differential" / "conductor"]
+    needed = [file for file in files if str(file) in unit or file.parent in folders]
     command = ["ninja", "-C", str(build), *(str(file.relative_to(build)) for file in needed)]
     if subprocess.run(command, env=environment, stdout=sys.stderr).returncode != 0:
         return 0, 1
     os.environ.update(environment)
-    sums = run(build, ["--suite", "unit"]), run(build, ["errors", "golden"])
+    sums = [run(build, ["--suite", "unit"]), run(build, ["errors", "golden"])]
+    # A Python that was built without the sanitizers must have their runtime from its start, and memory from malloc().
+    runtime = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
+    os.environ.update(LD_PRELOAD=runtime, PYTHONMALLOC="malloc")
+    sums.append(run(build, ["--timeout-multiplier", "8", *EXTENSION_TESTS]))
     return sum(good for good, _ in sums), sum(bad for _, bad in sums)
 
 

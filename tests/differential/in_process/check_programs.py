@@ -70,13 +70,15 @@ GRAPHS = {"generating.py": {"": 70, "models/gpt2/": 5}}
 ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "generating.py", "hooks_and_parameters.py",
          "image_classifier.py", "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
+# Sanitizers take many times as long.
+PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ else 400
 MARK = "=== "  # and the program's name: a line on both of its streams before it starts
 
 
 def run(*command, store):
     environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
     environment.pop("CXX", None)  # Inductor takes no command with arguments
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE_SECONDS, check=False)
 
 
 def parts(text, names):
