@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/seal.h"
 #include "pipeline/codegen_library.h"
 #include "pipeline/stored_code.h"
 #include "tools/common/compile_limits.h"
@@ -95,7 +96,10 @@ int main(int argc, char** argv) {
     Budget budget(limits);
     codegen::CodegenOptions bounded = how;
     bounded.budget = &budget;
-    return pipeline::generate_code(program, bounded, sink, &statistics);
+    auto bundle = pipeline::generate_code(program, bounded, sink, &statistics);
+    // Where no record can be kept, `run` asks for trust.
+    if (bundle) static_cast<void>(formats::trust_code(*bundle, *store));
+    return bundle;
   };
   return stage.run([&](Stage&) -> Result<void> {
     if (!cpus.empty()) how.cpus = cpus;

@@ -21,6 +21,7 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
   options.flag(
       "--interpret", documents.interpret,
       "Run by reference semantics instead of machine code: levels torch, core, placed, loops.");
+  options.flag("--trust", documents.trust, "Run machine code that was made elsewhere. It can do whatever you can.");
   options.text("--inputs", documents.inputs, "FILE",
                "Call with the tensors of a safetensors file, by the inputs' names.");
   options.text("--outputs", documents.outputs, "FILE", "Write the outputs to a safetensors file.");

@@ -103,6 +103,7 @@ bool check_version(Record& record) {
                           "does not know", feature.substr(0, 80), to_string(kCurrent)),
               Code::PS0203);
   });
+  record.field().problems().minor_version = version.minor_number;
   record.field().problems().ignore_unknown = version > kCurrent;
   return known;
 }
@@ -115,6 +116,8 @@ Json encode_document(const Document& document, bool tensors, bool strip_meta) {
   Json out = std::visit(Encoder{meta, blobs}, document);
   out["penstock"] = kind(document);
   out["version"] = {kCurrent.major_number, kCurrent.minor_number};
+  const auto* graph = std::get_if<GraphDocument>(&document);
+  if (graph != nullptr && level(*graph) == Level::kernels) out["requires"] = Json::array({std::string(kSealedCode)});
   if (tensors && !blobs.empty()) out["blobs"] = std::move(blobs);
   if (!strip_meta && !meta.empty()) out["meta"] = std::move(meta);
   return out;

@@ -19,6 +19,7 @@ using Json = nlohmann::json;
 struct Problems {
   std::optional<Diagnostic> first;  ///< place: the JSON pointer
   bool ignore_unknown = false;      ///< a newer minor version: keys that we do not know are skipped
+  std::int32_t minor_version = 0;   ///< of the document
 };
 
 /// A JSON value and its place in the document. Lives on the stack while its document is decoded;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/json/codec.h"
+#include "formats/seal.h"
 #include "store/store.h"
 
 namespace penstock::formats {
@@ -45,9 +46,12 @@ BundleStep decode_step(const Field& field) {
   return call;
 }
 
-/// The code's blobs stand with all others.
+/// The code's blobs stand with all others, and may be left out with them; the hash stays.
 Json encode_code(const KernelBundle::Code& code) {
-  return Json{{"target", code.target}, {"features", code.features}};
+  Json out{{"target", code.target}, {"features", code.features}};
+  const std::string& hash = code.hash.empty() ? code.blob : code.hash;
+  if (!hash.empty()) out["hash"] = hash;
+  return out;
 }
 
 }  // namespace
@@ -60,18 +64,68 @@ static Json encode_steps(const KernelBundle& bundle) {
   return steps;
 }
 
-/// A hash of all that the machine code relies on. Sizes, places and orders stand in the code too: it
-/// would touch memory outside of a buffer that was edited.
-static std::string seal_of(const KernelBundle& bundle) {
+/// All that the machine code relies on. Sizes, places and orders stand in the code too: it would touch memory outside of
+/// a buffer that was edited.
+static Json sealed_record(const KernelBundle& bundle) {
   Json types = Json::array();
   for (const Input& input : bundle.interface.inputs) types.push_back(encode_type(input.type));
-  const Json sealed{{"inputs", std::move(types)},
-                    {"buffers", encode_buffers(bundle.buffers)},
-                    {"steps", encode_steps(bundle)},
-                    {"outputs", bundle.outputs},
-                    {"symbol_order", bundle.symbols},
-                    {"arena_bytes", encode_size(bundle.arena_bytes)}};
-  return store::hash_of(sealed.dump());
+  return Json{{"inputs", std::move(types)},
+              {"buffers", encode_buffers(bundle.buffers)},
+              {"steps", encode_steps(bundle)},
+              {"outputs", bundle.outputs},
+              {"symbol_order", bundle.symbols},
+              {"arena_bytes", encode_size(bundle.arena_bytes)}};
+}
+
+std::string sealed_text(const KernelBundle& bundle) {
+  Json sealed = sealed_record(bundle);
+  Json code = Json::array();
+  for (const KernelBundle::Code& one : bundle.code) code.push_back(encode_code(one));
+  sealed["code"] = std::move(code);
+  sealed["abi"] = bundle.abi;
+  // Which inputs may be written, and where the values of symbols are read.
+  const auto source_of = [&](SourceId source) {
+    return source == kNoSource ? std::string() : bundle.interface.sources.text(source);
+  };
+  Json written = Json::array(), inputs = Json::array(), symbols = Json::array();
+  for (const Mutation& mutation : bundle.interface.mutations) written.push_back({mutation.input, mutation.output});
+  for (const Input& input : bundle.interface.inputs) inputs.push_back({to_string(input.kind), input.name, source_of(input.source)});
+  for (const Symbol& symbol : bundle.interface.symbols) {
+    symbols.push_back({symbol.name, symbol.minimum, symbol.maximum, symbol.hint.value_or(-1), source_of(symbol.source)});
+  }
+  sealed["mutations"] = std::move(written);
+  sealed["input_sources"] = std::move(inputs);
+  sealed["symbols"] = std::move(symbols);
+  return sealed.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The seal of format 1.0 does not know the code.
+static bool is_seal(const std::string& seal, const KernelBundle& bundle, std::int32_t minor_version) {
+  if (minor_version > 0) return seal == store::hash_of(sealed_text(bundle));
+  return seal == store::hash_of(sealed_record(bundle).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// From format 1.1 on every document has one.
+static void decode_seal(Record& record, KernelBundle& bundle) {
+  const std::int32_t version = record.field().problems().minor_version;
+  if (version == 0 && !record.has("seal")) {
+    bundle.sealed = false;
+    return;
+  }
+  Field field = record.required("seal");
+  const std::string seal = field.text();
+  bundle.sealed = version == 0 || seal != kNoSeal;
+  if (!bundle.sealed || is_seal(seal, bundle, version)) return;
+  field.fail("sizes, buffers, steps or code were edited after the code was made for them: edit level loops, and run "
+             "codegen on it");
+}
+
+/// What the blobs record calls the code is what the code's hash says.
+static void check_code_blobs(const Field& code, KernelBundle& bundle) {
+  for (KernelBundle::Code& one : bundle.code) {
+    if (one.hash.empty()) one.hash = one.blob;
+    if (!one.blob.empty() && one.blob != one.hash) code.fail("the blobs name other code than the hash");
+  }
 }
 
 void encode_graph(const KernelBundle& bundle, Json& out, Json& blobs) {
@@ -90,7 +144,7 @@ void encode_graph(const KernelBundle& bundle, Json& out, Json& blobs) {
   out["buffers"] = encode_buffers(bundle.buffers);
   out["steps"] = encode_steps(bundle);
   out["arena_bytes"] = encode_size(bundle.arena_bytes);
-  out["seal"] = seal_of(bundle);
+  out["seal"] = bundle.sealed ? store::hash_of(sealed_text(bundle)) : std::string(kNoSeal);
   encode_blobs(bundle.interface, blobs);
   encode_blobs(bundle.buffers, blobs);
   for (std::size_t i = 0; i < bundle.code.size(); ++i) {
@@ -111,11 +165,14 @@ KernelBundle decode_kernels(Record& record) {
   bundle.abi = record.required("abi").integer32();
   bundle.target = record.required("target").text();
   bundle.features = record.required("features").texts();
-  record.required("code").each([&](const Field& item) {
+  Field code_field = record.required("code");
+  code_field.each([&](const Field& item) {
     Record code(item);
     KernelBundle::Code one;
     one.target = code.required("target").text();
     one.features = code.required("features").texts();
+    one.hash = code.text_or("hash", "");
+    if (!one.hash.empty() && !store::is_hash(one.hash)) item.fail("'hash' is no hash");
     bundle.code.push_back(std::move(one));
   });
   bundle.symbols = record.required("symbol_order").texts();
@@ -123,10 +180,6 @@ KernelBundle decode_kernels(Record& record) {
   record.required("steps").each(
       [&](const Field& item) { bundle.steps.push_back(decode_step(item)); });
   bundle.arena_bytes = record.required("arena_bytes").size();
-  if (auto seal = record.optional("seal"); seal && seal->text() != seal_of(bundle)) {
-    seal->fail("sizes, buffers or steps were edited after the code was made for them: edit level "
-               "loops, and run codegen on it");
-  }
   decode_blobs(record, bundle.interface,
                [&](std::string_view use, std::size_t index, std::string hash) {
                  if (use != "code") return decode_blob(use, index, hash, bundle.buffers);
@@ -134,6 +187,8 @@ KernelBundle decode_kernels(Record& record) {
                  bundle.code[index].blob = std::move(hash);
                  return true;
                });
+  decode_seal(record, bundle);
+  check_code_blobs(code_field, bundle);
   return bundle;
 }
 

@@ -11,7 +11,7 @@ A field is (name, type, meaning); a name that ends with ? may be left out. Types
     argument, named_argument          see ARGUMENT_FORMS
 """
 
-VERSION = (1, 0)
+VERSION = (1, 1)
 
 # The argument forms: exactly one of these keys stands in an argument record.
 ARGUMENT_FORMS = [
@@ -265,6 +265,7 @@ RECORDS = {
     "code": ("Machine code for one kind of processor.", [
         ("target", "text", "\"x86-64-v3\""),
         ("features", "[text]", "that the processor must have"),
+        ("hash?", "hash", "XXH3-128 of its bytes, as the blob of use code has it; left out in version 1.0"),
     ]),
     "blob": ("A reference to the store.", [
         ("use", "input|output|buffer|code", "what has the data"),
@@ -342,8 +343,10 @@ LEVELS = {
                 ("buffers", "[buffer]", "numbered from 0"),
                 ("steps", "[kernel_step]", "in order"),
                 ("arena_bytes", "size", "length of the arena that temporaries lie in"),
-                ("seal?", "text", "hash of what the code relies on: types of inputs, buffers, steps, "
-                                  "sizes; a document that was edited afterwards is refused")],
+                ("seal", "text", "hash of the code's hashes and of what the code relies on: inputs, "
+                                 "mutations, symbols, buffers, steps, sizes; a document that was edited afterwards "
+                                 "is refused; \"none\" where it was made of a document of version 1.0 "
+                                 "that had no seal")],
 }
 
 UNIONS = {

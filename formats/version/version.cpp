@@ -22,10 +22,7 @@ Result<Version> parse_version(std::string_view text) {
                                            text.substr(0, 40)));
 }
 
-bool knows_feature(std::string_view) {
-  // Version 1.0 has no optional features yet: whatever a newer document requires is unknown.
-  return false;
-}
+bool knows_feature(std::string_view feature) { return feature == kSealedCode; }
 
 Result<void> can_write(Version version) {
   if (version == kCurrent) return {};

@@ -38,6 +38,7 @@ struct KernelBundle {
     std::string target;
     std::vector<std::string> features;
     std::string blob;
+    std::string hash = {};  ///< of its bytes: `blob`, also where that was left out of a document
   };
   std::vector<Code> code;
   std::vector<std::string> symbols; ///< order of the values in penstock_kernel's `symbols`
@@ -45,6 +46,8 @@ struct KernelBundle {
   std::vector<BundleStep> steps;
   std::vector<BufferId> outputs;
   SymExpr arena_bytes = 0;
+  /// False: a document of format 1.0 that had no seal, so that nothing says that code and calls belong together.
+  bool sealed = true;
 };
 
 }  // namespace penstock

@@ -34,7 +34,7 @@ Result<KernelBundle::Code> make_code(const LoopProgram& program, const FunctionT
                               std::to_string(target.lanes) + ' ' + table.key);
   if (auto blob = sink.find(key)) {
     ++statistics.cached;
-    code.blob = std::move(*blob);
+    code.hash = code.blob = std::move(*blob);
     return code;
   }
   auto compiler = open();
@@ -45,7 +45,7 @@ Result<KernelBundle::Code> make_code(const LoopProgram& program, const FunctionT
   if (auto may = check(options.budget, "loading"); !may) return tl::unexpected(std::move(may.error()));
   auto blob = sink.put(key, *elf);
   if (!blob) return tl::unexpected(blob.error());
-  code.blob = std::move(*blob);
+  code.hash = code.blob = std::move(*blob);
   return code;
 }
 

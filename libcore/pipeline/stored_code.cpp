@@ -20,25 +20,34 @@ Result<std::string> StoredCode::put(std::string_view key, std::string_view elf) 
   return blob;
 }
 
-Result<std::string> StoredBlobs::code_path(const std::string& blob) {
-  if (!store::is_hash(blob) || !store_.has(blob)) {
-    return failure(Code::PS0206, "the store " + store_.directory() + " has no blob " + blob);
-  }
-  // The loader trusts what it maps, so the bytes are looked at first.
-  if (auto whole = store_.get(blob); !whole) return tl::unexpected(whole.error());
-  return store_.blob_path(blob);
-}
-
-Result<std::string_view> StoredBlobs::constant(const std::string& blob) {
+Result<std::string_view> StoredBlobs::bytes_of(const std::string& blob, bool check) {
   std::lock_guard lock(mutex_);
   auto found = mapped_.find(blob);
   if (found == mapped_.end()) {
-    auto mapping = store_.get(blob);
+    auto mapping = store_.get(blob, check);
     if (!mapping) return tl::unexpected(mapping.error());
     found = mapped_.emplace(blob, std::move(*mapping)).first;
   }
+  return found->second.bytes();
+}
+
+Result<std::string_view> StoredBlobs::code(const std::string& blob) {
+  if (!store::is_hash(blob) || !store_.has(blob)) {
+    return failure(Code::PS0206, "the store " + store_.directory() + " has no blob " + blob);
+  }
+  // A file may change after it was looked at: check_code looks at what is mapped.
+  return bytes_of(blob, false);
+}
+
+Result<void> StoredBlobs::check_code(const std::string& blob, std::string_view bytes) {
+  return store::Store::check(blob, bytes);
+}
+
+Result<std::string_view> StoredBlobs::constant(const std::string& blob) {
   // A blob of one tensor: the length of a header, the header, then the elements alone.
-  std::string_view bytes = found->second.bytes();
+  auto whole = bytes_of(blob, true);
+  if (!whole) return whole;
+  std::string_view bytes = *whole;
   std::uint64_t header = 0;
   if (bytes.size() >= 8) std::memcpy(&header, bytes.data(), 8);
   if (bytes.size() < 8 || header > bytes.size() - 8) {

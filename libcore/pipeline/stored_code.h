@@ -25,10 +25,13 @@ class StoredCode : public codegen::CodeSink {
 class StoredBlobs : public runtime::BlobSource {
  public:
   explicit StoredBlobs(const store::Store& store) : store_(store) {}
-  Result<std::string> code_path(const std::string& blob) override;
+  Result<std::string_view> code(const std::string& blob) override;
+  Result<void> check_code(const std::string& blob, std::string_view bytes) override;
   Result<std::string_view> constant(const std::string& blob) override;
 
  private:
+  Result<std::string_view> bytes_of(const std::string& blob, bool check);
+
   const store::Store& store_;
   std::mutex mutex_;
   std::unordered_map<std::string, store::Mapping> mapped_;

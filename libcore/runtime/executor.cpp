@@ -82,6 +82,21 @@ Result<const KernelBundle::Code*> choose_code(const KernelBundle& bundle) {
 
 }  // namespace
 
+Result<std::shared_ptr<SharedObject>> LoadedCode::load(const std::string& blob, BlobSource& blobs) {
+  std::lock_guard lock(mutex_);
+  std::weak_ptr<SharedObject>& known = loaded_[blob];
+  if (auto there = known.lock()) {
+    // What may be run depends on what it is run for, which the source knows.
+    if (auto good = blobs.check_code(blob, there->elf()); !good) return tl::unexpected(std::move(good.error()));
+    return there;
+  }
+  auto bytes = blobs.code(blob);
+  if (!bytes) return tl::unexpected(std::move(bytes.error()));
+  auto opened = SharedObject::open(*bytes, blob, [&](std::string_view mapped) { return blobs.check_code(blob, mapped); });
+  if (opened) known = *opened;
+  return opened;
+}
+
 Result<void> Executor::State::load(BlobSource& blobs) {
   bool kernels = false, library_calls = false;
   for (const BundleStep& step : bundle.steps) {
@@ -97,9 +112,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   if (kernels) {
     auto chosen = choose_code(bundle);
     if (!chosen) return tl::unexpected(chosen.error());
-    auto path = blobs.code_path((*chosen)->blob);
-    if (!path) return tl::unexpected(path.error());
-    auto opened = SharedObject::open(*path);
+    auto opened = runtime->code.load((*chosen)->blob, blobs);
     if (!opened) return tl::unexpected(opened.error());
     code = std::move(*opened);
   }
@@ -146,16 +159,7 @@ Result<void> Executor::State::check_counts(std::size_t inputs, std::size_t outpu
 
 Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) {
   symbols.clear();
-  for (const SymbolBinding& binding : bindings) {
-    const TensorArgument& input = inputs[binding.input];
-    switch (binding.kind) {
-      case SymbolBinding::Kind::size: symbols.push_back(input.sizes[binding.dimension]); break;
-      case SymbolBinding::Kind::stride: symbols.push_back(input.strides[binding.dimension]); break;
-      case SymbolBinding::Kind::number:
-        symbols.push_back(*static_cast<const std::int64_t*>(input.data));
-        break;
-    }
-  }
+  for (const SymbolBinding& binding : bindings) symbols.push_back(bound_value(binding, inputs));
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (plans[i]->symbols != symbols) continue;
     std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "bundle/kernel_bundle.h"
@@ -40,8 +42,10 @@ struct OutputTensor {
 class BlobSource {
  public:
   virtual ~BlobSource() = default;
-  /// The file of a blob that is an ELF shared object.
-  virtual Result<std::string> code_path(const std::string& blob) = 0;
+  /// The bytes of a blob that is an ELF shared object, valid as long as the source.
+  virtual Result<std::string_view> code(const std::string& blob) = 0;
+  /// Whether these bytes, as they are about to be run, are those of the blob and may be.
+  virtual Result<void> check_code(const std::string& blob, std::string_view bytes) = 0;
   /// The bytes of a constant's elements; valid as long as the source.
   virtual Result<std::string_view> constant(const std::string& blob) = 0;
 };
@@ -62,6 +66,18 @@ class FallbackRunner {
                            const std::function<TensorWindow(BufferId)>& window) = 0;
 };
 
+class SharedObject;
+
+/// The code that executors of a process have loaded, by its blob; what several run is loaded once. Thread-safe.
+class LoadedCode {
+ public:
+  Result<std::shared_ptr<SharedObject>> load(const std::string& blob, BlobSource& blobs);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<SharedObject>> loaded_;
+};
+
 /// What executors of a process share. Thread-safe.
 struct Runtime {
   std::shared_ptr<MemoryPool> memory = std::make_shared<MemoryPool>();
@@ -69,6 +85,7 @@ struct Runtime {
   bool deterministic = false;  ///< results have the same bits for any number of threads
   std::shared_ptr<PackedStore> packed;  ///< keeps packed weights of stored tensors; may be null
   std::shared_ptr<Library> library;  ///< opened by the first bundle that calls it
+  LoadedCode code;
 };
 
 /// One step of a profile.

@@ -35,13 +35,21 @@ bool cpu_has(const std::vector<std::string>& features, std::string* missing) {
   return true;
 }
 
-Result<std::shared_ptr<SharedObject>> SharedObject::open(const std::string& path) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+Result<std::shared_ptr<SharedObject>> SharedObject::open(std::string_view elf, const std::string& name,
+                                                         const Check& check) {
+  auto image = CodeImage::copy(elf, name);
+  if (!image) return tl::unexpected(std::move(image.error()));
+  if (auto good = check(image->bytes()); !good) return tl::unexpected(std::move(good.error()));
+  if (std::string part = unsafe_part(image->bytes()); !part.empty()) {
+    return failure(Code::PS0705, name + " is not code that penstock makes: " + part);
+  }
+  void* handle = dlopen(image->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  image->close_file();
   if (handle == nullptr) return failure(Code::PS0705, dlerror());
-  std::shared_ptr<SharedObject> object(new SharedObject(handle));
+  std::shared_ptr<SharedObject> object(new SharedObject(std::move(*image), handle));
   auto* version = static_cast<const std::int32_t*>(dlsym(handle, "penstock_abi_version"));
   if (version == nullptr || *version != PENSTOCK_KERNEL_ABI) {
-    return failure(Code::PS0705, path + " was made for another version of the kernel ABI");
+    return failure(Code::PS0705, name + " was made for another version of the kernel ABI");
   }
   return object;
 }

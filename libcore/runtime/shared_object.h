@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "bundle/kernel_abi.h"
 #include "diag/diagnostic.h"
+#include "runtime/code_image.h"
 
 namespace penstock::runtime {
 
@@ -16,17 +18,25 @@ bool cpu_has(const std::vector<std::string>& features, std::string* missing);
 /// Generated code, mapped into the process.
 class SharedObject {
  public:
-  /// Maps the ELF file. PS0705 when it cannot be opened or was made for another kernel_abi.h.
-  static Result<std::shared_ptr<SharedObject>> open(const std::string& path);
+  /// Whether these bytes, which nobody can change any more, may be run.
+  using Check = std::function<Result<void>(std::string_view code)>;
+
+  /// Maps the ELF file whose bytes these are; `name` is for debuggers. Nothing of it runs before `check` has seen what is
+  /// mapped, nor when it is opened. PS0705 when it cannot be opened, would run by itself, or was made for another
+  /// kernel_abi.h.
+  static Result<std::shared_ptr<SharedObject>> open(std::string_view elf, const std::string& name, const Check& check);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
   SharedObject& operator=(const SharedObject&) = delete;
 
+  /// The file's bytes, as they are mapped.
+  std::string_view elf() const { return image_.bytes(); }
   /// The function called `name`, or null.
   penstock_kernel function(const std::string& name) const;
 
  private:
-  explicit SharedObject(void* handle) : handle_(handle) {}
+  SharedObject(CodeImage image, void* handle) : image_(std::move(image)), handle_(handle) {}
+  CodeImage image_;
   void* handle_;
 };
 

@@ -144,8 +144,8 @@ Result<std::string> text_of(const Document& document) {
 }
 
 Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit,
-                               formats::ReadOptions options) {
-  Result<formats::DocumentReader> opened = formats::open_documents(file, {}, options);
+                               formats::ReadOptions options, const std::string& store) {
+  Result<formats::DocumentReader> opened = formats::open_documents(file, store, options);
   if (!opened) return tl::unexpected(opened.error());
   formats::DocumentReader& reader = *opened;
   while (true) {

@@ -36,11 +36,12 @@ std::string text_of(const formats::GraphDocument& document);
 /// A diagnostic whose place in the Python source names its file so that it can be opened from anywhere.
 Diagnostic with_readable_file(Diagnostic diagnostic, const formats::Meta& meta);
 
-/// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`.
+/// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`. What a packed file holds
+/// goes to the store that `store` (--store) names.
 using Visit =
     std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
 Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit,
-                               formats::ReadOptions options = {});
+                               formats::ReadOptions options = {}, const std::string& store = {});
 
 /// Reads the one stream that the command line names and writes its documents as `how` says.
 Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how);

@@ -36,10 +36,17 @@ class Engine {
 Result<std::unique_ptr<Engine>> make_interpreter(const formats::GraphDocument& document,
                                                  std::vector<ops::HostTensor> inputs);
 
-/// By the machine code of level kernels. PS0801 for a graph with calls that only torch can run.
-/// `store` outlives the engine, which also keeps packed weights there; `deterministic`: see runtime::Runtime.
+/// How machine code is run.
+struct ExecutorOptions {
+  int threads = 0;             ///< 0: as many as there are CPUs
+  bool deterministic = false;  ///< see runtime::Runtime
+  bool trust = false;          ///< also code that was made elsewhere
+};
+
+/// By the machine code of level kernels. PS0801 for a graph with calls that only torch can run, PS0809 for code that
+/// the store neither made nor was told to trust. `store` outlives the engine, which also keeps packed weights there.
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
                                               std::vector<ExecutorInput> inputs, store::Store& store,
-                                              int threads, bool deterministic);
+                                              const ExecutorOptions& options);
 
 }  // namespace penstock::tools

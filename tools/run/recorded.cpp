@@ -44,6 +44,16 @@ class SymbolValues {
     auto found = by_source_.find(source);
     return found == by_source_.end() ? std::nullopt : std::optional(found->second);
   }
+  /// PS0806 unless the sizes are those at capture.
+  Result<void> check_recorded(const Interface& interface) const {
+    for (const Symbol& symbol : interface.symbols) {
+      auto found = values_.find(symbol.name);
+      if (!symbol.hint || found == values_.end() || found->second == *symbol.hint) continue;
+      return failure(Code::PS0806, fmt::format("the recorded inputs have {} = {}, the graph was captured with {}",
+                                               symbol.name, found->second, *symbol.hint));
+    }
+    return {};
+  }
   /// The sizes of `inputs` that are symbols, and the numbers that symbols are read from.
   template <class Tensors, class TensorOf>
   void take(const Interface& interface, const Tensors& inputs, const TensorOf& tensor_of) {
@@ -278,6 +288,7 @@ Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, con
   }
   mark_written(interface, out);
   values.take(interface, out, [](const ExecutorInput& input) -> const HostTensor& { return input.tensor; });
+  if (auto same = values.check_recorded(interface); !same) return tl::unexpected(std::move(same.error()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Input& input = interface.inputs[i];
     if (auto fits = check_type(out[i].tensor, input, values); !fits) return tl::unexpected(std::move(fits.error()));

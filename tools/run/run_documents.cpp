@@ -154,7 +154,8 @@ class Runner {
     const Interface& interface = formats::interface_of(document);
     auto inputs = mapped_inputs(interface, store_, given_inputs(interface));
     if (!inputs) return tl::unexpected(std::move(inputs.error()));
-    return make_executor(document, std::move(*inputs), store_, options_.threads, options_.deterministic);
+    return make_executor(document, std::move(*inputs), store_,
+                         {options_.threads, options_.deterministic, options_.trust});
   }
 
   /// An engine whose first run starts with the graph's first step.
@@ -307,8 +308,9 @@ Result<void> run_documents(Stage& stage, const RunDocumentsOptions& options) {
     return frames_the_stream ? sink->write(document) : Result<void>();
   };
   for (const std::string& file : stage.inputs()) {
-    // The inputs are the recorded ones, or the user's: nothing asks whether the guards hold.
-    if (auto read = for_each_document(stage, file, visit, {.guards = false}); !read) return read;
+    // The recorded inputs have the sizes that the guards were made for.
+    const bool other_sizes = !options.inputs.empty();
+    if (auto read = for_each_document(stage, file, visit, {.guards = other_sizes}, options.store); !read) return read;
   }
   if (results == 0) return failure(Code::PS0805, "the input holds no graph");
   if (auto used = runner.check_given(); !used) return used;

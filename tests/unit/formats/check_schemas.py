@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Holds every committed document stream against the JSON Schemas of formats/schema.
 
-Validates the samples, the frozen streams of tests/compat, and the JSON inputs of golden tests; checks
-that the schemas are what fields.py says, and that no schema of a released version has changed
-(tests/compat/vX.Y/schemas.sum). The last line printed is `N passed, N failed`.
+Validates the samples, the frozen streams of tests/compat, and the JSON inputs of golden tests, each
+against the schemas of its version; checks that the newest schemas are what fields.py says, and that no
+schema of a released version has changed (tests/compat/vX.Y/schemas.sum). The last line printed is `N passed, N failed`.
 """
 
 import hashlib
@@ -28,10 +28,17 @@ def documents(text):
         yield document
 
 
+def schemas_of(version):
+    """Where the schemas of a version are: those of older ones stand beside their frozen streams."""
+    older = ROOT / "tests/compat" / version / "schema"
+    return older if older.exists() else SCHEMAS
+
+
 def validator(document):
     kind = document.get("penstock")
     name = f"graph-{document.get('level')}" if kind == "graph" else kind
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    folder = schemas_of("v" + ".".join(map(str, document.get("version", []))))
+    schema = json.loads((folder / f"{name}.schema.json").read_text())
     return jsonschema.Draft202012Validator(schema)
 
 
@@ -54,6 +61,8 @@ def golden_inputs():
 def streams():
     for folder in ("formats/samples", "tests/compat"):
         for path in sorted((ROOT / folder).rglob("*.json")):
+            if path.parent.name == "schema":
+                continue
             yield str(path.relative_to(ROOT)), path.read_text()
     yield from golden_inputs()
 
@@ -63,7 +72,8 @@ def frozen_sums():
     for path in sorted((ROOT / "tests/compat").glob("v*/schemas.sum")):
         for line in path.read_text().splitlines():
             digest, name = line.split()
-            text = (SCHEMAS / name).read_bytes() if (SCHEMAS / name).exists() else b""
+            schema = schemas_of(path.parent.name) / name
+            text = schema.read_bytes() if schema.exists() else b""
             yield (f"{path.relative_to(ROOT)}: {name}",
                    hashlib.sha256(text).hexdigest() == digest)
 
