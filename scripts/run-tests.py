@@ -70,8 +70,9 @@ def sanitizer_options() -> dict[str, str]:
 
 
 def sanitized() -> tuple[int, int]:
-    """Builds with the address and undefined-behaviour sanitizers and runs the unit tests, the tools' error tests and
-    their golden tests there, then the Python extension: the conductor's harnesses and the programs in process."""
+    """Builds with the address and undefined-behaviour sanitizers and runs the unit tests, the tools' error tests,
+    their golden tests and the fuzzer there, then the Python extension: the conductor's harnesses and the programs
+    in process."""
     build = ROOT / "build-sanitized"
     environment = dict(os.environ, **sanitizer_options())
     environment["CXX"] = subprocess.check_output([ROOT / "scripts" / "compiler"], text=True).strip()
@@ -81,7 +82,8 @@ def sanitized() -> tuple[int, int]:
             return 0, 1
     files = [pathlib.Path(name) for target in introspect(build, "--targets")
              if target["type"] in ("executable", "shared library", "shared module") for name in target["filename"]]
-    unit = [test["cmd"][0] for test in introspect(build, "--tests") if "penstock:unit" in test["suite"]]
+    unit = [test["cmd"][0] for test in introspect(build, "--tests")
+            if "penstock:unit" in test["suite"] or "penstock:sanitized" in test["suite"]]
     folders = [build / "tools", build / "libcore" / "codegen", build / "libcore" / "runtime", build / "tools" / "extension",
                build / "tools" / "preload", build / "tests" / "differential" / "conductor"]
     needed = [file for file in files if str(file) in unit or file.parent in folders]
@@ -89,7 +91,7 @@ def sanitized() -> tuple[int, int]:
     if subprocess.run(command, env=environment, stdout=sys.stderr).returncode != 0:
         return 0, 1
     os.environ.update(environment)
-    sums = [run(build, ["--suite", "unit"]), run(build, ["errors", "golden"])]
+    sums = [run(build, ["--suite", "unit"]), run(build, ["errors", "golden"]), run(build, ["--suite", "sanitized"])]
     # A Python that was built without the sanitizers must have their runtime from its start, and memory from malloc().
     runtime = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
     os.environ.update(LD_PRELOAD=runtime, PYTHONMALLOC="malloc")
@@ -103,7 +105,7 @@ def main() -> int:
     parser.add_argument("meson", nargs="*", help="arguments of `meson test`")
     options = parser.parse_args()
     build = ROOT / os.environ.get("PENSTOCK_BUILD", "build")
-    sums = [run(build, options.meson + ([] if options.long else ["--no-suite", "long"]))]
+    sums = [run(build, options.meson + ["--no-suite", "sanitized"] + ([] if options.long else ["--no-suite", "long"]))]
     if options.long:
         sums.append(sanitized())
     passed = sum(good for good, _ in sums)
