@@ -61,7 +61,7 @@ struct Root {
   std::vector<std::int32_t> row_of;  ///< for each dim of the domain: the group's row dim, or -1
   std::vector<Access> accesses;      ///< of other roots of its region
   std::vector<BufferId> reads;       ///< memory that it reads besides
-  std::int32_t instructions = 0;     ///< of its loops, up to other roots
+  std::int32_t instructions = 0;     ///< of its loops, up to other roots, each by its cost
   bool scratch = false;              ///< kept for a row of the group in memory of the thread
   /// A scatter that writes into memory which holds what it changes already: that content, an input or what
   /// another root left there. It reads at most the elements that it writes of it.

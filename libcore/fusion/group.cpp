@@ -14,7 +14,7 @@ namespace penstock::fusion {
 namespace {
 
 constexpr std::size_t kMaxRoots = 64;     ///< of a group
-constexpr std::int32_t kMaxInstructions = 4096;  ///< of a group: LLVM takes more than twice as long for twice as many
+constexpr std::int32_t kMaxInstructions = 2048;  ///< of a group: LLVM takes more than twice as long for twice as many
 constexpr std::size_t kMaxVisited = 512;  ///< groups looked at for one merge: keeps merging linear
 
 /// A kernel takes one product, with what stands around it: then the kernels of a network's layers are alike, so that

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "fusion/cost.h"
 #include "fusion/kernel_builder.h"
 #include "fusion/layout.h"
 #include "fusion/loops.h"
@@ -279,7 +280,7 @@ namespace {
 /// Notes how much a root's loops compute, and what they load.
 void look_at(const std::vector<Statement>& body, Root& root) {
   for_each_instruction(body, [&](const Instruction& instruction) {
-    ++root.instructions;
+    root.instructions += std::max(1, op_weight(instruction.op));
     if (instruction.op == "load") root.reads.push_back(instruction.buffer);
   });
 }
