@@ -249,9 +249,10 @@ Result<DocumentReader> open_documents(const std::string& path, const std::string
   return DocumentReader(std::move(source), name, options);
 }
 
-bool is_pack(const InputFile& file) {
-  if (!file.starts_with(kArchiveStart)) return false;
-  auto pack = PackReader::open(file, {});
+bool is_pack(const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file || !file->starts_with(kArchiveStart)) return false;
+  auto pack = PackReader::open(*file, path);
   return !pack || (*pack)->holds_documents();
 }
 

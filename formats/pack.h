@@ -24,9 +24,9 @@ Result<void> check_blobs(const GraphDocument& document, const store::Store& stor
 Result<void> write_pack(const std::string& path, const std::vector<Document>& documents,
                         const store::Store& store);
 
-/// Whether the file is such a file: an archive that holds a stream, or a damaged one. Neither is any other archive,
-/// such as one that Python runs.
-bool is_pack(const InputFile& file);
+/// Whether the file at `path` is such a file: an archive that holds a stream, or a damaged one. Another archive, such
+/// as Python runs, is none.
+bool is_pack(const std::string& path);
 
 /// A reader of the documents at `path` ("-": standard input), which is opened once and not sought unless it is a
 /// packed file: a named pipe will do. The blobs of a packed file go to the store that `store` (--store) names first:

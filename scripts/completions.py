@@ -32,10 +32,17 @@ def words(tool: dict) -> list[str]:
     return out
 
 
+def actions(tool: dict) -> str:
+    """The words of which a tool takes one, where its synopsis lists them."""
+    return tool["synopsis"].replace("|", " ") if "|" in tool["synopsis"] and " " not in tool["synopsis"] else ""
+
+
 def bash(tools: list[dict]) -> str:
     names = [tool["tool"] for tool in tools if tool["tool"]] + list(BUILT_IN)
     cases = "".join(f"    {tool['tool']}) options='{' '.join(words(tool))}' ;;\n"
                     for tool in tools if tool["tool"])
+    taken = "".join(f"    {tool['tool']}) COMPREPLY=($(compgen -W '{actions(tool)}' -- \"$word\")) ;;\n"
+                    for tool in tools if actions(tool))
     own = " ".join(words(next(tool for tool in tools if not tool["tool"])))
     return f"""# bash completion for penstock; generated, see scripts/completions.py
 _penstock_options() {{
@@ -56,8 +63,13 @@ _penstock() {{
     _penstock_options "${{COMP_WORDS[0]##*/penstock-}}"
   elif [[ $COMP_CWORD -eq 1 && $word != -* ]]; then
     COMPREPLY=($(compgen -W "{' '.join(names)}" -- "$word"))
-  elif [[ $word == -* || $word == = ]]; then
+  elif [[ $COMP_CWORD -eq 2 && ${{COMP_WORDS[1]}} == help ]]; then
+    COMPREPLY=($(compgen -W "{' '.join(names)}" -- "$word"))
+  elif [[ $word == -* || $word == = || ${{COMP_WORDS[COMP_CWORD-1]}} == = ]]; then
     _penstock_options "${{COMP_WORDS[1]}}"
+  else
+    case "${{COMP_WORDS[1]}}" in
+{taken}    esac
   fi
 }}
 complete -o default -F _penstock penstock {' '.join(tool['program'] for tool in tools if tool['tool'])}

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
       return Result<void>();
     };
     for (const std::string& file : stage.inputs()) {
-      if (auto read = for_each_document(stage, file, keep); !read) return read;
+      if (auto read = for_each_document(stage, file, keep, {}, directory); !read) return read;
     }
     return formats::write_pack(output, documents, *store);
   });

@@ -67,7 +67,7 @@ Result<void> reduce(Stage& stage, const ReduceOptions& options) {
     stream.push_back(std::move(document));
     return Result<void>();
   };
-  if (auto read = for_each_document(stage, words.front(), keep); !read) return read;
+  if (auto read = for_each_document(stage, words.front(), keep, {}, options.store); !read) return read;
   words.erase(words.begin());
 
   Oracle oracle(std::move(words), options.timeout, options.matching);

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
       return {};
     };
     for (const std::string& file : stage.inputs()) {
-      if (auto read = for_each_document(stage, file, look); !read) return read;
+      if (auto read = for_each_document(stage, file, look, {}, directory); !read) return read;
     }
     return blobs;
   });

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -112,16 +113,19 @@ Result<void> write_file(const std::string& path, std::span<const std::string_vie
 }
 
 bool read_pieces(const std::string& path, const std::function<bool(std::string_view)>& see) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  constexpr std::size_t kLeast = std::size_t{1} << 12, kMost = std::size_t{1} << 20;
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  std::string piece(kPiece, '\0');
+  struct stat facts {};
+  fstat(descriptor, &facts);
+  const std::size_t size = std::clamp(static_cast<std::size_t>(facts.st_size), kLeast, kMost);
+  const auto piece = std::make_unique_for_overwrite<char[]>(size);
   bool whole = false, more = true;
   while (more) {
-    const auto got = read(descriptor, piece.data(), piece.size());
+    const auto got = read(descriptor, piece.get(), size);
     if (got < 0 && errno == EINTR) continue;
     whole = got == 0;
-    more = got > 0 && see(std::string_view(piece).substr(0, static_cast<std::size_t>(got)));
+    more = got > 0 && see(std::string_view(piece.get(), static_cast<std::size_t>(got)));
   }
   close(descriptor);
   return whole;

@@ -178,7 +178,10 @@ Store::Store(std::string directory, std::uint64_t limit)
 Result<Store> Store::open(const std::string& option) {
   auto directory = store_directory(option);
   if (!directory) return tl::unexpected(directory.error());
-  return Store(std::move(*directory));
+  // A program may change its folder while its tensors are kept.
+  std::error_code error;
+  const files::path absolute = files::absolute(*directory, error);
+  return Store(error ? std::move(*directory) : absolute.string());
 }
 
 std::string Store::blob_path(std::string_view hash) const {

@@ -205,6 +205,8 @@ def damage(suite: FilesSuite) -> None:
     suite.expect("after repair: cache verify", "penstock cache verify", 0)
     suite.expect("after repair: run", run, 6, "PS0206")
     suite.expect("after repair, the packed file: run", "penstock run --check net.zip", 0)
+    suite.expect("a packed file's blobs go where --store says", "penstock verify --store=apart net.zip", 0)
+    suite.expect("and are there", "penstock pack --store=apart -o again.zip net.zip && cmp again.zip net.zip", 0)
     told = suite.command("penstock", "explain", "all")
     suite.check("no hint is to clear the store", "cache clear" not in told)
 

@@ -107,6 +107,8 @@ def documents_or_program(suite: InvocationSuite) -> None:
     suite.expect("noise", suite.run("penstock", "run", "noise"), 3, "PS0201")
     suite.expect("a missing file", suite.run("penstock", "run", "nowhere"), 6, "PS0102")
     suite.expect("a folder without a program", suite.run("penstock", "run", "."), 6, "Is a directory")
+    suite.expect("nothing behind --", suite.shell("penstock run -o out.json -- < documents"), 1, *nothing)
+    suite.expect("nothing behind --, for capture", suite.run("penstock", "capture", "--"), 2, "needs a program")
     suite.expect("python's option without a program", suite.run("penstock", "run", "-O"), 2, "-O is an option of python's")
     suite.expect("python's option in one word with ours", suite.run("penstock", "run", "-qO", "show"), 2, "apart")
     suite.expect("capture of documents", suite.run("penstock", "capture", "documents"), 2, "holds documents")
@@ -159,6 +161,15 @@ def surroundings(suite: InvocationSuite) -> None:
     suite.check("what the program starts has the signals that python's would", plain.stdout == ran.stdout, ran)
 
 
+def folders(suite: InvocationSuite) -> None:
+    """A store that is named from the folder in which the command was given stays there, wherever the program goes."""
+    (suite.work / "goes.py").write_text("import os, torch\nos.mkdir('there')\nos.chdir('there')\n"
+                                        "def f(x):\n    return x + 1\nf(torch.ones(3))\n")
+    done = suite.run("penstock", "capture", "-o", "goes.json", "goes.py", PENSTOCK_STORE="near")
+    suite.check("a program that changes its folder", done.returncode == 0 and not any((suite.work / "there").iterdir()), done)
+    suite.expect("its tensors", suite.run("penstock", "verify", "goes.json", PENSTOCK_STORE="near"), 0)
+
+
 def report_of_endings(suite: InvocationSuite) -> None:
     """report tells how a program ended that did not end well."""
     cases = {"import os; os.kill(os.getpid(), 15)": "the program was ended by signal 15 (SIGTERM)",
@@ -179,6 +190,13 @@ def dispatcher(suite: InvocationSuite) -> None:
                         (["help", "explain"], ["--help"])):
         one, other = suite.run("penstock", *words), suite.run("penstock", *same)
         suite.check(f"penstock {' '.join(words)}", one.returncode == 0 and one.stdout == other.stdout != "", one)
+    for line, wanted in (("penstock ver", "verify version"), ("penstock help ru", "run"), ("penstock cache re", "repair"),
+                         ("penstock capture --emit=c", "cbor"), ("penstock run --py", "--python=")):
+        words = line.replace("=", " = ").split(" ")
+        complete = (f"source {suite.build}/scripts/penstock; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1};"
+                    ' compopt() { :; }; _penstock; echo "${COMPREPLY[@]}"')
+        done = suite.shell(complete)
+        suite.check(f"completion of {line}", done.stdout.strip() == wanted and done.stderr == "", done)
     suite.expect("help on no tool", suite.run("penstock", "help", "capure"), 2, "penstock capture")
     suite.expect("help on too much", suite.run("penstock", "help", "run", "capture"), 2, "one tool")
 
@@ -187,13 +205,14 @@ def main() -> int:
     build, python = (pathlib.Path(word).absolute() for word in sys.argv[1:])
     with tempfile.TemporaryDirectory(prefix="penstock-invocation-") as work:
         suite = InvocationSuite(build, python, pathlib.Path(work))
-        suite.python = python
+        suite.build, suite.python = build, python
         os.environ["PATH"] = suite.world["PATH"]
         prepare(suite, python)
         like_python(suite, python)
         documents_or_program(suite)
         options_behind_program(suite)
         surroundings(suite)
+        folders(suite)
         report_of_endings(suite)
         dispatcher(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")

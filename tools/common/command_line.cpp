@@ -264,9 +264,9 @@ Result<void> CommandLine::parse(int argc, char** argv) {
     Split parts = split(state_->app, arguments, state_->python_options != nullptr, state_->is_program);
     arguments = std::move(parts.own);
     tail = std::move(parts.program);
-    state_->has_program = !tail.empty();
-    state_->has_separator = state_->has_program && tail.front() == "--";
+    state_->has_separator = !tail.empty() && tail.front() == "--";
     if (state_->has_separator) tail.erase(tail.begin());
+    state_->has_program = !tail.empty();
     if (!parts.python.empty() && tail.empty()) {
       return usage(fmt::format("{} is an option of python's, but no program stands behind it", parts.python.front()),
                    "Name the program, or - to read it from standard input.");

@@ -67,7 +67,7 @@ std::optional<Content> content_of_file(const std::string& path) {
   auto file = formats::InputFile::open(path);
   if (!file) return std::nullopt;
   if (!file->starts_with(formats::kArchiveStart)) return content_of(peek(file->descriptor()));
-  return formats::is_pack(*file) ? Content::documents : Content::program;
+  return formats::is_pack(path) ? Content::documents : Content::program;
 }
 
 bool ends_with_one_of(std::string_view word, std::initializer_list<std::string_view> endings) {
