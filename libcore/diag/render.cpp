@@ -78,39 +78,72 @@ std::string carets(std::string_view line, std::size_t begin, std::size_t end) {
   return out;
 }
 
+/// Bytes of the character in UTF-8 that `text` starts with; 0: it starts with none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
+  if (length < 2) return length;
+  if (length > text.size()) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0) != 0x80) return 0;
+  }
+  // Longer than need be, a surrogate, or beyond the last character.
+  const bool wrong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0) ||
+                     (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90);
+  return wrong ? 0 : length;
+}
+
+/// Text from outside as it may go to a terminal: what would steer that, and what is no character, is spelled out.
+std::string shown(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
+    const bool second_control = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (length > 0 && !control && !second_control) {
+      out += text.substr(0, taken);
+    } else {
+      for (const char c : text.substr(0, taken)) {
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
 std::string place(const Location& location) {
-  std::string out = location.file;
+  std::string out = shown(location.file.text());
   if (location.line > 0) out += fmt::format(":{}", location.line);
   if (location.line > 0 && location.column >= 0) out += fmt::format(":{}", location.column + 1);
   return out;
 }
 
 void append_json(std::string& out, std::string_view text) {
+  constexpr std::string_view kSpelled = "\"\\\n\t\r", kLetters = "\"\\ntr";
   out += '"';
-  for (char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
-        } else {
-          out += c;
-        }
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    if (const std::size_t row = kSpelled.find(text.front()); row != kSpelled.npos) {
+      out += '\\';
+      out += kLetters[row];
+    } else if (length == 0) {
+      out += "\\ufffd";
+    } else if (first < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", first);
+    } else {
+      out += text.substr(0, length);
     }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   out += '"';
 }
@@ -169,12 +202,12 @@ std::string render(const Diagnostic& diagnostic, std::string_view tool,
                                                                       : kBlue;
   std::string head = fmt::format("{}[{}]", name(diagnostic.severity), row.id);
   std::string out = fmt::format("{}: {}: {}\n", tool, painted(head, paint, options.color),
-                                painted(diagnostic.message, kBold, options.color));
+                                painted(shown(diagnostic.message), kBold, options.color));
   if (diagnostic.location) out += excerpt(*diagnostic.location, options);
-  if (!diagnostic.place.empty()) out += fmt::format("  at: {}\n", diagnostic.place);
+  if (!diagnostic.place.empty()) out += fmt::format("  at: {}\n", shown(diagnostic.place));
   if (options.explain) out += fmt::format("  why: {}\n", row.explanation);
   if (std::string_view hint = hint_of(diagnostic); !hint.empty()) {
-    out += fmt::format("  {} {}\n", painted("hint:", kBlue, options.color), hint);
+    out += fmt::format("  {} {}\n", painted("hint:", kBlue, options.color), shown(hint));
   }
   return out;
 }

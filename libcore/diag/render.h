@@ -28,8 +28,8 @@ struct RenderOptions {
 /// shown. Without the source, only the place. Ends with a newline.
 std::string excerpt(const Location& location, const RenderOptions& options);
 
-/// A diagnostic for people: `TOOL: error[PS0201]: MESSAGE`, the place, excerpt, hint. Ends with a
-/// newline.
+/// A diagnostic for people: `TOOL: error[PS0201]: MESSAGE`, the place, excerpt, hint. What would steer a terminal, or is
+/// no text, is spelled out: \x1b. Ends with a newline.
 std::string render(const Diagnostic& diagnostic, std::string_view tool,
                    const RenderOptions& options);
 

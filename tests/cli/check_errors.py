@@ -9,6 +9,7 @@ with --diagnostics=json. The last line is `N passed, N failed`.
 """
 
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -290,6 +291,7 @@ def main() -> int:
                 bad_output(suite, tool, given)
         bad_text_output(suite, "report", data=suite.sample("torch"))
         bad_text_output(suite, "graphdiff", "good.json", "-", data=suite.sample("core"))
+        suite.expect("verify", "a name that is no text", 6, "nowhere\\xff\\x1b", os.fsdecode(b"nowhere\xff\x1b"))
         bad_pack(suite)
         bad_store(suite)
         missing_blobs(suite)

@@ -31,7 +31,11 @@ void PassPrinter::after(const PassFacts& pass, std::chrono::nanoseconds time,
   if (!dump_failed_) {
     Result<void> dumped = stage_.dump(fmt::format("{:03}-{}-{}.txt", sequence_++, graph, pass.name), now);
     dump_failed_ = !dumped;
-    if (!dumped) stage_.report(dumped.error());
+    if (!dumped) {
+      Diagnostic why = std::move(dumped.error());
+      why.hint = "Name another folder with --dump-dir, or free space.";
+      stage_.report(why);
+    }
   }
   last_ = std::move(now);
 }

@@ -54,3 +54,17 @@ TEST_CASE("as JSON a diagnostic is one line with everything escaped") {
         "\"message\":\"a \\\"b\\\"\\n\",\"location\":{\"file\":\"m.py\",\"line\":1,\"column\":2,"
         "\"end_line\":3,\"end_column\":4},\"hint\":\"h\",\"exit\":6}\n");
 }
+
+TEST_CASE("what is no text, or would steer a terminal, is spelled out") {
+  const std::string bad = "a\x1b[31m\x07\x7f\xc2\x9b\xff\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82";
+  const std::string good = "\tGr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80";
+  Diagnostic diagnostic{Code::PS0102, bad + good, {}, bad, "b", Severity::error};
+  const std::string spelled =
+      "a\\x1b[31m\\x07\\x7f\\xc2\\x9b\\xff\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\\xe2\\x82";
+  CHECK(render(diagnostic, "t", {}) ==
+        "t: error[PS0102]: " + spelled + good + "\n  at: " + spelled + "\n  hint: b\n");
+  const std::string json = render_json(diagnostic, "t");
+  CHECK(json.find("a\\u001b[31m\\u0007\x7f\xc2\x9b\\ufffd\\ufffd\\ufffd") != std::string::npos);
+  CHECK(json.find(good.substr(1)) != std::string::npos);
+  CHECK(json.find('\xff') == std::string::npos);
+}
