@@ -113,7 +113,10 @@ class Runner {
   Result<void> open_outputs() {
     if (options_.outputs.empty()) return {};
     Result<Output> file = Output::open(options_.outputs);
-    if (!file) return tl::unexpected(std::move(file.error()));
+    if (!file) {
+      file.error().hint = "Name another place with --outputs, or free space.";
+      return tl::unexpected(std::move(file.error()));
+    }
     outputs_file_.emplace(std::move(*file));
     return {};
   }
