@@ -1,4 +1,5 @@
 // Helper graphdiff: do two streams hold the same graphs?
+#include "diag/render.h"
 #include "formats/diff.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
@@ -23,6 +24,6 @@ int main(int argc, char** argv) {
     }
     auto differences = formats::compare(streams[0], streams[1]);
     if (!differences.empty()) stage.answer(status(Exit::negative));
-    return stage.write(json ? formats::to_json(differences) : formats::to_text(differences));
+    return stage.write(json ? formats::to_json(differences) : printable(formats::to_text(differences)));
   });
 }

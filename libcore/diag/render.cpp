@@ -99,29 +99,8 @@ std::size_t character_length(std::string_view text) {
   return wrong ? 0 : length;
 }
 
-/// Text from outside as it may go to a terminal: what would steer that, and what is no character, is spelled out.
-std::string shown(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
-    const bool second_control = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
-    const std::size_t taken = std::max<std::size_t>(length, 1);
-    if (length > 0 && !control && !second_control) {
-      out += text.substr(0, taken);
-    } else {
-      for (const char c : text.substr(0, taken)) {
-        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
-      }
-    }
-    text.remove_prefix(taken);
-  }
-  return out;
-}
-
 std::string place(const Location& location) {
-  std::string out = shown(location.file.text());
+  std::string out = printable(location.file.text());
   if (location.line > 0) out += fmt::format(":{}", location.line);
   if (location.line > 0 && location.column >= 0) out += fmt::format(":{}", location.column + 1);
   return out;
@@ -194,6 +173,26 @@ std::string excerpt(const Location& location, const RenderOptions& options) {
   return out;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
+    const bool second_control = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (length > 0 && !control && !second_control) {
+      out += text.substr(0, taken);
+    } else {
+      for (const char c : text.substr(0, taken)) {
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
 std::string render(const Diagnostic& diagnostic, std::string_view tool,
                    const RenderOptions& options) {
   const CodeFacts& row = facts(diagnostic.code);
@@ -202,12 +201,12 @@ std::string render(const Diagnostic& diagnostic, std::string_view tool,
                                                                       : kBlue;
   std::string head = fmt::format("{}[{}]", name(diagnostic.severity), row.id);
   std::string out = fmt::format("{}: {}: {}\n", tool, painted(head, paint, options.color),
-                                painted(shown(diagnostic.message), kBold, options.color));
+                                painted(printable(diagnostic.message), kBold, options.color));
   if (diagnostic.location) out += excerpt(*diagnostic.location, options);
-  if (!diagnostic.place.empty()) out += fmt::format("  at: {}\n", shown(diagnostic.place));
+  if (!diagnostic.place.empty()) out += fmt::format("  at: {}\n", printable(diagnostic.place));
   if (options.explain) out += fmt::format("  why: {}\n", row.explanation);
   if (std::string_view hint = hint_of(diagnostic); !hint.empty()) {
-    out += fmt::format("  {} {}\n", painted("hint:", kBlue, options.color), shown(hint));
+    out += fmt::format("  {} {}\n", painted("hint:", kBlue, options.color), printable(hint));
   }
   return out;
 }

@@ -194,6 +194,20 @@ def with_tensors(suite: Suite, level: str) -> bytes:
                                     suite.samples / f"{level}.json"])
 
 
+def hostile_names(suite: Suite) -> None:
+    """What a document says reaches no terminal as a command."""
+    steers = "f\x1b]0;title\x07\x1b[2J"
+    for level in PIPE:
+        data = changed(suite.sample(level), name=steers)
+        for tool, options in (("report", []), ("report", ["--color=always"]), ("convert", ["--emit=text"]),
+                              ("graphdiff", ["--json", "-", "good.json"]), ("graphdiff", ["-", "good.json"])):
+            done = suite.run(tool, *options, data=data)
+            text = done.stdout + done.stderr
+            steered = b"\x1b]" in text or b"\x07" in text or b"\x1b[2J" in text
+            suite.check(f"{tool} {' '.join(options)}: a name that would steer a terminal, at {level}",
+                        "" if not steered and (text or tool == "graphdiff") else repr(text))
+
+
 def missing_blobs(suite: Suite) -> None:
     """A tensor that a stream names is not in the store: who needs it names the blob and the store."""
     for level in PIPE:
@@ -295,6 +309,7 @@ def main() -> int:
         bad_pack(suite)
         bad_store(suite)
         missing_blobs(suite)
+        hostile_names(suite)
         bad_cache(suite)
         dispatcher(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "diag/render.h"
+
 namespace penstock::tools {
 
 bool PassPrinter::prints_anything() const {
@@ -24,7 +26,7 @@ void PassPrinter::after(const PassFacts& pass, std::chrono::nanoseconds time,
   bool changed = now != last_;
   bool asked = stage_.prints_after(pass.name);
   if (asked || (stage_.settings().print_changed && changed)) {
-    stage_.print(fmt::format("// [{}] after {}\n{}", graph_, pass.name, now));
+    stage_.print(printable(fmt::format("// [{}] after {}\n{}", graph_, pass.name, now)));
   }
   std::string graph = graph_;
   std::replace(graph.begin(), graph.end(), '/', '_');

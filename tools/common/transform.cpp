@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "diag/render.h"
 #include "formats/pack.h"
 #include "fusion/contract.h"
 #include "ir/interface.h"
@@ -89,7 +90,7 @@ Result<void> DocumentSink::write(const Document& document) {
   if (text_) {
     Result<std::string> text = text_of(document);
     if (!text) return tl::unexpected(text.error());
-    if (auto written = (*out)->write(*text); !written) return written;
+    if (auto written = (*out)->write(printable(*text)); !written) return written;
     return (*out)->flush();
   }
   if (!writer_) {

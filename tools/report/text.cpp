@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <string.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 
@@ -39,7 +40,7 @@ class Printer {
       print_skips();
     }
     print_summary();
-    return std::move(out_);
+    return without_control(out_);
   }
 
  private:
@@ -47,6 +48,22 @@ class Printer {
   void line(fmt::format_string<Parts...> format, Parts&&... parts) {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Parts>(parts)...);
     out_ += '\n';
+  }
+
+  /// Names and reasons come from the documents: nothing in them may steer a terminal, but for colours, which are ours.
+  std::string without_control(const std::string& text) const {
+    if (!options_.color) return printable(text);
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t found = text.find("\033[", at);
+      const std::size_t end = found == text.npos ? found : text.find_first_not_of("0123456789;", found + 2);
+      const bool color = end != text.npos && text[end] == 'm';
+      const std::size_t plain = std::min(color ? found : end, text.size());
+      out += printable(std::string_view(text).substr(at, plain - at));
+      at = color ? end + 1 : plain;
+      if (color) out += text.substr(found, at - found);
+    }
+    return out;
   }
 
   std::string strong(const std::string& text) const {
