@@ -28,6 +28,15 @@ net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linea
 with torch.no_grad():
     net(torch.ones(3, 4))
 """
+SIZES = """
+import torch
+weight = torch.ones(1)
+def f(x):
+    return x * weight + 1
+x = torch.ones(5)
+torch._dynamo.mark_dynamic(x, 0)
+f(x)
+"""
 ROWS = """
 import torch
 table = torch.arange(10.).view(5, 2)
@@ -232,6 +241,12 @@ def given_inputs(suite: FilesSuite) -> None:
                      "no_such_input")
     suite.expect("what is no safetensors file", "penstock run --inputs=net.py net.zip", 3, "takes a safetensors file")
     suite.expect("a place for the outputs that cannot be", "penstock run --outputs=. net.zip", 6, "Is a directory")
+
+    (suite.work / "sizes.py").write_text(SIZES)
+    suite.command("bash", "-c", f"penstock capture -o sizes.json sizes.py && cat sizes.json | {STAGES} >sizes.kernels.json")
+    tensors("longer.st", {"x": {"dtype": "F32", "shape": [7], "data_offsets": [0, 28]}}, bytes(28))
+    for words in ("--interpret sizes.json", "sizes.kernels.json"):
+        suite.expect(f"{words}: an input of another size, which is a symbol", f"penstock run --inputs=longer.st {words}", 0)
 
     (suite.work / "rows.py").write_text(ROWS)
     suite.command("bash", "-c", f"penstock capture -o rows.json rows.py && cat rows.json | penstock decompose |"
