@@ -53,7 +53,10 @@ void Walk::release_dead() {
 bool Walk::release_some() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
   const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
-  const auto is_dead = [](const Passing& passing) { return Py_REFCNT(passing.object) == 1; };
+  // What a suspended generator runs when it is let go of is release_abandoned()'s affair.
+  const auto is_dead = [&](const Passing& passing) {
+    return Py_REFCNT(passing.object) == 1 && std::ranges::find(suspended_, passing.id) == suspended_.end();
+  };
   const auto begin = passing_.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, passing_.end(), is_dead)) return false;
   const auto dead = std::stable_partition(begin, passing_.end(), std::not_fn(is_dead));

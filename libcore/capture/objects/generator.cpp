@@ -78,8 +78,10 @@ bool Walk::release_suspended() {
   const auto is_abandoned = [&](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
   const auto found = std::find_if(begin, suspended_.end(), is_abandoned);
   if (found == suspended_.end()) return false;
-  ObjectShadow& generator = objects_[*found];
+  const ObjectId id = *found;
+  ObjectShadow& generator = objects_[id];
   suspended_.erase(found);
+  if (releases_all_) std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
   if (generator.is_in_block) {
     spoil("a generator that is suspended inside a block is let go of");
     end_place_ = generator.made_at;
