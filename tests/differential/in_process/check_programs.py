@@ -65,9 +65,9 @@ CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "computed_indices
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
 GRAPHS = {"generating.py": {"": 70, "models/gpt2/": 5}}
 
-# Programs that start processes, end in ways of their own, or compile with torch; and those that call modules
-# themselves: which program's graphs those are does not show, as they begin in torch.
-ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "generating.py", "hooks_and_parameters.py",
+# Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
+# torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
+ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "exchanged_tensors.py", "generating.py", "hooks_and_parameters.py",
          "image_classifier.py", "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers take many times as long.
