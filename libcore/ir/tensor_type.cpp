@@ -1,5 +1,7 @@
 #include "ir/tensor_type.h"
 
+#include <algorithm>
+
 namespace penstock {
 
 std::vector<SymExpr> contiguous_strides(const std::vector<SymExpr>& sizes) {
@@ -14,9 +16,9 @@ std::vector<SymExpr> contiguous_strides(const std::vector<SymExpr>& sizes) {
 }
 
 bool is_contiguous(const TensorType& type) {
+  if (std::find(type.sizes.begin(), type.sizes.end(), SymExpr(0)) != type.sizes.end()) return true;
   SymExpr next = 1;
   for (std::size_t i = type.sizes.size(); i-- > 0;) {
-    if (type.sizes[i] == SymExpr(0)) return true;
     if (type.sizes[i] == SymExpr(1)) continue;
     if (type.strides[i] != next) return false;
     next *= type.sizes[i];

@@ -89,11 +89,18 @@ SymExpr deconvolved(Inference& in, const Geometry& g, std::size_t i) {
   return size;
 }
 
+/// torch convolves a row as an image of one row.
+TensorType as_image(const TensorType& type) {
+  if (type.rank() != 3) return type;
+  return with_dim(type, 2, SymExpr(1), type.sizes[2] * type.strides[2]);
+}
+
 /// torch has a channels-last kernel of three spatial dims for what the library computes, and only for that.
 bool keeps_channels_last(Inference& in, const TensorType& input, const TensorType& weight) {
   bool library = input.dtype == DType::float32 || input.dtype == DType::bfloat16;
   if (weight.rank() == 5 && !library) return false;
-  return suggests_channels_last(in, input) || suggests_channels_last(in, weight);
+  const bool row = weight.rank() == 3;  // an input of rows is made row-major before
+  return (!row && suggests_channels_last(in, input)) || suggests_channels_last(in, as_image(weight));
 }
 
 void convolve(Inference& in, bool transposed) {
@@ -119,7 +126,11 @@ void convolve(Inference& in, bool transposed) {
     sizes.push_back(transposed ? deconvolved(in, g, i) : convolved(in, g, i));
   }
   if (in.failed()) return;
-  add_image(in, input, input.dtype, sizes, keeps_channels_last(in, input, weight));
+  const bool last = batched && keeps_channels_last(in, input, weight);
+  if (!last || dims != 1) return add_image(in, input, input.dtype, sizes, last);
+  TensorType type = contiguous_type(input.dtype, sizes, input);
+  type.strides = {sizes[1] * sizes[2], SymExpr(1), sizes[1]};
+  in.add(std::move(type));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/promotion.h"
+#include "ops/rules/layout.h"
 #include "ops/rules/rules.h"
 
 namespace penstock::ops::rules {
@@ -41,9 +42,7 @@ void create_like(Inference& in) {
   DType dtype = in.dtype("dtype").value_or(self.dtype);
   std::string format = in.text("memory_format", "preserve_format");
   TensorType type = contiguous_type(dtype, self.sizes, self);
-  const TensorType* tensors[] = {&self};
-  if (format == "preserve_format" && is_dense(in, self)) type.strides = self.strides;
-  else if (format == "preserve_format") type.strides = elementwise_strides(in, tensors, self.sizes, false);
+  if (format == "preserve_format") type.strides = preserved_strides(in, self);
   else if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
   type.device = in.text("device", self.device);
   in.add(std::move(type));

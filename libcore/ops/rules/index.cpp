@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ops/promotion.h"
+#include "ops/rules/layout.h"
 #include "ops/rules/rules.h"
 
 namespace penstock::ops::rules {
@@ -65,7 +66,10 @@ void scatter(Inference& in) {
 /// A copy of self, laid out as clone does.
 void index_put(Inference& in) {
   const TensorType& self = in.tensor("self");
-  if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, self.dtype));
+  if (in.failed()) return;
+  TensorType type = contiguous_type(self.dtype, self.sizes, self);
+  type.strides = preserved_strides(in, self);
+  in.add(std::move(type));
 }
 
 void one_hot(Inference& in) {
@@ -76,6 +80,29 @@ void one_hot(Inference& in) {
   sizes.push_back(classes);
   if (!in.failed()) in.add(DType::int64, std::move(sizes), self);
 }
+
+namespace {
+
+/// An index over the sizes that all of them pick, among `before` and `behind` dims of one element.
+TensorType index_among(Inference& in, const TensorType& given, const std::vector<SymExpr>& picked, std::size_t before, std::size_t behind) {
+  TensorType index = given;
+  const std::size_t lead = picked.size() - given.rank();
+  index.sizes = picked;
+  index.strides.assign(lead, SymExpr(0));
+  for (std::size_t i = 0; i < given.rank(); ++i) {
+    const bool repeats = in.is_one(given.sizes[i]) && !in.is_one(picked[lead + i]);
+    index.strides.push_back(repeats ? SymExpr(0) : given.strides[i]);
+  }
+  std::vector<SymExpr> sizes(before, SymExpr(1));
+  sizes.insert(sizes.end(), picked.begin(), picked.end());
+  sizes.insert(sizes.end(), behind, SymExpr(1));
+  auto strides = view_strides(in, index, sizes);
+  index.strides = strides ? std::move(*strides) : contiguous_strides(sizes);
+  index.sizes = std::move(sizes);
+  return index;
+}
+
+}  // namespace
 
 void index(Inference& in) {
   const TensorType& self = in.tensor("self");
@@ -96,14 +123,37 @@ void index(Inference& in) {
   if (tensors.empty()) return in.fail("no index is a tensor");
   std::vector<SymExpr> picked = broadcast_sizes(in, tensors), sizes;
   bool adjacent = last - first + 1 == tensors.size();
-  // The picked dims stand where the indexed ones stood, or in front when those are apart.
-  if (!adjacent) sizes = picked;
+  // The picked dims stand where the indexed ones stood, or in front when those are apart. TensorIterator takes self as
+  // repeated along them.
+  TensorType source = self;
+  source.strides.clear();
+  auto pick = [&] {
+    sizes.insert(sizes.end(), picked.begin(), picked.end());
+    source.strides.resize(sizes.size(), SymExpr(0));
+  };
+  std::size_t before = 0;
+  if (!adjacent) pick();
   for (std::size_t i = 0; i < self.rank(); ++i) {
     bool indexed = i < list->items.size() && list->items[i].as<Argument::Value>();
-    if (adjacent && i == first) sizes.insert(sizes.end(), picked.begin(), picked.end());
-    if (!indexed) sizes.push_back(self.sizes[i]);
+    if (adjacent && i == first) {
+      before = sizes.size();
+      pick();
+    }
+    if (indexed) continue;
+    sizes.push_back(self.sizes[i]);
+    source.strides.push_back(self.strides[i]);
   }
-  if (!in.failed()) in.add(self.dtype, std::move(sizes), self);
+  if (in.failed()) return;
+  source.sizes = sizes;
+  std::vector<TensorType> indexers;
+  for (const TensorType* index : tensors) {
+    indexers.push_back(index_among(in, *index, picked, before, sizes.size() - before - picked.size()));
+  }
+  std::vector<const TensorType*> operands = {&source};
+  for (const TensorType& indexer : indexers) operands.push_back(&indexer);
+  TensorType type = contiguous_type(self.dtype, sizes, self);
+  type.strides = elementwise_strides(in, operands, sizes, false);
+  in.add(std::move(type));
 }
 
 void topk(Inference& in) {
@@ -121,7 +171,7 @@ void topk(Inference& in) {
 
 namespace {
 
-/// The results of sorting lie as self does, where that leaves no gaps. Nothing after an error.
+/// The results of sorting lie as self does, without gaps. Nothing after an error.
 std::optional<TensorType> sorted_type(Inference& in) {
   const TensorType& self = in.tensor("self");
   in.dim("dim", -1, self.rank());
@@ -130,7 +180,7 @@ std::optional<TensorType> sorted_type(Inference& in) {
   type.storage_offset = 0;
   type.storage = -1;
   type.requires_grad = false;
-  if (!is_dense(in, self)) type.strides = contiguous_strides(self.sizes);
+  type.strides = preserved_strides(in, self);
   return type;
 }
 

@@ -1,5 +1,7 @@
 #include "ops/rules/inference.h"
 
+#include "ops/rules/layout.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -66,11 +68,18 @@ std::vector<SymExpr> broadcast_sizes(Inference& in, std::span<const TensorType* 
   return sizes;
 }
 
+namespace {
+
+/// Of a dim with fewer than two elements the stride says nothing.
+bool has_a_stride(Inference& in, const SymExpr& size) { return size != SymExpr(0) && !in.is_one(size); }
+
+}  // namespace
+
 bool is_dense(Inference& in, const TensorType& type) {
   if (is_contiguous(type)) return true;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < type.rank(); ++i) {
-    if (!in.is_one(type.sizes[i])) order.push_back(i);
+    if (has_a_stride(in, type.sizes[i])) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return in.less(type.strides[a], type.strides[b]);
@@ -125,6 +134,26 @@ std::vector<SymExpr> broadcast_strides(Inference& in, const TensorType& type,
   return strides;
 }
 
+/// TensorIterator's order of dims, the fastest first: an insertion sort that bears with comparisons that decide nothing.
+/// `compare` of two dims: negative where the first is the faster one, positive where they must swap.
+template <class Compare>
+std::vector<std::size_t> dims_in_order(std::size_t rank, const Compare& compare) {
+  std::vector<std::size_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), 0);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    for (std::size_t high = i, low = i; low-- > 0;) {
+      const int comparison = compare(order[low], order[high]);
+      if (comparison > 0) {
+        std::swap(order[low], order[high]);
+        high = low;
+      } else if (comparison < 0) {
+        break;
+      }
+    }
+  }
+  return order;
+}
+
 /// TensorIterator's comparison of two dims: -1 a is the faster one, 1 they must swap, 0 ambiguous.
 int compare_dims(Inference& in, const std::vector<std::vector<SymExpr>>& operands,
                  const std::vector<SymExpr>& sizes, std::size_t a, std::size_t b) {
@@ -143,19 +172,7 @@ std::vector<SymExpr> iterator_strides(Inference& in, std::span<const TensorType*
                                       const std::vector<SymExpr>& sizes) {
   std::vector<std::vector<SymExpr>> operands;
   for (const TensorType* tensor : tensors) operands.push_back(broadcast_strides(in, *tensor, sizes));
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.rbegin(), order.rend(), 0);
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    for (std::size_t high = i, low = i; low-- > 0;) {
-      int comparison = compare_dims(in, operands, sizes, order[low], order[high]);
-      if (comparison > 0) {
-        std::swap(order[low], order[high]);
-        high = low;
-      } else if (comparison < 0) {
-        break;
-      }
-    }
-  }
+  const auto order = dims_in_order(sizes.size(), [&](std::size_t a, std::size_t b) { return compare_dims(in, operands, sizes, a, b); });
   bool natural = std::is_sorted(order.rbegin(), order.rend());
   if (natural) return contiguous_strides(sizes);
   std::vector<SymExpr> strides(sizes.size());
@@ -182,13 +199,36 @@ std::vector<SymExpr> elementwise_strides(Inference& in, std::span<const TensorTy
   }
   if (same_shape) {
     if (contiguous) return contiguous_strides(sizes);
-    auto channels_last = [&](const TensorType* t) {
-      return t->rank() == 4 && t->strides == channels_last_strides(t->sizes);
-    };
+    auto channels_last = [&](const TensorType* t) { return t->rank() == 4 && is_channels_last(in, *t); };
     if (std::all_of(tensors.begin(), tensors.end(), channels_last)) return channels_last_strides(sizes);
     if (equal_strides && is_dense(in, *tensors.front())) return tensors.front()->strides;
   }
   return iterator_strides(in, tensors, sizes);
+}
+
+std::vector<SymExpr> preserved_strides(Inference& in, const TensorType& type) {
+  if (is_dense(in, type)) return type.strides;
+  const auto order = dims_in_order(type.rank(), [&](std::size_t a, std::size_t b) {
+    if (in.is_zero(type.strides[a]) || in.is_zero(type.strides[b])) return 0;
+    if (in.equal(type.strides[a], type.strides[b])) return in.less(type.sizes[b], type.sizes[a]) ? 1 : 0;
+    return in.less(type.strides[a], type.strides[b]) ? -1 : 1;
+  });
+  std::vector<SymExpr> strides(type.rank());
+  SymExpr next = 1;
+  for (const std::size_t dim : order) {
+    strides[dim] = next;
+    if (type.sizes[dim] != SymExpr(0)) next *= type.sizes[dim];
+  }
+  return strides;
+}
+
+bool is_channels_last(Inference& in, const TensorType& type) {
+  if (type.rank() != 4 && type.rank() != 5) return false;
+  const std::vector<SymExpr> strides = channels_last_strides(type.sizes);
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (!in.is_one(type.sizes[i]) && !in.equal(type.strides[i], strides[i], false)) return false;
+  }
+  return true;
 }
 
 TensorType elementwise_type(Inference& in, std::span<const TensorType* const> tensors, DType dtype,
@@ -208,10 +248,17 @@ TensorType elementwise_type(Inference& in, std::span<const TensorType* const> te
 
 std::optional<std::vector<SymExpr>> view_strides(Inference& in, const TensorType& type,
                                                  const std::vector<SymExpr>& sizes) {
-  if (type.sizes == sizes) return type.strides;
-  if (is_contiguous(type)) return contiguous_strides(sizes);
   if (type.rank() == 0) return std::vector<SymExpr>(sizes.size(), SymExpr(1));
-  if (in.is_zero(element_count(type.sizes))) return contiguous_strides(sizes);
+  if (in.is_zero(element_count(type.sizes))) return type.sizes == sizes ? type.strides : contiguous_strides(sizes);
+  if (type.strides == contiguous_strides(type.sizes)) return contiguous_strides(sizes);
+  if (type.sizes == sizes) {
+    // A dim of one element gets the stride that it has beside the dim behind it.
+    std::vector<SymExpr> strides = type.strides;
+    for (std::size_t i = strides.size() - 1; i-- > 0;) {
+      if (in.is_one(sizes[i])) strides[i] = sizes[i + 1] * strides[i + 1];
+    }
+    return strides;
+  }
   // Walk both shapes from the fastest dim. A chunk is a run of old dims that lie behind one another
   // in memory; the new dims must tile every chunk exactly.
   std::vector<SymExpr> strides(sizes.size());

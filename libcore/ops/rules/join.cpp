@@ -3,7 +3,24 @@
 #include <array>
 
 #include "ops/promotion.h"
+#include "ops/rules/layout.h"
 #include "ops/rules/rules.h"
+
+namespace penstock::ops {
+
+TensorType joined_type(Inference& in, const std::vector<TensorType>& parts, std::int64_t dim, DType dtype) {
+  std::vector<SymExpr> sizes = parts.front().sizes;
+  bool channels_last = true;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) sizes[dim] += parts[i].sizes[dim];
+    channels_last = channels_last && suggests_channels_last(in, parts[i]);
+  }
+  TensorType type = contiguous_type(dtype, sizes, parts.front());
+  if (channels_last) type.strides = channels_last_strides(sizes);
+  return type;
+}
+
+}  // namespace penstock::ops
 
 namespace penstock::ops::rules {
 
@@ -25,7 +42,7 @@ void cat(Inference& in) {
   for (ValueId id : ids) {
     const TensorType& type = in.type(id);
     promoted.add_tensor(type.dtype, type.rank() > 0);
-    channels_last = channels_last && type.rank() == 4 && suggests_channels_last(in, type);
+    channels_last = channels_last && suggests_channels_last(in, type);
     if (!first && !is_legacy_empty(type)) first = &type;
   }
   if (!first) return in.add(promoted.dtype(), {SymExpr(0)}, in.type(ids.front()));
@@ -61,9 +78,17 @@ void stack(Inference& in) {
       if (!in.equal(type.sizes[i], first.sizes[i])) return in.fail("the tensors differ in size");
     }
   }
+  if (in.failed()) return;
+  // ATen joins along the dim, which it then splits, or along new last dims.
+  const bool splits = dim < static_cast<std::int64_t>(first.rank());
+  std::vector<TensorType> parts;
+  for (ValueId id : ids) parts.push_back(splits ? in.type(id) : with_dim(in.type(id), dim, 1, 1));
   std::vector<SymExpr> sizes = first.sizes;
   sizes.insert(sizes.begin() + dim, SymExpr(static_cast<std::int64_t>(ids.size())));
-  if (!in.failed()) in.add(promoted.dtype(), std::move(sizes), first);
+  TensorType type = joined_type(in, parts, dim, promoted.dtype());
+  if (auto strides = view_strides(in, type, sizes)) type.strides = std::move(*strides);
+  type.sizes = std::move(sizes);
+  if (!in.failed()) in.add(std::move(type));
 }
 
 void repeat(Inference& in) {
@@ -91,8 +116,9 @@ void flip(Inference& in) {
   const TensorType& self = in.tensor("self");
   for (std::int64_t dim : in.constants("dims")) in.wrap_dim(dim, self.rank());
   if (in.failed()) return;
-  const TensorType* tensors[] = {&self};
-  in.add(elementwise_type(in, tensors, self.dtype));
+  TensorType type = contiguous_type(self.dtype, self.sizes, self);
+  type.strides = preserved_strides(in, self);
+  in.add(std::move(type));
 }
 
 /// ATen joins what is given before and behind, then takes neighbours' differences n times: not more often than there
@@ -116,15 +142,39 @@ void diff(Inference& in) {
   if (in.failed()) return;
   SymExpr& length = joined.sizes[dim];
   const auto known = length.constant();
+  const bool is_self = !in.has("prepend") && !in.has("append");
+  if (known == 0 && n > 0 && is_self) return in.add_view(in.tensor("self"), in.value("self"));
   // A size that is a symbol is 2 at least.
   if (!known && n > 1) return in.fail("how often differences can be taken depends on a symbolic size");
   length = known ? SymExpr(std::max<std::int64_t>(*known - n, 0)) : length - SymExpr(n);
   in.add(elementwise_type(in, std::array<const TensorType*, 1>{&joined}, promoted.dtype()));
 }
 
+/// ATen joins two slices of each dim, one dim after the other.
 void roll(Inference& in) {
   const TensorType& self = in.tensor("self");
-  if (!in.failed()) in.add(self.dtype, self.sizes, self);
+  std::vector<SymExpr> shifts = in.integers("shifts");
+  std::vector<std::int64_t> dims = in.constants("dims");
+  if (in.failed()) return;
+  TensorType rolled = contiguous_type(self.dtype, self.sizes, self);
+  if (dims.empty()) return in.add(std::move(rolled));
+  if (shifts.size() != dims.size()) return in.fail("shifts and dims differ in length");
+  rolled.strides = self.strides;
+  if (in.is_zero(element_count(self.sizes))) {
+    rolled.strides = preserved_strides(in, self);
+    return in.add(std::move(rolled));
+  }
+  for (std::size_t i = 0; i < dims.size() && !in.failed() && self.rank() > 0; ++i) {
+    const std::int64_t dim = in.wrap_dim(dims[i], self.rank());
+    if (in.failed()) return;
+    const SymExpr back = mod(shifts[i], rolled.sizes[dim]), front = rolled.sizes[dim] - back;
+    const bool whole = back == SymExpr(0);  // a symbolic shift moves something
+    std::vector<TensorType> parts = {sliced(rolled, dim, front, back, 1), sliced(rolled, dim, 0, front, 1)};
+    if (whole) parts.front().sizes[dim] = 0;
+    rolled = joined_type(in, parts, dim, self.dtype);
+    rolled.sizes = self.sizes;
+  }
+  in.add(std::move(rolled));
 }
 
 namespace {
@@ -163,6 +213,26 @@ void pad_with_image(Inference& in, const TensorType& self, const std::vector<Sym
   in.add(std::move(type));
 }
 
+/// Whether two elements may lie in one place.
+bool overlaps(Inference& in, const TensorType& type) {
+  if (is_contiguous(type)) return false;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (!in.is_one(type.sizes[i])) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return in.less(type.strides[a], type.strides[b]); });
+  SymExpr reach = 1;
+  for (const std::size_t dim : order) {
+    if (in.less(type.strides[dim], reach)) return true;
+    reach = type.strides[dim] * type.sizes[dim];
+  }
+  return false;
+}
+
+bool only_crops(const std::vector<SymExpr>& amounts) {
+  return std::all_of(amounts.begin(), amounts.end(), [](const SymExpr& amount) { return amount.constant().value_or(1) <= 0; });
+}
+
 }  // namespace
 
 void pad(Inference& in) {
@@ -177,15 +247,28 @@ void pad(Inference& in) {
     sizes[sizes.size() - 1 - i] += amounts[2 * i] + amounts[2 * i + 1];
   }
   TensorType type = contiguous_type(self.dtype, sizes, self);
-  if (suggests_channels_last(in, self)) type.strides = channels_last_strides(sizes);
+  if (only_crops(amounts)) {  // torch clones the part that stays
+    TensorType part = self;
+    part.sizes = sizes;
+    type.strides = preserved_strides(in, part);
+  } else if (suggests_channels_last(in, self)) {
+    type.strides = channels_last_strides(sizes);
+  }
   if (!in.failed()) in.add(std::move(type));
 }
 
+/// A clone of all that self's memory holds, shown as self is; of a repeated tensor a clone of its elements alone.
 void scatter_view(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (in.failed()) return;
-  const TensorType* tensors[] = {&self};
-  in.add(elementwise_type(in, tensors, self.dtype));
+  TensorType type = contiguous_type(self.dtype, self.sizes, self);
+  bool repeats = false;
+  for (std::size_t i = 0; i < self.rank() && !is_contiguous(self); ++i) {
+    repeats = repeats || (in.is_zero(self.strides[i]) && !in.is_one(self.sizes[i]));
+  }
+  type.strides = repeats ? preserved_strides(in, self) : self.strides;
+  if (!repeats && overlaps(in, self)) return in.fail("elements of self share memory");
+  in.add(std::move(type));
 }
 
 }  // namespace penstock::ops::rules

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ops/promotion.h"
+#include "ops/rules/layout.h"
 #include "ops/rules/rules.h"
 
 namespace penstock::ops::rules {
@@ -128,6 +129,18 @@ bool attends(Inference& in, const TensorType& query, const TensorType& key, cons
   return fits;
 }
 
+/// Whether ATen takes the kernel whose result is laid out as the query (sdp_utils_cpp.cpp); the other one's is row-major.
+bool is_fused(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
+  if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4 || in.real("dropout_p", 0) != 0) return false;
+  for (const TensorType* operand : {&query, &key, &value}) {
+    if (!in.is_one(operand->strides[3]) || in.is_zero(operand->sizes[2])) return false;
+    for (const std::size_t dim : {0, 1}) {
+      if (!in.equal(operand->sizes[dim], query.sizes[dim])) return false;
+    }
+  }
+  return in.equal(query.sizes[3], value.sizes[3]);
+}
+
 }  // namespace
 
 void attention(Inference& in) {
@@ -139,10 +152,7 @@ void attention(Inference& in) {
   std::vector<SymExpr> sizes = query.sizes;
   sizes.back() = value.sizes.back();
   TensorType type = contiguous_type(query.dtype, sizes, query);
-  // The fused kernel's result lies as the query does.
-  bool fused = query.rank() == 4 && key.rank() == 4 && in.equal(query.sizes[3], value.sizes[3]) &&
-               in.real("dropout_p", 0) == 0;
-  if (fused && is_dense(in, query)) type.strides = query.strides;
+  if (is_fused(in, query, key, value)) type.strides = preserved_strides(in, query);
   in.add(std::move(type));
 }
 

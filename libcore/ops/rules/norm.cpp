@@ -1,5 +1,8 @@
 // Softmax and normalisation.
+#include <array>
+
 #include "ops/promotion.h"
+#include "ops/rules/layout.h"
 #include "ops/rules/rules.h"
 
 namespace penstock::ops::rules {
@@ -45,15 +48,28 @@ void native_group_norm(Inference& in) {
   in.add(input.dtype, {input.sizes[0], groups}, input);
 }
 
+/// torch multiplies the input by a factor of each row and by the weight, and lays the product out as the input's format
+/// wants it where it does not lie so.
 void rms_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
-  if (in.failed()) return;
+  const std::size_t dims = in.integers("normalized_shape").size();
+  if (in.failed() || dims > input.rank()) return in.fail("normalized_shape has more dims than input");
   ResultType promoted;
   promoted.add_tensor(input.dtype, input.rank() > 0);
   if (const TensorType* weight = in.optional_tensor("weight")) {
     promoted.add_tensor(weight->dtype, weight->rank() > 0);
   }
-  in.add(promoted.dtype(), input.sizes, input);
+  TensorType factors = contiguous_type(input.dtype, input.sizes, input);
+  for (std::size_t i = input.rank() - dims; i < input.rank(); ++i) factors.sizes[i] = 1;
+  factors.strides = contiguous_strides(factors.sizes);
+  TensorType type = elementwise_type(in, std::array<const TensorType*, 2>{&input, &factors}, promoted.dtype());
+  if (const TensorType* weight = in.optional_tensor("weight")) {
+    type = elementwise_type(in, std::array<const TensorType*, 2>{&type, weight}, promoted.dtype());
+  }
+  const bool last = suggests_channels_last(in, input);
+  if (last && !is_channels_last(in, type)) type.strides = channels_last_strides(type.sizes);
+  if (!last && !is_contiguous(type)) type.strides = contiguous_strides(type.sizes);
+  if (!in.failed()) in.add(std::move(type));
 }
 
 void batch_norm(Inference& in) {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "ops/promotion.h"
+#include "ops/rules/layout.h"
 #include "ops/rules/rules.h"
 
 namespace penstock::ops::rules {
@@ -125,9 +126,24 @@ void masked_fill(Inference& in) {
   in.add(self.dtype, std::move(sizes), self);
 }
 
-void prelu(Inference& in) {
+namespace {
+
+/// The type of a copy of `self` in a memory format.
+TensorType copy_type(Inference& in, const TensorType& self, DType dtype, const std::string& format) {
+  TensorType type = contiguous_type(dtype, self.sizes, self);
+  if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
+  if (format == "preserve_format" || format == "preserve") {
+    type.strides = preserved_strides(in, self);
+  }
+  return type;
+}
+
+}  // namespace
+
+/// What torch computes into an empty_like of its operand.
+void unary_like_self(Inference& in) {
   const TensorType& self = in.tensor("self");
-  if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, self.dtype));
+  if (!in.failed()) in.add(copy_type(in, self, self.dtype, "preserve_format"));
 }
 
 void glu(Inference& in) {
@@ -139,16 +155,6 @@ void glu(Inference& in) {
 }
 
 namespace {
-
-/// The type of a copy of `self` in a memory format.
-TensorType copy_type(Inference& in, const TensorType& self, DType dtype, const std::string& format) {
-  TensorType type = contiguous_type(dtype, self.sizes, self);
-  if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
-  if (format == "preserve_format" || format == "preserve") {
-    type.strides = is_dense(in, self) ? self.strides : elementwise_strides(in, std::array{&self}, self.sizes, false);
-  }
-  return type;
-}
 
 std::string device_name(Inference& in, const TensorType& self) {
   return in.text("device", self.device);
@@ -182,7 +188,7 @@ void to(Inference& in) {
   }
   std::string format = in.text("memory_format", "preserve_format");
   bool laid_out = !asks_channels_last(self, format) || suggests_channels_last(in, self);
-  if (format == "contiguous_format") laid_out = is_contiguous(self);
+  if (format == "contiguous_format") laid_out = !suggests_channels_last(in, self);
   bool same = dtype == self.dtype && device == self.device && laid_out;
   if (same && !in.boolean("copy", false)) return in.add_view(self, in.value("self"));
   TensorType type = copy_type(in, self, dtype, format);
@@ -195,7 +201,7 @@ void contiguous(Inference& in) {
   if (in.failed()) return;
   std::string format = in.text("memory_format", "contiguous_format");
   TensorType type = copy_type(in, self, self.dtype, format);
-  bool already = asks_channels_last(self, format) ? self.strides == type.strides : is_contiguous(self);
+  bool already = asks_channels_last(self, format) ? is_channels_last(in, self) : is_contiguous(self);
   if (already) return in.add_view(self, in.value("self"));
   in.add(std::move(type));
 }

@@ -104,6 +104,7 @@ void flatten(Inference& in) {
   std::int64_t start = in.dim("start_dim", 0, self.rank()), end = in.dim("end_dim", -1, self.rank());
   if (start > end) in.fail("start_dim is behind end_dim");
   if (in.failed()) return;
+  if (start == end) return in.add_view(self, in.value("self"));
   std::vector<SymExpr> sizes(self.sizes.begin(), self.sizes.begin() + start);
   sizes.push_back(element_count({self.sizes.begin() + start, self.sizes.begin() + end + 1}));
   sizes.insert(sizes.end(), self.sizes.begin() + end + 1, self.sizes.end());
@@ -146,8 +147,8 @@ void expand(Inference& in) {
     if (!repeats && !in.equal(size, self.sizes[i])) in.fail("expands a dim whose size is not 1");
     type.strides[lead + i] = repeats ? SymExpr(0) : self.strides[i];
   }
-  // A new leading dim of size 1 has the stride that a contiguous tensor has there.
-  for (std::size_t i = lead; i-- > 0;) {
+  // A new leading dim of size 1 has the stride that a contiguous tensor has there, but in front of no dim at all.
+  for (std::size_t i = self.rank() == 0 ? 0 : lead; i-- > 0;) {
     if (in.is_one(sizes[i])) type.strides[i] = i + 1 < sizes.size() ? sizes[i + 1] * type.strides[i + 1] : SymExpr(1);
   }
   type.sizes = std::move(sizes);

@@ -45,8 +45,11 @@ ValueId diagonal_of(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t
 
 }  // namespace
 
+/// Whether the strides allow the view was torch's question: of its own strides, which a value that was taken apart may not
+/// have.
 void view_as_reshape(Decomposition& d) {
-  for (const TensorType& type : d.inferred()) d.result(d.reshape(d.value("self"), type.sizes));
+  const ValueId self = d.value("self");
+  if (!d.failed()) d.result(d.reshape(self, std::vector<SymExpr>(d.type(d.node().results.front()).sizes)));
 }
 
 void alias(Decomposition& d) { d.result(d.value("self")); }

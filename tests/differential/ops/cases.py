@@ -5,6 +5,7 @@ import torch
 
 import contraction_cases
 import image_cases
+import layout_cases
 import recurrent_cases
 from case import FLOATS, INTS, NAN, SHAPES, Case, layouts, tensor
 from convolution_cases import convolutions, images, named_convolutions
@@ -414,3 +415,4 @@ def all_cases():
     yield from (Case(name, run) for name, run in image_cases.all_images())
     yield from (Case(name, run) for name, run in contraction_cases.all_contractions())
     yield from (Case(name, run) for name, run in recurrent_cases.cells())
+    yield from (Case(name, run) for name, run in layout_cases.all_layouts())

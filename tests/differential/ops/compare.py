@@ -10,7 +10,8 @@ import tempfile
 import torch
 
 import cases
-
+import layout_cases
+from case import Case
 
 
 
@@ -148,7 +149,9 @@ def main():
     program, only = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    selected = [case for case in cases.all_cases() if only in case.name]
+    named = only.startswith("layout") and layout_cases.all_layouts()
+    given = (Case(name, run) for name, run in named) if named else cases.all_cases()
+    selected = [case for case in given if only in case.name]
     failures, passed = collections.defaultdict(list), 0
     with tempfile.TemporaryDirectory() as folder:
         graphs, inputs, answers = (os.path.join(folder, name) for name in ("graphs.json", "inputs", "answers"))
