@@ -195,6 +195,25 @@ bool is_struct_sequence(PyObject* object) {
 
 }  // namespace
 
+/// A method of a class that is written in C is bound to the class anew each time that it is read.
+Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  PyObject* type = PyCFunction_GET_SELF(object);
+  PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
+  PyRef module = PyRef::steal(PyImport_ImportModule("builtins"));
+  PyRef get = module ? PyRef::steal(PyObject_GetAttrString(module.get(), "getattr")) : PyRef();
+  if (!name || !get || type == nullptr || known.items.size() != 2) {
+    PyErr_Clear();
+    failed_ = true;
+    reason_ = "a method of a class";
+    return {};
+  }
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items = {live(get.get()), this->recipe({known.items[1], type}), literal(name.get(), kNoSource)};
+  return recipe;
+}
+
 Recipe SegmentEnding::contents(ObjectShadow& known) {
   PyObject* object = known.object.get();
   const Operand operand{known.origin, object};
@@ -265,6 +284,7 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
     recipe.items.push_back(this->recipe({known.items[1], PyMethod_GET_SELF(object)}));
     return recipe;
   }
+  if (PyCFunction_Check(object) && (PyCFunction_GET_FLAGS(object) & METH_CLASS) != 0) return method_of_class(known);
   if (known.iterator != nullptr) return iterator(known);
   const bool plain = Py_TYPE(object)->tp_new == PyBaseObject_Type.tp_new &&
                      PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);

@@ -81,6 +81,7 @@ EntryId EntryTable::captured(CapturedSegment captured) {
       if (!segment.changed.replaces(interface, known.failed)) continue;
       segment.entries[static_cast<std::size_t>(known.id.recompile)]->replaced = true;
     }
+    segment.changed.find_contradiction(interface, segment.failed);
     events_.recompiled({interface.id, false, std::move(segment.failed)});
     segment.failed.clear();
   }

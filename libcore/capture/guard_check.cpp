@@ -350,6 +350,7 @@ std::vector<FailedGuard> GuardCheck::failures() {
     one.actual = actual(guard);
     one.location = guard.location;
     one.sizes = other_sizes(guard);
+    one.value = guard.expected;
     failed.push_back(std::move(one));
   }
   return failed;

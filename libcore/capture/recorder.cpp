@@ -91,6 +91,7 @@ Recorder::Recorder(const python::TensorBridge& bridge, bool keep_examples,
                    std::function<Location()> here)
     : bridge_(bridge),
       keep_examples_(keep_examples),
+      changed_(changed),
       sizes_(graph_.interface, changed, policy, std::move(here)) {
   graph_.level = Level::torch;
 }
@@ -100,6 +101,9 @@ void Recorder::guard(Guard guard, const std::function<Location()>& location) {
   const bool is_new = guard.live >= 0 ? live_facts_.insert({guard.kind, guard.source, guard.live}).second
                                       : facts_.insert(identity_of(guard)).second;
   if (!is_new) return;
+  if (changed_ != nullptr && changed_->knows_failures() && guard.source != kNoSource) {
+    refuse(changed_->never_holds(guard.kind, text(guard.source)));
+  }
   if (location) guard.location = location();
   graph_.interface.guards.push_back(std::move(guard));
 }

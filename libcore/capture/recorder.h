@@ -31,12 +31,19 @@ class Recorder {
   Recorder(const python::TensorBridge& bridge, bool keep_examples, const ChangedNumbers* changed,
            DynamicSizes policy, std::function<Location()> here);
 
-  SourceId source(SourceStep step) { return graph_.interface.sources.intern(std::move(step)); }
+  SourceId source(SourceStep step) {
+    const SourceId id = graph_.interface.sources.intern(std::move(step));
+    if (changed_ != nullptr && changed_->knows_failures()) refuse(changed_->never_loads(text(id)));
+    return id;
+  }
   SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
     return source(SourceStep{kind, base, std::move(name), index, {}});
   }
   SourceKind source_kind(SourceId id) const { return graph_.interface.sources[id].kind; }
   std::string text(SourceId id) const { return graph_.interface.sources.text(id); }
+
+  /// A guard was asked for that earlier entries found never to hold; as reports print it.
+  const std::optional<std::string>& unholdable() const { return unholdable_; }
 
   /// Adds a guard unless the same fact of the same source is guarded already. `location` is asked
   /// only for a new one.
@@ -108,6 +115,9 @@ class Recorder {
   std::vector<python::PyRef> output_objects;  ///< one per output
 
  private:
+  void refuse(const std::string* guard) {
+    if (guard != nullptr && !unholdable_) unholdable_ = *guard;
+  }
   ValueId new_value(std::string_view stem, TensorType type);
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
   void infer_sizes(const Node& node, std::vector<TensorType>& types);
@@ -148,6 +158,8 @@ class Recorder {
   std::int32_t next_storage_ = 0;
   HeapGaps heap_gaps_;
   KnownValues known_values_;
+  const ChangedNumbers* changed_;
+  std::optional<std::string> unholdable_;
   SymbolicSizes sizes_;
 };
 

@@ -45,6 +45,7 @@ class SegmentEnding {
   std::optional<Recipe> old_cell(const ObjectShadow& cell);
   void cell_content(const ObjectShadow& cell);
   Recipe globals_of(PyFunctionObject* function);
+  Recipe method_of_class(ObjectShadow& known);
   Recipe iterator(ObjectShadow& known);
   Recipe iterator_over(const IteratorShadow& over, PyObject* iterator);
   Recipe sequence_iterator(const IteratorShadow& over, PyObject* iterator);

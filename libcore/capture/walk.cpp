@@ -77,7 +77,11 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
   frame.finish = nullptr;
   frame.expected = Expected{};
   effects_before_ = effects_.size();
-  if (!apply_rule(*this, frame, instruction)) return false;
+  const bool goes_on = apply_rule(*this, frame, instruction);
+  if (recorder_.unholdable() && !spoiled()) {
+    spoil_here("no call fits a segment that relies on this: " + *recorder_.unholdable(), Code::PS0313);
+  }
+  if (!goes_on && !spoiled()) return false;
   ++frame.steps;
   return true;
 }
@@ -91,7 +95,7 @@ void Walk::after(FrameShadow& frame) {
   frame.expected = Expected{};
   if (!suspended_.empty()) release_abandoned();
   // A rule of ours that pushes or pops otherwise than Python must not reach the program.
-  if (static_cast<int>(frame.stack.size()) != frame.frame->depth()) {
+  if (!spoiled() && static_cast<int>(frame.stack.size()) != frame.frame->depth()) {
     spoil("what is known of the operand stack does not fit it");
   }
 }
@@ -244,8 +248,9 @@ bool Walk::broke(const CallRule& rule, std::string_view name) {
   return false;
 }
 
-void Walk::spoil_here(std::string why) {
+void Walk::spoil_here(std::string why, Code code) {
   spoil(std::move(why));
+  spoil_code_ = code;
   spoiled_at_ = program_place(innermost_);
 }
 

@@ -160,7 +160,8 @@ class Walk {
   const std::optional<RaisePlace>& spoiled_at() const { return spoiled_at_; }
   void spoil(std::string why) { spoiled_ = std::move(why); }
   /// The same, and the next segment is to end before the instruction that is executing.
-  void spoil_here(std::string why);
+  void spoil_here(std::string why, Code code = Code::PS0303);
+  Code spoil_code() const { return spoil_code_; }
   bool spoiled() const { return !spoiled_.empty(); }
   const std::string& spoiled_by() const { return spoiled_; }
   /// The instruction before which a spoiled segment has to end the next time: gradient mode would differ
@@ -592,6 +593,7 @@ class Walk {
   int consuming_ = 0;  ///< containers in containers
   std::string spoiled_;
   std::optional<RaisePlace> spoiled_at_;
+  Code spoil_code_ = Code::PS0303;  ///< of the break there
   RaisePlace raising_;  ///< of the exception that is looking for its handler
   int start_unit_ = 0;
   Location start_location_;

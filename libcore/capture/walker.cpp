@@ -320,7 +320,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   if (walk.spoiled()) {
     if (const auto& place = walk.spoiled_at()) {
       ends_before_.insert_or_assign({place->code, place->unit},
-                                    BreakReason{Code::PS0303, walk.spoiled_by()});
+                                    BreakReason{walk.spoil_code(), walk.spoiled_by()});
       region.trial = true;  // the next one ends earlier: there is nothing to tell
     }
     drop(region);

@@ -42,6 +42,8 @@ struct FailedGuard {
   std::string hint;                  ///< what would avoid the recompile
   /// Of a tensor: the sources of sizes that were others: "L['x'].size(0)". In no document.
   std::vector<std::string> sizes = {};
+  Argument value = {};   ///< that an object had to be equal to. In no document.
+  bool is_load = false;  ///< the source could not be read at all. In no document.
 };
 
 /// Why none of a segment's entries fitted a call: document `recompile`.

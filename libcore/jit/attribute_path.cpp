@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <cstring>
+
 namespace penstock::jit {
 namespace {
 
@@ -14,6 +16,8 @@ PyObject* through_class(PyObject* found) {
   PyTypeObject* type = Py_TYPE(found);
   if (type->tp_descr_get == nullptr || PyFunction_Check(found)) return found;
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type) return found;
+  if (type == &PyProperty_Type || type == &PyMemberDescr_Type || type == &PyGetSetDescr_Type) return found;
+  if (std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0) return found;
   if (type != &PyStaticMethod_Type) return nullptr;
   PyObject* function = PyObject_GetAttrString(found, "__func__");
   if (function == nullptr) {

@@ -262,6 +262,10 @@ bool JitClient::has_room(const Segment& segment) const {
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   auto& entries = segment.entries;
+  for (const auto& entry : entries) {
+    const bool is_new = entry->count->calls <= 1 && entry->id().recompile == segment.recompiles - 1;
+    if (is_new && !segment.gave_up) segment.changed.note_moment(entry->explain(frame), entry->is_dead());
+  }
   std::erase_if(entries, [](const auto& entry) { return entry->is_dead(); });
   if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
   RecompileEvent event;
@@ -314,12 +318,20 @@ EntryId JitClient::captured(CapturedSegment recorded) {
   const EntryId id{segment->frame, segment->recompiles++, 0};
   recorded.graph.interface.id = id;
   segment->misses = 0;
+  const auto contradiction = segment->changed.find_contradiction(recorded.graph.interface, segment->pending.entries);
   if (!segment->pending.entries.empty()) {
     segment->pending.id = id;
     drop_replaced(*segment, recorded.graph.interface);
     sink_.recompiled(std::exchange(segment->pending, {}));
   }
   capture::EntryCount& count = new_count(recorded);
+  if (contradiction) {
+    // The next recording ends before it.
+    count.runs = 0;
+    const Interface& interface = recorded.graph.interface;
+    sink_.restarted({id, "a guard cannot hold: " + *contradiction, interface.location});
+    return id;
+  }
   install(*segment, std::move(recorded), count);
   return id;
 }

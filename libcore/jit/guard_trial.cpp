@@ -105,8 +105,10 @@ void GuardProgram::Trial::fail(const GuardStep& step) {
   if (step.op == GuardOp::read_tensor) {
     return report_lost(step.slot, describe(program_.slots_[step.slot]));
   }
-  const bool computed = step.op == GuardOp::compute_number;
-  report_lost(step.slot, computed ? "no number of 64 bits" : "nothing there");
+  if (step.op == GuardOp::compute_number) return report_lost(step.slot, "no number of 64 bits");
+  const std::size_t first = failed_.size();
+  report_lost(step.slot, "nothing there");
+  for (std::size_t i = first; i < failed_.size(); ++i) failed_[i].is_load = true;
 }
 
 /// The source cannot be read: all guards on it fail, or, when it has none, the reading itself.
@@ -127,6 +129,7 @@ void GuardProgram::Trial::report(std::int32_t index, std::string actual) {
   failed.kind = guard.kind;
   if (guard.source != kNoSource) failed.source = program_.interface_.sources.text(guard.source);
   failed.expected = expected_of(guard, program_.interface_);
+  failed.value = guard.expected;
   failed.text = replace(replace(std::string(facts(guard.kind).meaning), "{source}", failed.source),
                         "{expected}", failed.expected);
   failed.actual = std::move(actual);

@@ -354,7 +354,9 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
     return runs_for_attribute(f, type, getter, nullptr, {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},
                               name, use);
   }
-  if (is_type(value, "classmethod") && !use.test) {
+  // The second is that of a class of C code: dict.fromkeys.
+  const bool of_class = is_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
+  if (of_class && !use.test) {
     f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
       place(f, use, walk.fresh(f.object(), {Shadow::constant(), type}));
     };

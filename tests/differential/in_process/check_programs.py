@@ -1,8 +1,9 @@
 """Programs print in process (`penstock run PROGRAM`) what plain Python prints, and end as it does.
 
-Usage: check_programs.py PENSTOCK_RUN [--each] [NAME]…
+Usage: check_programs.py PENSTOCK_RUN [--each] [--sweep] [NAME]…
 Importing torch takes longer than most programs: those that leave nothing behind run together, one after
-the other in the same process; --each runs every one in a process of its own.
+the other in the same process; --each runs every one in a process of its own. --sweep has programs that sample what
+they go over go over all of it.
 """
 import difflib
 import json
@@ -65,11 +66,17 @@ CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "computed_indices
          800, "tensor_kinds.py": 400, "long_chains.py": 40, "strides_and_views.py": 40}
 
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
-GRAPHS = {"generating.py": {"": 70, "models/gpt2/": 5}}
+GRAPHS = {"generating.py": {"": 70, "models/gpt2/": 5}, "guards_that_never_hold.py": {"": 50}}
+
+# And the codes of breaks that there must be.
+BREAKS = {"guards_that_never_hold.py": {"PS0313"}}
 
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "exchanged_tensors.py", "generating.py", "hooks_and_parameters.py",
+# Programs that start processes, end in ways of their own, or compile with torch; and those that call modules
+# themselves: which program's graphs those are does not show, as they begin in torch.
+ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py",
          "image_classifier.py", "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers take many times as long.
@@ -81,6 +88,7 @@ def run(*command, store):
     environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
     environment.pop("CXX", None)  # Inductor takes no command with arguments
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE_SECONDS, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3000 if os.environ.get("PENSTOCK_SWEEP") else 400, check=False)
 
 
 def parts(text, names):
@@ -99,7 +107,7 @@ def check(tool, names, store):
     ours = run(tool, "--python=" + PYTHON, "-o", documents, *command, store=store)
     calls = calls_of(documents)
     if len(names) == 1:
-        return {names[0]: too_many_graphs(documents, GRAPHS.get(names[0], {})) + judge(names[0], plain.stdout, ours.stdout, plain.stderr, ours.stderr, sum(calls.values()))
+        return {names[0]: too_many_graphs(documents, GRAPHS.get(names[0], {})) + missing_breaks(documents, BREAKS.get(names[0], set())) + judge(names[0], plain.stdout, ours.stdout, plain.stderr, ours.stderr, sum(calls.values()))
                 + judge_status(plain, ours)}
     printed, expected = parts(ours.stdout, names), parts(plain.stdout, names)
     told, expected_told = parts(ours.stderr, names), parts(plain.stderr, names)
@@ -153,6 +161,12 @@ def calls_of(path):
     return calls
 
 
+def missing_breaks(path, codes):
+    with open(path, encoding="utf-8") as file:
+        found = {document["code"] for document in map(json.loads, file) if document["penstock"] == "break"}
+    return [f"no break {code}" for code in sorted(codes - found)]
+
+
 def too_many_graphs(path, bounds):
     """Which bounds on graphs, each by a part of the path of the file that they are of, do not hold."""
     with open(path, encoding="utf-8") as file:
@@ -164,7 +178,9 @@ def too_many_graphs(path, bounds):
 def main():
     tool, names = sys.argv[1], sys.argv[2:]
     each = "--each" in names
-    names = [name for name in names if name != "--each"]
+    if "--sweep" in names:
+        os.environ["PENSTOCK_SWEEP"] = "all"
+    names = [name for name in names if not name.startswith("--")]
     names = names or sorted(n for n in os.listdir(HERE) if n.endswith(".py") and not n.startswith("check_"))
     together = [] if each else [name for name in names if name not in ALONE]
     groups = [[name] for name in names if name not in together] + ([together] if together else [])
