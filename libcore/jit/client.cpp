@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "capture/entry_limit.h"
+#include "jit/checked_executor.h"
 #include "jit/exceptions.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/program_backend.h"
@@ -392,9 +393,15 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
 
 Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* code) {
   entry.is_large = is_large(graph);
+  std::optional<Graph> recorded;
+  if (options_.self_check) recorded = graph;
   auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
   if (!executor) return tl::unexpected(std::move(executor.error()));
   if (auto added = entry.add_conditions((*executor)->guards(), code); !added) return added;
+  const auto bridge = python::TensorBridge::get();
+  if (recorded && bridge && *bridge != nullptr) {
+    *executor = check_first_runs(std::move(*executor), std::move(*recorded), **bridge);
+  }
   entry.set_executor(std::move(*executor));
   return {};
 }
@@ -442,6 +449,13 @@ capture::EntryCount& JitClient::new_count(const CapturedSegment& recorded) {
 void JitClient::note_failure(Entry& entry) {
   const Diagnostic& failure = entry.failure();
   if (failure.severity == Severity::note) return;
+  if (failure.code == Code::PS0506) {  // it would be wrong again
+    entry.why_not = failure.message;
+    entry.set_executor(nullptr);
+    entry.count->runs = 0;
+    return say({Code::PS0506, "entry " + to_string(entry.id()) + ": " + failure.message, {}, {}, {}, Severity::warning},
+               entry.interface());
+  }
   Diagnostic diagnostic{Code::PS0505, {}, {}, {}, {}, Severity::warning};
   diagnostic.message =
       "entry " + to_string(entry.id()) + " failed and was stepped: " + failure.message;

@@ -21,6 +21,8 @@ struct ClientOptions {
   int entry_limit = 8;  ///< entries per segment start, unless most of them are used again
   /// Every call by an entry takes so much longer while the gate measures: what --handicap asks for.
   std::chrono::nanoseconds handicap{0};
+  /// The first runs of every entry are compared with torch's (jit/checked_executor.h).
+  bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
   /// where its calls are counted; null: in the client's own memory.
   std::function<capture::EntryCount*(const capture::CapturedSegment&)> recorded;

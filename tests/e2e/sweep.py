@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the 40 models of sweep_models.py in process beside eager torch, and says what was captured.
 
+Every graph's first results are compared with those of torch's own ops besides (--self-check).
 For each: whether three calls under `penstock run` give what Python's give (max|a-b| / max|b| <= 1e-3), bypasses, graphs,
 breaks and the share of its ops that entries execute, the ops left to torch, and beside it how many graphs TorchDynamo
 makes (sweep_dynamo.json: what count_dynamo_graphs.py counted with the version of torch that stands in it).
@@ -40,7 +41,7 @@ def row_of(tools, name, *how):
     answer, stream = tools.work / f"{slug}.answer", tools.work / f"{slug}.json"
     for old in (answer, stream):
         old.unlink(missing_ok=True)
-    ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", "--only=swept_call", "-o", stream, RUNNER, name, answer, *how)
+    ours = tools.tool("penstock", "run", "--deterministic", "--self-check", f"--python={tools.python}", "--only=swept_call", "-o", stream, RUNNER, name, answer, *how)
     row = {"name": name, "status": ours.returncode,
            "said": [line for line in ours.stderr.decode(errors="replace").splitlines() if line.startswith("penstock:")]}
     if stream.exists():

@@ -158,7 +158,9 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), stages, deterministic, phases);
   if (!compiler) return tl::unexpected(compiler.error());
   std::unique_ptr<jit::VerdictMemory> verdicts;
-  if (!deterministic) {
+  const bool self_check = settings.get("self-check") == "1";
+  // Every entry is checked: none is refused, and what checks take is not weighed.
+  if (!deterministic && !self_check) {
     auto opened = jit::StoredVerdicts::open(std::string(settings.get("store")), settings.get("handicap"));
     if (!opened) return tl::unexpected(opened.error());
     verdicts = std::move(*opened);
@@ -167,6 +169,7 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   jit::ClientOptions options;
   const Reporter report(settings);
   options.report = report;
+  options.self_check = self_check;
   options.recorded = [documents = sink.get()](const capture::CapturedSegment& segment) {
     return documents->record(segment);
   };

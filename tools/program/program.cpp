@@ -34,7 +34,8 @@ void declare(CommandLine& command, ProgramOptions& options) {
                "Choose nothing by measurement: every entry is used, and the same program on the same "
                "machine gives the same bits, whatever the number of threads.");
   command.flag("--self-check", options.self_check,
-               "Compare every inferred result with what the op really gave.");
+               "Compare every inferred result with what the op really gave, and in process the first "
+               "results of every compiled graph with those of torch's own ops.");
   command.flag("--strict", options.strict,
                "Fail where penstock would give up and let plain Python go on.");
 }

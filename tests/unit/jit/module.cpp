@@ -14,7 +14,7 @@
 //   state() -> {"compiled", "calls": [(id, calls, runs)], "recompiles": [...], "messages": [...],
 //               "found": {"returned": n, …}, "pending": runs that left their outputs pending}
 //   fail(how), fail_compiling(how)    executors or the compiler "refuse", "throw", have "no memory",
-//                                     fail "behind a write"; "": they do not
+//                                     fail "behind a write", or give "wrong" results; "": they do not
 //   throw_in_driver(), mend_driver()  the driver throws at every frame and instruction
 #include <Python.h>
 
@@ -25,6 +25,7 @@
 #endif
 
 #include <chrono>
+#include <cstdlib>
 
 #include <map>
 #include <stdexcept>
@@ -75,6 +76,7 @@ class CallDriver {
 
   jit::ClientOptions options() {
     jit::ClientOptions options;
+    options.self_check = std::getenv("PENSTOCK_JIT_TEST_SELF_CHECK") != nullptr;
     options.report = [this](const Diagnostic& diagnostic) {
       messages.push_back(std::string(facts(diagnostic.code).id) + " " + diagnostic.message);
     };
@@ -303,6 +305,7 @@ Failing way_of(PyObject* name) {
   return text == "refuse"           ? Failing::refuse
          : text == "throw"          ? Failing::throws
          : text == "no memory"      ? Failing::no_memory
+         : text == "wrong"          ? Failing::wrong
          : text == "behind a write" ? Failing::behind_write
                                     : Failing::no;
 }

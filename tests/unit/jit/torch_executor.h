@@ -5,7 +5,7 @@
 namespace penstock::test {
 
 /// How an executor or a compiler is told to fail.
-enum class Failing { no, refuse, throws, no_memory, behind_write };
+enum class Failing { no, refuse, throws, no_memory, behind_write, wrong };
 
 /// Fails as told, before anything is written.
 Result<void> fail_as_told(Failing how);

@@ -1,0 +1,232 @@
+#include "jit/checked_executor.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "jit/tensor_difference.h"
+#include "jit/torch_ops.h"
+
+namespace penstock::jit {
+namespace {
+
+using python::PyRef;
+using python::TensorView;
+
+constexpr std::int32_t kCpu = 0;  // c10::DeviceType
+
+/// torch's generator of random numbers, which is put back: by restore(), and when this goes.
+class RandomState {
+ public:
+  RandomState() {
+    PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+    if (torch != nullptr) generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
+    if (generator_) state_ = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
+    PyErr_Clear();
+  }
+  ~RandomState() { restore(); }
+  RandomState(const RandomState&) = delete;
+  RandomState& operator=(const RandomState&) = delete;
+  void restore() {
+    if (state_) PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", state_.get()));
+    PyErr_Clear();
+  }
+
+ private:
+  PyRef generator_, state_;
+};
+
+PyRef tuple_of(std::span<const std::int64_t> numbers) {
+  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (std::size_t i = 0; tuple && i < numbers.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
+  }
+  return tuple;
+}
+
+PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides, std::int64_t offset) {
+  const PyRef size = tuple_of(sizes), stride = tuple_of(strides);
+  if (!size || !stride) return {};
+  return PyRef::steal(PyObject_CallMethod(tensor, "as_strided", "OOL", size.get(), stride.get(), static_cast<long long>(offset)));
+}
+
+/// How many elements of the tensor's dtype its whole memory holds; negative when that cannot be told.
+std::int64_t elements_of_memory(PyObject* tensor, const TensorView& view) {
+  const auto dtype = dtype_from_torch(view.dtype);
+  const PyRef storage = PyRef::steal(PyObject_CallMethod(tensor, "untyped_storage", nullptr));
+  const PyRef bytes = storage ? PyRef::steal(PyObject_CallMethod(storage.get(), "nbytes", nullptr)) : PyRef();
+  if (!bytes || !dtype) return -1;
+  return PyLong_AsLongLong(bytes.get()) / facts(*dtype).size;
+}
+
+/// Copies of a call's inputs, which share memory as the inputs do.
+class Copies {
+ public:
+  /// False where an input is no dense tensor in the CPU's memory.
+  bool make(const Interface& interface, std::span<const InputValue> inputs, const python::TensorBridge& bridge) {
+    views_.resize(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      InputValue value = inputs[i];
+      PyRef object = PyRef::borrow(value.object);
+      if (value.view != nullptr) {
+        if (value.object == nullptr || value.view->device_type != kCpu) return false;
+        object = copy_of(value);
+        if (!object || !bridge.read(object.get(), views_[i])) return false;
+        value.view = &views_[i];
+        value.object = object.get();
+      } else if (interface.inputs[i].kind == InputKind::generator) {
+        return false;
+      } else if (!object) {
+        object = PyRef::steal(is_floating(interface.inputs[i].type.dtype) ? PyFloat_FromDouble(value.real)
+                                                                          : PyLong_FromLongLong(value.integer));
+        if (!object) return false;
+      }
+      objects.push_back(std::move(object));
+      values.push_back(value);
+    }
+    return true;
+  }
+
+  std::vector<PyRef> objects;
+  std::vector<InputValue> values;
+
+ private:
+  PyRef copy_of(const InputValue& input) {
+    const TensorView& view = *input.view;
+    PyRef& memory = memories_[view.storage][view.dtype];
+    if (!memory) {
+      const std::int64_t count[] = {elements_of_memory(input.object, view)}, step[] = {1};
+      const PyRef whole = count[0] < 0 ? PyRef() : strided(input.object, count, step, 0);
+      if (whole) memory = PyRef::steal(PyObject_CallMethod(whole.get(), "clone", nullptr));
+      if (!memory) return {};
+    }
+    return strided(memory.get(), view.sizes, view.strides, view.storage_offset);
+  }
+
+  std::vector<TensorView> views_;
+  std::unordered_map<const void*, std::unordered_map<std::int32_t, PyRef>> memories_;
+};
+
+class CheckedExecutor final : public Executor {
+ public:
+  CheckedExecutor(std::unique_ptr<Executor> executor, Graph graph, const python::TensorBridge& bridge)
+      : executor_(std::move(executor)), graph_(std::move(graph)), bridge_(bridge) {
+    all_.resize(graph_.interface.inputs.size());
+    std::iota(all_.begin(), all_.end(), 0U);
+  }
+
+  Result<void> run(const ExecutorCall& call, std::span<PyRef> outputs, bool& written) override {
+    if (!is_due(call)) return executor_->run(call, outputs, written);
+    if (auto same = check(call); !same) return same;
+    PyErr_Clear();
+    // The executor's last call was one with the copies.
+    return executor_->run({call.inputs, all_, call.symbols, call.kernel_time}, outputs, written);
+  }
+
+  std::span<const Guard> guards() const override { return executor_->guards(); }
+  bool takes_pending() const override { return runs_ >= kMost && executor_->takes_pending(); }
+  bool leaves_pending() const override { return runs_ >= kMost && executor_->leaves_pending(); }
+  Result<bool> run_pending(const ExecutorCall& call, std::span<PendingTensor> pending, std::span<PyRef> outputs) override {
+    return executor_->run_pending(call, pending, outputs);
+  }
+
+ private:
+  static constexpr int kFirst = 3;  ///< runs that are compared …
+  static constexpr int kMost = 12;  ///< … and as many in all with sizes that were not compared before
+
+  bool is_due(const ExecutorCall& call) {
+    if (runs_ >= kMost) return false;
+    const std::size_t count = graph_.interface.symbols.size();
+    std::vector<std::int64_t> symbols(call.symbols, call.symbols + count);
+    const bool other = symbols != symbols_;
+    symbols_ = std::move(symbols);
+    return ++runs_ <= kFirst || other;
+  }
+
+  Result<void> check(const ExecutorCall& call) {
+    RandomState random;
+    Copies ours, torchs;
+    if (!ours.make(graph_.interface, call.inputs, bridge_) || !torchs.make(graph_.interface, call.inputs, bridge_)) return {};
+    std::vector<PyRef> outputs(graph_.outputs.size());
+    bool written = false;
+    if (auto done = executor_->run({ours.values, all_, call.symbols, nullptr}, outputs, written); !done) return done;
+    random.restore();
+    std::vector<PyRef> expected;
+    if (!run_torch(call, torchs, expected)) return {};
+    return compare(ours, outputs, torchs, expected);
+  }
+
+  /// The graph's outputs by torch's own ops; false where torch does not run one.
+  bool run_torch(const ExecutorCall& call, const Copies& inputs, std::vector<PyRef>& outputs) {
+    std::vector<PyRef> values(graph_.values.size());
+    std::ranges::copy(inputs.objects, values.begin());
+    const auto symbol_of = [&](std::string_view name) -> std::optional<std::int64_t> {
+      const auto& symbols = graph_.interface.symbols;
+      const auto found = std::ranges::find(symbols, name, &Symbol::name);
+      return found == symbols.end() ? std::nullopt : std::optional(call.symbols[found - symbols.begin()]);
+    };
+    for (const Node& node : graph_.nodes) {
+      auto results = ops_.call(node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
+      if (!results) return false;
+      std::erase_if(*results, [&](const PyRef& result) { return !bridge_.is_tensor(result.get()); });
+      if (results->size() < node.results.size()) return false;
+      for (std::size_t i = 0; i < node.results.size(); ++i) values[node.results[i]] = std::move((*results)[i]);
+    }
+    for (const ValueId id : graph_.outputs) outputs.push_back(values[id]);
+    return std::ranges::all_of(outputs, [](const PyRef& output) { return static_cast<bool>(output); });
+  }
+
+  Result<void> compare(const Copies& ours, const std::vector<PyRef>& outputs, const Copies& torchs,
+                       const std::vector<PyRef>& expected) const {
+    Sharing shared, expected_shared;
+    for (std::size_t i = 0; i < ours.objects.size(); ++i) {
+      if (ours.values[i].view == nullptr) continue;
+      const std::string name = "input " + graph_.interface.inputs[i].name;
+      if (auto same = compare(name, ours.objects[i], torchs.objects[i], shared, expected_shared); !same) return same;
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::string name = "output " + std::to_string(i) + " (" + graph_.values[graph_.outputs[i]].name + ")";
+      if (auto same = compare(name, outputs[i], expected[i], shared, expected_shared); !same) return same;
+    }
+    return {};
+  }
+
+  /// Which tensor was the first in a piece of memory, by that memory.
+  struct Sharing {
+    std::unordered_map<const void*, int> first;
+    int count = 0;
+    int place_of(const void* storage) { return first.emplace(storage, count++).first->second; }
+  };
+
+  Result<void> compare(const std::string& name, const PyRef& ours, const PyRef& expected, Sharing& shared,
+                       Sharing& expected_shared) const {
+    TensorView a, b;
+    const bool read = bridge_.read(ours.get(), a) && bridge_.read(expected.get(), b);
+    PyErr_Clear();
+    if (!read || b.device_type != kCpu) return {};
+    auto how = difference(a, b);
+    const bool has_elements = std::ranges::find(b.sizes, 0) == b.sizes.end();
+    if (!how && has_elements && shared.place_of(a.storage) != expected_shared.place_of(b.storage)) {
+      how = "it shares memory with other tensors than torch's does";
+    }
+    if (!how) return {};
+    return failure(Code::PS0506, name + " is not what torch gives: " + *how);
+  }
+
+  std::unique_ptr<Executor> executor_;
+  Graph graph_;
+  const python::TensorBridge& bridge_;
+  TorchOps ops_;
+  std::vector<std::uint32_t> all_;
+  std::vector<std::int64_t> symbols_;
+  int runs_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> check_first_runs(std::unique_ptr<Executor> executor, Graph graph,
+                                           const python::TensorBridge& bridge) {
+  return std::make_unique<CheckedExecutor>(std::move(executor), std::move(graph), bridge);
+}
+
+}  // namespace penstock::jit
