@@ -339,7 +339,11 @@ def disable(fn, recursive, reason=None, wrapping=True):
 def allow_in_graph(fn):
     if "torch._dynamo" in sys.modules:
         return UNSERVED
-    return [allow_in_graph(one) for one in fn] if isinstance(fn, (list, tuple)) else fn
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(one) for one in fn]
+    if isinstance(fn, types.FunctionType):
+        fn._penstock_in_graph = True  # dynamo_state.cpp reads it
+    return fn
 
 
 def assume_constant_result(fn):

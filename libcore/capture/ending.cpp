@@ -153,6 +153,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   interface.location = start_location_;
   recorder_.finish();
   CapturedSegment segment{std::move(recorder_.graph()), root.code(), {}, {}, {}};
+  if (for_backend_) segment.written_down = WrittenDown{std::move(recorder_.callables), recorder_.written_inputs(), std::move(random_state_)};
   segment.live = std::move(recorder_.live_objects);
   segment.inputs = std::move(recorder_.input_objects);
   segment.outputs = std::move(recorder_.output_objects);

@@ -252,10 +252,19 @@ bool Recorder::before_write(ValueId id) {
   return true;
 }
 
-std::int32_t Recorder::add_call(Call call) {
+std::vector<PyRef> Recorder::written_inputs() const {
+  std::vector<PyRef> all(originals_.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (written_[i]) all[i] = originals_[i];
+  }
+  return all;
+}
+
+std::int32_t Recorder::add_call(Call call, PyRef callable) {
   int& used = call_names_[call.name];
   if (used++ > 0) call.name += "_" + std::to_string(used - 1);
   graph_.calls.push_back(std::move(call));
+  callables.push_back(std::move(callable));
   return static_cast<std::int32_t>(graph_.calls.size()) - 1;
 }
 

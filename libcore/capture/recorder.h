@@ -79,8 +79,9 @@ class Recorder {
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
-  /// Appends a call; its result is set when its nodes are known.
-  std::int32_t add_call(Call call);
+  /// Appends a call; its result is set when its nodes are known. `callable`: the function that was called,
+  /// if another one may have the name that the call's target has.
+  std::int32_t add_call(Call call, python::PyRef callable = {});
   /// Appends a node of the last call with tensor results of the given types.
   ValueId add_node(const std::string& op, std::vector<NamedArgument> args, TensorType type);
   void add_node(const std::string& op, std::vector<NamedArgument> args,
@@ -113,6 +114,9 @@ class Recorder {
   std::vector<python::PyRef> live_objects;
   std::vector<python::PyRef> input_objects;   ///< one per input, as it was at the segment's start
   std::vector<python::PyRef> output_objects;  ///< one per output
+  std::vector<python::PyRef> callables;       ///< one per call, or null
+  /// One per input: the tensor if it was written, or null.
+  std::vector<python::PyRef> written_inputs() const;
 
  private:
   void refuse(const std::string* guard) {

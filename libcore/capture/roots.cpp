@@ -107,7 +107,7 @@ std::string_view module_name(PyObject* globals) {
 bool RootPolicy::is_native(const Frame& frame) const {
   PyCodeObject* code = frame.code();
   if ((code->co_flags & CO_OPTIMIZED) == 0 || is_constructor(frame)) return true;
-  return callables_.of(code, frame.globals()).rule->action != CallAction::inlined;
+  return !follows_code(callables_.of(code, frame.globals()).rule->action);
 }
 
 bool RootPolicy::is_apart(const Frame& frame) const {

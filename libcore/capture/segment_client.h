@@ -28,6 +28,15 @@ class EventSink {
   virtual void left_root(const RootTotals&) {}
 };
 
+/// What a backend of the program's own needs of a segment beside its graph.
+struct WrittenDown {
+  /// One per Graph::calls: the function that the program called; null: the call's target names it.
+  std::vector<python::PyRef> callables;
+  /// One per Interface::inputs: the tensor itself where the segment wrote it; null elsewhere.
+  std::vector<python::PyRef> written;
+  python::PyRef random_state;  ///< of the CPU's generator at the segment's start
+};
+
 /// A recorded segment, as the walker hands it over. Its ops have run through torch already and the
 /// frame goes on with their real results.
 struct CapturedSegment {
@@ -42,6 +51,7 @@ struct CapturedSegment {
   std::vector<python::PyRef> inputs;
   /// What the ops gave, one per Interface::outputs. Empty unless the client wants_examples().
   std::vector<python::PyRef> outputs;
+  WrittenDown written_down = {};  ///< where a backend of the program's compiles the graph
 };
 
 /// What a client knows about a call of a segment.

@@ -2,6 +2,8 @@
 
 #include "capture/constructor.h"
 #include "capture/literal.h"
+#include "capture/polyfills.h"
+#include "capture/roots.h"
 #include "capture/rules.h"
 #include "python/bytecode.h"
 
@@ -18,7 +20,9 @@ Walk::Walk(const python::TensorBridge& bridge, SchemaTable& schemas, const Compi
       schemas_(schemas),
       compile_api_(compile_api),
       callables_(callables),
-      changed_(changed) {}
+      changed_(changed) {
+  if (for_backend_) random_state_ = random_state();
+}
 Walk::~Walk() = default;
 
 namespace {
@@ -221,7 +225,7 @@ std::optional<RaisePlace> Walk::open_constructor() const {
 
 RaisePlace Walk::program_place(const FrameShadow* f) const {
   const auto is_inner = [&] {
-    return callables_.of(f->frame->code(), f->frame->globals()).rule->action != CallAction::inlined;
+    return !follows_code(callables_.of(f->frame->code(), f->frame->globals()).rule->action);
   };
   while (f->caller != nullptr && is_inner()) f = f->caller;
   return {f->frame->code(), f->instruction->offset};
@@ -238,13 +242,24 @@ void Walk::unwound(FrameShadow& frame, int depth) {
   if (!suspended_.empty()) release_abandoned();
 }
 
+namespace {
+
+/// True where torch's own Python code runs: TorchDynamo does not look into most of it, so a graph can hold its call.
+bool is_inside_torch(const FrameShadow* f) {
+  while (f != nullptr && f->caller != nullptr && is_polyfill(f->frame->globals())) f = f->caller;
+  return f != nullptr && f->frame != nullptr && module_name(f->frame->globals()).starts_with("torch.");
+}
+
+}  // namespace
+
 bool Walk::broke(Code code, std::string reason, bool anywhere) {
-  reason_ = BreakReason{code, std::move(reason), false, anywhere, {}};
+  reason_ = BreakReason{code, std::move(reason), false, anywhere && !is_inside_torch(innermost_), {}};
   return false;
 }
 
 bool Walk::broke(const CallRule& rule, std::string_view name) {
-  reason_ = BreakReason{rule.code, rule.reason_for(name), false, rule.action == CallAction::outside, rule.text()};
+  const bool anywhere = rule.action == CallAction::outside && !is_inside_torch(innermost_);
+  reason_ = BreakReason{rule.code, rule.reason_for(name), false, anywhere, rule.text()};
   return false;
 }
 
@@ -261,7 +276,10 @@ bool Walk::end_silently() {
 
 Location Walk::here() const {
   if (innermost_ == nullptr || innermost_->instruction == nullptr) return {};
-  return innermost_->frame->bytecode().location(*innermost_->instruction);
+  // The program calls a function of C there.
+  const FrameShadow* f = innermost_;
+  while (f->caller != nullptr && is_polyfill(f->frame->globals())) f = f->caller;
+  return f->frame->bytecode().location(*f->instruction);
 }
 
 void Walk::add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live) {

@@ -19,6 +19,7 @@
 #include "capture/recorder.h"
 #include "capture/segment_client.h"
 #include "capture/shadow.h"
+#include "capture/torch_plan.h"
 #include "python/compile_region.h"
 #include "python/frame.h"
 #include "python/step.h"
@@ -48,43 +49,12 @@ struct BreakReason {
   std::string rule = {};  ///< on callables, where one decided; as reports name it
 };
 
-/// A torch callable that goes into the graph.
-struct TorchTarget {
-  std::string opcode = "call_function";
-  std::string name;    ///< stem of the call's name: "truediv"
-  std::string target;  ///< "operator.truediv"
-  std::string op;      ///< ATen name: "div"
-  bool method = false; ///< the first argument is the tensor before the dot
-  /// The dispatcher's overload, where the program names it ("" is the default one).
-  std::optional<std::string> overload = std::nullopt;
-};
-
-/// What stands for the result of the planned node `at` in those behind it.
-constexpr ValueId planned_value(std::size_t at) { return kNoValue - 1 - static_cast<ValueId>(at); }
-
-/// A node to append when its call has run.
-struct PlannedNode {
-  std::string op;
-  std::vector<NamedArgument> args;
-  std::vector<ValueId> values;      ///< all values among the arguments
-  std::optional<TensorType> type;   ///< of a result that never becomes a Python object
-  bool lacks_dtype = false;         ///< takes a dtype and was given none: torch chose it
-};
-
+/// The state of torch's generator of random numbers on the CPU; null (no error set): there is none.
+python::PyRef random_state();
 /// True for what torch keeps about a call of a torch.autograd.Function: a member of its context.
 bool is_context_field(PyObject* descriptor);
 /// True for a function of Python whose call runs its code, which makes no generator or coroutine.
 bool is_plain_function(PyObject* object);
-/// Nested lists or tuples of numbers, or a number alone, of which a tensor is made.
-struct PythonData {
-  std::vector<std::int64_t> sizes;
-  std::size_t rank = 0;
-  std::vector<Operand> numbers;
-  bool is_uniform = false;         ///< all numbers are the same constant
-  std::optional<DType> dtype;      ///< that torch infers; nothing: the default one
-  std::vector<Argument> shown;     ///< what stands for each number, once planned
-};
-
 struct IndexChain;
 struct Index;
 
@@ -245,7 +215,7 @@ class Walk {
 
   // -- torch (objects/torch_*.cpp)
   /// The call of a function or method that becomes a call of the graph.
-  bool call_op(FrameShadow& frame, const KnownFunction& function, std::vector<Operand>& positional,
+  bool call_op(FrameShadow& frame, const KnownFunction& function, PyObject* object, std::vector<Operand>& positional,
                std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   /// True for an attribute or method of tensors that tells a fact of their type.
   bool is_type_fact(const std::string& name) { return callables_.of_tensor(name).action == CallAction::fact; }
@@ -255,6 +225,13 @@ class Walk {
                                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool torch_call(FrameShadow& frame, const TorchTarget& target, std::span<const Operand> positional,
                   std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
+  /// One call of a graph that a backend of the program's own gets, whatever torch does in it
+  /// (objects/whole_call.cpp). Nothing where an argument cannot be in a graph.
+  std::optional<bool> whole_call(FrameShadow& frame, const TorchTarget& target, std::span<const Operand> positional,
+                                 std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
+  /// A call of Python code that such a graph has as one.
+  std::optional<bool> call_whole_function(FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
+                                          const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   bool tensor_method(FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
                      std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
   /// The numbers that a tensor is made of (objects/torch_data.cpp); nothing when it is other data, or more than
@@ -270,8 +247,9 @@ class Walk {
                  int pops);
   bool pass_number(Operand number, std::size_t position, bool method, Argument& argument, ResolvedCall& call);
   bool record(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes,
-              const std::vector<Operand>& operands, int pops);
-  void add_planned(FrameShadow& frame, Call call, std::vector<PlannedNode> nodes, int pops);
+              const std::vector<Operand>& operands, int pops, PyObject* callable = nullptr);
+  void add_planned(FrameShadow& frame, Call call, python::PyRef callable, std::vector<PlannedNode> nodes, int pops);
+  Shadow whole_result(std::int32_t call, PlannedNode node, PyObject* result);
   Shadow result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values);
   /// Appends a node that gives `tensor`, which torch's code made by itself, as the result of `call`.
   Shadow planned_result(std::int32_t call, PlannedNode node, PyObject* tensor);
@@ -600,6 +578,9 @@ class Walk {
   bool grad_guarded_ = false;
   bool grad_at_start_ = false;
   bool compiling_at_start_ = python::in_compiled_region();
+  /// A function of the program's gets the graph and runs its calls: what penstock cannot compile may be in it.
+  const bool for_backend_ = python::region_backend() != nullptr;
+  python::PyRef random_state_;  ///< for_backend_: torch's, at the segment's start
   RaisePlace last_grad_change_;  ///< in the segment's own frame
   RaisePlace end_place_;         ///< see must_end_before()
   std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded

@@ -1,5 +1,6 @@
 #include "capture/walker.h"
 
+#include "capture/dynamo_state.h"
 #include "capture/literal.h"
 #include "capture/may_record.h"
 #include "python/bytecode.h"
@@ -62,9 +63,10 @@ Entry Walker::decide(Frame& frame) {
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
   if (is_made_real(frame)) return enter_made_real(frame, region);
-  if (const Served kind = served(frame); kind != Served::none) {
-    return enter_served(frame, region, kind);
-  }
+  const Served kind = served(frame);
+  const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) && region.mode == Mode::recording &&
+                        python::region_backend() != nullptr && region.walk->expects(frame);
+  if (kind != Served::none && !taken_in) return enter_served(frame, region, kind);
   if (region.plain) return Entry::native;
   if (region.mode == Mode::recording) {
     if (!region.walk->expects(frame)) return Entry::native;
@@ -365,6 +367,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   const bool ended = end(region, std::move(how), nullptr);
   if (PyRef error = take_error()) return backend_raised(region, std::move(error));
   if (ended && !reason.silent) report_break(reason, location, region.last);
+  if (ended && !reason.silent && enclosing(region) != nullptr) count_graph_break(reason.reason);
   if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
   if (refuses(region, activation, reason, location)) return Directive::raised;
   return step_break(activation, instruction);
@@ -381,27 +384,6 @@ bool Walker::is_loop_test(const Region& region, const Activation& activation,
     return inside && region.walk->reads_data(*activation.shadow, instruction.offset, loop.jump);
   }
   return false;
-}
-
-bool Walker::ends_earlier(const Walk& walk) {
-  const auto end_before = [&](const RaisePlace& place, BreakReason reason) {
-    ends_before_.insert_or_assign({place.code, place.unit}, std::move(reason));
-  };
-  const auto open = walk.open_handlers();
-  for (const RaisePlace& place : open) {
-    end_before(place, {Code::PS0311, "the exception raised here is needed behind the segment"});
-  }
-  const auto end_where_open = [&](const std::optional<RaisePlace>& place, const char* meanwhile) {
-    if (!place) return;
-    BreakReason reason = walk.reason();
-    if (reason.silent) reason = {Code::PS0303, "a loop"};
-    reason.reason += meanwhile;
-    end_before(*place, std::move(reason));
-  };
-  const auto constructor = walk.open_constructor(), context = walk.lost_context();
-  end_where_open(constructor, " (inside the call here, which makes an object)");
-  end_where_open(context, " (while a context variable is set here whose token nothing holds)");
-  return constructor || context || !open.empty();
 }
 
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
@@ -429,6 +411,14 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   }
   CapturedSegment segment = walk.finish(std::move(end), result);
   if (walk.spoiled()) {
+    // What ends the region's one graph does so where the segment must end next time, too.
+    const Activation* around = enclosing(region);
+    const RaisePlace place = walk.must_end_before();
+    const bool refused = !plan.returns && walk.reason().anywhere && around != nullptr && around->served == Served::fullgraph;
+    if (refused && place.code != nullptr) {
+      keep_code(place.code);
+      ends_before_.try_emplace({place.code, place.unit}, walk.reason());
+    }
     drop(region);
     return false;
   }
@@ -437,6 +427,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   interface.capture_ns = (Clock::now() - region.started - region.ops - walk.freeing()).count();
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
+  if (enclosing(region) != nullptr) count_graph(segment.graph.calls.size());
   const EntryId id = client_.captured(std::move(segment));
   region.last = id;
   plans_[key_of(id)] = std::move(plan);
@@ -487,7 +478,7 @@ void Walker::report_break(const BreakReason& reason, const Location& location, E
 
 void Walker::report_left(Frame& frame) {
   KnownCode& known = callables_.of(frame.code(), frame.globals());
-  if (known.told || known.rule->built_in || known.rule->action == CallAction::inlined) return;
+  if (known.told || known.rule->built_in || follows_code(known.rule->action)) return;
   if (!roots_.names_tensors(frame, *bridge_) && !roots_.handles_tensors(frame, *bridge_)) return;
   known.told = true;
   SkipEvent skip;

@@ -177,6 +177,7 @@ class Walker : public python::FrameDriver {
   /// True where a segment that began inside a loop comes to the loop's test, which reads Python data: the
   /// next turn is a segment of its own.
   bool is_loop_test(const Region& region, const Activation& activation, const python::Instruction& instruction);
+  void keep_code(PyCodeObject* code);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
   bool ends_earlier(const Walk& walk);
   /// False when nothing was captured.
@@ -203,6 +204,9 @@ class Walker : public python::FrameDriver {
   /// or an object that is made there was not finished, where a segment had to end, or else as
   /// Walk::must_end_before() says. Addresses only; one that is used again costs a shorter segment.
   std::map<std::pair<const PyCodeObject*, int>, BreakReason> ends_before_;
+  /// Code whose address must stay its own, for no call of other code may be refused: that of instructions no graph
+  /// goes on behind.
+  std::unordered_map<const PyCodeObject*, python::PyRef> refused_code_;
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;
   /// Of segments that no graph could go on behind: why, by the same key.

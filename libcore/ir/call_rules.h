@@ -36,6 +36,11 @@ struct CallActionFacts {
 };
 const CallActionFacts& facts(CallAction action);
 
+/// True for code that is followed, and in which segments may start.
+constexpr bool follows_code(CallAction action) {
+  return action == CallAction::inlined || action == CallAction::whole;
+}
+
 /// One line of a rule file for one of its patterns.
 struct CallRule {
   CallAction action = CallAction::inlined;

@@ -406,9 +406,11 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
   return {};
 }
 
+bool JitClient::wants_examples() const { return python::region_backend() != nullptr; }
+
 bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& recorded) {
   entry.set_backend(PyRef::borrow(python::region_backend()), backend_age_);
-  auto executor = without_exceptions([&] { return make_program_backend(recorded); });
+  auto executor = without_exceptions([&] { return make_program_backend(recorded, backend_error_); });
   if (!executor) {
     entry.why_not = executor.error().message;
     say(std::move(executor.error()), recorded.graph.interface);

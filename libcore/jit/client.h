@@ -48,6 +48,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(capture::CapturedSegment segment) override;
+  bool wants_examples() const override;
   python::PyRef take_error() override { return std::exchange(backend_error_, {}); }
   void forget_backends() override { ++backend_age_; }
 

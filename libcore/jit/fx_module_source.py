@@ -19,7 +19,22 @@ class Value:
         self.index = index
 
 
+def callable_in_code(function):
+    """The function, or one around it where torch.fx would not find a name for it to write code with."""
+    try:
+        torch.fx.node._get_qualified_name(function)
+        return function
+    except (RuntimeError, AttributeError):
+        def call(*args, **kwargs):
+            return function(*args, **kwargs)
+        call.__name__ = call.__qualname__ = getattr(function, "__name__", "call")
+        return call
+
+
 def find_target(path):
+    """What a call names: the function itself, or one of a few modules by its path."""
+    if not isinstance(path, str):
+        return callable_in_code(path)
     first, *rest = path.split(".")
     found = {"operator": operator, "builtins": builtins, "torch": torch}[first]
     for name in rest:
@@ -53,15 +68,28 @@ def example_maker():
 
 def make_module(inputs, calls, outputs, types):
     """The module of a graph whose inputs are (source, example), whose calls are (opcode, name, target, args,
-    kwargs, result, stack), and whose values have the (dtype, sizes, strides, device, requires_grad) in
+    kwargs, result, stack) with a function or its name as target, and whose values have the (dtype, sizes, strides, device, requires_grad) in
     `types`."""
     graph = torch.fx.Graph()
-    nodes, parts = {}, []  # by value; what is taken out of tuples
+    nodes, parts = {}, []  # by value; what is taken out of tuples, innermost last
     example = example_maker()
 
     def describe(node, index):
         if index in types:
             node.meta["example_value"] = example(*types[index])
+
+    def take_apart(node, result, stack):
+        if isinstance(result, Value):
+            nodes[result.index] = node
+            describe(node, result.index)
+            return
+        for place, item in enumerate(result or ()):
+            if item is None:
+                continue
+            part = graph.call_function(operator.getitem, (node, place))
+            part.meta["stack_trace"] = stack
+            parts.append(part)
+            take_apart(part, item, stack)
 
     for index, (source, tensor) in enumerate(inputs):
         kind = type(tensor) if isinstance(tensor, torch.Tensor) else None
@@ -71,18 +99,9 @@ def make_module(inputs, calls, outputs, types):
         found = find_target(target) if opcode == "call_function" else target
         node = graph.create_node(opcode, found, with_nodes(args, nodes), with_nodes(kwargs, nodes), name)
         node.meta["stack_trace"] = stack
-        if isinstance(result, Value):
-            nodes[result.index] = node
-            describe(node, result.index)
-            continue
-        for place, item in enumerate(result or ()):
-            part = graph.call_function(operator.getitem, (node, place))
-            part.meta["stack_trace"] = stack
-            nodes[item.index] = part
-            parts.append(part)
-            describe(part, item.index)
+        take_apart(node, result, stack)
     graph.output(tuple(nodes[index] for index in outputs))
-    for part in parts:
+    for part in reversed(parts):
         if not part.users:
             graph.erase_node(part)
     graph.lint()
@@ -104,3 +123,44 @@ def compile(backend, module, inputs):
         from torch._dynamo.exc import BackendCompilerFailed
         raise BackendCompilerFailed(own(backend), error, sys._getframe()).with_traceback(
             error.__traceback__) from None
+
+
+def take_place(tensor, made):
+    """Makes the tensor that the program has got the one that a backend's function made instead."""
+    try:
+        torch._C._swap_tensor_impl(tensor, made)
+    except RuntimeError:  # something else refers to one of them, a backward pass say
+        share(tensor, made)
+
+
+def share(tensor, made):
+    """Gives the tensor the elements of another one, where no backward pass could tell."""
+    if not tensor.requires_grad and not made.requires_grad:
+        tensor.data = made.data
+
+
+def run_first(function, inputs, written, random_state, outputs):
+    """Runs what a backend made in place of the call that was recorded, which torch ran: from the numbers and the
+    random state that were there before, and with its results for the `outputs` that the program has got."""
+    arguments = [tensor if own is None else own for (_, tensor), own in zip(inputs, written)]
+    changed = [(own, tensor) for (_, tensor), own in zip(inputs, written) if own is not None]
+    for own, before in changed:
+        # How it was made, or how its memory is seen, is not what it was before.
+        if own.requires_grad and not own.is_leaf or (own.shape, own.stride()) != (before.shape, before.stride()):
+            return
+    for own, before in changed:
+        own.data.copy_(before)
+    if random_state is not None:
+        torch.default_generator.set_state(random_state)
+    results = tuple(function(*arguments))
+    if len(results) != len(outputs):
+        raise RuntimeError(f"a backend's function gave {len(results)} outputs, not {len(outputs)}")
+    known = {id(one) for one in arguments}
+    for tensor, made in zip(outputs, results):
+        if id(tensor) in known or made is tensor or type(made) is not type(tensor):
+            continue
+        if id(made) in known:  # an argument, or what another output has become
+            share(tensor, made)
+            continue
+        known.add(id(made))
+        take_place(tensor, made)

@@ -49,11 +49,19 @@ class Description {
     return list;
   }
 
-  PyRef calls(const Graph& graph) const {
+  PyRef calls(const capture::CapturedSegment& segment) const {
     PyRef list = PyRef::steal(PyList_New(0));
-    for (const Call& call : graph.calls) {
-      PyRef row = list ? of(call) : PyRef();
+    for (std::size_t i = 0; i < segment.graph.calls.size(); ++i) {
+      PyRef row = list ? of(segment.graph.calls[i], segment.written_down.callables[i].get()) : PyRef();
       if (!row || PyList_Append(list.get(), row.get()) < 0) return nullptr;
+    }
+    return list;
+  }
+
+  static PyRef objects(const std::vector<PyRef>& all) {
+    PyRef list = PyRef::steal(PyList_New(0));
+    for (const PyRef& one : all) {
+      if (!list || PyList_Append(list.get(), one ? one.get() : Py_None) < 0) return nullptr;
     }
     return list;
   }
@@ -83,7 +91,7 @@ class Description {
   }
 
  private:
-  PyRef of(const Call& call) const {
+  PyRef of(const Call& call, PyObject* callable) const {
     PyRef kwargs = PyRef::steal(PyDict_New());
     for (const NamedArgument& argument : call.kwargs) {
       const PyRef item = kwargs ? of(argument.value) : PyRef();
@@ -91,7 +99,8 @@ class Description {
     }
     const PyRef args = of_all(call.args, Argument::Sequence::Kind::tuple);
     const PyRef result = of(call.result);
-    const PyRef opcode = text_object(call.opcode), name = text_object(call.name), target = text_object(call.target);
+    const PyRef opcode = text_object(call.opcode), name = text_object(call.name);
+    const PyRef target = callable != nullptr ? PyRef::borrow(callable) : text_object(call.target);
     const PyRef stack = text_object(stack_text(call.stack));
     if (!kwargs || !args || !result || !opcode || !name || !target || !stack) return nullptr;
     return PyRef::steal(PyTuple_Pack(7, opcode.get(), name.get(), target.get(), args.get(), kwargs.get(),
@@ -103,7 +112,17 @@ class Description {
       return PyRef::steal(PyObject_CallFunction(value_, "k", static_cast<unsigned long>(value->id)));
     }
     if (const auto* sequence = argument.as<Argument::Sequence>()) return of_all(sequence->items, sequence->kind);
+    if (const auto* dict = argument.as<Argument::Dict>()) return of(*dict);
     return capture::object_of(argument);
+  }
+
+  PyRef of(const Argument::Dict& dict) const {
+    PyRef made = PyRef::steal(PyDict_New());
+    for (const auto& [key, value] : dict.items) {
+      const PyRef key_object = made ? of(key) : PyRef(), value_object = key_object ? of(value) : PyRef();
+      if (!value_object || PyDict_SetItem(made.get(), key_object.get(), value_object.get()) < 0) return nullptr;
+    }
+    return made;
   }
 
   PyRef of_all(const std::vector<Argument>& items, Argument::Sequence::Kind kind) const {
@@ -214,12 +233,12 @@ PyRef take_python_error() {
   return PyRef::steal(value);
 }
 
-Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSegment& segment) {
+Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSegment& segment, PyRef& raised) {
   const python::HookPause pause;
   PyObject* globals = source_globals();
   if (globals == nullptr) return not_shown();
   const Description description(globals);
-  const PyRef inputs = description.inputs(segment), calls = description.calls(segment.graph);
+  const PyRef inputs = description.inputs(segment), calls = description.calls(segment);
   const PyRef outputs = Description::outputs(segment.graph), types = description.types(segment.graph);
   if (!inputs || !calls || !outputs || !types) return not_shown();
   const PyRef module = PyRef::steal(PyObject_CallFunctionObjArgs(
@@ -228,6 +247,12 @@ Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSe
   PyRef function = PyRef::steal(PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "compile"),
                                                              python::region_backend(), module.get(), inputs.get(), nullptr));
   if (!function) return nullptr;
+  const PyRef written = Description::objects(segment.written_down.written), made = Description::objects(segment.outputs);
+  const PyRef state = segment.written_down.random_state ? segment.written_down.random_state : PyRef::borrow(Py_None);
+  const bool ran = written && made &&
+                   PyRef::steal(PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "run_first"), function.get(),
+                                                             inputs.get(), written.get(), state.get(), made.get(), nullptr));
+  if (!ran) raised = take_python_error();
   return std::make_unique<ProgramBackend>(std::move(function));
 }
 

@@ -14,9 +14,12 @@ namespace penstock::jit {
 /// The executor says that inputs may be written whenever it fails, and leaves a Python error set: what goes
 /// wrong in FUNCTION's result is the program's own error.
 ///
+/// The recorded call gets what that gives, too, in place of what torch gave while it was recorded; `raised` is what
+/// it raised then.
+///
 /// Null with a Python error set: FUNCTION raised. A failure, no error being set: the graph could not be
 /// shown as a module.
-Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSegment& segment);
+Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSegment& segment, python::PyRef& raised);
 
 /// The Python code behind it: fx_module_source.py.
 extern const char kFxModuleSource[];

@@ -23,6 +23,8 @@ struct BuiltinCall {
 
 /// Ends the segment at the call, which is not followed. Always false.
 bool refuse(BuiltinCall& call);
+/// Follows a Python function that does the same (capture/polyfills.h), else ends the segment.
+bool polyfill(BuiltinCall& call);
 
 /// Models of the methods of list, dict and set (objects/container_methods.cpp).
 std::span<const FunctionModel> container_models();

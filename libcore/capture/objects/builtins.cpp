@@ -4,7 +4,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "capture/dynamo_state.h"
 #include "capture/literal.h"
+#include "capture/polyfills.h"
 #include "capture/objects/builtin_call.h"
 
 namespace penstock::capture {
@@ -14,6 +16,11 @@ using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 bool refuse(BuiltinCall& c) {
   return c.walk.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
+}
+
+bool polyfill(BuiltinCall& c) {
+  const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
+  return done ? *done : refuse(c);
 }
 
 namespace {
@@ -42,10 +49,21 @@ bool gives_value(BuiltinCall& c) {
   return true;
 }
 
-/// A function of values without effects: called for real, on arguments that guards determine.
+/// A function of values without effects: called for real, on arguments that guards determine. On others its
+/// Python form is followed, if there is one.
 bool pure(BuiltinCall& c) {
   if (const auto done = number_function(c)) return *done;
+  const bool plain = std::ranges::all_of(c.positional, [](const Operand& one) { return is_immutable_literal(one.object); });
+  if (!plain) {
+    const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
+    if (done) return *done;
+  }
   for (Operand operand : c.positional) {
+    const bool gives_tensor = c.name == "min" || c.name == "max";  // a graph can choose
+    const bool decides = !gives_tensor && (c.owner == "builtins" || c.owner == "math");
+    if (decides && c.walk.is_tensor(operand.object) && !c.walk.is_known_tensor(operand)) {
+      return c.walk.broke(Code::PS0301, "the elements of a tensor decide what " + std::string(c.name) + " gives", true);
+    }
     if (!c.walk.consume(operand)) return false;
   }
   for (auto& [name, operand] : c.keywords) {
@@ -81,6 +99,11 @@ bool length(BuiltinCall& c) {
   }
   if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
     return c.walk.guard_size(of) && c.walk.gives_constant(c.frame, c.pops);
+  }
+  const bool is_view = PyDictKeys_Check(of.object) || PyDictValues_Check(of.object) || PyDictItems_Check(of.object);
+  if (const ObjectShadow* view = c.walk.find(of.object); is_view && view != nullptr && view->iterator) {
+    const Operand dict{view->iterator->shadow, view->iterator->object.get()};
+    return c.walk.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
   }
   if (Py_TYPE(of.object) == &PyDictProxy_Type && of.shadow.is(Shadow::Kind::fresh)) {
     return c.walk.gives_constant(c.frame, c.pops);
@@ -178,13 +201,22 @@ bool consume_options(BuiltinCall& c) {
 
 /// any, all, sum, min, max, sorted: of values that guards determine.
 bool reduce(BuiltinCall& c) {
-  if (!consume_options(c)) return false;
   Operand over = c.positional[0];
+  const bool by_python = c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
+  if (by_python && (PyGen_CheckExact(over.object) || (!c.keywords.empty() && c.name == "sorted"))) return polyfill(c);
+  if (!consume_options(c)) return false;
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
     return c.walk.reduces_generator(c.frame, over, c.pops);
   }
   if (PyList_CheckExact(over.object) || has_tuple_slots(over.object)) {
+    PyObject** objects = PySequence_Fast_ITEMS(over.object);
+    const bool tensors = std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object),
+                                     [&](PyObject* item) { return c.walk.is_tensor(item); });
+    if (tensors && c.name == "sorted") {
+      return c.walk.broke(Code::PS0301, "the order depends on the elements of tensors", true);
+    }
+    if (tensors && by_python) return polyfill(c);
     const std::vector<Shadow> all = c.walk.items(over);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
@@ -253,6 +285,19 @@ bool make_tensor(BuiltinCall& c) {
   return c.walk.make_tensor(c.frame, c.name, c.positional, c.keywords, c.pops);
 }
 
+/// Tensor.requires_grad_ changes nothing where the tensor is so already.
+bool require_gradients(BuiltinCall& c) {
+  const Operand tensor = c.positional[0];
+  if (c.positional.size() > 1 && !c.walk.consume(c.positional[1])) return false;
+  python::TensorView view;
+  const bool wanted = c.positional.size() < 2 || c.positional[1].object == Py_True;
+  if (!c.keywords.empty() || !c.walk.recorder().bridge().read(tensor.object, view) || view.requires_grad != wanted) {
+    PyErr_Clear();
+    return c.walk.broke(Code::PS0305, "requires_grad of a tensor is set", true);
+  }
+  return c.walk.consume_tensor_type(tensor) && c.walk.gives(c.frame, c.pops, tensor.shadow);
+}
+
 /// A function that gives back its argument, unless that is no plain tensor.
 bool gives_argument(BuiltinCall& c) {
   const bool plain = c.walk.recorder().bridge().is_plain_tensor(c.positional[0].object);
@@ -284,6 +329,7 @@ constexpr FunctionModel kModels[] = {
     {"make_object", make_object, 1},
     {"make_tensor", make_tensor},
     {"gives_argument", gives_argument, 1, 1},
+    {"require_gradients", require_gradients, 1},
     {"apply_function", apply_function, 0},
     {"set_grad_mode", set_grad_mode, 1, 1},
     {"stream_capture", stream_capture},
@@ -365,6 +411,9 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
   const std::shared_ptr<const KnownFunction> kept = callables_.of(function.object);
   const KnownFunction& known = *kept;
   const CallRule& rule = *known.rule;
+  if (python::in_compiled_region() && in_graph(function.object) == InGraph::never) {
+    return broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+  }
   switch (rule.action) {
     case CallAction::breaks:
       if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
@@ -376,6 +425,9 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
         if (whole && self.size() == 1 && is_tensor(self[0].object)) {
           if (const auto done = element_number(f, self[0], pops)) return *done && consume_identity(function);
         }
+      }
+      if (rule.built_in) {
+        if (const auto done = call_polyfill(*this, f, function, positional, keywords, pops)) return *done;
       }
       return broke(rule, known.shown);
     case CallAction::native:
@@ -399,7 +451,7 @@ bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> p
     case CallAction::setting: return setting(call);
     case CallAction::fixed: return gives_constant(f, pops);
     case CallAction::model: return call_model(known.model, call);
-    default: return call_op(f, known, positional, keywords, pops);
+    default: return call_op(f, known, function.object, positional, keywords, pops);
   }
 }
 

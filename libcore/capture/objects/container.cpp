@@ -187,6 +187,9 @@ bool Walk::delete_subscript(FrameShadow& f) {
 bool Walk::contains(FrameShadow& f, bool) {
   Operand container = f.operand(), key = f.operand(1);
   if (has_dict_slot(container.object, "__contains__")) return dict_contains(f, container, key, 2);
+  if (const ObjectShadow* view = find(container.object); view != nullptr && view->iterator && PyDictKeys_Check(container.object)) {
+    return dict_contains(f, {view->iterator->shadow, view->iterator->object.get()}, key, 2);
+  }
   if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
     const SourceId source = container.shadow.source();
     if (source == kNoSource) return consume_hashed(key) && gives_constant(f, 2);

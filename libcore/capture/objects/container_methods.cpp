@@ -23,7 +23,7 @@ bool list_append(BuiltinCall& c) {
 
 bool list_extend(BuiltinCall& c) {
   Operand list = c.positional[0], more = c.positional[1];
-  if (!PyList_CheckExact(more.object) && !PyTuple_CheckExact(more.object)) return refuse(c);
+  if (!PyList_CheckExact(more.object) && !PyTuple_CheckExact(more.object)) return polyfill(c);
   const std::vector<Shadow> items = c.walk.items(more);
   const ObjectId id = c.walk.contents(list);
   if (!list.shadow.is(Shadow::Kind::fresh)) {
@@ -255,6 +255,7 @@ bool set_change(BuiltinCall& c) {
 }
 
 constexpr FunctionModel kModels[] = {
+    {"polyfill", polyfill, 0},
     {"list_append", list_append, 2, 2},
     {"list_extend", list_extend, 2, 2},
     {"list_insert", list_insert, 3, 3},

@@ -1,6 +1,7 @@
 // torch.nn.Module: the children, parameters and buffers that its __getattr__ finds are looked up
 // directly when that method is torch's own; the callee runs natively, its effect being known.
 
+#include "capture/dynamo_state.h"
 #include "capture/literal.h"
 #include "capture/walk.h"
 #include "python/compile_region.h"
@@ -46,7 +47,10 @@ std::optional<bool> Walk::call_compile_api(FrameShadow& f, Served served,
   switch (served) {
     case Served::none: return std::nullopt;
     case Served::compiled:
-    case Served::fullgraph: return end_silently();
+    case Served::fullgraph:
+      // One region of a backend of the program's takes in those that it calls.
+      if (for_backend_) return std::nullopt;
+      return end_silently();
     case Served::disabled:
       return broke(Code::PS0312, "compilation is disabled for the function called here", true);
     case Served::graph_break:
@@ -74,9 +78,17 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
   }
   const KnownCode& known = callables_.of(code, globals);
   const CallRule& rule = callables_.rule_of(function.object);
+  const InGraph told = python::in_compiled_region() && rule.action != CallAction::serve ? in_graph(function.object) : InGraph::undecided;
+  if (told == InGraph::never) {
+    return broke(Code::PS0312, qualified_name(function.object) + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+  }
+  if (told == InGraph::whole) {
+    if (const auto done = call_whole_function(f, function, positional, keywords, pops)) return done;
+  }
   switch (rule.action) {
     case CallAction::inlined:
     case CallAction::inner: return std::nullopt;
+    case CallAction::whole: return call_whole_function(f, function, positional, keywords, pops);
     case CallAction::serve: return call_compile_api(f, known.served, positional, pops);
     case CallAction::model: return known.model(*this, f, function, positional, keywords, pops);
     case CallAction::constant: return call_once(f, function, positional, keywords, pops);
@@ -132,6 +144,11 @@ std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand, c
   return std::nullopt;
 }
 
+std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function, const std::vector<Operand>& positional,
+                               const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+  return walk.call_whole_function(f, function, positional, keywords, pops);
+}
+
 }  // namespace
 
 CodeModel find_code_model(std::string_view name) {
@@ -141,6 +158,7 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "bind_defaults") return Walk::model_bind_defaults;
   if (name == "check") return Walk::model_check;
   if (name == "map") return Walk::model_map;
+  if (name == "whole") return call_whole;
   return name == "module_list_item" ? Walk::model_module_list_item : nullptr;
 }
 

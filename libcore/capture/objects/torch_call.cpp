@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/polyfills.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
 #include "ops/op.h"
@@ -17,10 +18,11 @@ namespace penstock::capture {
 using python::PyRef;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
-bool Walk::call_op(FrameShadow& f, const KnownFunction& function, std::vector<Operand>& positional,
+bool Walk::call_op(FrameShadow& f, const KnownFunction& function, PyObject* object, std::vector<Operand>& positional,
                    Keywords& keywords, int pops) {
   if (function.method) return tensor_method(f, function.name, positional, keywords, pops);
   TorchTarget target{"call_function", function.name, function.shown, function.name, false};
+  target.callable = object;
   return torch_call(f, target, positional, keywords, pops);
 }
 
@@ -166,7 +168,9 @@ CallStack Walk::stack() const {
   // What goes on in a frame that calls others has the same place in it for all of them.
   CallStack caller;
   std::vector<FrameShadow*> frames;
-  for (FrameShadow* f = innermost_; f != nullptr; f = f->caller) frames.push_back(f);
+  for (FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
+    if (!is_polyfill(f->frame->globals())) frames.push_back(f);
+  }
   for (std::size_t i = frames.size(); i-- > 0;) {
     FrameShadow& f = *frames[i];
     const bool stays = f.place != nullptr && f.place_offset == f.instruction->offset && f.place->caller == caller;
@@ -191,6 +195,10 @@ bool Walk::sets_grad_mode(bool enabled) {
   guard_grad_mode();
   if (enabled == python::grad_enabled()) return true;
   last_grad_change_ = {start_->frame->code(), start_->instruction->offset};
+  // What runs the graph's calls must see it; a graph that is compiled knows no gradients.
+  if (for_backend_) {
+    recorder_.add_call({"call_function", "_set_grad_enabled", "torch._C._set_grad_enabled", {Argument(enabled)}, {}, stack(), {}});
+  }
   // Entries are judged by the mode at their start: what asks for gradients must not hide behind it.
   if (enabled && !grad_at_start_) {
     end_place_ = last_grad_change_;
@@ -303,6 +311,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
                       ? resolve_named_overload(schemas_, target.op, *target.overload, args, named)
                       : resolve_overload(schemas_, target.op, args, named, target.method);
   if (!resolved) {
+    if (const auto done = whole_call(f, target, positional, keywords, pops)) return *done;
     return broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
   }
   const std::string op = resolved->schema->op();
@@ -314,11 +323,13 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     if (!pass_number(keywords[i].second, position, target.method, named[i].value, *resolved)) return false;
   }
   check_sizes(*resolved);
-  if (sees_memory_otherwise(op, resolved->args)) {
+  if (!for_backend_ && sees_memory_otherwise(op, resolved->args)) {
     return broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
   }
   if (is_data_dependent(op)) {
-    return broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements");
+    // TorchDynamo gives sizes that elements decide a symbol, but for this one.
+    const bool anywhere = resolved->schema->name == "one_hot";
+    return broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
   }
   if (shown_positional_ >= 0) args.resize(shown_positional_);
   if (shown_exchanged_) std::swap(args[0], args[1]);
@@ -342,10 +353,10 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     for (const NamedArgument& a : node.args) {
       if (a.name != resolved->schema->parameters[i].name || a.value.is_none()) continue;
       // What an op writes is known by its name alone further on.
-      if (!(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
+      if (!for_backend_ && !(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
         return broke(Code::PS0310, target.target + " writes its argument '" + a.name + "'");
       }
-      if (a.value.as<Argument::Sequence>() != nullptr) {
+      if (!for_backend_ && a.value.as<Argument::Sequence>() != nullptr) {
         return broke(Code::PS0310, target.target + " writes a list of tensors");
       }
       bool kept = true;
@@ -357,11 +368,11 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
   std::vector<PlannedNode> nodes;
   nodes.push_back(std::move(node));
-  return record(f, std::move(call), std::move(nodes), operands, pops);
+  return record(f, std::move(call), std::move(nodes), operands, pops, target.callable);
 }
 
 bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
-                  const std::vector<Operand>& operands, int pops) {
+                  const std::vector<Operand>& operands, int pops, PyObject* callable) {
   f.is_op_time = true;
   release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
   struct Kept {
@@ -372,8 +383,8 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
   for (Operand operand : operands) kept.push_back({operand.shadow, operand.object});
   auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
                                                                             std::move(nodes));
-  f.finish = [planned, kept, pops](Walk& walk, FrameShadow& f) {
-    walk.add_planned(f, std::move(planned->first), std::move(planned->second), pops);
+  f.finish = [planned, kept, pops, called = PyRef::borrow(callable)](Walk& walk, FrameShadow& f) {
+    walk.add_planned(f, std::move(planned->first), called, std::move(planned->second), pops);
     // An op that gives one of its arguments back (in place, a view of everything) gives what is
     // known of it already.
     for (const Kept& one : kept) {
@@ -383,8 +394,8 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
   return true;
 }
 
-void Walk::add_planned(FrameShadow& f, Call call, std::vector<PlannedNode> nodes, int pops) {
-  const std::int32_t at = recorder_.add_call(std::move(call));
+void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<PlannedNode> nodes, int pops) {
+  const std::int32_t at = recorder_.add_call(std::move(call), std::move(callable));
   std::vector<ValueId> made;
   const auto real = [&](ValueId id) {
     const std::size_t planned = kNoValue - id - 1;

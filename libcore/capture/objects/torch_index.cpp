@@ -279,7 +279,15 @@ std::optional<Argument> Walk::shown(Operand key) {
   if (PyTuple_CheckExact(key.object) || is_tensor(key.object)) return argument(key);
   const bool slice = PySlice_Check(key.object) && key.shadow.is(Shadow::Kind::fresh);
   if (slice || symbolic_index(key)) return size_or_argument(key);
-  auto literal = literal_of(key.object);
+  if (auto literal = literal_of(key.object)) return literal;
+  // A number of NumPy's is an index as any other.
+  const auto index = PyIndex_Check(key.object) ? python::PyRef::steal(PyNumber_Index(key.object)) : python::PyRef();
+  if (!index) PyErr_Clear();
+  auto literal = index ? literal_of(index.get()) : std::nullopt;
+  if (!literal && for_backend_) {
+    broke(Code::PS0309, std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
+    return std::nullopt;
+  }
   return literal ? literal : Argument(Argument::None{});
 }
 

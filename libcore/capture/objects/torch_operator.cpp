@@ -45,6 +45,7 @@ std::optional<bool> Walk::call_operator(FrameShadow& f, Operand callable, const 
     target.target += "." + (target.overload->empty() ? "default" : *target.overload);
   }
   if (!consume_identity(callable)) return false;
+  target.callable = callable.object;
   return torch_call(f, target, positional, keywords, pops);
 }
 

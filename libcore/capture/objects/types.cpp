@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/polyfills.h"
 #include "capture/roots.h"
 #include "capture/walk.h"
 
@@ -62,7 +63,8 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   }
   if (is_one_of(object, {&PyDict_Type})) return make_dict(f, positional, keywords, pops);
   if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
-    return make_iterator(f, object, positional, keywords, pops);
+    if (make_iterator(f, object, positional, keywords, pops)) return true;
+    return call_polyfill(*this, f, type, positional, keywords, pops).value_or(false);
   }
   if (is_repeat(object) && positional.size() == 2 && keywords.empty()) {
     if (!consume(positional[1])) return false;
@@ -92,7 +94,7 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   }
   if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
     for (Operand operand : positional) {
-      if (is_tensor(operand.object)) return broke(Code::PS0301, "a tensor is printed into a string");
+      if (is_tensor(operand.object)) return broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
     }
     return consume_all(positional, keywords) && gives_constant(f, pops);
   }
@@ -115,6 +117,7 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
       return gives_fresh(f, pops, {});
     }
   }
+  if (const auto done = call_polyfill(*this, f, type, positional, keywords, pops)) return *done;
   const std::string_view made = reinterpret_cast<PyTypeObject*>(object)->tp_name;
   if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" || made == "torch.iinfo") {
     return consume_all(positional, keywords) && gives_constant(f, pops);

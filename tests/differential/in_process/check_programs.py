@@ -77,6 +77,7 @@ ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending
 # Programs that start processes, end in ways of their own, or compile with torch; and those that call modules
 # themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py",
+ALONE = {"backend_calls.py", "child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "generating.py", "hooks_and_parameters.py",
          "image_classifier.py", "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers take many times as long.

@@ -1,0 +1,38 @@
+// Where a segment ends that cannot end where it had to: before what is under way there and could not go on behind it.
+
+#include "capture/polyfills.h"
+#include "capture/walker.h"
+
+namespace penstock::capture {
+
+using python::PyRef;
+
+void Walker::keep_code(PyCodeObject* code) {
+  refused_code_.try_emplace(code, PyRef::borrow(reinterpret_cast<PyObject*>(code)));
+}
+
+bool Walker::ends_earlier(const Walk& walk) {
+  const auto end_before = [&](const RaisePlace& place, BreakReason reason) {
+    if (reason.anywhere) keep_code(place.code);
+    ends_before_.insert_or_assign({place.code, place.unit}, std::move(reason));
+  };
+  const auto open = walk.open_handlers();
+  for (const RaisePlace& place : open) {
+    end_before(place, {Code::PS0311, "the exception raised here is needed behind the segment"});
+  }
+  const auto end_where_open = [&](const std::optional<RaisePlace>& place, const char* meanwhile) {
+    if (!place) return;
+    BreakReason reason = walk.reason();
+    if (reason.silent) reason = {Code::PS0303, "a loop"};
+    reason.reason += meanwhile;
+    end_before(*place, std::move(reason));
+  };
+  const auto constructor = walk.open_constructor(), context = walk.lost_context();
+  const auto polyfill = open_polyfill(walk.innermost());
+  end_where_open(polyfill, "");
+  end_where_open(constructor, " (inside the call here, which makes an object)");
+  end_where_open(context, " (while a context variable is set here whose token nothing holds)");
+  return polyfill || constructor || context || !open.empty();
+}
+
+}  // namespace penstock::capture
