@@ -5,6 +5,7 @@
 
 #include "capture/literal.h"
 #include "ir/argument_text.h"
+#include "ops/op.h"
 
 namespace penstock::capture {
 
@@ -350,10 +351,32 @@ bool Recorder::uses_first_node() const {
   return used;
 }
 
+namespace {
+
+/// Whether an op that is no view itself made the tensor as one, of another that it kept to itself, as pools of one dim do.
+bool shows_hidden_base(const Graph& graph, ValueId id, PyObject* tensor) {
+  const PyRef base = PyRef::steal(PyObject_GetAttrString(tensor, "_base"));
+  if (!base) PyErr_Clear();
+  if (!base || base.get() == Py_None) return false;
+  const auto makes = [&](const Node& node) { return std::ranges::find(node.results, id) != node.results.end(); };
+  const auto maker = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), makes);
+  const ops::OpFacts* op = maker == graph.nodes.rend() ? nullptr : ops::find_op(maker->op);
+  return maker != graph.nodes.rend() && (op == nullptr || !op->has(ops::kView));
+}
+
+}  // namespace
+
+ValueId Recorder::view_of_whole(ValueId id) {
+  share_storage(id);
+  TensorType type = graph_.values[id].type;
+  return add_node("aten.alias.default", {{"self", Argument::Value{id}}}, std::move(type));
+}
+
 std::int32_t Recorder::output(ValueId id, PyObject* object) {
   auto [found, added] =
       outputs_.emplace(id, static_cast<std::int32_t>(graph_.interface.outputs.size()));
   if (!added) return found->second;
+  if (!is_input(id) && graph_.values[id].type.storage < 0 && shows_hidden_base(graph_, id, object)) id = view_of_whole(id);
   Output output{graph_.values[id].type, {}, {}};
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
     const std::int32_t storage = graph_.interface.inputs[i].type.storage;

@@ -124,6 +124,8 @@ class Recorder {
   }
   ValueId new_value(std::string_view stem, TensorType type);
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
+  /// A view of all of the value `id`.
+  ValueId view_of_whole(ValueId id);
   void infer_sizes(const Node& node, std::vector<TensorType>& types);
   InputKind kind_of(PyObject* tensor, SourceId source) const;
   /// The number of the memory that value `id` is in, from now on shared with others.

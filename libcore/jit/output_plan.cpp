@@ -152,18 +152,23 @@ class Planner {
   bool needs_call(const Node& node, ValueId result, ValueId base) const {
     const OpFacts* op = ops::find_op(node.op);
     if (op != nullptr && op->id == ops::OpId::detach_default) return true;
-    return node.results.size() != 1 || type(result).dtype != type(base).dtype ||
-           type(result).device != type(base).device;
+    // Of several tensors each result is a view of its own; of one, torch ties the views together.
+    const bool tied = node.results.size() != 1 && !takes_others(node, base);
+    return tied || type(result).dtype != type(base).dtype || type(result).device != type(base).device;
+  }
+
+  static bool takes_others(const Node& node, ValueId base) {
+    bool others = false;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) { others = others || id != base; });
+    }
+    return others;
   }
 
   /// Only the base may be a tensor: others are gone by then.
   Result<void> check_calls(const OutputPlan::PlannedOutput& output) const {
     for (const OutputPlan::ViewCall& call : output.calls) {
-      bool others = false;
-      for (const NamedArgument& argument : call.node.args) {
-        for_each_value(argument.value, [&](ValueId id) { others = others || id != call.base; });
-      }
-      if (others) return refuse("an output is a view by " + call.node.op + ", which takes more tensors");
+      if (takes_others(call.node, call.base)) return refuse("an output is a view by " + call.node.op + ", which takes more tensors");
     }
     return {};
   }

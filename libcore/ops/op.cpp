@@ -1,7 +1,9 @@
 #include "ops/op.h"
 
+#include <deque>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace penstock::ops {
 
@@ -108,10 +110,59 @@ bool writes_by_name(std::string_view op) {
          op[overload - 2] != '_';
 }
 
+namespace {
+
+struct AliasRow {
+  std::string_view alias, name;
+};
+
+/// Names under which torch has an op once more, with the same parameters in each of its overloads.
+constexpr AliasRow kAliases[] = {
+    {"absolute", "abs"}, {"negative", "neg"}, {"multiply", "mul"}, {"divide", "div"}, {"true_divide", "div"},
+    {"subtract", "sub"}, {"clip", "clamp"}, {"fix", "trunc"}, {"arccos", "acos"}, {"arcsin", "asin"},
+    {"arctan", "atan"}, {"arctan2", "atan2"}, {"greater", "gt"}, {"greater_equal", "ge"}, {"less", "lt"},
+    {"less_equal", "le"}, {"not_equal", "ne"}, {"concatenate", "cat"}, {"moveaxis", "movedim"},
+    {"swapdims", "transpose"}, {"ger", "outer"}, {"special_expit", "sigmoid"}, {"special_exp2", "exp2"},
+    {"special_expm1", "expm1"}, {"special_log1p", "log1p"}, {"special_erf", "erf"}, {"special_erfc", "erfc"},
+    {"special_logsumexp", "logsumexp"}, {"special_logit", "logit"}, {"linalg_matmul", "matmul"},
+};
+
+/// "aten.multiply_.Tensor" for "aten.mul_.Tensor"; empty for a row that has no other name of this kind.
+std::string aliased(std::string_view name, const AliasRow& row) {
+  constexpr std::string_view kSpace = "aten.";
+  if (!name.starts_with(kSpace)) return {};
+  const std::size_t overload = name.rfind('.');
+  std::string_view base = name.substr(kSpace.size(), overload - kSpace.size());
+  const bool in_place = base.ends_with('_') && base != row.name;
+  if (in_place) base.remove_suffix(1);
+  if (base != row.name) return {};
+  return std::string(kSpace) + std::string(row.alias) + (in_place ? "_" : "") + std::string(name.substr(overload));
+}
+
+using Index = std::unordered_map<std::string_view, const OpFacts*>;
+
+void add_aliases(Index& map) {
+  static std::deque<std::string> names;  // keys of the map, which lasts as long
+  std::unordered_map<std::string_view, std::vector<const AliasRow*>> by_name;
+  for (const AliasRow& row : kAliases) by_name[row.name].push_back(&row);
+  for (const OpFacts& row : kRows) {
+    const std::size_t overload = row.name.rfind('.');
+    if (!row.name.starts_with("aten.")) continue;
+    std::string_view base = row.name.substr(5, overload - 5);
+    if (!by_name.contains(base) && base.ends_with('_')) base.remove_suffix(1);
+    const auto found = by_name.find(base);
+    if (found == by_name.end()) continue;
+    for (const AliasRow* alias : found->second) map.emplace(names.emplace_back(aliased(row.name, *alias)), &row);
+  }
+}
+
+}  // namespace
+
 const OpFacts* find_op(std::string_view name) {
   static const auto* const index = [] {
-    auto* map = new std::unordered_map<std::string_view, const OpFacts*>;
+    auto* map = new Index;
     for (const OpFacts& row : kRows) map->emplace(row.name, &row);
+    add_aliases(*map);
     return map;
   }();
   auto found = index->find(name);

@@ -1,11 +1,12 @@
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/float_format.h"
 #include "ops/indices.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
-#include "passes/decompose/decompositions.h"
+#include "passes/decompose/composites.h"
 
 namespace penstock::passes {
 
@@ -55,6 +56,12 @@ constexpr bool is_complete() {
   return true;
 }
 static_assert(is_complete(), "every op has a decomposition, unless it is opaque or in place");
+
+constexpr Composite kComposites[] = {
+#define PS_COMPOSITE(op, function, detail) {op, penstock::passes::function, detail},
+#include "passes/decompose/composites.def"
+#undef PS_COMPOSITE
+};
 
 class Lowering {
  public:
@@ -231,22 +238,67 @@ class Lowering {
     return d.full(d.sizes(self), std::move(number), dtype);
   }
 
-  /// An op that the tables do not know stays as it is. If its name says that it writes its first
-  /// argument, it writes a copy instead, and the copy's content is what the argument gets.
+  /// An op that ops.def does not know stays as it is, unless it is a composite. If its name says that it writes its
+  /// first argument, it writes a copy instead, and the copy's content is what the argument gets.
   void lower_unknown(Node node) {
     if (find_argument(node, "out") != nullptr) return fail(node, "ops that write an argument called 'out' are not supported");
-    if (!ops::writes_by_name(node.op)) return rewrite_.keep(std::move(node));
+    if (!ops::writes_by_name(node.op)) {
+      const std::vector<ValueId> results = take_composite(node);
+      return finish(node, results);
+    }
     const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
     if (!self || node.results.size() > 1) return fail(node, "writes something that is not its first argument");
-    ValueId target = self->id;
-    ValueId copy = rewrite_.emit_one("prim.clone", {arg("self", value_argument(target))});
+    const ValueId target = self->id, content = written_content(node, target);
     if (rewrite_.failed()) return;
-    node.args.front().value = value_argument(copy);
-    ValueId content = add_value(rewrite_.graph(), "written", rewrite_.type(copy));
-    std::vector<ValueId> results = std::exchange(node.results, {content});
-    rewrite_.keep(std::move(node));
     rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
-    for (ValueId result : results) rewrite_.replace(result, target);
+    for (ValueId result : node.results) rewrite_.replace(result, target);
+  }
+
+  /// What `target`, the first argument of an op that ops.def does not know, holds after the op has written it.
+  ValueId written_content(const Node& node, ValueId target) {
+    Node pure = node;
+    pure.op.erase(pure.op.rfind('.') - 1, 1);
+    if (pure.results.empty()) pure.results.push_back(target);
+    const std::vector<ValueId> results = take_composite(pure);
+    if (!results.empty()) return results.front();
+    const ValueId copy = rewrite_.emit_one("prim.clone", {arg("self", value_argument(target))});
+    if (rewrite_.failed()) return target;
+    const ValueId content = add_value(rewrite_.graph(), "written", rewrite_.type(copy));
+    Node writes = node;
+    writes.args.front().value = value_argument(copy);
+    writes.results = {content};
+    rewrite_.keep(std::move(writes));
+    return content;
+  }
+
+  /// The values that compute the results of a composite; empty for other ops, and where they would be other than
+  /// torch's: strides too, as no rule says them and views behind count on them.
+  std::vector<ValueId> take_composite(const Node& node) {
+    const Composite* composite = find_composite(node.op);
+    if (composite == nullptr || has_complex(node) || rewrite_.failed()) return {};
+    for (ValueId result : node.results) {
+      if (rewrite_.type(result).device != "cpu") return {};
+    }
+    const OpFacts facts{OpId::count, composite->op, OpFamily::pointwise, kNone, PrimGroup::none, PrimResult::same, {}, {}};
+    const Rewrite::Mark before = rewrite_.mark();
+    Decomposition decomposition(facts, node, rewrite_, composite->detail);
+    composite->function(decomposition);
+    std::vector<ValueId> results = decomposition.results();
+    bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept() && is_as_recorded(node, results);
+    for (std::size_t i = 0; whole && i < node.results.size(); ++i) {
+      whole = lies_as_recorded(rewrite_.type(results[i]), rewrite_.type(node.results[i]));
+    }
+    if (whole) return results;
+    rewrite_.back_to(before);
+    return {};
+  }
+
+  static bool lies_as_recorded(const TensorType& made, const TensorType& recorded) {
+    if (element_count(made.sizes) == SymExpr(0)) return true;
+    for (std::size_t dim = 0; dim < made.rank(); ++dim) {
+      if (made.sizes[dim] != SymExpr(1) && made.strides[dim] != recorded.strides[dim]) return false;
+    }
+    return true;
   }
 
   void fail(const Node& node, std::string_view message) {
@@ -259,6 +311,16 @@ class Lowering {
 };
 
 }  // namespace
+
+const Composite* find_composite(std::string_view op) {
+  static const auto* const index = [] {
+    auto* map = new std::unordered_map<std::string_view, const Composite*>;
+    for (const Composite& row : kComposites) map->emplace(row.op, &row);
+    return map;
+  }();
+  const auto found = index->find(op);
+  return found == index->end() ? nullptr : found->second;
+}
 
 Result<Graph> lower_ops(Graph graph) { return Lowering(std::move(graph)).run(); }
 

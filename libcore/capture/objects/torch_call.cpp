@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/objects/torch_out.h"
 #include "capture/polyfills.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
@@ -222,6 +223,25 @@ bool Walk::guard_setting(std::string_view name, std::string_view holder_name) {
   return true;
 }
 
+namespace {
+
+/// Whether an op that writes its first argument gave it other dims: elements alone are what graphs write.
+bool changes_layout(const Recorder& recorder, const PlannedNode& node, const std::vector<TensorType>& results) {
+  const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+  if (self == nullptr || results.size() != 1 || !ops::writes_by_name(node.op)) return false;
+  const TensorType &before = recorder.value(self->id).type, &now = results.front();
+  if (before.rank() != now.rank() || before.dtype != now.dtype) return true;
+  const auto differs = [](const std::vector<SymExpr>& a, const std::vector<SymExpr>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i].is_constant() && b[i].is_constant() && a[i] != b[i]) return true;
+    }
+    return false;
+  };
+  return differs(before.sizes, now.sizes) || differs(before.strides, now.strides);
+}
+
+}  // namespace
+
 bool Walk::guard_default_dtype(const PlannedNode& node, const TensorType& result) {
   if (!is_floating(result.dtype) && !is_complex(result.dtype)) return true;
   for (ValueId id : node.values) {
@@ -367,7 +387,8 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   std::vector<Operand> operands(positional.begin(), positional.end());
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
   std::vector<PlannedNode> nodes;
-  nodes.push_back(std::move(node));
+  if (!for_backend_) nodes = without_out(schemas_, recorder_, *resolved->schema, node);
+  if (nodes.empty()) nodes.push_back(std::move(node));
   return record(f, std::move(call), std::move(nodes), operands, pops, target.callable);
 }
 
@@ -380,15 +401,30 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
     PyObject* object;
   };
   std::vector<Kept> kept;
-  for (Operand operand : operands) kept.push_back({operand.shadow, operand.object});
+  for (Operand operand : operands) {
+    kept.push_back({operand.shadow, operand.object});
+    const bool holds = (PyList_CheckExact(operand.object) || PyTuple_CheckExact(operand.object)) && !operand.shadow.is(Shadow::Kind::constant);
+    if (!holds) continue;
+    const std::vector<Shadow> inside = items(operand);
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      kept.push_back({inside[i], PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i))});
+    }
+  }
   auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
                                                                             std::move(nodes));
   f.finish = [planned, kept, pops, called = PyRef::borrow(callable)](Walk& walk, FrameShadow& f) {
     walk.add_planned(f, std::move(planned->first), called, std::move(planned->second), pops);
     // An op that gives one of its arguments back (in place, a view of everything) gives what is
     // known of it already.
+    PyObject* result = pops >= 0 ? f.object() : nullptr;
+    const bool several = result != nullptr && (PyTuple_Check(result) || PyList_CheckExact(result)) && f.top().is(Shadow::Kind::fresh);
     for (const Kept& one : kept) {
-      if (pops >= 0 && one.object == f.object()) f.top() = one.shadow;
+      if (one.object == result && result != nullptr) f.top() = one.shadow;
+      if (!several || !walk.is_tensor(one.object)) continue;
+      std::vector<Shadow>& inside = walk.object(f.top().index).items;
+      for (std::size_t i = 0; i < inside.size(); ++i) {
+        if (PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == one.object) inside[i] = one.shadow;
+      }
     }
   };
   return true;
@@ -459,6 +495,10 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
     }
     types.push_back(std::move(*type));
     if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
+  }
+  if (changes_layout(recorder_, node, types)) {
+    spoil_here("an op changes in place how its tensor lies");
+    return Shadow::constant();
   }
   // A factory's node says what the default dtype was, unless it is the one that every rule assumes.
   const bool makes_floats = types.size() == 1 && node.values.empty() && is_floating(types[0].dtype);

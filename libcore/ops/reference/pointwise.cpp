@@ -130,8 +130,39 @@ void add(Evaluation& e) { add_scaled(e, 1, 1); }
 void sub(Evaluation& e) { add_scaled(e, 1, -1); }
 void rsub(Evaluation& e) { add_scaled(e, -1, 1); }
 
+namespace {
+
+/// c10::div_floor_floating with every step rounded to the dtype.
+double floor_divided(double a, double b, DType dtype) {
+  const auto rounded = [&](double x) { return round_to(x, dtype); };
+  if (b == 0) return rounded(a / b);
+  const double rest = std::fmod(a, b);
+  double quotient = rounded(rounded(a - rest) / b);
+  if (rest != 0 && (b < 0) != (rest < 0)) quotient = rounded(quotient - 1);
+  if (quotient == 0) return std::copysign(0.0, a / b);
+  const double floor = std::floor(quotient);
+  return rounded(quotient - floor) > 0.5 ? rounded(floor + 1) : floor;
+}
+
+/// Division of 16-bit floats by more than one number: torch rounds the quotient before it cuts off the fraction.
+bool rounds_quotients(Evaluation& e, DType dtype) {
+  const Operand other = e.operand("other");
+  return is_floating(dtype) && facts(dtype).size == 2 && other.is_tensor() && element_count(other.tensor->sizes) != SymExpr(1);
+}
+
+}  // namespace
+
 void div_mode(Evaluation& e) {
-  std::string mode = e.text("rounding_mode", "");
+  std::string mode = e.base_name() == "floor_divide" ? "floor" : e.text("rounding_mode", "");
+  const DType dtype = e.promoted({"self", "other"});
+  if (!mode.empty() && rounds_quotients(e, dtype)) {
+    Pair pair = operands(e);
+    for (std::size_t i = 0; i < pair.a.size(); ++i) {
+      const double a = pair.a[i], b = pair.b[i];
+      pair.a[i] = mode == "floor" ? floor_divided(a, b, dtype) : std::trunc(round_to(a / b, dtype));
+    }
+    return e.failed() ? void() : e.result().assign(pair.a);
+  }
   static constexpr BinaryScalar truncating{[](double a, double b) { return std::trunc(a / b); }, scalar::div_.integer};
   if (mode == "floor") return apply_binary(e, scalar::floordiv_);
   apply_binary(e, mode == "trunc" ? truncating : scalar::div_);

@@ -273,7 +273,10 @@ ValueId Decomposition::binary_broadcast(std::string_view prim, ValueId a, ValueI
 void Decomposition::write(ValueId target, ValueId content) {
   if (failed()) return;
   TensorType type = this->type(target);
-  content = broadcast(convert(content, type.dtype), type.sizes);
+  std::vector<SymExpr> own = sizes(content);
+  // What is assigned to a part may have ones in front.
+  while (own.size() > type.rank() && own.front() == SymExpr(1)) own.erase(own.begin());
+  content = broadcast(convert(reshape(content, own), type.dtype), type.sizes);
   rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
 }
 

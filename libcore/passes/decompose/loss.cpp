@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "passes/decompose/decompositions.h"
+#include "passes/decompose/composites.h"
 
 namespace penstock::passes {
 
@@ -19,16 +19,6 @@ std::vector<std::int64_t> all_dims(Decomposition& d, ValueId x) {
 ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
   if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
   return d.binary("div", value_argument(x), n);
-}
-
-/// Applies the schema's `reduction` to the losses of the elements.
-void finish_reduced(Decomposition& d, ValueId losses, DType dtype) {
-  if (d.failed()) return;
-  std::int64_t reduction = d.constant("reduction", kMean);
-  SymExpr count = element_count(d.sizes(losses));
-  if (reduction != kNoReduction) losses = d.reduce("sum", losses, all_dims(d, losses), false);
-  if (reduction == kMean) losses = divide_by(d, losses, count);
-  d.finish(losses, dtype);
 }
 
 /// max(log(x), -100): what keeps binary cross entropy finite at 0.
@@ -49,6 +39,15 @@ ValueId weighted(Decomposition& d, ValueId losses) {
 }
 
 }  // namespace
+
+void finish_reduced(Decomposition& d, ValueId losses, DType dtype) {
+  if (d.failed()) return;
+  std::int64_t reduction = d.constant("reduction", kMean);
+  SymExpr count = element_count(d.sizes(losses));
+  if (reduction != kNoReduction) losses = d.reduce("sum", losses, all_dims(d, losses), false);
+  if (reduction == kMean) losses = divide_by(d, losses, count);
+  d.finish(losses, dtype);
+}
 
 void difference_loss(Decomposition& d) {
   Operands x = d.operands({"self", "target"}, Promotion::same);

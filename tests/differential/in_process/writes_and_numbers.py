@@ -224,3 +224,69 @@ def sum_given(x):
 for turn in range(4):
     x = torch.arange(12.).reshape(3, 4) * (turn - 1.5)
     print("out", told(maximum_given(x)), told(sum_given(x)))
+
+
+# Ops that change in place how their tensor lies.
+def dims_changed(x):
+    a, b, c = x * 1, x * 2, x[:1] * 3
+    a.t_()
+    b.unsqueeze_(0)
+    b.transpose_(1, 2)
+    b.add_(1)
+    c.squeeze_(0)
+    return a + 0, b, c, a.is_contiguous()
+
+
+def results_given(x):
+    product, total, part = torch.empty(3, 3), torch.empty(3), torch.zeros(3, 8)
+    torch.mm(x, x.t(), out=product)
+    torch.sum(x, 1, out=total)
+    torch.exp(x, out=part[:, ::2])
+    total.mul_(2)
+    longer = torch.empty(0)
+    torch.add(x, 1, out=longer)
+    return product, total, part, longer
+
+
+def pieces_written(x):
+    y = x * 1
+    y[:] = x.reshape(1, 1, 3, 4) + 1
+    y[0] = x[:1].reshape(1, 1, 4)
+    first, second = torch.tensor_split(y * 1, 2)
+    return y, first, second, *torch.broadcast_tensors(x, x[0]), *torch.meshgrid(x[0], x[:, 1], indexing="ij")
+
+
+def hidden_bases(x):
+    return F.linear(x[0], x), F.max_pool1d(x[None], 2), F.instance_norm(x[None]), x.repeat_interleave(2)
+
+
+for turn in range(4):
+    x = torch.arange(12.).reshape(3, 4) * (turn - 1.5)
+    with torch.no_grad():
+        print("dims", [(told(r), r.stride()) if isinstance(r, torch.Tensor) else r for r in dims_changed(x)])
+        print("given", [(told(r), r.stride()) for r in results_given(x)])
+        print("pieces", [(told(r), r.stride(), r._base is None) for r in pieces_written(x)])
+        print("bases", [(told(r), r._base is None, r.is_leaf) for r in hidden_bases(x)])
+
+
+# Names that torch has for an op besides another, and ops that are formulas of others.
+def named_twice(x):
+    return (torch.multiply(x, 2), torch.true_divide(x, 3), torch.subtract(x, 1, alpha=2), torch.clip(x, -1, 1), torch.arctan(x),
+            torch.greater(x, 0), torch.swapdims(x, 0, 1), torch.moveaxis(x, 0, 1), torch.concatenate([x, x], 1), torch.special.expit(x))
+
+
+def formulas(x):
+    y = x.abs() + 1
+    return (torch.acosh(y), torch.asinh(x), torch.atanh(x / 20), torch.sinc(x), torch.deg2rad(x), torch.xlogy(x, y), torch.logaddexp(x, y),
+            torch.logaddexp2(x, y), torch.hypot(x, y), torch.copysign(y, x), F.hardshrink(x), F.softshrink(x), torch.diag(y[0]),
+            torch.diag_embed(y, 1), torch.diag_embed(y, -2), torch.trace(y), torch.tile(x, (2, 1, 2)), torch.hstack([x, y]), torch.vstack([x, y]),
+            torch.dstack([x, y]), torch.column_stack([x, y]), torch.fliplr(x), torch.flipud(x), torch.atleast_3d(x), torch.kron(x, y),
+            torch.nansum(x, 1), torch.nanmean(x, 0), torch.linalg.vecdot(x, y), x.index_fill(1, torch.tensor([0, 2]), 7),
+            x.index_add(0, torch.tensor([0, 0, 2]), y, alpha=2), F.kl_div(x, y), F.soft_margin_loss(x, y), F.hinge_embedding_loss(x, y),
+            F.poisson_nll_loss(x, y), F.margin_ranking_loss(x[0], y[0], y[1]), torch.special.ndtr(x), torch.sgn(x), torch.positive(x))
+
+
+for turn in range(4):
+    x = torch.arange(12.).reshape(3, 4) * (turn - 1.5) / 4
+    print("names", [(told(r), r.stride()) for r in named_twice(x)])
+    print("formulas", [(told(r), r.stride()) for r in formulas(x)])

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include "passes/decompose/decompositions.h"
+
+namespace penstock::passes {
+
+// The functions that the table of composites names; a name that no file of this folder defines does not link.
+#define PS_COMPOSITE(op, function, detail) void function(Decomposition&);
+#include "passes/decompose/composites.def"
+#undef PS_COMPOSITE
+
+/// How an op without a row in ops.def is taken apart.
+struct Composite {
+  std::string_view op;
+  void (*function)(Decomposition&);
+  std::string_view detail;
+};
+
+/// The row of `op`, or null when there is none.
+const Composite* find_composite(std::string_view op);
+
+/// Applies the schema's `reduction` to the losses of the elements.
+void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
+
+}  // namespace penstock::passes
