@@ -22,7 +22,8 @@ PyObject* count_of_program(PyObject* module, PyObject* object) {
   return all ? PyLong_FromSsize_t(PyList_GET_SIZE(all.get())) : nullptr;
 }
 
-/// Replaces the function behind a name of a built-in module, in place: whoever has it calls ours. Gives the old one.
+/// Replaces the function behind a name of a built-in module, in place: whoever has it calls ours.
+/// Gives the old one.
 PyCFunction replace(PyObject* module, const char* name, PyCFunction function) {
   PyObject* found = PyDict_GetItemString(PyModule_GetDict(module), name);
   if (found == nullptr || !PyCFunction_CheckExact(found)) return nullptr;
@@ -32,7 +33,8 @@ PyCFunction replace(PyObject* module, const char* name, PyCFunction function) {
 }
 
 PyTypeObject* make_type() {
-  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A weak reference of penstock.")}, {0, nullptr}};
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A weak reference of penstock.")},
+                         {0, nullptr}};
   PyType_Spec spec{"penstock.WeakReference", 0, 0, Py_TPFLAGS_DEFAULT, slots};
   const PyRef bases = PyRef::steal(PyTuple_Pack(1, &_PyWeakref_RefType));
   const PyRef module = PyRef::steal(PyImport_ImportModule("_weakref"));
@@ -48,8 +50,9 @@ PyTypeObject* make_type() {
 
 PyRef weak_reference(PyObject* object) {
   if (g_type == nullptr) g_type = make_type();
-  PyRef made = g_type == nullptr ? PyRef()
-                                 : PyRef::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_type), object));
+  PyRef made = g_type == nullptr
+                   ? PyRef()
+                   : PyRef::steal(PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_type), object));
   PyErr_Clear();
   return made;
 }

@@ -1,17 +1,18 @@
 // Who gets a signal that is sent to us while a program of ours runs?
 //
-// Problem. Programs stay in our process group, so that terminals, job control and `kill -- -GROUP` treat them as if
-// they had been started without us. A signal to the group (a terminal's, a supervisor's, Jupyter's) then reaches both
-// of us, one that is sent to our process alone only us. The second must be passed on and the first must not, but a
-// signal does not tell which it is.
+// Problem. Programs stay in our process group, so that terminals, job control and `kill -- -GROUP`
+// treat them as if they had been started without us. A signal to the group (a terminal's, a
+// supervisor's, Jupyter's) then reaches both of us, one that is sent to our process alone only us.
+// The second must be passed on and the first must not, but a signal does not tell which it is.
 //
-// Idea. A third process of the group, the *witness*, keeps all signals blocked and does nothing. What it got too was
-// sent to the group. It answers when it is asked, which takes that signal from it, so that every signal is counted
-// once on either side. The kernel signals the members of a group within one system call, those that joined last first:
-// what we have got our witness has got, whatever the load of the machine.
+// Idea. A third process of the group, the *witness*, keeps all signals blocked and does nothing.
+// What it got too was sent to the group. It answers when it is asked, which takes that signal from
+// it, so that every signal is counted once on either side. The kernel signals the members of a
+// group within one system call, those that joined last first: what we have got our witness has got,
+// whatever the load of the machine.
 //
-// Stopping. When the program is stopped (Ctrl-Z), so are we, for the shell waits for us. Whoever continues the program
-// by its own number leaves us stopped: the witness notices and continues us.
+// Stopping. When the program is stopped (Ctrl-Z), so are we, for the shell waits for us. Whoever
+// continues the program by its own number leaves us stopped: the witness notices and continues us.
 #include "tools/common/signal_relay.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@
 namespace penstock::tools {
 namespace {
 
-/// What the witness is asked: whether it got the signal, or, without one, to watch a process that is stopped (0: none).
+/// What the witness is asked: whether it got the signal, or, without one, to watch a process that
+/// is stopped (0: none).
 struct Request {
   int signal = 0;
   pid_t stopped = 0;
@@ -37,12 +39,13 @@ struct Request {
 
 constexpr int kLookMilliseconds = 50;
 
-/// All that others send. What a process brings on itself, a fault or a limit of its own, stays its own.
+/// All that others send. What a process brings on itself, a fault or a limit of its own, stays its
+/// own.
 sigset_t relayed_signals() {
   sigset_t set;
   sigfillset(&set);
-  for (const int own : {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPIPE, SIGXCPU,
-                        SIGXFSZ, SIGPROF, SIGVTALRM}) {
+  for (const int own : {SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,
+                        SIGPIPE, SIGXCPU, SIGXFSZ, SIGPROF, SIGVTALRM}) {
     sigdelset(&set, own);
   }
   return set;
@@ -111,7 +114,8 @@ class Testimony {
 
   /// True if the signal was sent to the group.
   bool is_of_group(int signal) {
-    for (const long delay : {0L, 1L, 4L}) {  // the order in which a group is signalled is the kernel's own affair
+    for (const long delay :
+         {0L, 1L, 4L}) {  // the order in which a group is signalled is the kernel's own affair
       if (delay != 0) sleep_milliseconds(delay);
       if (ask(signal)) return true;
     }
@@ -183,7 +187,9 @@ void SignalRelay::restore() const {
   sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-void SignalRelay::before_fork() { sigpending(&early_); }
+void SignalRelay::before_fork() {
+  sigpending(&early_);
+}
 
 void SignalRelay::become_program() const {
   prctl(PR_SET_PDEATHSIG, SIGKILL);

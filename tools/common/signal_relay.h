@@ -5,8 +5,8 @@
 
 namespace penstock::tools {
 
-/// Signals of a process that waits for a program which it started in its own process group: the program gets each
-/// exactly as often as if it ran in this process's place.
+/// Signals of a process that waits for a program which it started in its own process group: the
+/// program gets each exactly as often as if it ran in this process's place.
 ///
 /// Made before the program's process is forked. Signals stay blocked in this process until the end.
 class SignalRelay {
@@ -16,10 +16,11 @@ class SignalRelay {
   SignalRelay(const SignalRelay&) = delete;
   SignalRelay& operator=(const SignalRelay&) = delete;
 
-  /// Right before the program's process is forked: what has come by then that process will not have got.
+  /// Right before the program's process is forked: what has come by then that process will not have
+  /// got.
   void before_fork();
-  /// In the program's process, before exec: signals are as they were, and the program dies with its parent, which is
-  /// what a SIGKILL sent to that means.
+  /// In the program's process, before exec: signals are as they were, and the program dies with its
+  /// parent, which is what a SIGKILL sent to that means.
   void become_program() const;
   /// Waits for the program and passes signals on; its status, as waitpid() has it.
   int wait(pid_t program);

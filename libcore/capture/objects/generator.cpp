@@ -1,8 +1,10 @@
-// Generators that a segment makes and goes over. Their frames are followed as those of calls are, a resume at a time.
+// Generators that a segment makes and goes over. Their frames are followed as those of calls are, a
+// resume at a time.
 //
-// Only what a graph, the frames and the effects hold is there when an entry runs: a generator of the segment is not.
-// One that the program lets go of while it is suspended inside a `try` or `with` runs the rest of that block, where
-// plain Python would: then the recording is given up, and the next one ends before the generator is made.
+// Only what a graph, the frames and the effects hold is there when an entry runs: a generator of
+// the segment is not. One that the program lets go of while it is suspended inside a `try` or
+// `with` runs the rest of that block, where plain Python would: then the recording is given up, and
+// the next one ends before the generator is made.
 
 #include <algorithm>
 
@@ -17,7 +19,8 @@ using python::PyRef;
 bool Walk::make_generator(FrameShadow& f, Expected expected, int pops) {
   std::vector<PyRef> names;  // the instruction lets go of a dict that it unpacks
   for (const auto& [name, operand] : expected.keywords) names.push_back(PyRef::borrow(name));
-  f.finish = [pops, names = std::move(names), expected = std::move(expected)](Walk& walk, FrameShadow& f) {
+  f.finish = [pops, names = std::move(names), expected = std::move(expected)](Walk& walk,
+                                                                              FrameShadow& f) {
     const Shadow made = walk.adopt_generator(f.object(), expected);
     f.pop(pops);
     f.push(made);
@@ -38,7 +41,8 @@ Shadow Walk::adopt_generator(PyObject* generator, const Expected& call) {
   for (int slot = 0; slot < code->co_nlocalsplus; ++slot) {
     PyObject* cell = arguments.slots[slot];
     if (slot >= first_free) {
-      body->locals[slot] = free_variable(*body, cell, python::slot_name(code, slot), slot, slot - first_free);
+      body->locals[slot] =
+          free_variable(*body, cell, python::slot_name(code, slot), slot, slot - first_free);
     } else if (is_cell_slot(code, slot)) {
       body->locals[slot] = fresh(cell, {body->locals[slot]});
     }
@@ -81,7 +85,8 @@ bool Walk::release_suspended() {
   const ObjectId id = *found;
   ObjectShadow& generator = objects_[id];
   suspended_.erase(found);
-  if (releases_all_) std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
+  if (releases_all_)
+    std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
   if (generator.is_in_block) {
     spoil("a generator that is suspended inside a block is let go of");
     end_place_ = generator.made_at;
@@ -93,7 +98,8 @@ bool Walk::release_suspended() {
 }
 
 std::optional<RaisePlace> Walk::open_block() const {
-  const auto found = std::ranges::find_if(suspended_, [&](ObjectId id) { return objects_[id].is_in_block; });
+  const auto found =
+      std::ranges::find_if(suspended_, [&](ObjectId id) { return objects_[id].is_in_block; });
   return found == suspended_.end() ? std::nullopt : std::optional(objects_[*found].made_at);
 }
 
