@@ -324,7 +324,7 @@ def call(x, same, other):
 
 def run(name, size, made, breaks):
     code = SOURCE.format(size=size, made=made, breaks=breaks)
-    exec(compile(code, f"{name}.py", "exec"), globals())
+    exec(compile(code, __file__, "exec"), globals())
     call = globals()["call"]
     for n in (5, 5, 7, 9, 11, 5, 9, 6):
         x = torch.arange(float(2 * n)).reshape(n, 2)
