@@ -17,22 +17,24 @@ using python::PyRef;
 
 namespace {
 
-/// The globals of polyfills_source.py; null, without an error, where it does not run.
+/// The globals of polyfills_source.py, until the process ends; null before the first call that asks for one.
+PyObject* g_globals = nullptr;
+
+/// Null, without an error, where no tensor can be, or the code does not run.
 PyObject* polyfill_globals() {
-  static PyObject* const globals = []() -> PyObject* {  // until the process ends
-    const python::HookPause pause;
-    PyRef made = PyRef::steal(PyDict_New());
-    const PyRef name = PyRef::steal(PyUnicode_FromString("penstock.polyfills"));
-    const PyRef code = PyRef::steal(Py_CompileString(kPolyfillsSource, "<penstock>", Py_file_input));
-    const bool ready = made && name && code &&
-                       PyDict_SetItemString(made.get(), "__builtins__", PyEval_GetBuiltins()) == 0 &&
-                       PyDict_SetItemString(made.get(), "__name__", name.get()) == 0 &&
-                       PyRef::steal(PyEval_EvalCode(code.get(), made.get(), made.get()));
-    if (ready) return made.release();
-    PyErr_Clear();
-    return nullptr;
-  }();
-  return globals;
+  if (g_globals != nullptr) return g_globals;
+  if (PyDict_GetItemString(PyImport_GetModuleDict(), "torch") == nullptr) return nullptr;
+  const python::HookPause pause;
+  PyRef made = PyRef::steal(PyDict_New());
+  const PyRef name = PyRef::steal(PyUnicode_FromString("penstock.polyfills"));
+  const PyRef code = PyRef::steal(Py_CompileString(kPolyfillsSource, "<penstock>", Py_file_input));
+  const bool ready = made && name && code &&
+                     PyDict_SetItemString(made.get(), "__builtins__", PyEval_GetBuiltins()) == 0 &&
+                     PyDict_SetItemString(made.get(), "__name__", name.get()) == 0 &&
+                     PyRef::steal(PyEval_EvalCode(code.get(), made.get(), made.get()));
+  PyErr_Clear();
+  if (ready) g_globals = made.release();
+  return g_globals;
 }
 
 /// Borrowed; null: there is none.
@@ -67,7 +69,7 @@ bool consume_callable(Walk& walk, Operand callable) {
 
 }  // namespace
 
-bool is_polyfill(PyObject* globals) { return globals != nullptr && globals == polyfill_globals(); }
+bool is_polyfill(PyObject* globals) { return globals != nullptr && globals == g_globals; }
 
 std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost) {
   std::optional<RaisePlace> outermost;
