@@ -70,7 +70,7 @@ class ElfReader {
   std::string check_dynamic() {
     const auto found = std::ranges::find(segments_, static_cast<Elf64_Word>(PT_DYNAMIC), &Elf64_Phdr::p_type);
     if (found == segments_.end()) return "it has no dynamic section";
-    std::uint64_t relocations = 0, relocation_bytes = 0, symbols = 0, names = 0;
+    std::uint64_t relocations = 0, relocation_bytes = 0, symbols = 0, gnu_hash = 0, hash = 0;
     for (std::uint64_t at = found->p_offset; at < found->p_offset + found->p_filesz; at += sizeof(Elf64_Dyn)) {
       Elf64_Dyn entry;
       if (!read(entry, at)) return "its dynamic section is cut off";
@@ -81,21 +81,43 @@ class ElfReader {
       if (entry.d_tag == DT_RELA) relocations = entry.d_un.d_ptr;
       if (entry.d_tag == DT_RELASZ) relocation_bytes = entry.d_un.d_val;
       if (entry.d_tag == DT_SYMTAB) symbols = entry.d_un.d_ptr;
-      if (entry.d_tag == DT_STRTAB) names = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_GNU_HASH) gnu_hash = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
     }
     for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= relocation_bytes; at += sizeof(Elf64_Rela)) {
       Elf64_Rela relocation;
       if (!read(relocation, offset_of(relocations + at))) return "its relocations are cut off";
       if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE) return "a relocation is not of its own addresses";
     }
-    return check_symbols(symbols, names);
+    return check_symbols(symbols, gnu_hash != 0 ? symbols_of_gnu_hash(gnu_hash) : symbols_of_hash(hash));
   }
 
-  /// The table has no length of its own: the names stand behind it.
-  std::string check_symbols(std::uint64_t symbols, std::uint64_t names) const {
-    for (std::uint64_t at = symbols; at + sizeof(Elf64_Sym) <= names; at += sizeof(Elf64_Sym)) {
+  std::uint32_t word_at(std::uint64_t address) const {
+    std::uint32_t word = 0;
+    const std::uint64_t offset = offset_of(address);
+    if (offset != ~std::uint64_t{0}) read(word, offset);
+    return word;
+  }
+
+  /// The table of symbols has no length of its own; nobody finds one behind the last that the hashes lead to.
+  std::uint64_t symbols_of_hash(std::uint64_t hash) const { return hash == 0 ? 0 : word_at(hash + 4); }
+
+  std::uint64_t symbols_of_gnu_hash(std::uint64_t hash) const {
+    const std::uint64_t buckets = word_at(hash), first = word_at(hash + 4), bloom = word_at(hash + 8);
+    const std::uint64_t bucket_at = hash + 16 + 8 * bloom, chain_at = bucket_at + 4 * buckets;
+    const std::uint64_t most = bytes_.size() / 4;
+    std::uint64_t last = 0;
+    for (std::uint64_t i = 0; i < std::min(buckets, most); ++i) last = std::max<std::uint64_t>(last, word_at(bucket_at + 4 * i));
+    if (last < first || last == 0) return first;
+    // A chain ends with an odd word.
+    while (last - first < most && (word_at(chain_at + 4 * (last - first)) & 1) == 0) ++last;
+    return last + 1;
+  }
+
+  std::string check_symbols(std::uint64_t symbols, std::uint64_t count) const {
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, bytes_.size()); ++i) {
       Elf64_Sym symbol;
-      if (!read(symbol, offset_of(at))) break;
+      if (!read(symbol, offset_of(symbols + i * sizeof symbol))) return "its table of symbols is cut off";
       if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return "a symbol is chosen by a function";
       if (ELF64_ST_TYPE(symbol.st_info) == STT_TLS) return "a symbol is a thread's own";
     }
