@@ -107,6 +107,8 @@ Value* KernelEmitter::divide_index(SymAtom::Kind kind, const SymExpr& a, const S
     int shift = std::countr_zero(static_cast<std::uint64_t>(*divisor));
     return quotient ? ir_.CreateAShr(x, number(shift)) : ir_.CreateAnd(x, number(*divisor - 1));
   }
+  // A size of 0 may be divided by where nothing is computed, and the machine's division ends the process.
+  if (!divisor) y = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, y, number(1));
   if (is_non_negative(a) && is_non_negative(b)) {
     return quotient ? ir_.CreateUDiv(x, y) : ir_.CreateURem(x, y);
   }

@@ -303,6 +303,10 @@ Result<void> KernelEmitter::loop(const Loop& loop) {
     range.end = function_->getArg(3);
   } else {
     range.end = scalar_index(loop.extent);
+    // Of a negative length the vector steps would begin in front of the first iteration.
+    if (!is_non_negative(loop.extent)) {
+      range.end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, range.end, ir_.getInt64(0));
+    }
   }
   if (auto most = most_iterations(loop.extent)) extents_[loop.variable] = *most;
   return can_vectorize(loop) ? vector_loop(loop, range) : scalar_loop(loop, range);

@@ -58,6 +58,9 @@ class KernelChecker {
 
   Result<void> run() {
     for (const std::string& symbol : known_) check_name(symbol);
+    for (const Symbol& symbol : program_.interface.symbols) {
+      if (symbol.minimum < 0) broken(fmt::format("{} may be negative, which no size is", symbol.name));
+    }
     body(kernel_.body);
     if (is_spent(budget_)) return check(budget_, "kernel " + kernel_.name);
     return std::move(result_);
@@ -87,7 +90,20 @@ class KernelChecker {
     if (!holds) broken(fmt::format("{} of {}: {}", instruction.op, facts(instruction.dtype).name, what));
   }
 
+  /// Whether it divides by a number below 1.
+  static bool divides_wrongly(const SymExpr& expression) {
+    return std::ranges::any_of(expression.terms(), [](const SymTerm& term) {
+      return std::ranges::any_of(term.atoms, [](const auto& atom) {
+        if (atom->kind == SymAtom::Kind::symbol) return false;
+        const bool divides = atom->kind == SymAtom::Kind::floordiv || atom->kind == SymAtom::Kind::mod;
+        return (divides && atom->operands[1].constant().value_or(1) < 1) || divides_wrongly(atom->operands[0]) ||
+               divides_wrongly(atom->operands[1]);
+      });
+    });
+  }
+
   void check_symbols(const SymExpr& expression) {
+    if (divides_wrongly(expression)) broken(fmt::format("{} divides by what is no size", expression.to_string()));
     expression.for_each_symbol([&](std::string_view name) {
       if (known_.contains(std::string(name))) return;
       const auto scalar = scalars_.find(scalar_of_symbol(name));

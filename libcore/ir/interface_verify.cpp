@@ -225,6 +225,12 @@ Result<void> verify_type(const TensorType& type,
 }
 
 Result<void> check_conditions(const Interface& interface, const SizeValue& value) {
+  for (const Symbol& symbol : interface.symbols) {
+    const auto number = value(SymExpr::symbol(symbol.name));
+    if (!number || (*number >= symbol.minimum && *number <= symbol.maximum)) continue;
+    return failure(Code::PS0806, fmt::format("the graph is not for {} = {}", symbol.name, *number),
+                   fmt::format("graph {}", to_string(interface.id)));
+  }
   for (const Guard& guard : interface.guards) {
     if (!guard.condition) continue;
     const auto left = value(guard.condition->left), right = value(guard.condition->right);

@@ -21,7 +21,8 @@ inline constexpr std::size_t kMaxRank = 64;
 /// sound.
 Result<void> verify_interface(const Interface& interface);
 
-/// Whether the conditions among the guards hold of the sizes of a call. PS0806 names the first that does not.
+/// Whether the symbols' ranges and the conditions among the guards hold of the sizes of a call. PS0806 names the first
+/// that does not.
 Result<void> check_conditions(const Interface& interface, const SizeValue& value);
 
 /// Checks a type: one stride per size, only symbols of `known`; sizes, strides and the offset are not negative, and
