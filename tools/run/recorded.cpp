@@ -301,6 +301,13 @@ Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, con
   return out;
 }
 
+std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<HostTensor> inputs) {
+  std::vector<ExecutorInput> out;
+  for (HostTensor& input : inputs) out.push_back({std::move(input), nullptr, false});
+  mark_written(interface, out);
+  return out;
+}
+
 Result<std::vector<Compared>> compare_outputs(const Interface& interface,
                                               const std::vector<HostTensor>& outputs,
                                               double tolerance, const store::Store& store) {

@@ -53,6 +53,9 @@ struct ExecutorInput {
 Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store,
                                                  GivenInputs given = {});
 
+/// The same of inputs that are in memory, in order.
+std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<ops::HostTensor> inputs);
+
 /// Row-major inputs of a graph, lying in memory as the program's did. PS0806 for one of another dtype
 /// or size than the graph is called with.
 Result<std::vector<ops::HostTensor>> laid_out(const Interface& interface,

@@ -123,7 +123,12 @@ Shadow Walk::whole_result(std::int32_t call, PlannedNode node, PyObject* result)
   }
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
-    types.push_back(recorder_.result_type(tensor, node.values));
+    std::optional<TensorType> type = recorder_.result_type(tensor, node.values);
+    if (!type) {
+      spoil_here("a function of torch gives a tensor of a dtype that a graph cannot hold");
+      return Shadow::constant();
+    }
+    types.push_back(std::move(*type));
     if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
   }
   std::vector<ValueId> ids;
