@@ -2,13 +2,16 @@
 // C does with tensors that pass through it (operator.add, functools.reduce, an iterator of itertools, sorted with a
 // key) it would have to be told one by one, and could not look into the functions that those call. So while a segment
 // is recorded the call's operand is exchanged for a function of Python that does the same, whose frame is followed as
-// any other. Behind the segment nothing of it is left: one that would end inside such a frame ends before its call.
+// any other. Behind the segment nothing of it is left: one that would end inside such a frame ends before its call. But
+// while it is recorded, what the program calls below could see the frame: so this is done in what the program gave to
+// torch.compile, where TorchDynamo does the same, and nowhere else.
 
 #include "capture/polyfills.h"
 
 #include "capture/constructor.h"
 #include "capture/literal.h"
 #include "capture/walk.h"
+#include "python/compile_region.h"
 #include "python/hook.h"
 
 namespace penstock::capture {
@@ -81,6 +84,7 @@ std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost) {
 
 std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
+  if (!python::in_compiled_region()) return std::nullopt;
   const int at = callable_position(*f.frame, *f.instruction);
   if (at < 0 || f.frame->stack()[at] != callable.object) return std::nullopt;
   PyObject* function = find_polyfill(callable.object);

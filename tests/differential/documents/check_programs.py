@@ -40,7 +40,7 @@ def check(tools, name, folder):
     results = [document for document in results if document["penstock"] == "result"]
     wrong = [f"{r['name']}: {r['verdict']} {r.get('reason', '')} {[c for c in r['compared'] if not c['same']][:1]}"
              for r in results if r["verdict"] != "same"]
-    if len(results) != calls:
+    if len(results) < calls:
         wrong.append(f"{calls} calls, {len(results)} graphs")
     if done.returncode != 0:
         wrong.append(done.stderr[-2000:])
@@ -63,7 +63,7 @@ def check_beyond(run, captured, kernels, folder):
             result = json.loads(line)
             if result["penstock"] == "result" and (result.get("code") != "PS0808" or " is out of range for dim " not in result["reason"]):
                 wrong.append(f"{options}: {result}")
-        if done.returncode != 7 or "indices.py:" not in done.stderr:
+        if done.returncode != 3 or "indices.py:" not in done.stderr:
             wrong.append(f"{options}: status {done.returncode} {done.stderr[-500:]}")
     return wrong
 

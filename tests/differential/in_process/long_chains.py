@@ -137,3 +137,4 @@ for size in ((2, 18, 22, 24), (3, 16, 20, 12), (4, 17, 23, 10), (2, 9, 8, 6), (5
     image = torch.arange(float(torch.Size(size).numel())).view(size) / 1000
     show("merging", merging(image))
     show("windows", windows(image))
+torch.set_grad_enabled(True)
