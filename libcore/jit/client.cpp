@@ -1,6 +1,7 @@
 #include "jit/client.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -45,6 +46,17 @@ const Entry* active_entry(const Segment& segment) {
   return nullptr;
 }
 
+/// Takes out the entries of which `goes` holds and that nobody is inside. What they hold is let go by the caller, where
+/// nothing is half done: dropping a tensor lets other threads in.
+template <class Goes>
+std::vector<std::unique_ptr<Entry>> take_out(std::vector<std::unique_ptr<Entry>>& entries, const Goes& goes) {
+  const auto stays = [&](const auto& entry) { return entry->is_active() || !goes(*entry); };
+  const auto first = std::stable_partition(entries.begin(), entries.end(), stays);
+  std::vector<std::unique_ptr<Entry>> taken(std::make_move_iterator(first), std::make_move_iterator(entries.end()));
+  entries.erase(first, entries.end());
+  return taken;
+}
+
 bool is_plain_turn(const Entry& entry) {
   return entry.is_measured() && entry.gate->turn() == Gate::Turn::plain;
 }
@@ -69,9 +81,12 @@ Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
   auto& entries = segment.entries;
   PyObject* backend = python::region_backend();
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i]->serves(backend, backend_age_) || !entries[i]->fits(frame, pending)) continue;
-    if (i != 0) std::rotate(entries.begin(), entries.begin() + i, entries.begin() + i + 1);
-    return entries[0].get();
+    Entry* entry = entries[i].get();
+    if (!entry->serves(backend, backend_age_) || !entry->fits(frame, pending)) continue;
+    // Another thread may have moved it while its guards were tested.
+    const auto found = std::ranges::find(entries, entry, [](const auto& each) { return each.get(); });
+    std::rotate(entries.begin(), found, found + 1);
+    return entry;
   }
   return nullptr;
 }
@@ -88,7 +103,7 @@ Finish JitClient::finish_call(python::Frame& frame) {
   Segment* segment = segments->find(0);
   if (segment == nullptr || segment->entries.empty()) return Finish::no;
   if (frame.is_generator() || frame.unit() != 0) return Finish::no;
-  if (segment->entries[0]->is_active()) return Finish::no;
+  if (active_entry(*segment) != nullptr) return Finish::no;
   const Clock::time_point called = profiled_since();
   Entry* entry = find_fitting(*segment, frame);
   if (entry == nullptr) return Finish::no;
@@ -263,14 +278,16 @@ bool JitClient::has_room(const Segment& segment) const {
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   auto& entries = segment.entries;
-  for (const auto& entry : entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {  // other threads may add some
+    Entry* entry = entries[i].get();
     const bool is_new = entry->count->calls <= 1 && entry->id().recompile == segment.recompiles - 1;
     if (is_new && !segment.gave_up) segment.changed.note_moment(entry->explain(frame), entry->is_dead());
   }
-  std::erase_if(entries, [](const auto& entry) { return entry->is_dead(); });
+  const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
   if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
   RecompileEvent event;
-  for (const auto& entry : entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Entry* entry = entries[i].get();
     if (!entry->serves(python::region_backend(), backend_age_)) continue;
     event.entries.push_back({entry->id(), entry->explain(frame)});
     segment.changed.note(event.entries.back().failed);
@@ -341,9 +358,7 @@ EntryId JitClient::captured(CapturedSegment recorded) {
 void JitClient::drop_replaced(Segment& segment, const Interface& recorded) {
   for (const RecompileEvent::Entry& known : segment.pending.entries) {
     if (!segment.changed.replaces(recorded, known.failed)) continue;
-    std::erase_if(segment.entries, [&](const auto& entry) {
-      return entry->id() == known.id && !entry->is_active();
-    });
+    const auto replaced = take_out(segment.entries, [&](const Entry& entry) { return entry.id() == known.id; });
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "jit/exceptions.h"
 #include "jit/torch_state.h"
@@ -10,6 +11,24 @@
 namespace penstock::jit {
 
 using python::PyRef;
+
+namespace {
+
+/// Marks an entry as active. Wherever a tensor is dropped, torch lets other threads run: from the first guard to
+/// the last effect none of them may touch what the entry keeps of a call.
+class Activity {
+ public:
+  explicit Activity(bool& active) : active_(active), before_(std::exchange(active, true)) {}
+  ~Activity() { active_ = before_; }
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+ private:
+  bool& active_;
+  bool before_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segment) {
   std::unique_ptr<Entry> entry(new Entry);
@@ -57,10 +76,12 @@ std::optional<Entry::Branch> Entry::find_branch(const Interface& interface,
 bool Entry::fits(const python::Frame& frame, const PendingLocals* pending) {
   const bool some = pending != nullptr && !pending->locals.empty();
   if (some && !(runs() && executor_->takes_pending())) return false;
+  const Activity checking(active_);
   return guards_->check(frame, some ? pending : nullptr) && python::inference_mode() == inference_;
 }
 
 std::vector<FailedGuard> Entry::explain(const python::Frame& frame) {
+  const Activity checking(active_);
   std::vector<FailedGuard> failed = guards_->explain(frame);
   if (python::inference_mode() == inference_) return failed;
   FailedGuard mode{GuardKind::global_state, {}, {}, inference_ ? "True" : "False", {}, {}, {}};
@@ -110,10 +131,9 @@ Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
   return penstock::failure(Code::PS0505, "what stands behind the segment could not be made");
 }
 
-/// The outputs are dropped in any case.
+/// The outputs are dropped in any case. The entry is active.
 Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
   const CollectorPause no_finalizers;
-  active_ = true;
   bool written = false;
   Ran ran = Ran::done;
   auto done = without_exceptions([&]() -> Result<void> {
@@ -123,7 +143,6 @@ Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
     return {};
   });
   for (PyRef& output : outputs_) output = nullptr;
-  active_ = false;
   if (done) return ran;
   failure_ = std::move(done.error());
   if (!written) {
@@ -136,11 +155,13 @@ Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
 }
 
 PyRef Entry::run_direct(Ran& ran) {
+  const Activity running(active_);
   ran = compute(nullptr);
   return ran == Ran::done ? restore_->take_result() : PyRef{};
 }
 
 Ran Entry::run(python::Frame& frame, PyRef& result, PendingLocals& pending, bool over_branch) {
+  const Activity running(active_);
   const Ran ran = compute(&frame, over_branch ? &pending : nullptr);
   if (ran != Ran::done) return ran;
   if (!pending.locals.empty()) {

@@ -66,7 +66,7 @@ class Entry {
   /// Unit at which stepping the segment ends; -1: the frame's return.
   std::int32_t end() const { return returns() ? -1 : interface_.end.offset; }
 
-  /// It is running now, in this or another thread: torch may have let others run.
+  /// It is between its first guard and its last effect, in this or another thread: torch may have let others run.
   bool is_active() const { return active_; }
 
   /// Why the last run did not succeed; its severity is `note` where torch refused an op.

@@ -76,10 +76,10 @@ BREAKS = {"guards_that_never_hold.py": {"PS0313"}}
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"backend_calls.py", "child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "image_classifier.py",
-         "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "tensor_kinds.py", "training.py", "training_loop.py"}
+         "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
-# Sanitizers take many times as long.
-PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ else 400
+# Sanitizers and whole sweeps take many times as long.
+PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ or os.environ.get("PENSTOCK_SWEEP") else 400
 MARK = "=== "  # and the program's name: a line on both of its streams before it starts
 
 
@@ -87,7 +87,6 @@ def run(*command, store):
     environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
     environment.pop("CXX", None)  # Inductor takes no command with arguments
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE_SECONDS, check=False)
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3000 if os.environ.get("PENSTOCK_SWEEP") else 400, check=False)
 
 
 def parts(text, names):
