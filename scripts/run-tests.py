@@ -3,7 +3,8 @@
 
 A test program says how many cases it ran, either by a closing line `N passed, N failed` or by
 doctest's summary; one that says nothing counts as one case. A program that fails without naming a
-failed case counts as one failure, so that a crash is never lost. The last line printed is the sum.
+failed case counts as one failure, so that a crash is never lost. One that is skipped is named, and with --long it is
+a failure: the whole suite is whole or it is not. The last line printed is the sum.
 """
 
 import argparse
@@ -38,8 +39,8 @@ def cases(test: dict) -> tuple[int, int]:
     return passed, failed
 
 
-def run(build: pathlib.Path, arguments: list[str]) -> tuple[int, int]:
-    """Runs the suites of one build tree; prints a line per test program; returns the sums."""
+def run(build: pathlib.Path, arguments: list[str], skips_fail: bool = False) -> tuple[int, int]:
+    """Runs the suites of one build tree; prints a line per test program, and those that were skipped; returns the sums."""
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
     command = ["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs", *arguments]
@@ -49,7 +50,11 @@ def run(build: pathlib.Path, arguments: list[str]) -> tuple[int, int]:
         for line in log.read_text(errors="replace").splitlines():
             test = json.loads(line)
             good, bad = cases(test)
-            print(f"{good:6} passed {bad:4} failed  {test['duration']:7.1f} s  {test['name']}")
+            if test["result"] == "SKIP":
+                bad += skips_fail
+                print(f"       skipped, {'a failure' if skips_fail else 'not run'}:    {test['name']}")
+            else:
+                print(f"{good:6} passed {bad:4} failed  {test['duration']:7.1f} s  {test['name']}")
             passed, failed = passed + good, failed + bad
     if status != 0 and failed == 0:
         print(f"meson test ended with status {status}")
@@ -105,7 +110,7 @@ def main() -> int:
     parser.add_argument("meson", nargs="*", help="arguments of `meson test`")
     options = parser.parse_args()
     build = ROOT / os.environ.get("PENSTOCK_BUILD", "build")
-    sums = [run(build, options.meson + ["--no-suite", "sanitized"] + ([] if options.long else ["--no-suite", "long"]))]
+    sums = [run(build, options.meson + ["--no-suite", "sanitized"] + ([] if options.long else ["--no-suite", "long"]), options.long)]
     if options.long:
         sums.append(sanitized())
     passed = sum(good for good, _ in sums)

@@ -1,6 +1,7 @@
 #include "ops/host_tensor.h"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "ir/float_format.h"
@@ -77,6 +78,8 @@ double HostTensor::real_at(std::int64_t place) const {
   switch (dtype) {
     case DType::float32: return load<float>(*this, place);
     case DType::float64: return load<double>(*this, place);
+    case DType::complex64: return load<std::complex<float>>(*this, place).real();
+    case DType::complex128: return load<std::complex<double>>(*this, place).real();
     case DType::float16: return from_float16(load<std::uint16_t>(*this, place));
     case DType::bfloat16: return from_bfloat16(load<std::uint16_t>(*this, place));
     default: return static_cast<double>(integer_at(place));
@@ -99,6 +102,8 @@ void HostTensor::set_real(std::int64_t place, double value) {
   switch (dtype) {
     case DType::float32: return store(*this, place, static_cast<float>(value));
     case DType::float64: return store(*this, place, value);
+    case DType::complex64: return store(*this, place, std::complex<float>(static_cast<float>(value)));
+    case DType::complex128: return store(*this, place, std::complex<double>(value));
     case DType::float16: return store(*this, place, to_float16(value));
     case DType::bfloat16: return store(*this, place, to_bfloat16(value));
     case DType::bool_: return store<std::uint8_t>(*this, place, value != 0);
@@ -136,7 +141,11 @@ std::vector<std::int64_t> HostTensor::places() const {
 
 std::vector<double> HostTensor::reals() const {
   std::vector<double> values;
-  for (std::int64_t place : places()) values.push_back(real_at(place));
+  for (std::int64_t place : places()) {
+    values.push_back(real_at(place));
+    if (dtype == DType::complex64) values.push_back(load<std::complex<float>>(*this, place).imag());
+    if (dtype == DType::complex128) values.push_back(load<std::complex<double>>(*this, place).imag());
+  }
   return values;
 }
 
@@ -148,7 +157,16 @@ std::vector<std::int64_t> HostTensor::integers() const {
 
 void HostTensor::assign(const std::vector<double>& values) {
   std::size_t next = 0;
-  for (std::int64_t place : places()) set_real(place, values[next++]);
+  for (std::int64_t place : places()) {
+    const double value = values[next++];
+    if (dtype == DType::complex128) {
+      store(*this, place, std::complex(value, values[next++]));
+    } else if (dtype == DType::complex64) {
+      store(*this, place, std::complex(static_cast<float>(value), static_cast<float>(values[next++])));
+    } else {
+      set_real(place, value);
+    }
+  }
 }
 
 void HostTensor::assign(const std::vector<std::int64_t>& values) {

@@ -41,6 +41,8 @@ from side import Side, Unsound
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "programs/models.py"
+COMPARE = HERE / "programs/compare_results.py"
+TOLERANCE = 1e-3  # of an element, relative to its tensor's largest magnitude
 MODELS = HERE.parent / "programs/models.py"
 NAMES = ("resnet50", "mobilenetv3", "efficientnet", "convnext", "vit")
 STAGES = ("decompose", "partition", "fuse", "codegen")
@@ -51,9 +53,9 @@ SECONDS = 0.4  # of a side in each round
 class ModelSide(Side):
     """A side that runs the model."""
 
-    def __init__(self, name, command, environment):
-        super().__init__(name, command, environment)
-        self.rounds = []
+    def __init__(self, name, command, environment, result):
+        super().__init__(name, [*command, result], environment)
+        self.result, self.rounds = result, []
 
     def time_round(self):
         self.rounds.append(statistics.median(self.ask(f"steady {SECONDS}")["times"]))
@@ -110,11 +112,6 @@ class Pipe:
         return statistics.median(self.rounds)
 
 
-def same(given, expected):
-    scale = max(map(abs, expected)) + 1e-6
-    return len(given) == len(expected) and all(abs(a - b) <= 1e-3 * scale for a, b in zip(given, expected))
-
-
 class Model:
     """All sides of one model."""
 
@@ -124,7 +121,7 @@ class Model:
         plain = [options.python]
 
         def side(label, command, kind, **environment):
-            return ModelSide(label, [*command, PROGRAM, MODELS, name, kind], environment)
+            return ModelSide(label, [*command, PROGRAM, MODELS, name, kind], environment, f"{work}/{label}.result")
         self.pipe = Pipe(options, name, work)
         cold = {"TORCHINDUCTOR_CACHE_DIR": f"{work}/inductor"}
         frozen = {"TORCHINDUCTOR_CACHE_DIR": f"{work}/frozen", "TORCHINDUCTOR_FREEZING": "1"}
@@ -136,15 +133,22 @@ class Model:
         for number in range(options.rounds):
             for turn in turns[number % len(turns):] + turns[:number % len(turns)]:
                 turn.time_round()
-        self.check()
+        self.check_compute()
         for one in self.sides.values():
             one.finish()
+        self.check_results(options.python)
 
-    def check(self):
-        expected = self.sides["eager"].start["result"]
-        for label, side in self.sides.items():
-            if not same(side.start["result"], expected):
-                raise Unsound(f"{self.name}: {label} gives another result than eager")
+    def check_results(self, python):
+        """Every element of every tensor that the last calls gave."""
+        files = {side.result: label for label, side in self.sides.items()}
+        done = subprocess.run([python, COMPARE, *files], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Unsound(f"{self.name}: the results could not be compared\n{done.stderr}")
+        for file, found in json.loads(done.stdout).items():
+            if isinstance(found, str) or found > TOLERANCE:
+                raise Unsound(f"{self.name}: {files[file]} gives another result than eager: {found}")
+
+    def check_compute(self):
         for label in ("penstock", "again"):
             compute = self.sides[label].ask("profile")["compute"]
             if compute:

@@ -51,7 +51,7 @@ def row_of(tools, name, *how):
         row |= {"verdict": "crash" if plainly.returncode == 0 else "eager torch fails", "detail": text(ours)}
     else:
         record = json.loads(answer.read_text())
-        right = record["tensors"] > 0 and max(record["errors"]) <= 1e-3
+        right = record["tensors"] > 0 and record["finite"] and max(record["errors"]) <= 1e-3
         row |= {"verdict": "same" if right else "wrong", "error": max(record["errors"]), "finite": record["finite"]}
     return row | {"seconds": round(time.monotonic() - began, 1)}
 

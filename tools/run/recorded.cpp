@@ -172,8 +172,9 @@ void mark_written(const Interface& interface, std::vector<ExecutorInput>& inputs
 }
 
 /// Error of floating-point results, or the reason why they differ beyond any error.
-void compare_reals(const std::vector<double>& a, const std::vector<double>& b, double tolerance,
-                   Compared& out) {
+void compare_reals(const HostTensor& actual, const HostTensor& expected, double tolerance, Compared& out) {
+  const std::vector<double> a = actual.reals(), b = expected.reals();
+  const std::size_t parts = is_complex(actual.dtype) ? 2 : 1;
   double difference = 0, magnitude = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     bool same_special = std::isnan(b[i]) ? std::isnan(a[i]) : std::isinf(b[i]) && a[i] == b[i];
@@ -181,7 +182,7 @@ void compare_reals(const std::vector<double>& a, const std::vector<double>& b, d
       difference = std::max(difference, std::abs(a[i] - b[i]));
       magnitude = std::max(magnitude, std::abs(b[i]));
     } else if (!same_special) {
-      out.reason = fmt::format("element {} is {}, was {}", i, a[i], b[i]);
+      out.reason = fmt::format("element {} is {}, was {}", i / parts, a[i], b[i]);
       return;
     }
   }
@@ -200,8 +201,8 @@ Compared compare(const HostTensor& actual, const HostTensor& expected, double to
         fmt::format("dtype {}, was {}", facts(actual.dtype).name, facts(expected.dtype).name);
   } else if (actual.sizes != expected.sizes) {
     out.reason = fmt::format("sizes {}, were {}", actual.sizes, expected.sizes);
-  } else if (is_floating(actual.dtype)) {
-    compare_reals(actual.reals(), expected.reals(), tolerance + rounding_of(actual.dtype), out);
+  } else if (is_floating(actual.dtype) || is_complex(actual.dtype)) {
+    compare_reals(actual, expected, tolerance + rounding_of(actual.dtype), out);
   } else {
     const std::vector<std::int64_t> a = actual.integers(), b = expected.integers();
     auto at = std::mismatch(a.begin(), a.end(), b.begin());

@@ -1,11 +1,11 @@
 """One process of the models bench: one model on one side, timed call by call.
 
-Usage: models.py MODELS NAME SIDE
-MODELS: the file with the table MODELS. SIDE: program (the model as it is: plain Python, or ours under
+Usage: models.py MODELS NAME SIDE RESULT
+MODELS: the file with the table MODELS. RESULT: where the tensors of the last call go. SIDE: program (the model as it is: plain Python, or ours under
 `penstock run`), dynamo or inductor (torch.compile).
 
 Prints one JSON object after the first call, then one for each line that it reads: `steady SECONDS`
-times calls for about so long, `profile` names the ATen compute ops of one call, `end` reports memory.
+times calls for about so long, `profile` names the ATen compute ops of one call, `end` reports memory and writes RESULT.
 All of it stands at the top level of this file: a `<module>` is never a region, so that the measuring
 runs natively under `penstock run` too.
 """
@@ -28,8 +28,11 @@ def load(path):
     return module
 
 
-def first_tensor(out):
-    return out if torch.is_tensor(out) else out[0]
+def tensors_of(out):
+    if torch.is_tensor(out):
+        return [out]
+    return [tensor for item in (out.values() if isinstance(out, dict) else out) for tensor in tensors_of(item)] \
+        if isinstance(out, (dict, list, tuple)) else []
 
 
 def kilobytes(field):
@@ -46,7 +49,7 @@ def say(record):
     print(json.dumps(record), flush=True)
 
 
-models, name, side = sys.argv[1:]
+models, name, side, result = sys.argv[1:]
 torch.manual_seed(0)
 model, args, kwargs = load(models).MODELS[name]()
 model.eval()
@@ -62,8 +65,7 @@ with torch.no_grad():
         start = time.perf_counter_ns()
         out = call(*args, **kwargs)
         calls.append(time.perf_counter_ns() - start)
-    say({"first": calls[0], "second": calls[1], "third": calls[2], "threads": torch.get_num_threads(), "built": built,
-         "result": first_tensor(out).double().flatten()[:64].tolist()})
+    say({"first": calls[0], "second": calls[1], "third": calls[2], "threads": torch.get_num_threads(), "built": built})
     for line in sys.stdin:
         command, *rest = line.split()
         if command == "steady":
@@ -80,5 +82,7 @@ with torch.no_grad():
                      if event.name.startswith("aten::")}
             say({"compute": sorted(names - NO_COMPUTE)})
         else:
-            say({"peak": kilobytes("VmHWM"), "llvm": maps_llvm()})
+            ended = {"peak": kilobytes("VmHWM"), "llvm": maps_llvm()}
+            torch.save([tensor.contiguous() for tensor in tensors_of(out)], result)
+            say(ended)
             break
