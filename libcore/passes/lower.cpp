@@ -93,14 +93,51 @@ class Lowering {
   std::vector<ValueId> take_apart(const OpFacts& op, const Node& node) {
     const Row& row = kTable.rows[static_cast<std::size_t>(op.id)];
     if (!row.function || has_complex(node) || rewrite_.failed()) return {};
-    if (!ops::infer(node, rewrite_.graph(), rewrite_.shapes())) return {};
+    const auto inferred = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
+    // The rule of a view may refuse strides that the operand has only here: torch took the view of its own.
+    if (!inferred && row.function != view_as_reshape) return {};
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition decomposition(op, node, rewrite_, row.detail);
     row.function(decomposition);
     const bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept();
-    if (whole && is_as_recorded(node, decomposition.results())) return decomposition.results();
+    if (whole && is_as_recorded(node, decomposition.results())) {
+      std::vector<ValueId> results = decomposition.results();
+      if (inferred) give_own_memory(before, *inferred, results);
+      if (!rewrite_.failed()) return results;
+    }
     rewrite_.back_to(before);
     return {};
+  }
+
+  /// Copies the results that are views of what there was before, where torch gives memory of its own: who writes such a
+  /// result does not write the operand, and views behind count on strides without repeated elements.
+  void give_own_memory(const Rewrite::Mark& before, const std::vector<ops::InferredResult>& inferred,
+                       std::vector<ValueId>& results) {
+    const std::unordered_map<ValueId, ValueId> bases = bases_since(before);
+    for (std::size_t i = 0; i < inferred.size() && i < results.size(); ++i) {
+      if (inferred[i].alias != kNoValue) continue;
+      ValueId root = results[i];
+      for (auto base = bases.find(root); base != bases.end() && base->second != kNoValue; base = bases.find(root)) {
+        root = base->second;
+      }
+      if (!bases.contains(root)) results[i] = rewrite_.emit_one("prim.clone", {arg("self", value_argument(results[i]))});
+    }
+  }
+
+  /// By value made since `before`: the value whose memory it shares; kNoValue: memory of its own.
+  std::unordered_map<ValueId, ValueId> bases_since(const Rewrite::Mark& before) {
+    std::unordered_map<ValueId, ValueId> bases;
+    const Graph& graph = rewrite_.graph();
+    for (std::size_t i = before.nodes; i < graph.nodes.size(); ++i) {
+      const Node& made = graph.nodes[i];
+      const OpFacts* op = find_op(made.op);
+      const bool view = op != nullptr && op->has(kView);
+      const auto types = view ? ops::infer_results(made, graph, rewrite_.shapes()) : Result<std::vector<ops::InferredResult>>();
+      for (std::size_t k = 0; k < made.results.size(); ++k) {
+        bases[made.results[k]] = view && types && k < types->size() ? (*types)[k].alias : kNoValue;
+      }
+    }
+    return bases;
   }
 
   /// Whether results have the dtypes and sizes that torch gave.

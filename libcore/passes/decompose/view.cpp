@@ -46,10 +46,19 @@ ValueId diagonal_of(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t
 }  // namespace
 
 /// Whether the strides allow the view was torch's question: of its own strides, which a value that was taken apart may not
-/// have.
+/// have. Where these allow none, nothing may be written through it. The detail `may copy` is of ops that copy where they
+/// have to: whether torch's run did is seen by the memory that was recorded.
 void view_as_reshape(Decomposition& d) {
   const ValueId self = d.value("self");
-  if (!d.failed()) d.result(d.reshape(self, std::vector<SymExpr>(d.type(d.node().results.front()).sizes)));
+  if (d.failed()) return;
+  const TensorType &from = d.type(self), &to = d.type(d.node().results.front());
+  const std::vector<SymExpr> sizes = to.sizes;
+  const bool known = from.storage >= 0 && to.storage >= 0;
+  const bool shared = known ? from.storage == to.storage : d.detail() != "may copy";
+  if (shared && d.graph_writes() && !ops::view_strides(d, d.type(self), sizes)) {
+    d.fail("a view of a value that lies otherwise than torch's, in a graph that writes to tensors, is not followed");
+  }
+  d.result(d.reshape(self, sizes));
 }
 
 void alias(Decomposition& d) { d.result(d.value("self")); }

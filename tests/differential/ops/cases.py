@@ -267,6 +267,14 @@ def joins():
         yield Case(f"repeat {dtype}", lambda call, x=x: call("repeat.default", x, [2, 1, 3]))
         yield Case(f"repeat_interleave {dtype}", lambda call, x=x: call("repeat_interleave.self_int", x, 2, 1))
         yield Case(f"repeat_interleave flat {dtype}", lambda call, x=x: call("repeat_interleave.self_int", x, 3))
+        for op, args in (("repeat.default", [[1, 1]]), ("repeat.default", [[2, 1, 1]]), ("repeat_interleave.self_int", [1, 0]),
+                         ("repeat_interleave.self_int", [2, 0])):
+            # What is written is the result alone, wherever its elements come from.
+            def written(call, x=x.t(), op=op, args=args):
+                y = call(op, x, *args)
+                call("zero_.default", call("select.int", y, 0, 0))
+                return y
+            yield Case(f"{op} {args} then write {dtype}", written)
         yield Case(f"flip {dtype}", lambda call, x=x: call("flip.default", x, [0, -1]))
         yield Case(f"roll {dtype}", lambda call, x=x: call("roll.default", x, [1, -2], [0, 1]))
         yield Case(f"roll flat {dtype}", lambda call, x=x: call("roll.default", x, [2]))

@@ -307,9 +307,37 @@ def products(lay, pick):
 FAMILIES = (elementwise, elementwise, views, views, joins, indexing, products)
 
 
+def tensors_in(values):
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def written_behind(run):
+    """The same, and the first result is written if its memory is its own: no operand may change by that."""
+    def written(call):
+        own, operands = set(), set()
+
+        def noting(op, *args, **kwargs):
+            used = {tensor.untyped_storage().data_ptr() for tensor in tensors_in([args, list(kwargs.values())])}
+            operands.update(used - own)
+            result = call(op, *args, **kwargs)
+            own.update({tensor.untyped_storage().data_ptr() for tensor in tensors_in([result])} - operands)
+            return result
+
+        result = run(noting)
+        first = next(tensors_in([result]))
+        if first.numel() and first.untyped_storage().data_ptr() in own:
+            call("mul_.Scalar" if first.is_floating_point() else "zero_.default", first, *([2.0] if first.is_floating_point() else []))
+        return result
+    return written
+
+
 def all_layouts():
-    """LAYOUT_CASES says how many; a seed names its case."""
+    """LAYOUT_CASES says how many; a seed names its case. Behind every third one its result is written."""
     for seed in range(int(os.environ.get("LAYOUT_CASES", "2000"))):
         lay = Layouts(seed)
         name, run = FAMILIES[seed % len(FAMILIES)](lay, lambda items, c=lay.choice: c.choice(list(items)))
-        yield f"layout {seed} {name}", run
+        yield (f"layout {seed} {name}", run) if seed % 3 else (f"layout {seed} {name}, written", written_behind(run))
