@@ -353,15 +353,14 @@ bool Recorder::uses_first_node() const {
 
 namespace {
 
-/// Whether an op that is no view itself made the tensor as one, of another that it kept to itself, as pools of one dim do.
+/// Whether an op made the tensor, which shares no memory that the graph knows, as a view of another that it kept to
+/// itself, as pools of one dim do, and ravel of what it has to copy.
 bool shows_hidden_base(const Graph& graph, ValueId id, PyObject* tensor) {
   const PyRef base = PyRef::steal(PyObject_GetAttrString(tensor, "_base"));
   if (!base) PyErr_Clear();
   if (!base || base.get() == Py_None) return false;
   const auto makes = [&](const Node& node) { return std::ranges::find(node.results, id) != node.results.end(); };
-  const auto maker = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), makes);
-  const ops::OpFacts* op = maker == graph.nodes.rend() ? nullptr : ops::find_op(maker->op);
-  return maker != graph.nodes.rend() && (op == nullptr || !op->has(ops::kView));
+  return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), makes);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Planner {
         origin.parent = first_value(node);
       } else if (i < inferred.size()) {
         origin.parent = inferred[i].alias;
-      } else if (op == nullptr) {
+      } else if (op == nullptr || op->has(ops::kView)) {
         origin.parent = sharing_argument(node, node.results[i]);
       }
     }

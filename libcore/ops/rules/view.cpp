@@ -236,7 +236,10 @@ void unfold(Inference& in) {
   TensorType type = in.tensor("self");
   std::int64_t dim = in.dim("dimension", 0, type.rank());
   SymExpr size = in.integer("size"), step = in.integer("step", 1);
-  if (in.failed() || type.rank() == 0) return in.fail("unfold needs a dim");
+  if (in.failed()) return;
+  // A tensor without dims has one window, of its one element at most.
+  if (type.rank() == 0 && in.less(SymExpr(1), size)) return in.fail("no window fits");
+  if (type.rank() == 0) return in.add_view(with_dim(std::move(type), 0, std::move(size), 1), in.value("self"));
   SymExpr stride = type.strides[dim];
   type.sizes[dim] = floordiv(type.sizes[dim] - size, step) + SymExpr(1);
   type.strides[dim] *= step;

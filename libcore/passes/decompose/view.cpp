@@ -135,8 +135,9 @@ ValueId main_diagonal(Decomposition& d, ValueId x, std::int64_t rows, std::int64
 
 void unfold(Decomposition& d) {
   ValueId self = d.value("self");
-  if (d.failed() || d.rank(self) == 0) return d.fail("unfold needs a dim");
+  if (d.failed()) return;
   std::int64_t dim = d.dim("dimension", 0, d.rank(self));
+  if (d.rank(self) == 0) return d.result(d.slice(d.reshape(self, {SymExpr(1)}), 0, 0, d.integer("size"), 1));
   d.result(d.unfold(self, dim, d.integer("size"), d.integer("step", 1), 1));
 }
 

@@ -32,9 +32,9 @@ CHOICE = (
     "gather ge index_add index_copy index_put index_select isnan lerp linspace log_softmax logsumexp masked_fill masked_select "
     "matmul mean meshgrid.list_of_tensors mul narrow nn.functional.batch_norm nn.functional.conv2d nn.functional.cosine_similarity "
     "nn.functional.cross_entropy nn.functional.embedding nn.functional.gelu nn.functional.layer_norm nn.functional.linear "
-    "nn.functional.max_pool2d nn.functional.pad.constant nn.functional.softmin permute pow prod remainder repeat reshape roll "
+    "nn.functional.max_pool2d nn.functional.pad.constant nn.functional.softmin permute pow prod ravel remainder repeat reshape roll "
     "scatter scatter_add select sigmoid softmax sort split squeeze stack std std_mean sub sum t take_along_dim tensor_split topk "
-    "transpose tril unbind unsqueeze var var_mean view where zeros_like"
+    "transpose tril unbind unfold unsqueeze var var_mean view where zeros_like"
 ).split()
 CHOICE_DTYPES = ["float32", "bfloat16", "int64", "complex64"]
 

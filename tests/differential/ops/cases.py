@@ -246,6 +246,12 @@ def views():
                 call("relu_.default", piece)
                 return [before, call("neg.default", piece), call("exp.default", x)]
             yield Case(f"write through {op} {args}", write)
+    for args in ((0, 1, 1), (-1, 1, 2), (0, 0, 1)):
+        def windows(call, x=tensor(()), a=args):
+            y = call("unfold.default", x, *a)
+            call("add_.Tensor", y, 1)
+            return [y, call("mul.Tensor", x, 2)]
+        yield Case(f"unfold.default {args} of one element", windows)
     x = tensor((2, 3, 4, 5))
     for layout in (x, x.to(memory_format=torch.channels_last), x.permute(0, 2, 1, 3)):
         for size in ([6, 20], [2, 3, 20], [2, 12, 5], [-1], [2, 3, 4, 5, 1], [2, 1, 3, 4, 5]):
