@@ -82,6 +82,11 @@ Operand Arguments::operand(std::string_view name) {
     return operand;
   }
   if (const auto* value = argument->as<Argument::Value>()) {
+    // What a decomposition puts for a tensor that it did not get.
+    if (value->id >= graph_.values.size()) {
+      misfit(name, "must be a tensor or a number");
+      return operand;
+    }
     operand.value = value->id;
     const Value& made = graph_.values[value->id];
     if (!made.is_scalar && !stands_for_number(node_, graph_, value->id)) {
@@ -98,7 +103,7 @@ std::optional<SymExpr> Arguments::as_integer(const Argument& argument) const {
   if (auto* plain = argument.as<std::int64_t>()) return SymExpr(*plain);
   if (auto* symbolic = argument.as<SymExpr>()) return *symbolic;
   if (auto* truth = argument.as<bool>()) return SymExpr(*truth ? 1 : 0);
-  if (auto* value = argument.as<Argument::Value>()) {
+  if (auto* value = argument.as<Argument::Value>(); value && value->id < graph_.values.size()) {
     const Value& made = graph_.values[value->id];
     if (made.is_scalar) return made.expression;
   }

@@ -23,7 +23,7 @@ void take_along_dim(Inference& in) {
   std::int64_t dim = in.dim("dim", 0, self.rank());
   if (in.failed() || index.rank() != self.rank()) return in.fail("self and indices differ in rank");
   TensorType frame = self;
-  frame.sizes[dim] = index.sizes[dim];
+  if (!frame.sizes.empty()) frame.sizes[dim] = index.sizes[dim];
   in.add(self.dtype, broadcast_sizes(in, std::array<const TensorType*, 2>{&frame, &index}), self);
 }
 

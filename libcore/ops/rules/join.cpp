@@ -257,10 +257,37 @@ void pad(Inference& in) {
   if (!in.failed()) in.add(std::move(type));
 }
 
+namespace {
+
+/// The sizes of what slice_scatter and select_scatter show of self, and put src into.
+std::vector<SymExpr> window_sizes(Inference& in, const TensorType& self) {
+  std::vector<SymExpr> sizes = self.sizes;
+  const std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (self.rank() == 0) in.fail("a tensor without dims has no part");
+  if (in.failed()) return sizes;
+  if (in.op().id == OpId::slice_scatter_default) {
+    sizes[dim] = clamp_slice(in, sizes[dim], in.find("start"), in.find("end"), in.integer("step", 1)).length;
+    return sizes;
+  }
+  SymExpr index = in.integer("index");
+  if (in.less(index, SymExpr(0))) index += sizes[dim];
+  if (in.less(index, SymExpr(0)) || !in.less(index, sizes[dim])) in.fail("index out of range");
+  sizes.erase(sizes.begin() + dim);
+  return sizes;
+}
+
+}  // namespace
+
 /// A clone of all that self's memory holds, shown as self is; of a repeated tensor a clone of its elements alone.
 void scatter_view(Inference& in) {
-  const TensorType& self = in.tensor("self");
+  const TensorType &self = in.tensor("self"), &src = in.tensor("src");
   if (in.failed()) return;
+  const std::vector<SymExpr> window = window_sizes(in, self);
+  if (in.failed() || window.size() != src.rank()) return in.fail("src does not fit");
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    const auto gap = (window[i] - src.sizes[i]).constant();
+    if (gap && *gap != 0) return in.fail("src does not fit");
+  }
   TensorType type = contiguous_type(self.dtype, self.sizes, self);
   bool repeats = false;
   for (std::size_t i = 0; i < self.rank() && !is_contiguous(self); ++i) {

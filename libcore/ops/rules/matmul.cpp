@@ -16,6 +16,17 @@ void require_equal(Inference& in, const SymExpr& a, const SymExpr& b) {
   }
 }
 
+/// What is added to a product has its sizes, but for ones and leading dims.
+void require_addend(Inference& in, const TensorType& addend, const std::vector<SymExpr>& sizes) {
+  if (in.failed()) return;
+  if (addend.rank() > sizes.size()) return in.fail("what is added has more dims than the product");
+  const std::size_t lead = sizes.size() - addend.rank();
+  for (std::size_t i = 0; i < addend.rank(); ++i) {
+    const auto gap = (addend.sizes[i] - sizes[lead + i]).constant();
+    if (gap && *gap != 0 && addend.sizes[i] != SymExpr(1)) return in.fail("what is added does not fit the product");
+  }
+}
+
 void product(Inference& in, std::string_view left, std::string_view right) {
   const TensorType& a = in.tensor(left);
   const TensorType& b = in.tensor(right);
@@ -34,8 +45,14 @@ void product(Inference& in, std::string_view left, std::string_view right) {
 void mm(Inference& in) { product(in, "self", "mat2"); }
 
 void addmm(Inference& in) {
-  bool batched = in.op().id == OpId::baddbmm_default;
-  product(in, batched ? "batch1" : "mat1", batched ? "batch2" : "mat2");
+  const bool batched = in.op().id == OpId::baddbmm_default;
+  const std::string_view left = batched ? "batch1" : "mat1", right = batched ? "batch2" : "mat2";
+  product(in, left, right);
+  const TensorType& addend = in.tensor("self");
+  if (in.failed()) return;
+  std::vector<SymExpr> sizes = in.tensor(left).sizes;
+  sizes.back() = in.tensor(right).sizes.back();
+  require_addend(in, addend, sizes);
 }
 
 void addmv(Inference& in) {
@@ -44,6 +61,7 @@ void addmv(Inference& in) {
   if (in.failed() || matrix.rank() != 2 || vector.rank() != 1) return in.fail("expects a matrix and a vector");
   require_equal(in, matrix.sizes[1], vector.sizes[0]);
   if (matrix.dtype != vector.dtype || in.tensor("self").dtype != matrix.dtype) in.fail("expects one dtype");
+  require_addend(in, in.tensor("self"), {matrix.sizes[0]});
   if (!in.failed()) in.add(matrix.dtype, {matrix.sizes[0]}, matrix);
 }
 
@@ -54,6 +72,7 @@ void addbmm(Inference& in) {
   require_equal(in, a.sizes[0], b.sizes[0]);
   require_equal(in, a.sizes[2], b.sizes[1]);
   if (a.dtype != b.dtype || in.tensor("self").dtype != a.dtype) in.fail("expects one dtype");
+  require_addend(in, in.tensor("self"), {a.sizes[1], b.sizes[2]});
   if (!in.failed()) in.add(a.dtype, {a.sizes[1], b.sizes[2]}, a);
 }
 
@@ -109,6 +128,7 @@ void matmul(Inference& in) {
   TensorType type = contiguous_type(a.dtype, std::move(sizes), a);
   if (vector_right) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - 1);
   if (vector_left) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - (vector_right ? 1 : 2));
+  if (const TensorType* bias = linear ? in.optional_tensor("bias") : nullptr) require_addend(in, *bias, type.sizes);
   if (!in.failed()) in.add(std::move(type));
 }
 

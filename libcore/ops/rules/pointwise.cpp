@@ -241,6 +241,11 @@ void fresh_contiguous(Inference& in) {
   if (!in.failed()) in.add(self.dtype, self.sizes, self);
 }
 
+void triangle(Inference& in) {
+  if (in.tensor("self").rank() < 2) in.fail("needs at least two dims");
+  fresh_contiguous(in);
+}
+
 void unknown(Inference& in) { in.fail("the result depends on the tensors' elements"); }
 
 }  // namespace penstock::ops::rules

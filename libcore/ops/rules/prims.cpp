@@ -72,6 +72,7 @@ void prim_broadcast(Inference& in, TensorType self) {
   if (dims.size() != self.rank()) return in.fail("one dim per operand dim is needed");
   for (std::size_t i = 0; i < dims.size(); ++i) {
     std::int64_t dim = in.wrap_dim(dims[i], sizes.size());
+    if (in.failed() || sizes.empty()) return in.fail("an operand's dim is none of the result's");
     bool repeats = in.is_one(self.sizes[i]) && !in.is_one(sizes[dim]);
     if (!repeats && !in.equal(self.sizes[i], sizes[dim])) return in.fail("a dim is neither 1 nor the result's");
     type.strides[dim] = repeats ? SymExpr(0) : self.strides[i];

@@ -247,6 +247,7 @@ std::vector<TensorType> Decomposition::inferred_or_keep() {
 }
 
 std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<NamedArgument> args) {
+  if (failed()) return {};
   std::vector<ValueId> results = rewrite_.emit(op, std::move(args));
   if (results.empty()) fail("a part of the decomposition does not fit");
   return results;

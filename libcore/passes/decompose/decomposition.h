@@ -94,7 +94,9 @@ class Decomposition : public ops::Inference {
   ValueId unfold(ValueId x, std::int64_t dim, const SymExpr& size, const SymExpr& step, const SymExpr& dilation);
   ValueId index_select(ValueId x, ValueId index, std::int64_t dim);
   ValueId iota(const SymExpr& length);  ///< 0, 1, …, of int64
-  ValueId emit(std::string_view op, std::vector<NamedArgument> args) { return check(rewrite_.emit_one(op, std::move(args))); }
+  ValueId emit(std::string_view op, std::vector<NamedArgument> args) {
+    return failed() ? kNoValue : check(rewrite_.emit_one(op, std::move(args)));
+  }
   /// A matrix product (ops::is_product). Of half precision it is one of float32, rounded once, as torch's is.
   ValueId product(std::string_view op, std::vector<NamedArgument> args);
   std::vector<ValueId> emit_all(std::string_view op, std::vector<NamedArgument> args);
