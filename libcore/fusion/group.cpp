@@ -46,9 +46,12 @@ GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size
   std::map<BufferId, std::vector<std::int32_t>> writers_of_memory;
   std::map<ValueId, std::int32_t> writers;
   auto root_count = static_cast<std::int32_t>(plan.roots.size());
-  std::vector<std::int32_t> checks;
+  // One check follows the other, so that a writer behind the last is behind all of them.
+  std::int32_t last_check = -1;
   for (std::int32_t r = 0; r < root_count; ++r) {
-    if (plan.roots[r].kind == RootKind::check) checks.push_back(r);
+    if (plan.roots[r].kind != RootKind::check || plan.roots[r].group < 0) continue;
+    if (last_check >= 0) after_[r].push_back(last_check);
+    last_check = r;
   }
   for (std::int32_t r = 0; r < root_count; ++r) {
     const Root& root = plan.roots[r];
@@ -58,7 +61,7 @@ GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size
     if (over == kNoValue) continue;
     const std::optional<Window>& memory = plan.values[over].window;
     const bool callers = copies || (memory && plan.buffers[memory->base].kind == Buffer::Kind::input);
-    if (callers) after_[r] = checks;
+    if (callers && last_check >= 0) after_[r].push_back(last_check);
     const bool first = plan.values[over].role == Role::memory;
     if (first) writers_of_memory[plan.values[over].window->base].push_back(r);
     else writers.emplace(over, r), after_[r].push_back(plan.values[over].root);
