@@ -86,25 +86,59 @@ std::string encode_safetensors(const std::vector<TensorBytes>& tensors) {
   return out;
 }
 
-Result<std::vector<TensorBytes>> decode_safetensors(std::string_view bytes) {
-  if (bytes.size() < kLengthBytes) return failure(Code::PS0207, "the file is too short");
+namespace {
+
+/// The header's length, as the first eight bytes say it.
+std::uint64_t header_length(std::string_view bytes) {
   std::uint64_t length = 0;
   for (std::size_t i = kLengthBytes; i-- > 0;) {
     length = length << 8 | static_cast<unsigned char>(bytes[i]);
   }
-  if (length > kMaxHeader || length > bytes.size() - kLengthBytes) {
-    return failure(Code::PS0207, "the header is longer than the file");
-  }
-  auto header = bytes.substr(kLengthBytes, static_cast<std::size_t>(length));
+  return length;
+}
+
+Result<Json> parse_header(std::string_view header) {
   JsonScanner scanner;
   if (scanner.scan(header) != DocumentScanner::Found::end) {
     return failure(Code::PS0207, "the header is no JSON record");
   }
   auto json = parse_value(header, false);
   if (!json) return failure(Code::PS0207, "header: " + json.error().message, json.error().place);
+  if (!json->is_object()) return failure(Code::PS0207, "the header is no JSON record");
+  return std::move(*json);
+}
+
+}  // namespace
+
+Result<std::optional<std::uint64_t>> safetensors_length(std::string_view start) {
+  if (start.size() < kLengthBytes) return std::nullopt;
+  const std::uint64_t length = header_length(start);
+  if (length > kMaxHeader) return failure(Code::PS0207, "the header is longer than the format allows");
+  if (length > start.size() - kLengthBytes) return std::nullopt;
+  auto json = parse_header(start.substr(kLengthBytes, static_cast<std::size_t>(length)));
+  if (!json) return tl::unexpected(std::move(json.error()));
+  std::uint64_t last = 0;
+  for (const Json& tensor : *json) {
+    const auto offsets = tensor.find("data_offsets");
+    const bool ends = tensor.is_object() && offsets != tensor.end() && offsets->is_array() && offsets->size() == 2;
+    // Offsets that are none, decode_safetensors tells of.
+    if (ends && offsets->back().is_number_unsigned()) last = std::max(last, offsets->back().get<std::uint64_t>());
+  }
+  std::uint64_t whole = 0;
+  if (__builtin_add_overflow(kLengthBytes + length, last, &whole)) return failure(Code::PS0207, "the tensors are too long");
+  return whole;
+}
+
+Result<std::vector<TensorBytes>> decode_safetensors(std::string_view bytes) {
+  if (bytes.size() < kLengthBytes) return failure(Code::PS0207, "the file is too short");
+  const std::uint64_t length = header_length(bytes);
+  if (length > kMaxHeader || length > bytes.size() - kLengthBytes) {
+    return failure(Code::PS0207, "the header is longer than the file");
+  }
+  auto json = parse_header(bytes.substr(kLengthBytes, static_cast<std::size_t>(length)));
+  if (!json) return tl::unexpected(std::move(json.error()));
   Problems problems;
   Field root(*json, problems);
-  if (!json->is_object()) return failure(Code::PS0207, "the header is no JSON record");
   std::vector<TensorBytes> tensors;
   auto data = bytes.substr(kLengthBytes + static_cast<std::size_t>(length));
   for (const auto& item : json->items()) {

@@ -4,11 +4,12 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 namespace penstock {
 
 namespace {
+
+constexpr std::size_t kMostRuleBytes = std::size_t{16} << 20;  ///< of one file
 
 using Kinds = CallActionFacts::Kinds;
 using TakenArgument = CallActionFacts::Argument;
@@ -191,11 +192,18 @@ Result<void> CallRules::add(std::string_view text, const std::string& path, bool
 
 Result<void> CallRules::add_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || std::filesystem::is_directory(path) || !(text << file.rdbuf() || file.peek() == EOF)) {
-    return failure(Code::PS0102, "cannot read the rule file " + path);
+  if (!file || std::filesystem::is_directory(path)) return failure(Code::PS0102, "cannot read the rule file " + path);
+  std::string text;
+  char piece[std::size_t{1} << 16];
+  while (file.read(piece, sizeof piece) || file.gcount() > 0) {
+    text.append(piece, static_cast<std::size_t>(file.gcount()));
+    // A device may never end.
+    if (text.size() > kMostRuleBytes) {
+      return failure(Code::PS0102, "cannot read the rule file " + path + ": it is longer than " + std::to_string(kMostRuleBytes >> 20) + " MiB");
+    }
   }
-  return add(text.str(), path, false);
+  if (file.bad()) return failure(Code::PS0102, "cannot read the rule file " + path);
+  return add(text, path, false);
 }
 
 void CallRules::index(std::uint32_t position) {

@@ -11,6 +11,7 @@ with --diagnostics=json. The last line is `N passed, N failed`.
 import json
 import os
 import pathlib
+import socket
 import struct
 import subprocess
 import sys
@@ -131,6 +132,8 @@ def bad_input(suite: Suite, tool: str, level: str) -> None:
     expect("missing file", 6, "nowhere.json", "nowhere.json")
     expect("directory as input", 6, "", ".")
     expect("closed standard input", 6, "", shell="<&-")
+    expect("device that never ends", 3, "", "/dev/zero")
+    expect("socket as input", 6, "", "socket")
 
 
 def wrong_levels(suite: Suite, tool: str, level: str) -> None:
@@ -273,6 +276,26 @@ def bad_store(suite: Suite) -> None:
                  "--store=elsewhere", f"--inputs={suite.inputs()}", data=kernels)
 
 
+def endless_options(suite: Suite) -> None:
+    """Options that name a file to read, and files that are none or never end; memory is limited, so that a reader
+    without a limit of its own fails soon."""
+    kernels = suite.run("codegen", data=suite.sample("loops")).stdout
+    header = json.dumps({"a": {"dtype": "F32", "shape": [10], "data_offsets": [0, 40]}}).encode()
+    (suite.work / "start.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    few = "ulimit -v 4000000;"
+    suite.expect("run", "inputs of a device", 3, "header", "--inputs=/dev/zero", data=kernels, before=few)
+    suite.expect("run", "inputs of a full device", 3, "header", "--inputs=/dev/full", data=kernels, before=few)
+    (suite.work / "kernels.json").write_bytes(kernels)
+    suite.expect("run", "inputs that go on behind their header's end", 6, "promises", "--inputs=-", "kernels.json",
+                 before=f"{few} cat start.safetensors /dev/zero |")
+    suite.expect("run", "inputs cut in their tensors", 3, "do not exist", "--inputs=start.safetensors", data=kernels)
+    for file, says in (("/dev/zero", "longer than"), ("/dev/full", "longer than"), (".", "rule file"), ("socket", "rule file")):
+        suite.expect("run", f"rules of {file}", 6, says, f"--rules={file}", "-c", "pass", before=few)
+        suite.expect("capture", f"rules of {file}", 6, says, f"--rules={file}", "-c", "pass", before=few)
+    for file in (".", "socket"):
+        suite.expect("run", f"inputs of {file}", 6, file, f"--inputs={file}", data=kernels)
+
+
 def bad_options(suite: Suite, tool: str) -> None:
     suite.expect(tool, "unknown option", 2, "--nonsense", "--nonsense")
     suite.expect(tool, "misspelt option", 2, "Did you mean --color?", "--colr=never")
@@ -286,6 +309,8 @@ def main() -> int:
     build, samples = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     with tempfile.TemporaryDirectory(prefix="penstock-errors-") as work:
         suite = Suite(build, samples, pathlib.Path(work))
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(suite.work / "socket"))
         for program in sorted((build / "tools").glob("penstock-*")):
             if program.is_dir():
                 continue
@@ -308,6 +333,7 @@ def main() -> int:
         suite.expect("verify", "a name that is no text", 6, "nowhere\\xff\\x1b", os.fsdecode(b"nowhere\xff\x1b"))
         bad_pack(suite)
         bad_store(suite)
+        endless_options(suite)
         missing_blobs(suite)
         hostile_names(suite)
         bad_cache(suite)

@@ -219,26 +219,41 @@ Result<void> Stage::write(std::string_view text) {
   return out ? (*out)->write(text) : tl::unexpected(out.error());
 }
 
-Result<std::string> Stage::read(const std::string& file) {
+namespace {
+
+/// Reads until the end, or until `length` says that it ought to have come: a device may have none.
+Result<std::string> read_all(int descriptor, const std::string& name, const Stage::Length& length) {
+  std::string bytes;
+  std::optional<std::uint64_t> most;
+  char block[64 * 1024];
+  ssize_t count = 0;
+  while ((count = ::read(descriptor, block, sizeof block)) != 0) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(Code::PS0102, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    bytes.append(block, static_cast<std::size_t>(count));
+    if (!most) {
+      auto known = length(bytes);
+      if (!known) return tl::unexpected(std::move(known.error()));
+      most = *known;
+    }
+    if (most && bytes.size() > *most) {
+      return failure(Code::PS0102, fmt::format("{} goes on behind the {} bytes that its header promises", name, *most));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::string> Stage::read(const std::string& file, const Length& length) {
   bool standard = file.empty() || file == "-";
   std::string name = standard ? "standard input" : file;
   int descriptor = standard ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     return failure(Code::PS0102, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
   }
-  std::string bytes;
-  char block[64 * 1024];
-  ssize_t count = 0;
-  while ((count = ::read(descriptor, block, sizeof block)) != 0) {
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;
-    bytes.append(block, static_cast<std::size_t>(count));
-  }
-  int error = count < 0 ? errno : 0;
+  auto bytes = read_all(descriptor, name, length);
   if (!standard) close(descriptor);
-  if (error != 0) {
-    return failure(Code::PS0102, fmt::format("cannot read {}: {}", name, std::strerror(error)));
-  }
   return bytes;
 }
 

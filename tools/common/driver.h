@@ -76,8 +76,10 @@ class Stage {
   Result<Output*> output();
   /// Writes text to the output.
   Result<void> write(std::string_view text);
-  /// The bytes of `file` ("-": standard input); PS0102 when it cannot be read.
-  Result<std::string> read(const std::string& file);
+  /// From what has been read of a file: how many bytes it has, once that is known, or why it is none that is wanted.
+  using Length = std::function<Result<std::optional<std::uint64_t>>(std::string_view start)>;
+  /// The bytes of `file` ("-": standard input); PS0102 when it cannot be read, or goes on behind its length.
+  Result<std::string> read(const std::string& file, const Length& length);
   /// The positionals, or "-" when there are none.
   std::vector<std::string> inputs() const;
 

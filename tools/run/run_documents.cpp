@@ -64,18 +64,20 @@ class Runner {
   Runner(Stage& stage, const RunDocumentsOptions& options, store::Store& store)
       : stage_(stage), options_(options), store_(store) {}
 
+  tl::unexpected<Diagnostic> no_inputs(Diagnostic why) const {
+    if (why.code != Code::PS0207) return tl::unexpected(std::move(why));
+    why.place = why.place.empty() ? options_.inputs : fmt::format("{}: {}", options_.inputs, why.place);
+    why.hint = "--inputs takes a safetensors file, as --outputs writes it.";
+    return tl::unexpected(std::move(why));
+  }
+
   Result<void> load_inputs() {
     if (options_.inputs.empty()) return {};
-    Result<std::string> bytes = stage_.read(options_.inputs);
-    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    Result<std::string> bytes = stage_.read(options_.inputs, formats::safetensors_length);
+    if (!bytes) return no_inputs(std::move(bytes.error()));
     given_file_ = std::move(*bytes);
     auto tensors = formats::decode_safetensors(given_file_);
-    if (!tensors) {
-      Diagnostic why = std::move(tensors.error());
-      why.place = why.place.empty() ? options_.inputs : fmt::format("{}: {}", options_.inputs, why.place);
-      why.hint = "--inputs takes a safetensors file, as --outputs writes it.";
-      return tl::unexpected(std::move(why));
-    }
+    if (!tensors) return no_inputs(std::move(tensors.error()));
     for (formats::TensorBytes& tensor : *tensors) given_.emplace(tensor.name, Given{tensor, false});
     return {};
   }
