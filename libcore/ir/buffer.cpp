@@ -26,7 +26,8 @@ double apply(const PostOp& op, double x, double operand, double before) {
     case PostOp::Kind::hardsigmoid: return std::clamp(x + 3, 0.0, 6.0) / 6;
     case PostOp::Kind::sigmoid: return 1 / (1 + std::exp(-x));
     case PostOp::Kind::tanh: return std::tanh(x);
-    case PostOp::Kind::clamp: return std::clamp(x, op.alpha, op.beta);
+    // Bounds the wrong way round give the upper one, as torch's clamp does; std::clamp promises nothing then.
+    case PostOp::Kind::clamp: return std::min(std::max(x, op.alpha), op.beta);
     case PostOp::Kind::scale: return x * op.alpha;
     case PostOp::Kind::add: return x + operand;
     case PostOp::Kind::mul: return x * operand;

@@ -221,7 +221,7 @@ namespace {
 
 /// The element that padding of a mode shows at `place`, which may lie outside. `low` and `high` of it were added.
 std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int64_t size, std::int64_t low, std::int64_t high) {
-  if (mode == "replicate") return std::clamp<std::int64_t>(place, 0, size - 1);
+  if (mode == "replicate") return std::max<std::int64_t>(std::min(place, size - 1), 0);
   if (mode == "circular") {
     const std::int64_t first = std::max<std::int64_t>(-low, 0), kept = size - first + std::min<std::int64_t>(high, 0);
     return first + ((place - first) % kept + kept) % kept;

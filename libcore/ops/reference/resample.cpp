@@ -33,7 +33,7 @@ Source source_of(const Interpolation& kind, std::int64_t at, std::int64_t size, 
   if (!kind.cubic) return {{floor, std::min(floor + 1, last)}, {1 - t, t}};
   Source source;
   for (std::int64_t tap = -1; tap <= 2; ++tap) {
-    source.places.push_back(std::clamp<std::int64_t>(floor + tap, 0, last));
+    source.places.push_back(std::max<std::int64_t>(std::min<std::int64_t>(floor + tap, last), 0));
     source.weights.push_back(cubic_weight(t - static_cast<double>(tap)));
   }
   return source;

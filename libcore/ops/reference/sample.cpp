@@ -20,7 +20,7 @@ double place_of(double coordinate, std::int64_t size, Padding padding, bool alig
     place = std::fmod(std::abs(place + half), 2 * span);
     place = std::min(place, 2 * span - place) - half;
   }
-  return std::isnan(place) ? 0 : std::clamp(place, 0.0, last);
+  return std::isnan(place) ? 0 : std::max(std::min(place, last), 0.0);
 }
 
 /// One dim's elements at a place, and their weights.

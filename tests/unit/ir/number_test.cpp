@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/buffer.h"
 #include "ir/number.h"
 
 using namespace penstock;
@@ -90,4 +91,10 @@ TEST_CASE("functions and comparisons of numbers") {
   CHECK(gives(NumberOp::equal, n(kNaN), n(kNaN), n(0)));
   CHECK(gives(NumberOp::not_equal, n(kNaN), n(kNaN), n(1)));
   CHECK(!compute(NumberOp::less, n((std::int64_t{1} << 53) + 1), n(1.0)));
+}
+
+TEST_CASE("bounds of a clamp that are the wrong way round give the upper one") {
+  const PostOp wrong{PostOp::Kind::clamp, 0.7, -0.5, kNoBuffer};
+  for (double x : {-1.0, 0.0, 1.0}) CHECK(apply(wrong, x, 0, 0) == -0.5);
+  CHECK(std::isnan(apply(wrong, std::nan(""), 0, 0)));
 }
