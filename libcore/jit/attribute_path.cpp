@@ -55,9 +55,10 @@ bool reads_generically(PyTypeObject* type) {
 /// made in Python has no other.
 void resolve_descriptor(PyTypeObject* type, PyObject* found, PyObject* name, AttributePath& path) {
   if (Py_TYPE(found) == &PyMemberDescr_Type) {
-    const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
-    if (member->type != T_OBJECT_EX && member->type != T_OBJECT) return;
-    path.kind = Kind::member;
+    PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+    const bool is_object = member->type == T_OBJECT_EX || member->type == T_OBJECT;
+    path.kind = is_object ? Kind::member : Kind::computed;
+    path.field = is_object ? nullptr : member;
     path.offset = member->offset;
     path.null_is_none = member->type == T_OBJECT;
     return;

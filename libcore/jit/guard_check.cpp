@@ -1,4 +1,7 @@
 // Running a guard program: what each step does, and which are skipped.
+#include <Python.h>
+#include <structmember.h>
+
 #include <algorithm>
 #include <bit>
 #include <climits>
@@ -163,9 +166,10 @@ bool nothing_hangs_on(PyObject* value) {
   return std::none_of(items, items + PyTuple_GET_SIZE(value), [](PyObject* item) { return PyObject_IS_GC(item) != 0; });
 }
 
-/// What a C getter gives, kept until it is asked again. Only what nothing hangs on: all else would be kept alive.
+/// What a C getter gives, or a member of C is, kept until it is asked again. Only what nothing hangs on: all else would be kept alive.
 PyObject* compute(AttributePath& path, PyObject* object) {
-  PyObject* value = path.getter->get(object, path.getter->closure);
+  PyObject* value = path.field != nullptr ? PyMember_GetOne(reinterpret_cast<char*>(object), path.field)
+                                          : path.getter->get(object, path.getter->closure);
   if (value == nullptr) PyErr_Clear();
   if (value != nullptr && !nothing_hangs_on(value)) Py_CLEAR(value);
   Py_XSETREF(path.kept, value);

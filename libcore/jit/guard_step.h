@@ -121,7 +121,7 @@ struct AttributePath {
     member,    ///< a slot at `offset`
     constant,  ///< `value`
     dict,      ///< __dict__: the instance's dict itself
-    computed,  ///< by `getter`, a C function of a type that is not made in Python
+    computed,  ///< by `getter`, a C function of a type that is not made in Python, or from the C member `field`
   };
   PyTypeObject* type = nullptr;  ///< borrowed, compared only; for a class as base: that class
   std::uint32_t version = 0;
@@ -130,6 +130,7 @@ struct AttributePath {
   Py_ssize_t offset = 0;         ///< member: where the pointer stands in the instance
   bool null_is_none = false;     ///< member: an unset slot reads as None
   const PyGetSetDef* getter = nullptr;
+  PyMemberDef* field = nullptr;  ///< computed: a number or a text of C, of which each read makes an object
   PyObject* kept = nullptr;      ///< computed: the result, until the next one; owned by the program
 };
 
