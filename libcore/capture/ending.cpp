@@ -119,7 +119,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     const FrameShadow& caller = *f->caller;
     const bool under_way = caller.frame->depth() < static_cast<int>(caller.stack.size());
     if (under_way || f->frame->is_generator()) {
-      end_place_ = {caller.frame->code(), caller.instruction->offset};
+      end_place_ = Walk::place_of(caller);
       spoil("the segment ends inside what an instruction without operands runs");
     }
     InlinedFrame inlined;

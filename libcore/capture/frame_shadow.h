@@ -93,6 +93,7 @@ struct FrameShadow {
   std::vector<Shadow> locals;      ///< for a cell slot: of the cell
   std::vector<Shadow> stack;
   FrameShadow* caller = nullptr;
+  std::size_t path = 0;            ///< of the calls that lead here from the segment's own frame: a hash of their places
   Shadow result;                   ///< of what it returns or yields
   std::vector<bool> was_bound;     ///< the segment's own frame: slots that were bound at its start
   /// Exceptions raised in the segment whose handlers are open here: the places that raised them.

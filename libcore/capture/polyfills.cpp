@@ -2,11 +2,15 @@
 // C does with tensors that pass through it (operator.add, functools.reduce, an iterator of itertools, sorted with a
 // key) it would have to be told one by one, and could not look into the functions that those call. So while a segment
 // is recorded the call's operand is exchanged for a function of Python that does the same, whose frame is followed as
-// any other. Behind the segment nothing of it is left: one that would end inside such a frame ends before its call. But
-// while it is recorded, what the program calls below could see the frame: so this is done in what the program gave to
-// torch.compile, where TorchDynamo does the same, and nowhere else.
+// any other. Behind the segment nothing of it is left: one that would end inside such a frame ends before its call. The
+// frames are hidden: what they call, and tracebacks, show the caller's instead. What shows is the type of an iterator,
+// which is a generator then: where the program did not ask for torch.compile, as TorchDynamo does the same there, it is
+// made only for an instruction that uses it up at once.
 
 #include "capture/polyfills.h"
+
+#include <algorithm>
+#include <array>
 
 #include "capture/constructor.h"
 #include "capture/literal.h"
@@ -16,6 +20,7 @@
 
 namespace penstock::capture {
 
+using python::Opcode;
 using python::PyRef;
 
 namespace {
@@ -70,6 +75,41 @@ bool consume_callable(Walk& walk, Operand callable) {
   return walk.consume_identity({Shadow::sourced(step.base), PyCFunction_GET_SELF(callable.object)});
 }
 
+/// True where a polyfill gives a generator in the place of an iterator of C.
+bool gives_generator(PyObject* callable, PyObject* function) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  return PyType_Check(callable) || (code->co_flags & CO_GENERATOR) != 0;
+}
+
+/// True for functions and types of C that go over their only argument, and keep nothing of it.
+bool uses_up(PyObject* callable) {
+  const std::array<PyTypeObject*, 5> types = {&PyList_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyDict_Type};
+  const auto is_callable = [&](PyTypeObject* type) { return reinterpret_cast<PyObject*>(type) == callable; };
+  if (std::ranges::any_of(types, is_callable)) return true;
+  const std::array<const char*, 6> names = {"any", "all", "sum", "min", "max", "sorted"};
+  const auto is_function = [&](const char* name) { return PyDict_GetItemString(PyEval_GetBuiltins(), name) == callable; };
+  return PyCFunction_Check(callable) && std::ranges::any_of(names, is_function);
+}
+
+/// True if the instruction behind the frame's call, which pops so much, goes over what it gives and nothing else sees that.
+bool is_used_up(const FrameShadow& f, int pops) {
+  const python::Bytecode& code = f.frame->bytecode();
+  const python::Instruction* next = code.at(f.instruction->next);
+  while (next != nullptr && next->opcode == Opcode::PRECALL) next = code.at(next->next);
+  if (next == nullptr) return false;
+  switch (next->opcode) {
+    case Opcode::GET_ITER:
+    case Opcode::UNPACK_SEQUENCE:
+    case Opcode::UNPACK_EX:
+    case Opcode::LIST_EXTEND:
+    case Opcode::SET_UPDATE: return true;
+    case Opcode::CALL: break;
+    default: return false;
+  }
+  if (next->argument != 1 || f.frame->depth() < pops + 2) return false;
+  return f.frame->peek(pops + 1) == nullptr && uses_up(f.frame->peek(pops));
+}
+
 }  // namespace
 
 bool is_polyfill(PyObject* globals) { return globals != nullptr && globals == g_globals; }
@@ -77,18 +117,18 @@ bool is_polyfill(PyObject* globals) { return globals != nullptr && globals == g_
 std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost) {
   std::optional<RaisePlace> outermost;
   for (const FrameShadow* f = innermost; f != nullptr && f->caller != nullptr; f = f->caller) {
-    if (is_polyfill(f->frame->globals())) outermost = RaisePlace{f->caller->frame->code(), f->caller->instruction->offset};
+    if (is_polyfill(f->frame->globals())) outermost = Walk::place_of(*f->caller);
   }
   return outermost;
 }
 
 std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
-  if (!python::in_compiled_region()) return std::nullopt;
   const int at = callable_position(*f.frame, *f.instruction);
   if (at < 0 || f.frame->stack()[at] != callable.object) return std::nullopt;
   PyObject* function = find_polyfill(callable.object);
   if (function == nullptr) return std::nullopt;
+  if (gives_generator(callable.object, function) && !python::in_compiled_region() && !is_used_up(f, pops)) return std::nullopt;
   if (!consume_callable(walk, callable)) return false;
   if (!walk.call_function(f, {Shadow::constant(), function}, std::move(positional), std::move(keywords), pops)) {
     return false;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -49,6 +51,9 @@ struct FrameShadow;
 struct RaisePlace {
   PyCodeObject* code = nullptr;
   int unit = -1;
+  /// In code of torch's, which others run as well: by which calls it was reached (FrameShadow::path); 0: whatever called it.
+  std::size_t path = 0;
+  auto operator<=>(const RaisePlace&) const = default;
 };
 
 /// What an iterator goes over; its real state is in the real iterator.

@@ -107,13 +107,32 @@ void Walk::after(FrameShadow& frame) {
 bool Walk::expects(Frame& frame) const {
   const Expected& expected = innermost_->expected;
   // C code that the instruction runs may call the same function for reasons of its own, further down.
-  if (frame.caller() != innermost_->frame->raw() && !expected.through) return false;
+  if (frame.caller() != innermost_->frame->visible() && !expected.through) return false;
   if (frame.is_generator()) {
     return expected.generator != nullptr && frame.generator() == expected.generator;
   }
   return expected.function != nullptr && frame.function() == expected.function &&
          (expected.arrived == 0 || expected.repeats);
 }
+
+namespace {
+
+/// FrameShadow::path of what the frame's instruction calls.
+std::size_t path_below(const FrameShadow& f) {
+  const auto mixed = [](std::size_t hash, std::size_t more) { return (hash ^ more) * 0x9e3779b97f4a7c15u + (hash >> 29); };
+  return mixed(mixed(f.path, reinterpret_cast<std::size_t>(f.frame->code())), static_cast<std::size_t>(f.instruction->offset) + 1);
+}
+
+/// Asked while an exception may be under way, which a look into a dict of CPython's would drop.
+bool is_of_torch(const FrameShadow& f) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  const bool is = module_name(f.frame->globals()).starts_with("torch.");
+  PyErr_Restore(type, value, traceback);
+  return is;
+}
+
+}  // namespace
 
 FrameShadow& Walk::enter(Frame& frame) {
   Expected& expected = innermost_->expected;
@@ -128,6 +147,7 @@ FrameShadow& Walk::enter(Frame& frame) {
   FrameShadow& shadow = *frames_.back();
   shadow.frame = &frame;
   shadow.caller = innermost_;
+  shadow.path = path_below(*innermost_);
   shadow.steps = 0;
   if (frame.is_generator()) {
     while (static_cast<int>(shadow.stack.size()) < frame.depth()) shadow.push(Shadow::constant());
@@ -196,10 +216,10 @@ void Walk::raised(FrameShadow& frame, bool again) {
   frame.finish = nullptr;
   if (&frame == innermost_ && effects_.size() > effects_before_) {
     spoil("an instruction that changes an object raised");
-    end_place_ = {frame.frame->code(), frame.instruction->offset};
+    end_place_ = place_of(frame);
   }
   if (again && !frame.handling.empty()) raising_ = frame.handling.back();
-  if (raising_.code == nullptr) raising_ = {frame.frame->code(), frame.instruction->offset};
+  if (raising_.code == nullptr) raising_ = place_of(frame);
 }
 
 std::vector<RaisePlace> Walk::open_handlers() const {
@@ -223,12 +243,19 @@ std::optional<RaisePlace> Walk::open_constructor() const {
   return outermost;
 }
 
+RaisePlace Walk::place_of(const FrameShadow& f) { return {f.frame->code(), f.instruction->offset, is_of_torch(f) ? f.path : 0}; }
+
 RaisePlace Walk::program_place(const FrameShadow* f) const {
   const auto is_inner = [&] {
     return !follows_code(callables_.of(f->frame->code(), f->frame->globals()).rule->action);
   };
-  while (f->caller != nullptr && is_inner()) f = f->caller;
-  return {f->frame->code(), f->instruction->offset};
+  const FrameShadow* called = nullptr;
+  while (f->caller != nullptr && is_inner()) {
+    called = f;
+    f = f->caller;
+  }
+  // Torch's code that calls modules stands before all of them: what it called is nearer.
+  return place_of(called != nullptr && is_of_torch(*f) ? *called : *f);
 }
 
 void Walk::unwound(FrameShadow& frame, int depth) {

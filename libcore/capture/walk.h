@@ -133,6 +133,8 @@ class Walk {
   void spoil_here(std::string why, Code code = Code::PS0303);
   Code spoil_code() const { return spoil_code_; }
   bool spoiled() const { return !spoiled_.empty(); }
+  /// Where the frame stands, for what must not be entered the next time.
+  static RaisePlace place_of(const FrameShadow& frame);
   const std::string& spoiled_by() const { return spoiled_; }
   /// The instruction before which a spoiled segment has to end the next time: gradient mode would differ
   /// behind it, or what it runs could not be made real. No code when it was something else.
@@ -527,6 +529,7 @@ class Walk {
  private:
   /// Where the program's own code is in what `frame` does: all of its calls share a place in torch's.
   RaisePlace program_place(const FrameShadow* frame) const;
+
   /// What is reached by two sources is one object.
   void guard_same(Shadow known, Shadow again);
   Shadow value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value);

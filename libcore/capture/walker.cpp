@@ -3,6 +3,7 @@
 #include "capture/dynamo_state.h"
 #include "capture/literal.h"
 #include "capture/may_record.h"
+#include "capture/polyfills.h"
 #include "python/bytecode.h"
 #include "python/compile_region.h"
 #include "python/materialise.h"
@@ -63,6 +64,7 @@ Entry Walker::decide(Frame& frame) {
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
   if (is_made_real(frame)) return enter_made_real(frame, region);
+  if (is_polyfill(frame.globals())) return enter_polyfill(frame, region);
   const Served kind = served(frame);
   const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) && region.mode == Mode::recording &&
                         python::region_backend() != nullptr && region.walk->expects(frame);
@@ -109,7 +111,7 @@ Entry Walker::decide(Frame& frame) {
     report_left(frame);
     return Entry::native;
   }
-  if (inside && frame.caller() != region.activations.back()->frame->raw()) return Entry::native;
+  if (inside && frame.caller() != region.activations.back()->frame->visible()) return Entry::native;
   if (known.native) return Entry::native;
   if (const auto version = globals_version(frame); known.globals_version != version) {
     known.names_tensors = roots_.names_tensors(frame, *bridge_);
@@ -151,7 +153,7 @@ void Walker::ran(PyThreadState* thread, bool returned) {
 /// Neither may be taken for the call of a function from its start.
 Entry Walker::enter_made_real(Frame& frame, Region& region) {
   const bool inside = !region.activations.empty() &&
-                      frame.caller() == region.activations.back()->frame->raw();
+                      frame.caller() == region.activations.back()->frame->visible();
   if (region.mode != Mode::glue || !inside) return Entry::native;
   conduct(frame, region, false);
   region.activations.back()->step_once = true;
@@ -172,9 +174,20 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
   return Entry::conduct;
 }
 
+/// Code of ours that stands for a function of C: no frame of it shows, be it followed or not.
+Entry Walker::enter_polyfill(Frame& frame, Region& region) {
+  if (!has_root(region)) return Entry::native;
+  const bool followed = region.mode == Mode::recording && region.walk->expects(frame) && !region.walk->expects_native();
+  conduct(frame, region, false);
+  frame.hide();
+  if (followed) region.activations.back()->shadow = &region.walk->enter(frame);
+  return Entry::conduct;
+}
+
 Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
+  if (frame.hidden() && activation.shadow == nullptr) return Directive::step;
   if (activation.served != Served::none) return serve(activation, instruction);
   switch (region.mode) {
     case Mode::recording:
@@ -321,8 +334,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   FrameShadow& shadow = *activation.shadow;
   if (walk.spoiled()) {
     if (const auto& place = walk.spoiled_at()) {
-      ends_before_.insert_or_assign({place->code, place->unit},
-                                    BreakReason{walk.spoil_code(), walk.spoiled_by()});
+      ends_before_.insert_or_assign(*place, BreakReason{walk.spoil_code(), walk.spoiled_by()});
       region.trial = true;  // the next one ends earlier: there is nothing to tell
     }
     drop(region);
@@ -335,9 +347,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     if (PyRef error = take_error()) return backend_raised(region, std::move(error));
     return Directive::step;
   }
-  const auto known = ends_before_.empty()
-                         ? ends_before_.end()
-                         : ends_before_.find({activation.frame->code(), instruction.offset});
+  const auto known = known_end(shadow, instruction);
   const bool turns = known == ends_before_.end() && is_loop_test(region, activation, instruction);
   if (turns) {
     shadow.instruction = &instruction;
@@ -417,7 +427,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     const bool refused = !plan.returns && walk.reason().anywhere && around != nullptr && around->served == Served::fullgraph;
     if (refused && place.code != nullptr) {
       keep_code(place.code);
-      ends_before_.try_emplace({place.code, place.unit}, walk.reason());
+      ends_before_.try_emplace(place, walk.reason());
     }
     drop(region);
     return false;
@@ -444,7 +454,7 @@ void Walker::drop(Region& region) {
   if (place.code != nullptr) {
     BreakReason reason;
     reason.silent = true;
-    ends_before_.try_emplace({place.code, place.unit}, std::move(reason));
+    ends_before_.try_emplace(place, std::move(reason));
   } else if (region.walk && region.walk->spoiled() && !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);

@@ -143,6 +143,7 @@ class Walker : public python::FrameDriver {
   python::Entry decide(python::Frame& frame);
   std::optional<python::Entry> finish_call(python::Frame& frame, Region& region);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
+  python::Entry enter_polyfill(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
   // -- torch.compile and its kin (walker_regions.cpp)
   Served served(python::Frame& frame);
@@ -180,6 +181,9 @@ class Walker : public python::FrameDriver {
   void keep_code(PyCodeObject* code);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
   bool ends_earlier(const Walk& walk);
+  using Ends = std::map<RaisePlace, BreakReason>;
+  /// Why a segment ends before the instruction, if it does.
+  Ends::const_iterator known_end(const FrameShadow& frame, const python::Instruction& instruction) const;
   /// False when nothing was captured.
   bool end(Region& region, SegmentEnd end, const Operand* result);
   void report_break(const BreakReason& reason, const Location& location, EntryId after);
@@ -203,7 +207,7 @@ class Walker : public python::FrameDriver {
   /// Instructions that segments end before, and why: an exception raised there was still being handled,
   /// or an object that is made there was not finished, where a segment had to end, or else as
   /// Walk::must_end_before() says. Addresses only; one that is used again costs a shorter segment.
-  std::map<std::pair<const PyCodeObject*, int>, BreakReason> ends_before_;
+  Ends ends_before_;
   /// Code whose address must stay its own, for no call of other code may be refused: that of instructions no graph
   /// goes on behind.
   std::unordered_map<const PyCodeObject*, python::PyRef> refused_code_;

@@ -11,10 +11,16 @@ void Walker::keep_code(PyCodeObject* code) {
   refused_code_.try_emplace(code, PyRef::borrow(reinterpret_cast<PyObject*>(code)));
 }
 
+Walker::Ends::const_iterator Walker::known_end(const FrameShadow& f, const python::Instruction& instruction) const {
+  if (ends_before_.empty()) return ends_before_.end();
+  const auto anyhow = ends_before_.find({f.frame->code(), instruction.offset, 0});
+  return anyhow != ends_before_.end() ? anyhow : ends_before_.find({f.frame->code(), instruction.offset, f.path});
+}
+
 bool Walker::ends_earlier(const Walk& walk) {
   const auto end_before = [&](const RaisePlace& place, BreakReason reason) {
     if (reason.anywhere) keep_code(place.code);
-    ends_before_.insert_or_assign({place.code, place.unit}, std::move(reason));
+    ends_before_.insert_or_assign(place, std::move(reason));
   };
   const auto open = walk.open_handlers();
   for (const RaisePlace& place : open) {

@@ -172,7 +172,7 @@ class Activation {
   }
 
   void add_traceback_entry() {
-    if (_PyFrame_IsIncomplete(frame_.raw())) return;
+    if (frame_.hidden() || _PyFrame_IsIncomplete(frame_.raw())) return;
     PyFrameObject* object = PyThreadState_GetFrame(frame_.thread());
     if (object == nullptr) return;
     PyTraceBack_Here(object);

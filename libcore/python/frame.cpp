@@ -89,7 +89,7 @@ void Frame::link() {
   _PyCFrame* cframe = thread_->cframe;
   raw_->is_entry = true;
   raw_->previous = cframe->current_frame;
-  cframe->current_frame = raw_;
+  if (!hidden_) cframe->current_frame = raw_;
   // The collector must not read our moving stack; the evaluator does the same while it runs.
   raw_->stacktop = -1;
   --thread_->recursion_remaining;

@@ -105,6 +105,12 @@ class Frame {
   /// must run only while linked.
   void link();
   void unlink();
+  /// Said before link(): the thread's stack of frames goes without this one, so that nothing that it calls, and no
+  /// traceback, shows it.
+  void hide() { hidden_ = true; }
+  bool hidden() const { return hidden_; }
+  /// The frame that is `f_back` of what this one calls.
+  _PyInterpreterFrame* visible() const { return hidden_ ? caller() : raw_; }
   bool linked() const { return linked_; }
   /// Somebody has asked for the frame's object and may look at the frame by it.
   bool has_object() const;
@@ -136,6 +142,7 @@ class Frame {
   _Py_CODEUNIT* units_;   // the code's first unit
   int unit_;
   bool linked_ = false;
+  bool hidden_ = false;
   bool handed_over_ = false;
 };
 

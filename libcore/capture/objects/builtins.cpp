@@ -8,7 +8,6 @@
 #include "capture/literal.h"
 #include "capture/polyfills.h"
 #include "capture/objects/builtin_call.h"
-#include "python/compile_region.h"
 
 namespace penstock::capture {
 
@@ -203,8 +202,7 @@ bool consume_options(BuiltinCall& c) {
 /// any, all, sum, min, max, sorted: of values that guards determine.
 bool reduce(BuiltinCall& c) {
   Operand over = c.positional[0];
-  const bool has_python_form = c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
-  const bool by_python = has_python_form && python::in_compiled_region();
+  const bool by_python = c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
   if (by_python && (PyGen_CheckExact(over.object) || (!c.keywords.empty() && c.name == "sorted"))) return polyfill(c);
   if (!consume_options(c)) return false;
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
