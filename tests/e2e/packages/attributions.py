@@ -1,4 +1,5 @@
 """Attributions of a classifier's predictions (captum)."""
+import numpy
 import torch
 from captum.attr import DeepLift, GradientShap, IntegratedGradients, LayerConductance, Occlusion, Saliency
 
@@ -28,4 +29,5 @@ for target in (0, 1, 2):
     with torch.no_grad():
         print("occlusion", round(Occlusion(model).attribute(x, target=target, sliding_window_shapes=(1, 3, 3), strides=(1, 2, 2)).sum().item(), 3))
 torch.manual_seed(1)
+numpy.random.seed(1)
 print("shap", round(GradientShap(model).attribute(x, baselines=baseline, n_samples=4, target=0, stdevs=0.01).sum().item(), 3))
