@@ -68,6 +68,13 @@ bool may_take_branch(const python::Frame& frame) {
   return bridge && *bridge != nullptr && python::has_torch_truth((*bridge)->tensor_type());
 }
 
+/// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute it.
+const Value* value_elsewhere(const Graph& graph) {
+  const auto found = std::find_if(graph.values.begin(), graph.values.end(),
+                                  [](const Value& value) { return value.type.device != "cpu"; });
+  return found == graph.values.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
@@ -388,6 +395,10 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
     (*entry)->why_not = kRefused;
+  } else if (const Value* value = value_elsewhere(recorded.graph); value != nullptr) {
+    (*entry)->why_not = value->name + " is on the device " + value->type.device;
+    // A tensor on meta has no data, so that there is nothing to compile and nothing to tell the user.
+    say({Code::PS0505, (*entry)->why_not, {}, {}, {}, Severity::warning}, interface, value->type.device != "meta");
   } else if (auto given = give_executor(**entry, std::move(recorded.graph), recorded.code); !given) {
     const bool at_limit = given.error().code == Code::PS0709;
     // Other sizes would take as long.

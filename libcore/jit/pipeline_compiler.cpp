@@ -27,10 +27,6 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
 }
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
-  for (const Value& value : graph.values) {
-    if (value.type.device == "cpu") continue;
-    return failure(Code::PS0505, value.name + " is on the device " + value.type.device);
-  }
   const bool large = is_large(graph);
   // While a call is recorded, small blocks that stay (the graph) come to lie between the tensors on the heap, so
   // that the C library keeps the gaps; what the compiler needs would come on top of them.

@@ -48,7 +48,7 @@ ALLOWED = {
     "writes_and_numbers.py": {"PS0505", "PS0602"},
     # Sizes that Python takes by value, each a way to call.
     "sizes_in_objects.py": {"PS0502"},
-    # Functions that go through torch's own code in every mode; tensors without memory.
+    # Functions that go through torch's own code in every mode; an object that cannot be made behind a segment.
     "tensor_kinds.py": {"PS0502", "PS0505"},
     # Layouts and sizes, each a way to call.
     "strides_and_views.py": {"PS0502"},
