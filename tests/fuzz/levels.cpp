@@ -337,7 +337,7 @@ Outcome run_documents(const std::string& bytes) {
   for (const formats::Document& document : documents) {
     outcome.accepted = true;
     for (formats::Encoding encoding : {formats::Encoding::json, formats::Encoding::pretty, formats::Encoding::cbor}) {
-      auto written = formats::encode(document, {.encoding = encoding});
+      auto written = formats::encode(document, {encoding, true, false, {}});
       if (!written) outcome.note("write", written.error());
     }
     const auto* graph = std::get_if<GraphDocument>(&document);

@@ -328,8 +328,8 @@ def written_behind(run):
             return result
 
         result = run(noting)
-        first = next(tensors_in([result]))
-        if first.numel() and first.untyped_storage().data_ptr() in own:
+        first = next(tensors_in([result]), None)  # a tensor may be unbound to none
+        if first is not None and first.numel() and first.untyped_storage().data_ptr() in own:
             call("mul_.Scalar" if first.is_floating_point() else "zero_.default", first, *([2.0] if first.is_floating_point() else []))
         return result
     return written
