@@ -139,9 +139,9 @@ std::int32_t Recorder::share_storage(ValueId id) {
 
 bool Recorder::wants_symbols(PyObject* tensor, SourceId source) const {
   if (inputs_.contains(tensor)) return true;
-  if (!bridge_.is_plain_tensor(tensor) || Py_TYPE(tensor) == bridge_.parameter_type()) return false;
+  if (!bridge_.is_plain_tensor(tensor)) return false;
   const auto type = type_of_tensor(bridge_, tensor);
-  return type && sizes_.wants(tensor, *type, source);
+  return type && kind_of(tensor, *type, source) != InputKind::parameter && sizes_.wants(tensor, *type, source);
 }
 
 std::optional<ValueId> Recorder::input_at(SourceId source) const {
@@ -149,10 +149,14 @@ std::optional<ValueId> Recorder::input_at(SourceId source) const {
   return found == input_at_.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// What kind of input a tensor is that `source` leads to.
-InputKind Recorder::kind_of(PyObject* tensor, SourceId source) const {
-  if (Py_TYPE(tensor) == bridge_.parameter_type()) return InputKind::parameter;
+/// What kind of input a tensor is that `source` leads to. A parameter that no module is asked for, where those of
+/// several sizes have come by, is one of many that a loop goes over (an optimizer's step): data, and no weight.
+InputKind Recorder::kind_of(PyObject* tensor, const TensorType& type, SourceId source) const {
   const SourceStep& step = graph_.interface.sources[source];
+  if (Py_TYPE(tensor) == bridge_.parameter_type()) {
+    const bool of_module = step.kind == SourceKind::dict_item && graph_.interface.sources[step.base].name == "_parameters";
+    return of_module || !sizes_.has_changed(type, source) ? InputKind::parameter : InputKind::user;
+  }
   if (step.kind != SourceKind::dict_item) return InputKind::user;
   return graph_.interface.sources[step.base].name == "_buffers" ? InputKind::buffer : InputKind::user;
 }
@@ -171,7 +175,7 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
   }
   auto type = type_of_tensor(bridge_, tensor);
   if (!type) return std::nullopt;
-  const InputKind kind = kind_of(tensor, source);
+  const InputKind kind = kind_of(tensor, *type, source);
   // Weights are packed and merged by their sizes: those stay.
   if (kind == InputKind::user) sizes_.name_sizes(tensor, *type, source);
   Guard is_tensor{GuardKind::tensor, source, kNoSource, {}, *type, {}, {}, -1};

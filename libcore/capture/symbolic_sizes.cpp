@@ -95,8 +95,19 @@ bool SymbolicSizes::is_wanted(std::int64_t size, SourceId source, std::size_t di
   const auto at = static_cast<std::int64_t>(dim);
   if (marks.fixed.contains(at)) return false;
   if (policy_ == DynamicSizes::all || marks.dynamic.contains(at)) return true;
-  if (changed_ == nullptr) return false;
-  return changed_->contains(interface_.sources.text(source) + ".size(" + std::to_string(dim) + ")");
+  return has_changed(source, dim);
+}
+
+bool SymbolicSizes::has_changed(SourceId source, std::size_t dim) const {
+  return changed_ != nullptr &&
+         changed_->contains(interface_.sources.text(source) + ".size(" + std::to_string(dim) + ")");
+}
+
+bool SymbolicSizes::has_changed(const TensorType& type, SourceId source) const {
+  for (std::size_t dim = 0; dim < type.rank(); ++dim) {
+    if (has_changed(source, dim)) return true;
+  }
+  return false;
 }
 
 bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId source) const {

@@ -45,6 +45,8 @@ class SymbolicSizes {
   bool takes_numbers() const;
   /// True if a size of the tensor, reached by `source`, is to be a symbol.
   bool wants(PyObject* tensor, const TensorType& type, SourceId source) const;
+  /// True if tensors of other sizes have come by the source.
+  bool has_changed(const TensorType& type, SourceId source) const;
   /// Makes symbols of the sizes in an input's type, and strides that follow from them.
   void name_sizes(PyObject* tensor, TensorType& type, SourceId source);
   /// A symbol for a number of the program that says how large something is, other than any before. Nothing
@@ -68,6 +70,7 @@ class SymbolicSizes {
 
  private:
   bool is_wanted(std::int64_t size, SourceId source, std::size_t dim, const SizeMarks& marks) const;
+  bool has_changed(SourceId source, std::size_t dim) const;
   SymExpr symbol_for(std::int64_t size, SourceId source, std::size_t dim);
   void add_symbol(const std::string& name, std::int64_t value, SourceId source);
   void make_constant(Graph& graph);
