@@ -1,4 +1,5 @@
 """Image classifiers from timm: mixup, EMA, schedules, feature extraction, a training and a validation loop."""
+import numpy
 import timm
 import torch
 from timm.data import Mixup, create_transform, resolve_data_config
@@ -8,11 +9,12 @@ from timm.scheduler import CosineLRScheduler
 from timm.utils import AverageMeter, ModelEmaV2, accuracy
 
 torch.manual_seed(0)
+numpy.random.seed(0)
 torch.set_num_threads(2)
 for name, keywords in (("resnet10t", {}), ("vit_tiny_patch16_224", {"img_size": 64, "depth": 2}), ("mobilenetv3_small_050", {})):
     model = timm.create_model(name, pretrained=False, num_classes=5, **keywords)
     ema = ModelEmaV2(model, decay=0.9)
-    mixup = Mixup(mixup_alpha=0.0, cutmix_alpha=0.0, label_smoothing=0.1, num_classes=5)
+    mixup = Mixup(mixup_alpha=0.4, cutmix_alpha=0.0, label_smoothing=0.1, num_classes=5)
     optimizer = create_optimizer_v2(model, opt="adamw", lr=1e-3, weight_decay=0.05)
     scheduler = CosineLRScheduler(optimizer, t_initial=3, warmup_t=1, warmup_lr_init=1e-5)
     criterion = SoftTargetCrossEntropy()

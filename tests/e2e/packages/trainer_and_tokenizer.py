@@ -2,6 +2,7 @@
 import numpy as np
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from transformers import PrinterCallback
 from transformers import (DataCollatorWithPadding, DistilBertConfig, DistilBertForSequenceClassification, PreTrainedTokenizerFast,
                           Trainer, TrainingArguments, pipeline)
 
@@ -31,7 +32,10 @@ arguments = TrainingArguments("out", num_train_epochs=2, per_device_train_batch_
 trainer = Trainer(model, arguments, train_dataset=Reviews(texts[:36], labels[:36]), eval_dataset=Reviews(texts[36:], labels[36:]),
                   data_collator=DataCollatorWithPadding(tokenizer),
                   compute_metrics=lambda p: {"accuracy": float((np.argmax(p.predictions, -1) == p.label_ids).mean())})
+# It prints how long each evaluation took.
+trainer.remove_callback(PrinterCallback)
 result = trainer.train()
+print([round(one["loss"], 3) for one in trainer.state.log_history if "loss" in one])
 print(result.global_step, round(result.training_loss, 3))
 print({k: round(v, 3) for k, v in sorted(trainer.evaluate().items()) if k in ("eval_loss", "eval_accuracy")})
 classify = pipeline("text-classification", model=trainer.model, tokenizer=tokenizer, device="cpu")
