@@ -379,7 +379,10 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   auto [found, added] =
       outputs_.emplace(id, static_cast<std::int32_t>(graph_.interface.outputs.size()));
   if (!added) return found->second;
-  if (!is_input(id) && graph_.values[id].type.storage < 0 && shows_hidden_base(graph_, id, object)) id = view_of_whole(id);
+  if (!is_input(id) && graph_.values[id].type.storage < 0 && shows_hidden_base(graph_, id, object) &&
+      std::ranges::count(storages_, storages_[id]) == 1) {  // an index of several parts goes through views without a tensor
+    id = view_of_whole(id);
+  }
   Output output{graph_.values[id].type, {}, {}};
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
     const std::int32_t storage = graph_.interface.inputs[i].type.storage;
