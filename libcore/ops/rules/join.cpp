@@ -157,7 +157,11 @@ void roll(Inference& in) {
   std::vector<std::int64_t> dims = in.constants("dims");
   if (in.failed()) return;
   TensorType rolled = contiguous_type(self.dtype, self.sizes, self);
-  if (dims.empty()) return in.add(std::move(rolled));
+  if (dims.empty()) {
+    // The flat tensor is rolled and viewed as before: of one dim without elements nothing is made anew.
+    if (self.rank() == 1 && in.is_zero(self.sizes[0])) rolled.strides = self.strides;
+    return in.add(std::move(rolled));
+  }
   if (shifts.size() != dims.size()) return in.fail("shifts and dims differ in length");
   rolled.strides = self.strides;
   if (in.is_zero(element_count(self.sizes))) {

@@ -71,6 +71,34 @@ void unary_bool(Inference& in) {
   if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, DType::bool_));
 }
 
+namespace {
+
+/// abs(self) compared with infinity, a number; bools and integers give zeros or ones like themselves.
+TensorType infinity_type(Inference& in, const TensorType& self) {
+  TensorType type = elementwise_type(in, std::array{&self}, self.dtype);
+  if (is_floating(self.dtype) || is_complex(self.dtype)) return elementwise_type(in, std::array<const TensorType*, 1>{&type}, DType::bool_, true);
+  type.strides = preserved_strides(in, self);
+  type.dtype = DType::bool_;
+  return type;
+}
+
+}  // namespace
+
+void is_infinite(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (!in.failed()) in.add(infinity_type(in, self));
+}
+
+/// (self == self) * (abs(self) != infinity).
+void is_finite(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (in.failed()) return;
+  const TensorType bounded = infinity_type(in, self);
+  if (!is_floating(self.dtype) && !is_complex(self.dtype)) return in.add(bounded);
+  const TensorType ordered = elementwise_type(in, std::array{&self, &self}, DType::bool_);
+  in.add(elementwise_type(in, std::array{&ordered, &bounded}, DType::bool_));
+}
+
 void binary(Inference& in) {
   Elementwise operands = gather_two(in);
   operands.finish(in, operands.promoted.dtype());
