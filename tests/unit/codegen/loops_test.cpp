@@ -154,6 +154,33 @@ TEST_CASE("masked loads touch nothing and give the value of the immediate") {
   }
 }
 
+TEST_CASE("masked stores touch nothing behind the last element") {
+  // y[step * i] = x[i] where i >= 2, whose mask is true for the lanes behind the last i too
+  for (const std::int64_t step : {1, 3}) {
+    Loop loop = make_loop("i0", sym("s0"), true);
+    loop.body.push_back(load(0, 0, sym("i0"), kF));
+    loop.body.push_back(index_value(1, sym("i0"), DType::int64));
+    loop.body.push_back(constant(2, std::int64_t{2}, DType::int64));
+    loop.body.push_back(op("ge", 3, {1, 2}, DType::bool_));
+    Instruction masked = store(1, sym("i0") * SymExpr(step), 0, kF);
+    masked.operands.push_back(3);
+    loop.body.push_back(masked);
+    LoopKernel kernel;
+    kernel.name = "k0_masked";
+    kernel.body.push_back(nest(loop));
+    Compiled run(program_of(kernel, {kF, kF}, {"s0"}));
+    for (std::int64_t n : {1, 2, 7, 16, 21}) {
+      const auto x = numbers(64);
+      std::vector<float> y(3 * 64, 99.0f);
+      run({const_cast<float*>(x.data()), y.data()}, 1, {n});
+      for (std::int64_t i = 0; i < 3 * 64; ++i) {
+        const bool written = i % step == 0 && i / step >= 2 && i / step < n;
+        CHECK(y[i] == (written ? x[i / step] : 99.0f));
+      }
+    }
+  }
+}
+
 TEST_CASE("gathers by integer scalars and by uneven indices") {
   // y[i] = x[index[i]] + x[(i // 3) % 4]
   Loop loop = make_loop("i0", 50, true, 2);
