@@ -66,6 +66,8 @@ class Tree:
         if fresh:
             self._set_up(python)
             ready.touch()
+        # The tests that there are may be others by now.
+        subprocess.run(["ninja", "-C", str(self.build), "build.ninja"], stdout=subprocess.DEVNULL, check=True)
         self.log = folder / "log.txt"
         self.tests = tests_of(self.build)
         targets = json.loads((self.build / "meson-info" / "intro-targets.json").read_text())
