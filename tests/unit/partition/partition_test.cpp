@@ -101,6 +101,19 @@ TEST_CASE("a write to an input goes behind all readers of its memory") {
   CHECK(placed->graph.nodes.back().op == "prim.copy_");
 }
 
+TEST_CASE("random ops keep their order, though the first is needed last") {
+  GraphBuilder b;
+  ValueId x = b.input({32, 32});
+  const auto drawn = [&](const char* op) { return b.node(op, {{"self", b.value(x)}}, b.type({32, 32}, DType::float32)); };
+  ValueId first = drawn("aten.rand_like.default"), second = drawn("aten.randn_like.default");
+  b.output(b.matmul(b.unary("exp", second), x));
+  b.output(first);
+  auto placed = run(b);
+  REQUIRE(placed);
+  CHECK(placed->graph.nodes[0].op == "aten.rand_like.default");
+  CHECK(placed->graph.nodes[1].op == "aten.randn_like.default");
+}
+
 TEST_CASE("verification names the rule that an edited document breaks") {
   GraphBuilder b;
   ValueId x = b.input({32, 32});
@@ -118,6 +131,7 @@ TEST_CASE("verification names the rule that an edited document breaks") {
   auto checked = verify_contract(edited);
   REQUIRE(!checked);
   CHECK(checked.error().code == Code::PS0205);
+  CHECK(checked.error().message == "nodes behind the last region");
 }
 
 }  // namespace
