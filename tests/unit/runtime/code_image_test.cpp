@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -66,6 +67,18 @@ TEST_CASE("plain code is opened, and stays as it was looked at") {
   auto refused = SharedObject::open(elf, "test", [](std::string_view) -> Result<void> { return failure(Code::PS0809, "no"); });
   REQUIRE(!refused.has_value());
   CHECK(refused.error().code == Code::PS0809);
+}
+
+TEST_CASE("an image cannot be written, made longer or shorter, by whoever finds its file") {
+  auto image = CodeImage::copy("code", "test");
+  REQUIRE(image.has_value());
+  const int found = ::open(image->path().c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(found >= 0);
+  CHECK(pwrite(found, "evil", 4, 0) == -1);
+  CHECK(ftruncate(found, 2) == -1);
+  CHECK(ftruncate(found, 8) == -1);
+  close(found);
+  CHECK(image->bytes() == "code");
 }
 
 TEST_CASE("code with any number of functions is plain") {

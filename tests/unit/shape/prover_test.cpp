@@ -91,6 +91,27 @@ TEST_CASE("accesses of parts of tensors are inside by what relates sizes") {
   CHECK(prove_equal(e("n"), e("k + 2"), facts) == true);
 }
 
+TEST_CASE("what is assumed of a multiple holds of the whole number below") {
+  const SymExpr n = SymExpr::symbol("n"), m = SymExpr::symbol("m");
+  RangeFacts one, two;
+  one.assume(SymExpr(2) * n - SymExpr(1));
+  CHECK(is_nonnegative(n - SymExpr(1), one));
+  CHECK(!is_nonnegative(n - SymExpr(2), one));
+  two.assume(SymExpr(3) * n - SymExpr(3) * m - SymExpr(4));
+  CHECK(is_nonnegative(n - m - SymExpr(2), two));
+  CHECK(!is_nonnegative(n - m - SymExpr(3), two));
+}
+
+TEST_CASE("a rest by a symbolic divisor reaches just below it") {
+  const SymExpr n = SymExpr::symbol("n"), i = SymExpr::symbol("i");
+  RangeFacts facts;
+  facts.set("n", {SymExpr(1), std::nullopt});
+  facts.set("i", {SymExpr(0), std::nullopt});
+  CHECK(is_nonnegative(n - SymExpr(1) - mod(i, n), facts));
+  CHECK(!is_nonnegative(n - SymExpr(2) - mod(i, n), facts));
+  CHECK(!prove_less(mod(i, n), n - SymExpr(1), facts).value_or(false));
+}
+
 TEST_CASE("a simplified expression has the same values") {
   std::mt19937 random(7);
   auto pick = [&](int n) { return static_cast<int>(random() % n); };
