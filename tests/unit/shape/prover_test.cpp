@@ -102,6 +102,13 @@ TEST_CASE("what is assumed of a multiple holds of the whole number below") {
   CHECK(!is_nonnegative(n - m - SymExpr(3), two));
 }
 
+TEST_CASE("an assumption is not multiplied beyond 64 bits") {
+  const SymExpr n = SymExpr::symbol("n"), m = SymExpr::symbol("m");
+  RangeFacts facts;
+  facts.assume(n - m + SymExpr(std::int64_t{1} << 61));
+  CHECK(!is_nonnegative(SymExpr(4) * n - SymExpr(4) * m - SymExpr(1), facts));
+}
+
 TEST_CASE("a rest by a symbolic divisor reaches just below it") {
   const SymExpr n = SymExpr::symbol("n"), i = SymExpr::symbol("i");
   RangeFacts facts;

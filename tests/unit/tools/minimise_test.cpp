@@ -41,3 +41,18 @@ TEST_CASE("nothing, everything, and nothing at all") {
   CHECK(positions(minimise(3, [](const std::vector<bool>&) { return false; })).size() == 3);
   CHECK(minimise(0, [](const std::vector<bool>&) { return true; }).empty());
 }
+
+TEST_CASE("whatever is needed, that is left and nothing else") {
+  for (std::size_t count = 0; count <= 6; ++count) {
+    for (unsigned needed = 0; needed < 1U << count; ++needed) {
+      const auto is_needed = [&](std::size_t i) { return (needed >> i & 1U) != 0; };
+      const auto part = minimise(count, [&](const std::vector<bool>& some) {
+        for (std::size_t i = 0; i < count; ++i) {
+          if (is_needed(i) && !some[i]) return false;
+        }
+        return true;
+      });
+      for (std::size_t i = 0; i < count; ++i) CHECK(part[i] == is_needed(i));
+    }
+  }
+}

@@ -1,11 +1,16 @@
 #include "tools/common/trace.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 using penstock::tools::Trace;
 
@@ -26,6 +31,25 @@ TEST_CASE("several processes' events share one file with one opening bracket") {
   CHECK(text.find('[', 1) == std::string::npos);
   CHECK(text.find("penstock-fuse") != std::string::npos);
   CHECK(text.find("penstock-run") != std::string::npos);
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("a trace waits while another process writes the file") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "penstock-trace-lock-test.json";
+  std::filesystem::remove(file);
+  const int other = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  REQUIRE(other >= 0);
+  REQUIRE(flock(other, LOCK_EX) == 0);
+  setenv("PENSTOCK_TRACE", file.c_str(), 1);
+  Trace trace("penstock-fuse");
+  unsetenv("PENSTOCK_TRACE");
+  trace.span("read", Trace::Clock::now(), Trace::Clock::now());
+  std::thread writer([&] { CHECK(trace.write()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(std::filesystem::file_size(file) == 0);
+  close(other);
+  writer.join();
+  CHECK(std::filesystem::file_size(file) > 0);
   std::filesystem::remove(file);
 }
 
