@@ -194,6 +194,21 @@ TEST_CASE("splats become numbers") {
   CHECK(ops_of(core) == "prim.sub");
 }
 
+TEST_CASE("only what changes no number is left out: -0 plus 0 is 0") {
+  const auto left = [](const char* op, DType dtype, double number) {
+    TorchGraph g;
+    const ValueId x = g.input({SymExpr(4)}, dtype);
+    const Argument other = is_floating(dtype) ? Argument(number) : Argument(static_cast<std::int64_t>(number));
+    g.output(g.call(op, {{"self", g.value(x)}, {"other", other}}));
+    return ops_of(decomposed(g));
+  };
+  CHECK(left("aten.add.Tensor", DType::float32, 0.0) == "prim.add");
+  CHECK(left("aten.add.Tensor", DType::int64, 0.0).find("prim.add") == std::string::npos);
+  CHECK(left("aten.sub.Tensor", DType::float32, 0.0).find("prim.sub") == std::string::npos);
+  CHECK(left("aten.sub.Tensor", DType::float32, -0.0) == "prim.sub");
+  CHECK(left("aten.mul.Tensor", DType::float32, 1.0).find("prim.mul") == std::string::npos);
+}
+
 TEST_CASE("an unknown op stays; one that writes gets a copy") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(4)});
