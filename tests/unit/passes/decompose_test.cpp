@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "ops/contract.h"
+#include "ops/interpreter.h"
 #include "torch_graph.h"
 
 using namespace penstock;
@@ -52,6 +53,20 @@ TEST_CASE("a write through a view replaces the part that it shows") {
   Graph core = decomposed(g);
   CHECK(ops_of(core).find("prim.scatter_slice") != std::string::npos);
   CHECK(core.interface.mutations.empty());
+}
+
+TEST_CASE("a write through a transposed view lies as the memory does") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(2), SymExpr(2)}), y = g.input({SymExpr(2), SymExpr(2)});
+  ValueId z = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}});
+  ValueId turned = g.call("aten.t.default", {{"self", g.value(z)}});
+  g.call("aten.copy_.default", {{"self", g.value(turned)}, {"src", g.value(y)}});
+  g.output(g.call("aten.add.Tensor", {{"self", g.value(z)}, {"other", 1.0}}));
+  ops::HostTensor from = ops::HostTensor::contiguous(DType::float32, {2, 2}), to = from;
+  from.assign(std::vector<double>{1, 2, 3, 4});
+  auto outputs = ops::interpret(decomposed(g), {to, from});
+  REQUIRE(outputs);
+  CHECK((*outputs)[0].reals() == std::vector<double>{2, 4, 3, 5});
 }
 
 TEST_CASE("a write through a view of complex elements replaces the part that it shows") {
