@@ -243,6 +243,9 @@ def give_up(number: int, frame: object) -> None:
 
 def main() -> int:
     signal.signal(signal.SIGALRM, give_up)
+    # Whoever started the tests may ignore some (nohup does), which programs would inherit.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
     build, python = pathlib.Path(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
