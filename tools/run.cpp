@@ -40,9 +40,9 @@ int main(int argc, char** argv) {
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
   declare(options, program.limits);
-  options.integer("--handicap", program.handicap, "MS",
+  options.real("--handicap", program.handicap, "MS",
                   "While the gate measures, make every call of an entry MS milliseconds longer: shows what "
-                  "becomes of entries that are slower than plain Python.", 0);
+                  "becomes of entries that are slower than plain Python.");
   options.optional_choice("--torture", program.torture, {"conduct", "walk"}, "walk",
                           "Conduct every frame, and without `conduct` walk it symbolically too; "
                           "print what became of the frames.");

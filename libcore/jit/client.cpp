@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "capture/entry_limit.h"
@@ -124,25 +123,27 @@ Finish JitClient::finish_call(python::Frame& frame) {
 /// Plain Python runs a call of the entry: it has no executor (any more), or it is Python's turn to be measured.
 bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
   const bool runs = entry.runs();
-  if (runs && (!is_plain_turn(entry) || plain_run_.thread != nullptr)) return false;
+  if (runs && (!is_plain_turn(entry) || plain_run_.thread != nullptr)) {
+    entry.gaps.reset();
+    return false;
+  }
   ++entry.count->calls;
   if (entry.count->runs != 0) ++entry.count->plain_calls;
   if (!runs) return true;
-  plain_run_ = {thread, entry.gate, entry.verdict_key, {}, {}};
-  if (entry.is_large) {
+  if (entry.is_large && entry.gate->entry_holds_memory()) {
     compiler_.give_back_memory();
     entry.gate->memory_was_given_back();
-    plain_run_.gaps = std::make_unique<capture::OccupiedGaps>();
-    plain_run_.gaps->take(kAllGaps);
+    entry.gaps = std::make_unique<capture::OccupiedGaps>();
+    entry.gaps->take(kAllGaps);
   }
-  plain_run_.begin = Clock::now();
+  plain_run_ = {thread, entry.gate, entry.verdict_key, entry.gate->now()};
   return true;
 }
 
 /// Runs a call that is the entry's whole.
 Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_point called) {
   const bool is_measured = entry.is_measured();
-  const auto begin = is_measured ? Clock::now() : Clock::time_point();
+  const auto begin = is_measured ? entry.gate->now() : Gate::Nanoseconds();
   Ran ran = Ran::refused;
   PyRef result = entry.run_direct(ran);
   if (ran != Ran::done) {
@@ -216,15 +217,16 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
 
 /// Runs the entry while its calls are measured.
 Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame, Clock::time_point called) {
-  const auto begin = Clock::now();
+  const auto begin = entry.gate->now();
   Lookup answer = run(segment, entry, frame, false, called);
   if (answer.found == Found::moved || answer.found == Found::returned) measured(entry, begin);
   return answer;
 }
 
-void JitClient::measured(Entry& entry, Clock::time_point begin) {
-  if (options_.handicap.count() > 0) std::this_thread::sleep_for(options_.handicap);
-  entry.gate->entry_ran(Clock::now() - begin);
+void JitClient::measured(Entry& entry, Gate::Nanoseconds begin) {
+  for (const auto until = Clock::now() + options_.handicap; Clock::now() < until;) {  // a sleep would be longer
+  }
+  entry.gate->entry_ran(begin);
   keep_verdict(*entry.gate, entry.verdict_key);
   if (!entry.gate->refuses()) return;
   entry.why_not = kRefused;
@@ -236,10 +238,9 @@ void JitClient::stepped(const python::Frame& frame, bool whole) { ran_plainly(fr
 /// A call by plain Python ended, `whole` if where the segment does.
 void JitClient::ran_plainly(PyThreadState* thread, bool whole) {
   if (plain_run_.thread != thread) return;
-  const auto end = Clock::now();
   const PlainRun run = std::exchange(plain_run_, {});
   if (!whole) return run.gate->plain_was_lost();
-  run.gate->plain_ran(end - run.begin);
+  run.gate->plain_ran(run.begin);
   keep_verdict(*run.gate, run.verdict_key);
 }
 

@@ -9,7 +9,6 @@
 
 #include "capture/backend_client.h"
 #include "capture/entry_count.h"
-#include "capture/occupied_gaps.h"
 #include "capture/segment_client.h"
 #include "diag/pass.h"
 #include "jit/entry.h"
@@ -63,7 +62,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   void keep_verdict(const Gate& gate, const std::string& key);
   capture::Finish finish_by(Entry& entry, python::Frame& frame, Time called);
   Time profiled_since() const;
-  void measured(Entry& entry, Time begin);
+  void measured(Entry& entry, Gate::Nanoseconds begin);
   bool was_refused(Entry& entry, const Graph& graph);
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
@@ -86,10 +85,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
     PyThreadState* thread = nullptr;  ///< null: there is none
     std::shared_ptr<Gate> gate;
     std::string verdict_key;
-    std::chrono::steady_clock::time_point begin;
-    /// What a recorded call and a compilation leave is spread over the heap. Plain Python's tensors would lie now in
-    /// one gap and now in another: more memory than it takes in a process without penstock.
-    std::unique_ptr<capture::OccupiedGaps> gaps;
+    Gate::Nanoseconds begin{0};
   };
   GraphCompiler& compiler_;
   capture::EventSink& sink_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture/entry_count.h"
+#include "capture/occupied_gaps.h"
 #include "capture/segment_client.h"
 #include "jit/call_profile.h"
 #include "jit/executor.h"
@@ -88,6 +89,9 @@ class Entry {
   int failures = 0;                      ///< runs that failed
   std::shared_ptr<Gate> gate;            ///< null: the entry is used, whatever it costs
   std::string verdict_key;               ///< where its verdict is kept
+  /// Held while plain Python runs to be measured. What a recorded call and a compilation leave is spread over the heap:
+  /// Python's tensors would lie now in one gap and now in another, and take more memory than without penstock.
+  std::unique_ptr<capture::OccupiedGaps> gaps;
   EntryProfile* profile = nullptr;       ///< of its calls, where somebody asks; not owned
 
  private:

@@ -13,53 +13,85 @@ constexpr nanoseconds kLong = std::chrono::milliseconds(1);
 /// A difference that no disturbance of a single call explains away easily.
 constexpr double kClear = 0.25;
 constexpr int kPairs = 3;
+/// Where a side's two least times lie further apart than the widest margin, and none is clearly faster.
+constexpr int kPairsOfUnsteady = 6;
 /// Before an entry is refused; fewer where measuring has taken long.
 constexpr int kPairsToRefuse = 6, kLongPairsToRefuse = 3;
 constexpr nanoseconds kMuch = std::chrono::seconds(1);
 
 /// `a` is longer than `b` by more than the share `margin`.
-bool longer(std::int64_t a, std::int64_t b, double margin) {
-  return static_cast<double>(a) > static_cast<double>(b) * (1 + margin);
-}
-
-void take_least(std::int64_t& least, nanoseconds time, bool first) {
-  least = first ? time.count() : std::min<std::int64_t>(least, time.count());
+bool longer(nanoseconds a, nanoseconds b, double margin) {
+  return static_cast<double>(a.count()) > static_cast<double>(b.count()) * (1 + margin);
 }
 
 }  // namespace
 
+nanoseconds Gate::steady_time() {
+  return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+Gate::Gate(GateReport& report, Clock clock) : report_(report), clock_(std::move(clock)) {
+  if (report_.verdict == GateReport::Verdict::none) report_.verdict = GateReport::Verdict::open;
+  entry_.cold = true;
+}
+
+bool Gate::Side::ran(nanoseconds time) {
+  if (std::exchange(cold, false)) return false;
+  ++runs;
+  if (runs == 1 || time < least) {
+    second_least = std::exchange(least, time);
+  } else if (runs == 2 || time < second_least) {
+    second_least = time;
+  }
+  return true;
+}
+
+double Gate::Side::spread() const {
+  if (runs < 2) return 1;
+  const auto apart = static_cast<double>((second_least - least).count());
+  return apart / static_cast<double>(std::max<std::int64_t>(least.count(), 1));
+}
+
 /// Plain Python first: its temporaries are gone before the entry takes memory for its weights and its own.
-Gate::Turn Gate::turn() const {
-  return plain_runs_ <= entry_runs_ ? Turn::plain : Turn::entry;
+Gate::Turn Gate::turn() const { return plain_.runs <= entry_.runs ? Turn::plain : Turn::entry; }
+
+void Gate::memory_was_given_back() {
+  entry_.cold = plain_.cold = true;
+  holds_memory_ = false;
 }
 
-void Gate::entry_ran(Nanoseconds time) {
-  if (std::exchange(cold_, false)) return;
-  ++entry_runs_;
-  take_least(report_.entry_ns, time, entry_runs_ == 1);
+void Gate::entry_ran(Nanoseconds begin) {
+  holds_memory_ = true;
+  const nanoseconds time = clock_() - begin;
+  if (!entry_.ran(time)) return;
+  report_.entry_ns = entry_.least.count();
   spent_ += time;
   decide();
 }
 
-void Gate::plain_ran(Nanoseconds time) {
-  ++plain_runs_;
-  take_least(report_.plain_ns, time, plain_runs_ == 1);
+void Gate::plain_ran(Nanoseconds begin) {
+  const nanoseconds time = clock_() - begin;
+  if (!plain_.ran(time)) return;
+  report_.plain_ns = plain_.least.count();
   spent_ += time;
   decide();
 }
+
+double Gate::spread() const { return std::max(entry_.spread(), plain_.spread()); }
+
+double Gate::margin() const { return std::min(kMostMargin, spread()); }
 
 void Gate::decide() {
-  const int pairs = std::min(entry_runs_, plain_runs_);
-  if (pairs < 1 || entry_runs_ != plain_runs_) return;
-  report_.pairs = pairs;
-  const std::int64_t ours = report_.entry_ns, plain = report_.plain_ns;
-  if (longer(ours, plain, kMargin)) {
+  if (entry_.runs < 1 || entry_.runs != plain_.runs) return;
+  const int pairs = report_.pairs = entry_.runs;
+  if (longer(entry_.least, plain_.least, margin())) {
     const int wanted = spent_ >= kMuch ? kLongPairsToRefuse : kPairsToRefuse;
     if (pairs >= wanted) report_.verdict = GateReport::Verdict::refused;
     return;
   }
-  const bool enough = ours >= kLong.count() && longer(plain, ours, kClear);
-  if (enough || pairs >= kPairs) report_.verdict = GateReport::Verdict::accepted;
+  const bool clear = longer(plain_.least, entry_.least, kClear);
+  const int wanted = !clear && spread() > kMostMargin ? kPairsOfUnsteady : clear && entry_.least >= kLong ? 1 : kPairs;
+  if (pairs >= wanted) report_.verdict = GateReport::Verdict::accepted;
 }
 
 }  // namespace penstock::jit

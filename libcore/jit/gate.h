@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,9 +20,17 @@
 // the conductor steps it to the end, which makes the Python in it, not its ops, several times slower than it is:
 // such an entry may be accepted though plain Python would be a little faster.
 //
-// Other processes only ever make a call slower, so of each side the least time counts. An entry that is
-// faster by a wide margin is accepted after one pair of long calls, or three of short ones; one that is
-// slower is measured again before it is refused.
+// Memory is part of what is measured, as it is in the steady state of both sides. A large entry gives back what it and
+// the compiler hold before Python's turn, so that the program never takes more memory than it would without penstock;
+// the run behind that pays for fresh pages, on either side, and would decide the verdict of anything that touches a few
+// mebibytes. So of each side the first run behind it does not count, and neither does an entry's very first one, which
+// packs weights and makes plans: the second of two runs in a row is timed, whoever's turn it is.
+//
+// Other processes only ever make a call slower, so of each side the least time counts. What cannot be told apart on
+// this machine now is how far a side's two least times lie from each other, the wider of the two sides; more than three
+// percent are never taken for noise. An entry that is faster by a wide margin is accepted after one pair of long calls,
+// or three of short ones; where times are unsteady and neither is clearly faster, and before an entry is refused, more
+// are taken.
 
 namespace penstock::jit {
 
@@ -29,39 +38,61 @@ namespace penstock::jit {
 class Gate {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
-  /// An entry may take this share longer and is still used: what measuring cannot tell apart.
-  static constexpr double kMargin = 0.10;
+  /// Time since any fixed moment. Tests replay recorded times.
+  using Clock = std::function<Nanoseconds()>;
+  /// An entry may never take a larger share longer than plain Python and still be used.
+  static constexpr double kMostMargin = 0.03;
 
   enum class Turn : std::uint8_t { entry, plain };
 
   /// `report` is filled in as calls are measured, and outlives the gate. A verdict in it stands.
-  explicit Gate(GateReport& report) : report_(report) {
-    if (report_.verdict == GateReport::Verdict::none) report_.verdict = GateReport::Verdict::open;
-  }
+  explicit Gate(GateReport& report, Clock clock = steady_time);
 
   /// Calls are still measured.
   bool open() const { return report_.verdict == GateReport::Verdict::open && lost_ < kMostLost; }
   bool refuses() const { return report_.verdict == GateReport::Verdict::refused; }
   /// Who is to run the next call.
   Turn turn() const;
+  /// When a call begins that is measured.
+  Nanoseconds now() const { return clock_(); }
 
-  /// The entry ran a call. The first one does not count: it packs weights and makes plans. Nor does the first one
-  /// behind `memory_was_given_back`.
-  void entry_ran(Nanoseconds time);
-  void memory_was_given_back() { cold_ = true; }
-  void plain_ran(Nanoseconds time);
+  /// The entry ran a call that began at `begin`.
+  void entry_ran(Nanoseconds begin);
+  /// Plain Python ran a call that began at `begin`, from the segment's start to its end.
+  void plain_ran(Nanoseconds begin);
   /// A call that plain Python began did not come to the segment's end.
   void plain_was_lost() { ++lost_; }
+  /// The entry has run since its memory was given back: Python would be measured beside it.
+  bool entry_holds_memory() const { return holds_memory_; }
+  /// The next run of each side takes fresh pages, and does not count.
+  void memory_was_given_back();
 
   const GateReport& report() const { return report_; }
 
  private:
   static constexpr int kMostLost = 8;
+  /// What was measured of one side.
+  struct Side {
+    bool cold = false;  ///< its next run does not count
+    int runs = 0;  ///< those that count
+    Nanoseconds least{0}, second_least{0};
+    /// False: the run does not count.
+    bool ran(Nanoseconds time);
+    /// How far the two least times lie apart, as a share of the least; 1 for fewer than two.
+    double spread() const;
+  };
+  static Nanoseconds steady_time();
+  /// How far the two least times of a side lie apart, of the side where it is more.
+  double spread() const;
+  /// The share of plain Python's time that an entry may take longer.
+  double margin() const;
   void decide();
 
   GateReport& report_;
-  bool cold_ = true;  ///< the entry's next run does not count
-  int entry_runs_ = 0, plain_runs_ = 0, lost_ = 0;
+  Clock clock_;
+  Side entry_, plain_;
+  bool holds_memory_ = true;
+  int lost_ = 0;
   Nanoseconds spent_{0};
 };
 

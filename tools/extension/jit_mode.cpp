@@ -180,7 +180,9 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
     if (!profile) return tl::unexpected(profile.error());
     options.profile = *profile;
   }
-  options.handicap = std::chrono::milliseconds(std::atoi(std::string(settings.get("handicap", "0")).c_str()));
+  const std::string milliseconds(settings.get("handicap", "0"));
+  const std::chrono::duration<double, std::milli> handicap(std::strtod(milliseconds.c_str(), nullptr));
+  options.handicap = std::chrono::duration_cast<std::chrono::nanoseconds>(handicap);
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(verdicts), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());

@@ -16,7 +16,7 @@ struct RunProgramOptions {
       backend;      ///< a command from `torch` documents to `kernels` documents; empty: built in
   bool profile = false;  ///< measure the calls of every entry
   CompileLimits limits;  ///< for each entry
-  int handicap = 0;  ///< milliseconds that the gate finds every entry slower by
+  double handicap = 0;  ///< milliseconds that the gate finds every entry slower by
   int threads = 0;  ///< 0: torch's and OMP_NUM_THREADS's own choice
 };
 
