@@ -155,6 +155,15 @@ struct Maker {
   PyRef operator()(const Argument::Dict& dict) const { return make_dict(dict); }
 };
 
+/// torch's dtypes, layouts and memory formats are there once, devices are made anew by whoever asks.
+bool matches_word(PyObject* object, const PyRef& word) {
+  if (!word) PyErr_Clear();
+  if (!word || Py_TYPE(object) != Py_TYPE(word.get())) return false;
+  const int same = PyObject_RichCompareBool(object, word.get(), Py_EQ);
+  if (same < 0) PyErr_Clear();
+  return same == 1;
+}
+
 struct Matcher {
   PyObject* object;
   bool operator()(Argument::None) const { return object == Py_None; }
@@ -168,7 +177,7 @@ struct Matcher {
     const auto value = expression.constant();
     return value.has_value() && matches_int(object, *value);
   }
-  bool operator()(DType) const { return false; }
+  bool operator()(DType dtype) const { return matches_word(object, Maker()(dtype)); }
   bool operator()(Argument::Value) const { return false; }
   bool operator()(Argument::Complex value) const {
     if (!PyComplex_CheckExact(object)) return false;
@@ -176,7 +185,9 @@ struct Matcher {
     return same_bits(actual.real, value.real) && same_bits(actual.imag, value.imaginary);
   }
   bool operator()(Argument::Ellipsis) const { return object == Py_Ellipsis; }
-  bool operator()(const Argument::Named&) const { return false; }
+  bool operator()(const Argument::Named& named) const {
+    return named.kind != Argument::Named::Kind::object && matches_word(object, Maker()(named));
+  }
   bool operator()(const Argument::Bytes& bytes) const {
     return PyBytes_CheckExact(object) &&
            PyBytes_GET_SIZE(object) == static_cast<Py_ssize_t>(bytes.bytes.size()) &&

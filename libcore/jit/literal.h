@@ -10,8 +10,9 @@
 namespace penstock::jit {
 
 /// True if `object` is what `literal` describes: the same exact built-in type and equal contents
-/// (floats bit by bit, so that nan matches itself and -0.0 is not 0.0). Runs no foreign code. False
-/// for data that is no plain Python value (a symbolic size, a graph value, a named torch object).
+/// (floats bit by bit, so that nan matches itself and -0.0 is not 0.0), or equal as torch's own words are (dtypes,
+/// devices, layouts, memory formats). Runs no foreign code. False for data that is no plain Python value (a symbolic
+/// size, a graph value, an object that is known by its name only).
 bool matches(PyObject* object, const Argument& literal);
 
 /// The Python object that `literal` describes; shared where Python shares (None, small ints), str

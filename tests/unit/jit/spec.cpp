@@ -98,6 +98,8 @@ class Reader {
       value = Argument{text(object)};
     } else if (PyDict_Check(object)) {
       return dict(object, value);
+    } else if (!PyList_Check(object) && !PyTuple_Check(object)) {
+      return word(object, value);
     } else {
       Argument::Sequence sequence{PyList_Check(object) ? Argument::Sequence::Kind::list
                                                        : Argument::Sequence::Kind::tuple,
@@ -110,6 +112,27 @@ class Reader {
       return read;
     }
     return true;
+  }
+
+  /// torch's dtypes, devices and layouts, as their own text names them.
+  bool word(PyObject* object, Argument& value) {
+    const std::string type = Py_TYPE(object)->tp_name;
+    const PyRef shown = PyRef::steal(PyObject_Str(object));
+    if (!shown) return false;
+    const std::string name = text(shown.get());
+    if (type == "torch.device") {
+      value = Argument{Argument::Named{Argument::Named::Kind::device, name}};
+      return true;
+    }
+    const std::string_view bare = std::string_view(name).substr(name.find('.') + 1);
+    if (const auto dtype = dtype_from_name(bare); type == "torch.dtype" && dtype) {
+      value = Argument{*dtype};
+      return true;
+    }
+    value = Argument{Argument::Named{Argument::Named::Kind::layout, std::string(bare)}};
+    if (type == "torch.layout") return true;
+    PyErr_Format(PyExc_TypeError, "no literal of a spec: %R", object);
+    return false;
   }
 
   bool dict(PyObject* object, Argument& value) {
