@@ -84,7 +84,7 @@ class Bench:
 
     def ours(self, case):
         with tempfile.TemporaryDirectory() as work:
-            done = self.process([self.bin / "penstock", "run", f"--python={self.python}", f"--store={work}",
+            done = self.process([self.bin / "penstock", "run", "-v", f"--python={self.python}", f"--store={work}",
                                  "--time", "--profile", PROGRAM, case, "program"], {})
         sample = json.loads(done.stdout.splitlines()[-1])["program"]
         if "penstock: " in done.stderr:

@@ -42,7 +42,7 @@ def documents(path):
 
 def check_program(suite, program, plain, option, why):
     out = suite.work / "out.json"
-    said = suite.command("penstock", "run", option, "-o", str(out), program, "3", PENSTOCK_STORE=str(suite.work / option[2:]))
+    said = suite.command("penstock", "run", "-v", option, "-o", str(out), program, "3", PENSTOCK_STORE=str(suite.work / option[2:]))
     printed = "".join(line + "\n" for line in said.splitlines() if not line.startswith("penstock:"))
     suite.check(f"{option}: what is printed", printed == plain, said)
     messages = [line for line in said.splitlines() if line.startswith("penstock:")]
@@ -56,13 +56,15 @@ def check_program(suite, program, plain, option, why):
     calls = [c["count"] for d in stream if d["penstock"] == "end" for c in d["calls"]]
     suite.check(f"{option}: no call of the entry", calls == [0], calls)
     suite.check(f"{option}: in the report", "PS0709" in suite.command("penstock", "report", str(out)), "")
-    suite.check(f"{option}: silent with -q", suite.command("penstock", "run", "-q", option, program, "3", PENSTOCK_STORE=str(suite.work / "q")) == plain)
+    for quiet in ([], ["-q"], ["-q", "-v"]):
+        said = suite.command("penstock", "run", *quiet, option, program, "3", PENSTOCK_STORE=str(suite.work / "q"))
+        suite.check(f"{option}: silent with {quiet or 'nothing'}", said == plain, said)
     suite.command("penstock", "run", "--strict", option, program, "3", PENSTOCK_STORE=str(suite.work / "s"))
 
 
 def check_near(suite, program):
     """A long compilation stops soon behind its limit."""
-    compiled = suite.command("penstock", "run", "--time", "--compile-time-limit=1", program, "400", PENSTOCK_STORE=str(suite.work / "near"))
+    compiled = suite.command("penstock", "run", "-v", "--time", "--compile-time-limit=1", program, "400", PENSTOCK_STORE=str(suite.work / "near"))
     phases = dict(re.findall(r"^([a-z-]+) +([0-9.]+)$", compiled, re.M))
     taken = sum(float(ms) for name, ms in phases.items() if name not in ("total", "capture", "guards", "gate", "load"))
     stopped = "PS0709" in compiled

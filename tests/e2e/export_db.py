@@ -32,7 +32,7 @@ def run_ours(tools, names):
         answers, stream = tools.work / "ours.jsonl", tools.work / "ours.json"
         for file in (answers, stream):
             file.unlink(missing_ok=True)
-        done = tools.tool("penstock", "run", "--deterministic", "--self-check", f"--python={tools.python}", "--only=case_*", "-o", stream,
+        done = tools.tool("penstock", "run", "-v", "--deterministic", "--self-check", f"--python={tools.python}", "--only=case_*", "-o", stream,
                           RUNNER, answers, *left)
         documents = [json.loads(line) for line in stream.read_text().splitlines()] if stream.exists() else []
         by_case = documents_by_case(documents)

@@ -63,7 +63,7 @@ def check_pipe(tools, checks, name, runs):
 
 def check_in_process(tools, checks, name):
     plain = tools.run(tools.python, MODELS, name)
-    ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", HERE / "profile_steady.py",
+    ours = tools.tool("penstock", "run", "-v", "--deterministic", f"--python={tools.python}", HERE / "profile_steady.py",
                       f"{shlex.quote(str(MODELS))} {name}", "model(*args, **kwargs)")
     printed, _, steady = ours.stdout.rpartition(b"ATen compute ops of models.py: ")
     checks.that(f"{name}: in process prints what python prints",

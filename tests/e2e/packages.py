@@ -34,14 +34,6 @@ QUICK = ("mnist_classifier", "nanogpt", "wgan_gp")
 # A generous limit: it ends what hangs, and says nothing about speed.
 LIMIT_S = 900
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
-# What penstock may say on standard error of any program, and of single ones: each names a limit that is known.
-QUIET_CODES = {"PS0502", "PS0503", "PS0504", "PS0603"}
-ALLOWED = {
-    # The grid of a warp is written through a broadcast tensor.
-    "augmentations": {"PS0602"},
-    # The sum over windows is written while another argument lies in the same memory.
-    "medical_volumes": {"PS0505"},
-}
 
 
 def environment(store):
@@ -144,11 +136,9 @@ for name in sorted(names[0] & names[1]):
 """
 
 
-def said(name, err):
-    """The diagnostics of penstock's own on standard error that are not quiet ones."""
-    allowed = QUIET_CODES | ALLOWED.get(name, set())
-    lines = [line for line in err.splitlines() if line.startswith("penstock:")]
-    return [line for line in lines if not any(f"[{code}]" in line for code in allowed)]
+def said(err):
+    """What penstock wrote to the program's standard error."""
+    return [line for line in err.splitlines() if line.startswith("penstock:")]
 
 
 def check(options, name, python, work):
@@ -172,7 +162,7 @@ def check(options, name, python, work):
     files = subprocess.run([python, "-c", COMPARE_FILES, work / "plain", work / "ours"], capture_output=True, text=True, check=False)
     if files.stdout or files.returncode:
         return files.stdout + files.stderr[-500:], times
-    if lines := said(name, ours[2]):
+    if lines := said(ours[2]):
         return "\n".join(lines[:5]), times
     return "", times
 

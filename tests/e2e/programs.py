@@ -111,7 +111,7 @@ def text(process):
 
 
 def check_in_process(tools, checks, name, plain):
-    ours = tools.tool("penstock", "run", f"--python={tools.python}", PROGRAM_DIR / f"{name}.py")
+    ours = tools.tool("penstock", "run", "-v", f"--python={tools.python}", PROGRAM_DIR / f"{name}.py")
     checks.that(f"{name}: in process prints what python prints", plain.stdout == ours.stdout,
                 f"plain:\n{text(plain)}\nours:\n{text(ours)}")
     checks.that(f"{name}: in process has python's status", plain.returncode == ours.returncode,
@@ -280,7 +280,7 @@ def check_steady(tools, checks, names):
     if not names:
         return
     pairs = [word for name in names for word in (shlex.quote(f"{PROGRAM_DIR}/{name}.py"), PROGRAMS[name])]
-    ours = tools.tool("penstock", "run", "--deterministic", f"--python={tools.python}", HERE / "profile_steady.py",
+    ours = tools.tool("penstock", "run", "-v", "--deterministic", f"--python={tools.python}", HERE / "profile_steady.py",
                       *pairs)
     found = [line for line in ours.stdout.decode().splitlines() if line.startswith("ATen compute ops of ")]
     for name in names:

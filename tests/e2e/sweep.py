@@ -41,7 +41,7 @@ def row_of(tools, name, *how):
     answer, stream = tools.work / f"{slug}.answer", tools.work / f"{slug}.json"
     for old in (answer, stream):
         old.unlink(missing_ok=True)
-    ours = tools.tool("penstock", "run", "--deterministic", "--self-check", f"--python={tools.python}", "--only=swept_call", "-o", stream, RUNNER, name, answer, *how)
+    ours = tools.tool("penstock", "run", "-v", "--deterministic", "--self-check", f"--python={tools.python}", "--only=swept_call", "-o", stream, RUNNER, name, answer, *how)
     row = {"name": name, "status": ours.returncode,
            "said": [line for line in ours.stderr.decode(errors="replace").splitlines() if line.startswith("penstock:")]}
     if stream.exists():

@@ -40,18 +40,27 @@ void flush_streams() {
 class Reporter {
  public:
   explicit Reporter(const Settings& settings)
-      : quiet_(settings.get("quiet") == "1"), strict_(settings.get("strict") == "1") {}
+      : quiet_(settings.get("quiet") == "1"),
+        verbose_(settings.get("verbose") == "1"),
+        strict_(settings.get("strict") == "1") {}
 
   void operator()(const Diagnostic& diagnostic) const {
     const bool fatal = strict_ && is_defect(diagnostic.code);
     if (fatal) flush_streams();  // what the program printed stands before
-    if (!quiet_ || fatal) print(diagnostic, fatal);
+    if (fatal || (!quiet_ && (verbose_ || !costs_only_speed(diagnostic.code)))) print(diagnostic, fatal);
     if (!fatal) return;
     // The documents are complete but for `end`, which the parent process writes.
     _exit(kInternalError);
   }
 
  private:
+  /// Plain Python runs what this tells of, and nothing is lost: standard error stays as the program writes it, and the
+  /// report has it. What is left are defects, and places that cannot be written.
+  static bool costs_only_speed(Code code) {
+    if (code == Code::PS0506 || code == Code::PS0601) return false;
+    const std::string_view family = facts(code).id.substr(0, 4);
+    return family >= "PS03" && family <= "PS07";
+  }
   /// A limit that the person set or was told of is none.
   static bool is_defect(Code code) { return code != Code::PS0502 && code != Code::PS0709; }
 
@@ -65,6 +74,7 @@ class Reporter {
   }
 
   bool quiet_;
+  bool verbose_;
   bool strict_;
 };
 

@@ -61,6 +61,7 @@ std::map<std::string, std::string> settings_of(const Stage& stage, const Program
   flag("deterministic", options.deterministic);
   flag("no-tensors", options.no_tensors);
   flag("quiet", stage.settings().quiet);
+  flag("verbose", stage.settings().verbose);
   flag("time", stage.settings().time);
   flag("color", stage.color(STDERR_FILENO));
   return out;

@@ -106,7 +106,7 @@ def check(tool, names, store):
     command = paths if len(paths) == 1 else [TOGETHER, *paths]
     plain = run(PYTHON, *command, store=store)
     documents = os.path.join(store, names[0] + ".json")
-    ours = run(tool, "--python=" + PYTHON, "-o", documents, *command, store=store)
+    ours = run(tool, "-v", "--python=" + PYTHON, "-o", documents, *command, store=store)
     calls = calls_of(documents)
     if len(names) == 1:
         return {names[0]: too_many_graphs(documents, GRAPHS.get(names[0], {})) + missing_breaks(documents, BREAKS.get(names[0], set())) + judge(names[0], plain.stdout, ours.stdout, plain.stderr, ours.stderr, sum(calls.values()))
