@@ -29,7 +29,7 @@ ARROWS = {
     "store": ["support", "diag"],
     "pipeline": ["passes", "partition", "fusion", "bundle", "codegen", "runtime", "store"],
     "python": ["ir"],
-    "capture": ["python", "ops"],
+    "capture": ["python", "passes"],
     "jit": ["capture", "pipeline"],
 }
 

@@ -5,6 +5,8 @@
 
 #include "ir/size_facts.h"
 #include "ops/infer.h"
+#include "ops/op.h"
+#include "passes/decompose/composite_sizes.h"
 #include "python/object.h"
 
 namespace penstock::capture {
@@ -203,13 +205,44 @@ bool SymbolicSizes::replaces(const std::vector<TensorType>& inferred,
     const TensorType &rule = inferred[i], &real = types[i];
     if (rule.dtype != real.dtype || rule.rank() != real.rank()) return false;
     for (std::size_t dim = 0; dim < real.rank(); ++dim) {
-      if (value(rule.sizes[dim]) != real.sizes[dim].constant()) return false;
+      if (value(rule.sizes[dim]) != value(real.sizes[dim])) return false;
       // A stride that is never taken may be any number.
       const bool taken = real.sizes[dim] != SymExpr(1);
-      if (taken && value(rule.strides[dim]) != real.strides[dim].constant()) return false;
+      if (taken && value(rule.strides[dim]) != value(real.strides[dim])) return false;
     }
   }
   return true;
+}
+
+/// The sizes of an op without a rule are those of what it is taken apart into, and so is where a view begins.
+bool SymbolicSizes::infer_parts(const Node& node, const Graph& graph, std::vector<TensorType>& types) {
+  std::unordered_set<std::int32_t> shown;
+  for (const NamedArgument& argument : node.args) {
+    for_each_value(argument.value, [&](ValueId id) { shown.insert(graph.values[id].type.storage); });
+  }
+  const auto is_view = [&](const TensorType& type) { return type.storage >= 0 && shown.contains(type.storage); };
+  auto sized = shapes_.is_exhausted() ? std::nullopt : passes::composite_sizes(node, graph);
+  if (!sized || !replaces(sized->types, types)) return false;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (is_view(types[i]) && value(sized->types[i].storage_offset) != value(types[i].storage_offset)) return false;
+  }
+  for (const Condition& condition : sized->conditions) shapes_.decide(condition);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    types[i].sizes = std::move(sized->types[i].sizes);
+    if (is_view(types[i])) types[i].storage_offset = std::move(sized->types[i].storage_offset);
+    for (std::size_t dim = 0; dim < types[i].rank(); ++dim) {
+      if (!sized->types[i].strides[dim].is_constant()) types[i].strides[dim] = sized->types[i].strides[dim];
+    }
+    keep_from_empty(types[i]);
+  }
+  return true;
+}
+
+/// What is empty at other sizes is an entry of its own.
+void SymbolicSizes::keep_from_empty(const TensorType& type) {
+  for (const SymExpr& size : type.sizes) {
+    if (!size.is_constant() && value(size) > 0) shapes_.decide({1, Condition::Relation::less_equal, size});
+  }
 }
 
 void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<TensorType>& types) {
@@ -227,6 +260,7 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   // Where the prover is lost the sizes stay what they are.
   auto inferred = shapes_.is_exhausted() ? failure(Code::PS0605, "sizes take too much to prove")
                                          : ops::infer_results(node, graph, shapes_);
+  if (!inferred && ops::find_op(node.op) == nullptr && infer_parts(node, graph, types)) return locate(before);
   std::vector<TensorType> ruled;
   if (inferred) {
     for (ops::InferredResult& result : *inferred) ruled.push_back(std::move(result.type));
@@ -238,13 +272,10 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
       for (std::size_t dim = 0; dim < types[i].rank(); ++dim) {
         if (!ruled[i].strides[dim].is_constant()) types[i].strides[dim] = ruled[i].strides[dim];
       }
-      if (view && value(ruled[i].storage_offset) == types[i].storage_offset.constant()) {
+      if (view && value(ruled[i].storage_offset) == value(types[i].storage_offset)) {
         types[i].storage_offset = ruled[i].storage_offset;
       }
-      // What is empty at other sizes is an entry of its own.
-      for (const SymExpr& size : types[i].sizes) {
-        if (!size.is_constant() && value(size) > 0) shapes_.decide({1, Condition::Relation::less_equal, size});
-      }
+      keep_from_empty(types[i]);
     }
     return locate(before);
   }

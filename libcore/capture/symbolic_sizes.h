@@ -75,6 +75,8 @@ class SymbolicSizes {
   void add_symbol(const std::string& name, std::int64_t value, SourceId source);
   void make_constant(Graph& graph);
   void make_equal(Graph& graph);
+  bool infer_parts(const Node& node, const Graph& graph, std::vector<TensorType>& types);
+  void keep_from_empty(const TensorType& type);
   bool replaces(const std::vector<TensorType>& inferred, const std::vector<TensorType>& types) const;
   void locate(std::size_t first_guard);
 

@@ -316,7 +316,7 @@ class Lowering {
     for (ValueId result : node.results) {
       if (rewrite_.type(result).device != "cpu") return {};
     }
-    const OpFacts facts{OpId::count, composite->op, OpFamily::pointwise, kNone, PrimGroup::none, PrimResult::same, {}, {}};
+    const OpFacts facts = facts_of(*composite);
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition decomposition(facts, node, rewrite_, composite->detail);
     composite->function(decomposition);
@@ -357,6 +357,10 @@ const Composite* find_composite(std::string_view op) {
   }();
   const auto found = index->find(op);
   return found == index->end() ? nullptr : found->second;
+}
+
+OpFacts facts_of(const Composite& composite) {
+  return {OpId::count, composite.op, OpFamily::pointwise, kNone, PrimGroup::none, PrimResult::same, {}, {}};
 }
 
 Result<Graph> lower_ops(Graph graph) { return Lowering(std::move(graph)).run(); }

@@ -269,16 +269,21 @@ void add_pieces(Inference& in, std::int64_t dim, const std::vector<SymExpr>& len
   }
 }
 
-/// Pieces of `size`, the last one shorter; the number of pieces must be known.
-std::vector<SymExpr> equal_pieces(Inference& in, const SymExpr& whole, std::int64_t size) {
-  auto count = whole.constant();
-  if (!count) in.fail("the number of pieces depends on a symbolic size");
-  if (!count || size < 0) return {};
-  if (*count == 0) return {SymExpr(0)};
+/// Pieces of `size`, the last one shorter. How many they are is a fact of the graph: each piece asks whether more than it
+/// is left.
+std::vector<SymExpr> equal_pieces(Inference& in, const SymExpr& whole, const SymExpr& size) {
+  constexpr std::size_t kMostAsked = 64;
+  if (in.less(size, SymExpr(0))) return {};
+  const SymExpr step = size == SymExpr(0) ? SymExpr(1) : size;
+  const bool known = whole.is_constant() && size.is_constant();
   std::vector<SymExpr> lengths;
-  for (std::int64_t start = 0; start < *count; start += std::max<std::int64_t>(size, 1)) {
-    lengths.push_back(std::min(size, *count - start));
+  SymExpr left = whole;
+  while (!in.failed() && in.less(step, left)) {
+    if (!known && lengths.size() == kMostAsked) in.fail("the number of pieces depends on a symbolic size");
+    lengths.push_back(size);
+    left = left - step;
   }
+  lengths.push_back(left);
   return lengths;
 }
 
@@ -291,7 +296,7 @@ void split(Inference& in) {
   std::string_view name = in.has("split_sizes") ? "split_sizes" : "split_size";
   const Argument* sizes = in.find(name);
   bool list = sizes && sizes->as<Argument::Sequence>();
-  add_pieces(in, dim, list ? in.integers(name) : equal_pieces(in, self.sizes[dim], in.constant(name, 1)));
+  add_pieces(in, dim, list ? in.integers(name) : equal_pieces(in, self.sizes[dim], in.integer(name, 1)));
 }
 
 void chunk(Inference& in) {
@@ -304,7 +309,7 @@ void chunk(Inference& in) {
     return add_pieces(in, dim, std::vector<SymExpr>(chunks, floordiv(whole, chunks)));
   }
   if (whole == SymExpr(0)) return add_pieces(in, dim, std::vector<SymExpr>(chunks, SymExpr(0)));
-  add_pieces(in, dim, equal_pieces(in, whole, size.constant().value_or(1)));
+  add_pieces(in, dim, equal_pieces(in, whole, size));
 }
 
 void unbind(Inference& in) {

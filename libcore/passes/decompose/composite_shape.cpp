@@ -17,14 +17,29 @@ ValueId widened(Decomposition& d, ValueId x, std::size_t rank) {
 }
 
 /// The pieces of a dim between bounds that are clamped as a slice's are.
-void cut(Decomposition& d, ValueId x, std::int64_t dim, std::int64_t size, const std::vector<std::int64_t>& bounds) {
-  std::int64_t start = 0;
-  const auto clamped = [&](std::int64_t bound) { return std::clamp<std::int64_t>(bound < 0 ? bound + size : bound, 0, size); };
+void cut(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size, const std::vector<std::int64_t>& bounds) {
+  const auto clamped = [&](std::int64_t bound) {
+    const SymExpr place = bound < 0 ? size + SymExpr(bound) : SymExpr(bound);
+    if (bound < 0 && d.less(place, SymExpr(0))) return SymExpr(0);
+    return bound > 0 && d.less(size, place) ? size : place;
+  };
+  SymExpr from = 0;
   for (std::size_t i = 0; i <= bounds.size(); ++i) {
-    const std::int64_t end = i < bounds.size() ? bounds[i] : size;
-    const std::int64_t from = clamped(start), length = std::max<std::int64_t>(clamped(end) - from, 0);
+    const SymExpr to = i < bounds.size() ? clamped(bounds[i]) : size;
+    const SymExpr length = d.less(to, from) ? SymExpr(0) : to - from;
     d.result(d.slice(x, dim, from, length, SymExpr(1)));
-    start = end;
+    from = to;
+  }
+}
+
+/// So many pieces of a dim, of which the first ones are longer by one where it does not divide.
+void cut_evenly(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size, std::int64_t pieces) {
+  SymExpr from = 0;
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    // The last one is what is left: so it is seen to end where the whole does.
+    const SymExpr length = i + 1 < pieces ? floordiv(size + SymExpr(pieces - 1 - i), pieces) : size - from;
+    d.result(d.slice(x, dim, from, length, SymExpr(1)));
+    from = from + length;
   }
 }
 
@@ -50,14 +65,11 @@ void split_evenly(Decomposition& d) {
   else if (d.detail() == "d") dim = 2;
   else if (d.detail().empty()) dim = d.dim("dim", 0, rank);
   if (d.failed() || dim >= static_cast<std::int64_t>(rank)) return d.keep();
-  const auto size = d.sizes(self)[static_cast<std::size_t>(dim)].constant();
-  if (!size) return d.keep();
-  if (d.has("indices")) return cut(d, self, dim, *size, d.constants("indices"));
+  const SymExpr size = d.sizes(self)[static_cast<std::size_t>(dim)];
+  if (d.has("indices")) return cut(d, self, dim, size, d.constants("indices"));
   const std::int64_t sections = d.constant("sections", 1);
   if (d.failed() || sections < 1) return d.keep();
-  std::vector<std::int64_t> bounds;
-  for (std::int64_t i = 1; i < sections; ++i) bounds.push_back(i * (*size / sections) + std::min(i, *size % sections));
-  cut(d, self, dim, *size, bounds);
+  cut_evenly(d, self, dim, size, sections);
 }
 
 void broadcast_all(Decomposition& d) {

@@ -21,6 +21,9 @@ struct Composite {
 /// The row of `op`, or null when there is none.
 const Composite* find_composite(std::string_view op);
 
+/// What a decomposition reads of its op, for one that ops.def does not know.
+ops::OpFacts facts_of(const Composite& composite);
+
 /// Applies the schema's `reduction` to the losses of the elements.
 void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
 

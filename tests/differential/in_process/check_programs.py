@@ -64,10 +64,11 @@ CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "computed_indices
          "numbers_that_decide.py": 800, "optimizers.py": 100, "parameters_in_turn.py": 30, "program_backends.py": 60, "python_data.py": 40,
          "recurrent_cells.py": 20, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
          "long_chains.py": 40, "members_of_objects.py": 15, "functions_of_c.py": 8, "strides_and_views.py": 40, "sizes_in_objects.py": 300,
-         "words_as_keys.py": 70, "writes_and_numbers.py": 200}
+         "sizes_of_composites.py": 60, "words_as_keys.py": 70, "writes_and_numbers.py": 200}
 
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
 GRAPHS = {"generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
+          "sizes_of_composites.py": {"": 34},
           "members_of_objects.py": {"": 5}, "guards_that_never_hold.py": {"": 50}}
 
 # And the breaks that there must be: their codes, and what they say.
@@ -80,7 +81,7 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"backend_calls.py", "child_processes.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "image_classifier.py", "members_of_objects.py",
-         "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py", "words_as_keys.py"}
+         "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers and whole sweeps take many times as long.
 PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ or os.environ.get("PENSTOCK_SWEEP") else 400
