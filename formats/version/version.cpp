@@ -14,7 +14,8 @@ Result<Version> parse_version(std::string_view text) {
   Version version;
   const char* end = text.data() + text.size();
   auto first = std::from_chars(text.data(), end, version.major_number);
-  if (first.ec == std::errc() && first.ptr != end && *first.ptr == '.') {
+  const bool is_signed = text.find('-') != std::string_view::npos;
+  if (!is_signed && first.ec == std::errc() && first.ptr != end && *first.ptr == '.') {
     auto second = std::from_chars(first.ptr + 1, end, version.minor_number);
     if (second.ec == std::errc() && second.ptr == end) return version;
   }

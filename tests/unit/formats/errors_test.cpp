@@ -5,6 +5,7 @@
 #include <string>
 
 #include "formats/stream.h"
+#include "formats/version/version.h"
 
 using namespace penstock;
 using namespace penstock::formats;
@@ -108,6 +109,23 @@ TEST_CASE("CBOR that lies about lengths") {
   CHECK(error_of(std::string("\xA1\x7A\x7F\xFF\xFF\xFF", 6)).code == Code::PS0201);
   CHECK(error_of(std::string("\xA1\x61" "a" "\x1C", 4)).code == Code::PS0201);
   CHECK(error_of(std::string("\xD9\xD9\xF7", 3)).code == Code::PS0202);
+  // Neither integers nor tags end at a break: nothing that may come behind one makes it a document.
+  for (const char* first : {"\x1F", "\x3F", "\xDF"}) {
+    CHECK(error_of(std::string("\xA1\x61" "a") + first).code == Code::PS0201);
+  }
+}
+
+TEST_CASE("a version is two numbers and nothing else") {
+  auto version = parse_version("1.12");
+  REQUIRE(version.has_value());
+  CHECK(version->major_number == 1);
+  CHECK(version->minor_number == 12);
+  for (const char* text : {"", "1", "1.", ".1", "1.1x", "1.1 ", "1.1.0", "1x.1", " 1.1", "1.-1"}) {
+    INFO("version ", text);
+    auto none = parse_version(text);
+    REQUIRE(!none.has_value());
+    CHECK(none.error().code == Code::PS0101);
+  }
 }
 
 TEST_CASE("a graph of another level is refused, naming the stage") {
