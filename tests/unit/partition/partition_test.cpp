@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "../graph_builder.h"
 #include "partition/contract.h"
 
@@ -101,6 +105,19 @@ TEST_CASE("a write to an input goes behind all readers of its memory") {
   CHECK(placed->graph.nodes.back().op == "prim.copy_");
 }
 
+TEST_CASE("torch's write to an input waits for compiled readers of its memory") {
+  GraphBuilder b;
+  ValueId x = b.input({32, 32}), w = b.input({32, 32});
+  b.output(b.unary("exp", x));
+  b.output(b.unary("neg", b.permute(x, {1, 0})));
+  b.graph.nodes.push_back({"prim.copy_", {{"self", b.value(x)}, {"src", b.value(w)}}, {}, -1});
+  // Nodes of torch's stand in front of everything compiled that does not have to go before them.
+  auto placed = run(b, {.fallback = {"prim.copy_"}});
+  REQUIRE(placed);
+  CHECK(placed->graph.nodes.size() == 4);
+  CHECK(placed->graph.nodes.back().op == "prim.copy_");
+}
+
 TEST_CASE("random ops keep their order, though the first is needed last") {
   GraphBuilder b;
   ValueId x = b.input({32, 32});
@@ -125,6 +142,12 @@ TEST_CASE("verification names the rule that an edited document breaks") {
   CHECK(!verify_contract(edited));
   edited = *placed;
   edited.regions[1].inputs.pop_back();
+  CHECK(!verify_contract(edited));
+  edited = *placed;
+  std::swap(edited.regions[1].inputs[0], edited.regions[1].inputs[1]);
+  CHECK(!verify_contract(edited));
+  edited = *placed;
+  edited.regions[0].outputs[0] = x;
   CHECK(!verify_contract(edited));
   edited = *placed;
   edited.regions.pop_back();

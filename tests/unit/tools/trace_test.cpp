@@ -53,6 +53,27 @@ TEST_CASE("a trace waits while another process writes the file") {
   std::filesystem::remove(file);
 }
 
+TEST_CASE("an event is written once, however often a trace is") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "penstock-trace-once-test.json";
+  std::filesystem::remove(file);
+  setenv("PENSTOCK_TRACE", file.c_str(), 1);
+  Trace trace("penstock-fuse");
+  unsetenv("PENSTOCK_TRACE");
+  const auto now = Trace::Clock::now();
+  for (const char* name : {"read", "lower"}) {
+    trace.span(name, now, now);
+    CHECK(trace.write());
+  }
+  CHECK(trace.write());
+  std::ifstream in(file);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  for (const char* name : {R"("name":"read")", R"("name":"lower")"}) {
+    CHECK(text.find(name) != std::string::npos);
+    CHECK(text.find(name) == text.rfind(name));
+  }
+  std::filesystem::remove(file);
+}
+
 TEST_CASE("without PENSTOCK_TRACE nothing is recorded") {
   unsetenv("PENSTOCK_TRACE");
   Trace trace("penstock-fuse");
