@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "formats/scan.h"
 
@@ -80,21 +81,24 @@ Diagnostic error_of(const Folder& folder, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a packed file does not depend on when it and its blobs were written") {
+TEST_CASE("a packed file does not depend on when it was written") {
   Folder folder;
   store::Store store(folder.path + "/store");
   const GraphDocument document = graph_with_blob(store.put("some bytes").value());
-  const std::string blob = store.blob_path(interface_of(document).outputs[0].blob);
-  std::string packed[2];
-  for (std::string& bytes : packed) {
-    const std::string path = folder.path + "/packed.zip";
-    REQUIRE(write_pack(path, {document}, store).has_value());
-    bytes = content_of(path);
-    const auto written = std::filesystem::last_write_time(blob);
-    std::filesystem::last_write_time(blob, written - std::chrono::hours(1000));
+  const std::string path = folder.path + "/packed.zip";
+  REQUIRE(write_pack(path, {document}, store).has_value());
+  const std::string bytes = content_of(path);
+  // Its blobs were used just now, whatever their age: only the time that stands there tells today
+  // from tomorrow.
+  constexpr std::string_view kStartOf1980("\0\0\x21\0", 4);
+  constexpr std::size_t kTimeInLocalHeader = 10;
+  int entries = 0;
+  for (std::size_t at = bytes.find("PK\x03\x04"); at != std::string::npos;
+       at = bytes.find("PK\x03\x04", at + 1)) {
+    ++entries;
+    CHECK(bytes.substr(at + kTimeInLocalHeader, kStartOf1980.size()) == kStartOf1980);
   }
-  CHECK(!packed[0].empty());
-  CHECK(packed[0] == packed[1]);
+  CHECK(entries == 2);
 }
 
 TEST_CASE("an entry is not read beyond what it says") {
