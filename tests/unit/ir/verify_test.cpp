@@ -51,6 +51,21 @@ TEST_CASE("what every graph promises is checked") {
   graph.nodes[0].call = 3;
   CHECK(broken(graph, "call 3"));
   graph = good();
+  graph.calls.resize(2);
+  for (std::int32_t call : {-1, 0, 1}) {
+    graph.nodes[0].call = call;
+    CHECK(verify_structure(graph).has_value());
+  }
+  for (std::int32_t call : {-2, 2}) {
+    graph.nodes[0].call = call;
+    CHECK(broken(graph, "does not exist"));
+  }
+  for (std::int64_t size : {3, 5}) {
+    graph = good();
+    graph.interface.outputs[0].type.sizes = {size};
+    CHECK(broken(graph, "it is described as"));
+  }
+  graph = good();
   graph.interface.returns.kind = Recipe::Kind::output;
   graph.interface.returns.index = 1;
   CHECK(broken(graph, "output 1"));
