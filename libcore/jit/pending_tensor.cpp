@@ -1,5 +1,7 @@
 #include "jit/pending_tensor.h"
 
+#include <algorithm>
+
 #include "jit/torch_state.h"
 
 namespace penstock::jit {
@@ -15,7 +17,9 @@ python::PyRef PendingTensor::make(const python::TensorBridge& bridge) {
   spec.sizes = view.sizes;
   spec.strides = view.strides;
   spec.dtype = view.dtype;
-  spec.data = owner->data();
+  // Where torch allocates nothing, the address is null.
+  spec.data = std::ranges::find(view.sizes, 0) == view.sizes.end() ? owner->data() : nullptr;
+  spec.resizable = true;
   spec.release = release_memory;
   spec.context = owner;
   python::PyRef tensor = bridge.make(spec);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "python/dlpack.h"
@@ -59,6 +60,9 @@ struct TensorBridge::Abi {
   std::uint64_t view_keys = 0;        ///< keys of tensors whose memory holds other numbers: conjugate views …
   int record_words = 0;               ///< length of a TensorImpl; 0: unknown
   std::uint64_t record_kind = 0;      ///< first word of a plain tensor's TensorImpl
+  int resizable_byte = kUnknown;      ///< of a storage: may be given other memory; both or none of this …
+  int allocator_word = kUnknown;      ///< … and the word of a storage that says where that comes from,
+  std::uint64_t allocator = 0;        ///< as it stands in tensors that torch allocated
 
   const dlpack::ExchangeApi* exchange = nullptr;
   PyRef from_dlpack;
@@ -74,6 +78,11 @@ struct TensorBridge::Abi {
   void find_tangent(PyObject* scratch, PyObject* other);
   void find_keys(PyObject* scratch, PyObject* other);
   void find_record(PyObject* scratch, PyObject* other);
+  void find_resizable(std::span<PyObject* const> torchs, std::span<PyObject* const> ours);
+  std::uint64_t* storage_words(PyObject* tensor) const;
+  /// Has torch resize the storage of a tensor of ours like any other, and no longer.
+  void let_resize(PyObject* tensor) const;
+  void forbid_resize(PyObject* tensor) const;
   bool self_test(PyObject* scratch, const TensorSpec& spec) const;
 
   /// True if the tensor has, or had, a tangent of forward-mode differentiation.

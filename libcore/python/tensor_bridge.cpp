@@ -79,6 +79,7 @@ Result<void> TensorBridge::set_up(PyObject* torch) {
     return failure(Code::PS0110, "a tensor's address is not found in its Python object");
   }
   abi_->usable = abi_->usable && abi_->self_test(other.get(), spec);
+  calibrate_resizing();
   return {};
 }
 

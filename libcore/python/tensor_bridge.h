@@ -36,7 +36,9 @@ struct TensorSpec {
   std::span<const std::int64_t> strides;
   std::int32_t dtype = 6;  ///< c10::ScalarType (6: float32)
   void* data = nullptr;
-  /// Runs when the last user of the storage is gone: on any thread, perhaps without the GIL.
+  /// Whether the storage may be given other memory later, as that of a tensor which torch allocated.
+  bool resizable = false;
+  /// Runs when the last user of the storage is gone, or it is given other memory: on any thread, perhaps without the GIL.
   void (*release)(void* context) = nullptr;
   void* context = nullptr;
 };
@@ -106,11 +108,15 @@ class TensorBridge {
   bool fast_abi() const;
   bool fast_version() const;
   bool fast_requires_grad() const;
+  /// Whether tensors that are made resizable are.
+  bool resizes() const;
 
  private:
   TensorBridge();
   struct Abi;
   Result<void> set_up(PyObject* torch);
+  void calibrate_resizing();
+  bool prove_resizing() const;
   bool read_abi(PyObject* tensor, TensorView& view) const;
   std::unique_ptr<Abi> abi_;
   PyTypeObject* tensor_type_ = nullptr;

@@ -107,6 +107,7 @@ PyRef TensorBridge::make(const TensorSpec& spec) const {
   made.release();  // torch owns it now
   block->release = spec.release;
   block->context = spec.context;
+  if (spec.resizable && abi_->resizable_byte != Abi::kUnknown) abi_->let_resize(result.get());
   return result;
 }
 

@@ -180,20 +180,21 @@ PyObject* tensor(PyObject*, PyObject* object) {
 PyObject* fast(PyObject*, PyObject*) {
   const python::TensorBridge* torch = bridge();
   if (torch == nullptr) return nullptr;
-  return Py_BuildValue("OOO", torch->fast_abi() ? Py_True : Py_False,
+  return Py_BuildValue("OOOO", torch->fast_abi() ? Py_True : Py_False,
                        torch->fast_version() ? Py_True : Py_False,
-                       torch->fast_requires_grad() ? Py_True : Py_False);
+                       torch->fast_requires_grad() ? Py_True : Py_False,
+                       torch->resizes() ? Py_True : Py_False);
 }
 
 /// Memory of one tensor made for a test.
 struct Lent {
   std::vector<float> values;
-  bool released = false;
+  int released = 0;  ///< times: never more than once
 };
 
 PyObject* released(PyObject* capsule, PyObject*) {
   const auto* lent = static_cast<const Lent*>(PyCapsule_GetPointer(capsule, nullptr));
-  return PyBool_FromLong(lent->released);
+  return PyLong_FromLong(lent->released);
 }
 PyMethodDef g_released = {"released", released, METH_NOARGS, nullptr};
 
@@ -208,13 +209,14 @@ bool numbers_of(PyObject* sequence, std::vector<std::int64_t>& into) {
 PyObject* make(PyObject*, PyObject* arguments) {
   PyObject *sizes_given, *strides_given;
   Py_ssize_t count = 0;
-  if (PyArg_ParseTuple(arguments, "OOn", &sizes_given, &strides_given, &count) == 0) return nullptr;
+  int resizable = 0;
+  if (PyArg_ParseTuple(arguments, "OOn|p", &sizes_given, &strides_given, &count, &resizable) == 0) return nullptr;
   std::vector<std::int64_t> sizes, strides;
   const python::TensorBridge* torch = bridge();
   if (torch == nullptr || !numbers_of(sizes_given, sizes) || !numbers_of(strides_given, strides)) {
     return nullptr;
   }
-  auto* lent = new Lent{std::vector<float>(static_cast<std::size_t>(count)), false};  // for good
+  auto* lent = new Lent{std::vector<float>(static_cast<std::size_t>(count)), 0};  // for good
   for (std::size_t index = 0; index < lent->values.size(); ++index) {
     lent->values[index] = static_cast<float>(index);
   }
@@ -222,7 +224,8 @@ PyObject* make(PyObject*, PyObject* arguments) {
       torch->make({.sizes = sizes,
                    .strides = strides,
                    .data = lent->values.data(),
-                   .release = [](void* it) { static_cast<Lent*>(it)->released = true; },
+                   .resizable = resizable != 0,
+                   .release = [](void* it) { ++static_cast<Lent*>(it)->released; },
                    .context = lent});
   const PyRef capsule = PyRef::steal(PyCapsule_New(lent, nullptr, nullptr));
   if (!made || !capsule) return nullptr;

@@ -60,7 +60,7 @@ compare((weight * 2).detach(), "detached")
 compare(torch.empty(5, 6, device="meta"), "meta")
 with torch.inference_mode():
     compare(torch.ones(4), "inference")
-expect(penstock_harness.fast() == (True, True, True), ("fast", penstock_harness.fast()))
+expect(penstock_harness.fast() == (True, True, True, True), ("fast", penstock_harness.fast()))
 
 try:
     penstock_harness.tensor(torch.eye(3).to_sparse())
@@ -78,7 +78,32 @@ del made
 expect(not released(), "an alias keeps the memory")
 expect(alias.tolist() == [1, 2, 3], "alias")
 del alias
-expect(released(), "released")
+expect(released() == 1, "released")
+
+# A storage that stays as it was made, and one that takes other memory.
+made, released = penstock_harness.make((4,), (1,), 4)
+try:
+    made.resize_(100)
+    expect(False, "lent memory is not resized")
+except RuntimeError as error:
+    expect("not resizable" in str(error), error)
+del made
+expect(released() == 1, "released after a refused resize")
+made, released = penstock_harness.make((2, 2), (2, 1), 4, True)
+view = made[1]
+expect(made.untyped_storage().resizable() and made.untyped_storage().nbytes() == 16, "resizable")
+made.resize_(2)
+expect(released() == 0 and made.untyped_storage().nbytes() == 16, "shrinking keeps the memory")
+made.resize_(50, 2)
+expect(released() == 1 and made.untyped_storage().nbytes() == 400, "growing gives it back")
+expect(made.view(-1)[:4].tolist() == [0, 1, 2, 3] and view.tolist() == [2, 3], "elements survive")
+made.untyped_storage().resize_(0)
+expect(made.untyped_storage().nbytes() == 0 and released() == 1, "emptied")
+del made, view
+expect(released() == 1, "released once")
+made, released = penstock_harness.make((2, 2), (2, 1), 4, True)
+del made
+expect(released() == 1, "released without a resize")
 
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed != 0)
