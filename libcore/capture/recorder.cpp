@@ -234,6 +234,17 @@ bool Recorder::is_number(ValueId id) const {
          graph_.interface.inputs[input_by_value_[id]].kind == InputKind::scalar;
 }
 
+std::vector<std::pair<SourceId, std::int64_t>> Recorder::offsets_around(ValueId id) const {
+  std::vector<std::pair<SourceId, std::int64_t>> offsets;
+  for (const auto& [tensor, input] : inputs_) {
+    if (input != id && (storages_[id] == nullptr || storages_[input] != storages_[id])) continue;
+    const auto offset = sizes_.value(graph_.values[input].type.storage_offset);
+    if (offset) offsets.emplace_back(graph_.interface.inputs[input_by_value_[input]].source, *offset);
+  }
+  std::ranges::sort(offsets);
+  return offsets;
+}
+
 bool Recorder::before_write(ValueId id) {
   known_values_.forget();
   written_storages_.insert(storages_[id]);

@@ -76,6 +76,8 @@ class Recorder {
   bool is_known(ValueId id) const { return known_values_.has(id); }
   /// True if the segment wrote the memory that value `id` is in.
   bool is_written(ValueId id) const { return storages_[id] == nullptr || written_storages_.contains(storages_[id]); }
+  /// Where the inputs in whose storage value `id` lies start in it: the sources of the tensors, and their offsets.
+  std::vector<std::pair<SourceId, std::int64_t>> offsets_around(ValueId id) const;
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 

@@ -310,12 +310,15 @@ class Walk {
   bool tensor_shape(FrameShadow& frame, Operand tensor, int pops, bool method);
   /// What a function or method that tells a fact tells of symbolic sizes: `done` if that is followed,
   /// else it is a constant.
+  /// Holds the segment to inputs that lie where they do in the storage of `tensor`: they may lie anywhere in it.
+  void guard_offset(ValueId tensor);
   bool tell_size(FrameShadow& frame, std::string_view fact, const std::vector<Operand>& positional,
                  int pops, std::optional<bool>& done);
   bool tensor_length(FrameShadow& frame, Operand tensor, int pops);
   bool takes_size(const ResolvedCall& call, std::string_view parameter) const;
   Argument without_symbols(const Argument& argument);
   void check_sizes(ResolvedCall& call);
+  void check_offset(const ResolvedCall& call);
 
   // -- numbers (objects/number.cpp)
   /// True for a number that changes from call to call, and for what is computed of one.

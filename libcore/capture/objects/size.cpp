@@ -204,6 +204,12 @@ bool Walk::has_symbolic_sizes(Operand tensor) const {
   return type != nullptr && has_symbols(*type);
 }
 
+void Walk::guard_offset(ValueId tensor) {
+  for (const auto& [source, offset] : recorder_.offsets_around(tensor)) {
+    add_guard(GuardKind::equals, recorder_.source(SourceKind::offset, source), offset);
+  }
+}
+
 bool Walk::tell_size(FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
                      int pops, std::optional<bool>& done) {
   for (Operand operand : positional) {
@@ -275,6 +281,14 @@ Argument Walk::without_symbols(const Argument& argument) {
   Argument::Sequence plain{sequence->kind, {}};
   for (const Argument& item : sequence->items) plain.items.push_back(without_symbols(item));
   return Argument(std::move(plain));
+}
+
+/// `aten.as_strided` counts from the start of the storage where it is told an offset.
+void Walk::check_offset(const ResolvedCall& call) {
+  if (!call.schema->op().starts_with("aten.as_strided")) return;
+  const auto told = std::ranges::find(call.args, "storage_offset", &NamedArgument::name);
+  const auto* self = call.args.empty() ? nullptr : call.args.front().value.as<Argument::Value>();
+  if (self != nullptr && told != call.args.end() && !told->value.is_none()) guard_offset(self->id);
 }
 
 void Walk::check_sizes(ResolvedCall& call) {

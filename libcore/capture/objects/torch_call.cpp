@@ -33,7 +33,11 @@ bool Walk::tell_fact(FrameShadow& f, std::string_view fact, const std::vector<Op
   if (!positional.empty() && !tell_size(f, fact, positional, pops, done)) return false;
   if (done) return *done;
   for (Operand operand : positional) {
-    if (is_tensor(operand.object)) {
+    if (is_tensor(operand.object) && fact == "storage_offset") {
+      const auto tensor = argument(operand);
+      if (!tensor) return false;
+      if (const auto* value = tensor->as<Argument::Value>()) guard_offset(value->id);
+    } else if (is_tensor(operand.object)) {
       if (!consume_tensor_type(operand)) return false;
     } else if (!consume(operand)) {
       return false;
@@ -343,6 +347,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     if (!pass_number(keywords[i].second, position, target.method, named[i].value, *resolved)) return false;
   }
   check_sizes(*resolved);
+  check_offset(*resolved);
   if (!for_backend_ && sees_memory_otherwise(op, resolved->args)) {
     return broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
   }
