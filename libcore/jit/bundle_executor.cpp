@@ -331,9 +331,15 @@ Result<void> BundleExecutor::make_tensors() {
   return {};
 }
 
-Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base) {
+/// What another output is a view of, too, is made once: torch may see a base in it.
+Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base, ViewsMade& known) {
   PyRef view = PyRef::borrow(base);
   for (const OutputPlan::ViewCall& call : output.calls) {
+    const ValueId result = call.node.results[call.result];
+    if (const auto found = std::ranges::find(known, result, &ViewsMade::value_type::first); found != known.end()) {
+      view = found->second;
+      continue;
+    }
     auto results = ops_.call(
         call.node.op, call.node.args, [&](ValueId) { return view; },
         [this](std::string_view name) { return symbol(name); });
@@ -342,6 +348,7 @@ Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output
       return failure(Code::PS0505, call.node.op + " gave fewer results than the graph expects");
     }
     view = (*results)[call.result];
+    known.emplace_back(result, view);
   }
   return view;
 }
@@ -349,6 +356,7 @@ Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output
 /// The outputs that are views of inputs, or those that show what the kernels made.
 Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs,
                                         std::span<PyRef> outputs) {
+  ViewsMade known;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const OutputPlan::PlannedOutput& output = plan_.outputs[i];
     if ((output.input >= 0) != of_inputs) continue;
@@ -356,7 +364,7 @@ Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs
     if (output.whole) {
       outputs[i] = PyRef::borrow(base);
     } else if (!output.calls.empty()) {
-      auto view = call_again(output, base);
+      auto view = call_again(output, base, known);
       if (!view) return tl::unexpected(view.error());
       outputs[i] = std::move(*view);
     } else {

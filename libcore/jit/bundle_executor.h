@@ -46,7 +46,9 @@ class BundleExecutor final : public Executor {
   Result<void> make_tensors();
   Result<void> make_views(const ExecutorCall& call, bool of_inputs,
                           std::span<python::PyRef> outputs);
-  Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base);
+  /// Views that were taken by calls, by the values of the captured graph.
+  using ViewsMade = std::vector<std::pair<ValueId, python::PyRef>>;
+  Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base, ViewsMade& known);
   Result<void> count_versions(std::span<const InputValue> inputs);
   bool is_own(std::size_t index) const;
   PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;

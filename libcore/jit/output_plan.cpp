@@ -149,11 +149,17 @@ class Planner {
     return {};
   }
 
+  /// The result lies in the argument's memory, and is no differentiable view of it.
+  static bool shares_without_view(ops::OpId op) {
+    return op == ops::OpId::detach_default || op == ops::OpId::internal_unsafe_view_default;
+  }
+
   bool needs_call(const Node& node, ValueId result, ValueId base) const {
     const OpFacts* op = ops::find_op(node.op);
-    if (op != nullptr && op->id == ops::OpId::detach_default) return true;
-    // Of several tensors each result is a view of its own; of one, torch ties the views together.
-    const bool tied = node.results.size() != 1 && !takes_others(node, base);
+    if (op != nullptr && shares_without_view(op->id)) return true;
+    // Of several tensors each result is a view of its own; of one, torch ties the views together. What
+    // shares memory by an op that we do not know need not be a view to torch at all.
+    const bool tied = (node.results.size() != 1 || op == nullptr) && !takes_others(node, base);
     return tied || type(result).dtype != type(base).dtype || type(result).device != type(base).device;
   }
 
