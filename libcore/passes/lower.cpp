@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "ir/float_format.h"
-#include "ops/indices.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/decompose/composites.h"
@@ -12,15 +11,8 @@ namespace penstock::passes {
 
 namespace {
 
-/// One row of decompositions.def.
-struct Row {
-  void (*function)(Decomposition&) = nullptr;
-  std::string_view detail;
-  bool exists = false;  ///< sanitizers make no constant of `function != nullptr`
-};
-
 struct Table {
-  Row rows[static_cast<std::size_t>(ops::OpId::count)] = {};
+  DecompositionRow rows[static_cast<std::size_t>(ops::OpId::count)] = {};
 };
 
 constexpr Table make_table() {
@@ -82,7 +74,7 @@ class Lowering {
     const OpFacts* op = find_op(node.op);
     if (!op) return lower_unknown(std::move(node));
     if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
-    check_indices(*op, node);
+    check_indices(rewrite_, *op, node);
     std::vector<ValueId> results = take_apart(*op, node);
     finish(node, results);
   }
@@ -91,7 +83,7 @@ class Lowering {
   /// compute with its dtypes, its arguments are none that its rule or its decomposition takes, or torch gave
   /// something else than the decomposition does (another dtype, where the default dtype was another).
   std::vector<ValueId> take_apart(const OpFacts& op, const Node& node) {
-    const Row& row = kTable.rows[static_cast<std::size_t>(op.id)];
+    const DecompositionRow& row = decomposition_row(op.id);
     if (!row.function || has_complex(node) || rewrite_.failed()) return {};
     const auto inferred = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
     // The rule of a view may refuse strides that the operand has only here: torch took the view of its own.
@@ -102,42 +94,11 @@ class Lowering {
     const bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept();
     if (whole && is_as_recorded(node, decomposition.results())) {
       std::vector<ValueId> results = decomposition.results();
-      if (inferred) give_own_memory(before, *inferred, results);
+      if (inferred) give_own_memory(rewrite_, before, *inferred, results);
       if (!rewrite_.failed()) return results;
     }
     rewrite_.back_to(before);
     return {};
-  }
-
-  /// Copies the results that are views of what there was before, where torch gives memory of its own: who writes such a
-  /// result does not write the operand, and views behind count on strides without repeated elements.
-  void give_own_memory(const Rewrite::Mark& before, const std::vector<ops::InferredResult>& inferred,
-                       std::vector<ValueId>& results) {
-    const std::unordered_map<ValueId, ValueId> bases = bases_since(before);
-    for (std::size_t i = 0; i < inferred.size() && i < results.size(); ++i) {
-      if (inferred[i].alias != kNoValue) continue;
-      ValueId root = results[i];
-      for (auto base = bases.find(root); base != bases.end() && base->second != kNoValue; base = bases.find(root)) {
-        root = base->second;
-      }
-      if (!bases.contains(root)) results[i] = rewrite_.emit_one("prim.clone", {arg("self", value_argument(results[i]))});
-    }
-  }
-
-  /// By value made since `before`: the value whose memory it shares; kNoValue: memory of its own.
-  std::unordered_map<ValueId, ValueId> bases_since(const Rewrite::Mark& before) {
-    std::unordered_map<ValueId, ValueId> bases;
-    const Graph& graph = rewrite_.graph();
-    for (std::size_t i = before.nodes; i < graph.nodes.size(); ++i) {
-      const Node& made = graph.nodes[i];
-      const OpFacts* op = find_op(made.op);
-      const bool view = op != nullptr && op->has(kView);
-      const auto types = view ? ops::infer_results(made, graph, rewrite_.shapes()) : Result<std::vector<ops::InferredResult>>();
-      for (std::size_t k = 0; k < made.results.size(); ++k) {
-        bases[made.results[k]] = view && types && k < types->size() ? (*types)[k].alias : kNoValue;
-      }
-    }
-    return bases;
   }
 
   /// Whether results have the dtypes and sizes that torch gave.
@@ -152,18 +113,6 @@ class Lowering {
       }
     }
     return true;
-  }
-
-  /// Prims and library calls take what memory they are told to take: that indices are in it is looked at before.
-  void check_indices(const OpFacts& op, const Node& node) {
-    Arguments arguments(node, rewrite_.graph());
-    for (const IndexUse& use : index_uses(op, arguments)) {
-      if (rewrite_.type(use.index).device != "cpu") continue;
-      rewrite_.emit("prim.check_index",
-                    {arg("self", value_argument(use.index)), arg("dim", use.dim),
-                     arg("size", Decomposition::integer_argument(use.size)), arg("wraps", use.wraps),
-                     arg("ignored", use.ignored ? Argument(*use.ignored) : Argument()), arg("op", std::string(op.name))});
-    }
   }
 
   bool has_complex(const Node& node) const {
@@ -230,7 +179,7 @@ class Lowering {
     Node pure = node;
     pure.op = functional->name;
     pure.results.clear();
-    check_indices(*functional, pure);
+    check_indices(rewrite_, *functional, pure);
     std::vector<ValueId> results = take_apart(*functional, pure);
     if (!results.empty() || rewrite_.failed()) return results.empty() ? self : results.front();
     return rewrite_.emit_one(pure.op, pure.args);
@@ -348,6 +297,8 @@ class Lowering {
 };
 
 }  // namespace
+
+const DecompositionRow& decomposition_row(ops::OpId id) { return kTable.rows[static_cast<std::size_t>(id)]; }
 
 const Composite* find_composite(std::string_view op) {
   static const auto* const index = [] {

@@ -97,6 +97,14 @@ class Decomposition : public ops::Inference {
   ValueId emit(std::string_view op, std::vector<NamedArgument> args) {
     return failed() ? kNoValue : check(rewrite_.emit_one(op, std::move(args)));
   }
+  /// What an op of ops.def gives for these arguments, taken apart as if it stood in the graph; it stays whole where it
+  /// would there. So a composite reads like the calls that torch makes, layouts and roundings included.
+  std::vector<ValueId> apply_all(std::string_view op, std::vector<NamedArgument> args);
+  ValueId apply(std::string_view op, std::vector<NamedArgument> args);  ///< of one result
+  /// The same for an elementwise op of two operands, tensors or numbers: "mul" is aten.mul.Tensor.
+  ValueId apply(std::string_view op, Argument a, Argument b);
+  /// An error at run time unless the elements of `index` are below `size`, and at least 0 or, if it `wraps`, -size.
+  void check_index(ValueId index, std::int64_t dim, const SymExpr& size, bool wraps);
   /// A matrix product (ops::is_product). Of half precision it is one of float32, rounded once, as torch's is.
   ValueId product(std::string_view op, std::vector<NamedArgument> args);
   std::vector<ValueId> emit_all(std::string_view op, std::vector<NamedArgument> args);

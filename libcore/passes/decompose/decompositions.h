@@ -9,6 +9,24 @@ namespace penstock::passes {
 #include "passes/decompose/decompositions.def"
 #undef PS_DECOMPOSITION
 
+/// One row of decompositions.def.
+struct DecompositionRow {
+  void (*function)(Decomposition&) = nullptr;  ///< null: the op stays whole
+  std::string_view detail;
+  bool exists = false;  ///< sanitizers make no constant of `function != nullptr`
+};
+
+/// The row of an op of ops.def.
+const DecompositionRow& decomposition_row(ops::OpId id);
+
+/// Copies the results that are views of what there was before, where torch gives memory of its own: who writes such a
+/// result does not write the operand, and views behind count on strides without repeated elements.
+void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before, const std::vector<ops::InferredResult>& inferred,
+                     std::vector<ValueId>& results);
+
+/// Prims and library calls take what memory they are told to take: that indices are in it is looked at before.
+void check_indices(Rewrite& rewrite, const ops::OpFacts& op, const Node& node);
+
 // Parts that several families use.
 
 /// x != 0, or x itself when it is bool.
