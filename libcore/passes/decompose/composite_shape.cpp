@@ -141,9 +141,6 @@ void stack_along(Decomposition& d) {
   d.result(d.emit("prim.cat", {arg("tensors", list_of(values)), arg("dim", dim)}));
 }
 
-namespace {
-
-/// A matrix whose diagonal `offset` places above the main one is x's last dim; zeros elsewhere.
 ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset) {
   std::vector<SymExpr> sizes = d.sizes(x), flat = sizes;
   const SymExpr length = sizes.back(), away = offset < 0 ? -offset : offset, side = length + away;
@@ -166,17 +163,13 @@ ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset) {
   return d.reshape(d.pad(rows, low, high, zero), square);
 }
 
-}  // namespace
-
 void diag(Decomposition& d) {
   const ValueId self = d.value("self");
   const std::int64_t offset = d.constant("diagonal", 0);
   if (d.failed()) return;
   if (d.rank(self) == 1) return d.result(d.unary("clone", on_diagonal(d, self, offset)));
-  if (d.rank(self) != 2 || offset != 0) return d.keep();
-  const auto rows = d.sizes(self)[0].constant(), columns = d.sizes(self)[1].constant();
-  if (!rows || !columns || *rows > *columns) return d.keep();
-  d.result(d.unary("clone", main_diagonal(d, self, 0, 1)));
+  if (d.rank(self) != 2) return d.keep();
+  d.result(d.unary("clone", d.apply("aten.diagonal.default", {arg("self", value_argument(self)), arg("offset", offset)})));
 }
 
 void diag_embed(Decomposition& d) {

@@ -209,14 +209,14 @@ std::optional<Picking> picking_of(Decomposition& d, ValueId self) {
   return p;
 }
 
-/// self with `source` written along `dim` at the places that `index`, of one dim, names.
-ValueId write_rows(Decomposition& d, ValueId self, ValueId index, ValueId source, std::int64_t dim) {
+/// self with `source` written, or added, along `dim` at the places that `index`, of one dim, names.
+ValueId write_rows(Decomposition& d, std::string_view prim, ValueId self, ValueId index, ValueId source, std::int64_t dim) {
   const std::vector<SymExpr> sizes = d.sizes(source);
   std::vector<SymExpr> lifted(sizes.size(), SymExpr(1));
   lifted[dim] = sizes[dim];
   index = d.broadcast(d.reshape(index, lifted), sizes);
-  return d.emit("prim.scatter", {arg("self", value_argument(self)), arg("index", value_argument(index)),
-                                 arg("src", value_argument(source)), arg("dim", dim)});
+  return d.emit("prim." + std::string(prim), {arg("self", value_argument(self)), arg("index", value_argument(index)),
+                                              arg("src", value_argument(source)), arg("dim", dim)});
 }
 
 }  // namespace
@@ -233,19 +233,23 @@ void index(Decomposition& d) {
 void index_copy(Decomposition& d) {
   ValueId self = d.value("self"), index = int64(d, d.value("index")), source = d.value("source");
   if (d.failed() || d.rank(self) == 0 || d.rank(source) != d.rank(self)) return d.keep();
-  d.result(write_rows(d, self, index, source, d.dim("dim", 0, d.rank(self))));
+  d.result(write_rows(d, "scatter", self, index, source, d.dim("dim", 0, d.rank(self))));
 }
 
 void index_put(Decomposition& d) {
   ValueId self = d.value("self"), values = d.value("values");
-  if (d.failed() || d.boolean("accumulate", false)) return d.keep();
+  const bool adds = d.boolean("accumulate", false);
+  if (d.failed() || (adds && is_boolean(d.dtype_of(self)))) return d.keep();
+  const DType dtype = d.dtype_of(self), compute = adds ? ops::compute_dtype(dtype) : dtype;
   const std::optional<Picking> p = picking_of(d, self);
   if (!p) return d.keep();
   const std::vector<SymExpr> own = d.sizes(self);
   std::vector<SymExpr> sizes = p->merged;
   sizes[p->place] = element_count(p->picked);
-  const ValueId source = d.reshape(d.broadcast(values, p->result), sizes);
-  const ValueId written = write_rows(d, d.reshape(d.permute(self, p->order), p->merged), p->flat, source, static_cast<std::int64_t>(p->place));
+  const ValueId source = d.convert(d.reshape(d.broadcast(values, p->result), sizes), compute);
+  const ValueId target = d.convert(d.reshape(d.permute(self, p->order), p->merged), compute);
+  const ValueId index = d.reshape(p->flat, {element_count(p->picked)});
+  const ValueId written = d.convert(write_rows(d, adds ? "scatter_add" : "scatter", target, index, source, static_cast<std::int64_t>(p->place)), dtype);
   std::vector<std::int64_t> back(p->order.size());
   std::vector<SymExpr> apart;
   for (std::size_t i = 0; i < back.size(); ++i) {

@@ -6,6 +6,7 @@ import torch
 import contraction_cases
 import image_cases
 import layout_cases
+import matrix_cases
 import recurrent_cases
 from case import FLOATS, INTS, NAN, SHAPES, Case, layouts, tensor
 from convolution_cases import convolutions, images, named_convolutions
@@ -429,4 +430,5 @@ def all_cases():
     yield from (Case(name, run) for name, run in image_cases.all_images())
     yield from (Case(name, run) for name, run in contraction_cases.all_contractions())
     yield from (Case(name, run) for name, run in recurrent_cases.cells())
+    yield from matrix_cases.all_matrices()
     yield from (Case(name, run) for name, run in layout_cases.all_layouts())
