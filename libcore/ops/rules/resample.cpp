@@ -45,7 +45,7 @@ void upsample(Inference& in) {
 void pixel_shuffle(Inference& in) {
   const TensorType& self = in.tensor("self");
   SymExpr factor = in.integer("upscale_factor", 1);
-  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(1), factor)) return in.fail("expects channels and a factor");
+  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(0), factor)) return in.fail("expects channels and a factor");
   std::vector<SymExpr> sizes = self.sizes;
   SymExpr& channels = sizes[sizes.size() - 3];
   if (!in.is_zero(mod(channels, factor * factor))) return in.fail("the factor's square does not divide the channels");
@@ -57,7 +57,7 @@ void pixel_shuffle(Inference& in) {
 void pixel_unshuffle(Inference& in) {
   const TensorType& self = in.tensor("self");
   SymExpr factor = in.integer("downscale_factor", 1);
-  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(1), factor)) return in.fail("expects channels and a factor");
+  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(0), factor)) return in.fail("expects channels and a factor");
   std::vector<SymExpr> sizes = self.sizes;
   for (const SymExpr& size : sizes) {
     if (in.is_zero(size)) return in.fail("torch gives an image without elements as it is");

@@ -148,8 +148,9 @@ ValueId powers(Decomposition& d, ValueId x, std::int64_t count) {
 
 /// Rows of powers; the detail "falling": of vectors alone, from the highest unless told otherwise.
 void power_rows(Decomposition& d) {
-  const ValueId x = d.value("x");
-  if (d.failed() || d.rank(x) == 0) return d.keep();
+  ValueId x = d.value("x");
+  if (d.failed()) return;
+  if (d.rank(x) == 0) x = d.reshape(x, {SymExpr(1)});
   const auto own = d.sizes(x).back().constant();
   if (!own && !d.has("N")) return d.keep();
   const std::int64_t count = d.constant("N", own.value_or(0));

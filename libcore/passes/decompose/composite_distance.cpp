@@ -173,7 +173,8 @@ void distances_within(Decomposition& d) {
   if (d.failed() || d.rank(self) != 2 || !has_distances(d, self, order)) return d.keep();
   const std::vector<SymExpr> sizes = d.sizes(self);
   const auto rows = sizes[0].constant(), width = sizes[1].constant();
-  if (!rows || !width || *rows < 2 || *rows > kMostRows || *width == 0) return d.keep();
+  if (!rows || !width || *rows > kMostRows || *width == 0) return d.keep();
+  if (*rows < 2) return d.result(d.full({SymExpr(0)}, 0.0, d.dtype_of(self)));
   std::vector<ValueId> gaps;
   for (std::int64_t row = 0; row + 1 < *rows; ++row) {
     const ValueId behind = d.slice(self, 0, row + 1, *rows - row - 1, 1);

@@ -101,11 +101,11 @@ void put_elements(Decomposition& d) {
   if (!d.failed()) d.result(d.reshape(d.convert(written, dtype), d.sizes(self)));
 }
 
-void reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes) {
+ValueId reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes) {
   const bool mean = kind == "mean";
   if (kind != "sum" && kind != "add" && !mean) return reduce_by_place(d, kind, self, index, source, dim, includes);
   const DType dtype = d.dtype_of(self);
-  if (is_boolean(dtype)) return d.keep();
+  if (is_boolean(dtype)) return kNoValue;
   const auto number = [&](std::int64_t n) { return Decomposition::number_as({DTypeCategory::integral, static_cast<double>(n), n}, dtype); };
   const auto scattered = [&](std::string_view op, ValueId target, const char* name, Argument content) {
     return d.apply(op, {arg("self", value(target)), arg("dim", dim), arg("index", value(index)), arg(name, std::move(content))});
@@ -113,12 +113,12 @@ void reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId in
   const std::vector<SymExpr> sizes = d.sizes(self);
   if (!includes) self = scattered("aten.scatter.value", self, "value", number(0));
   const ValueId total = scattered("aten.scatter_add.default", self, "src", value(source));
-  if (!mean) return d.result(total);
+  if (!mean) return total;
   const ValueId own = d.full(sizes, number(includes ? 1 : 0), dtype), ones = d.full(d.sizes(index), number(1), dtype);
   ValueId count = scattered("aten.scatter_add.default", own, "src", value(ones));
   if (!includes) count = d.where(d.binary("eq", value(count), number(0)), number(1), value(count));
-  if (is_floating(dtype)) return d.result(d.apply("div", value(total), value(count)));
-  d.result(d.apply("aten.div.Tensor_mode", {arg("self", value(total)), arg("other", value(count)), arg("rounding_mode", std::string("floor"))}));
+  if (is_floating(dtype)) return d.apply("div", value(total), value(count));
+  return d.apply("aten.div.Tensor_mode", {arg("self", value(total)), arg("other", value(count)), arg("rounding_mode", std::string("floor"))});
 }
 
 void scatter_reduction(Decomposition& d) {
@@ -134,7 +134,10 @@ void scatter_reduction(Decomposition& d) {
   if (d.failed() || d.dtype_of(source) != dtype || d.rank(source) != sizes.size()) return d.keep();
   for (std::size_t i = 0; i < sizes.size(); ++i) source = d.slice(source, static_cast<std::int64_t>(i), 0, sizes[i], 1);
   index = d.convert(index, DType::int64);
-  reduce_at(d, d.text("reduce", ""), self, index, source, d.dim("dim", 0, sizes.size()), d.boolean("include_self", true));
+  const std::int64_t dim = d.dim("dim", 0, sizes.size());
+  const ValueId reduced = reduce_at(d, d.text("reduce", ""), self, index, source, dim, d.boolean("include_self", true));
+  if (reduced == kNoValue) return d.keep();
+  d.result(reduced);
 }
 
 /// The elements of source in turn, where the mask says so: the count of those before says which.

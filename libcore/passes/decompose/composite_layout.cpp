@@ -53,7 +53,8 @@ void block_diagonal(Decomposition& d) {
 
 void cartesian_product(Decomposition& d) {
   std::vector<ValueId> values = d.values("tensors");
-  if (d.failed() || values.size() < 2) return d.keep();
+  if (d.failed() || values.empty()) return d.keep();
+  if (values.size() == 1) return d.result(values.front());
   std::vector<SymExpr> grid;
   for (ValueId id : values) {
     if (d.rank(id) != 1 || d.dtype_of(id) != d.dtype_of(values.front())) return d.keep();

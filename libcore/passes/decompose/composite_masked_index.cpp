@@ -37,12 +37,12 @@ Kind kind_of(std::string_view name) {
 
 /// Every place of the dim looks at all indices: for dims of few elements that is a reduction like others. Beside `dim`,
 /// index and source may cover a part of self alone.
-void reduce_by_place(Decomposition& d, std::string_view name, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes) {
+ValueId reduce_by_place(Decomposition& d, std::string_view name, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes) {
   constexpr std::int64_t kMostPlaces = 64;
   const Kind kind = kind_of(name);
   const DType dtype = d.dtype_of(self), compute = ops::compute_dtype(dtype);
   const auto places = d.failed() ? std::nullopt : d.sizes(self)[dim].constant();
-  if (kind.combine.empty() || is_boolean(dtype) || !places || *places == 0 || *places > kMostPlaces) return d.keep();
+  if (kind.combine.empty() || is_boolean(dtype) || !places || *places == 0 || *places > kMostPlaces) return kNoValue;
   d.check_index(index, dim, SymExpr(*places), false);
   // The elements to reduce go last, behind the places.
   const std::vector<SymExpr> own = d.sizes(self), given = d.sizes(index);
@@ -70,21 +70,26 @@ void reduce_by_place(Decomposition& d, std::string_view name, ValueId self, Valu
   any = d.pad(any, none, rest, false);
   const ValueId before = d.convert(self, compute);
   if (includes) reduced = d.binary(kind.combine, value(before), value(reduced));
-  d.finish(d.where(any, value(reduced), value(before)), dtype);
+  return d.convert(d.where(any, value(reduced), value(before)), dtype);
 }
 
 void index_reduction(Decomposition& d) {
-  const ValueId self = d.value("self"), source = d.value("source");
-  const ValueId index = d.value("index");
-  if (d.failed() || d.rank(self) == 0 || d.rank(index) != 1 || d.rank(source) != d.rank(self)) return d.keep();
+  ValueId self = d.value("self"), source = d.value("source"), index = d.value("index");
+  if (d.failed() || d.rank(index) > 1 || d.rank(source) != d.rank(self) || d.dtype_of(source) != d.dtype_of(self)) return d.keep();
+  const std::vector<SymExpr> result = d.sizes(self), one = {SymExpr(1)};
+  // A tensor without dims is one of one element.
+  if (result.empty()) self = d.reshape(self, one), source = d.reshape(source, one);
+  if (d.rank(index) == 0) index = d.reshape(index, one);
   const std::int64_t dim = d.dim("dim", 0, d.rank(self));
-  if (d.failed() || d.dtype_of(source) != d.dtype_of(self) || element_count(d.sizes(source)) == SymExpr(0)) return d.keep();
+  if (d.failed() || element_count(d.sizes(source)) == SymExpr(0)) return d.keep();
   const std::vector<SymExpr> sizes = d.sizes(source);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (static_cast<std::int64_t>(i) != dim && sizes[i] != d.sizes(self)[i]) return d.keep();
   }
   const ValueId spread = d.broadcast(d.convert(index, DType::int64), sizes, {dim});
-  reduce_at(d, d.text("reduce", ""), self, spread, source, dim, d.boolean("include_self", true));
+  const ValueId reduced = reduce_at(d, d.text("reduce", ""), self, spread, source, dim, d.boolean("include_self", true));
+  if (reduced == kNoValue) return d.keep();
+  d.result(d.reshape(reduced, result));
 }
 
 namespace {

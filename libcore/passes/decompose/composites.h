@@ -31,9 +31,9 @@ void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
 ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset);
 
 /// What `source` sends to the places of `self` along `dim` that `index`, of its shape, names, as a sum, a mean, a product or
-/// an extreme; together with the element that was there if that `includes` it.
-void reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
+/// an extreme; together with the element that was there if that `includes` it. kNoValue: that stays torch's.
+ValueId reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
 /// The same for products and extremes.
-void reduce_by_place(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
+ValueId reduce_by_place(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
 
 }  // namespace penstock::passes

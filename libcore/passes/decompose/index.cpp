@@ -232,8 +232,15 @@ void index(Decomposition& d) {
 
 void index_copy(Decomposition& d) {
   ValueId self = d.value("self"), index = int64(d, d.value("index")), source = d.value("source");
-  if (d.failed() || d.rank(self) == 0 || d.rank(source) != d.rank(self)) return d.keep();
-  d.result(write_rows(d, "scatter", self, index, source, d.dim("dim", 0, d.rank(self))));
+  if (d.failed() || d.rank(source) != d.rank(self)) return d.keep();
+  // A tensor without dims is one of one element.
+  const std::vector<SymExpr> sizes = d.sizes(self);
+  if (sizes.empty()) {
+    self = d.reshape(self, {SymExpr(1)});
+    source = d.reshape(source, {SymExpr(1)});
+  }
+  const ValueId written = write_rows(d, "scatter", self, index, source, d.dim("dim", 0, d.rank(self)));
+  if (!d.failed()) d.result(d.reshape(written, sizes));
 }
 
 void index_put(Decomposition& d) {

@@ -49,6 +49,21 @@ def added(table, at):
     return (table * 2).index_add(0, at + 1, table), (table * 2).index_fill(0, at - 3, 1.0)
 
 
+def elements(table, at):
+    return (table * 2).take(at * 7), (table * 2).put(at * 4 - 3, table[0]), (table * 2).put(at - 1, table[1], accumulate=True)
+
+
+def accumulated(table, at):
+    table = table * 2
+    table.index_put_((at + 1,), torch.ones(4), accumulate=True)
+    return table
+
+
+def reduced(table, at):
+    return ((table * 2).index_reduce(0, at + 1, table, "amax"), (table * 2).scatter_reduce(1, (at - 1)[None], table, "prod"),
+            (table * 2).scatter_reduce(0, (at + 1)[:, None], table, "mean", include_self=False))
+
+
 def copied(table, at):
     return (table * 2).index_copy(0, at + 1, table)
 
@@ -98,8 +113,8 @@ def drawn(table, at):
 seen = []
 CASES = [[0, 1, 2, 1], [1, 1, 0, 0], [0, 2, 1, 1], [0, 0, 3, 0], [0, 0, 0, -1], [-6, 0, 0, 0], [2**40, 0, 1, 0], [1, 0, 1, 2],
          [-99, 1, 0, 0], [2, 2, 2, 2]]
-FUNCTIONS = [shifted, best_and_more, in_columns, in_pairs, embedded, gathered, selected, taken, scattered, put, added, copied,
-             one_hot, lost, topped, positioned, kept_inside, with_effects, written_last, drawn]
+FUNCTIONS = [shifted, best_and_more, in_columns, in_pairs, embedded, gathered, selected, taken, scattered, put, added, elements, accumulated, reduced,
+             copied, one_hot, lost, topped, positioned, kept_inside, with_effects, written_last, drawn]
 
 with torch.no_grad():
     for function in FUNCTIONS:

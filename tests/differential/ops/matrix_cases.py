@@ -58,6 +58,7 @@ def layouts():
             yield case(f"block_diag {dtype} {[tuple(b.shape) for b in blocks]}", "block_diag.default", blocks)
         for lists in ([x[0], x[1, :2]], [x[0], x[:, 1], x[2, 1:]], [x[0], x[0, :0]]):
             yield case(f"cartesian_prod {dtype} {[len(b) for b in lists]}", "cartesian_prod.default", lists)
+        yield case(f"cartesian_prod of one {dtype}", "cartesian_prod.default", [x[0]])
         for k in range(-2, 6):
             yield case(f"rot90 {k} {dtype}", "rot90.default", cube, k, [0, 2] if k % 2 else [-1, 1])
         for offset in (0, 1, -2):
@@ -133,6 +134,7 @@ def measures():
                 yield case(f"cdist {order} {mode} {dtype}", "cdist.default", x, y, order, mode)
             yield case(f"cdist of itself {order} {dtype}", "cdist.default", y, y, order)
             yield case(f"pdist {order} {dtype}", "pdist.default", y, order)
+            yield case(f"pdist of one {order} {dtype}", "pdist.default", y[:1], order)
             yield case(f"pdist special {order} {dtype}", "pdist.default", x[0], order)
 
 
@@ -149,6 +151,7 @@ def calculus():
             yield case(f"vander {count} {dtype}", "vander.default", at, count)
             yield case(f"vander rising {count} {dtype}", "vander.default", at, count, True)
             if count != 1 and dtype not in (torch.float16, torch.bfloat16):
+                yield case(f"linalg_vander of a number {count} {dtype}", "linalg_vander.default", x[0, 0], N=count or 3)
                 yield case(f"linalg_vander {count} {dtype}", "linalg_vander.default", x, N=count)
 
 
@@ -192,10 +195,12 @@ def places():
                 yield case(f"scatter_reduce {reduce} {own} {dtype}", "scatter_reduce.two", x, 0, index, more, reduce, include_self=own)
                 yield case(f"scatter_reduce narrow {reduce} {own} {dtype}", "scatter_reduce.two", x.t(), 1, index[:, :2], more.t(), reduce, include_self=own)
                 if reduce != "sum":
+                    yield case(f"index_reduce of a number {reduce} {own} {dtype}", "index_reduce.default", x[0, 0], 0, row[1:2], more[0, 0], reduce, include_self=own)
                     yield case(f"index_reduce {reduce} {own} {dtype}", "index_reduce.default", x, 0, row, more, reduce, include_self=own)
                     yield case(f"index_reduce int32 {reduce} {own} {dtype}", "index_reduce.default", x, 1, row[:2].int(), more[:, :2], reduce, include_self=own)
         yield case(f"scatter adding {dtype}", "scatter.reduce", x, 1, index, more, reduce="add")
         yield case(f"scatter adding a number {dtype}", "scatter.value_reduce", x, 1, index, 3, reduce="add")
+        yield case(f"index_copy of a number {dtype}", "index_copy.default", x[0, 0], 0, row[1:2], more[0, 0])
         yield case(f"scatter multiplying {dtype}", "scatter.reduce", x, 1, index, more, reduce="multiply")
         yield case(f"index_put adding {dtype}", "index_put.default", x, [None, wrapped], more[:, :3], True)
         yield case(f"index_put adding twice {dtype}", "index_put.default", x, [row, wrapped[[0, 0, 2, 0]]], more[0, 1], True)

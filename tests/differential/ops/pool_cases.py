@@ -101,6 +101,8 @@ def resampled():
         for source in (x, x.to(memory_format=torch.channels_last), x.transpose(2, 3), x[:0], x[0], x[None]):
             tag = f"{dtype} {tuple(source.shape)} {source.stride()}"
             yield Case(f"pixel_shuffle {tag}", lambda call, x=source: call("pixel_shuffle.default", x, 2))
+            yield Case(f"pixel_shuffle by one {tag}", lambda call, x=source: call("pixel_shuffle.default", x, 1))
             if source.numel():
                 yield Case(f"pixel_unshuffle {tag}", lambda call, x=source: call("pixel_unshuffle.default", x, 2))
+                yield Case(f"pixel_unshuffle by one {tag}", lambda call, x=source: call("pixel_unshuffle.default", x, 1))
             yield Case(f"channel_shuffle {tag}", lambda call, x=source: call("channel_shuffle.default", x, 2))
