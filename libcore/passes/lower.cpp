@@ -55,6 +55,16 @@ constexpr Composite kComposites[] = {
 #undef PS_COMPOSITE
 };
 
+constexpr bool is_listed_once() {
+  for (const Composite& row : kComposites) {
+    for (const Composite* other = kComposites; other != &row; ++other) {
+      if (other->op == row.op) return false;
+    }
+  }
+  return true;
+}
+static_assert(is_listed_once(), "a composite has one row");
+
 class Lowering {
  public:
   explicit Lowering(Graph graph) : rewrite_(std::move(graph)) {}

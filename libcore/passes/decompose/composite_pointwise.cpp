@@ -101,17 +101,20 @@ void times_log(Decomposition& d) {
   d.finish(d.where(d.unary("isnan", of.b), value(of.b), value(result)), of.dtype);
 }
 
+ValueId log_of_two(Decomposition& d, ValueId a, ValueId b, bool of_powers_of_two) {
+  const ValueId top = with(d, "maximum", a, value(b));
+  const ValueId gap = d.unary("neg", d.unary("abs", with(d, "sub", a, value(b))));
+  ValueId rest = d.unary("log1p", d.unary(of_powers_of_two ? "exp2" : "exp", gap));
+  if (of_powers_of_two) rest = with(d, "mul", rest, std::numbers::log2e);
+  // The difference of two equal infinities is none.
+  const ValueId infinite = with(d, "eq", d.unary("abs", a), std::numeric_limits<double>::infinity());
+  const ValueId same = with(d, "and", infinite, value(with(d, "eq", a, value(b))));
+  return d.where(same, value(a), value(with(d, "add", top, value(rest))));
+}
+
 void log_of_sum(Decomposition& d) {
   const Two of = two_floats(d);
-  if (d.failed()) return;
-  const ValueId top = with(d, "maximum", of.a, value(of.b));
-  const ValueId gap = d.unary("neg", d.unary("abs", with(d, "sub", of.a, value(of.b))));
-  ValueId rest = d.unary("log1p", d.unary(d.detail(), gap));
-  if (d.detail() == "exp2") rest = with(d, "mul", rest, std::numbers::log2e);
-  // The difference of two equal infinities is none.
-  const ValueId infinite = with(d, "eq", d.unary("abs", of.a), std::numeric_limits<double>::infinity());
-  const ValueId same = with(d, "and", infinite, value(with(d, "eq", of.a, value(of.b))));
-  d.finish(d.where(same, value(of.a), value(with(d, "add", top, value(rest)))), of.dtype);
+  if (!d.failed()) d.finish(log_of_two(d, of.a, of.b, d.detail() == "exp2"), of.dtype);
 }
 
 /// Scaled by the longer side, so that no square overflows.

@@ -1,5 +1,6 @@
 // Sums, products and losses that are formulas of others.
 #include <cmath>
+#include <numbers>
 
 #include "passes/decompose/composites.h"
 
@@ -32,7 +33,7 @@ void nan_reduction(Decomposition& d) {
   const DType dtype = d.dtype_of(self), compute = ops::compute_dtype(dtype);
   const std::vector<std::int64_t> dims = d.dims("dim", d.rank(self));
   const bool keep = d.boolean("keepdim", false);
-  if (d.failed() || dims.empty()) return d.keep();
+  if (d.failed()) return;
   const ValueId x = d.convert(self, compute), lacks = d.unary("isnan", x);
   ValueId result = d.reduce("sum", d.where(lacks, 0.0, value(x)), dims, keep);
   if (d.detail() == "mean") {
@@ -120,12 +121,20 @@ void margin_loss(Decomposition& d) {
 void poisson_loss(Decomposition& d) {
   const Operands x = d.operands({"input", "target"}, Promotion::same);
   const double eps = d.real("eps", 1e-8);
-  if (d.failed() || !is_floating(x.promoted) || d.boolean("full", false)) return d.keep();
+  if (d.failed() || !is_floating(x.promoted)) return d.keep();
   const ValueId input = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x);
   const bool logs = d.boolean("log_input", true);
   const ValueId rate = logs ? d.unary("exp", input) : input;
   const ValueId log_rate = logs ? input : d.unary("log", with(d, "add", input, eps));
-  finish_reduced(d, with(d, "sub", rate, value(with(d, "mul", target, value(log_rate)))), x.promoted);
+  ValueId losses = with(d, "sub", rate, value(with(d, "mul", target, value(log_rate))));
+  if (d.boolean("full", false)) {
+    // Stirling's formula for the logarithm of the factorial, for targets above 1.
+    const ValueId leading = with(d, "sub", with(d, "mul", target, value(d.unary("log", target))), value(target));
+    const ValueId root = with(d, "mul", d.unary("log", with(d, "mul", target, 2 * std::numbers::pi)), 0.5);
+    const ValueId term = with(d, "add", leading, value(root));
+    losses = with(d, "add", losses, value(d.where(with(d, "le", target, 1.0), 0.0, value(term))));
+  }
+  finish_reduced(d, losses, x.promoted);
 }
 
 }  // namespace penstock::passes

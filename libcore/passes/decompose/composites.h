@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "passes/decompose/decompositions.h"
@@ -35,5 +36,11 @@ ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset);
 ValueId reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
 /// The same for products and extremes.
 ValueId reduce_by_place(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
+/// log(exp(a) + exp(b)) of floats, or the same of powers of 2.
+ValueId log_of_two(Decomposition& d, ValueId a, ValueId b, bool of_powers_of_two);
+/// An error at run time unless the integers of `index` choose from `size`, or are `ignored`.
+void require_index(Decomposition& d, ValueId index, const SymExpr& size, std::optional<std::int64_t> ignored);
+/// prim.gather along a dim.
+ValueId gather_along(Decomposition& d, ValueId x, ValueId index, std::int64_t dim);
 
 }  // namespace penstock::passes

@@ -35,5 +35,11 @@ ValueId to_bool(Decomposition& d, ValueId x);
 ValueId main_diagonal(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns);
 /// Softmax or its logarithm over one dim, in x's dtype.
 ValueId softmax_over(Decomposition& d, ValueId x, std::int64_t dim, bool logarithm);
+/// The norm of an order over dims, in x's dtype.
+ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep, double order);
+/// base to the exponent, with the exponents that torch's kernels know taken apart.
+ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, bool real);
+/// The dims of x from the first on.
+std::vector<std::int64_t> all_dims(Decomposition& d, ValueId x);
 
 }  // namespace penstock::passes

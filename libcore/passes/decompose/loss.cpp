@@ -10,12 +10,6 @@ namespace {
 
 enum Reduction { kNoReduction = 0, kMean = 1, kSum = 2 };
 
-std::vector<std::int64_t> all_dims(Decomposition& d, ValueId x) {
-  std::vector<std::int64_t> dims(d.rank(x));
-  for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
-  return dims;
-}
-
 ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
   if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
   return d.binary("div", value_argument(x), n);
@@ -39,6 +33,12 @@ ValueId weighted(Decomposition& d, ValueId losses) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> all_dims(Decomposition& d, ValueId x) {
+  std::vector<std::int64_t> dims(d.rank(x));
+  for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
+  return dims;
+}
 
 void finish_reduced(Decomposition& d, ValueId losses, DType dtype) {
   if (d.failed()) return;
@@ -112,6 +112,13 @@ Picked pick_classes(Decomposition& d, ValueId logs, ValueId target, std::int64_t
   return {d.where(counted, value_argument(product), 0.0), weights};
 }
 
+/// A number for each class, in the dims of `logs`.
+ValueId along_classes(Decomposition& d, ValueId numbers, ValueId logs, std::int64_t dim) {
+  std::vector<SymExpr> sizes(d.rank(logs), SymExpr(1));
+  sizes[dim] = d.sizes(logs)[dim];
+  return d.reshape(d.convert(numbers, d.dtype_of(logs)), sizes);
+}
+
 void finish_picked(Decomposition& d, Picked picked, DType dtype) {
   if (d.failed()) return;
   std::int64_t reduction = d.constant("reduction", kMean);
@@ -134,18 +141,50 @@ void nll_loss(Decomposition& d) {
   finish_picked(d, pick_classes(d, logs, target, d.rank(self) == 1 ? 0 : 1), dtype);
 }
 
+namespace {
+
+/// What all classes lose at once, which smoothing gives a share of: one for each target.
+ValueId losses_of_all_classes(Decomposition& d, ValueId logs, std::int64_t dim) {
+  if (d.has("weight")) logs = d.binary_broadcast("mul", logs, along_classes(d, d.value("weight"), logs, dim));
+  return d.unary("neg", d.reduce("sum", logs, {dim}, false));
+}
+
+/// The losses of class indices, smoothed: `share` of them is that of all classes.
+void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_t dim, double share, DType dtype) {
+  const std::int64_t ignored = d.constant("ignore_index", -100);
+  Picked picked = pick_classes(d, logs, target, dim);
+  const ValueId counted = d.binary("ne", value_argument(d.convert(target, DType::int64)), ignored);
+  const ValueId all = d.where(counted, value_argument(losses_of_all_classes(d, logs, dim)), 0.0);
+  if (d.failed()) return;
+  const ValueId own = d.binary("mul", value_argument(picked.losses), 1 - share);
+  const double classes = static_cast<double>(*d.sizes(logs)[dim].constant());
+  picked.losses = d.binary("add", value_argument(own), value_argument(d.binary("mul", value_argument(all), share / classes)));
+  finish_picked(d, picked, dtype);
+}
+
+}  // namespace
+
 void cross_entropy(Decomposition& d) {
   ValueId self = d.value("self"), target = d.value("target");
   if (d.failed()) return;
-  if (d.real("label_smoothing", 0) != 0) return d.keep();
+  const double share = d.real("label_smoothing", 0);
   DType dtype = d.dtype_of(self);
   std::int64_t dim = d.rank(self) == 1 ? 0 : 1;
+  const auto classes = d.sizes(self)[dim].constant();
+  if (share != 0 && (!classes || *classes == 0)) return d.keep();
   ValueId logs = softmax_over(d, d.convert(self, ops::compute_dtype(dtype)), dim, true);
   // torch's log_softmax rounds to the dtype before the loss looks.
   logs = d.convert(d.convert(logs, dtype), ops::compute_dtype(dtype));
-  if (!is_floating(d.dtype_of(target))) return finish_picked(d, pick_classes(d, logs, target, dim), dtype);
-  if (d.has("weight")) return d.keep();
+  if (!is_floating(d.dtype_of(target))) {
+    if (share != 0) return finish_smoothed(d, logs, target, dim, share, dtype);
+    return finish_picked(d, pick_classes(d, logs, target, dim), dtype);
+  }
   ValueId shares = d.convert(target, d.dtype_of(logs));
+  if (share != 0) {
+    const ValueId own = d.binary("mul", value_argument(shares), 1 - share);
+    shares = d.binary("add", value_argument(own), share / static_cast<double>(*classes));
+  }
+  if (d.has("weight")) shares = d.binary_broadcast("mul", shares, along_classes(d, d.value("weight"), logs, dim));
   ValueId losses = d.unary("neg", d.reduce("sum", d.binary("mul", value_argument(logs), value_argument(shares)), {dim}, false));
   finish_reduced(d, losses, dtype);
 }

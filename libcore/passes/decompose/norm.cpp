@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "ir/float_format.h"
-#include "passes/decompose/decompositions.h"
+#include "passes/decompose/composites.h"
 
 namespace penstock::passes {
 
@@ -141,6 +141,9 @@ void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& c
   update_running(d, "running_mean", d.reshape(mean, {channels}), momentum);
   ValueId unbiased = divide_by(d, d.reshape(deviations, {channels}), count - SymExpr(1));
   update_running(d, "running_var", unbiased, momentum);
+  if (d.detail() != "native") return;
+  d.result(d.reshape(mean, {channels}));
+  d.result(d.reshape(inverse, {channels}));
 }
 
 }  // namespace
@@ -162,6 +165,14 @@ void batch_norm(Decomposition& d) {
   if (d.detail() != "native") return;
   d.result(d.full({SymExpr(0)}, 0.0, dtype));
   d.result(d.full({SymExpr(0)}, 0.0, dtype));
+}
+
+/// Also the batch's statistics, which only 32 bits and more keep in the input's dtype.
+void native_batch_norm(Decomposition& d) {
+  const ValueId input = d.value("input");
+  if (d.failed() || d.dtype_of(input) != ops::compute_dtype(d.dtype_of(input))) return d.keep();
+  if (element_count(d.sizes(input)) == SymExpr(0)) return d.keep();
+  batch_norm(d);
 }
 
 /// Every image's channel has statistics of its own; the running ones take their mean over the batch.

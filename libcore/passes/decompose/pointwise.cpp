@@ -184,28 +184,19 @@ void div_mode(Decomposition& d) {
   d.finish(truncates ? d.unary("trunc", quotient) : quotient, x.promoted);
 }
 
+ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, bool real) {
+  if (is_value(exponent, 2)) return d.binary("mul", base, base);
+  if (is_value(exponent, 3)) return d.binary("mul", value_argument(d.binary("mul", base, base)), base);
+  if (real && is_value(exponent, 0.5)) return d.unary("sqrt", d.tensor_of(base));
+  if (real && is_value(exponent, -0.5)) return d.unary("rsqrt", d.tensor_of(base));
+  if (real && is_value(exponent, -1)) return d.unary("reciprocal", d.tensor_of(base));
+  return d.binary("pow", base, exponent);
+}
+
 void pow(Decomposition& d) {
   Operands x = d.operands({"self", "exponent"}, Promotion::opmath);
   require_tensor(d, x);
-  if (d.failed()) return;
-  const Argument& exponent = x.terms[1];
-  Argument base = x.terms[0];
-  bool real = is_floating(x.compute);
-  ValueId result;
-  if (is_value(exponent, 2)) {
-    result = d.binary("mul", base, base);
-  } else if (is_value(exponent, 3)) {
-    result = d.binary("mul", value_argument(d.binary("mul", base, base)), base);
-  } else if (real && is_value(exponent, 0.5)) {
-    result = d.unary("sqrt", d.tensor_of(base));
-  } else if (real && is_value(exponent, -0.5)) {
-    result = d.unary("rsqrt", d.tensor_of(base));
-  } else if (real && is_value(exponent, -1)) {
-    result = d.unary("reciprocal", d.tensor_of(base));
-  } else {
-    result = d.binary("pow", base, exponent);
-  }
-  d.finish(result, x.promoted);
+  if (!d.failed()) d.finish(power_of(d, x.terms[0], x.terms[1], is_floating(x.compute)), x.promoted);
 }
 
 void where(Decomposition& d) {

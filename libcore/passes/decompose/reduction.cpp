@@ -136,24 +136,20 @@ void variance(Decomposition& d) {
   if (d.detail().ends_with("mean")) d.finish(d.reshape(mean, sizes), r.dtype);
 }
 
+ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep, double order) {
+  auto sum = [&](ValueId terms) { return d.reduce("sum", terms, dims, keep); };
+  if (order == 2) return d.unary("sqrt", sum(d.binary("mul", value_argument(x), value_argument(x))));
+  const ValueId size = d.unary("abs", x);
+  if (std::isinf(order)) return d.reduce(order > 0 ? "amax" : "amin", size, dims, keep);
+  if (order == 1) return sum(size);
+  if (order == 0) return sum(d.convert(d.binary("ne", value_argument(x), 0.0), d.dtype_of(x)));
+  return d.binary("pow", value_argument(sum(d.binary("pow", value_argument(size), order))), 1 / order);
+}
+
 void vector_norm(Decomposition& d) {
   Reduction r = reduction(d, false);
   double order = d.real(d.has("ord") ? "ord" : "p", 2);
-  if (d.failed()) return;
-  auto sum = [&](ValueId terms) { return d.reduce("sum", terms, r.dims, r.keep); };
-  ValueId size = d.unary("abs", r.x), result;
-  if (order == 2) {
-    result = d.unary("sqrt", sum(d.binary("mul", value_argument(r.x), value_argument(r.x))));
-  } else if (std::isinf(order)) {
-    result = d.reduce(order > 0 ? "amax" : "amin", size, r.dims, r.keep);
-  } else if (order == 1) {
-    result = sum(size);
-  } else if (order == 0) {
-    result = sum(d.convert(d.binary("ne", value_argument(r.x), 0.0), d.dtype_of(r.x)));
-  } else {
-    result = d.binary("pow", value_argument(sum(d.binary("pow", value_argument(size), order))), 1 / order);
-  }
-  d.finish(result, r.dtype);
+  if (!d.failed()) d.finish(norm_over(d, r.x, r.dims, r.keep, order), r.dtype);
 }
 
 void logsumexp(Decomposition& d) {

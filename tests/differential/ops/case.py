@@ -12,6 +12,10 @@ class Case:
         self.name, self.run = name, run
 
 
+class Formula(Case):
+    """Without rule or reference, as of an op that has no row: what it is taken apart into is compared alone."""
+
+
 def tensor(shape, dtype=torch.float32, low=-3.0, high=3.0, special=False):
     if dtype == torch.bool:
         return torch.rand(shape) > 0.5

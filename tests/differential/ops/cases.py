@@ -4,6 +4,7 @@ import itertools
 import torch
 
 import contraction_cases
+import formula_cases
 import image_cases
 import layout_cases
 import matrix_cases
@@ -432,3 +433,4 @@ def all_cases():
     yield from (Case(name, run) for name, run in recurrent_cases.cells())
     yield from matrix_cases.all_matrices()
     yield from (Case(name, run) for name, run in layout_cases.all_layouts())
+    yield from formula_cases.all_formulas()
