@@ -51,6 +51,18 @@ TEST_CASE("every element beyond its dim is found, wherever it stands") {
   }
 }
 
+TEST_CASE("what lies between the rows of a window is no index") {
+  // Rows of two with a gap behind each; joined to one row, they would lack the last two and have a gap.
+  std::vector<std::int64_t> elements = {0, 1, 99, 2, 3, 99, 4, 0, 99};
+  CHECK(said(DType::int64, elements, {3, 2}, {3, 1}, {5}).empty());
+  CHECK(said(DType::int64, elements, {3, 1, 2}, {3, 7, 1}, {5}).empty());
+  CHECK(said(DType::int64, elements, {2, 3}, {1, 3}, {5}).empty());
+  elements[7] = 5;
+  const std::string message = "op: index 5 is out of range for dim 1 of size 5";
+  CHECK(said(DType::int64, elements, {3, 2}, {3, 1}, {5}) == message);
+  CHECK(said(DType::int64, elements, {2, 3}, {1, 3}, {5}) == message);
+}
+
 TEST_CASE("strides and dtypes of indices") {
   const std::vector<std::int32_t> elements = {0, 9, 1, 9, 2, 9, -1, 9};
   CHECK(said(DType::int32, elements, {2, 2}, {4, 2}, {3, true}).empty());
