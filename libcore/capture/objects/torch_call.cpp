@@ -393,6 +393,10 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
   std::vector<PlannedNode> nodes;
   if (!for_backend_) nodes = without_out(schemas_, recorder_, *resolved->schema, node);
+  const bool writes_out = std::ranges::any_of(node.args, [](const NamedArgument& given) { return given.name == "out" && !given.value.is_none(); });
+  if (nodes.empty() && !for_backend_ && writes_out) {
+    return broke(Code::PS0310, target.target + " writes its argument 'out', whose size or dtype it may change or compute with");
+  }
   if (nodes.empty()) nodes.push_back(std::move(node));
   return record(f, std::move(call), std::move(nodes), operands, pops, target.callable);
 }

@@ -1,6 +1,7 @@
 #include "capture/objects/torch_out.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "ops/infer.h"
@@ -10,16 +11,37 @@ namespace penstock::capture {
 
 namespace {
 
-/// The overload that takes the same but `out`.
+/// What an op that makes a tensor of no other one is told of it, where `out` says that otherwise.
+bool describes_result(const Parameter& parameter) {
+  constexpr std::string_view kNames[] = {"dtype", "layout", "device", "pin_memory"};
+  return parameter.keyword_only && std::ranges::find(kNames, parameter.name) != std::end(kNames);
+}
+
+/// The overload that takes the same but `out`, and perhaps what `out` says.
 const Schema* functional_of(SchemaTable& schemas, const Schema& schema) {
+  const std::span<const Parameter> given(schema.parameters.begin(), schema.parameters.size() - 1);
   for (const Schema& other : schemas.overloads(schema.name)) {
-    if (other.parameters.size() + 1 != schema.parameters.size() || other.has_out()) continue;
-    const bool same = std::equal(other.parameters.begin(), other.parameters.end(), schema.parameters.begin(), [](const Parameter& a, const Parameter& b) {
+    if (other.parameters.size() < given.size() || other.has_out()) continue;
+    const bool same = std::equal(given.begin(), given.end(), other.parameters.begin(), [](const Parameter& a, const Parameter& b) {
       return a.name == b.name && a.type_text == b.type_text && !a.written;
     });
-    if (same) return &other;
+    const auto rest = std::span(other.parameters).subspan(given.size());
+    if (same && std::ranges::all_of(rest, describes_result)) return &other;
   }
   return nullptr;
+}
+
+/// Whether an op makes a tensor of numbers alone, all of whose elements it sets.
+bool makes_elements(const ops::OpFacts& op) {
+  return op.family == ops::OpFamily::create && !op.name.starts_with("aten.empty");
+}
+
+/// Whether elements of one dtype that were computed become those of the other where torch writes them into `out`, whose
+/// dtype has no part in computing them.
+bool becomes(const ops::OpFacts* op, DType computed, DType out) {
+  if (computed == out) return true;
+  const bool floats = is_floating(computed) && is_floating(out);
+  return op != nullptr && op->has(ops::kPointwise) && (floats || is_boolean(computed));
 }
 
 /// The type that the rule of the op gives, by a graph of the operands alone.
@@ -62,6 +84,9 @@ std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, c
   }
   const TensorType& target = recorder.value(out->id).type;
   const ops::OpFacts* op = ops::find_op(pure.op);
+  const bool described = functional->parameters.size() >= schema.parameters.size();
+  if (described && !(op != nullptr && makes_elements(*op))) return {};
+  if (described) pure.args.push_back({"dtype", target.dtype});
   for (ValueId id : pure.values) {
     const bool elementwise = op != nullptr && op->has(ops::kPointwise) && id == out->id;
     const std::int32_t storage = recorder.value(id).type.storage;
@@ -69,7 +94,7 @@ std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, c
     if (recorder.is_number(id) || (shared && !elementwise)) return {};
   }
   auto type = ruled_type(recorder, pure, recorder.graph().interface.symbols);
-  if (!type || type->dtype != target.dtype || type->sizes != target.sizes) return {};
+  if (!type || !becomes(op, type->dtype, target.dtype) || type->sizes != target.sizes) return {};
   type->storage = -1;
   pure.type = std::move(type);
   std::vector<PlannedNode> nodes;

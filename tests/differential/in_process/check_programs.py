@@ -19,8 +19,8 @@ PYTHON = os.environ.get("PENSTOCK_TEST_PYTHON", sys.executable)
 # By program: the diagnostics that it may get on standard error. Each names a limit that is known; a
 # segment that it names is stepped, so what the program prints is still compared.
 ALLOWED = {
-    # Two arguments in one memory, an `out=` argument, more than eight ways to call a helper.
-    "aliasing.py": {"PS0502", "PS0505", "PS0602"},
+    # Two arguments in one memory, more than eight ways to call a helper.
+    "aliasing.py": {"PS0502", "PS0505"},
     # Every function is a way to call what shows its results.
     "bases_of_views.py": {"PS0502"},
     # Classes and functions that change, each a way to call.
@@ -50,16 +50,18 @@ ALLOWED = {
     "offsets_in_storage.py": {"PS0205"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},
-    # A complex tensor seen as pairs of reals is written; an `out=` argument.
-    "writes_and_numbers.py": {"PS0505", "PS0602"},
+    # A tensor that was given another's memory is written.
+    "written_outs.py": {"PS0505"},
+    # A complex tensor seen as pairs of reals is written.
+    "writes_and_numbers.py": {"PS0505"},
     # Sizes that Python takes by value, each a way to call.
     "sizes_in_objects.py": {"PS0502"},
     # Functions that go through torch's own code in every mode; an object that cannot be made behind a segment.
     "tensor_kinds.py": {"PS0502", "PS0505"},
     # Layouts and sizes, each a way to call.
     "strides_and_views.py": {"PS0502"},
-    # Every size is a way to call; views that come from a segment are written, and an `out=` argument.
-    "resized_outputs.py": {"PS0502", "PS0505", "PS0602"},
+    # Every size is a way to call; views that come from a segment are written.
+    "resized_outputs.py": {"PS0502", "PS0505"},
     # Every object whose id counts is a way to call.
     "sets_of_objects.py": {"PS0502"},
 }
@@ -72,7 +74,7 @@ CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "bases_of_views.p
          "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "parameters_in_turn.py": 30, "program_backends.py": 60, "python_data.py": 40,
          "recurrent_cells.py": 20, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
          "long_chains.py": 40, "members_of_objects.py": 15, "functions_of_c.py": 8, "strides_and_views.py": 40, "sizes_in_objects.py": 300,
-         "sizes_of_composites.py": 60, "words_as_keys.py": 70, "writes_and_numbers.py": 200}
+         "sizes_of_composites.py": 60, "words_as_keys.py": 70, "writes_and_numbers.py": 200, "written_outs.py": 388}
 
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
 GRAPHS = {"generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
