@@ -68,7 +68,8 @@ def scans():
                 yield Formula(f"{op} {dtype} {shape} {dim}", lambda call, n=op, x=ties(shape, dtype), d=dim: both(call, n, x, d))
         for dtype in FLOATS[:2]:
             special = tensor((3, 9), dtype, special=True)
-            yield Formula(f"{op} NaN {dtype}", lambda call, n=op, x=special: both(call, n, x, 1))
+            for x in (special, special.flip(1)):
+                yield Formula(f"{op} NaN {dtype}", lambda call, n=op, x=x: both(call, n, x, 1))
             yield Formula(f"{op} infinite {dtype}", lambda call, n=op, x=torch.tensor([-INFINITY, -INFINITY, 1.0, INFINITY, INFINITY, 2.0], dtype=dtype): both(call, n, x, 0))
         for layout, x in layouts(tensor):
             yield Formula(f"{op} {layout}", lambda call, n=op, x=x: both(call, n, x, 0))
