@@ -12,11 +12,9 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kLong = std::chrono::milliseconds(1);
 /// A difference that no disturbance of a single call explains away easily.
 constexpr double kClear = 0.25;
-constexpr int kPairs = 3;
-/// Where a side's two least times lie further apart than the widest margin, and none is clearly faster.
-constexpr int kPairsOfUnsteady = 6;
-/// Before an entry is refused; fewer where measuring has taken long.
-constexpr int kPairsToRefuse = 6, kLongPairsToRefuse = 3;
+constexpr int kClearPairs = 3, kClearPairsOfLong = 2;
+/// Where none is clearly faster, and before an entry is refused; fewer where measuring has taken long.
+constexpr int kMostPairs = 6, kMostPairsOfLong = 3;
 constexpr nanoseconds kMuch = std::chrono::seconds(1);
 
 /// `a` is longer than `b` by more than the share `margin`.
@@ -81,17 +79,25 @@ double Gate::spread() const { return std::max(entry_.spread(), plain_.spread());
 
 double Gate::margin() const { return std::min(kMostMargin, spread()); }
 
+/// Where the two least times of a side lie apart, it may still become faster: pages, caches and clocks warm up. Where
+/// neither side is clearly faster, measuring on costs next to nothing.
+int Gate::pairs_to_accept() const {
+  const bool clear = longer(plain_.least, entry_.least, kClear);
+  if (clear && spent_ >= kMuch) return 1;
+  if (clear && spread() <= kMostMargin) return entry_.least >= kLong ? kClearPairsOfLong : kClearPairs;
+  return most_pairs();
+}
+
+int Gate::most_pairs() const { return spent_ >= kMuch ? kMostPairsOfLong : kMostPairs; }
+
 void Gate::decide() {
   if (entry_.runs < 1 || entry_.runs != plain_.runs) return;
   const int pairs = report_.pairs = entry_.runs;
   if (longer(entry_.least, plain_.least, margin())) {
-    const int wanted = spent_ >= kMuch ? kLongPairsToRefuse : kPairsToRefuse;
-    if (pairs >= wanted) report_.verdict = GateReport::Verdict::refused;
+    if (pairs >= most_pairs()) report_.verdict = GateReport::Verdict::refused;
     return;
   }
-  const bool clear = longer(plain_.least, entry_.least, kClear);
-  const int wanted = !clear && spread() > kMostMargin ? kPairsOfUnsteady : clear && entry_.least >= kLong ? 1 : kPairs;
-  if (pairs >= wanted) report_.verdict = GateReport::Verdict::accepted;
+  if (pairs >= pairs_to_accept()) report_.verdict = GateReport::Verdict::accepted;
 }
 
 }  // namespace penstock::jit

@@ -28,9 +28,9 @@
 //
 // Other processes only ever make a call slower, so of each side the least time counts. What cannot be told apart on
 // this machine now is how far a side's two least times lie from each other, the wider of the two sides; more than three
-// percent are never taken for noise. An entry that is faster by a wide margin is accepted after one pair of long calls,
-// or three of short ones; where times are unsteady and neither is clearly faster, and before an entry is refused, more
-// are taken.
+// percent are never taken for noise. An entry that is faster by a wide margin is accepted after two pairs of long calls
+// or three of short ones; where times are unsteady (the first calls behind a compilation find a heap that was trimmed),
+// where neither side is clearly faster, and before an entry is refused, more are taken.
 
 namespace penstock::jit {
 
@@ -86,6 +86,8 @@ class Gate {
   double spread() const;
   /// The share of plain Python's time that an entry may take longer.
   double margin() const;
+  int pairs_to_accept() const;
+  int most_pairs() const;
   void decide();
 
   GateReport& report_;
