@@ -5,6 +5,7 @@
 
 #include "ops/infer.h"
 #include "ops/op.h"
+#include "passes/decompose/composites.h"
 
 namespace penstock::jit {
 namespace {
@@ -97,7 +98,8 @@ class Planner {
     const ValueId memory = root(target);
     ++writes_[memory];
     for (ValueId id = target; origins_[id].parent != kNoValue; id = origins_[id].parent) {
-      if (ops::find_op(graph_.nodes[origins_[id].node].op) != nullptr) continue;
+      const std::string& op = graph_.nodes[origins_[id].node].op;
+      if (ops::find_op(op) != nullptr || passes::find_composite(op) != nullptr) continue;
       return refuse(node.op + " writes through a view that only torch knows");
     }
     if (memory >= input_count()) return {};

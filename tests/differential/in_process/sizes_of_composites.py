@@ -8,7 +8,7 @@ def rounded(x): return F.max_pool1d(x, 3, 2, ceil_mode=True), F.avg_pool1d(x, 3,
 def thirds(x): return [piece + 1 for piece in x.chunk(3, -1)]
 def sections(x): return [piece * 2 for piece in x.tensor_split(3, -1)]
 def bounds(x): return [piece - 1 for piece in x.tensor_split((2, -5), -1)]
-def cut(x): x.chunk(3, -1)[0].zero_(), x.split(15, -1)[1].add_(1)
+def cut(x): x.chunk(3, -1)[0].zero_(), x.split(15, -1)[1].add_(1), x.tensor_split(3, -1)[2].mul_(2)
 def halves(x): return [piece.sum(-1) for piece in torch.hsplit(x[0], (4,))]
 def tiled(x): return x.tile(2), torch.kron(x[0], x[1])
 def mesh(x): return [part + 1 for part in torch.meshgrid(x[0, 0], x[0, 1], indexing="ij")]
