@@ -31,7 +31,8 @@ def distances(x, y):
     classes = torch.arange(x.shape[0])
     return (torch.dist(x, y, 3), F.pairwise_distance(x, y), F.pdist(x), torch.renorm(y, 2, 0, 1.5), F.triplet_margin_loss(x, y, x + y, swap=True),
             F.cosine_embedding_loss(x, y, signs, 0.2), F.multi_margin_loss(x, classes), F.multilabel_margin_loss(x, torch.argsort(y) - 1),
-            F.poisson_nll_loss(x, y, full=True), F.cross_entropy(x, classes, label_smoothing=0.1), F.cross_entropy(x, y.softmax(1), weight=y[0]))
+            F.poisson_nll_loss(x, y, full=True), F.cross_entropy(x, classes, label_smoothing=0.1), F.cross_entropy(x, y.softmax(1), weight=y[0]),
+            F.binary_cross_entropy(y / 9, (x > 0).to(x.dtype), weight=y[0]))
 
 
 def parts(x, y):
