@@ -405,18 +405,22 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
                   const std::vector<Operand>& operands, int pops, PyObject* callable) {
   f.is_op_time = true;
   release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
+  // Behind the op an argument may be gone: its address alone is compared then. What the op gave lives, and so does an
+  // argument that it gave back.
   struct Kept {
     Shadow shadow;
-    PyObject* object;
+    const PyObject* address;
+    bool is_tensor;
   };
   std::vector<Kept> kept;
   for (Operand operand : operands) {
-    kept.push_back({operand.shadow, operand.object});
+    kept.push_back({operand.shadow, operand.object, is_tensor(operand.object)});
     const bool holds = (PyList_CheckExact(operand.object) || PyTuple_CheckExact(operand.object)) && !operand.shadow.is(Shadow::Kind::constant);
     if (!holds) continue;
     const std::vector<Shadow> inside = items(operand);
     for (std::size_t i = 0; i < inside.size(); ++i) {
-      kept.push_back({inside[i], PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i))});
+      PyObject* item = PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i));
+      kept.push_back({inside[i], item, is_tensor(item)});
     }
   }
   auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
@@ -428,11 +432,11 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
     PyObject* result = pops >= 0 ? f.object() : nullptr;
     const bool several = result != nullptr && (PyTuple_Check(result) || PyList_CheckExact(result)) && f.top().is(Shadow::Kind::fresh);
     for (const Kept& one : kept) {
-      if (one.object == result && result != nullptr) f.top() = one.shadow;
-      if (!several || !walk.is_tensor(one.object)) continue;
+      if (one.address == result && result != nullptr) f.top() = one.shadow;
+      if (!several || !one.is_tensor) continue;
       std::vector<Shadow>& inside = walk.object(f.top().index).items;
       for (std::size_t i = 0; i < inside.size(); ++i) {
-        if (PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == one.object) inside[i] = one.shadow;
+        if (PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == one.address) inside[i] = one.shadow;
       }
     }
   };
