@@ -68,8 +68,10 @@ def introspect(build: pathlib.Path, what: str) -> list[dict]:
 
 def sanitizer_options() -> dict[str, str]:
     """Leaks are not looked for: LeakSanitizer itself ends with a signal where libgomp's threads still wait at the end,
-    and Python ends without freeing. torch's libraries share names and mix allocators."""
-    asan = {"detect_leaks": 0, "verify_asan_link_order": 0, "detect_odr_violation": 0, "alloc_dealloc_mismatch": 0}
+    and Python ends without freeing. torch's libraries share names and mix allocators. A thread's stack for signals may be
+    another one by its end than the sanitizer gave it, which then unmaps memory that is not its own."""
+    asan = {"detect_leaks": 0, "verify_asan_link_order": 0, "detect_odr_violation": 0, "alloc_dealloc_mismatch": 0,
+            "use_sigaltstack": 0}
     return {"ASAN_OPTIONS": ":".join(f"{name}={value}" for name, value in asan.items()),
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
