@@ -7,8 +7,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-
 /// x[start:stop] of one dim, as Python counts; no stop: to the end.
 ValueId piece(Decomposition& d, ValueId x, std::int64_t dim, std::int64_t start, std::optional<std::int64_t> stop) {
   std::vector<NamedArgument> args = {arg("self", value(x)), arg("dim", dim), arg("start", start)};

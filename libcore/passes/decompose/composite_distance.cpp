@@ -9,8 +9,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-
 /// The norm over `dims` of a tensor of type `dtype`, if one is given.
 ValueId vector_norm_of(Decomposition& d, ValueId x, double order, const std::vector<std::int64_t>& dims, bool keep) {
   std::vector<NamedArgument> args = {arg("self", value(x)), arg("ord", order), arg("dim", list_of(dims)), arg("keepdim", keep)};

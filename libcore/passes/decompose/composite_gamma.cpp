@@ -14,9 +14,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 // log(gamma(2 + t)) / t for t in [-1/2, 1/2], of Chebyshev's nodes: off by less than 1e-19.
 constexpr double kNearTwo[] = {
     6.37904750761977372e-8,  -1.34128197585172855e-7, 2.03048067516152279e-7, -4.30355876035996121e-7, 9.57866333411475771e-7,

@@ -5,8 +5,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-
 ValueId scatter_of(Decomposition& d, std::string_view prim, ValueId self, ValueId index, ValueId source, std::int64_t dim) {
   return d.emit("prim." + std::string(prim), {arg("self", value(self)), arg("index", value(index)), arg("src", value(source)), arg("dim", dim)});
 }

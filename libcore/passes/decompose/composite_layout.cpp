@@ -7,8 +7,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-
 Argument zero_of(DType dtype) { return Decomposition::number_as({DTypeCategory::integral, 0, 0}, dtype); }
 
 ValueId flipped(Decomposition& d, ValueId x, std::vector<std::int64_t> dims) {

@@ -7,9 +7,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 /// The distances of rows, over the last dim: torch's pairwise_distance.
 ValueId row_distance(Decomposition& d, const Argument& a, const Argument& b, double order, double eps, bool keep) {
   const ValueId gap = with(d, "add", d.binary("sub", a, b), eps);

@@ -8,8 +8,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-
 /// What a reduction of nothing gives.
 Argument neutral(std::string_view prim, DType dtype) {
   if (prim == "prod") return Decomposition::number_as({DTypeCategory::integral, 1, 1}, dtype);

@@ -11,9 +11,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 /// An operand in `dtype`, broadcast.
 Argument operand_as(Decomposition& d, const char* name, DType dtype, const std::vector<SymExpr>& sizes) {
   const ops::Operand given = d.operand(name);

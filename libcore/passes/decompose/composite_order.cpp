@@ -11,9 +11,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 /// In ascending order, NaN behind all others.
 ValueId sorted(Decomposition& d, ValueId x, std::int64_t dim) {
   const std::vector<ValueId> both = d.emit_all("aten.sort.default", {arg("self", value(x)), arg("dim", dim), arg("descending", false)});

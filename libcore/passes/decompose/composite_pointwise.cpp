@@ -9,9 +9,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 /// Two operands, as tensors in the float dtype that is computed in.
 struct Two {
   ValueId a = kNoValue, b = kNoValue;

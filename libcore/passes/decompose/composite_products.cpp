@@ -8,8 +8,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-
 ValueId mm(Decomposition& d, ValueId a, ValueId b) { return d.apply("aten.mm.default", {arg("self", value(a)), arg("mat2", value(b))}); }
 
 ValueId matmul_of(Decomposition& d, ValueId a, ValueId b) {

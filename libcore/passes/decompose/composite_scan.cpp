@@ -8,9 +8,6 @@ namespace {
 
 constexpr std::int64_t kLongest = 2048;  // elements of a row; every doubling is a pass over memory
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 /// Two parts of a row, of which one lies `distance` before the other.
 struct Apart {
   ValueId before, here;

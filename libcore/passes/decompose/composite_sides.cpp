@@ -5,13 +5,6 @@
 
 namespace penstock::passes {
 
-namespace {
-
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
-}  // namespace
-
 /// Whether x is the infinity of one sign.
 void is_infinity(Decomposition& d) {
   const ValueId self = d.value("self");

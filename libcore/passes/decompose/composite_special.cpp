@@ -13,9 +13,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 // Near: exp(-x) I0(x), or exp(-x) I1(x) / x, over x / 2 - 2 for x up to 8. Far: exp(-x) sqrt(x) I(x) over 32 / x - 2.
 constexpr double kI0Near[] = {
     -4.4153416464793395e-18, 3.3307945188222384e-17, -2.431279846547955e-16, 1.715391285555133e-15,

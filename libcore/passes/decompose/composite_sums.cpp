@@ -8,9 +8,6 @@ namespace penstock::passes {
 
 namespace {
 
-Argument value(ValueId id) { return value_argument(id); }
-ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) { return d.binary(prim, value(x), std::move(other)); }
-
 /// What floats are added up in, and what of integers.
 DType summed(DType dtype) { return is_floating(dtype) ? ops::compute_dtype(dtype) : DType::int64; }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "passes/decompose/decompositions.h"
 
@@ -24,6 +25,12 @@ const Composite* find_composite(std::string_view op);
 
 /// What a decomposition reads of its op, for one that ops.def does not know.
 ops::OpFacts facts_of(const Composite& composite);
+
+/// The value as an argument, and a binary prim of a value and another argument: what formulas are written in.
+inline Argument value(ValueId id) { return value_argument(id); }
+inline ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) {
+  return d.binary(prim, value(x), std::move(other));
+}
 
 /// Applies the schema's `reduction` to the losses of the elements.
 void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
