@@ -149,16 +149,33 @@ bool attends(Inference& in, const TensorType& query, const TensorType& key, cons
   return fits;
 }
 
+/// The masks that ATen's fused kernel takes: over queries and keys, or with dims for batches and heads before them.
+bool is_mask_fused(Inference& in, const TensorType& query) {
+  const TensorType* mask = in.optional_tensor("attn_mask");
+  if (mask == nullptr || mask->rank() == 2) return true;
+  if (mask->rank() != 4) return false;
+  for (const std::size_t dim : {0, 1}) {
+    if (!in.is_one(mask->sizes[dim]) && !in.equal(mask->sizes[dim], query.sizes[dim])) return false;
+  }
+  return true;
+}
+
+/// With enable_gqa that kernel lets several heads of the query share one of the keys and values.
+bool are_heads_fused(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
+  if (!in.equal(key.sizes[1], value.sizes[1])) return false;
+  if (in.equal(query.sizes[1], key.sizes[1])) return true;
+  const auto heads = query.sizes[1].constant(), shared = key.sizes[1].constant();
+  return in.boolean("enable_gqa", false) && heads && shared && *shared != 0 && *heads % *shared == 0;
+}
+
 /// Whether ATen takes the kernel whose result is laid out as the query (sdp_utils_cpp.cpp); the other one's is row-major.
 bool is_fused(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
   if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4 || in.real("dropout_p", 0) != 0) return false;
   for (const TensorType* operand : {&query, &key, &value}) {
     if (!in.is_one(operand->strides[3]) || in.is_zero(operand->sizes[2])) return false;
-    for (const std::size_t dim : {0, 1}) {
-      if (!in.equal(operand->sizes[dim], query.sizes[dim])) return false;
-    }
+    if (!in.equal(operand->sizes[0], query.sizes[0])) return false;
   }
-  return in.equal(query.sizes[3], value.sizes[3]);
+  return in.equal(query.sizes[3], value.sizes[3]) && are_heads_fused(in, query, key, value) && is_mask_fused(in, query);
 }
 
 }  // namespace

@@ -237,7 +237,7 @@ def indexing(lay, pick):
 
 def products(lay, pick):
     b, m, k, n = (pick([1, 2, 3, 4]) for _ in range(4))
-    kind = pick(["mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "sdpa", "sdpa", "sdpa", "split sdpa", "conv", "conv", "pool", "norm", "norm", "upsample"])
+    kind = pick(["mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "sdpa", "sdpa", "sdpa", "grouped sdpa", "split sdpa", "conv", "conv", "pool", "norm", "norm", "upsample"])
     if kind == "mm":
         return kind, lambda call, a=lay.tensor([m, k]), c=lay.tensor([k, n]): call("mm.default", a, c)
     if kind == "bmm":
@@ -259,8 +259,13 @@ def products(lay, pick):
         heads, batch = pick([1, 2, 3]), pick([[b], [b], []])
         keys = pick([m, k])
         query, key, value = lay.tensor(batch + [heads, m, 4]), lay.tensor(batch + [heads, keys, 4]), lay.tensor(batch + [heads, keys, pick([4, 4, n])])
-        more = pick([{}, {}, {"is_causal": keys == m}, {"attn_mask": torch.ones(m, keys, dtype=torch.bool)}])
+        more = pick([{}, {}, {"is_causal": keys == m}, {"attn_mask": torch.ones(m, keys, dtype=torch.bool)}, {"attn_mask": torch.zeros(pick([[1], [heads], [1, 1], [1, heads]]) + [m, keys])}])
         return kind, lambda call: call("scaled_dot_product_attention.default", query, key, value, **more)
+    if kind == "grouped sdpa":  # several heads of the query share one of the keys
+        shared, more = pick([1, 2]), pick([{}, {"is_causal": True}, {"scale": 0.3}])
+        query = lay.tensor([b, shared * pick([1, 2, 3]), m, 4])
+        key, value = lay.tensor([b, shared, m, 4]), lay.tensor([b, shared, m, 4])
+        return kind, lambda call: call("scaled_dot_product_attention.default", query, key, value, enable_gqa=True, **more)
     if kind == "split sdpa":
         x = lay.tensor([b, m, 3 * 4 * n])
         def run(call):
