@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ops/op.h"
 #include "partition/partition.h"
 #include "partition/placement.h"
 #include "partition/value_lists.h"
@@ -20,7 +21,7 @@ Result<void> broken(const PlacedGraph& placed, std::size_t region, std::string m
                  fmt::format("graph {} region {}", to_string(placed.graph.interface.id), region));
 }
 
-Result<void> check_region(const PlacedGraph& placed, std::size_t number) {
+Result<void> check_region(const PlacedGraph& placed, std::size_t number, ops::ShapeContext& shapes) {
   const Region& region = placed.regions[number];
   if (region.reason.empty() && region.placement == Placement::fallback) {
     return broken(placed, number, "a fallback region gives no reason");
@@ -33,6 +34,11 @@ Result<void> check_region(const PlacedGraph& placed, std::size_t number) {
     }
     if (region.placement == Placement::compiled && !partition::has_lowering(op)) {
       return broken(placed, number, fmt::format("{} cannot be compiled", op));
+    }
+    const ops::OpFacts* facts = ops::find_op(op);
+    if (region.placement == Placement::fallback || facts == nullptr || facts->is_prim()) continue;
+    if (const std::string wrong = partition::misfit(placed.graph, placed.graph.nodes[i], shapes); !wrong.empty()) {
+      return broken(placed, number, fmt::format("{}: {}", op, wrong));
     }
   }
   if (region.placement == Placement::library && region.last - region.first != 1) {
@@ -67,6 +73,8 @@ Result<void> verify_contract(const PlacedGraph& placed) {
     return broken(placed, 0, "the graph of a placed graph is not of level placed");
   }
   if (auto checked = verify_structure(placed.graph); !checked) return checked;
+  Interface interface = placed.graph.interface;
+  ops::GuardingShapes shapes(interface);
   std::int32_t next = 0;
   for (std::size_t r = 0; r < placed.regions.size(); ++r) {
     const Region& region = placed.regions[r];
@@ -76,7 +84,7 @@ Result<void> verify_contract(const PlacedGraph& placed) {
                                            region.first, region.last, next));
     }
     next = region.last;
-    if (auto checked = check_region(placed, r); !checked) return checked;
+    if (auto checked = check_region(placed, r, shapes); !checked) return checked;
   }
   if (static_cast<std::size_t>(next) != placed.graph.nodes.size()) {
     return broken(placed, placed.regions.size(), "nodes behind the last region");

@@ -197,13 +197,15 @@ std::vector<Region> cut(const std::vector<Node>& nodes, const std::vector<Placed
 
 std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& options) {
   std::vector<std::int32_t> uses = count_uses(graph);
+  Interface interface = graph.interface;  // takes guards that a rule may record: the graph has those it needs
+  ops::GuardingShapes shapes(interface);
   std::vector<PlacedNode> placed;
   placed.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     bool forced = std::find(options.fallback.begin(), options.fallback.end(), node.op) !=
                   options.fallback.end();
     placed.push_back(forced ? PlacedNode{Placement::fallback, "it was sent to torch by hand"}
-                            : place(graph, node, uses));
+                            : place(graph, node, uses, shapes));
   }
   return placed;
 }

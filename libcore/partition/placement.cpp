@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/infer.h"
 #include "ops/op.h"
 
 namespace penstock::partition {
@@ -184,7 +185,12 @@ bool has_lowering(std::string_view op) {
   return (known != nullptr && known->is_prim()) || find_row(op, Placement::compiled) != nullptr;
 }
 
-PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses) {
+std::string misfit(const Graph& graph, const Node& node, ops::ShapeContext& shapes) {
+  const auto types = ops::infer(node, graph, shapes);
+  return types ? std::string() : types.error().message;
+}
+
+PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses, ops::ShapeContext& shapes) {
   const ops::OpFacts* op = ops::find_op(node.op);
   const bool prim = op != nullptr && op->is_prim();
   const std::span<const Row> rows = rows_of(node.op);
@@ -192,6 +198,7 @@ PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int3
   std::string obstacle = common_obstacle(graph, node);
   if (!obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
   if (prim) return {Placement::compiled, {}};
+  if (obstacle = misfit(graph, node, shapes); !obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
   for (const Row& row : rows) {
     obstacle = row.predicate({graph, node, uses});
     if (!obstacle.empty()) continue;

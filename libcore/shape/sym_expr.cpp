@@ -4,6 +4,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "shape/saturating.h"
+
 namespace penstock {
 
 namespace {
@@ -35,10 +37,11 @@ std::vector<SymTerm> merge(const std::vector<SymTerm>& a, const std::vector<SymT
     if (order < 0) {
       sum.push_back(*x++);
     } else if (order > 0) {
-      sum.push_back({y->coefficient * scale, y->atoms});
+      sum.push_back({saturating_multiply(y->coefficient, scale), y->atoms});
       ++y;
     } else {
-      if (auto c = x->coefficient + y->coefficient * scale; c != 0) sum.push_back({c, x->atoms});
+      const auto c = saturating_add(x->coefficient, saturating_multiply(y->coefficient, scale));
+      if (c != 0) sum.push_back({c, x->atoms});
       ++x, ++y;
     }
   }
@@ -46,7 +49,7 @@ std::vector<SymTerm> merge(const std::vector<SymTerm>& a, const std::vector<SymT
 }
 
 SymTerm multiply(const SymTerm& a, const SymTerm& b) {
-  SymTerm product{a.coefficient * b.coefficient, a.atoms};
+  SymTerm product{saturating_multiply(a.coefficient, b.coefficient), a.atoms};
   product.atoms.insert(product.atoms.end(), b.atoms.begin(), b.atoms.end());
   std::sort(product.atoms.begin(), product.atoms.end(),
             [](const AtomRef& x, const AtomRef& y) { return x->text < y->text; });
@@ -55,7 +58,7 @@ SymTerm multiply(const SymTerm& a, const SymTerm& b) {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   // The least number has no negative: the machine's division ends the process.
-  if (b == -1) return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a));
+  if (b == -1) return saturating_subtract(0, a);
   std::int64_t quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
@@ -140,17 +143,20 @@ std::string_view SymExpr::symbol_name() const {
 }
 
 SymExpr operator+(const SymExpr& a, const SymExpr& b) {
-  if (b.is_constant() && a.is_constant()) return a.constant_ + b.constant_;
-  return make_expression(a.constant_ + b.constant_, merge(a.terms(), b.terms(), 1));
+  const auto constant = saturating_add(a.constant_, b.constant_);
+  if (b.is_constant() && a.is_constant()) return constant;
+  return make_expression(constant, merge(a.terms(), b.terms(), 1));
 }
 
 SymExpr operator-(const SymExpr& a, const SymExpr& b) {
-  if (b.is_constant() && a.is_constant()) return a.constant_ - b.constant_;
-  return make_expression(a.constant_ - b.constant_, merge(a.terms(), b.terms(), -1));
+  const auto constant = saturating_subtract(a.constant_, b.constant_);
+  if (b.is_constant() && a.is_constant()) return constant;
+  return make_expression(constant, merge(a.terms(), b.terms(), -1));
 }
 
 SymExpr operator*(const SymExpr& a, const SymExpr& b) {
-  if (a.is_constant() && b.is_constant()) return a.constant_ * b.constant_;
+  const auto constant = saturating_multiply(a.constant_, b.constant_);
+  if (a.is_constant() && b.is_constant()) return constant;
   std::vector<SymTerm> sum = merge({}, b.terms(), a.constant_);
   if (a.constant_ == 0) sum.clear();
   if (b.constant_ != 0) sum = merge(sum, a.terms(), b.constant_);
@@ -162,7 +168,7 @@ SymExpr operator*(const SymExpr& a, const SymExpr& b) {
     });
     sum = merge(sum, row, 1);
   }
-  return make_expression(a.constant_ * b.constant_, std::move(sum));
+  return make_expression(constant, std::move(sum));
 }
 
 bool operator==(const SymExpr& a, const SymExpr& b) {
@@ -263,7 +269,7 @@ std::optional<SymExpr> nested_quotient(const SymExpr& a, std::int64_t d) {
   const SymAtom* inner = alone(a.terms().front(), Kind::floordiv);
   const std::int64_t c = inner != nullptr ? inner->operands[1].constant().value_or(0) : 0;
   if (c <= 0 || c >= kLargestDivisor || d >= kLargestDivisor / c || a.constant_term() >= kLargestDivisor) return std::nullopt;
-  return floordiv(inner->operands[0] + SymExpr(a.constant_term() * c), c * d);
+  return floordiv(inner->operands[0] + SymExpr(a.constant_term()) * SymExpr(c), c * d);
 }
 
 /// (x + y % d) // d where d divides x + y, but for a number k: (x + y + k) // d - y // d, what is cut off or made whole.
@@ -284,7 +290,7 @@ SymExpr canonical_quotient(const SymExpr& a, std::int64_t d) {
   // -x // d is minus the quotient that is rounded up.
   if (a.terms().front().coefficient < 0) return -floordiv(SymExpr(d - 1) - a, d);
   std::int64_t common = d;
-  for (const SymTerm& term : a.terms()) common = std::gcd(common, term.coefficient);
+  for (const SymTerm& term : a.terms()) common = term.coefficient == saturated(true) ? 1 : std::gcd(common, term.coefficient);
   if (common > 1) {
     std::vector<SymTerm> terms = a.terms();
     for (SymTerm& term : terms) term.coefficient /= common;

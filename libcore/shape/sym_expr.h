@@ -35,7 +35,8 @@ struct SymTerm {
 /// polynomials compare equal. Immutable; copies share. A constant costs no allocation.
 ///
 /// Division rounds to minus infinity as Python's // does, and mod has the sign of the divisor.
-/// Arithmetic wraps on overflow of 64 bits, as torch's SymInt does.
+/// What does not fit in 64 bits is the largest or the least number (shape/saturating.h): only damaged documents have such
+/// sizes, and one that wrapped around might pass for a small one.
 class SymExpr {
  public:
   SymExpr() = default;                              ///< 0

@@ -1,5 +1,6 @@
 // Softmax and normalisation.
 #include <array>
+#include <string>
 
 #include "ops/promotion.h"
 #include "ops/rules/layout.h"
@@ -15,12 +16,45 @@ void softmax(Inference& in) {
   if (!in.failed()) in.add(dtype, self.sizes, self);
 }
 
+namespace {
+
+/// Weight and bias, where they are given, have an element for each of `count`.
+void require_parameters(Inference& in, const SymExpr& count) {
+  for (const char* name : {"weight", "bias"}) {
+    const TensorType* parameter = in.optional_tensor(name);
+    if (in.failed() || parameter == nullptr) continue;
+    if (!in.equal(element_count(parameter->sizes), count)) return in.fail(std::string(name) + " has another number of elements");
+  }
+}
+
+/// The input's last dims are those that are normalised.
+void require_rows(Inference& in, const TensorType& input) {
+  const std::vector<SymExpr> shape = in.integers("normalized_shape");
+  if (in.failed() || shape.size() > input.rank()) return in.fail("normalized_shape has more dims than input");
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const SymExpr& size = input.sizes[input.rank() - shape.size() + i];
+    if (!in.equal(size, shape[i])) return in.fail("the last dims of input are not normalized_shape");
+  }
+  require_parameters(in, element_count(shape));
+}
+
+/// The input has dims N, C, …, and there is a parameter for every channel.
+void require_channels(Inference& in, const TensorType& input) {
+  if (in.failed() || input.rank() < 2) return in.fail("expects dims N, C, …");
+  require_parameters(in, input.sizes[1]);
+}
+
+}  // namespace
+
 void layer_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   if (in.failed()) return;
+  const bool of_groups = in.op().id == OpId::group_norm_default;
+  of_groups ? require_channels(in, input) : require_rows(in, input);
+  if (in.failed()) return;
   // group_norm keeps channels_last; layer_norm works on rows and returns them contiguous.
   TensorType type = contiguous_type(input.dtype, input.sizes, input);
-  if (in.op().id == OpId::group_norm_default && suggests_channels_last(in, input)) {
+  if (of_groups && suggests_channels_last(in, input)) {
     type.strides = channels_last_strides(input.sizes);
   }
   in.add(std::move(type));
@@ -28,8 +62,10 @@ void layer_norm(Inference& in) {
 
 void native_layer_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
-  std::size_t rank = in.integers("normalized_shape").size();
-  if (in.failed() || rank > input.rank()) return in.fail("normalized_shape has more dims than input");
+  const std::size_t rank = in.integers("normalized_shape").size();
+  if (in.failed()) return;
+  require_rows(in, input);
+  if (in.failed()) return;
   std::vector<SymExpr> rows = input.sizes;
   for (std::size_t i = input.rank() - rank; i < input.rank(); ++i) rows[i] = 1;
   in.add(input.dtype, input.sizes, input);
@@ -40,7 +76,9 @@ void native_layer_norm(Inference& in) {
 void native_group_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   SymExpr groups = in.integer("group");
-  if (in.failed() || input.rank() < 2) return in.fail("group norm needs dims N, C, …");
+  if (in.failed()) return;
+  require_channels(in, input);
+  if (in.failed()) return;
   TensorType type = contiguous_type(input.dtype, input.sizes, input);
   if (suggests_channels_last(in, input)) type.strides = channels_last_strides(input.sizes);
   in.add(std::move(type));
@@ -53,7 +91,9 @@ void native_group_norm(Inference& in) {
 void rms_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   const std::size_t dims = in.integers("normalized_shape").size();
-  if (in.failed() || dims > input.rank()) return in.fail("normalized_shape has more dims than input");
+  if (in.failed()) return;
+  require_rows(in, input);
+  if (in.failed()) return;
   ResultType promoted;
   promoted.add_tensor(input.dtype, input.rank() > 0);
   if (const TensorType* weight = in.optional_tensor("weight")) {
@@ -75,6 +115,8 @@ void rms_norm(Inference& in) {
 void batch_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   if (in.failed()) return;
+  require_channels(in, input);
+  if (in.failed()) return;
   TensorType type = contiguous_type(input.dtype, input.sizes, input);
   if (suggests_channels_last(in, input)) type.strides = channels_last_strides(input.sizes);
   in.add(std::move(type));
@@ -83,6 +125,7 @@ void batch_norm(Inference& in) {
 void instance_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   if (in.failed() || input.rank() < 3) return in.fail("instance norm needs dims N, C, …");
+  require_parameters(in, input.sizes[1]);
   bool plain = !in.has("weight") && !in.has("bias") && !in.has("running_mean") && !in.has("running_var");
   for (std::size_t i = plain ? 1 : 0; i < input.rank() && !in.failed(); ++i) {
     if (in.is_zero(input.sizes[i])) in.fail("torch refuses an input without elements");

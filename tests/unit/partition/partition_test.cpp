@@ -56,6 +56,21 @@ TEST_CASE("a product too small for a call is compiled with what stands around it
   CHECK(placements(64, 64, 64, DType::float16) == std::vector<Placement>{compiled, fallback, compiled});
 }
 
+TEST_CASE("a product of what are no matrices is torch's, and no kernel's") {
+  GraphBuilder b;
+  ValueId x = b.input({4, 4}), w = b.input({4, 4});
+  b.output(b.matmul(x, w));
+  b.graph.values[w].type.sizes.pop_back();
+  b.graph.values[w].type.strides.pop_back();
+  auto placed = run(b);
+  REQUIRE(placed);
+  CHECK(placed->regions[0].placement == Placement::fallback);
+  placed->regions[0].placement = Placement::library;
+  auto checked = verify_contract(*placed);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().message.find("matrices") != std::string::npos);
+}
+
 TEST_CASE("independent nodes move across library calls into one region") {
   GraphBuilder b;
   ValueId x = b.input({32, 32});

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include <random>
 #include <string>
 
@@ -108,6 +110,20 @@ TEST_CASE("equal polynomials are equal, whatever way they were written") {
   CHECK(parse("-s0 + s0 + 3").constant() == 3);
   CHECK(parse("s0").symbol_name() == "s0");
   CHECK(parse("s0+1").symbol_name().empty());
+}
+
+TEST_CASE("what does not fit in 64 bits is the largest or the least number") {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+  const SymExpr half(std::int64_t{1} << 62), s = SymExpr::symbol("s0");
+  CHECK(half * SymExpr(4) == SymExpr(kMost));
+  CHECK(half * SymExpr(-4) == SymExpr(kLeast));
+  CHECK(SymExpr(kMost) + SymExpr(1) == SymExpr(kMost));
+  CHECK(SymExpr(1) - SymExpr(kLeast) == SymExpr(kMost));
+  CHECK(SymExpr(-2) - SymExpr(kMost) == SymExpr(kLeast));
+  CHECK(floordiv(SymExpr(kLeast), SymExpr(-1)) == SymExpr(kMost));
+  CHECK(half * s * SymExpr(4) == SymExpr(kMost) * s);
+  CHECK(half * s + half * s + half * s == SymExpr(kMost) * s);
+  CHECK(floordiv(SymExpr(kLeast) * s + SymExpr(3), SymExpr(6)).constant() == std::nullopt);
 }
 
 TEST_CASE("text that is no expression is refused") {
