@@ -1,3 +1,5 @@
+#include "capture/contents.h"
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -14,9 +16,14 @@ namespace penstock::capture {
 
 using python::PyRef;
 
-ObjectShadow* Walk::find(PyObject* object) {
+ObjectShadow* Objects::find(PyObject* object) {
   auto found = by_identity_.find(object);
   return found == by_identity_.end() ? nullptr : &objects_[found->second];
+}
+
+ObjectId Objects::id_of(PyObject* object) const {
+  const auto found = by_identity_.find(object);
+  return found == by_identity_.end() ? kNoSource : found->second;
 }
 
 namespace {
@@ -30,13 +37,13 @@ bool is_passing(PyObject* object) {
 
 }  // namespace
 
-Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
+Shadow Objects::fresh(PyObject* object, std::vector<Shadow> items) {
   const ObjectId id = static_cast<ObjectId>(objects_.size());
   ObjectShadow& shadow = objects_.emplace_back();
   shadow.object = PyRef::borrow(object);
   shadow.origin = Shadow::fresh(id);
-  if (innermost_ != nullptr && innermost_->instruction != nullptr) {
-    shadow.made_at = {innermost_->frame->code(), innermost_->instruction->offset};
+  if (walk_.innermost() != nullptr && walk_.innermost()->instruction != nullptr) {
+    shadow.made_at = {walk_.innermost()->frame->code(), walk_.innermost()->instruction->offset};
   }
   shadow.listed = true;
   shadow.items = std::move(items);
@@ -45,17 +52,17 @@ Shadow Walk::fresh(PyObject* object, std::vector<Shadow> items) {
   return Shadow::fresh(id);
 }
 
-void Walk::release_dead() {
+void Objects::release_dead() {
   while (release_some()) {  // what only those held is dead next
   }
 }
 
-bool Walk::release_some() {
+bool Objects::release_some() {
   constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
   const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
   // What a suspended generator runs when it is let go of is release_abandoned()'s affair.
   const auto is_dead = [&](const Passing& passing) {
-    return Py_REFCNT(passing.object) == 1 && std::ranges::find(suspended_, passing.id) == suspended_.end();
+    return Py_REFCNT(passing.object) == 1 && !walk_.generators.contains(passing.id);
   };
   const auto begin = passing_.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::none_of(begin, passing_.end(), is_dead)) return false;
@@ -76,14 +83,22 @@ bool Walk::release_some() {
   return true;
 }
 
-void Walk::guard_same(Shadow known, Shadow again) {
-  const SourceId first = known.source(), other = again.source();
-  if (first == kNoSource || other == kNoSource || first == other) return;
-  Guard same{GuardKind::same_object, other, first, recorder_.text(first), {}, {}, {}, -1};
-  recorder_.guard(std::move(same), [this] { return here(); });
+PyRef Objects::release(ObjectId id) {
+  ObjectShadow& generator = objects_[id];
+  if (releases_all_) std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
+  by_identity_.erase(generator.object.get());
+  generator.generator = nullptr;
+  return std::exchange(generator.object, PyRef());
 }
 
-ObjectId Walk::contents(Operand operand) {
+void Objects::guard_same(Shadow known, Shadow again) {
+  const SourceId first = known.source(), other = again.source();
+  if (first == kNoSource || other == kNoSource || first == other) return;
+  Guard same{GuardKind::same_object, other, first, walk_.recorder.text(first), {}, {}, {}, -1};
+  walk_.recorder.guard(std::move(same), [this] { return walk_.here(); });
+}
+
+ObjectId Objects::contents(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::fresh)) return operand.shadow.index;
   auto [found, added] =
       by_identity_.emplace(operand.object, static_cast<ObjectId>(objects_.size()));
@@ -97,31 +112,31 @@ ObjectId Walk::contents(Operand operand) {
   return found->second;
 }
 
-Shadow Walk::old_item(const ObjectShadow& known, Py_ssize_t index) {
+Shadow Objects::old_item(const ObjectShadow& known, Py_ssize_t index) {
   if (known.origin.is(Shadow::Kind::unknown)) return {};
   // Items of a constant without a source are constants of a code object.
   const SourceId source = known.origin.source();
   if (source == kNoSource) return Shadow::constant();
   // What a constant tuple holds is as constant as the tuple.
-  const SourceId item = recorder_.source(SourceKind::item, source, {}, index);
+  const SourceId item = walk_.recorder.source(SourceKind::item, source, {}, index);
   const bool constant = PyTuple_CheckExact(known.object.get()) && known.origin.is(Shadow::Kind::constant);
   return constant ? Shadow::constant(item) : Shadow::sourced(item);
 }
 
-Py_ssize_t Walk::guard_length(Operand sequence) {
+Py_ssize_t Objects::guard_length(Operand sequence) {
   ObjectShadow& known = object(contents(sequence));
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence.object);
   if (known.listed) return static_cast<Py_ssize_t>(known.items.size());
   if (!known.is_length_guarded && known.origin.is(Shadow::Kind::sourced)) {
     known.is_length_guarded = true;
-    consume_type(sequence);
+    walk_.facts.consume_type(sequence);
     const auto added = static_cast<std::int64_t>(known.items.size());
-    add_guard(GuardKind::length, known.origin.index, std::int64_t{size} - added);
+    walk_.facts.add_guard(GuardKind::length, known.origin.index, std::int64_t{size} - added);
   }
   return size;
 }
 
-Shadow Walk::item(Operand sequence, Py_ssize_t index) {
+Shadow Objects::item(Operand sequence, Py_ssize_t index) {
   const Py_ssize_t size = guard_length(sequence);
   const ObjectShadow& known = object(contents(sequence));
   if (index < 0 || index >= size) return {};
@@ -130,7 +145,7 @@ Shadow Walk::item(Operand sequence, Py_ssize_t index) {
   return index < old ? old_item(known, index) : known.items[static_cast<std::size_t>(index - old)];
 }
 
-const std::vector<Shadow>& Walk::items(Operand sequence) {
+const std::vector<Shadow>& Objects::items(Operand sequence) {
   const Py_ssize_t size = guard_length(sequence);
   ObjectShadow& known = object(contents(sequence));
   if (known.listed) return known.items;
@@ -142,22 +157,22 @@ const std::vector<Shadow>& Walk::items(Operand sequence) {
   return known.items;
 }
 
-bool Walk::size_is_known(Operand container, std::string_view asked) {
+bool Objects::size_is_known(Operand container, std::string_view asked) {
   const ObjectShadow* known = find(container.object);
   if (known == nullptr || !known->written || container.shadow.source() == kNoSource) return true;
-  return broke(Code::PS0303, "the " + std::string(asked) +
+  return walk_.verdict.broke(Code::PS0303, "the " + std::string(asked) +
                                  " of a dict or set that was changed before is asked for");
 }
 
-bool Walk::guard_size(Operand container) {
+bool Objects::guard_size(Operand container) {
   const SourceId source = container.shadow.source();
   if (source == kNoSource) return true;
   if (!size_is_known(container, "size")) return false;
-  add_guard(GuardKind::length, source, std::int64_t{PyObject_Size(container.object)});
+  walk_.facts.add_guard(GuardKind::length, source, std::int64_t{PyObject_Size(container.object)});
   return true;
 }
 
-ObjectId Walk::instance_dict(Operand instance) {
+ObjectId Objects::instance_dict(Operand instance) {
   PyRef dict = PyRef::steal(PyObject_GenericGetDict(instance.object, nullptr));
   // Other keys may be compared by code of the program.
   if (!dict || _PyDict_HasOnlyStringKeys(dict.get()) == 0) {
@@ -176,12 +191,10 @@ ObjectId Walk::instance_dict(Operand instance) {
   const SourceId source = instance.shadow.source();
   shadow.origin = source == kNoSource
                        ? instance.shadow
-                       : Shadow::sourced(recorder_.source(SourceKind::attribute, source, "__dict__"));
+                       : Shadow::sourced(walk_.recorder.source(SourceKind::attribute, source, "__dict__"));
   by_identity_.emplace(dict.get(), id);
   return id;
 }
-
-ObjectId Walk::dict_contents(Operand dict) { return contents(dict); }
 
 namespace {
 
@@ -202,7 +215,7 @@ void remember(ObjectShadow& dict, PyObject* key, Shadow value) {
 
 }  // namespace
 
-Shadow Walk::dict_value(ObjectId id, PyObject* key, PyObject* value) {
+Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
   ObjectShadow& dict = object(id);
   if (const Py_ssize_t at = position(dict, key); at >= 0) return dict.values[at];
   Shadow result = value == nullptr ? Shadow::null() : Shadow::constant();
@@ -214,12 +227,12 @@ Shadow Walk::dict_value(ObjectId id, PyObject* key, PyObject* value) {
       result = value_of_object(dict, key, value);
       if (result.is(Shadow::Kind::unknown)) return result;
     } else if (value == nullptr) {
-      add_guard(GuardKind::lacks_key, dict.origin.source(), *literal);
+      walk_.facts.add_guard(GuardKind::lacks_key, dict.origin.source(), *literal);
     } else if (instance) {
-      result = Shadow::sourced(recorder_.source(SourceKind::instance, base, text_of(key)));
+      result = Shadow::sourced(walk_.recorder.source(SourceKind::instance, base, text_of(key)));
     } else {
       SourceStep step{SourceKind::dict_item, base, {}, 0, *literal};
-      result = Shadow::sourced(recorder_.source(std::move(step)));
+      result = Shadow::sourced(walk_.recorder.source(std::move(step)));
     }
   }
   remember(dict, key, result);
@@ -228,21 +241,21 @@ Shadow Walk::dict_value(ObjectId id, PyObject* key, PyObject* value) {
 
 /// What an older dict has for a key that documents cannot hold, such as a class. The guard holds for this state of
 /// the dict alone, so that the value must be one that does not change either.
-Shadow Walk::value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value) {
+Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value) {
   const SourceId source = dict.origin.source();
   if (value == nullptr && PyType_Check(key)) {
-    add_guard(GuardKind::lacks_key, source, qualified_name(key), key);
+    walk_.facts.add_guard(GuardKind::lacks_key, source, qualified_name(key), key);
     return Shadow::null();
   }
   if (value != nullptr && !is_known_by_identity(value) && !is_immutable_literal(value)) return {};
   if (dict.written || source == kNoSource || !PyDict_CheckExact(dict.object.get())) return {};
   Guard unchanged{GuardKind::dict_version, source, kNoSource, {}, {}, {}, {}, -1};
   unchanged.live = static_cast<std::int64_t>(python::dict_version(dict.object.get()));
-  recorder_.guard(std::move(unchanged), [this] { return here(); });
+  walk_.recorder.guard(std::move(unchanged), [this] { return walk_.here(); });
   return value == nullptr ? Shadow::null() : Shadow::constant();
 }
 
-void Walk::dict_store(ObjectId id, PyObject* key, Shadow value) {
+void Objects::dict_store(ObjectId id, PyObject* key, Shadow value) {
   ObjectShadow& dict = object(id);
   dict.written = true;
   if (const Py_ssize_t at = position(dict, key); at >= 0) {
@@ -260,19 +273,19 @@ PyRef keys_in_order(PyObject* dict) {
   return keys;
 }
 
-bool Walk::consume_keys(Operand dict) {
-  ObjectShadow& known = object(dict_contents(dict));
+bool Objects::consume_keys(Operand dict) {
+  ObjectShadow& known = object(contents(dict));
   const SourceId source = known.origin.source();
   if (source == kNoSource || known.listed) return true;
   if (known.written) {
-    return broke(Code::PS0303, "the keys of a dict that was changed before are gone over");
+    return walk_.verdict.broke(Code::PS0303, "the keys of a dict that was changed before are gone over");
   }
   if (PyODict_Check(dict.object)) {
     // The guard checks the order of the keys as a dict has them.
     PyRef order = keys_in_order(dict.object), keys = PyRef::steal(PyDict_Keys(dict.object));
     if (!order || PyObject_RichCompareBool(order.get(), keys.get(), Py_EQ) != 1) {
       PyErr_Clear();
-      return broke(Code::PS0303, "an OrderedDict whose keys were moved is gone over");
+      return walk_.verdict.broke(Code::PS0303, "an OrderedDict whose keys were moved is gone over");
     }
   }
   Argument::Sequence keys{Argument::Sequence::Kind::list, {}};
@@ -280,29 +293,13 @@ bool Walk::consume_keys(Operand dict) {
   for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
     auto literal = literal_of(key);
     if (!literal) {
-      return broke(Code::PS0303, "a dict whose keys are no plain values is gone over");
+      return walk_.verdict.broke(Code::PS0303, "a dict whose keys are no plain values is gone over");
     }
     keys.items.push_back(std::move(*literal));
   }
-  add_guard(GuardKind::dict_keys, source, Argument(std::move(keys)));
+  walk_.facts.add_guard(GuardKind::dict_keys, source, Argument(std::move(keys)));
   known.listed = true;
   return true;
-}
-
-void Walk::effect(Restore::Kind kind, Operand target, std::string name, Operand key,
-                  Operand value) {
-  Effect effect{kind,
-                target.shadow,
-                PyRef::borrow(target.object),
-                std::move(name),
-                key.shadow,
-                PyRef::borrow(key.object),
-                value.shadow,
-                PyRef::borrow(value.object),
-                -1};
-  effects_.push_back(std::move(effect));
-  const bool sized = PyDict_Check(target.object) || PyAnySet_Check(target.object);
-  if (sized) object(contents(target)).written = true;
 }
 
 }  // namespace penstock::capture

@@ -24,11 +24,11 @@ Recipe SegmentEnding::token(const OpenContext& context) {
 
 /// Stands for a class whose __init__ is under way: goes on in it with the object that there is.
 Recipe SegmentEnding::constructor(const Expected& call) {
-  const Shadow made = call.new_self ? Shadow::fresh(walk_.by_identity_[call.self]) : call.made;
+  const Shadow made = call.new_self ? Shadow::fresh(walk_.objects.id_of(call.self)) : call.made;
   Recipe recipe;
   recipe.kind = Recipe::Kind::call;
   recipe.items = {live(construct_function()), live(call.function)};
-  recipe.items.push_back(this->recipe({made, walk_.object(made.index).object.get()}));
+  recipe.items.push_back(this->recipe({made, walk_.objects.object(made.index).object.get()}));
   return recipe;
 }
 
@@ -63,7 +63,7 @@ void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore
 
 void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
   for (int slot = 0; slot < f.frame->slot_count(); ++slot) this->slot(f, slot, restore);
-  const bool constructs = &f != walk_.innermost_ && f.expected.is_constructing();
+  const bool constructs = &f != walk_.innermost() && f.expected.is_constructing();
   const int callable = constructs ? callable_position(*f.frame, *f.instruction) : -1;
   for (int i = 0; i < f.frame->depth(); ++i) {
     PyObject* object = f.frame->stack()[i];
@@ -85,7 +85,7 @@ void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
 }
 
 void SegmentEnding::effects() {
-  for (const Effect& effect : walk_.effects_) {
+  for (const Effect& effect : walk_.effects.all()) {
     Restore record;
     record.kind = effect.kind;
     record.name = effect.name;
@@ -94,14 +94,14 @@ void SegmentEnding::effects() {
     if (effect.value_object) record.value = recipe({effect.value, effect.value_object.get()});
     interface_.restore.push_back(std::move(record));
   }
-  for (std::size_t i = 0; i < walk_.objects_.size(); ++i) {
-    PyObject* object = walk_.objects_[i].object.get();
-    if (object != nullptr && PyCell_Check(object)) cell_content(walk_.objects_[i]);
+  for (std::size_t i = 0; i < walk_.objects.count(); ++i) {
+    const ObjectShadow& known = walk_.objects.object(static_cast<ObjectId>(i));
+    if (known.object && PyCell_Check(known.object.get())) cell_content(known);
   }
 }
 
 CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
-  Interface& interface = recorder_.graph().interface;
+  Interface& interface = recorder.graph().interface;
   python::Frame& root = *start_->frame;
   SegmentEnding ending(*this, result != nullptr);
   ending.effects();
@@ -119,8 +119,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     const FrameShadow& caller = *f->caller;
     const bool under_way = caller.frame->depth() < static_cast<int>(caller.stack.size());
     if (under_way || f->frame->is_generator()) {
-      end_place_ = Walk::place_of(caller);
-      spoil("the segment ends inside what an instruction without operands runs");
+      verdict.spoil("the segment ends inside what an instruction without operands runs", place_of(caller));
     }
     InlinedFrame inlined;
     inlined.function = ending.recipe({f->function_shadow, f->function.get()});
@@ -130,33 +129,30 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     ending.frame(*f, inlined.restore);
     interface.frames.insert(interface.frames.begin(), std::move(inlined));
   }
-  if (const auto place = open_block()) {
-    end_place_ = *place;
-    spoil("a generator is left suspended inside a block");
+  if (const auto place = generators.open_block()) {
+    verdict.spoil("a generator is left suspended inside a block", *place);
   }
-  for (const OpenContext& context : contexts_) {
-    if (ending.describes(context.token.get())) continue;
-    end_place_ = context.place;
-    spoil("a context variable is set whose token nothing holds");
+  for (const OpenContext& variable : context.variables()) {
+    if (ending.describes(variable.token.get())) continue;
+    verdict.spoil("a context variable is set whose token nothing holds", variable.place);
   }
-  if (grad_guarded_ && python::grad_enabled() != grad_at_start_) {
-    end_place_ = last_grad_change_;
-    spoil("gradient mode changed in the segment");
+  if (const auto place = context.grad_mode_change()) {
+    verdict.spoil("gradient mode changed in the segment", *place);
   }
   if (ending.failed()) {
-    if (end_place_.code == nullptr) end_place_ = ending.culprit();
-    spoil("the segment leaves " + ending.reason() + " behind");
+    const RaisePlace earlier = verdict.must_end_before();
+    verdict.spoil("the segment leaves " + ending.reason() + " behind", earlier.code == nullptr ? ending.culprit() : earlier);
   }
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;
   interface.end = std::move(end);
   interface.location = start_location_;
-  recorder_.finish();
-  CapturedSegment segment{std::move(recorder_.graph()), root.code(), {}, {}, {}};
-  if (for_backend_) segment.written_down = WrittenDown{std::move(recorder_.callables), recorder_.written_inputs(), std::move(random_state_)};
-  segment.live = std::move(recorder_.live_objects);
-  segment.inputs = std::move(recorder_.input_objects);
-  segment.outputs = std::move(recorder_.output_objects);
+  recorder.finish();
+  CapturedSegment segment{std::move(recorder.graph()), root.code(), {}, {}, {}};
+  if (context.for_backend()) segment.written_down = WrittenDown{std::move(recorder.callables), recorder.written_inputs(), context.random_state()};
+  segment.live = std::move(recorder.live_objects);
+  segment.inputs = std::move(recorder.input_objects);
+  segment.outputs = std::move(recorder.output_objects);
   return segment;
 }
 

@@ -22,9 +22,9 @@ std::optional<Recipe> SegmentEnding::old_cell(const ObjectShadow& cell) {
     return std::nullopt;
   }
   const SourceStep step = interface_.sources[content];
-  const SourceId closure = walk_.recorder_.source(SourceKind::attribute, step.base, "__closure__");
+  const SourceId closure = walk_.recorder.source(SourceKind::attribute, step.base, "__closure__");
   recipe.kind = Recipe::Kind::source;
-  recipe.source = walk_.recorder_.source(SourceKind::item, closure, {}, step.index);
+  recipe.source = walk_.recorder.source(SourceKind::item, closure, {}, step.index);
   return recipe;
 }
 
@@ -43,7 +43,7 @@ void SegmentEnding::cell_content(const ObjectShadow& cell) {
   record.value = recipe({cell.items[0], content});
   if (cell.own_slot >= 0) {
     record.index = cell.own_slot;
-    record.name = text_of(python::slot_name(walk_.start_->frame->code(), cell.own_slot));
+    record.name = text_of(python::slot_name(walk_.root().frame->code(), cell.own_slot));
   } else {
     record.target = std::move(*target);
   }
@@ -51,7 +51,7 @@ void SegmentEnding::cell_content(const ObjectShadow& cell) {
 }
 
 Recipe SegmentEnding::cell_of(PyObject* cell) {
-  ObjectShadow* known = walk_.find(cell);
+  ObjectShadow* known = walk_.objects.find(cell);
   Recipe recipe;
   recipe.kind = Recipe::Kind::cell;
   if (known == nullptr) return live(cell);
@@ -63,13 +63,13 @@ Recipe SegmentEnding::cell_of(PyObject* cell) {
 
 Recipe SegmentEnding::optional_part(PyObject* object) {
   if (object == nullptr) return literal(Py_None, kNoSource);
-  if (ObjectShadow* known = walk_.find(object)) return recipe({known->origin, object});
+  if (ObjectShadow* known = walk_.objects.find(object)) return recipe({known->origin, object});
   return literal(object, kNoSource);
 }
 
 /// None stands for the globals of the segment's own frame.
 Recipe SegmentEnding::globals_of(PyFunctionObject* function) {
-  if (function->func_globals == walk_.start_->frame->globals()) return literal(Py_None, kNoSource);
+  if (function->func_globals == walk_.root().frame->globals()) return literal(Py_None, kNoSource);
   return live(function->func_globals);
 }
 
@@ -88,9 +88,9 @@ Recipe SegmentEnding::function(PyObject* object) {
     closure.kind = Recipe::Kind::tuple;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_closure); ++i) {
       PyObject* cell = PyTuple_GET_ITEM(function->func_closure, i);
-      ObjectShadow* known = walk_.find(cell);
+      ObjectShadow* known = walk_.objects.find(cell);
       closure.items.push_back(known == nullptr ? live(cell)
-                                               : fresh(walk_.by_identity_[cell]));
+                                               : fresh(walk_.objects.id_of(cell)));
     }
     recipe.items.push_back(std::move(closure));
   }

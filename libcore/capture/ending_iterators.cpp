@@ -76,7 +76,7 @@ Recipe SegmentEnding::resumed(Recipe container, const char* how, std::int64_t st
 /// Steps into a list that is older than the segment may have gone on to what the segment added, which is not there
 /// yet when the iterator is made.
 bool SegmentEnding::is_within(const IteratorShadow& over, std::int64_t steps) const {
-  const ObjectShadow* known = walk_.find(over.object.get());
+  const ObjectShadow* known = walk_.objects.find(over.object.get());
   const SourceId source = known == nullptr ? kNoSource : known->origin.source();
   if (source == kNoSource) return true;
   for (const Guard& guard : interface_.guards) {
@@ -116,7 +116,7 @@ Recipe SegmentEnding::sequence_iterator(const IteratorShadow& over, PyObject* it
 
 Recipe SegmentEnding::dict_iterator(const IteratorShadow& over, PyObject* iterator, std::int64_t steps) {
   PyObject* dict = over.object.get();
-  const ObjectShadow* known = walk_.find(dict);
+  const ObjectShadow* known = walk_.objects.find(dict);
   const bool changed = known != nullptr && known->written && !known->origin.is(Shadow::Kind::fresh);
   // A view goes over what there is.
   if (steps != resume::kView && (changed || !same_keys(dict, over.key_list.get()))) return cannot_resume(iterator);

@@ -27,7 +27,7 @@ Recipe SegmentEnding::live(PyObject* object) {
   Recipe recipe;
   recipe.kind = Recipe::Kind::literal;
   recipe.literal = Argument::Named{Argument::Named::Kind::object, qualified_name(object)};
-  recipe.live = walk_.recorder_.live(object);
+  recipe.live = walk_.recorder.live(object);
   return recipe;
 }
 
@@ -78,7 +78,7 @@ Recipe SegmentEnding::recipe(Operand operand) {
       return recipe;
     case Shadow::Kind::node:
       recipe.kind = Recipe::Kind::output;
-      recipe.index = walk_.recorder_.output(operand.shadow.index, operand.object);
+      recipe.index = walk_.recorder.output(operand.shadow.index, operand.object);
       return recipe;
     case Shadow::Kind::fresh: return fresh(operand.shadow.index);
     case Shadow::Kind::null:
@@ -90,9 +90,9 @@ Recipe SegmentEnding::recipe(Operand operand) {
 }
 
 Recipe SegmentEnding::fresh(ObjectId id) {
-  ObjectShadow& known = walk_.object(id);
+  ObjectShadow& known = walk_.objects.object(id);
   if (!known.object) {
-    walk_.spoil("an object that nobody held any more is left behind");
+    walk_.verdict.spoil("an object that nobody held any more is left behind");
     return {};
   }
   if (PyCell_Check(known.object.get())) {
@@ -119,7 +119,7 @@ Recipe SegmentEnding::fresh(ObjectId id) {
 Recipe SegmentEnding::items_of(Recipe::Kind kind, Operand sequence) {
   Recipe recipe;
   recipe.kind = kind;
-  const std::vector<Shadow> all = walk_.items(sequence);
+  const std::vector<Shadow> all = walk_.objects.items(sequence);
   for (std::size_t i = 0; i < all.size(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i));
     recipe.items.push_back(this->recipe({all[i], item}));
@@ -148,13 +148,13 @@ Recipe SegmentEnding::instance(ObjectShadow& known) {
 /// Adds the attributes that are in the instance's dict.
 Recipe SegmentEnding::attributes(ObjectShadow& known, Recipe recipe) {
   PyObject* object = known.object.get();
-  const ObjectId dict = walk_.instance_dict({known.origin, object});
+  const ObjectId dict = walk_.objects.instance_dict({known.origin, object});
   if (dict == kNoSource) return recipe;
   PyObject *key, *value;
-  PyObject* attributes = walk_.object(dict).object.get();
+  PyObject* attributes = walk_.objects.object(dict).object.get();
   for (Py_ssize_t at = 0; PyDict_Next(attributes, &at, &key, &value);) {
     recipe.items.push_back(literal(key, kNoSource));
-    recipe.items.push_back(this->recipe({walk_.dict_value(dict, key, value), value}));
+    recipe.items.push_back(this->recipe({walk_.objects.dict_value(dict, key, value), value}));
   }
   return recipe;
 }
@@ -171,7 +171,7 @@ Recipe SegmentEnding::mapping(ObjectShadow& known) {
 
 Recipe SegmentEnding::pairs_of(ObjectShadow& known) {
   PyObject* object = known.object.get();
-  const ObjectId id = walk_.dict_contents({known.origin, object});
+  const ObjectId id = walk_.objects.contents({known.origin, object});
   PyRef keys = keys_in_order(object);
   Recipe recipe;
   recipe.kind = Recipe::Kind::dict;
@@ -179,7 +179,7 @@ Recipe SegmentEnding::pairs_of(ObjectShadow& known) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
     PyObject* real = PyDict_GetItemWithError(object, key);
     recipe.items.push_back(literal(key, kNoSource));
-    recipe.items.push_back(this->recipe({walk_.dict_value(id, key, real), real}));
+    recipe.items.push_back(this->recipe({walk_.objects.dict_value(id, key, real), real}));
   }
   return recipe;
 }
@@ -218,8 +218,8 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   PyObject* object = known.object.get();
   const Operand operand{known.origin, object};
   if (PyContextToken_CheckExact(object)) {
-    const auto open = std::ranges::find(walk_.contexts_, object, [](const OpenContext& one) { return one.token.get(); });
-    if (open != walk_.contexts_.end()) return token(*open);
+    const auto open = std::ranges::find(walk_.context.variables(), object, [](const OpenContext& one) { return one.token.get(); });
+    if (open != walk_.context.variables().end()) return token(*open);
   }
   if (PyCell_Check(object)) return cell_of(object);
   if (PyFunction_Check(object)) return function(object);

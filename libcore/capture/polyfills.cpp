@@ -67,12 +67,12 @@ PyObject* find_polyfill(PyObject* callable) {
 /// Guards which function it is. A method of a class is made anew by each look: it is known by its class.
 bool consume_callable(Walk& walk, Operand callable) {
   const bool of_class = PyCFunction_Check(callable.object) && (PyCFunction_GET_FLAGS(callable.object) & METH_CLASS) != 0;
-  if (!of_class || !callable.shadow.is(Shadow::Kind::sourced)) return of_class || walk.consume_identity(callable);
-  const SourceStep& step = walk.recorder().graph().interface.sources[callable.shadow.index];
+  if (!of_class || !callable.shadow.is(Shadow::Kind::sourced)) return of_class || walk.facts.consume_identity(callable);
+  const SourceStep& step = walk.recorder.graph().interface.sources[callable.shadow.index];
   if (step.kind != SourceKind::attribute || step.base == kNoSource) {
-    return walk.broke(Code::PS0306, "a bound method of a class came from outside");
+    return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
   }
-  return walk.consume_identity({Shadow::sourced(step.base), PyCFunction_GET_SELF(callable.object)});
+  return walk.facts.consume_identity({Shadow::sourced(step.base), PyCFunction_GET_SELF(callable.object)});
 }
 
 /// True where a polyfill gives a generator in the place of an iterator of C.

@@ -52,10 +52,10 @@ PS_RULE(call_function_ex) {
   const bool tuple = PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
   if (!has_keywords && PyGen_CheckExact(args.object)) return walk.call_unpacking(f, callable, args, 3);
   if (!tuple && !PyList_CheckExact(args.object)) {
-    return walk.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
+    return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   }
   std::vector<Operand> positional;
-  const std::vector<Shadow> shadows = walk.items(args);
+  const std::vector<Shadow> shadows = walk.objects.items(args);
   for (std::size_t k = 0; k < shadows.size(); ++k) {
     positional.push_back(
         {shadows[k], PySequence_Fast_GET_ITEM(args.object, static_cast<Py_ssize_t>(k))});
@@ -64,13 +64,13 @@ PS_RULE(call_function_ex) {
   if (has_keywords) {
     const Operand dict = f.operand();
     if (!PyDict_CheckExact(dict.object)) {
-      return walk.broke(Code::PS0306, "a call unpacks a mapping that is no dict");
+      return walk.verdict.broke(Code::PS0306, "a call unpacks a mapping that is no dict");
     }
-    if (!walk.consume_keys(dict)) return false;
-    const ObjectId id = walk.contents(dict);
+    if (!walk.objects.consume_keys(dict)) return false;
+    const ObjectId id = walk.objects.contents(dict);
     PyObject *key, *value;
     for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
-      keywords.emplace_back(key, Operand{walk.dict_value(id, key, value), value});
+      keywords.emplace_back(key, Operand{walk.objects.dict_value(id, key, value), value});
     }
   }
   // Below the callable stands a null.
@@ -93,13 +93,13 @@ PS_RULE(before_with) {
   bool known = false;
   if (!walk.call_special(f, manager, "__enter__", {}, 0, known)) {
     if (known) return false;
-    return walk.broke(Code::PS0306, std::string("the context manager ") +
+    return walk.verdict.broke(Code::PS0306, std::string("the context manager ") +
                                         Py_TYPE(manager.object)->tp_name + " is not followed");
   }
   f.finish = [manager = manager.shadow](Walk& walk, FrameShadow& f) {
     const Shadow entered = f.expected.result;
     f.pop();
-    f.push(walk.fresh(f.object(1), {Shadow::constant(), manager}));
+    f.push(walk.objects.fresh(f.object(1), {Shadow::constant(), manager}));
     f.push(entered);
   };
   return true;
@@ -115,7 +115,7 @@ PS_RULE(push_exc_info) {
 }
 
 PS_RULE(check_exc_match) {
-  if (!walk.consume(f.operand()) || !walk.consume_type(f.operand(1))) return false;
+  if (!walk.facts.consume(f.operand()) || !walk.facts.consume_type(f.operand(1))) return false;
   f.pop();
   f.push(Shadow::constant());
   return true;
@@ -123,7 +123,7 @@ PS_RULE(check_exc_match) {
 
 /// What was handled before the segment is put back by the instruction itself, between two segments.
 PS_RULE(pop_except) {
-  if (f.handling.empty()) return walk.end_silently();
+  if (f.handling.empty()) return walk.verdict.end_silently();
   f.handling.pop_back();
   f.pop();
   return true;
@@ -132,7 +132,7 @@ PS_RULE(pop_except) {
 /// An exception that leaves the segment's own frame cannot be raised by a graph: it is raised by
 /// Python, behind the segment.
 PS_RULE(raise) {
-  if (!walk.is_handled(f)) return walk.end_silently();
+  if (!walk.is_handled(f)) return walk.verdict.end_silently();
   return true;
 }
 
@@ -142,7 +142,7 @@ PS_RULE(import_name) {
   PyObject* name = f.frame->name(i.argument);
   PyObject* module = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
   PyErr_Clear();
-  if (module == nullptr) return walk.broke(Code::PS0306, "a module is imported for the first time");
+  if (module == nullptr) return walk.verdict.broke(Code::PS0306, "a module is imported for the first time");
   PyObject* level = f.object(1);
   const bool absolute = PyLong_Check(level) && PyLong_AsLong(level) == 0;
   const bool dotted = text_of(name).find('.') != std::string::npos;
@@ -151,7 +151,7 @@ PS_RULE(import_name) {
     f.push(Shadow::constant());
   } else {
     f.push(Shadow::sourced(
-        walk.recorder().source(SourceKind::module, kNoSource, text_of(name))));
+        walk.recorder.source(SourceKind::module, kNoSource, text_of(name))));
   }
   return true;
 }
@@ -161,14 +161,14 @@ PS_RULE(import_from) {
   const SourceId source = module.shadow.source();
   f.push(source == kNoSource
              ? Shadow::constant()
-             : Shadow::sourced(walk.recorder().source(SourceKind::attribute, source,
+             : Shadow::sourced(walk.recorder.source(SourceKind::attribute, source,
                                                       text_of(f.frame->name(i.argument)))));
   return true;
 }
 
 PS_RULE(yield_value) {
-  if (f.caller == nullptr) return walk.end_silently();
-  if (f.caller->expected.consumes && !walk.consume(f.operand())) return false;
+  if (f.caller == nullptr) return walk.verdict.end_silently();
+  if (f.caller->expected.consumes && !walk.facts.consume(f.operand())) return false;
   f.result = f.top();
   return true;
 }
@@ -176,9 +176,9 @@ PS_RULE(yield_value) {
 PS_RULE(get_len) {
   const Operand operand = f.operand();
   if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
-    return walk.broke(Code::PS0303, "the length of the subject of a match is not followed");
+    return walk.verdict.broke(Code::PS0303, "the length of the subject of a match is not followed");
   }
-  walk.items(operand);
+  walk.objects.items(operand);
   f.push(Shadow::constant());
   return true;
 }

@@ -52,17 +52,17 @@ std::optional<NumberOp> number_operator(int operation) {
 
 bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
   Operand left = f.operand(1), right = f.operand();
-  std::vector<Shadow> all = walk.items(left);
-  const std::vector<Shadow> more = walk.items(right);
+  std::vector<Shadow> all = walk.objects.items(left);
+  const std::vector<Shadow> more = walk.objects.items(right);
   all.insert(all.end(), more.begin(), more.end());
   if (!in_place || PyTuple_Check(left.object)) return walk.gives_fresh(f, 2, std::move(all));
   if (!left.shadow.is(Shadow::Kind::fresh)) {
-    walk.effect(Restore::Kind::extend, left, {}, {}, right);
+    walk.effects.add(Restore::Kind::extend, left, {}, {}, right);
   }
-  const ObjectId id = walk.contents(left);
+  const ObjectId id = walk.objects.contents(left);
   const Shadow kept = left.shadow;
   f.finish = [id, kept, all = std::move(all)](Walk& walk, FrameShadow& f) {
-    walk.object(id).items = all;
+    walk.objects.object(id).items = all;
     f.pop(2);
     f.push(kept);
   };
@@ -75,16 +75,16 @@ bool repeats(PyObject* sequence, PyObject* count) {
 
 /// How often is CPython's to say: what is too long raises.
 bool repeat(Walk& walk, FrameShadow& f, Operand sequence, Operand count, bool in_place) {
-  if (!walk.consume(count)) return false;
-  const std::vector<Shadow> once = walk.items(sequence);
+  if (!walk.facts.consume(count)) return false;
+  const std::vector<Shadow> once = walk.objects.items(sequence);
   if (in_place && PyList_CheckExact(sequence.object)) {
-    return walk.broke(Code::PS0303, "a list is repeated in place");
+    return walk.verdict.broke(Code::PS0303, "a list is repeated in place");
   }
   f.finish = [once](Walk& walk, FrameShadow& f) {
     f.pop(2);
     std::vector<Shadow> all(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(f.object())));
     for (std::size_t k = 0; k < all.size(); ++k) all[k] = once[k % once.size()];
-    f.push(walk.fresh(f.object(), std::move(all)));
+    f.push(walk.objects.fresh(f.object(), std::move(all)));
   };
   return true;
 }
@@ -105,7 +105,7 @@ PS_RULE(binary_op) {
     if (const auto done = walk.number_operation(f, *op, left, &right, 2)) return *done;
   }
   if (is_plain_value(left.object) && is_plain_value(right.object)) {
-    if (!walk.consume(left) || !walk.consume(right)) return false;
+    if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
     return walk.gives_constant(f, 2);
   }
   if (operation == 5 && repeats(left.object, right.object)) return repeat(walk, f, left, right, in_place);
@@ -113,7 +113,7 @@ PS_RULE(binary_op) {
   bool known = false;
   if (walk.call_special(f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;
-  return walk.broke(Code::PS0303, std::string("operator of ") + Py_TYPE(left.object)->tp_name +
+  return walk.verdict.broke(Code::PS0303, std::string("operator of ") + Py_TYPE(left.object)->tp_name +
                                       " and " + Py_TYPE(right.object)->tp_name +
                                       " is not followed");
 }
@@ -136,7 +136,7 @@ PS_RULE(compare_op) {
     if (walk.call_special(f, left, kNames[i.argument], {right}, 2, known)) return true;
     if (known) return false;
   }
-  if (!walk.consume(left) || !walk.consume(right)) return false;
+  if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
   return walk.gives_constant(f, 2);
 }
 
@@ -146,43 +146,43 @@ void guard_sameness(Walk& walk, Operand one, Operand other) {
   const bool same = one.object == other.object;
   Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
               one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
-  guard.expected = walk.recorder().text(other.shadow.index);
-  walk.recorder().guard(std::move(guard), [&] { return walk.here(); });
+  guard.expected = walk.recorder.text(other.shadow.index);
+  walk.recorder.guard(std::move(guard), [&] { return walk.here(); });
 }
 
 PS_RULE(is_op) {
   const auto origin = [&](Operand one) {
-    if (one.shadow.is(Shadow::Kind::fresh)) one.shadow = walk.object(one.shadow.index).origin;
+    if (one.shadow.is(Shadow::Kind::fresh)) one.shadow = walk.objects.object(one.shadow.index).origin;
     return one;
   };
   const Operand left = origin(f.operand(1)), right = origin(f.operand());
   if (left.shadow.is(Shadow::Kind::unknown) || right.shadow.is(Shadow::Kind::unknown)) {
-    return walk.consume(left) && walk.consume(right);
+    return walk.facts.consume(left) && walk.facts.consume(right);
   }
   const bool none = left.object == Py_None || right.object == Py_None;
-  if (!none && (walk.is_computed(left) || walk.is_computed(right))) {
-    return walk.broke(Code::PS0303, "whether numbers are one object is not followed");
+  if (!none && (walk.sizes.is_computed(left) || walk.sizes.is_computed(right))) {
+    return walk.verdict.broke(Code::PS0303, "whether numbers are one object is not followed");
   }
   for (auto [one, other] : {std::pair{left, right}, std::pair{right, left}}) {
     if (!one.shadow.is(Shadow::Kind::sourced)) continue;
     if (one.object == Py_None) {
-      walk.add_guard(GuardKind::is_none, one.shadow.index, {});
+      walk.facts.add_guard(GuardKind::is_none, one.shadow.index, {});
     } else if (none) {
-      walk.add_guard(GuardKind::not_none, one.shadow.index, {});
+      walk.facts.add_guard(GuardKind::not_none, one.shadow.index, {});
     } else if (other.shadow.is(Shadow::Kind::sourced)) {
       guard_sameness(walk, one, other);
       break;
     } else if (other.shadow.is(Shadow::Kind::constant)) {
       // Of another type it is another object, whichever of that type it is.
       const bool told_by_type = Py_TYPE(one.object) != Py_TYPE(other.object);
-      if (!(told_by_type ? walk.consume_type(one) : walk.consume_identity(one))) return false;
+      if (!(told_by_type ? walk.facts.consume_type(one) : walk.facts.consume_identity(one))) return false;
     }
   }
   return walk.gives_constant(f, 2);
 }
 
 PS_RULE(unary_not) {
-  if (!walk.consume_truth(f.operand())) return false;
+  if (!walk.facts.consume_truth(f.operand())) return false;
   return walk.gives_constant(f, 1);
 }
 
@@ -195,14 +195,14 @@ PS_RULE(unary) {
     return walk.unary_tensor(f, kRows[which].special, kRows[which].op);
   }
   if (!is_plain_value(operand.object)) {
-    return walk.broke(Code::PS0303, std::string("operator of ") +
+    return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
                                         Py_TYPE(operand.object)->tp_name + " is not followed");
   }
   if (which == 1) {
     if (const auto done = walk.number_operation(f, NumberOp::negative, operand, nullptr, 1)) return *done;
   }
-  if (which == 0 && walk.is_followed(operand)) return true;  // as it is
-  if (!walk.consume(operand)) return false;
+  if (which == 0 && walk.sizes.is_followed(operand)) return true;  // as it is
+  if (!walk.facts.consume(operand)) return false;
   return walk.gives_constant(f, 1);
 }
 
@@ -227,7 +227,7 @@ PS_RULE(build_slice) {
 
 PS_RULE(build_set) {
   for (int k = 0; k < i.argument; ++k) {
-    if (!walk.consume(f.operand(k))) return false;
+    if (!walk.facts.consume(f.operand(k))) return false;
   }
   return walk.gives_fresh(f, i.argument, {});
 }
@@ -235,7 +235,7 @@ PS_RULE(build_set) {
 PS_RULE(build_map) {
   const int count = i.argument;
   for (int k = 0; k < count; ++k) {
-    if (!walk.consume(f.operand(2 * k + 1))) return false;
+    if (!walk.facts.consume(f.operand(2 * k + 1))) return false;
   }
   std::vector<std::pair<PyRef, Shadow>> pairs;
   for (int k = count - 1; k >= 0; --k) {
@@ -256,7 +256,7 @@ PS_RULE(build_const_key_map) {
 
 PS_RULE(build_string) {
   for (int k = 0; k < i.argument; ++k) {
-    if (!walk.consume(f.operand(k))) return false;
+    if (!walk.facts.consume(f.operand(k))) return false;
   }
   return walk.gives_constant(f, i.argument);
 }
@@ -266,27 +266,27 @@ PS_RULE(format_value) {
   for (int k = 0; k < pops; ++k) {
     Operand operand = f.operand(k);
     if (walk.is_tensor(operand.object)) {
-      return walk.broke(Code::PS0301, "the elements of a tensor are printed into a string");
+      return walk.verdict.broke(Code::PS0301, "the elements of a tensor are printed into a string");
     }
     if (!is_plain_value(operand.object) && !PyType_Check(operand.object)) {
-      return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(operand.object)->tp_name +
+      return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(operand.object)->tp_name +
                                           " is printed into a string");
     }
-    if (!walk.consume(operand)) return false;
+    if (!walk.facts.consume(operand)) return false;
   }
   return walk.gives_constant(f, pops);
 }
 
 /// The container that an instruction of a comprehension or display adds to, `below` the top.
 ObjectShadow& display(Walk& walk, FrameShadow& f, int below) {
-  return walk.object(walk.contents(f.operand(below)));
+  return walk.objects.object(walk.objects.contents(f.operand(below)));
 }
 
 /// Notes that an instruction changes `container`, which lies on the stack; one that is older than the
 /// segment is changed behind it. False when nothing is known of it.
 bool changes(Walk& walk, Restore::Kind kind, Operand container, Operand key, Operand value) {
-  if (container.shadow.is(Shadow::Kind::unknown)) return walk.consume(container);
-  if (!container.shadow.is(Shadow::Kind::fresh)) walk.effect(kind, container, {}, key, value);
+  if (container.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(container);
+  if (!container.shadow.is(Shadow::Kind::fresh)) walk.effects.add(kind, container, {}, key, value);
   return true;
 }
 
@@ -302,21 +302,21 @@ PS_RULE(list_append) {
 }
 
 PS_RULE(set_add) {
-  if (!walk.consume(f.operand())) return false;
+  if (!walk.facts.consume(f.operand())) return false;
   if (!changes(walk, Restore::Kind::add, f.operand(i.argument), {}, f.operand())) return false;
   f.pop();
   return true;
 }
 
 PS_RULE(map_add) {
-  if (!walk.consume(f.operand(1))) return false;
+  if (!walk.facts.consume(f.operand(1))) return false;
   const Operand map = f.operand(i.argument + 1);
   if (!changes(walk, Restore::Kind::set_item, map, f.operand(1), f.operand())) return false;
   const PyRef key = PyRef::borrow(f.object(1));
   f.finish = [below = i.argument - 1, key](Walk& walk, FrameShadow& f) {
     const Shadow value = f.top();
     f.pop(2);
-    walk.dict_store(walk.contents(f.operand(below)), key.get(), value);
+    walk.objects.dict_store(walk.objects.contents(f.operand(below)), key.get(), value);
   };
   return true;
 }
@@ -329,7 +329,7 @@ PS_RULE(list_extend) {
   const Operand list = f.operand(i.argument);
   if (!list.shadow.is(Shadow::Kind::fresh) && !PyList_CheckExact(source.object) &&
       !PyTuple_CheckExact(source.object)) {
-    return walk.broke(Code::PS0303, "a list that was begun before takes what an iterator gives");
+    return walk.verdict.broke(Code::PS0303, "a list that was begun before takes what an iterator gives");
   }
   if (!changes(walk, Restore::Kind::extend, list, {}, source)) return false;
   const Py_ssize_t before = PyList_GET_SIZE(f.object(i.argument));
@@ -350,22 +350,22 @@ PS_RULE(list_extend) {
 }
 
 PS_RULE(set_update) {
-  if (!walk.consume(f.operand())) return false;
+  if (!walk.facts.consume(f.operand())) return false;
   if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, f.operand())) return false;
   f.pop();
   return true;
 }
 
-PS_RULE(list_to_tuple) { return walk.gives_fresh(f, 1, walk.items(f.operand())); }
+PS_RULE(list_to_tuple) { return walk.gives_fresh(f, 1, walk.objects.items(f.operand())); }
 
 PS_RULE(dict_update) {
   Operand source = f.operand();
   if (!PyDict_CheckExact(source.object)) {
-    return walk.broke(Code::PS0303, "a mapping that is no dict is unpacked");
+    return walk.verdict.broke(Code::PS0303, "a mapping that is no dict is unpacked");
   }
-  if (!walk.consume_keys(source)) return false;
+  if (!walk.objects.consume_keys(source)) return false;
   if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, source)) return false;
-  const ObjectId id = walk.contents(f.operand(i.argument));
+  const ObjectId id = walk.objects.contents(f.operand(i.argument));
   walk.copy_items(id, source);
   f.pop();
   return true;
@@ -394,7 +394,7 @@ PS_RULE(unpack_sequence) {
   if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
     return unpack_iterator(walk, f, sequence, i.argument);
   }
-  const std::vector<Shadow> all = walk.items(sequence);
+  const std::vector<Shadow> all = walk.objects.items(sequence);
   f.finish = [all](Walk&, FrameShadow& f) {
     f.pop();
     f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
@@ -405,18 +405,18 @@ PS_RULE(unpack_sequence) {
 PS_RULE(unpack_ex) {
   Operand sequence = f.operand();
   if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
-    return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name +
+    return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name +
                                         " is unpacked");
   }
-  const std::vector<Shadow> all = walk.items(sequence);
+  const std::vector<Shadow> all = walk.objects.items(sequence);
   const std::size_t before = i.argument & 0xff, behind = i.argument >> 8;
-  if (all.size() < before + behind) return walk.broke(Code::PS0304, "too few values to unpack");
+  if (all.size() < before + behind) return walk.verdict.broke(Code::PS0304, "too few values to unpack");
   f.finish = [all, before, behind](Walk& walk, FrameShadow& f) {
     f.pop();
     const std::size_t rest = all.size() - before - behind;
     f.stack.insert(f.stack.end(), all.rbegin(), all.rbegin() + behind);
     std::vector<Shadow> middle(all.begin() + before, all.begin() + before + rest);
-    f.push(walk.fresh(f.object(static_cast<int>(before)), std::move(middle)));
+    f.push(walk.objects.fresh(f.object(static_cast<int>(before)), std::move(middle)));
     f.stack.insert(f.stack.end(), all.rend() - before, all.rend());
   };
   return true;

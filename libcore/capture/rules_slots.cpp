@@ -33,7 +33,7 @@ bool lets_go(Walk& walk, FrameShadow& f, int slot) {
   f.is_op_time = held != nullptr && Py_REFCNT(held) == 1 && walk.is_tensor(held);
   if (held == nullptr || (Py_TYPE(held)->tp_finalize == nullptr && Py_TYPE(held)->tp_del == nullptr)) return true;
   if (PyGen_CheckExact(held) || PyCoro_CheckExact(held)) return true;
-  return walk.broke(Code::PS0303, std::string("a ") + Py_TYPE(held)->tp_name +
+  return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(held)->tp_name +
                                       ", whose class has __del__, is let go of");
 }
 
@@ -51,8 +51,8 @@ PS_RULE(delete_fast) {
 
 PS_RULE(make_cell) {
   f.finish = [slot = i.argument](Walk& walk, FrameShadow& f) {
-    f.locals[slot] = walk.fresh(f.frame->local(slot), {f.locals[slot]});
-    if (f.caller == nullptr) walk.object(f.locals[slot].index).own_slot = slot;
+    f.locals[slot] = walk.objects.fresh(f.frame->local(slot), {f.locals[slot]});
+    if (f.caller == nullptr) walk.objects.object(f.locals[slot].index).own_slot = slot;
   };
   return true;
 }
@@ -74,18 +74,18 @@ PS_RULE(load_closure) { f.push(f.locals[i.argument]); return true; }
 PS_RULE(load_deref) {
   const Shadow cell = f.locals[i.argument];
   if (!cell.is(Shadow::Kind::fresh)) {
-    return walk.broke(Code::PS0302, "a variable of an enclosing function is not followed");
+    return walk.verdict.broke(Code::PS0302, "a variable of an enclosing function is not followed");
   }
-  f.push(walk.object(cell.index).items[0]);
+  f.push(walk.objects.object(cell.index).items[0]);
   return true;
 }
 
 PS_RULE(store_deref) {
   const Shadow cell = f.locals[i.argument];
   if (!cell.is(Shadow::Kind::fresh)) {
-    return walk.broke(Code::PS0302, "a variable of an enclosing function is not followed");
+    return walk.verdict.broke(Code::PS0302, "a variable of an enclosing function is not followed");
   }
-  ObjectShadow& contents = walk.object(cell.index);
+  ObjectShadow& contents = walk.objects.object(cell.index);
   contents.items[0] = f.top();
   contents.written = true;
   f.pop();
@@ -95,9 +95,9 @@ PS_RULE(store_deref) {
 PS_RULE(delete_deref) {
   const Shadow cell = f.locals[i.argument];
   if (!cell.is(Shadow::Kind::fresh)) {
-    return walk.broke(Code::PS0302, "a variable of an enclosing function is not followed");
+    return walk.verdict.broke(Code::PS0302, "a variable of an enclosing function is not followed");
   }
-  ObjectShadow& contents = walk.object(cell.index);
+  ObjectShadow& contents = walk.objects.object(cell.index);
   contents.items[0] = Shadow::null();
   contents.written = true;
   return true;
@@ -113,7 +113,7 @@ PS_RULE(load_global) {
                 : nullptr;
     PyErr_Clear();
   }
-  if (value == nullptr) return walk.broke(Code::PS0304, "a name is not defined");
+  if (value == nullptr) return walk.verdict.broke(Code::PS0304, "a name is not defined");
   if (i.argument & 1) f.push(Shadow::null());
   f.push(walk.global_value(f, name, value));
   return true;
@@ -129,7 +129,7 @@ PS_RULE(store_global) {
 PS_RULE(jump) { return true; }
 
 PS_RULE(jump_if) {
-  if (!walk.consume_truth(f.operand())) return false;
+  if (!walk.facts.consume_truth(f.operand())) return false;
   f.pop();
   return true;
 }
@@ -137,17 +137,17 @@ PS_RULE(jump_if) {
 PS_RULE(jump_if_none) {
   Operand operand = f.operand();
   if (operand.shadow.is(Shadow::Kind::sourced)) {
-    walk.add_guard(operand.object == Py_None ? GuardKind::is_none : GuardKind::not_none,
+    walk.facts.add_guard(operand.object == Py_None ? GuardKind::is_none : GuardKind::not_none,
                    operand.shadow.index, {});
   } else if (operand.shadow.is(Shadow::Kind::unknown)) {
-    return walk.consume(operand);
+    return walk.facts.consume(operand);
   }
   f.pop();
   return true;
 }
 
 PS_RULE(jump_or_pop) {
-  if (!walk.consume_truth(f.operand())) return false;
+  if (!walk.facts.consume_truth(f.operand())) return false;
   f.finish = [target = i.target](Walk&, FrameShadow& f) {
     if (f.frame->unit() != target) f.pop();
   };
@@ -155,7 +155,7 @@ PS_RULE(jump_or_pop) {
 }
 
 PS_RULE(return_value) {
-  if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.consume_truth(f.operand())) return false;
+  if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.facts.consume_truth(f.operand())) return false;
   f.result = f.top();
   return true;
 }
@@ -204,17 +204,17 @@ bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
 }
 
 Shadow Walk::free_variable(const FrameShadow& f, PyObject* cell, PyObject* name, int slot, int index) {
-  if (find(cell) != nullptr) return Shadow::fresh(by_identity_[cell]);
+  if (objects.find(cell) != nullptr) return Shadow::fresh(objects.id_of(cell));
   const bool root = &f == start_;
   const SourceId function = f.function_shadow.source();
   Shadow content = Shadow::constant();
   if (root) {
-    content = Shadow::sourced(recorder_.source(SourceKind::cell, kNoSource, text_of(name), slot));
+    content = Shadow::sourced(recorder.source(SourceKind::cell, kNoSource, text_of(name), slot));
   } else if (function != kNoSource) {
-    content = Shadow::sourced(recorder_.source(SourceKind::closure, function, {}, index));
+    content = Shadow::sourced(recorder.source(SourceKind::closure, function, {}, index));
   }
-  const Shadow made = fresh(cell, {content});
-  ObjectShadow& contents = object(made.index);
+  const Shadow made = objects.fresh(cell, {content});
+  ObjectShadow& contents = objects.object(made.index);
   contents.origin = content;
   if (root) contents.own_slot = slot;
   return made;
@@ -239,34 +239,34 @@ std::string module_of(PyObject* globals) {
 Shadow Walk::global_value(FrameShadow& f, PyObject* name, PyObject* value) {
   PyObject* globals = f.frame->globals();
   const std::string text = text_of(name);
-  if (ObjectShadow* known = find(globals)) {
+  if (ObjectShadow* known = objects.find(globals)) {
     PyObject* at = known->keys ? PyDict_GetItemWithError(known->keys.get(), name) : nullptr;
     if (at != nullptr) return known->values[PyLong_AsSsize_t(at)];
   }
   if (globals == start_->frame->globals()) {
-    return Shadow::sourced(recorder_.source(SourceKind::global, kNoSource, text));
+    return Shadow::sourced(recorder.source(SourceKind::global, kNoSource, text));
   }
   const bool own = PyDict_Contains(globals, name) == 1;
-  if (!own) return Shadow::sourced(recorder_.source(SourceKind::builtin, kNoSource, text));
+  if (!own) return Shadow::sourced(recorder.source(SourceKind::builtin, kNoSource, text));
   if (const std::string module = module_of(globals); !module.empty()) {
-    const SourceId base = recorder_.source(SourceKind::module, kNoSource, module);
-    return Shadow::sourced(recorder_.source(SourceKind::instance, base, text));
+    const SourceId base = recorder.source(SourceKind::module, kNoSource, module);
+    return Shadow::sourced(recorder.source(SourceKind::instance, base, text));
   }
   const SourceId function = f.function_shadow.source();
   if (function == kNoSource) return is_immutable_literal(value) ? Shadow{} : Shadow::constant();
-  const SourceId base = recorder_.source(SourceKind::attribute, function, "__globals__");
-  return Shadow::sourced(recorder_.source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
+  const SourceId base = recorder.source(SourceKind::attribute, function, "__globals__");
+  return Shadow::sourced(recorder.source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
 }
 
 void Walk::store_global(FrameShadow& f, PyObject* name, Operand value) {
   PyObject* globals = f.frame->globals();
-  if (find(globals) == nullptr) {
-    fresh(globals);
-    object(by_identity_[globals]).origin = Shadow::constant();
+  if (objects.find(globals) == nullptr) {
+    objects.fresh(globals);
+    objects.object(objects.id_of(globals)).origin = Shadow::constant();
   }
-  effect(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name), {},
+  effects.add(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name), {},
          value);
-  dict_store(by_identity_[globals], name, value.shadow);
+  objects.dict_store(objects.id_of(globals), name, value.shadow);
 }
 
 }  // namespace penstock::capture

@@ -14,7 +14,7 @@ namespace penstock::capture {
 class SegmentEnding {
  public:
   SegmentEnding(Walk& walk, bool returns)
-      : walk_(walk), interface_(walk.recorder_.graph().interface), returns_(returns) {}
+      : walk_(walk), interface_(walk.recorder.graph().interface), returns_(returns) {}
 
   void frame(FrameShadow& f, std::vector<Restore>& restore);
   void effects();
@@ -22,8 +22,8 @@ class SegmentEnding {
   bool failed() const { return failed_; }
   /// True if something that is left behind refers to the object.
   bool describes(PyObject* object) const {
-    const auto known = walk_.by_identity_.find(object);
-    return known != walk_.by_identity_.end() && made_.contains(known->second);
+    const ObjectId known = walk_.objects.id_of(object);
+    return known != kNoSource && made_.contains(known);
   }
   /// What could not be described.
   const std::string& reason() const { return reason_; }

@@ -12,6 +12,13 @@
 
 namespace penstock::capture {
 
+/// How a call is written in the graph, where it differs from the operands that it is resolved with.
+struct CallSyntax {
+  int positional = -1;              ///< only that many arguments, unless negative
+  bool is_exchanged = false;        ///< the two operands exchanged
+  const char* attribute = nullptr;  ///< with that attribute's name behind
+};
+
 /// A torch callable that goes into the graph.
 struct TorchTarget {
   std::string opcode = "call_function";
@@ -24,6 +31,7 @@ struct TorchTarget {
   /// The function itself, where a name may find another one: "torch._C._nn.mse_loss" is shown as
   /// torch.nn.functional's. Borrowed; null: the name finds it.
   PyObject* callable = nullptr;
+  CallSyntax syntax = {};
 };
 
 /// What stands for the result of the planned node `at` in those behind it.

@@ -101,7 +101,7 @@ Entry Torture::enter(Frame& frame) {
 void Torture::start(Activation& activation) {
   auto session = std::make_shared<Session>();
   session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr, DynamicSizes::off, false);
-  session->walk->release_all();
+  session->walk->objects.release_all();
   session->start = &activation;
   activation.shadow = &session->walk->start(*activation.frame);
   activation.session = std::move(session);
@@ -125,7 +125,7 @@ Directive Torture::instruction(Frame& frame, const Instruction& instruction) {
   Activation& here = activation(frame);
   const python::HookPause pause;  // what a rule runs is no frame of the program
   ++here.instructions;
-  if (here.session != nullptr && (here.session->walk->spoiled() || ++here.session->instructions > kLongest)) {
+  if (here.session != nullptr && (here.session->walk->verdict.spoiled() || ++here.session->instructions > kLongest)) {
     give_up(here);
   }
   if (here.session == nullptr) start(here);
@@ -149,7 +149,7 @@ bool Torture::stepped(Frame& frame, const Instruction&, Outcome outcome) {
     return false;
   }
   here.session->walk->after(*here.shadow);
-  here.session->walk->release_dead();
+  here.session->walk->objects.release_dead();
   return false;
 }
 

@@ -332,9 +332,9 @@ void Walker::start(Activation& activation, Region& region, const ChangedNumbers*
 Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
   Walk& walk = *region.walk;
   FrameShadow& shadow = *activation.shadow;
-  if (walk.spoiled()) {
-    if (const auto& place = walk.spoiled_at()) {
-      ends_before_.insert_or_assign(*place, BreakReason{walk.spoil_code(), walk.spoiled_by()});
+  if (walk.verdict.spoiled()) {
+    if (const auto& place = walk.verdict.spoiled_at()) {
+      ends_before_.insert_or_assign(*place, BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
       region.trial = true;  // the next one ends earlier: there is nothing to tell
     }
     drop(region);
@@ -351,19 +351,19 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   const bool turns = known == ends_before_.end() && is_loop_test(region, activation, instruction);
   if (turns) {
     shadow.instruction = &instruction;
-    walk.end_silently();
+    walk.verdict.end_silently();
   } else if (known != ends_before_.end()) {
     shadow.instruction = &instruction;
     if (known->second.silent) {
-      walk.end_silently();
+      walk.verdict.end_silently();
     } else {
-      walk.broke(known->second.code, known->second.reason, known->second.anywhere);
+      walk.verdict.broke(known->second.code, known->second.reason, known->second.anywhere);
     }
   } else if (walk.before(shadow, instruction)) {
     if (shadow.is_op_time) region.op_started = Clock::now();
     return Directive::step;
   }
-  BreakReason reason = walk.reason();
+  BreakReason reason = walk.verdict.reason();
   // A graph can assert.
   const Instruction* next = activation.frame->bytecode().at(instruction.next);
   if (next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR) reason.anywhere = false;
@@ -385,7 +385,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
 
 bool Walker::is_loop_test(const Region& region, const Activation& activation,
                           const Instruction& instruction) {
-  if (region.start != &activation || region.walk->recorder().node_count() == 0) return false;
+  if (region.start != &activation || region.walk->recorder.node_count() == 0) return false;
   CodeInfo& code = info(*activation.frame);
   if (!code.loop_tests) code.loop_tests = loop_tests(activation.frame->bytecode());
   for (const LoopTest& loop : *code.loop_tests) {
@@ -398,11 +398,11 @@ bool Walker::is_loop_test(const Region& region, const Activation& activation,
 
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   Walk& walk = *region.walk;
-  if (walk.recorder().node_count() == 0) {
+  if (walk.recorder.node_count() == 0) {
     drop(region);
     return false;
   }
-  if (region.at_factory && !walk.recorder().uses_first_node()) {
+  if (region.at_factory && !walk.recorder.uses_first_node()) {
     info(*region.start->frame).dry_trials[region.trial_unit] = kTrials;
     drop(region);
     return false;
@@ -420,21 +420,21 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     plan.codes.push_back(activation->frame->code());
   }
   CapturedSegment segment = walk.finish(std::move(end), result);
-  if (walk.spoiled()) {
+  if (walk.verdict.spoiled()) {
     // What ends the region's one graph does so where the segment must end next time, too.
     const Activation* around = enclosing(region);
-    const RaisePlace place = walk.must_end_before();
-    const bool refused = !plan.returns && walk.reason().anywhere && around != nullptr && around->served == Served::fullgraph;
+    const RaisePlace place = walk.verdict.must_end_before();
+    const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr && around->served == Served::fullgraph;
     if (refused && place.code != nullptr) {
       keep_code(place.code);
-      ends_before_.try_emplace(place, walk.reason());
+      ends_before_.try_emplace(place, walk.verdict.reason());
     }
     drop(region);
     return false;
   }
   Interface& interface = segment.graph.interface;
   if (region.last.frame >= 0) interface.after = to_string(region.last);
-  interface.capture_ns = (Clock::now() - region.started - region.ops - walk.freeing()).count();
+  interface.capture_ns = (Clock::now() - region.started - region.ops - walk.objects.freeing()).count();
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   if (enclosing(region) != nullptr) count_graph(segment.graph.calls.size());
@@ -450,17 +450,17 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
 }
 
 void Walker::drop(Region& region) {
-  const RaisePlace place = region.walk ? region.walk->must_end_before() : RaisePlace{};
+  const RaisePlace place = region.walk ? region.walk->verdict.must_end_before() : RaisePlace{};
   if (place.code != nullptr) {
     BreakReason reason;
     reason.silent = true;
     ends_before_.try_emplace(place, std::move(reason));
-  } else if (region.walk && region.walk->spoiled() && !region.trial) {  // a trial without ops lost nothing
+  } else if (region.walk && region.walk->verdict.spoiled() && !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);
     skip.name = text_of(region.start->frame->code()->co_qualname);
     skip.location = region.start->frame->bytecode().location(region.start->frame->bytecode().instructions()[0]);
-    skip.reason = region.walk->spoiled_by();
+    skip.reason = region.walk->verdict.spoiled_by();
     if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
   }
   if (region.trial && region.start != nullptr) {
@@ -521,7 +521,7 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   }
   region.walk->after(shadow);
   if (region.trial && region.start == &activation) {
-    if (region.walk->recorder().node_count() != 0) {
+    if (region.walk->recorder.node_count() != 0) {
       region.trial = false;
     } else if (!region.patient) {
       drop(region);

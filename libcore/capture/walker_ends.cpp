@@ -28,12 +28,12 @@ bool Walker::ends_earlier(const Walk& walk) {
   }
   const auto end_where_open = [&](const std::optional<RaisePlace>& place, const char* meanwhile) {
     if (!place) return;
-    BreakReason reason = walk.reason();
+    BreakReason reason = walk.verdict.reason();
     if (reason.silent) reason = {Code::PS0303, "a loop"};
     reason.reason += meanwhile;
     end_before(*place, std::move(reason));
   };
-  const auto constructor = walk.open_constructor(), context = walk.lost_context();
+  const auto constructor = walk.open_constructor(), context = walk.context.lost_variable();
   const auto polyfill = open_polyfill(walk.innermost());
   end_where_open(polyfill, "");
   end_where_open(constructor, " (inside the call here, which makes an object)");

@@ -32,21 +32,11 @@ bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set
 
 }  // namespace
 
-void Walk::guard_type_version(Operand operand) {
-  // All that is looked up in a type is known as long as the type does not change.
-  if (operand.shadow.is(Shadow::Kind::sourced)) consume_type(operand);
-  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
-  const SourceId source = operand.shadow.source();
-  if (source == kNoSource || !PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE)) return;
-  if (!versioned_.insert(type).second) return;
-  add_live_guard(GuardKind::type_version, source, type);
-}
-
 Shadow Walk::class_attribute(Operand instance, PyObject* name) {
   const SourceId source = instance.shadow.source();
   if (source == kNoSource) return Shadow::constant();
-  const SourceId type = recorder_.source(SourceKind::type, source);
-  return Shadow::constant(recorder_.source(SourceKind::attribute, type, text_of(name)));
+  const SourceId type = recorder.source(SourceKind::type, source);
+  return Shadow::constant(recorder.source(SourceKind::attribute, type, text_of(name)));
 }
 
 namespace {
@@ -65,10 +55,10 @@ bool Walk::load_attribute(FrameShadow& f, PyObject* name, bool method) {
 }
 
 bool Walk::load_attribute(FrameShadow& f, Operand self, PyObject* name, const AttributeUse& use) {
-  if (self.shadow.is(Shadow::Kind::unknown)) return consume(self);
+  if (self.shadow.is(Shadow::Kind::unknown)) return facts.consume(self);
   PyObject* object = self.object;
-  if (is_computed(self)) {  // it is no object that a path leads to
-    if (!consume(self)) return false;
+  if (sizes.is_computed(self)) {  // it is no object that a path leads to
+    if (!facts.consume(self)) return false;
     self.shadow = Shadow::constant();
     if (use.pops == 1) f.top() = self.shadow;
   }
@@ -92,16 +82,16 @@ bool Walk::load_attribute(FrameShadow& f, Operand self, PyObject* name, const At
   if (is_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
     // Made of classes once for all.
     const std::string part = text_of(name);
-    if (part == "__args__" || part == "__parameters__") return consume_identity(self) && push_attribute(f, Shadow::constant(), use);
+    if (part == "__args__" || part == "__parameters__") return facts.consume_identity(self) && push_attribute(f, Shadow::constant(), use);
   }
   PyObject* own = type_lookup(type, "__getattribute__");
   static PyObject* const object_getattribute =
       type_lookup(&PyBaseObject_Type, "__getattribute__");
   if (own == object_getattribute) return load_generic_attribute(f, self, name, use);
   if (own == nullptr || !PyFunction_Check(own)) {
-    return broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
+    return verdict.broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
-  guard_type_version(self);
+  facts.guard_type_version(self);
   return runs_for_attribute(f, self, own, "__getattribute__", {self, {Shadow::constant(), name}}, name, use);
 }
 
@@ -111,7 +101,7 @@ bool Walk::runs_for_attribute(FrameShadow& f, Operand self, PyObject* function, 
                               std::vector<Operand> arguments, PyObject* name, const AttributeUse& use) {
   PyObject* fallback = use.generic ? nullptr : type_lookup(Py_TYPE(self.object), "__getattr__");
   if (fallback != nullptr && !PyFunction_Check(fallback)) {
-    return broke(Code::PS0303, std::string("__getattr__ of a ") + Py_TYPE(self.object)->tp_name +
+    return verdict.broke(Code::PS0303, std::string("__getattr__ of a ") + Py_TYPE(self.object)->tp_name +
                                    " is no Python function");
   }
   Expected& expected = f.expected;
@@ -130,7 +120,7 @@ bool Walk::runs_for_attribute(FrameShadow& f, Operand self, PyObject* function, 
   expected.catches = use.catches();
   f.finish = [use, held = PyRef::borrow(function)](Walk& walk, FrameShadow& f) {
     if (f.expected.arrived == 0) {
-      walk.spoil("a Python frame that an attribute should run did not reach the walker");
+      walk.verdict.spoil("a Python frame that an attribute should run did not reach the walker");
     }
     place(f, use, f.expected.raised ? use.fallback : f.expected.result);
   };
@@ -148,7 +138,7 @@ bool Walk::lacks_attribute(FrameShadow& f, Operand self, PyObject* name, const A
     place(f, use, Shadow::constant());
     return true;
   }
-  return broke(Code::PS0304, "the attribute '" + text_of(name) + "' of a " +
+  return verdict.broke(Code::PS0304, "the attribute '" + text_of(name) + "' of a " +
                                  Py_TYPE(self.object)->tp_name + " does not exist");
 }
 
@@ -157,37 +147,37 @@ bool Walk::load_generic_attribute(FrameShadow& f, Operand self, PyObject* name,
   PyTypeObject* type = Py_TYPE(self.object);
   PyObject* descriptor = type_lookup(type, name);
   if (descriptor != nullptr && is_data_descriptor(descriptor)) {
-    guard_type_version(self);
+    facts.guard_type_version(self);
     return load_descriptor(f, self, descriptor, name, use);
   }
   if (type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) {
-    const ObjectId dict = instance_dict(self);
+    const ObjectId dict = objects.instance_dict(self);
     if (dict == kNoSource) {
-      return broke(Code::PS0303, std::string("the dict of a ") + type->tp_name + " is not followed");
+      return verdict.broke(Code::PS0303, std::string("the dict of a ") + type->tp_name + " is not followed");
     }
-    PyObject* value = PyDict_GetItemWithError(this->object(dict).object.get(), name);
+    PyObject* value = PyDict_GetItemWithError(objects.object(dict).object.get(), name);
     PyErr_Clear();
-    guard_type_version(self);
-    const Shadow found = dict_value(dict, name, value);
+    facts.guard_type_version(self);
+    const Shadow found = objects.dict_value(dict, name, value);
     if (value != nullptr) return push_attribute(f, found, use);
   }
-  guard_type_version(self);
+  facts.guard_type_version(self);
   if (descriptor != nullptr) return push_method(f, self, descriptor, name, use);
   PyObject* fallback = use.generic ? nullptr : type_lookup(type, "__getattr__");
   if (fallback == nullptr) return lacks_attribute(f, self, name, use);
   if (PyFunction_Check(fallback) && load_module_child(f, self, fallback, name, use)) return true;
   if (!PyFunction_Check(fallback)) {
-    return broke(Code::PS0303, std::string("__getattr__ of a ") + type->tp_name + " is no Python function");
+    return verdict.broke(Code::PS0303, std::string("__getattr__ of a ") + type->tp_name + " is no Python function");
   }
   return runs_for_attribute(f, self, fallback, "__getattr__", {self, {Shadow::constant(), name}}, name, use);
 }
 
 bool Walk::push_attribute(FrameShadow& f, Shadow value, const AttributeUse& use) {
   if (use.test && value.is(Shadow::Kind::sourced)) {  // it is there: who asks may not look at it
-    const SourceStep step = recorder_.graph().interface.sources[value.index];
-    if (step.kind == SourceKind::dict_item) add_guard(GuardKind::has_key, step.base, step.key);
+    const SourceStep step = recorder.graph().interface.sources[value.index];
+    if (step.kind == SourceKind::dict_item) facts.add_guard(GuardKind::has_key, step.base, step.key);
     if (step.kind == SourceKind::instance || step.kind == SourceKind::attribute) {
-      add_guard(GuardKind::has_attribute, step.base, step.name);
+      facts.add_guard(GuardKind::has_attribute, step.base, step.name);
     }
   }
   place(f, use, value);
@@ -209,7 +199,7 @@ bool Walk::push_method(FrameShadow& f, Operand self, PyObject* descriptor, PyObj
         f.push(of);
       } else {
         f.push(Shadow::null());
-        f.push(walk.fresh(f.object(), {function, of}));
+        f.push(walk.objects.fresh(f.object(), {function, of}));
       }
     };
     return true;
@@ -227,7 +217,7 @@ bool Walk::push_method(FrameShadow& f, Operand self, PyObject* descriptor, PyObj
   }
   if (use.test) return push_attribute(f, function, use);
   f.finish = [use, parts](Walk& walk, FrameShadow& f) {
-    place(f, use, walk.fresh(f.object(), parts));
+    place(f, use, walk.objects.fresh(f.object(), parts));
   };
   return true;
 }
@@ -244,28 +234,28 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
   if (text == "__class__") return push_attribute(f, Shadow::constant(), use);
   if (text == "__dict__" && is_type(descriptor, "getset_descriptor")) {
     if (PyFunction_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
-      return broke(Code::PS0303, "the dict of a function that was made here is used");
+      return verdict.broke(Code::PS0303, "the dict of a function that was made here is used");
     }
-    const ObjectId id = instance_dict(self);
+    const ObjectId id = objects.instance_dict(self);
     if (id == kNoSource) {
-      return broke(Code::PS0303, std::string("the dict of a ") + Py_TYPE(self.object)->tp_name + " is not followed");
+      return verdict.broke(Code::PS0303, std::string("the dict of a ") + Py_TYPE(self.object)->tp_name + " is not followed");
     }
-    const ObjectShadow& dict = object(id);
+    const ObjectShadow& dict = objects.object(id);
     const bool old = dict.origin.is(Shadow::Kind::sourced);
-    return push_attribute(f, old ? dict.origin : Shadow::fresh(by_identity_[dict.object.get()]),
+    return push_attribute(f, old ? dict.origin : Shadow::fresh(objects.id_of(dict.object.get())),
                           use);
   }
   if (is_type(descriptor, "member_descriptor") && PyTuple_Check(self.object)) {
     // A field of a struct sequence, such as what torch.max gives.
     const PyMemberDef* fields = Py_TYPE(self.object)->tp_members;
     for (std::size_t i = 0; fields != nullptr && fields[i].name != nullptr; ++i) {
-      const std::vector<Shadow>& all = items(self);
+      const std::vector<Shadow>& all = objects.items(self);
       if (i < all.size() && text == fields[i].name) return push_attribute(f, all[i], use);
     }
   }
   if (is_type(descriptor, "member_descriptor") || is_type(descriptor, "getset_descriptor")) {
     const SourceId source = self.shadow.source();
-    if (ObjectShadow* known = find(self.object); known != nullptr && known->keys) {
+    if (ObjectShadow* known = objects.find(self.object); known != nullptr && known->keys) {
       PyObject* at = PyDict_GetItemWithError(known->keys.get(), name);
       if (at != nullptr) return push_attribute(f, known->values[PyLong_AsSsize_t(at)], use);
     }
@@ -275,10 +265,10 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
     // A tuple of what the arguments' types say.
     if (text == "needs_input_grad" && is_context_field(descriptor)) return push_attribute(f, Shadow::constant(), use);
     if (source == kNoSource) {
-      return broke(Code::PS0303, "the attribute '" + text + "' of a new object is not followed");
+      return verdict.broke(Code::PS0303, "the attribute '" + text + "' of a new object is not followed");
     }
     return push_attribute(
-        f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)), use);
+        f, Shadow::sourced(recorder.source(SourceKind::attribute, source, text)), use);
   }
   if (consume_enum(self)) return push_attribute(f, Shadow::constant(), use);
   PyObject* getter = type_lookup(Py_TYPE(descriptor), "__get__");
@@ -287,14 +277,14 @@ bool Walk::load_descriptor(FrameShadow& f, Operand self, PyObject* descriptor, P
     return runs_for_attribute(f, self, getter, nullptr, {{Shadow::constant(), descriptor}, self, type},
                               name, use);
   }
-  return broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
+  return verdict.broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
                                  " is not followed");
 }
 
 bool Walk::consume_enum(Operand operand) {
   PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(operand.object)));
   if (qualified_name(meta) != "enum.EnumType") return false;
-  return consume_identity(operand);
+  return facts.consume_identity(operand);
 }
 
 bool Walk::load_module_attribute(FrameShadow& f, Operand module, PyObject* name,
@@ -306,22 +296,22 @@ bool Walk::load_module_attribute(FrameShadow& f, Operand module, PyObject* name,
   const std::string text = text_of(name);
   if (value != nullptr) {
     if (source == kNoSource) return push_attribute(f, Shadow::constant(), use);
-    if (use.test) add_guard(GuardKind::has_attribute, source, text);
-    return push_attribute(f, Shadow::sourced(recorder_.source(SourceKind::attribute, source, text)), use);
+    if (use.test) facts.add_guard(GuardKind::has_attribute, source, text);
+    return push_attribute(f, Shadow::sourced(recorder.source(SourceKind::attribute, source, text)), use);
   }
   // A module of a class of its own, such as torch._VF, may have methods or a __getattr__.
   if (type_lookup(Py_TYPE(module.object), name) != nullptr ||
       type_lookup(Py_TYPE(module.object), "__getattr__") != nullptr) {
-    return consume_identity(module) && load_generic_attribute(f, module, name, use);
+    return facts.consume_identity(module) && load_generic_attribute(f, module, name, use);
   }
   // What the module's own __getattr__ makes is made each time, and may be put in the module by it.
   const bool makes_it = PyDict_GetItemString(dict, "__getattr__") != nullptr;
   if (makes_it || !use.catches()) {
-    return broke(Code::PS0304, "the attribute '" + text + "' of module " +
+    return verdict.broke(Code::PS0304, "the attribute '" + text + "' of module " +
                                    qualified_name(module.object) + (makes_it ? " is made on demand" : " does not exist"));
   }
-  if (!consume_identity(module)) return false;
-  if (source != kNoSource) add_guard(GuardKind::lacks_attribute, source, text);
+  if (!facts.consume_identity(module)) return false;
+  if (source != kNoSource) facts.add_guard(GuardKind::lacks_attribute, source, text);
   return lacks_attribute(f, module, name, use);
 }
 
@@ -330,9 +320,9 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* of_meta = type_lookup(Py_TYPE(type.object), name);
   PyObject* value = type_lookup(object, name);
-  if (!consume_identity(type)) return false;
+  if (!facts.consume_identity(type)) return false;
   if (const PyObject* own = type_lookup(Py_TYPE(type.object), "__getattribute__"); own != nullptr && PyFunction_Check(own)) {
-    return broke(Code::PS0303, "the metaclass of " + qualified_name(type.object) + " looks attributes up itself");
+    return verdict.broke(Code::PS0303, "the metaclass of " + qualified_name(type.object) + " looks attributes up itself");
   }
   if (of_meta != nullptr && is_data_descriptor(of_meta)) {
     const bool in_c = is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor");
@@ -345,10 +335,10 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
   }
   const SourceId source = type.shadow.source();
   const std::string text = text_of(name);
-  if (use.test && source != kNoSource) add_guard(GuardKind::has_attribute, source, text);
+  if (use.test && source != kNoSource) facts.add_guard(GuardKind::has_attribute, source, text);
   const Shadow found = source == kNoSource
                            ? Shadow::constant()
-                           : Shadow::sourced(recorder_.source(SourceKind::attribute, source, text));
+                           : Shadow::sourced(recorder.source(SourceKind::attribute, source, text));
   PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
     return runs_for_attribute(f, type, getter, nullptr, {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},
@@ -358,7 +348,7 @@ bool Walk::load_type_attribute(FrameShadow& f, Operand type, PyObject* name,
   const bool of_class = is_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
   if (of_class && !use.test) {
     f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
-      place(f, use, walk.fresh(f.object(), {Shadow::constant(), type}));
+      place(f, use, walk.objects.fresh(f.object(), {Shadow::constant(), type}));
     };
     return true;
   }
@@ -372,18 +362,18 @@ bool Walk::lacks_type_attribute(FrameShadow& f, Operand type, PyObject* name, co
   PyObject* fallback = type_lookup(Py_TYPE(type.object), "__getattr__");
   if (fallback != nullptr) {
     if (!PyFunction_Check(fallback)) {
-      return broke(Code::PS0303, "__getattr__ of the metaclass of " + qualified_name(type.object) +
+      return verdict.broke(Code::PS0303, "__getattr__ of the metaclass of " + qualified_name(type.object) +
                                      " is no Python function");
     }
-    guard_type_version(type);
+    facts.guard_type_version(type);
     return runs_for_attribute(f, type, fallback, "__getattr__", {type, {Shadow::constant(), name}}, name, use);
   }
   if (!use.catches()) {
-    return broke(Code::PS0304, "the attribute '" + text + "' of class " + qualified_name(type.object) +
+    return verdict.broke(Code::PS0304, "the attribute '" + text + "' of class " + qualified_name(type.object) +
                                    " does not exist");
   }
   if (const SourceId source = type.shadow.source(); source != kNoSource) {
-    add_guard(GuardKind::lacks_attribute, source, text);
+    facts.add_guard(GuardKind::lacks_attribute, source, text);
   }
   return lacks_attribute(f, type, name, use);
 }
@@ -394,13 +384,13 @@ bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name,
   PyRef self = PyRef::steal(PyObject_GetAttrString(super.object, "__self__"));
   PyRef of = PyRef::steal(PyObject_GetAttrString(super.object, "__thisclass__"));
   PyRef start = PyRef::steal(PyObject_GetAttrString(super.object, "__self_class__"));
-  ObjectShadow* known = find(super.object);
+  ObjectShadow* known = objects.find(super.object);
   // A class that is being made has no order yet.
   const bool bound = self && of && start && PyType_Check(start.get()) &&
                      reinterpret_cast<PyTypeObject*>(start.get())->tp_mro != nullptr;
   if (!bound || known == nullptr || known->items.size() < 2) {
     PyErr_Clear();
-    return broke(Code::PS0303, "a super object of unknown origin is used");
+    return verdict.broke(Code::PS0303, "a super object of unknown origin is used");
   }
   PyObject* order = reinterpret_cast<PyTypeObject*>(start.get())->tp_mro;
   bool behind = false;
@@ -413,16 +403,16 @@ bool Walk::load_super_attribute(FrameShadow& f, Operand super, PyObject* name,
     if (type == of.get()) behind = true;
   }
   const Operand object{known->items[1], self.get()};
-  if (value == nullptr) return broke(Code::PS0304, "an attribute of super does not exist");
+  if (value == nullptr) return verdict.broke(Code::PS0304, "an attribute of super does not exist");
   const bool plain = PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_METHOD_DESCRIPTOR);
   if (is_type(value, "staticmethod") || PyCFunction_Check(value)) {
     return push_attribute(f, Shadow::constant(), use);
   }
   if (!plain && !is_type(value, "classmethod") && Py_TYPE(value) != &PyClassMethodDescr_Type) {
-    return broke(Code::PS0303, "an attribute of super that is no method is used");
+    return verdict.broke(Code::PS0303, "an attribute of super that is no method is used");
   }
   f.finish = [use, bound = object.shadow](Walk& walk, FrameShadow& f) {
-    place(f, use, walk.fresh(f.object(), {Shadow::constant(), bound}));
+    place(f, use, walk.objects.fresh(f.object(), {Shadow::constant(), bound}));
   };
   return true;
 }
@@ -447,10 +437,10 @@ bool Walk::delete_attribute(FrameShadow& f, PyObject* name) {
 
 bool Walk::store_attribute(FrameShadow& f, Operand self, PyObject* name, Operand value, int pops,
                            bool call) {
-  if (self.shadow.is(Shadow::Kind::unknown)) return consume(self);
+  if (self.shadow.is(Shadow::Kind::unknown)) return facts.consume(self);
   if (is_tensor(self.object)) return store_tensor_attribute(f, self, name, value, pops, call);
   if (PyType_Check(self.object) || PyModule_Check(self.object)) {
-    return broke(Code::PS0305, "an attribute of a class or module is set");
+    return verdict.broke(Code::PS0305, "an attribute of a class or module is set");
   }
   const bool deletes = value.object == nullptr;
   const char* special = deletes ? "__delattr__" : "__setattr__";
@@ -458,7 +448,7 @@ bool Walk::store_attribute(FrameShadow& f, Operand self, PyObject* name, Operand
   if (setter == nullptr || !PyFunction_Check(setter)) {
     return store_generic_attribute(f, self, name, value, pops, call);
   }
-  guard_type_version(self);
+  facts.guard_type_version(self);
   f.expected.function = setter;
   f.expected.function_shadow = Shadow::constant();
   f.expected.positional = {self, {Shadow::constant(), name}};
@@ -479,27 +469,27 @@ bool Walk::store_generic_attribute(FrameShadow& f, Operand self, PyObject* name,
   const bool known = setter == (deletes ? object_delete : object_set) ||
                      (setter != nullptr && PyFunction_Check(setter));
   if (!known) {
-    return broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
+    return verdict.broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
-  guard_type_version(self);
+  facts.guard_type_version(self);
   const bool of_context = descriptor != nullptr && is_context_field(descriptor) && self.shadow.is(Shadow::Kind::fresh);
   const bool slot = of_context || (descriptor != nullptr && is_type(descriptor, "member_descriptor"));
   if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
     return runs_to_store(f, self, descriptor, value, pops, call);
   }
-  if (slot && deletes) return broke(Code::PS0303, "a member that has a slot is deleted");
-  const ObjectId dict = slot ? contents(self) : instance_dict(self);
-  if (dict == kNoSource) return broke(Code::PS0303, "an object without a dict is written");
-  if (deletes && PyDict_GetItemWithError(object(dict).object.get(), name) == nullptr) {
+  if (slot && deletes) return verdict.broke(Code::PS0303, "a member that has a slot is deleted");
+  const ObjectId dict = slot ? objects.contents(self) : objects.instance_dict(self);
+  if (dict == kNoSource) return verdict.broke(Code::PS0303, "an object without a dict is written");
+  if (deletes && PyDict_GetItemWithError(objects.object(dict).object.get(), name) == nullptr) {
     PyErr_Clear();
-    return broke(Code::PS0304, "the attribute '" + text_of(name) + "' that is deleted does not exist");
+    return verdict.broke(Code::PS0304, "the attribute '" + text_of(name) + "' that is deleted does not exist");
   }
   // A function's recipe holds no attributes: they are set behind the segment, as an old object's.
   if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
-    effect(deletes ? Restore::Kind::delete_attribute : Restore::Kind::set_attribute, self, text_of(name),
+    effects.add(deletes ? Restore::Kind::delete_attribute : Restore::Kind::set_attribute, self, text_of(name),
            {}, value);
   }
-  dict_store(dict, name, deletes ? Shadow::null() : value.shadow);
+  objects.dict_store(dict, name, deletes ? Shadow::null() : value.shadow);
   place_nothing(f, pops, call);
   return true;
 }
@@ -518,7 +508,7 @@ bool Walk::runs_to_store(FrameShadow& f, Operand self, PyObject* descriptor, Ope
     arguments.insert(arguments.begin(), {Shadow::constant(), descriptor});
   }
   if (!function || !PyFunction_Check(function.get())) {
-    return broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
+    return verdict.broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
                                    " is set");
   }
   if (!deletes) arguments.push_back(value);

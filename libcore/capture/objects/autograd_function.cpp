@@ -39,13 +39,13 @@ bool is_context_field(PyObject* descriptor) {
 }
 
 bool Walk::apply_function(FrameShadow& f, Operand type, const std::vector<Operand>& arguments, int pops) {
-  const auto refuse = [&](const char* why) { return broke(Code::PS0306, std::string("torch.autograd.Function.apply ") + why); };
-  guard_grad_mode();
+  const auto refuse = [&](const char* why) { return verdict.broke(Code::PS0306, std::string("torch.autograd.Function.apply ") + why); };
+  context.guard_grad_mode();
   for (Operand operand : arguments) {
     if (!is_tensor(operand.object)) continue;
     if (!consume_tensor_type(operand)) return false;
     python::TensorView view;
-    if (!recorder_.bridge().read(operand.object, view)) PyErr_Clear();
+    if (!recorder.bridge().read(operand.object, view)) PyErr_Clear();
     if (view.requires_grad && python::grad_enabled()) return refuse("is asked for gradients");
   }
   PyRef forward = PyRef::steal(PyObject_GetAttrString(type.object, "forward"));
@@ -57,7 +57,7 @@ bool Walk::apply_function(FrameShadow& f, Operand type, const std::vector<Operan
   }
   const auto of_class = [&](const char* name) {
     const SourceId source = type.shadow.source();
-    return source == kNoSource ? Shadow::constant() : Shadow::sourced(recorder_.source(SourceKind::attribute, source, name));
+    return source == kNoSource ? Shadow::constant() : Shadow::sourced(recorder.source(SourceKind::attribute, source, name));
   };
   Expected call;
   call.function = forward.get();
@@ -85,7 +85,7 @@ bool Walk::apply_function(FrameShadow& f, Operand type, const std::vector<Operan
   }
   f.expected = std::move(call);
   f.finish = [pops, sets_up, arguments, forward, setup](Walk& walk, FrameShadow& f) {
-    if (f.expected.arrived == 0) walk.spoil("the forward of a torch.autograd.Function did not reach the walker");
+    if (f.expected.arrived == 0) walk.verdict.spoil("the forward of a torch.autograd.Function did not reach the walker");
     const Shadow given = sets_up && !f.expected.unpacked.empty() ? f.expected.unpacked[0] : f.expected.result;
     f.pop(pops);
     f.push(walk.function_result(f.object(), given, arguments));
@@ -98,17 +98,17 @@ Shadow Walk::function_result(PyObject* result, Shadow given, const std::vector<O
   if (is_tensor(result)) return function_output(result, given, arguments);
   if (!PyTuple_CheckExact(result)) return given;
   const bool followed = given.is(Shadow::Kind::fresh) &&
-                        static_cast<Py_ssize_t>(object(given.index).items.size()) == PyTuple_GET_SIZE(result);
+                        static_cast<Py_ssize_t>(objects.object(given.index).items.size()) == PyTuple_GET_SIZE(result);
   if (!followed) {
-    if (!given.is(Shadow::Kind::constant)) spoil_here("a torch.autograd.Function gives a tuple that was not made in it");
+    if (!given.is(Shadow::Kind::constant)) verdict.spoil_here("a torch.autograd.Function gives a tuple that was not made in it");
     return given;
   }
-  std::vector<Shadow> items = object(given.index).items;
+  std::vector<Shadow> items = objects.object(given.index).items;
   for (std::size_t i = 0; i < items.size(); ++i) {
     PyObject* item = PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i));
     if (is_tensor(item)) items[i] = function_output(item, items[i], arguments);
   }
-  return fresh(result, std::move(items));
+  return objects.fresh(result, std::move(items));
 }
 
 Shadow Walk::function_output(PyObject* tensor, Shadow given, const std::vector<Operand>& arguments) {
@@ -121,12 +121,12 @@ Shadow Walk::function_output(PyObject* tensor, Shadow given, const std::vector<O
   const auto value = value_of(given);
   if (!is_argument || !value) {
     // A tensor of which gradients could be asked is detached in place.
-    spoil_here("a torch.autograd.Function gives a tensor that is neither an argument nor made in it");
+    verdict.spoil_here("a torch.autograd.Function gives a tensor that is neither an argument nor made in it");
     return given;
   }
   const Argument self = Argument::Value{*value};
   Call call{"call_method", "view_as", "view_as", {self, self}, {}, stack(), {}};
-  const std::int32_t at = recorder_.add_call(std::move(call));
+  const std::int32_t at = recorder.add_call(std::move(call));
   return planned_result(at, {"aten.alias.default", {{"self", self}}, {*value}, std::nullopt}, tensor);
 }
 
@@ -165,8 +165,8 @@ std::optional<bool> Walk::model_bind_defaults(Walk& walk, FrameShadow& f, Operan
   f.finish = [pops, bound](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     const bool fits = PyTuple_CheckExact(f.object()) && PyTuple_GET_SIZE(f.object()) == static_cast<Py_ssize_t>(bound.size());
-    if (!fits) walk.spoil_here("torch binds other arguments to a forward than its code takes");
-    f.push(fits ? walk.fresh(f.object(), bound) : Shadow{});
+    if (!fits) walk.verdict.spoil_here("torch binds other arguments to a forward than its code takes");
+    f.push(fits ? walk.objects.fresh(f.object(), bound) : Shadow{});
   };
   return true;
 }

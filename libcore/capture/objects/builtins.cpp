@@ -15,7 +15,7 @@ using python::PyRef;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 bool refuse(BuiltinCall& c) {
-  return c.walk.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
+  return c.walk.verdict.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
 }
 
 bool polyfill(BuiltinCall& c) {
@@ -61,13 +61,13 @@ bool pure(BuiltinCall& c) {
   for (Operand operand : c.positional) {
     const bool gives_tensor = c.name == "min" || c.name == "max";  // a graph can choose
     const bool decides = !gives_tensor && (c.owner == "builtins" || c.owner == "math");
-    if (decides && c.walk.is_tensor(operand.object) && !c.walk.is_known_tensor(operand)) {
-      return c.walk.broke(Code::PS0301, "the elements of a tensor decide what " + std::string(c.name) + " gives", true);
+    if (decides && c.walk.is_tensor(operand.object) && !c.walk.facts.is_known_tensor(operand)) {
+      return c.walk.verdict.broke(Code::PS0301, "the elements of a tensor decide what " + std::string(c.name) + " gives", true);
     }
-    if (!c.walk.consume(operand)) return false;
+    if (!c.walk.facts.consume(operand)) return false;
   }
   for (auto& [name, operand] : c.keywords) {
-    if (!c.walk.consume(operand)) return false;
+    if (!c.walk.facts.consume(operand)) return false;
   }
   return gives_value(c);
 }
@@ -75,13 +75,13 @@ bool pure(BuiltinCall& c) {
 /// A setting of torch: guarded by asking for it again.
 bool setting(BuiltinCall& c) {
   if (!c.positional.empty() || !c.keywords.empty()) return refuse(c);
-  return c.walk.guard_setting(c.name, c.owner) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.context.guard_setting(c.name, c.owner) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// What raises without a usable CUDA driver does so as long as the process lives.
 bool stream_capture(BuiltinCall& c) {
   if (!c.positional.empty()) return refuse(c);
-  const bool answers = c.walk.guard_setting(c.name);
+  const bool answers = c.walk.context.guard_setting(c.name);
   return (answers || c.walk.is_handled(c.frame)) && c.walk.gives_constant(c.frame, c.pops);
 }
 
@@ -90,20 +90,20 @@ bool length(BuiltinCall& c) {
   if (c.walk.is_tensor(of.object)) {
     return c.walk.tensor_length(c.frame, of, c.pops);
   }
-  if (const Shadow length = c.walk.followed_length(of); length.is(Shadow::Kind::sourced)) {
+  if (const Shadow length = c.walk.sizes.followed_length(of); length.is(Shadow::Kind::sourced)) {
     return c.walk.gives(c.frame, c.pops, length);
   }
   if (PyList_CheckExact(of.object) || has_tuple_slots(of.object)) {
-    c.walk.items(of);
+    c.walk.objects.items(of);
     return c.walk.gives_constant(c.frame, c.pops);
   }
   if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
-    return c.walk.guard_size(of) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.objects.guard_size(of) && c.walk.gives_constant(c.frame, c.pops);
   }
   const bool is_view = PyDictKeys_Check(of.object) || PyDictValues_Check(of.object) || PyDictItems_Check(of.object);
-  if (const ObjectShadow* view = c.walk.find(of.object); is_view && view != nullptr && view->iterator) {
+  if (const ObjectShadow* view = c.walk.objects.find(of.object); is_view && view != nullptr && view->iterator) {
     const Operand dict{view->iterator->shadow, view->iterator->object.get()};
-    return c.walk.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.objects.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
   }
   if (Py_TYPE(of.object) == &PyDictProxy_Type && of.shadow.is(Shadow::Kind::fresh)) {
     return c.walk.gives_constant(c.frame, c.pops);
@@ -115,13 +115,13 @@ bool length(BuiltinCall& c) {
 }
 
 bool is_instance(BuiltinCall& c) {
-  if (c.positional.size() != 2 || !c.walk.consume_type(c.positional[0])) return false;
-  return c.walk.consume(c.positional[1]) && c.walk.gives_constant(c.frame, c.pops);
+  if (c.positional.size() != 2 || !c.walk.facts.consume_type(c.positional[0])) return false;
+  return c.walk.facts.consume(c.positional[1]) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// getattr, hasattr and object.__getattribute__: what LOAD_ATTR does, and what happens without.
 bool get_attribute(BuiltinCall& c) {
-  if (c.positional.size() < 2 || !c.walk.consume(c.positional[1])) return refuse(c);
+  if (c.positional.size() < 2 || !c.walk.facts.consume(c.positional[1])) return refuse(c);
   const Operand self = c.positional[0];
   PyObject* name = c.positional[1].object;
   AttributeUse use{.pops = c.pops, .test = c.name == "hasattr"};
@@ -132,13 +132,13 @@ bool get_attribute(BuiltinCall& c) {
   if (c.name != "__getattribute__") return c.walk.load_attribute(c.frame, self, name, use);
   if (c.walk.is_tensor(self.object)) return refuse(c);
   use.generic = true;
-  return c.walk.consume_type(self) && c.walk.load_generic_attribute(c.frame, self, name, use);
+  return c.walk.facts.consume_type(self) && c.walk.load_generic_attribute(c.frame, self, name, use);
 }
 
 /// setattr, delattr, object.__setattr__ and object.__delattr__.
 bool set_attribute(BuiltinCall& c) {
   const bool sets = c.name == "setattr" || c.name == "__setattr__";
-  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.consume(c.positional[1])) return refuse(c);
+  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.facts.consume(c.positional[1])) return refuse(c);
   const Operand value = sets ? c.positional[2] : Operand{};
   PyObject* name = c.positional[1].object;
   if (c.name.starts_with("__")) {
@@ -149,7 +149,7 @@ bool set_attribute(BuiltinCall& c) {
 
 bool call_iter(BuiltinCall& c) {
   if (c.positional.size() != 1) return refuse(c);
-  ObjectShadow* known = c.walk.find(c.positional[0].object);
+  ObjectShadow* known = c.walk.objects.find(c.positional[0].object);
   const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
   if (followed && PyIter_Check(c.positional[0].object)) {  // a view of a dict gives a new iterator
     return c.walk.gives(c.frame, c.pops, c.positional[0].shadow);
@@ -163,7 +163,7 @@ bool call_iter(BuiltinCall& c) {
 }
 
 bool call_next(BuiltinCall& c) {
-  ObjectShadow* known = c.walk.find(c.positional[0].object);
+  ObjectShadow* known = c.walk.objects.find(c.positional[0].object);
   if (known == nullptr || (known->iterator == nullptr && known->generator == nullptr)) {
     return refuse(c);
   }
@@ -178,7 +178,7 @@ bool call_next(BuiltinCall& c) {
   c.frame.finish = [=, pops = c.pops](Walk& walk, FrameShadow& f) {
     const Shadow yielded = f.expected.result;
     f.pop(pops);
-    ObjectShadow* known = walk.find(iterator);
+    ObjectShadow* known = walk.objects.find(iterator);
     if (fallback != nullptr && f.object() == fallback) {
       f.push(fallback_shadow);
     } else {
@@ -193,10 +193,10 @@ bool call_next(BuiltinCall& c) {
 bool consume_options(BuiltinCall& c) {
   for (auto& [name, operand] : c.keywords) {
     const bool calls = text_of(name) == "key" && operand.object != Py_None && !PyCFunction_Check(operand.object);
-    if (calls || !c.walk.consume(operand)) return calls ? refuse(c) : false;
+    if (calls || !c.walk.facts.consume(operand)) return calls ? refuse(c) : false;
   }
   const bool begins = c.name == "sum" && c.positional.size() == 2;
-  return !begins || c.walk.consume(c.positional[1]);
+  return !begins || c.walk.facts.consume(c.positional[1]);
 }
 
 /// any, all, sum, min, max, sorted: of values that guards determine.
@@ -214,15 +214,15 @@ bool reduce(BuiltinCall& c) {
     const bool tensors = std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object),
                                      [&](PyObject* item) { return c.walk.is_tensor(item); });
     if (tensors && c.name == "sorted") {
-      return c.walk.broke(Code::PS0301, "the order depends on the elements of tensors", true);
+      return c.walk.verdict.broke(Code::PS0301, "the order depends on the elements of tensors", true);
     }
     if (tensors && by_python) return polyfill(c);
-    const std::vector<Shadow> all = c.walk.items(over);
+    const std::vector<Shadow> all = c.walk.objects.items(over);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
       if (c.name == "any" || c.name == "all") {
-        if (!c.walk.consume_truth({all[i], item})) return false;
-      } else if (!c.walk.consume({all[i], item})) {
+        if (!c.walk.facts.consume_truth({all[i], item})) return false;
+      } else if (!c.walk.facts.consume({all[i], item})) {
         return false;
       }
     }
@@ -232,23 +232,23 @@ bool reduce(BuiltinCall& c) {
 }
 
 bool is_callable(BuiltinCall& c) {
-  return c.walk.consume_type(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.facts.consume_type(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// id: known of an object that the guards can tell from every other.
 bool identity_known(BuiltinCall& c) {
-  return c.walk.consume_address(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.facts.consume_address(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
 bool make_object(BuiltinCall& c) {
-  if (!PyType_Check(c.positional[0].object) || !c.walk.consume(c.positional[0])) return refuse(c);
+  if (!PyType_Check(c.positional[0].object) || !c.walk.facts.consume(c.positional[0])) return refuse(c);
   auto* type = reinterpret_cast<PyTypeObject*>(c.positional[0].object);
   if (PyType_IsSubtype(type, &PyTuple_Type)) {
     if (c.positional.size() != 2) return refuse(c);
     const Operand from = c.positional[1];
     if (!PyTuple_CheckExact(from.object) && !PyList_CheckExact(from.object)) return refuse(c);
-    return c.walk.gives_fresh(c.frame, c.pops, c.walk.items(from));
+    return c.walk.gives_fresh(c.frame, c.pops, c.walk.objects.items(from));
   }
   const bool dict = PyType_IsSubtype(type, &PyDict_Type);
   if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr)) return refuse(c);
@@ -263,7 +263,7 @@ bool initialize_nothing(BuiltinCall& c) {
 
 bool context_variable(BuiltinCall& c) {
   const Operand variable = c.positional[0];
-  if (!c.keywords.empty() || !c.walk.consume_identity(variable)) return refuse(c);
+  if (!c.keywords.empty() || !c.walk.facts.consume_identity(variable)) return refuse(c);
   if (c.name == "get" && c.positional.size() <= 2) return c.walk.get_context(c.frame, variable, c.pops);
   if (c.positional.size() != 2) return refuse(c);
   return c.name == "set" ? c.walk.set_context(c.frame, variable, c.positional[1], c.pops)
@@ -273,10 +273,10 @@ bool context_variable(BuiltinCall& c) {
 /// Gradient mode is put back before most segments end; one that ends with another mode than it
 /// started with is not used.
 bool set_grad_mode(BuiltinCall& c) {
-  if (!c.walk.consume(c.positional[0])) return false;
+  if (!c.walk.facts.consume(c.positional[0])) return false;
   const int enabled = PyObject_IsTrue(c.positional[0].object);
   if (enabled < 0) PyErr_Clear();
-  return c.walk.sets_grad_mode(enabled == 1) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.context.sets_grad_mode(enabled == 1) && c.walk.gives_constant(c.frame, c.pops);
 }
 
 // -- list --------------------------------------------------------------------------------------------
@@ -288,19 +288,19 @@ bool make_tensor(BuiltinCall& c) {
 /// Tensor.requires_grad_ changes nothing where the tensor is so already.
 bool require_gradients(BuiltinCall& c) {
   const Operand tensor = c.positional[0];
-  if (c.positional.size() > 1 && !c.walk.consume(c.positional[1])) return false;
+  if (c.positional.size() > 1 && !c.walk.facts.consume(c.positional[1])) return false;
   python::TensorView view;
   const bool wanted = c.positional.size() < 2 || c.positional[1].object == Py_True;
-  if (!c.keywords.empty() || !c.walk.recorder().bridge().read(tensor.object, view) || view.requires_grad != wanted) {
+  if (!c.keywords.empty() || !c.walk.recorder.bridge().read(tensor.object, view) || view.requires_grad != wanted) {
     PyErr_Clear();
-    return c.walk.broke(Code::PS0305, "requires_grad of a tensor is set", true);
+    return c.walk.verdict.broke(Code::PS0305, "requires_grad of a tensor is set", true);
   }
   return c.walk.consume_tensor_type(tensor) && c.walk.gives(c.frame, c.pops, tensor.shadow);
 }
 
 /// A function that gives back its argument, unless that is no plain tensor.
 bool gives_argument(BuiltinCall& c) {
-  const bool plain = c.walk.recorder().bridge().is_plain_tensor(c.positional[0].object);
+  const bool plain = c.walk.recorder.bridge().is_plain_tensor(c.positional[0].object);
   return plain ? c.walk.gives(c.frame, c.pops, c.positional[0].shadow) : refuse(c);
 }
 
@@ -309,7 +309,7 @@ bool apply_function(BuiltinCall& c) {
   PyObject* type = PyCFunction_Check(c.function.object) ? PyCFunction_GET_SELF(c.function.object) : nullptr;
   if (type == nullptr || !PyType_Check(type)) return refuse(c);
   Shadow shadow = c.function.shadow;
-  if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.object(shadow.index).items[1];
+  if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.objects.object(shadow.index).items[1];
   return c.walk.apply_function(c.frame, {shadow, type}, c.positional, c.pops);
 }
 
@@ -359,7 +359,7 @@ bool Walk::bind_self(Operand function, std::vector<Operand>& positional) {
     PyRef self = PyRef::steal(PyObject_GetAttrString(object, "__self__"));
     Shadow shadow = Shadow::constant();
     if (function.shadow.is(Shadow::Kind::fresh)) {
-      shadow = this->object(function.shadow.index).items[1];
+      shadow = objects.object(function.shadow.index).items[1];
     }
     positional.insert(positional.begin(), {shadow, self.get()});
     return true;
@@ -372,11 +372,11 @@ bool Walk::bind_self(Operand function, std::vector<Operand>& positional) {
   if (!bound) return true;
   Operand self{Shadow::constant(), c->m_self};
   if (function.shadow.is(Shadow::Kind::fresh)) {
-    self.shadow = this->object(function.shadow.index).items[1];
+    self.shadow = objects.object(function.shadow.index).items[1];
   } else if (is_tensor(c->m_self)) {
-    return broke(Code::PS0306, "a bound method of a tensor came from outside");
+    return verdict.broke(Code::PS0306, "a bound method of a tensor came from outside");
   } else if (function.shadow.source() != kNoSource) {
-    self.shadow = Shadow::sourced(recorder_.source(SourceKind::self, function.shadow.source()));
+    self.shadow = Shadow::sourced(recorder.source(SourceKind::self, function.shadow.source()));
   }
   positional.insert(positional.begin(), self);
   return true;
@@ -408,41 +408,41 @@ bool is_number_of_tensor(std::string_view name) {
 
 bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> positional,
                         Keywords keywords, int pops) {
-  const std::shared_ptr<const KnownFunction> kept = callables_.of(function.object);
+  const std::shared_ptr<const KnownFunction> kept = callables.of(function.object);
   const KnownFunction& known = *kept;
   const CallRule& rule = *known.rule;
   if (python::in_compiled_region() && in_graph(function.object) == InGraph::never) {
-    return broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+    return verdict.broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
   }
   switch (rule.action) {
     case CallAction::breaks:
       if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
         std::vector<Operand> self = positional;
         if (!bind_self(function, self)) return false;
-        const bool is_known = self.size() == 1 && is_tensor(self[0].object) && is_known_tensor(self[0]);
-        if (is_known) return consume_identity(function) && gives_constant(f, pops);
+        const bool is_known = self.size() == 1 && is_tensor(self[0].object) && facts.is_known_tensor(self[0]);
+        if (is_known) return facts.consume_identity(function) && gives_constant(f, pops);
         const bool whole = known.name == "item" || known.name == "__int__" || known.name == "__index__";
         if (whole && self.size() == 1 && is_tensor(self[0].object)) {
-          if (const auto done = element_number(f, self[0], pops)) return *done && consume_identity(function);
+          if (const auto done = element_number(f, self[0], pops)) return *done && facts.consume_identity(function);
         }
       }
       if (rule.built_in) {
         if (const auto done = call_polyfill(*this, f, function, positional, keywords, pops)) return *done;
       }
-      return broke(rule, known.shown);
+      return verdict.broke(rule, known.shown);
     case CallAction::native:
-    case CallAction::outside: return broke(rule, known.shown);
+    case CallAction::outside: return verdict.broke(rule, known.shown);
     default: break;
   }
   if (!bind_self(function, positional)) return false;
   if (known.method && (positional.empty() || !is_tensor(positional[0].object))) {
-    return broke(Code::PS0306, "a tensor method is called on what is no tensor");
+    return verdict.broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
   const bool of_class = PyCFunction_Check(function.object) && (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
   if (of_class && function.shadow.is(Shadow::Kind::sourced)) {
-    return broke(Code::PS0306, "a bound method of a class came from outside");
+    return verdict.broke(Code::PS0306, "a bound method of a class came from outside");
   }
-  if (!consume_identity(function)) return false;
+  if (!facts.consume_identity(function)) return false;
   BuiltinCall call{*this, f, known.owner, known.name, function, positional, keywords, pops};
   switch (rule.action) {
     case CallAction::fact:

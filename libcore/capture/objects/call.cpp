@@ -38,7 +38,7 @@ bool is_nested(PyObject* function) {
 bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positional,
                 Keywords keywords, int pops) {
   PyObject* object = callable.object;
-  if (callable.shadow.is(Shadow::Kind::unknown)) return consume(callable);
+  if (callable.shadow.is(Shadow::Kind::unknown)) return facts.consume(callable);
   if (PyFunction_Check(object)) {
     return call_function(f, callable, std::move(positional), std::move(keywords), pops);
   }
@@ -62,13 +62,13 @@ bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positiona
   std::vector<Operand> all = std::move(positional);
   PyObject* method = type_lookup(Py_TYPE(object), "__call__");
   if (method != nullptr && PyFunction_Check(method)) {
-    guard_type_version(callable);
+    facts.guard_type_version(callable);
     all.insert(all.begin(), callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
     return call_function(f, {class_attribute(callable, name.get()), method}, std::move(all),
                          std::move(keywords), pops);
   }
-  return broke(Code::PS0306, std::string("a call of an object of type ") +
+  return verdict.broke(Code::PS0306, std::string("a call of an object of type ") +
                                  Py_TYPE(object)->tp_name + " is not followed");
 }
 
@@ -76,23 +76,23 @@ Operand Walk::method_part(Operand method, int part) {
   PyObject* object =
       part == 0 ? PyMethod_GET_FUNCTION(method.object) : PyMethod_GET_SELF(method.object);
   if (method.shadow.is(Shadow::Kind::fresh)) {
-    return {this->object(method.shadow.index).items[part], object};
+    return {objects.object(method.shadow.index).items[part], object};
   }
   const SourceId source = method.shadow.source();
   if (source == kNoSource) return {Shadow::constant(), object};
-  consume_type(method);
+  facts.consume_type(method);
   const SourceKind kind = part == 0 ? SourceKind::function : SourceKind::self;
-  return {Shadow::sourced(recorder_.source(kind, source)), object};
+  return {Shadow::sourced(recorder.source(kind, source)), object};
 }
 
 bool Walk::consume_function(Operand function) {
   if (!function.shadow.is(Shadow::Kind::sourced)) return true;
-  if (!is_nested(function.object)) return consume_identity(function);
-  const SourceId code = recorder_.source(SourceKind::code, function.shadow.index);
+  if (!is_nested(function.object)) return facts.consume_identity(function);
+  const SourceId code = recorder.source(SourceKind::code, function.shadow.index);
   PyObject* object = PyFunction_GET_CODE(function.object);
   // The name is the function's: a code object has no module.
-  if (recorder_.is_guarded(GuardKind::identity, code, object)) return true;
-  add_guard(GuardKind::identity, code, qualified_name(function.object), object);
+  if (recorder.is_guarded(GuardKind::identity, code, object)) return true;
+  facts.add_guard(GuardKind::identity, code, qualified_name(function.object), object);
   return true;
 }
 
@@ -107,7 +107,7 @@ bool Walk::call_function(FrameShadow& f, Operand function, std::vector<Operand> 
   expected.positional = std::move(positional);
   expected.keywords = std::move(keywords);
   if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) {
-    return broke(Code::PS0306, "a coroutine is made");
+    return verdict.broke(Code::PS0306, "a coroutine is made");
   }
   if (code->co_flags & CO_GENERATOR) return make_generator(f, std::move(expected), pops);
   f.expected = std::move(expected);
@@ -115,19 +115,19 @@ bool Walk::call_function(FrameShadow& f, Operand function, std::vector<Operand> 
 }
 
 bool Walk::call_unpacking(FrameShadow& f, Operand callable, Operand generator, int pops) {
-  const auto refuse = [&] { return broke(Code::PS0306, "a call unpacks an iterator into its arguments"); };
+  const auto refuse = [&] { return verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments"); };
   const auto over = iteration_of(generator);
   if (over == nullptr || over->kind != IteratorShadow::Kind::generator) return refuse();
   auto call = std::make_shared<Expected>();
   Operand function = callable;
-  if (callable.shadow.is(Shadow::Kind::unknown)) return consume(callable);
+  if (callable.shadow.is(Shadow::Kind::unknown)) return facts.consume(callable);
   if (PyMethod_Check(callable.object)) {
     function = method_part(callable, 0);
     call->positional = {method_part(callable, 1)};
   } else if (!PyFunction_Check(callable.object)) {
     PyObject* method = PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
     if (method == nullptr || !PyFunction_Check(method)) return refuse();
-    guard_type_version(callable);
+    facts.guard_type_version(callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
     function = {class_attribute(callable, name.get()), method};
     call->positional = {callable};
@@ -154,33 +154,33 @@ bool Walk::call_partial(FrameShadow& f, Operand partial, std::vector<Operand> po
     PyRef object = PyRef::steal(PyObject_GetAttrString(partial.object, name));
     Shadow shadow = Shadow::constant();
     if (source != kNoSource) {
-      shadow = Shadow::sourced(recorder_.source(SourceKind::attribute, source, name));
+      shadow = Shadow::sourced(recorder.source(SourceKind::attribute, source, name));
     }
     return std::pair(shadow, object);
   };
   if (partial.shadow.is(Shadow::Kind::fresh)) {
-    return broke(Code::PS0306, "a functools.partial that was made here is called");
+    return verdict.broke(Code::PS0306, "a functools.partial that was made here is called");
   }
-  if (!consume_type(partial)) return false;
+  if (!facts.consume_type(partial)) return false;
   auto [function_shadow, function] = part("func");
   auto [args_shadow, args] = part("args");
   auto [keywords_shadow, own] = part("keywords");
   std::vector<Operand> all;
   const Operand bound{args_shadow, args.get()};
-  const std::vector<Shadow> shadows = items(bound);
+  const std::vector<Shadow> shadows = objects.items(bound);
   for (std::size_t i = 0; i < shadows.size(); ++i) {
     all.push_back({shadows[i], PyTuple_GET_ITEM(args.get(), i)});
   }
   all.insert(all.end(), positional.begin(), positional.end());
   const Operand dict{keywords_shadow, own.get()};
-  if (!consume_keys(dict)) return false;
+  if (!objects.consume_keys(dict)) return false;
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(own.get(), &at, &key, &value);) {
     bool given = false;
     for (const auto& [name, operand] : keywords) {
       given = given || PyUnicode_Compare(name, key) == 0;
     }
-    if (!given) keywords.emplace_back(key, Operand{dict_value(contents(dict), key, value), value});
+    if (!given) keywords.emplace_back(key, Operand{objects.dict_value(objects.contents(dict), key, value), value});
   }
   return call(f, {function_shadow, function.get()}, std::move(all), std::move(keywords), pops);
 }
@@ -190,7 +190,7 @@ bool Walk::call_special(FrameShadow& f, Operand self, const char* name,
   PyObject* method = type_lookup(Py_TYPE(self.object), name);
   if (method == nullptr || !PyFunction_Check(method)) return false;
   known = true;
-  guard_type_version(self);
+  facts.guard_type_version(self);
   arguments.insert(arguments.begin(), self);
   PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
   return call_function(f, {class_attribute(self, text.get()), method}, std::move(arguments), {},
@@ -203,8 +203,8 @@ namespace {
 Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, SourceKind kind,
                       Py_ssize_t index, PyObject* key, PyObject* value) {
   if (value == nullptr) return Shadow::null();
-  if (ObjectShadow* made = walk.find(holder)) {
-    if (key != nullptr) return walk.dict_value(made->origin.index, key, value);
+  if (ObjectShadow* made = walk.objects.find(holder)) {
+    if (key != nullptr) return walk.objects.dict_value(made->origin.index, key, value);
     if (index < static_cast<Py_ssize_t>(made->items.size())) return made->items[index];
   }
   // A function that is made by each call of the one around it is guarded by its code alone.
@@ -213,12 +213,12 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
   if (is_immutable_literal(value) && !differs) return Shadow::constant();
   const SourceId function = expected.function_shadow.source();
   if (function == kNoSource) return Shadow::constant();
-  const SourceId base = walk.recorder().source(kind, function);
+  const SourceId base = walk.recorder.source(kind, function);
   if (key == nullptr) {
-    return Shadow::sourced(walk.recorder().source(SourceKind::item, base, {}, index));
+    return Shadow::sourced(walk.recorder.source(SourceKind::item, base, {}, index));
   }
   SourceStep step{SourceKind::dict_item, base, {}, 0, text_of(key)};
-  return Shadow::sourced(walk.recorder().source(std::move(step)));
+  return Shadow::sourced(walk.recorder.source(std::move(step)));
 }
 
 }  // namespace
@@ -237,11 +237,11 @@ void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const
   if (code->co_flags & CO_VARARGS) {
     std::vector<Shadow> rest;
     for (int i = code->co_argcount; i < given; ++i) rest.push_back(expected.positional[i].shadow);
-    if (arguments.at(slot) != nullptr) f.locals[slot] = fresh(arguments.at(slot), rest);
+    if (arguments.at(slot) != nullptr) f.locals[slot] = objects.fresh(arguments.at(slot), rest);
     ++slot;
   }
   const bool takes_more = (code->co_flags & CO_VARKEYWORDS) && arguments.at(slot) != nullptr;
-  if (takes_more) f.locals[slot] = fresh(arguments.at(slot));
+  if (takes_more) f.locals[slot] = objects.fresh(arguments.at(slot));
   for (const auto& [name, operand] : expected.keywords) {
     int at = code->co_posonlyargcount;
     while (at < named && PyUnicode_Compare(python::slot_name(code, at), name) != 0) ++at;
@@ -249,7 +249,7 @@ void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const
       f.locals[at] = operand.shadow;
       bound[at] = true;
     } else if (takes_more) {
-      dict_store(f.locals[slot].index, name, operand.shadow);
+      objects.dict_store(f.locals[slot].index, name, operand.shadow);
     }
   }
   auto* function = reinterpret_cast<PyFunctionObject*>(expected.function);

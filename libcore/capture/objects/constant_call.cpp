@@ -17,7 +17,7 @@ bool Walk::call_once(FrameShadow& f, Operand function, const std::vector<Operand
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     if (!is_immutable_literal(f.object())) {
-      walk.spoil_here("a function that a rule calls constant gives an object of type " +
+      walk.verdict.spoil_here("a function that a rule calls constant gives an object of type " +
                       std::string(Py_TYPE(f.object())->tp_name));
     }
     f.push(Shadow::constant());
@@ -42,11 +42,11 @@ std::optional<Shadow> Walk::made_of_constants(PyObject* object) {
   for (Py_hash_t hash; PySet_CheckExact(object) && _PySet_NextEntry(object, &hash_at, &key, &hash);) {
     if (!is_immutable_literal(key)) return std::nullopt;
   }
-  const Shadow made = fresh(object, std::move(items));
+  const Shadow made = objects.fresh(object, std::move(items));
   for (Py_ssize_t at = 0; PyDict_CheckExact(object) && PyDict_Next(object, &at, &key, &value);) {
     const auto item = made_of_constants(value);
     if (!item || !is_immutable_literal(key)) return std::nullopt;
-    dict_store(made.index, key, *item);
+    objects.dict_store(made.index, key, *item);
   }
   return made;
 }
@@ -59,7 +59,7 @@ std::optional<bool> Walk::call_assumed(FrameShadow& f, Operand function, const s
   const bool method = !positional.empty() && _PyType_Lookup(Py_TYPE(positional[0].object), name) == function.object;
   for (std::size_t i = 0; i < (method ? 2U : 1U); ++i) {
     const Operand fixed = i == 0 ? function : positional[0];
-    if (fixed.shadow.is(Shadow::Kind::fresh) || !consume_identity(fixed)) return std::nullopt;
+    if (fixed.shadow.is(Shadow::Kind::fresh) || !facts.consume_identity(fixed)) return std::nullopt;
   }
   f.expected.function = function.object;
   f.expected.native = true;
@@ -67,7 +67,7 @@ std::optional<bool> Walk::call_assumed(FrameShadow& f, Operand function, const s
     f.pop(pops);
     const auto result = walk.made_of_constants(f.object());
     if (!result) {
-      walk.spoil_here("a function that is assumed to be constant gives a " + std::string(Py_TYPE(f.object())->tp_name) +
+      walk.verdict.spoil_here("a function that is assumed to be constant gives a " + std::string(Py_TYPE(f.object())->tp_name) +
                       " that others may change");
     }
     f.push(result.value_or(Shadow{}));
@@ -77,13 +77,13 @@ std::optional<bool> Walk::call_assumed(FrameShadow& f, Operand function, const s
 
 bool Walk::call_cached(FrameShadow& f, Operand function, int pops) {
   const SourceId source = function.shadow.source();
-  if (source == kNoSource) return broke(Code::PS0306, "a cached function of unknown origin is called");
-  if (!consume_identity(function)) return false;
+  if (source == kNoSource) return verdict.broke(Code::PS0306, "a cached function of unknown origin is called");
+  if (!facts.consume_identity(function)) return false;
   f.finish = [pops, source](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     auto literal = is_immutable_literal(f.object()) ? literal_of(f.object()) : std::nullopt;
     f.push(literal ? Shadow::constant() : Shadow{});
-    if (literal) walk.add_guard(GuardKind::global_state, source, std::move(*literal));
+    if (literal) walk.facts.add_guard(GuardKind::global_state, source, std::move(*literal));
   };
   return true;
 }

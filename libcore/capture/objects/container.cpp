@@ -59,44 +59,44 @@ bool has_tuple_slots(PyObject* object) {
 }
 
 bool Walk::dict_get_item(FrameShadow& f, Operand dict, Operand key, int pops) {
-  if (!consume(key) || !consume_type(dict)) return false;
+  if (!facts.consume(key) || !facts.consume_type(dict)) return false;
   if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) {
     PyRef missing = PyRef::steal(PyUnicode_InternFromString("__missing__"));
     if (_PyType_Lookup(Py_TYPE(dict.object), missing.get()) != nullptr) {
-      return broke(Code::PS0303, std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
+      return verdict.broke(Code::PS0303, std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
                                      ", which may make the item that it lacks, is not followed");
     }
   }
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
-  const Shadow found = dict_value(dict_contents(dict), key.object, value);
+  const Shadow found = objects.dict_value(objects.contents(dict), key.object, value);
   return is_item_known(found, key) && gives(f, pops, found);
 }
 
 bool Walk::is_item_known(Shadow item, Operand key) {
   if (!item.is(Shadow::Kind::unknown)) return true;
-  return broke(Code::PS0303, std::string("an item of a dict is asked for by a ") + Py_TYPE(key.object)->tp_name);
+  return verdict.broke(Code::PS0303, std::string("an item of a dict is asked for by a ") + Py_TYPE(key.object)->tp_name);
 }
 
 bool Walk::dict_set_item(FrameShadow& f, Operand dict, Operand key, Operand value, int pops, bool call) {
-  if (!consume(key) || !consume_type(dict)) return false;
-  const ObjectId id = dict_contents(dict);
-  if (!dict.shadow.is(Shadow::Kind::fresh)) effect(Restore::Kind::set_item, dict, {}, key, value);
-  dict_store(id, key.object, value.shadow);
+  if (!facts.consume(key) || !facts.consume_type(dict)) return false;
+  const ObjectId id = objects.contents(dict);
+  if (!dict.shadow.is(Shadow::Kind::fresh)) effects.add(Restore::Kind::set_item, dict, {}, key, value);
+  objects.dict_store(id, key.object, value.shadow);
   f.pop(pops);
   if (call) f.push(Shadow::constant());
   return true;
 }
 
 bool Walk::dict_delete_item(FrameShadow& f, Operand dict, Operand key, int pops, bool call) {
-  if (!consume(key) || !consume_type(dict)) return false;
-  const ObjectId id = dict_contents(dict);
+  if (!facts.consume(key) || !facts.consume_type(dict)) return false;
+  const ObjectId id = objects.contents(dict);
   if (PyDict_Contains(dict.object, key.object) == 1) {
-    if (!dict.shadow.is(Shadow::Kind::fresh)) effect(Restore::Kind::delete_item, dict, {}, key, {});
-    dict_store(id, key.object, Shadow::null());
+    if (!dict.shadow.is(Shadow::Kind::fresh)) effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+    objects.dict_store(id, key.object, Shadow::null());
   } else {  // it raises KeyError
     PyErr_Clear();
-    dict_value(id, key.object, nullptr);
+    objects.dict_value(id, key.object, nullptr);
   }
   f.pop(pops);
   if (call) f.push(Shadow::constant());
@@ -104,16 +104,16 @@ bool Walk::dict_delete_item(FrameShadow& f, Operand dict, Operand key, int pops,
 }
 
 bool Walk::dict_contains(FrameShadow& f, Operand dict, Operand key, int pops) {
-  if (!consume(key) || !consume_type(dict)) return false;
+  if (!facts.consume(key) || !facts.consume_type(dict)) return false;
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
-  const ObjectId id = dict_contents(dict);
-  const Shadow known = dict_value(id, key.object, value);
+  const ObjectId id = objects.contents(dict);
+  const Shadow known = objects.dict_value(id, key.object, value);
   if (!is_item_known(known, key)) return false;
   const SourceId source = dict.shadow.source();
   // A value that the segment wrote is there for certain; one that was there must be there again.
   if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
-    if (auto literal = literal_of(key.object)) add_guard(GuardKind::has_key, source, *literal);
+    if (auto literal = literal_of(key.object)) facts.add_guard(GuardKind::has_key, source, *literal);
   }
   return gives_constant(f, pops);
 }
@@ -122,24 +122,24 @@ bool Walk::load_subscript(FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand();
   if (is_tensor(container.object)) return tensor_subscript(f);
   if (is_sequence(container.object) && PyIndex_Check(key.object)) {
-    if (!consume(key)) return false;
-    auto at = index_in(key.object, static_cast<std::size_t>(guard_length(container)));
-    return gives(f, 2, at ? item(container, *at) : Shadow::constant());  // else it raises IndexError
+    if (!facts.consume(key)) return false;
+    auto at = index_in(key.object, static_cast<std::size_t>(objects.guard_length(container)));
+    return gives(f, 2, at ? objects.item(container, *at) : Shadow::constant());  // else it raises IndexError
   }
   if (is_sequence(container.object) && PySlice_Check(key.object)) {
-    if (!consume(key)) return false;
-    return gives_fresh(f, 2, sliced(items(container), key.object));
+    if (!facts.consume(key)) return false;
+    return gives_fresh(f, 2, sliced(objects.items(container), key.object));
   }
   if (has_dict_slot(container.object, "__getitem__")) return dict_get_item(f, container, key, 2);
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
       PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
-    if (!consume(key) || !consume(container)) return false;
+    if (!facts.consume(key) || !facts.consume(container)) return false;
     return gives_constant(f, 2);
   }
   bool known = false;
   if (call_special(f, container, "__getitem__", {key}, 2, known)) return true;
   if (known) return false;
-  return broke(Code::PS0303, std::string("a subscript of a ") +
+  return verdict.broke(Code::PS0303, std::string("a subscript of a ") +
                                  Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
@@ -150,14 +150,14 @@ bool Walk::store_subscript(FrameShadow& f) {
     return dict_set_item(f, container, key, value, 3, false);
   }
   if (PyList_CheckExact(container.object) && PyLong_Check(key.object)) {
-    if (!consume(key)) return false;
-    const std::size_t size = items(container).size();
+    if (!facts.consume(key)) return false;
+    const std::size_t size = objects.items(container).size();
     auto at = index_in(key.object, size);
     if (at) {
       if (!container.shadow.is(Shadow::Kind::fresh)) {
-        effect(Restore::Kind::set_item, container, {}, key, value);
+        effects.add(Restore::Kind::set_item, container, {}, key, value);
       }
-      object(contents(container)).items[*at] = value.shadow;
+      objects.object(objects.contents(container)).items[*at] = value.shadow;
     }
     f.pop(3);
     return true;
@@ -168,7 +168,7 @@ bool Walk::store_subscript(FrameShadow& f) {
     return true;
   }
   if (known) return false;
-  return broke(Code::PS0303, std::string("a subscript of a ") +
+  return verdict.broke(Code::PS0303, std::string("a subscript of a ") +
                                  Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
@@ -181,42 +181,42 @@ bool Walk::delete_subscript(FrameShadow& f) {
     return true;
   }
   if (known) return false;
-  return broke(Code::PS0303, std::string("deleting from a ") + Py_TYPE(container.object)->tp_name + " is not followed");
+  return verdict.broke(Code::PS0303, std::string("deleting from a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool Walk::contains(FrameShadow& f, bool) {
   Operand container = f.operand(), key = f.operand(1);
   if (has_dict_slot(container.object, "__contains__")) return dict_contains(f, container, key, 2);
-  if (const ObjectShadow* view = find(container.object); view != nullptr && view->iterator && PyDictKeys_Check(container.object)) {
+  if (const ObjectShadow* view = objects.find(container.object); view != nullptr && view->iterator && PyDictKeys_Check(container.object)) {
     return dict_contains(f, {view->iterator->shadow, view->iterator->object.get()}, key, 2);
   }
   if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
     const SourceId source = container.shadow.source();
-    if (source == kNoSource) return consume_hashed(key) && gives_constant(f, 2);
-    if (!consume(key)) return false;
+    if (source == kNoSource) return facts.consume_hashed(key) && gives_constant(f, 2);
+    if (!facts.consume(key)) return false;
     auto literal = literal_of(key.object);
     // A class is known by its identity.
     const bool is_class = PyType_Check(key.object) && Py_TYPE(key.object) == &PyType_Type;
     if (is_class) literal = qualified_name(key.object);
-    if (!literal) return broke(Code::PS0303, "membership of an object in a set is not followed");
+    if (!literal) return verdict.broke(Code::PS0303, "membership of an object in a set is not followed");
     const int present = PySet_Contains(container.object, key.object);
-    add_guard(present == 1 ? GuardKind::has_key : GuardKind::lacks_key, source, *literal,
+    facts.add_guard(present == 1 ? GuardKind::has_key : GuardKind::lacks_key, source, *literal,
               is_class ? key.object : nullptr);
     return gives_constant(f, 2);
   }
   if (is_tensor(key.object) && !is_tensor(container.object)) {
-    return broke(Code::PS0301, "membership depends on the elements of a tensor");
+    return verdict.broke(Code::PS0301, "membership depends on the elements of a tensor");
   }
   if (is_sequence(container.object)) {
-    const std::vector<Shadow> all = items(container);
+    const std::vector<Shadow> all = objects.items(container);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(container.object, static_cast<Py_ssize_t>(i));
-      if (!consume({all[i], item})) return false;
+      if (!facts.consume({all[i], item})) return false;
     }
-    return consume(key) && gives_constant(f, 2);
+    return facts.consume(key) && gives_constant(f, 2);
   }
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object)) {
-    return consume(key) && consume(container) && gives_constant(f, 2);
+    return facts.consume(key) && facts.consume(container) && gives_constant(f, 2);
   }
   bool known = false;
   if (call_special(f, container, "__contains__", {key}, 2, known)) {
@@ -224,25 +224,25 @@ bool Walk::contains(FrameShadow& f, bool) {
     return true;
   }
   if (known) return false;
-  return broke(Code::PS0303, std::string("membership in a ") +
+  return verdict.broke(Code::PS0303, std::string("membership in a ") +
                                  Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool Walk::gives_dict(FrameShadow& f, int pops, std::vector<std::pair<PyRef, Shadow>> pairs) {
   f.finish = [pops, pairs = std::move(pairs)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    const Shadow made = walk.fresh(f.object());
-    for (const auto& [key, value] : pairs) walk.dict_store(made.index, key.get(), value);
+    const Shadow made = walk.objects.fresh(f.object());
+    for (const auto& [key, value] : pairs) walk.objects.dict_store(made.index, key.get(), value);
     f.push(made);
   };
   return true;
 }
 
 void Walk::copy_items(ObjectId target, Operand source) {
-  const ObjectId from = dict_contents(source);
+  const ObjectId from = objects.contents(source);
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(source.object, &at, &key, &value);) {
-    dict_store(target, key, dict_value(from, key, value));
+    objects.dict_store(target, key, objects.dict_value(from, key, value));
   }
 }
 

@@ -11,12 +11,12 @@ namespace {
 
 bool list_append(BuiltinCall& c) {
   Operand list = c.positional[0], item = c.positional[1];
-  const ObjectId id = c.walk.contents(list);
+  const ObjectId id = c.walk.objects.contents(list);
   if (!list.shadow.is(Shadow::Kind::fresh)) {
-    c.walk.consume_type(list);
-    c.walk.effect(Restore::Kind::append, list, {}, {}, item);
+    c.walk.facts.consume_type(list);
+    c.walk.effects.add(Restore::Kind::append, list, {}, {}, item);
   }
-  ObjectShadow& known = c.walk.object(id);
+  ObjectShadow& known = c.walk.objects.object(id);
   known.items.push_back(item.shadow);
   return c.walk.gives_constant(c.frame, c.pops);
 }
@@ -24,27 +24,27 @@ bool list_append(BuiltinCall& c) {
 bool list_extend(BuiltinCall& c) {
   Operand list = c.positional[0], more = c.positional[1];
   if (!PyList_CheckExact(more.object) && !PyTuple_CheckExact(more.object)) return polyfill(c);
-  const std::vector<Shadow> items = c.walk.items(more);
-  const ObjectId id = c.walk.contents(list);
+  const std::vector<Shadow> items = c.walk.objects.items(more);
+  const ObjectId id = c.walk.objects.contents(list);
   if (!list.shadow.is(Shadow::Kind::fresh)) {
-    c.walk.consume_type(list);
-    c.walk.effect(Restore::Kind::extend, list, {}, {}, more);
+    c.walk.facts.consume_type(list);
+    c.walk.effects.add(Restore::Kind::extend, list, {}, {}, more);
   }
-  ObjectShadow& known = c.walk.object(id);
+  ObjectShadow& known = c.walk.objects.object(id);
   known.items.insert(known.items.end(), items.begin(), items.end());
   return c.walk.gives_constant(c.frame, c.pops);
 }
 
 bool list_insert(BuiltinCall& c) {
   Operand list = c.positional[0], at = c.positional[1], item = c.positional[2];
-  if (!c.walk.consume(at)) return false;
-  c.walk.items(list);
-  ObjectShadow& known = c.walk.object(c.walk.contents(list));
+  if (!c.walk.facts.consume(at)) return false;
+  c.walk.objects.items(list);
+  ObjectShadow& known = c.walk.objects.object(c.walk.objects.contents(list));
   const auto size = static_cast<Py_ssize_t>(known.items.size());
   Py_ssize_t index = PyNumber_AsSsize_t(at.object, nullptr);
   index = std::clamp(index < 0 ? index + size : index, Py_ssize_t{0}, size);
   if (!list.shadow.is(Shadow::Kind::fresh)) {
-    c.walk.effect(Restore::Kind::insert, list, {}, at, item);
+    c.walk.effects.add(Restore::Kind::insert, list, {}, at, item);
   }
   known.items.insert(known.items.begin() + index, item.shadow);
   return c.walk.gives_constant(c.frame, c.pops);
@@ -52,12 +52,12 @@ bool list_insert(BuiltinCall& c) {
 
 bool list_pop(BuiltinCall& c) {
   Operand list = c.positional[0];
-  c.walk.items(list);
-  ObjectShadow& known = c.walk.object(c.walk.contents(list));
+  c.walk.objects.items(list);
+  ObjectShadow& known = c.walk.objects.object(c.walk.objects.contents(list));
   const auto size = static_cast<Py_ssize_t>(known.items.size());
   Py_ssize_t index = size - 1;
   if (c.positional.size() > 1) {
-    if (!c.walk.consume(c.positional[1])) return false;
+    if (!c.walk.facts.consume(c.positional[1])) return false;
     index = PyNumber_AsSsize_t(c.positional[1].object, nullptr);
     if (index < 0) index += size;
   }
@@ -65,7 +65,7 @@ bool list_pop(BuiltinCall& c) {
   if (!list.shadow.is(Shadow::Kind::fresh)) {
     Operand key;
     if (c.positional.size() > 1) key = c.positional[1];
-    c.walk.effect(Restore::Kind::pop, list, {}, key, {});
+    c.walk.effects.add(Restore::Kind::pop, list, {}, key, {});
   }
   const Shadow item = known.items[index];
   known.items.erase(known.items.begin() + index);
@@ -73,17 +73,17 @@ bool list_pop(BuiltinCall& c) {
 }
 
 bool copy_sequence(BuiltinCall& c) {
-  return c.walk.gives_fresh(c.frame, c.pops, c.walk.items(c.positional[0]));
+  return c.walk.gives_fresh(c.frame, c.pops, c.walk.objects.items(c.positional[0]));
 }
 
 // -- dict --------------------------------------------------------------------------------------------
 
 bool dict_get(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
-  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return false;
+  if (!c.walk.facts.consume(key) || !c.walk.facts.consume_type(dict)) return false;
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
-  const Shadow found = c.walk.dict_value(c.walk.contents(dict), key.object, value);
+  const Shadow found = c.walk.objects.dict_value(c.walk.objects.contents(dict), key.object, value);
   if (!c.walk.is_item_known(found, key)) return false;
   if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
   return c.walk.gives(c.frame, c.pops,
@@ -92,7 +92,7 @@ bool dict_get(BuiltinCall& c) {
 
 bool dict_view(BuiltinCall& c) {
   Operand dict = c.positional[0];
-  if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
+  if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
   auto over = std::make_unique<IteratorShadow>();
   over->kind = c.name == "items"    ? IteratorShadow::Kind::pairs
                : c.name == "values" ? IteratorShadow::Kind::values
@@ -113,11 +113,11 @@ struct DictItem {
 /// Of the call's dict and key; nothing where the segment ends.
 std::optional<DictItem> known_item(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
-  if (!c.walk.consume(key) || !c.walk.consume_type(dict)) return std::nullopt;
+  if (!c.walk.facts.consume(key) || !c.walk.facts.consume_type(dict)) return std::nullopt;
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
-  const ObjectId id = c.walk.contents(dict);
-  const Shadow found = c.walk.dict_value(id, key.object, value);
+  const ObjectId id = c.walk.objects.contents(dict);
+  const Shadow found = c.walk.objects.dict_value(id, key.object, value);
   if (!c.walk.is_item_known(found, key)) return std::nullopt;
   return DictItem{id, value, found};
 }
@@ -131,9 +131,9 @@ bool dict_pop(BuiltinCall& c) {
                         c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
   }
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
-    c.walk.effect(Restore::Kind::delete_item, dict, {}, key, {});
+    c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
   }
-  c.walk.dict_store(item->dict, key.object, Shadow::null());
+  c.walk.objects.dict_store(item->dict, key.object, Shadow::null());
   return c.walk.gives(c.frame, c.pops, item->shadow);
 }
 
@@ -145,9 +145,9 @@ bool dict_set_default(BuiltinCall& c) {
   Operand given{Shadow::constant(), Py_None};
   if (c.positional.size() > 2) given = c.positional[2];
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
-    c.walk.effect(Restore::Kind::set_item, dict, {}, key, given);
+    c.walk.effects.add(Restore::Kind::set_item, dict, {}, key, given);
   }
-  c.walk.dict_store(item->dict, key.object, given.shadow);
+  c.walk.objects.dict_store(item->dict, key.object, given.shadow);
   return c.walk.gives(c.frame, c.pops, given.shadow);
 }
 
@@ -160,22 +160,22 @@ bool stores_itself(Operand dict) {
 bool dict_update(BuiltinCall& c) {
   Operand dict = c.positional[0];
   const bool empty = c.positional.size() == 1 && c.keywords.empty();
-  if (c.positional.size() > 2 || !c.walk.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
-  const ObjectId id = c.walk.contents(dict);
+  if (c.positional.size() > 2 || !c.walk.facts.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
+  const ObjectId id = c.walk.objects.contents(dict);
   if (c.positional.size() > 1) {
     Operand more = c.positional[1];
-    if (!PyDict_CheckExact(more.object) || !c.walk.consume_keys(more)) return refuse(c);
+    if (!PyDict_CheckExact(more.object) || !c.walk.objects.consume_keys(more)) return refuse(c);
     if (!dict.shadow.is(Shadow::Kind::fresh)) {
-      c.walk.effect(Restore::Kind::update, dict, {}, {}, more);
+      c.walk.effects.add(Restore::Kind::update, dict, {}, {}, more);
     }
     c.walk.copy_items(id, more);
   }
   for (auto& [name, value] : c.keywords) {
     const Operand key{Shadow::constant(), name};
     if (!dict.shadow.is(Shadow::Kind::fresh)) {
-      c.walk.effect(Restore::Kind::set_item, dict, {}, key, value);
+      c.walk.effects.add(Restore::Kind::set_item, dict, {}, key, value);
     }
-    c.walk.dict_store(id, name, value.shadow);
+    c.walk.objects.dict_store(id, name, value.shadow);
   }
   return c.walk.gives_constant(c.frame, c.pops);
 }
@@ -183,7 +183,7 @@ bool dict_update(BuiltinCall& c) {
 bool dict_copy(BuiltinCall& c) {
   Operand dict = c.positional[0];
   if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) return refuse(c);
-  if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
+  if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
   return c.walk.gives_dict(c.frame, c.pops, c.walk.all_pairs(dict));
 }
 
@@ -201,9 +201,9 @@ bool dict_slot(BuiltinCall& c) {
     return c.walk.dict_set_item(c.frame, dict, c.positional[1], c.positional[2], c.pops, true);
   }
   if (c.name == "__len__" && count == 1) {
-    return c.walk.consume_type(dict) && c.walk.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.facts.consume_type(dict) && c.walk.objects.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
   }
-  if (c.name != "__iter__" || count != 1 || !c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) {
+  if (c.name != "__iter__" || count != 1 || !c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) {
     return refuse(c);
   }
   auto over = std::make_unique<IteratorShadow>();
@@ -216,28 +216,28 @@ bool dict_slot(BuiltinCall& c) {
 
 bool dict_clear(BuiltinCall& c) {
   const Operand dict = c.positional[0];
-  if (!c.walk.consume_type(dict) || !c.walk.consume_keys(dict)) return false;
-  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effect(Restore::Kind::clear, dict, {}, {}, {});
-  const ObjectId id = c.walk.contents(dict);
-  for (const auto& [key, value] : c.walk.all_pairs(dict)) c.walk.dict_store(id, key.get(), Shadow::null());
+  if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
+  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::clear, dict, {}, {}, {});
+  const ObjectId id = c.walk.objects.contents(dict);
+  for (const auto& [key, value] : c.walk.all_pairs(dict)) c.walk.objects.dict_store(id, key.get(), Shadow::null());
   return c.walk.gives_constant(c.frame, c.pops);
 }
 
 /// dict.popitem: the last one.
 bool dict_pop_item(BuiltinCall& c) {
   const Operand dict = c.positional[0];
-  if (c.positional.size() != 1 || !c.keywords.empty() || !c.walk.consume_type(dict) ||
-      !c.walk.consume_keys(dict)) {
+  if (c.positional.size() != 1 || !c.keywords.empty() || !c.walk.facts.consume_type(dict) ||
+      !c.walk.objects.consume_keys(dict)) {
     return refuse(c);
   }
   PyRef keys = keys_in_order(dict.object);
   const Py_ssize_t count = keys ? PyList_GET_SIZE(keys.get()) : 0;
   if (count == 0) return c.walk.gives_constant(c.frame, c.pops);  // KeyError
   const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), count - 1)};
-  const ObjectId id = c.walk.contents(dict);
-  const Shadow value = c.walk.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
-  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effect(Restore::Kind::delete_item, dict, {}, key, {});
-  c.walk.dict_store(id, key.object, Shadow::null());
+  const ObjectId id = c.walk.objects.contents(dict);
+  const Shadow value = c.walk.objects.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
+  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+  c.walk.objects.dict_store(id, key.object, Shadow::null());
   return c.walk.gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
 }
 
@@ -246,9 +246,9 @@ bool set_change(BuiltinCall& c) {
   Operand set = c.positional[0];
   if (c.positional.size() != 2) return refuse(c);
   const bool fresh = set.shadow.is(Shadow::Kind::fresh);
-  if (!(fresh ? c.walk.consume_hashed(c.positional[1]) : c.walk.consume(c.positional[1]))) return refuse(c);
+  if (!(fresh ? c.walk.facts.consume_hashed(c.positional[1]) : c.walk.facts.consume(c.positional[1]))) return refuse(c);
   if (!fresh) {
-    c.walk.effect(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
+    c.walk.effects.add(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
                   c.positional[1]);
   }
   return c.walk.gives_constant(c.frame, c.pops);

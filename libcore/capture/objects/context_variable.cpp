@@ -13,18 +13,19 @@ bool Walk::set_context(FrameShadow& f, Operand variable, Operand value, int pops
   f.finish = [pops, place, held = PyRef::borrow(variable.object), value = value.shadow,
               object = PyRef::borrow(value.object)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    walk.contexts_.push_back({held, PyRef::borrow(f.object()), value, object, place});
-    f.push(walk.fresh(f.object()));
+    walk.context.variables().push_back({held, PyRef::borrow(f.object()), value, object, place});
+    f.push(walk.objects.fresh(f.object()));
   };
   return true;
 }
 
 bool Walk::reset_context(FrameShadow& f, Operand variable, Operand token, int pops) {
-  const bool last = !contexts_.empty() && contexts_.back().token.get() == token.object &&
-                    contexts_.back().variable.get() == variable.object;
-  if (!last) return broke(Code::PS0306, "a context variable that was set before is reset");
+  const std::vector<OpenContext>& open = context.variables();
+  const bool last = !open.empty() && open.back().token.get() == token.object &&
+                    open.back().variable.get() == variable.object;
+  if (!last) return verdict.broke(Code::PS0306, "a context variable that was set before is reset");
   f.finish = [pops](Walk& walk, FrameShadow& f) {
-    walk.contexts_.pop_back();
+    walk.context.variables().pop_back();
     f.pop(pops);
     f.push(Shadow::constant());
   };
@@ -32,7 +33,8 @@ bool Walk::reset_context(FrameShadow& f, Operand variable, Operand token, int po
 }
 
 bool Walk::get_context(FrameShadow& f, Operand variable, int pops) {
-  for (auto at = contexts_.rbegin(); at != contexts_.rend(); ++at) {
+  const std::vector<OpenContext>& open = context.variables();
+  for (auto at = open.rbegin(); at != open.rend(); ++at) {
     if (at->variable.get() == variable.object) return gives(f, pops, at->value);
   }
   // The guard asks again.
@@ -43,17 +45,10 @@ bool Walk::get_context(FrameShadow& f, Operand variable, int pops) {
   auto literal = asked ? literal_of(value) : std::nullopt;
   const SourceId source = variable.shadow.source();
   if (!literal || source == kNoSource) {
-    return broke(Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
+    return verdict.broke(Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
   }
-  add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, source, "get"), std::move(*literal));
+  facts.add_guard(GuardKind::global_state, recorder.source(SourceKind::attribute, source, "get"), std::move(*literal));
   return gives_constant(f, pops);
-}
-
-std::optional<RaisePlace> Walk::lost_context() const {
-  for (const OpenContext& context : contexts_) {
-    if (Py_REFCNT(context.token.get()) <= 2) return context.place;  // held here, and as an object that was made
-  }
-  return std::nullopt;
 }
 
 }  // namespace penstock::capture

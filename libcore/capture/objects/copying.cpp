@@ -70,19 +70,19 @@ class Walk::Copying {
 };
 
 Operand Walk::Copying::attributes(Operand instance) {
-  const ObjectId id = walk_.instance_dict(instance);
+  const ObjectId id = walk_.objects.instance_dict(instance);
   if (id == kNoSource) return {};
-  const ObjectShadow& dict = walk_.object(id);
+  const ObjectShadow& dict = walk_.objects.object(id);
   return {dict.origin.is(Shadow::Kind::sourced) ? dict.origin : Shadow::fresh(id), dict.object.get()};
 }
 
 bool Walk::Copying::prepare(Operand from, int depth) {
   PyObject* object = from.object;
   if (depth > kDeepest || from.shadow.is(Shadow::Kind::unknown) || walk_.is_tensor(object)) return false;
-  if (is_shared(object)) return walk_.is_followed(from) ? walk_.consume(from) : walk_.consume_type(from);
+  if (is_shared(object)) return walk_.sizes.is_followed(from) ? walk_.facts.consume(from) : walk_.facts.consume_type(from);
   if (!seen_.insert(object).second) return true;
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
-    const std::vector<Shadow> all = walk_.items(from);
+    const std::vector<Shadow> all = walk_.objects.items(from);
     for (std::size_t i = 0; deep_ && i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
       if (!prepare({all[i], item}, depth + 1)) return false;
@@ -92,11 +92,11 @@ bool Walk::Copying::prepare(Operand from, int depth) {
   Operand dict = from;
   if (!PyDict_CheckExact(object)) {
     if (!is_plain_instance(object)) return false;
-    walk_.guard_type_version(from);
+    walk_.facts.guard_type_version(from);
     dict = attributes(from);
     if (dict.object == nullptr) return false;
   }
-  if (!walk_.consume_type(dict) || !walk_.consume_keys(dict)) return false;
+  if (!walk_.facts.consume_type(dict) || !walk_.objects.consume_keys(dict)) return false;
   if (!deep_) return true;
   for (const auto& [key, shadow] : walk_.all_pairs(dict)) {
     if (!is_shared(key.get())) return false;
@@ -107,20 +107,18 @@ bool Walk::Copying::prepare(Operand from, int depth) {
 
 Shadow Walk::Copying::child(Operand from, PyObject* to, int depth) {
   if (deep_) return pair(from, to, depth + 1);
-  if (from.object != to) walk_.spoil("a copy holds another object than what was copied");
+  if (from.object != to) walk_.verdict.spoil("a copy holds another object than what was copied");
   return from.shadow;
 }
 
 Shadow Walk::Copying::pair(Operand from, PyObject* to, int depth) {
   if (from.object == to) return from.shadow;
   if (to == nullptr || Py_TYPE(to) != Py_TYPE(from.object) || is_shared(to) || depth > kDeepest) {
-    walk_.spoil("a copy is not made as copies of its type are");
+    walk_.verdict.spoil("a copy is not made as copies of its type are");
     return {};
   }
-  if (const auto known = walk_.by_identity_.find(to); known != walk_.by_identity_.end()) {
-    return Shadow::fresh(known->second);
-  }
-  const Shadow made = walk_.fresh(to);
+  if (const ObjectId known = walk_.objects.id_of(to); known != kNoSource) return Shadow::fresh(known);
+  const Shadow made = walk_.objects.fresh(to);
   if (PyList_CheckExact(to) || PyTuple_CheckExact(to)) {
     pair_items(made.index, from, to, depth);
     return made;
@@ -132,32 +130,32 @@ Shadow Walk::Copying::pair(Operand from, PyObject* to, int depth) {
     target = attributes(target);
   }
   if (source.object == nullptr || target.object == nullptr) {
-    walk_.spoil("what a copy holds was not found");
+    walk_.verdict.spoil("what a copy holds was not found");
     return {};
   }
   for (const auto& [key, shadow] : walk_.all_pairs(source)) {
     PyObject* value = PyDict_GetItemWithError(source.object, key.get());
-    walk_.dict_store(walk_.contents(target), key.get(), child({shadow, value}, PyDict_GetItemWithError(target.object, key.get()), depth));
+    walk_.objects.dict_store(walk_.objects.contents(target), key.get(), child({shadow, value}, PyDict_GetItemWithError(target.object, key.get()), depth));
   }
   return made;
 }
 
 void Walk::Copying::pair_items(ObjectId copy, Operand from, PyObject* to, int depth) {
-  const std::vector<Shadow> all = walk_.items(from);
+  const std::vector<Shadow> all = walk_.objects.items(from);
   if (PySequence_Fast_GET_SIZE(to) != static_cast<Py_ssize_t>(all.size())) {
-    return walk_.spoil("a copy is of another length than what was copied");
+    return walk_.verdict.spoil("a copy is of another length than what was copied");
   }
   std::vector<Shadow> items;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto at = static_cast<Py_ssize_t>(i);
     items.push_back(child({all[i], PySequence_Fast_GET_ITEM(from.object, at)}, PySequence_Fast_GET_ITEM(to, at), depth));
   }
-  walk_.object(copy).items = std::move(items);
+  walk_.objects.object(copy).items = std::move(items);
 }
 
 bool Walk::call_copy(FrameShadow& f, Operand function, bool deep, Operand from, int pops) {
   if (!Copying(*this, deep).prepare(from)) {
-    return broke(Code::PS0307, std::string("a ") + Py_TYPE(from.object)->tp_name + " is copied");
+    return verdict.broke(Code::PS0307, std::string("a ") + Py_TYPE(from.object)->tp_name + " is copied");
   }
   f.expected.function = function.object;
   f.expected.native = true;

@@ -29,8 +29,8 @@ bool Walk::make_generator(FrameShadow& f, Expected expected, int pops) {
 }
 
 Shadow Walk::adopt_generator(PyObject* generator, const Expected& call) {
-  const Shadow made = fresh(generator);
-  object(made.index).made_at = program_place(innermost_);
+  const Shadow made = objects.fresh(generator);
+  objects.object(made.index).made_at = program_place(innermost_);
   auto body = std::make_unique<FrameShadow>();
   body->function = PyRef::borrow(call.function);
   body->function_shadow = call.function_shadow;
@@ -44,63 +44,57 @@ Shadow Walk::adopt_generator(PyObject* generator, const Expected& call) {
       body->locals[slot] =
           free_variable(*body, cell, python::slot_name(code, slot), slot, slot - first_free);
     } else if (is_cell_slot(code, slot)) {
-      body->locals[slot] = fresh(cell, {body->locals[slot]});
+      body->locals[slot] = objects.fresh(cell, {body->locals[slot]});
     }
   }
-  object(made.index).generator = std::move(body);
+  objects.object(made.index).generator = std::move(body);
   return made;
 }
 
-void Walk::suspend_generator(FrameShadow& frame) {
-  ObjectShadow* generator = find(frame.frame->generator());
+void SuspendedGenerators::suspend(std::unique_ptr<FrameShadow> frame) {
+  ObjectShadow* generator = walk_.objects.find(frame->frame->generator());
   if (generator == nullptr) return;
-  suspended_.push_back(by_identity_[generator->object.get()]);
-  generator->is_in_block = frame.frame->bytecode().handler(frame.instruction->at) != nullptr;
+  suspended_.push_back(walk_.objects.id_of(generator->object.get()));
+  generator->is_in_block = frame->frame->bytecode().handler(frame->instruction->at) != nullptr;
   // The walk keeps that iterator, so nobody would notice when the program lets go of both.
   if (generator->is_in_block && generator->is_gone_over) {
-    spoil_here("an iterator goes over a generator that is suspended inside a block");
+    walk_.verdict.spoil_here("an iterator goes over a generator that is suspended inside a block");
   }
-  frame.frame = nullptr;
-  generator->generator = std::move(frames_.back());
+  frame->frame = nullptr;
+  generator->generator = std::move(frame);
 }
 
-std::unique_ptr<FrameShadow> Walk::resume_generator(PyObject* generator) {
-  ObjectShadow* known = find(generator);
-  std::erase(suspended_, by_identity_[generator]);
-  return std::move(known->generator);
+std::unique_ptr<FrameShadow> SuspendedGenerators::resume(PyObject* generator) {
+  std::erase(suspended_, walk_.objects.id_of(generator));
+  return std::move(walk_.objects.find(generator)->generator);
 }
 
-void Walk::release_abandoned() {
+void SuspendedGenerators::release_abandoned() {
   while (release_suspended()) {  // what only those held is abandoned next
   }
 }
 
-bool Walk::release_suspended() {
+bool SuspendedGenerators::release_suspended() {
   constexpr std::size_t kLatest = 16;  // looked at after every instruction
   const auto first = suspended_.size() - std::min(suspended_.size(), kLatest);
   const auto begin = suspended_.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto is_abandoned = [&](ObjectId id) { return Py_REFCNT(objects_[id].object.get()) == 1; };
+  const auto is_abandoned = [&](ObjectId id) { return Py_REFCNT(walk_.objects.object(id).object.get()) == 1; };
   const auto found = std::find_if(begin, suspended_.end(), is_abandoned);
   if (found == suspended_.end()) return false;
   const ObjectId id = *found;
-  ObjectShadow& generator = objects_[id];
   suspended_.erase(found);
-  if (releases_all_)
-    std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
+  const ObjectShadow& generator = walk_.objects.object(id);
   if (generator.is_in_block) {
-    spoil("a generator that is suspended inside a block is let go of");
-    end_place_ = generator.made_at;
+    walk_.verdict.spoil("a generator that is suspended inside a block is let go of", generator.made_at);
   }
-  by_identity_.erase(generator.object.get());
-  generator.generator = nullptr;
-  const PyRef last = std::exchange(generator.object, PyRef());
+  const PyRef last = walk_.objects.release(id);
   return true;
 }
 
-std::optional<RaisePlace> Walk::open_block() const {
+std::optional<RaisePlace> SuspendedGenerators::open_block() const {
   const auto found =
-      std::ranges::find_if(suspended_, [&](ObjectId id) { return objects_[id].is_in_block; });
-  return found == suspended_.end() ? std::nullopt : std::optional(objects_[*found].made_at);
+      std::ranges::find_if(suspended_, [&](ObjectId id) { return walk_.objects.object(id).is_in_block; });
+  return found == suspended_.end() ? std::nullopt : std::optional(walk_.objects.object(*found).made_at);
 }
 
 }  // namespace penstock::capture

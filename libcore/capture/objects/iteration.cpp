@@ -44,7 +44,7 @@ bool is_module_list(PyObject* object) {
 std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
   PyObject* object = operand.object;
   if (is_tensor(object)) return nullptr;
-  if (ObjectShadow* known = find(object); known != nullptr && known->iterator != nullptr) {
+  if (ObjectShadow* known = objects.find(object); known != nullptr && known->iterator != nullptr) {
     if (!is_dict_view(object)) return over(Kind::iterator, operand);
     // A view can be gone over again and again.
     const IteratorShadow& view = *known->iterator;
@@ -55,34 +55,34 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
   if (is_module_list(object)) {
     // Its __iter__ goes over the values of _modules; CPython runs it natively.
     PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
-    const ObjectId own = instance_dict(operand);
+    const ObjectId own = objects.instance_dict(operand);
     PyObject* modules =
-        own == kNoSource ? nullptr : PyDict_GetItemWithError(this->object(own).object.get(), name.get());
+        own == kNoSource ? nullptr : PyDict_GetItemWithError(objects.object(own).object.get(), name.get());
     if (modules == nullptr) return nullptr;
-    guard_type_version(operand);
-    const Operand dict{dict_value(own, name.get(), modules), modules};
-    if (!consume_type(dict) || !consume_keys(dict)) return nullptr;
+    facts.guard_type_version(operand);
+    const Operand dict{objects.dict_value(own, name.get(), modules), modules};
+    if (!facts.consume_type(dict) || !objects.consume_keys(dict)) return nullptr;
     auto result = over(Kind::values, dict);
     result->key_list = PyRef::steal(PyDict_Keys(modules));
     return result;
   }
   if (PyList_CheckExact(object) || has_tuple_slots(object)) {
-    guard_length(operand);
+    objects.guard_length(operand);
     return over(Kind::items, operand);
   }
   if (has_dict_slot(object, "__iter__")) {
-    if (!consume_type(operand) || !consume_keys(operand)) return nullptr;
+    if (!facts.consume_type(operand) || !objects.consume_keys(operand)) return nullptr;
     auto result = over(Kind::keys, operand);
     result->key_list = keys_in_order(object);
     return result;
   }
   if (PyGen_CheckExact(object)) {
-    ObjectShadow* known = find(object);
+    ObjectShadow* known = objects.find(object);
     if (known == nullptr || known->generator == nullptr) return nullptr;
     return over(Kind::generator, operand);
   }
   if (PyRange_Check(object) || PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)) {
-    if (!consume(operand)) return nullptr;
+    if (!facts.consume(operand)) return nullptr;
     return over(Kind::numbers, operand);
   }
   if (PyAnySet_CheckExact(object) && operand.shadow.is(Shadow::Kind::constant)) {
@@ -91,11 +91,10 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
   return nullptr;
 }
 
-PyObject* Walk::generator_in(const IteratorShadow& over) const {
+PyObject* Walk::generator_in(const IteratorShadow& over) {
   if (over.kind == Kind::generator) return over.object.get();
   if (over.kind == Kind::iterator) {
-    auto found = by_identity_.find(over.object.get());
-    return generator_in(*objects_[found->second].iterator);
+    return generator_in(*objects.object(objects.id_of(over.object.get())).iterator);
   }
   for (const auto& base : over.bases) {
     if (PyObject* generator = generator_in(*base)) return generator;
@@ -108,7 +107,7 @@ bool Walk::goes_over_all(FrameShadow& f, const IteratorShadow& over) {
   if (generator == nullptr) return true;
   // What an enumerate or zip makes of what it yields is made while the instruction runs.
   if (over.kind != Kind::generator) {
-    return broke(Code::PS0303, "an instruction goes over all that is made of a generator's values");
+    return verdict.broke(Code::PS0303, "an instruction goes over all that is made of a generator's values");
   }
   f.expected.generator = generator;
   f.expected.repeats = true;
@@ -119,7 +118,7 @@ Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
   switch (over.kind) {
     case Kind::items: {
       const std::int64_t at = std::exchange(over.next, over.next + over.step);
-      return this->item({over.shadow, over.object.get()}, at);
+      return objects.item({over.shadow, over.object.get()}, at);
     }
     case Kind::keys: ++over.next; return Shadow::constant();
     case Kind::values:
@@ -127,35 +126,35 @@ Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
       if (over.next >= PyList_GET_SIZE(over.key_list.get())) return Shadow{};
       PyObject* key = PyList_GET_ITEM(over.key_list.get(), over.next++);
       PyObject* value = PyDict_GetItemWithError(over.object.get(), key);
-      const ObjectId dict = dict_contents({over.shadow, over.object.get()});
-      const Shadow shadow = dict_value(dict, key, value);
-      return over.kind == Kind::values ? shadow : fresh(item, {Shadow::constant(), shadow});
+      const ObjectId dict = objects.contents({over.shadow, over.object.get()});
+      const Shadow shadow = objects.dict_value(dict, key, value);
+      return over.kind == Kind::values ? shadow : objects.fresh(item, {Shadow::constant(), shadow});
     }
     case Kind::numbers: return Shadow::constant();
     case Kind::enumerate:
-      return fresh(item, {Shadow::constant(), advance(*over.bases[0], PyTuple_GET_ITEM(item, 1))});
+      return objects.fresh(item, {Shadow::constant(), advance(*over.bases[0], PyTuple_GET_ITEM(item, 1))});
     case Kind::zip: {
       std::vector<Shadow> parts;
       for (std::size_t i = 0; i < over.bases.size(); ++i) {
         parts.push_back(advance(*over.bases[i], PyTuple_GET_ITEM(item, i)));
       }
-      return fresh(item, std::move(parts));
+      return objects.fresh(item, std::move(parts));
     }
     case Kind::same: return over.shadow;
     case Kind::generator: return innermost_->expected.result;
-    case Kind::iterator: return advance(*find(over.object.get())->iterator, item);
+    case Kind::iterator: return advance(*objects.find(over.object.get())->iterator, item);
   }
   return Shadow{};
 }
 
 bool Walk::not_iterable(Operand operand) {
-  if (reason_.code != Code::PS0601 && !reason_.reason.empty() && is_dict_view(operand.object)) {
+  if (verdict.reason().code != Code::PS0601 && !verdict.reason().reason.empty() && is_dict_view(operand.object)) {
     return false;
   }
   if (is_tensor(operand.object)) {
-    return broke(Code::PS0303, "a tensor is iterated over");
+    return verdict.broke(Code::PS0303, "a tensor is iterated over");
   }
-  return broke(Code::PS0303, std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name +
+  return verdict.broke(Code::PS0303, std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name +
                                  " is not followed");
 }
 
@@ -163,10 +162,10 @@ bool Walk::gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShad
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                             FrameShadow& f) {
     f.pop(pops);
-    const Shadow iterator = walk.fresh(f.object());
+    const Shadow iterator = walk.objects.fresh(f.object());
     auto own = std::make_unique<IteratorShadow>();
     *own = std::move(*over);
-    walk.object(iterator.index).iterator = std::move(own);
+    walk.objects.object(iterator.index).iterator = std::move(own);
     f.push(iterator);
   };
   return true;
@@ -176,7 +175,7 @@ bool Walk::get_iterator(FrameShadow& f) {
   Operand operand = f.operand();
   if (PyIter_Check(operand.object)) {
     // An iterator is its own iterator, unless Python code says otherwise.
-    if (ObjectShadow* known = find(operand.object);
+    if (ObjectShadow* known = objects.find(operand.object);
         known != nullptr && (known->iterator != nullptr || known->generator != nullptr)) {
       return true;
     }
@@ -191,12 +190,12 @@ bool Walk::get_iterator(FrameShadow& f) {
 
 bool Walk::next_item(FrameShadow& f) {
   Operand iterator = f.operand();
-  ObjectShadow* known = find(iterator.object);
+  ObjectShadow* known = objects.find(iterator.object);
   const bool generator = PyGen_CheckExact(iterator.object) && known && known->generator;
   if (known == nullptr || (known->iterator == nullptr && !generator)) {
     // The iterator is older than the segment: how far it is cannot be guarded. The segment ends
     // here, and the loop's body is a segment of its own.
-    return end_silently();
+    return verdict.end_silently();
   }
   if (generator) {
     f.expected.generator = iterator.object;
@@ -212,7 +211,7 @@ bool Walk::next_item(FrameShadow& f) {
       f.push(f.expected.result);
       return;
     }
-    ObjectShadow* known = walk.find(f.object(1));
+    ObjectShadow* known = walk.objects.find(f.object(1));
     f.push(walk.advance(*known->iterator, f.object()));
   };
   return true;
@@ -232,7 +231,7 @@ bool Walk::gathers(FrameShadow& f, Operand iterable, int pops) {
       const auto at = static_cast<std::size_t>(i);
       all.push_back(at < yielded.size() ? yielded[at] : walk.advance(*over, made[i]));
     }
-    f.push(walk.fresh(f.object(), std::move(all)));
+    f.push(walk.objects.fresh(f.object(), std::move(all)));
   };
   return true;
 }

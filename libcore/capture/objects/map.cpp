@@ -23,13 +23,13 @@ std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& p
   const std::vector<Operand> tensors(positional.begin() + 1, positional.end());
   for (Operand operand : tensors) {
     python::TensorView view;
-    if (!recorder_.bridge().is_plain_tensor(operand.object) || !recorder_.bridge().read(operand.object, view)) {
+    if (!recorder.bridge().is_plain_tensor(operand.object) || !recorder.bridge().read(operand.object, view)) {
       PyErr_Clear();
       return std::nullopt;
     }
     if (view.requires_grad && python::grad_enabled()) return std::nullopt;  // other code runs
   }
-  guard_grad_mode();
+  context.guard_grad_mode();
   if (!consume_function(positional[0])) return false;
   if (call_known_python(f, positional[0], {}, {}, pops)) return std::nullopt;
   std::vector<ValueId> values;
@@ -38,11 +38,11 @@ std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& p
     if (!converted) return false;
     values.push_back(converted->as<Argument::Value>()->id);
   }
-  const TensorType type = recorder_.value(values[0]).type;
+  const TensorType type = recorder.value(values[0]).type;
   if (type.sizes.empty()) return std::nullopt;
-  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant() : recorder_.sizes().value(type.sizes[0]);
+  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant() : recorder.sizes().value(type.sizes[0]);
   if (!rows || *rows < 1 || *rows > kMostRows) return std::nullopt;
-  recorder_.sizes().specialise(type.sizes[0]);
+  recorder.sizes().specialise(type.sizes[0]);
   Expected& call = f.expected;
   call.function = positional[0].object;
   call.function_shadow = positional[0].shadow;
@@ -54,7 +54,7 @@ std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& p
     const std::vector<Shadow> results = std::move(f.expected.results);
     f.pop(pops);
     if (results.size() != rows || !walk.is_tensor(f.object())) {
-      walk.spoil_here("what torch's map gives is no stack of what its function gave");
+      walk.verdict.spoil_here("what torch's map gives is no stack of what its function gave");
       return f.push(Shadow::constant());
     }
     f.push(walk.stacked(f.object(), results));
@@ -64,7 +64,7 @@ std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& p
 
 Shadow Walk::row(PyObject* tensor, ValueId of, int index) {
   const Argument self = Argument::Value{of}, zero = std::int64_t{0}, at = std::int64_t{index};
-  const std::int32_t call = recorder_.add_call({"call_method", "select", "select", {self, zero, at}, {}, stack(), {}});
+  const std::int32_t call = recorder.add_call({"call_method", "select", "select", {self, zero, at}, {}, stack(), {}});
   PlannedNode node{"aten.select.int", {{"self", self}, {"dim", zero}, {"index", at}}, {of}, std::nullopt};
   return planned_result(call, std::move(node), tensor);
 }
@@ -75,14 +75,14 @@ Shadow Walk::stacked(PyObject* tensor, const std::vector<Shadow>& results) {
   for (const Shadow result : results) {
     const auto value = value_of(result);
     if (!value) {
-      spoil_here("what the function of torch's map gives is not followed");
+      verdict.spoil_here("what the function of torch's map gives is not followed");
       return Shadow::constant();
     }
     list.items.push_back(Argument::Value{*value});
     node.values.push_back(*value);
   }
   node.args = {{"tensors", Argument(list)}};
-  const std::int32_t call = recorder_.add_call({"call_function", "stack", "torch.stack", {Argument(list)}, {}, stack(), {}});
+  const std::int32_t call = recorder.add_call({"call_function", "stack", "torch.stack", {Argument(list)}, {}, stack(), {}});
   return planned_result(call, std::move(node), tensor);
 }
 

@@ -49,21 +49,21 @@ std::optional<bool> Walk::call_compile_api(FrameShadow& f, Served served,
     case Served::compiled:
     case Served::fullgraph:
       // One region of a backend of the program's takes in those that it calls.
-      if (for_backend_) return std::nullopt;
-      return end_silently();
+      if (context.for_backend()) return std::nullopt;
+      return verdict.end_silently();
     case Served::disabled:
-      return broke(Code::PS0312, "compilation is disabled for the function called here", true);
+      return verdict.broke(Code::PS0312, "compilation is disabled for the function called here", true);
     case Served::graph_break:
-      return broke(Code::PS0312, "torch._dynamo.graph_break() is called", true);
+      return verdict.broke(Code::PS0312, "torch._dynamo.graph_break() is called", true);
     case Served::handler:
-    case Served::own: return broke(Code::PS0312, "torch.compile or its kin is called");
+    case Served::own: return verdict.broke(Code::PS0312, "torch.compile or its kin is called");
     case Served::is_compiling: break;
   }
-  if (!positional.empty()) return broke(Code::PS0306, "is_compiling() takes no arguments");
-  if (python::in_compiled_region() != compiling_at_start_) {
-    return broke(Code::PS0306, "is_compiling() is called in what torch compiles by itself");
+  if (!positional.empty()) return verdict.broke(Code::PS0306, "is_compiling() takes no arguments");
+  if (python::in_compiled_region() != context.compiling_at_start()) {
+    return verdict.broke(Code::PS0306, "is_compiling() is called in what torch compiles by itself");
   }
-  add_guard(GuardKind::is_compiling, kNoSource, python::in_compiled_region());
+  facts.add_guard(GuardKind::is_compiling, kNoSource, python::in_compiled_region());
   return gives_constant(f, pops);
 }
 
@@ -73,14 +73,14 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
                                             int pops) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
   PyObject* globals = PyFunction_GET_GLOBALS(function.object);
-  if (const Served own = compile_api_.own(code, globals); own != Served::none) {
+  if (const Served own = compile_api.own(code, globals); own != Served::none) {
     return call_compile_api(f, own, positional, pops);
   }
-  const KnownCode& known = callables_.of(code, globals);
-  const CallRule& rule = callables_.rule_of(function.object);
+  const KnownCode& known = callables.of(code, globals);
+  const CallRule& rule = callables.rule_of(function.object);
   const InGraph told = python::in_compiled_region() && rule.action != CallAction::serve ? in_graph(function.object) : InGraph::undecided;
   if (told == InGraph::never) {
-    return broke(Code::PS0312, qualified_name(function.object) + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+    return verdict.broke(Code::PS0312, qualified_name(function.object) + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
   }
   if (told == InGraph::whole) {
     if (const auto done = call_whole_function(f, function, positional, keywords, pops)) return done;
@@ -93,7 +93,7 @@ std::optional<bool> Walk::call_known_python(FrameShadow& f, Operand function,
     case CallAction::model: return known.model(*this, f, function, positional, keywords, pops);
     case CallAction::constant: return call_once(f, function, positional, keywords, pops);
     case CallAction::assumed: return call_assumed(f, function, positional, pops);
-    default: return broke(rule, qualified_name(function.object));
+    default: return verdict.broke(rule, qualified_name(function.object));
   }
 }
 
@@ -114,7 +114,7 @@ std::optional<bool> Walk::model_module_list_item(Walk& walk, FrameShadow& f, Ope
 std::optional<bool> Walk::model_copy(Walk& walk, FrameShadow& f, Operand function,
                                      const std::vector<Operand>& positional,
                                      const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
-  if (positional.size() != 1 || !keywords.empty()) return walk.broke(Code::PS0307, "an object is copied");
+  if (positional.size() != 1 || !keywords.empty()) return walk.verdict.broke(Code::PS0307, "an object is copied");
   const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
   return walk.call_copy(f, function, text_of(code->co_name) == "deepcopy", positional[0], pops);
 }
@@ -124,7 +124,7 @@ std::optional<bool> Walk::model_check(Walk& walk, FrameShadow& f, Operand functi
                                       const std::vector<Operand>& positional,
                                       const std::vector<std::pair<PyObject*, Operand>>&, int pops) {
   if (positional.empty() || positional[0].object != Py_True) return std::nullopt;
-  if (!walk.consume(positional[0])) return false;
+  if (!walk.facts.consume(positional[0])) return false;
   f.expected.function = function.object;
   f.expected.native = true;
   return walk.gives_constant(f, pops);
@@ -138,8 +138,8 @@ std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand, c
   for (Operand operand : positional) {
     python::TensorView view;
     if (!python::grad_enabled() || !walk.is_tensor(operand.object)) continue;
-    if (!walk.recorder().bridge().read(operand.object, view)) PyErr_Clear();
-    if (view.requires_grad) return walk.broke(Code::PS0306, "torch.autograd.Function.apply is asked for gradients");
+    if (!walk.recorder.bridge().read(operand.object, view)) PyErr_Clear();
+    if (view.requires_grad) return walk.verdict.broke(Code::PS0306, "torch.autograd.Function.apply is asked for gradients");
   }
   return std::nullopt;
 }
@@ -165,20 +165,20 @@ CodeModel find_code_model(std::string_view name) {
 /// A slice of a ModuleList is a new ModuleList with some of the children. torch makes it natively; the
 /// segment knows the children, and cannot leave the new module behind.
 bool Walk::slice_module_list(FrameShadow& f, Operand function, Operand list, Operand slice, int pops) {
-  if (!consume(slice)) return false;
+  if (!facts.consume(slice)) return false;
   PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
-  const ObjectId own = instance_dict(list);
-  PyObject* modules = own == kNoSource ? nullptr : PyDict_GetItemWithError(object(own).object.get(), name.get());
-  if (modules == nullptr || !PyDict_Check(modules)) return broke(Code::PS0306, "a module without tables is sliced");
-  guard_type_version(list);
-  const Operand dict{dict_value(own, name.get(), modules), modules};
-  if (!consume_type(dict) || !consume_keys(dict)) return false;
+  const ObjectId own = objects.instance_dict(list);
+  PyObject* modules = own == kNoSource ? nullptr : PyDict_GetItemWithError(objects.object(own).object.get(), name.get());
+  if (modules == nullptr || !PyDict_Check(modules)) return verdict.broke(Code::PS0306, "a module without tables is sliced");
+  facts.guard_type_version(list);
+  const Operand dict{objects.dict_value(own, name.get(), modules), modules};
+  if (!facts.consume_type(dict) || !objects.consume_keys(dict)) return false;
   std::vector<Shadow> children;
   for (const auto& [key, child] : all_pairs(dict)) children.push_back(child);
   Py_ssize_t start, stop, step;
   if (PySlice_Unpack(slice.object, &start, &stop, &step) < 0) {
     PyErr_Clear();
-    return broke(Code::PS0304, "a slice of a ModuleList is malformed");
+    return verdict.broke(Code::PS0304, "a slice of a ModuleList is malformed");
   }
   std::vector<Shadow> kept;
   const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(children.size()), &start, &stop, step);
@@ -187,19 +187,19 @@ bool Walk::slice_module_list(FrameShadow& f, Operand function, Operand list, Ope
   f.expected.native = true;
   f.finish = [pops, kept, name](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    const Shadow made = walk.fresh(f.object());
-    const ObjectId own = walk.instance_dict({made, f.object()});
+    const Shadow made = walk.objects.fresh(f.object());
+    const ObjectId own = walk.objects.instance_dict({made, f.object()});
     PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(walk.object(own).object.get(), &at, &key, &value);) {
+    for (Py_ssize_t at = 0; PyDict_Next(walk.objects.object(own).object.get(), &at, &key, &value);) {
       Shadow shadow;
       if (PyUnicode_Compare(key, name.get()) == 0) {
-        shadow = walk.fresh(value);
+        shadow = walk.objects.fresh(value);
         PyRef keys = PyRef::steal(PyDict_Keys(value));
         for (std::size_t i = 0; keys && i < kept.size(); ++i) {
-          walk.dict_store(shadow.index, PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), kept[i]);
+          walk.objects.dict_store(shadow.index, PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), kept[i]);
         }
       }
-      walk.dict_store(own, key, shadow);
+      walk.objects.dict_store(own, key, shadow);
     }
     f.push(made);
   };
@@ -212,33 +212,33 @@ bool Walk::call_signature(FrameShadow& f, Operand function, const std::vector<Op
   Operand of = positional.empty() ? Operand{} : positional[0];
   if (of.object != nullptr && PyMethod_Check(of.object)) of = method_part(of, 0);
   if (positional.size() != 1 || !PyFunction_Check(of.object)) {
-    return broke(Code::PS0306, "the signature of what is no function is asked for");
+    return verdict.broke(Code::PS0306, "the signature of what is no function is asked for");
   }
   if (!consume_function(of)) return false;
   PyObject* attributes = reinterpret_cast<PyFunctionObject*>(of.object)->func_dict;
   if (attributes != nullptr && PyDict_GET_SIZE(attributes) > 0) {
-    return broke(Code::PS0306, "the signature of a function that has attributes is asked for");
+    return verdict.broke(Code::PS0306, "the signature of a function that has attributes is asked for");
   }
   const SourceId source = of.shadow.source();
   if (source != kNoSource) {
-    add_guard(GuardKind::truth, recorder_.source(SourceKind::attribute, source, "__dict__"), false);
-    add_guard(GuardKind::identity, recorder_.source(SourceKind::code, source), qualified_name(of.object),
+    facts.add_guard(GuardKind::truth, recorder.source(SourceKind::attribute, source, "__dict__"), false);
+    facts.add_guard(GuardKind::identity, recorder.source(SourceKind::code, source), qualified_name(of.object),
               PyFunction_GET_CODE(of.object));
   }
   f.expected.function = function.object;
   f.expected.native = true;
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    const Shadow made = walk.fresh(f.object());
+    const Shadow made = walk.objects.fresh(f.object());
     PyRef name = PyRef::steal(PyUnicode_InternFromString("_parameters"));
     PyRef parameters = PyRef::steal(PyObject_GetAttr(f.object(), name.get()));
     if (parameters) {
-      walk.dict_store(made.index, name.get(), walk.fresh(parameters.get()));
+      walk.objects.dict_store(made.index, name.get(), walk.objects.fresh(parameters.get()));
     } else {
       PyErr_Clear();
     }
     PyRef annotation = PyRef::steal(PyUnicode_InternFromString("_return_annotation"));
-    walk.dict_store(made.index, annotation.get(), Shadow{});
+    walk.objects.dict_store(made.index, annotation.get(), Shadow{});
     f.push(made);
   };
   return true;

@@ -8,16 +8,16 @@ namespace penstock::capture {
 using python::PyRef;
 
 std::optional<Shadow> Walk::module_child(Operand self, PyObject* name, bool& present) {
-  const ObjectId own = instance_dict(self);
+  const ObjectId own = objects.instance_dict(self);
   if (own == kNoSource) return std::nullopt;
-  PyObject* attributes = object(own).object.get();
+  PyObject* attributes = objects.object(own).object.get();
   for (const char* table : {"_parameters", "_buffers", "_modules"}) {
     PyRef key = PyRef::steal(PyUnicode_InternFromString(table));
     PyObject* dict = PyDict_GetItemWithError(attributes, key.get());
     if (dict == nullptr || !PyDict_Check(dict)) return std::nullopt;
-    const Operand operand{dict_value(own, key.get(), dict), dict};
+    const Operand operand{objects.dict_value(own, key.get(), dict), dict};
     PyObject* value = PyDict_GetItemWithError(dict, name);
-    const Shadow found = dict_value(dict_contents(operand), name, value);
+    const Shadow found = objects.dict_value(objects.contents(operand), name, value);
     present = value != nullptr;
     if (present) return found;
   }

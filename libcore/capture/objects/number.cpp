@@ -32,73 +32,78 @@ bool same_number(PythonNumber a, PythonNumber b) {
 
 }  // namespace
 
-bool Walk::is_computed(Operand operand) const {
+bool Sizes::is_computed(Operand operand) const {
   return operand.shadow.is(Shadow::Kind::sourced) &&
-         recorder_.source_kind(operand.shadow.index) == SourceKind::computed;
+         walk_.recorder.source_kind(operand.shadow.index) == SourceKind::computed;
 }
 
-bool Walk::is_followed(Operand number) {
+bool Sizes::is_followed(Operand number) {
   if (!number.shadow.is(Shadow::Kind::sourced)) return false;
-  if (of_elements_.contains(number.shadow.index)) return plain_number(number.object).has_value();
-  if (changed_ == nullptr && !recorder_.sizes().any()) return false;
+  if (is_element(number.shadow.index)) return plain_number(number.object).has_value();
+  if (changed_ == nullptr && !walk_.recorder.sizes().any()) return false;
   if (!plain_number(number.object)) return false;
-  const SourceKind kind = recorder_.source_kind(number.shadow.index);
+  const SourceKind kind = walk_.recorder.source_kind(number.shadow.index);
   if (kind == SourceKind::computed) return true;
   // The sizes of a tensor are guarded with it, but for symbols.
   if (kind == SourceKind::size) {
-    const SourceStep& step = recorder_.graph().interface.sources[number.shadow.index];
-    const auto input = recorder_.input_at(step.base);
-    return input && !recorder_.value(*input).type.sizes[static_cast<std::size_t>(step.index)].is_constant();
+    const SourceStep& step = walk_.recorder.graph().interface.sources[number.shadow.index];
+    const auto input = walk_.recorder.input_at(step.base);
+    return input && !walk_.recorder.value(*input).type.sizes[static_cast<std::size_t>(step.index)].is_constant();
   }
-  return changed_ != nullptr && !is_size(kind) && changed_->contains(recorder_.text(number.shadow.index));
+  return changed_ != nullptr && !is_size(kind) && changed_->contains(walk_.recorder.text(number.shadow.index));
 }
 
-int Walk::operands_of(SourceId number) const {
+int Sizes::operands_of(SourceId number) const {
   const auto found = operand_counts_.find(number);
   return found == operand_counts_.end() ? 1 : found->second;
 }
 
 /// The source of an operand; kNoSource (with the reason set) when its value cannot be known.
-SourceId Walk::number_source(Operand number) {
+SourceId Sizes::number_source(Operand number) {
   if (!is_followed(number)) {
-    if (!consume(number)) return kNoSource;
+    if (!walk_.facts.consume(number)) return kNoSource;
     SourceStep plain{SourceKind::number, kNoSource, {}, 0, *literal_of(number.object)};
-    return recorder_.source(std::move(plain));
+    return walk_.recorder.source(std::move(plain));
   }
-  const SourceKind kind = recorder_.source_kind(number.shadow.index);
+  const SourceKind kind = walk_.recorder.source_kind(number.shadow.index);
   const bool is_int = kind == SourceKind::computed || kind == SourceKind::length || is_size(kind);
-  if (!is_int) consume_type(number);
+  if (!is_int) walk_.facts.consume_type(number);
   if (PyLong_CheckExact(number.object) && kind != SourceKind::computed && !is_size(kind)) {
-    followed_numbers_.try_emplace(number.shadow.index, PyRef::borrow(number.object));
+    follow(number.shadow.index, number.object);
   }
   return number.shadow.index;
 }
 
-SourceId Walk::computed(NumberOp op, SourceId left, SourceId right) {
+SourceId Sizes::computed(NumberOp op, SourceId left, SourceId right) {
   SourceStep step{SourceKind::computed, left, {}, static_cast<std::int64_t>(op), {}, right};
-  const SourceId id = recorder_.source(std::move(step));
+  const SourceId id = walk_.recorder.source(std::move(step));
   operand_counts_[id] = operands_of(left) + (right == kNoSource ? 0 : operands_of(right));
-  if (of_elements_.contains(left) || of_elements_.contains(right)) of_elements_.insert(id);
+  if (is_element(left) || is_element(right)) of_elements_.insert(id);
+  return id;
+}
+
+SourceId Sizes::element(SourceId tensor) {
+  const SourceId id = computed(NumberOp::to_int, tensor, kNoSource);
+  of_elements_.insert(id);
   return id;
 }
 
 std::optional<bool> Walk::element_number(FrameShadow& f, Operand tensor, int pops) {
-  const bool old = tensor.shadow.is(Shadow::Kind::sourced) && recorder_.bridge().is_plain_tensor(tensor.object);
+  const bool old = tensor.shadow.is(Shadow::Kind::sourced) && recorder.bridge().is_plain_tensor(tensor.object);
   python::TensorView view;
-  if (!old || !recorder_.sizes().takes_numbers() || !recorder_.bridge().read(tensor.object, view)) {
+  if (!old || !recorder.sizes().takes_numbers() || !recorder.bridge().read(tensor.object, view)) {
     PyErr_Clear();
     return std::nullopt;
   }
   const auto element = element_of(view);
   if (!element) return std::nullopt;
   if (!argument(tensor)) return false;
-  const auto input = recorder_.input_at(tensor.shadow.index);
-  if (!input || recorder_.is_written(*input)) return std::nullopt;
-  const SourceId id = computed(NumberOp::to_int, tensor.shadow.index, kNoSource);
-  of_elements_.insert(id);
+  const auto input = recorder.input_at(tensor.shadow.index);
+  if (!input || recorder.is_written(*input)) return std::nullopt;
+  const SourceId id = sizes.element(tensor.shadow.index);
   f.finish = [pops, id](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    walk.followed_numbers_.try_emplace(id, PyRef::borrow(f.object()));
+    walk.sizes.follow(id, f.object());
     f.push(Shadow::sourced(id));
   };
   return true;
@@ -106,53 +111,53 @@ std::optional<bool> Walk::element_number(FrameShadow& f, Operand tensor, int pop
 
 std::optional<bool> Walk::number_operation(FrameShadow& f, NumberOp op, Operand left,
                                            const Operand* right, int pops) {
-  if (!is_followed(left) && (right == nullptr || !is_followed(*right))) return std::nullopt;
+  if (!sizes.is_followed(left) && (right == nullptr || !sizes.is_followed(*right))) return std::nullopt;
   const auto a = plain_number(left.object);
   const auto b = right == nullptr ? PythonNumber{} : plain_number(right->object);
   if (!a || !b) return std::nullopt;
   const auto result = compute(op, *a, *b);
   if (result && is_comparison(op)) {
-    if (!is_followed(left) && !consume(left)) return false;
-    if (!is_followed(*right) && !consume(*right)) return false;
-    if (compare_sizes(op, left, *right)) return gives_constant(f, pops);
+    if (!sizes.is_followed(left) && !facts.consume(left)) return false;
+    if (!sizes.is_followed(*right) && !facts.consume(*right)) return false;
+    if (sizes.compare_sizes(op, left, *right)) return gives_constant(f, pops);
   }
   if (!result) return std::nullopt;  // it raises, or the result is no number that is followed
-  const SourceId one = number_source(left);
-  const SourceId other = right == nullptr ? kNoSource : number_source(*right);
+  const SourceId one = sizes.number_source(left);
+  const SourceId other = right == nullptr ? kNoSource : sizes.number_source(*right);
   if (one == kNoSource || (right != nullptr && other == kNoSource)) return false;
-  if (operands_of(one) + (right == nullptr ? 0 : operands_of(other)) > kMostOperands) {
+  if (sizes.operands_of(one) + (right == nullptr ? 0 : sizes.operands_of(other)) > kMostOperands) {
     return std::nullopt;
   }
-  const SourceId id = computed(op, one, other);
+  const SourceId id = sizes.computed(op, one, other);
   if (is_comparison(op)) {
-    add_guard(GuardKind::truth, id, result->integer != 0);
+    facts.add_guard(GuardKind::truth, id, result->integer != 0);
     return gives_constant(f, pops);
   }
   f.finish = [pops, id, expected = *result](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     const auto actual = plain_number(f.object());
     if (!actual || !same_number(*actual, expected)) {
-      walk.spoil("Python computes another number than " + walk.recorder().text(id));
+      walk.verdict.spoil("Python computes another number than " + walk.recorder.text(id));
     }
     f.push(Shadow::sourced(id));
   };
   return true;
 }
 
-Shadow Walk::followed_length(Operand container) {
+Shadow Sizes::followed_length(Operand container) {
   PyObject* object = container.object;
   const bool known = PyList_CheckExact(object) || PyTuple_CheckExact(object) ||
                      PyDict_CheckExact(object) || PyAnySet_CheckExact(object);
   if (changed_ == nullptr || !known || !container.shadow.is(Shadow::Kind::sourced)) return {};
-  const ObjectShadow* contents = find(object);
+  const ObjectShadow* contents = walk_.objects.find(object);
   if (contents != nullptr && (contents->listed || contents->written || contents->keys)) return {};
-  SourceId length = recorder_.source(SourceKind::length, container.shadow.index);
-  if (!changed_->contains(recorder_.text(length))) return {};
-  consume_type(container);
+  SourceId length = walk_.recorder.source(SourceKind::length, container.shadow.index);
+  if (!changed_->contains(walk_.recorder.text(length))) return {};
+  walk_.facts.consume_type(container);
   if (contents != nullptr && !contents->items.empty()) {  // what was appended to it
     const auto count = static_cast<std::int64_t>(contents->items.size());
     SourceStep added{SourceKind::number, kNoSource, {}, 0, Argument(count)};
-    length = computed(NumberOp::add, length, recorder_.source(std::move(added)));
+    length = computed(NumberOp::add, length, walk_.recorder.source(std::move(added)));
   }
   return Shadow::sourced(length);
 }
@@ -160,7 +165,7 @@ Shadow Walk::followed_length(Operand container) {
 /// True when torch takes the number for a tensor of `dtype` as it is now and whenever the guard that
 /// this adds holds: an overflow is an error of torch's, and some kernels have rules of their own for
 /// infinity and NaN.
-bool Walk::fits_dtype(Operand number, DType dtype) {
+bool Sizes::fits_dtype(Operand number, DType dtype) {
   if (!PyFloat_CheckExact(number.object) && dtype == DType::int64) return true;
   if (!is_floating(dtype)) return false;
   const double largest = penstock::largest(dtype);
@@ -169,13 +174,13 @@ bool Walk::fits_dtype(Operand number, DType dtype) {
                          : std::nullopt;
   if (!fits || fits->integer == 0) return false;
   const SourceId limit =
-      recorder_.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
+      walk_.recorder.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
   const SourceId absolute = computed(NumberOp::absolute, number_source(number), kNoSource);
-  add_guard(GuardKind::truth, computed(NumberOp::less_equal, absolute, limit), true);
+  walk_.facts.add_guard(GuardKind::truth, computed(NumberOp::less_equal, absolute, limit), true);
   return true;
 }
 
-std::optional<Argument> Walk::number_input(Operand number, const std::string& op,
+std::optional<Argument> Sizes::number_input(Operand number, const std::string& op,
                                            std::string_view parameter, std::optional<DType> self) {
   if (!is_followed(number)) return std::nullopt;
   const ops::NumberArgument how = ops::number_argument(op, parameter);
@@ -192,9 +197,9 @@ std::optional<Argument> Walk::number_input(Operand number, const std::string& op
   const SourceId source = number_source(number);
   if (is_computed(number)) {
     auto* type = reinterpret_cast<PyObject*>(Py_TYPE(number.object));
-    add_live_guard(GuardKind::type_is, source, type);
+    walk_.facts.add_live_guard(GuardKind::type_is, source, type);
   }
-  return Argument(Argument::Value{recorder_.number(number.object, source)});
+  return Argument(Argument::Value{walk_.recorder.number(number.object, source)});
 }
 
 }  // namespace penstock::capture

@@ -49,21 +49,21 @@ bool depends_on_sizes(std::string_view fact) {
 }  // namespace
 
 /// The type of a tensor that is a value of the graph, or of an input that `tensor` is already.
-const TensorType* Walk::known_type(Operand tensor) const {
-  if (tensor.shadow.is(Shadow::Kind::node)) return &recorder_.value(tensor.shadow.index).type;
+const TensorType* Sizes::known_type(Operand tensor) const {
+  if (tensor.shadow.is(Shadow::Kind::node)) return &walk_.recorder.value(tensor.shadow.index).type;
   const SourceId source = tensor.shadow.source();
   if (source == kNoSource) return nullptr;
-  const auto input = recorder_.input_at(source);
-  return input ? &recorder_.value(*input).type : nullptr;
+  const auto input = walk_.recorder.input_at(source);
+  return input ? &walk_.recorder.value(*input).type : nullptr;
 }
 
-bool Walk::name_sizes(Operand tensor) {
+bool Sizes::name_sizes(Operand tensor) {
   if (!tensor.shadow.is(Shadow::Kind::sourced)) return true;
-  if (!recorder_.wants_symbols(tensor.object, tensor.shadow.index)) return true;
-  return argument(tensor).has_value();
+  if (!walk_.recorder.wants_symbols(tensor.object, tensor.shadow.index)) return true;
+  return walk_.argument(tensor).has_value();
 }
 
-std::optional<SymExpr> Walk::expression_of(SourceId source, bool as_size) {
+std::optional<SymExpr> Sizes::expression_of(SourceId source, bool as_size) {
   if (const auto known = expressions_.find(source); known != expressions_.end()) return known->second;
   auto expression = find_expression(source, as_size);
   if (!expression || !is_tame(*expression)) return std::nullopt;
@@ -71,22 +71,22 @@ std::optional<SymExpr> Walk::expression_of(SourceId source, bool as_size) {
   return expression;
 }
 
-std::optional<SymExpr> Walk::find_expression(SourceId source, bool as_size) {
-  const SourceStep step = recorder_.graph().interface.sources[source];
+std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
+  const SourceStep step = walk_.recorder.graph().interface.sources[source];
   if (step.kind == SourceKind::number) {
     const auto* whole = step.key.as<std::int64_t>();
     return whole == nullptr ? std::nullopt : std::optional(SymExpr(*whole));
   }
   if (step.kind == SourceKind::size) {
-    const auto input = recorder_.input_at(step.base);
+    const auto input = walk_.recorder.input_at(step.base);
     if (!input) return std::nullopt;
-    return recorder_.value(*input).type.sizes[static_cast<std::size_t>(step.index)];
+    return walk_.recorder.value(*input).type.sizes[static_cast<std::size_t>(step.index)];
   }
   const auto number = followed_numbers_.find(source);
   if (step.kind != SourceKind::computed || number != followed_numbers_.end()) {
     if (!as_size || number == followed_numbers_.end()) return std::nullopt;
-    if (step.kind != SourceKind::computed) consume_type({Shadow::sourced(source), number->second.get()});
-    return recorder_.size_number(number->second.get(), plain_number(number->second.get())->integer, source);
+    if (step.kind != SourceKind::computed) walk_.facts.consume_type({Shadow::sourced(source), number->second.get()});
+    return walk_.recorder.size_number(number->second.get(), plain_number(number->second.get())->integer, source);
   }
   const auto left = expression_of(step.base, as_size);
   if (!left) return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<SymExpr> Walk::find_expression(SourceId source, bool as_size) {
     case NumberOp::floordiv:
     case NumberOp::modulo: {
       // Python raises for a divisor of 0; an expression cannot.
-      const auto positive = recorder_.sizes().decide({0, Condition::Relation::less, *right});
+      const auto positive = walk_.recorder.sizes().decide({0, Condition::Relation::less, *right});
       if (!positive.value_or(false)) return std::nullopt;
       return op == NumberOp::floordiv ? floordiv(*left, *right) : mod(*left, *right);
     }
@@ -113,21 +113,21 @@ std::optional<SymExpr> Walk::find_expression(SourceId source, bool as_size) {
 }
 
 /// Of a number that is not followed its value: it must be guarded.
-std::optional<SymExpr> Walk::expression_of(Operand number, bool as_size) {
+std::optional<SymExpr> Sizes::expression_of(Operand number, bool as_size) {
   if (!PyLong_CheckExact(number.object)) return std::nullopt;
   if (is_followed(number)) return expression_of(number_source(number), as_size);
   const auto plain = plain_number(number.object);
   return plain ? std::optional(SymExpr(plain->integer)) : std::nullopt;
 }
 
-SourceId Walk::source_of_term(const SymTerm& term) {
+SourceId Sizes::source_of_term(const SymTerm& term) {
   SourceId product = kNoSource;
   const auto multiply = [&](SourceId factor) {
     product = product == kNoSource ? factor : computed(NumberOp::multiply, product, factor);
   };
   for (const auto& atom : term.atoms) {
     if (atom->kind == SymAtom::Kind::symbol) {
-      multiply(recorder_.sizes().source_of(atom->text));
+      multiply(walk_.recorder.sizes().source_of(atom->text));
       continue;
     }
     const SourceId left = source_of(atom->operands[0]), right = source_of(atom->operands[1]);
@@ -141,11 +141,11 @@ SourceId Walk::source_of_term(const SymTerm& term) {
   return product;
 }
 
-SourceId Walk::number_constant(std::int64_t value) {
-  return recorder_.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
+SourceId Sizes::number_constant(std::int64_t value) {
+  return walk_.recorder.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
 }
 
-SourceId Walk::source_of(const SymExpr& expression) {
+SourceId Sizes::source_of(const SymExpr& expression) {
   SourceId sum = kNoSource;
   for (const SymTerm& term : expression.terms()) {
     const SourceId one = source_of_term(term);
@@ -159,81 +159,81 @@ SourceId Walk::source_of(const SymExpr& expression) {
   return sum;
 }
 
-Shadow Walk::size_shadow(const SymExpr& size) {
+Shadow Sizes::size_shadow(const SymExpr& size) {
   if (size.is_constant()) return Shadow::constant();
   return Shadow::sourced(source_of(size));
 }
 
-std::optional<bool> Walk::compare_sizes(NumberOp op, Operand left, Operand right) {
+std::optional<bool> Sizes::compare_sizes(NumberOp op, Operand left, Operand right) {
   const auto one = expression_of(left, false), other = expression_of(right, false);
   if (!one || !other) return std::nullopt;
   const auto condition = condition_of(op, *one, *other);
-  return condition ? recorder_.sizes().decide(*condition) : std::nullopt;
+  return condition ? walk_.recorder.sizes().decide(*condition) : std::nullopt;
 }
 
 bool Walk::tensor_shape(FrameShadow& f, Operand tensor, int pops, bool method) {
-  if (!name_sizes(tensor)) return false;
-  std::vector<Shadow> sizes;
-  if (const TensorType* type = known_type(tensor)) {
+  if (!sizes.name_sizes(tensor)) return false;
+  std::vector<Shadow> shadows;
+  if (const TensorType* type = sizes.known_type(tensor)) {
     const std::vector<SymExpr> all = type->sizes;
-    for (const SymExpr& size : all) sizes.push_back(size_shadow(size));
+    for (const SymExpr& size : all) shadows.push_back(sizes.size_shadow(size));
   } else {
     python::TensorView view;
-    if (!recorder_.bridge().read(tensor.object, view)) {
+    if (!recorder.bridge().read(tensor.object, view)) {
       PyErr_Clear();
-      return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+      return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
     }
     const SourceId source = tensor.shadow.index;
-    add_guard(GuardKind::equals, recorder_.source(SourceKind::attribute, source, "ndim"),
+    facts.add_guard(GuardKind::equals, recorder.source(SourceKind::attribute, source, "ndim"),
               static_cast<std::int64_t>(view.sizes.size()));
     for (std::size_t i = 0; i < view.sizes.size(); ++i) {
-      sizes.push_back(Shadow::sourced(
-          recorder_.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
+      shadows.push_back(Shadow::sourced(
+          recorder.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
     }
   }
-  f.finish = [pops, method, sizes](Walk& walk, FrameShadow& f) {
+  f.finish = [pops, method, shadows](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     if (method) f.push(Shadow::null());
-    f.push(walk.fresh(f.object(), sizes));
+    f.push(walk.objects.fresh(f.object(), shadows));
   };
   return true;
 }
 
-bool Walk::has_symbolic_sizes(Operand tensor) const {
+bool Sizes::has_symbolic_sizes(Operand tensor) const {
   const TensorType* type = known_type(tensor);
   return type != nullptr && has_symbols(*type);
 }
 
-void Walk::guard_offset(ValueId tensor) {
-  for (const auto& [source, offset] : recorder_.offsets_around(tensor)) {
-    add_guard(GuardKind::equals, recorder_.source(SourceKind::offset, source), offset);
+void Sizes::guard_offset(ValueId tensor) {
+  for (const auto& [source, offset] : walk_.recorder.offsets_around(tensor)) {
+    walk_.facts.add_guard(GuardKind::equals, walk_.recorder.source(SourceKind::offset, source), offset);
   }
 }
 
 bool Walk::tell_size(FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
                      int pops, std::optional<bool>& done) {
   for (Operand operand : positional) {
-    if (is_tensor(operand.object) && !name_sizes(operand)) return false;
+    if (is_tensor(operand.object) && !sizes.name_sizes(operand)) return false;
   }
   const Operand tensor = positional[0];
-  if (!depends_on_sizes(fact) || !is_tensor(tensor.object) || !has_symbolic_sizes(tensor)) return true;
-  const TensorType type = *known_type(tensor);
+  if (!depends_on_sizes(fact) || !is_tensor(tensor.object) || !sizes.has_symbolic_sizes(tensor)) return true;
+  const TensorType type = *sizes.known_type(tensor);
   if (fact == "size" && positional.size() == 1) {
     done = tensor_shape(f, tensor, pops, false);
   } else if (fact == "size" && positional.size() == 2 && PyLong_CheckExact(positional[1].object)) {
-    if (!consume(positional[1])) return false;
+    if (!facts.consume(positional[1])) return false;
     const auto rank = static_cast<long>(type.rank());
     const long dim = PyLong_AsLong(positional[1].object);
     if (dim < -rank || dim >= rank) return true;  // it raises
-    done = gives(f, pops, size_shadow(type.sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)]));
+    done = gives(f, pops, sizes.size_shadow(type.sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)]));
   } else if ((fact == "numel" || fact == "nelement") && positional.size() == 1) {
-    done = gives(f, pops, size_shadow(element_count(type.sizes)));
+    done = gives(f, pops, sizes.size_shadow(element_count(type.sizes)));
   } else if (fact == "is_contiguous" && positional.size() == 1 && is_contiguous(type)) {
     return true;
   } else {
     for (Operand operand : positional) {
-      if (const TensorType* known = is_tensor(operand.object) ? known_type(operand) : nullptr) {
-        recorder_.sizes().specialise(TensorType(*known));
+      if (const TensorType* known = is_tensor(operand.object) ? sizes.known_type(operand) : nullptr) {
+        recorder.sizes().specialise(TensorType(*known));
       }
     }
   }
@@ -241,10 +241,10 @@ bool Walk::tell_size(FrameShadow& f, std::string_view fact, const std::vector<Op
 }
 
 bool Walk::tensor_length(FrameShadow& f, Operand tensor, int pops) {
-  if (!name_sizes(tensor) || !consume_tensor_type(tensor)) return false;
-  const TensorType* type = known_type(tensor);
+  if (!sizes.name_sizes(tensor) || !consume_tensor_type(tensor)) return false;
+  const TensorType* type = sizes.known_type(tensor);
   if (type == nullptr || type->sizes.empty()) return gives_constant(f, pops);
-  return gives(f, pops, size_shadow(SymExpr(type->sizes[0])));
+  return gives(f, pops, sizes.size_shadow(SymExpr(type->sizes[0])));
 }
 
 namespace {
@@ -262,7 +262,7 @@ bool has_expression(const Argument& argument) {
 
 }  // namespace
 
-bool Walk::takes_size(const ResolvedCall& call, std::string_view name) const {
+bool Sizes::takes_size(const ResolvedCall& call, std::string_view name) const {
   for (const Parameter& parameter : call.schema->parameters) {
     if (parameter.name != name) continue;
     return parameter.type_text.starts_with("SymInt") || takes_sizes_as_numbers(call.schema->op(), name);
@@ -271,10 +271,10 @@ bool Walk::takes_size(const ResolvedCall& call, std::string_view name) const {
 }
 
 /// Where an op takes no symbols, those that its arguments have are constants.
-Argument Walk::without_symbols(const Argument& argument) {
+Argument Sizes::without_symbols(const Argument& argument) {
   if (const auto* expression = argument.as<SymExpr>()) {
-    recorder_.sizes().specialise(*expression);
-    return Argument(recorder_.sizes().value(*expression).value_or(0));
+    walk_.recorder.sizes().specialise(*expression);
+    return Argument(walk_.recorder.sizes().value(*expression).value_or(0));
   }
   const auto* sequence = argument.as<Argument::Sequence>();
   if (sequence == nullptr) return argument;
@@ -284,14 +284,14 @@ Argument Walk::without_symbols(const Argument& argument) {
 }
 
 /// `aten.as_strided` counts from the start of the storage where it is told an offset.
-void Walk::check_offset(const ResolvedCall& call) {
+void Sizes::check_offset(const ResolvedCall& call) {
   if (!call.schema->op().starts_with("aten.as_strided")) return;
   const auto told = std::ranges::find(call.args, "storage_offset", &NamedArgument::name);
   const auto* self = call.args.empty() ? nullptr : call.args.front().value.as<Argument::Value>();
   if (self != nullptr && told != call.args.end() && !told->value.is_none()) guard_offset(self->id);
 }
 
-void Walk::check_sizes(ResolvedCall& call) {
+void Sizes::check_sizes(ResolvedCall& call) {
   for (NamedArgument& argument : call.args) {
     if (!has_expression(argument.value) || takes_size(call, argument.name)) continue;
     argument.value = without_symbols(argument.value);

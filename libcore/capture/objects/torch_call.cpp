@@ -36,10 +36,10 @@ bool Walk::tell_fact(FrameShadow& f, std::string_view fact, const std::vector<Op
     if (is_tensor(operand.object) && fact == "storage_offset") {
       const auto tensor = argument(operand);
       if (!tensor) return false;
-      if (const auto* value = tensor->as<Argument::Value>()) guard_offset(value->id);
+      if (const auto* value = tensor->as<Argument::Value>()) sizes.guard_offset(value->id);
     } else if (is_tensor(operand.object)) {
       if (!consume_tensor_type(operand)) return false;
-    } else if (!consume(operand)) {
+    } else if (!facts.consume(operand)) {
       return false;
     }
   }
@@ -68,38 +68,34 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
     Keywords none;
     PyRef object = object_of(Argument(*dtype_from_name(dtype)));
     std::vector<Operand> with_dtype = {positional[0], {Shadow::constant(), object.get()}};
-    shown_positional_ = 1;
-    const bool ok = torch_call(f, target, with_dtype, none, pops);
-    shown_positional_ = -1;
-    return ok;
+    target.syntax.positional = 1;
+    return torch_call(f, target, with_dtype, none, pops);
   }
   if (name == "contiguous" && positional.size() == 1 && keywords.empty()) {
-    auto type = type_of_tensor(recorder_.bridge(), positional[0].object);
+    auto type = type_of_tensor(recorder.bridge(), positional[0].object);
     if (type && is_contiguous(*type)) {
       // torch gives the tensor itself back and dispatches nothing.
       if (!consume_tensor_type(positional[0])) return false;
-      const TensorType* known = known_type(positional[0]);
-      if (known != nullptr && !is_contiguous(*known)) recorder_.sizes().specialise(TensorType(*known));
+      const TensorType* known = sizes.known_type(positional[0]);
+      if (known != nullptr && !is_contiguous(*known)) recorder.sizes().specialise(TensorType(*known));
       return gives(f, pops, positional[0].shadow);
     }
   }
   if (name == "to" && names_device_alone(positional, keywords)) {
     // The overload that takes a device takes a dtype too: the tensor's own.
-    auto type = type_of_tensor(recorder_.bridge(), positional[0].object);
+    auto type = type_of_tensor(recorder.bridge(), positional[0].object);
     PyRef own = type ? object_of(Argument(type->dtype)) : PyRef();
-    if (!own) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+    if (!own) return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
     std::vector<Operand> all = positional;
     Keywords named = keywords;
     PyRef dtype = PyRef::steal(PyUnicode_InternFromString("dtype"));
     if (all.size() == 2) {
       all.push_back({Shadow::constant(), own.get()});
-      shown_positional_ = 2;
+      target.syntax.positional = 2;
     } else {
       named.emplace_back(dtype.get(), Operand{Shadow::constant(), own.get()});
     }
-    const bool ok = torch_call(f, target, all, named, pops);
-    shown_positional_ = -1;
-    return ok;
+    return torch_call(f, target, all, named, pops);
   }
   if (name == "type" && positional.size() > 1) target.op = "to";
   return torch_call(f, target, positional, keywords, pops);
@@ -110,18 +106,18 @@ std::optional<Argument> Walk::argument(Operand operand) {
   const Shadow shadow = operand.shadow;
   if (is_tensor(object)) {
     if (shadow.is(Shadow::Kind::node)) return Argument(Argument::Value{shadow.index});
-    if (!recorder_.bridge().is_plain_tensor(object)) {
-      broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(object)->tp_name);
+    if (!recorder.bridge().is_plain_tensor(object)) {
+      verdict.broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(object)->tp_name);
       return std::nullopt;
     }
     const SourceId source = shadow.source();
     if (source == kNoSource) {
-      broke(Code::PS0302, "a tensor whose origin is not known is used here");
+      verdict.broke(Code::PS0302, "a tensor whose origin is not known is used here");
       return std::nullopt;
     }
-    auto value = recorder_.input(object, source, [this] { return here(); });
+    auto value = recorder.input(object, source, [this] { return here(); });
     if (!value) {
-      broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+      verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
       return std::nullopt;
     }
     return Argument(Argument::Value{*value});
@@ -130,7 +126,7 @@ std::optional<Argument> Walk::argument(Operand operand) {
   if ((list || tuple) && !shadow.is(Shadow::Kind::constant)) {
     Argument::Sequence result{
         list ? Argument::Sequence::Kind::list : Argument::Sequence::Kind::tuple, {}};
-    const std::vector<Shadow> all = items(operand);
+    const std::vector<Shadow> all = objects.items(operand);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
       auto converted = size_or_argument({all[i], item});
@@ -141,7 +137,7 @@ std::optional<Argument> Walk::argument(Operand operand) {
   }
   if (PySlice_Check(object) && shadow.is(Shadow::Kind::fresh)) {
     auto* slice = reinterpret_cast<PySliceObject*>(object);
-    const std::vector<Shadow> all = this->object(shadow.index).items;
+    const std::vector<Shadow> all = objects.object(shadow.index).items;
     PyObject* parts[] = {slice->start, slice->stop, slice->step};
     Argument::Sequence result{Argument::Sequence::Kind::slice, {}};
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -151,13 +147,13 @@ std::optional<Argument> Walk::argument(Operand operand) {
     }
     return Argument(std::move(result));
   }
-  if (!consume(operand)) return std::nullopt;
+  if (!facts.consume(operand)) return std::nullopt;
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return Argument(DType::float32);
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return Argument(DType::int64);
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return Argument(DType::bool_);
   auto literal = literal_of(object);
   if (!literal) {
-    broke(Code::PS0309, std::string("an argument of type ") + Py_TYPE(object)->tp_name +
+    verdict.broke(Code::PS0309, std::string("an argument of type ") + Py_TYPE(object)->tp_name +
                             " is given to torch");
   }
   return literal;
@@ -189,44 +185,6 @@ CallStack Walk::stack() const {
   return caller;
 }
 
-void Walk::guard_grad_mode() {
-  if (grad_guarded_) return;
-  grad_guarded_ = true;
-  grad_at_start_ = python::grad_enabled();
-  add_guard(GuardKind::grad_mode, kNoSource, grad_at_start_);
-}
-
-bool Walk::sets_grad_mode(bool enabled) {
-  guard_grad_mode();
-  if (enabled == python::grad_enabled()) return true;
-  last_grad_change_ = {start_->frame->code(), start_->instruction->offset};
-  // What runs the graph's calls must see it; a graph that is compiled knows no gradients.
-  if (for_backend_) {
-    recorder_.add_call({"call_function", "_set_grad_enabled", "torch._C._set_grad_enabled", {Argument(enabled)}, {}, stack(), {}});
-  }
-  // Entries are judged by the mode at their start: what asks for gradients must not hide behind it.
-  if (enabled && !grad_at_start_) {
-    end_place_ = last_grad_change_;
-    spoil("gradients are turned on in the segment");
-  }
-  return true;
-}
-
-bool Walk::guard_setting(std::string_view name, std::string_view holder_name) {
-  const std::string text(name), of(holder_name);
-  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), of.c_str());
-  PyRef answer = module == nullptr
-                     ? PyRef()
-                     : PyRef::steal(PyObject_CallMethod(module, text.c_str(), nullptr));
-  if (!answer) PyErr_Clear();
-  auto literal = answer ? literal_of(answer.get()) : std::nullopt;
-  if (!literal) return broke(Code::PS0306, "what " + of + "." + text + " answers is not understood");
-  const SourceId holder = recorder_.source(SourceKind::module, kNoSource, of);
-  add_guard(GuardKind::global_state, recorder_.source(SourceKind::attribute, holder, text),
-            std::move(*literal));
-  return true;
-}
-
 namespace {
 
 /// Whether an op that writes its first argument gave it other dims: elements alone are what graphs write.
@@ -246,23 +204,11 @@ bool changes_layout(const Recorder& recorder, const PlannedNode& node, const std
 
 }  // namespace
 
-bool Walk::guard_default_dtype(const PlannedNode& node, const TensorType& result) {
-  if (!is_floating(result.dtype) && !is_complex(result.dtype)) return true;
-  for (ValueId id : node.values) {
-    const DType dtype = recorder_.value(id).type.dtype;
-    if (is_floating(dtype) || is_complex(dtype)) return true;
-  }
-  for (const NamedArgument& argument : node.args) {
-    if (argument.value.as<DType>() != nullptr) return true;
-  }
-  return guard_setting("get_default_dtype");
-}
-
 /// Makes a number that is followed an input where the op takes it so, else a constant. `argument` is
 /// what stands for it in the call.
 bool Walk::pass_number(Operand number, std::size_t position, bool method, Argument& argument,
                        ResolvedCall& call) {
-  if (!is_followed(number)) return true;
+  if (!sizes.is_followed(number)) return true;
   const auto given = std::find(call.given.begin(), call.given.end(), &argument);
   const bool alone = given != call.given.end();
   // "view(2, n)": the numbers are one list.
@@ -270,12 +216,12 @@ bool Walk::pass_number(Operand number, std::size_t position, bool method, Argume
   NamedArgument* bound_to = alone ? &call.args[static_cast<std::size_t>(given - call.given.begin())]
                             : call.args.size() > first ? &call.args[first]
                                                        : nullptr;
-  if (bound_to != nullptr && takes_size(call, bound_to->name)) {
+  if (bound_to != nullptr && sizes.takes_size(call, bound_to->name)) {
     auto* list = std::get_if<Argument::Sequence>(&bound_to->value.datum);
     Argument* place = list == nullptr ? &bound_to->value
                       : !alone && position - first < list->items.size() ? &list->items[position - first]
                                                                         : nullptr;
-    if (const auto size = place == nullptr ? std::nullopt : expression_of(number, true)) {
+    if (const auto size = place == nullptr ? std::nullopt : sizes.expression_of(number, true)) {
       argument = *place = *size;
       return true;
     }
@@ -288,19 +234,19 @@ bool Walk::pass_number(Operand number, std::size_t position, bool method, Argume
     }
     const auto* value = one.value.as<Argument::Value>();
     const bool tensor = value != nullptr && one.name != "out" && one.name != "condition" &&
-                        !recorder_.is_number(value->id);
-    if (tensor && !dtype) dtype = recorder_.value(value->id).type.dtype;
+                        !recorder.is_number(value->id);
+    if (tensor && !dtype) dtype = recorder.value(value->id).type.dtype;
   }
   if (given != call.given.end()) {
     NamedArgument& bound = call.args[static_cast<std::size_t>(given - call.given.begin())];
-    if (auto value = number_input(number, call.schema->op(), bound.name, dtype)) {
+    if (auto value = sizes.number_input(number, call.schema->op(), bound.name, dtype)) {
       if (bound.value.as<Argument::Sequence>() == nullptr) {
         argument = bound.value = std::move(*value);
         return true;
       }
     }
   }
-  return consume(number);
+  return facts.consume(number);
 }
 
 bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
@@ -308,7 +254,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
                       std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
   // A number that is followed binds as the literal that it is now.
   auto convert = [&](Operand operand) {
-    return is_followed(operand) ? literal_of(operand.object) : argument(operand);
+    return sizes.is_followed(operand) ? literal_of(operand.object) : argument(operand);
   };
   std::vector<Argument> args;
   for (Operand operand : positional) {
@@ -329,14 +275,14 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
       return false;
     }
     const auto* self = arguments.front().value.as<Argument::Value>();
-    return self != nullptr && is_complex(recorder_.value(self->id).type.dtype);
+    return self != nullptr && is_complex(recorder.value(self->id).type.dtype);
   };
   auto resolved = target.overload
-                      ? resolve_named_overload(schemas_, target.op, *target.overload, args, named)
-                      : resolve_overload(schemas_, target.op, args, named, target.method);
+                      ? resolve_named_overload(schemas, target.op, *target.overload, args, named)
+                      : resolve_overload(schemas, target.op, args, named, target.method);
   if (!resolved) {
     if (const auto done = whole_call(f, target, positional, keywords, pops)) return *done;
-    return broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
+    return verdict.broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
   }
   const std::string op = resolved->schema->op();
   for (std::size_t i = 0; i < positional.size(); ++i) {
@@ -346,20 +292,20 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     const std::size_t position = positional.size() + i;
     if (!pass_number(keywords[i].second, position, target.method, named[i].value, *resolved)) return false;
   }
-  check_sizes(*resolved);
-  check_offset(*resolved);
-  if (!for_backend_ && sees_memory_otherwise(op, resolved->args)) {
-    return broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
+  sizes.check_sizes(*resolved);
+  sizes.check_offset(*resolved);
+  if (!context.for_backend() && sees_memory_otherwise(op, resolved->args)) {
+    return verdict.broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
   }
   if (is_data_dependent(op)) {
     // TorchDynamo gives sizes that elements decide a symbol, but for this one.
     const bool anywhere = resolved->schema->name == "one_hot";
-    return broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
+    return verdict.broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
   }
-  if (shown_positional_ >= 0) args.resize(shown_positional_);
-  if (shown_exchanged_) std::swap(args[0], args[1]);
-  if (shown_attribute_ != nullptr) args.push_back(std::string(shown_attribute_));
-  guard_grad_mode();
+  if (target.syntax.positional >= 0) args.resize(target.syntax.positional);
+  if (target.syntax.is_exchanged) std::swap(args[0], args[1]);
+  if (target.syntax.attribute != nullptr) args.push_back(std::string(target.syntax.attribute));
+  context.guard_grad_mode();
   Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), stack(), {}};
   PlannedNode node{op, std::move(resolved->args), {}, std::nullopt};
   for (const Parameter& parameter : resolved->schema->parameters) {
@@ -370,7 +316,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   }
   for (const NamedArgument& a : node.args) {
     for_each_value(a.value, [&](ValueId id) {
-      if (!recorder_.is_number(id)) node.values.push_back(id);
+      if (!recorder.is_number(id)) node.values.push_back(id);
     });
   }
   for (std::size_t i = 0; i < resolved->schema->parameters.size(); ++i) {
@@ -378,24 +324,24 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     for (const NamedArgument& a : node.args) {
       if (a.name != resolved->schema->parameters[i].name || a.value.is_none()) continue;
       // What an op writes is known by its name alone further on.
-      if (!for_backend_ && !(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
-        return broke(Code::PS0310, target.target + " writes its argument '" + a.name + "'");
+      if (!context.for_backend() && !(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
+        return verdict.broke(Code::PS0310, target.target + " writes its argument '" + a.name + "'");
       }
-      if (!for_backend_ && a.value.as<Argument::Sequence>() != nullptr) {
-        return broke(Code::PS0310, target.target + " writes a list of tensors");
+      if (!context.for_backend() && a.value.as<Argument::Sequence>() != nullptr) {
+        return verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
       }
       bool kept = true;
-      for_each_value(a.value, [&](ValueId id) { kept = kept && recorder_.before_write(id); });
-      if (!kept) return broke(Code::PS0309, "an input that is written cannot be copied");
+      for_each_value(a.value, [&](ValueId id) { kept = kept && recorder.before_write(id); });
+      if (!kept) return verdict.broke(Code::PS0309, "an input that is written cannot be copied");
     }
   }
   std::vector<Operand> operands(positional.begin(), positional.end());
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
   std::vector<PlannedNode> nodes;
-  if (!for_backend_) nodes = without_out(schemas_, recorder_, *resolved->schema, node);
+  if (!context.for_backend()) nodes = without_out(schemas, recorder, *resolved->schema, node);
   const bool writes_out = std::ranges::any_of(node.args, [](const NamedArgument& given) { return given.name == "out" && !given.value.is_none(); });
-  if (nodes.empty() && !for_backend_ && writes_out) {
-    return broke(Code::PS0310, target.target + " writes its argument 'out', whose size or dtype it may change or compute with");
+  if (nodes.empty() && !context.for_backend() && writes_out) {
+    return verdict.broke(Code::PS0310, target.target + " writes its argument 'out', whose size or dtype it may change or compute with");
   }
   if (nodes.empty()) nodes.push_back(std::move(node));
   return record(f, std::move(call), std::move(nodes), operands, pops, target.callable);
@@ -404,7 +350,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
 bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
                   const std::vector<Operand>& operands, int pops, PyObject* callable) {
   f.is_op_time = true;
-  release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
+  objects.release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
   // Behind the op an argument may be gone: its address alone is compared then. What the op gave lives, and so does an
   // argument that it gave back.
   struct Kept {
@@ -417,7 +363,7 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
     kept.push_back({operand.shadow, operand.object, is_tensor(operand.object)});
     const bool holds = (PyList_CheckExact(operand.object) || PyTuple_CheckExact(operand.object)) && !operand.shadow.is(Shadow::Kind::constant);
     if (!holds) continue;
-    const std::vector<Shadow> inside = items(operand);
+    const std::vector<Shadow> inside = objects.items(operand);
     for (std::size_t i = 0; i < inside.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i));
       kept.push_back({inside[i], item, is_tensor(item)});
@@ -434,7 +380,7 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
     for (const Kept& one : kept) {
       if (one.address == result && result != nullptr) f.top() = one.shadow;
       if (!several || !one.is_tensor) continue;
-      std::vector<Shadow>& inside = walk.object(f.top().index).items;
+      std::vector<Shadow>& inside = walk.objects.object(f.top().index).items;
       for (std::size_t i = 0; i < inside.size(); ++i) {
         if (PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == one.address) inside[i] = one.shadow;
       }
@@ -444,7 +390,7 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
 }
 
 void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<PlannedNode> nodes, int pops) {
-  const std::int32_t at = recorder_.add_call(std::move(call), std::move(callable));
+  const std::int32_t at = recorder.add_call(std::move(call), std::move(callable));
   std::vector<ValueId> made;
   const auto real = [&](ValueId id) {
     const std::size_t planned = kNoValue - id - 1;
@@ -456,14 +402,14 @@ void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<Pl
     for (ValueId& id : node.values) id = real(id);
     const bool last = i + 1 == nodes.size();
     if (!last) {
-      made.push_back(recorder_.add_node(node.op, std::move(node.args), *node.type));
+      made.push_back(recorder.add_node(node.op, std::move(node.args), *node.type));
       continue;
     }
     if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
       if (node.type) {
-        recorder_.add_node(node.op, std::move(node.args), *node.type);
+        recorder.add_node(node.op, std::move(node.args), *node.type);
       } else {
-        recorder_.add_effect(node.op, std::move(node.args));
+        recorder.add_effect(node.op, std::move(node.args));
       }
       f.pop(-pops);
       return;
@@ -474,9 +420,9 @@ void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<Pl
     const Shadow shadow = result_shadow(node, result, values);
     f.push(shadow);
     if (values.size() == 1 && is_tensor(result)) {
-      recorder_.set_result(at, values[0]);
+      recorder.set_result(at, values[0]);
     } else {
-      recorder_.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
+      recorder.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
     }
   }
 }
@@ -484,7 +430,7 @@ void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<Pl
 Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values) {
   std::vector<PyObject*> tensors;
   if (!is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
-    spoil_here("an op gives what is no tensor");
+    verdict.spoil_here("an op gives what is no tensor");
     return Shadow::constant();
   }
   if (is_tensor(result)) {
@@ -497,20 +443,20 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
   }
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
-    if (!recorder_.bridge().is_dense(tensor)) {
-      spoil_here("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
+    if (!recorder.bridge().is_dense(tensor)) {
+      verdict.spoil_here("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
       return Shadow::constant();
     }
-    auto type = recorder_.result_type(tensor, node.values);
+    auto type = recorder.result_type(tensor, node.values);
     if (!type) {
-      spoil_here("the elements of a result are of a dtype that is not followed");
+      verdict.spoil_here("the elements of a result are of a dtype that is not followed");
       return Shadow::constant();
     }
     types.push_back(std::move(*type));
-    if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
+    if (!context.guard_default_dtype(node, types.back())) verdict.spoil("the default dtype cannot be guarded");
   }
-  if (changes_layout(recorder_, node, types)) {
-    spoil_here("an op changes in place how its tensor lies");
+  if (changes_layout(recorder, node, types)) {
+    verdict.spoil_here("an op changes in place how its tensor lies");
     return Shadow::constant();
   }
   // A factory's node says what the default dtype was, unless it is the one that every rule assumes.
@@ -520,28 +466,28 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
     node.args.push_back({"dtype", types[0].dtype});
   }
   std::vector<ValueId> ids;
-  recorder_.add_node(node.op, std::move(node.args), types, ids);
+  recorder.add_node(node.op, std::move(node.args), types, ids);
   std::vector<Shadow> shadows;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    recorder_.note_storage(ids[i], tensors[i]);
+    recorder.note_storage(ids[i], tensors[i]);
     values.push_back(Argument::Value{ids[i]});
     shadows.push_back(Shadow::node(ids[i]));
   }
   if (is_tensor(result)) return shadows[0];
-  return fresh(result, std::move(shadows));
+  return objects.fresh(result, std::move(shadows));
 }
 
 Shadow Walk::planned_result(std::int32_t call, PlannedNode node, PyObject* tensor) {
   std::vector<Argument> values;
   const Shadow result = result_shadow(node, tensor, values);
-  if (!values.empty()) recorder_.set_result(call, values[0]);
+  if (!values.empty()) recorder.set_result(call, values[0]);
   return result;
 }
 
 std::optional<ValueId> Walk::value_of(Shadow tensor) const {
   if (tensor.is(Shadow::Kind::node)) return tensor.index;
   const SourceId source = tensor.source();
-  return source == kNoSource ? std::nullopt : recorder_.input_at(source);
+  return source == kNoSource ? std::nullopt : recorder.input_at(source);
 }
 
 }  // namespace penstock::capture

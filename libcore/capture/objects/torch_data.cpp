@@ -71,7 +71,7 @@ bool Walk::read_data(Operand data, std::size_t depth, PythonData& read) {
     return read.rank == depth;
   }
   if (!is_nesting(data.object) || depth == kMostDimensions || data.shadow.is(Shadow::Kind::unknown)) return false;
-  const std::vector<Shadow> all = items(data);
+  const std::vector<Shadow> all = objects.items(data);
   const auto count = static_cast<std::int64_t>(all.size());
   if (read.sizes.size() == depth) read.sizes.push_back(count);
   if (read.sizes[depth] != count) return false;
@@ -91,7 +91,7 @@ std::optional<PythonData> Walk::python_data(Operand data) {
     return std::ranges::any_of(read.numbers, [&](Operand number) { return is(number.object); });
   };
   const auto all_same = [&](Operand number) { return is_same_number(number.object, read.numbers[0].object); };
-  const bool fixed = std::ranges::none_of(read.numbers, [&](Operand number) { return is_followed(number); });
+  const bool fixed = std::ranges::none_of(read.numbers, [&](Operand number) { return sizes.is_followed(number); });
   read.is_uniform = fixed && std::ranges::all_of(read.numbers, all_same);
   if (!read.is_uniform && read.numbers.size() > kMostDifferent) return std::nullopt;
   if (!read.numbers.empty() && !any([](PyObject* object) { return PyFloat_CheckExact(object); })) {
@@ -111,8 +111,8 @@ bool Walk::plan_data(PythonData& data, std::optional<DType> dtype, std::vector<P
     nodes.push_back(std::move(node));
   };
   for (Operand number : data.numbers) {
-    auto value = number_input(number, "aten.full.default", "fill_value", dtype);
-    if (!value && !consume(number)) return false;
+    auto value = sizes.number_input(number, "aten.full.default", "fill_value", dtype);
+    if (!value && !facts.consume(number)) return false;
     data.shown.push_back(value ? std::move(*value) : *literal_of(number.object));
   }
   if (data.is_uniform) {
@@ -145,7 +145,7 @@ bool Walk::plan_data(PythonData& data, std::optional<DType> dtype, std::vector<P
 bool Walk::make_tensor(FrameShadow& f, std::string_view function, const std::vector<Operand>& positional,
                        const Keywords& keywords, int pops) {
   const auto refuse = [&] {
-    return broke(Code::PS0309, "torch." + std::string(function) + " makes a tensor of Python data");
+    return verdict.broke(Code::PS0309, "torch." + std::string(function) + " makes a tensor of Python data");
   };
   if (positional.size() != 1) return refuse();
   // Of a tensor, as_tensor gives the tensor itself where it need not be converted.
@@ -172,7 +172,7 @@ bool Walk::make_tensor(FrameShadow& f, std::string_view function, const std::vec
   if (!data) return refuse();
   if (!dtype) dtype = data->dtype;
   if (!dtype && !data->is_uniform) {
-    if (!guard_setting("get_default_dtype")) return false;
+    if (!context.guard_setting("get_default_dtype")) return false;
     dtype = default_dtype();
     if (!dtype) return refuse();
   }
@@ -180,7 +180,7 @@ bool Walk::make_tensor(FrameShadow& f, std::string_view function, const std::vec
   if (!plan_data(*data, dtype, nodes)) return false;
   std::size_t next = 0;
   Argument shown = shown_data(given.object, data->shown, next);
-  guard_grad_mode();
+  context.guard_grad_mode();
   const std::string name(function);
   Call call{"call_function", name, "torch." + name, {std::move(shown)}, std::move(named), stack(), {}};
   return record(f, std::move(call), std::move(nodes), positional, pops);

@@ -105,32 +105,32 @@ Index classify(const Walk& walk, Operand operand) {
 bool Walk::consume_index(Operand index) {
   const auto is_size = [&](Operand part) { return symbolic_index(part).has_value(); };
   if (is_size(index)) return true;
-  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return consume(index);
+  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return facts.consume(index);
   auto* slice = reinterpret_cast<PySliceObject*>(index.object);
-  const std::vector<Shadow> parts = object(index.shadow.index).items;
+  const std::vector<Shadow> parts = objects.object(index.shadow.index).items;
   const Operand start{parts[0], slice->start}, stop{parts[1], slice->stop}, step{parts[2], slice->step};
-  return (is_size(start) || consume(start)) && (is_size(stop) || consume(stop)) && consume(step);
+  return (is_size(start) || facts.consume(start)) && (is_size(stop) || facts.consume(stop)) && facts.consume(step);
 }
 
 /// What stands for an index, or a bound of a slice, in the graph; nothing when it is a plain number.
 std::optional<Argument> Walk::symbolic_index(Operand index) {
-  if (!PyLong_CheckExact(index.object) || !is_followed(index)) return std::nullopt;
-  const auto size = expression_of(index, true);
+  if (!PyLong_CheckExact(index.object) || !sizes.is_followed(index)) return std::nullopt;
+  const auto size = sizes.expression_of(index, true);
   return size ? std::optional(Argument(*size)) : std::nullopt;
 }
 
 bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chain) {
   auto self = argument(tensor);
   if (!self) return false;
-  chain.symbolic = has_symbolic_sizes(tensor);
-  auto type = type_of_tensor(recorder_.bridge(), tensor.object);
-  if (!type) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+  chain.symbolic = sizes.has_symbolic_sizes(tensor);
+  auto type = type_of_tensor(recorder.bridge(), tensor.object);
+  if (!type) return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   chain.type = *type;
   chain.current = *self;
   std::vector<Index> indices;
   const bool tuple = PyTuple_CheckExact(key.object);
   if (tuple) {
-    const std::vector<Shadow> all = items(key);
+    const std::vector<Shadow> all = objects.items(key);
     for (std::size_t i = 0; i < all.size(); ++i) {
       indices.push_back(classify(*this, {all[i], PyTuple_GET_ITEM(key.object, i)}));
     }
@@ -148,16 +148,16 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
   std::int64_t used = 0;
   for (const Index& index : indices) {
     if (index.kind == Index::Kind::other) {
-      return broke(Code::PS0309, std::string("a tensor is indexed by a ") +
+      return verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") +
                                      Py_TYPE(index.operand.object)->tp_name);
     }
     if (index.kind == Index::Kind::tensor) {
-      auto of = type_of_tensor(recorder_.bridge(), index.operand.object);
+      auto of = type_of_tensor(recorder.bridge(), index.operand.object);
       if (!of || of->dtype == DType::bool_ || of->dtype == DType::uint8) {
-        return broke(Code::PS0301, "the size of what a mask selects depends on elements");
+        return verdict.broke(Code::PS0301, "the size of what a mask selects depends on elements");
       }
       if (of->rank() == 0) {
-        return broke(Code::PS0301, "a tensor of one number is used as an index");
+        return verdict.broke(Code::PS0301, "a tensor of one number is used as an index");
       }
     } else if (index.kind != Index::Kind::list && !consume_index(index.operand)) {
       return false;
@@ -165,7 +165,7 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
     if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) ++used;
   }
   if (used > static_cast<std::int64_t>(type->rank())) {
-    return broke(Code::PS0309, "a tensor has fewer dimensions than indices");
+    return verdict.broke(Code::PS0309, "a tensor has fewer dimensions than indices");
   }
   return apply_indices(indices, tuple, store, used, chain);
 }
@@ -184,7 +184,7 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
       case Index::Kind::integer: {
         const std::int64_t at = PyLong_AsLongLong(object);
         const std::int64_t size = number(chain.type.sizes[dim]);
-        if (at >= size || at < -size) return broke(Code::PS0309, "an index is out of range");
+        if (at >= size || at < -size) return verdict.broke(Code::PS0309, "an index is out of range");
         chain.select(dim, at, symbolic_index(indices[i].operand).value_or(Argument(at)));
         break;
       }
@@ -192,7 +192,7 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
         std::optional<Argument> from, to;
         if (indices[i].operand.shadow.is(Shadow::Kind::fresh)) {
           auto* slice = reinterpret_cast<PySliceObject*>(object);
-          const std::vector<Shadow> parts = this->object(indices[i].operand.shadow.index).items;
+          const std::vector<Shadow> parts = objects.object(indices[i].operand.shadow.index).items;
           from = symbolic_index({parts[0], slice->start});
           to = symbolic_index({parts[1], slice->stop});
         }
@@ -211,7 +211,7 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
       }
       case Index::Kind::list: {
         auto data = python_data(indices[i].operand);
-        if (!data || data->dtype != DType::int64) return broke(Code::PS0309, "a tensor is indexed by a list");
+        if (!data || data->dtype != DType::int64) return verdict.broke(Code::PS0309, "a tensor is indexed by a list");
         if (!plan_data(*data, DType::int64, chain.nodes)) return false;
         tensors.resize(dim, Argument(Argument::None{}));
         tensors.emplace_back(Argument::Value{planned_value(chain.nodes.size() - 1)});
@@ -237,7 +237,7 @@ bool Walk::tensor_subscript(FrameShadow& f) {
   chain.nodes.back().type = std::nullopt;
   auto self = argument(tensor), index = shown(key);
   if (!self || !index) return false;
-  guard_grad_mode();
+  context.guard_grad_mode();
   Call call{"call_function", "getitem", "operator.getitem", {*self, *index}, {}, stack(), {}};
   return record(f, std::move(call), std::move(chain.nodes), {}, 2);
 }
@@ -251,15 +251,15 @@ bool Walk::tensor_store_subscript(FrameShadow& f) {
   auto self = argument(tensor), index = shown(key);
   if (!self || !index) return false;
   const ValueId written = self->as<Argument::Value>()->id;
-  if (!recorder_.before_write(written)) {
-    return broke(Code::PS0309, "an input that is written cannot be copied");
+  if (!recorder.before_write(written)) {
+    return verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
   const bool scalar = stored->as<Argument::Value>() == nullptr;
   if (chain.indices) {
     Argument values = *stored;
     if (scalar) {
       auto data = python_data(value);
-      if (!data) return broke(Code::PS0310, "what is no number is stored through an index tensor");
+      if (!data) return verdict.broke(Code::PS0310, "what is no number is stored through an index tensor");
       if (!plan_data(*data, chain.type.dtype, chain.nodes)) return false;
       values = Argument::Value{planned_value(chain.nodes.size() - 1)};
     }
@@ -269,7 +269,7 @@ bool Walk::tensor_store_subscript(FrameShadow& f) {
   } else {
     chain.add("aten.copy_.default", {{"src", *stored}});
   }
-  guard_grad_mode();
+  context.guard_grad_mode();
   Call call{"call_function", "setitem", "operator.setitem", {*self, *index, *stored}, {},
             stack(), {}};
   return record(f, std::move(call), std::move(chain.nodes), {}, -3);
@@ -284,8 +284,8 @@ std::optional<Argument> Walk::shown(Operand key) {
   const auto index = PyIndex_Check(key.object) ? python::PyRef::steal(PyNumber_Index(key.object)) : python::PyRef();
   if (!index) PyErr_Clear();
   auto literal = index ? literal_of(index.get()) : std::nullopt;
-  if (!literal && for_backend_) {
-    broke(Code::PS0309, std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
+  if (!literal && context.for_backend()) {
+    verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
     return std::nullopt;
   }
   return literal ? literal : Argument(Argument::None{});

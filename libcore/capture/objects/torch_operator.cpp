@@ -44,7 +44,7 @@ std::optional<bool> Walk::call_operator(FrameShadow& f, Operand callable, const 
     target.overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
     target.target += "." + (target.overload->empty() ? "default" : *target.overload);
   }
-  if (!consume_identity(callable)) return false;
+  if (!facts.consume_identity(callable)) return false;
   target.callable = callable.object;
   return torch_call(f, target, positional, keywords, pops);
 }

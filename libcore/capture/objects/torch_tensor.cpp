@@ -42,7 +42,7 @@ constexpr CompareRow kComparisons[] = {{"lt", "gt"}, {"le", "ge"}, {"eq", "eq"},
 
 bool Walk::consume_tensor_type(Operand tensor) {
   if (tensor.shadow.is(Shadow::Kind::sourced)) return argument(tensor).has_value();
-  if (tensor.shadow.is(Shadow::Kind::unknown)) return consume(tensor);
+  if (tensor.shadow.is(Shadow::Kind::unknown)) return facts.consume(tensor);
   return true;
 }
 
@@ -56,7 +56,7 @@ bool Walk::binary_tensor(FrameShadow& f, int operation) {
     PyObject* object = one.object;
     if (!is_tensor(object) && !PyLong_Check(object) && !PyFloat_Check(object) &&
         !PyComplex_Check(object)) {
-      return broke(Code::PS0309, std::string("a tensor and a ") + Py_TYPE(object)->tp_name +
+      return verdict.broke(Code::PS0309, std::string("a tensor and a ") + Py_TYPE(object)->tp_name +
                                      " are combined");
     }
   }
@@ -68,16 +68,12 @@ bool Walk::binary_tensor(FrameShadow& f, int operation) {
   if (which == kDivide) return divide_number(f, target, left, right);
   if (which == kSubtract) {
     target.op = row.reflected;
-    shown_exchanged_ = true;
-    const bool ok = torch_call(f, target, std::vector<Operand>{right, left}, {}, 2);
-    shown_exchanged_ = false;
-    return ok;
+    target.syntax.is_exchanged = true;
+    return torch_call(f, target, std::vector<Operand>{right, left}, {}, 2);
   }
   if (row.reflected == nullptr) {
-    shown_exchanged_ = true;
-    const bool ok = torch_call(f, target, std::vector<Operand>{right, left}, {}, 2);
-    shown_exchanged_ = false;
-    return ok;
+    target.syntax.is_exchanged = true;
+    return torch_call(f, target, std::vector<Operand>{right, left}, {}, 2);
   }
   target.op = row.reflected;
   return torch_call(f, target, std::vector<Operand>{left, right}, {}, 2);
@@ -88,15 +84,15 @@ bool Walk::divide_number(FrameShadow& f, const TorchTarget& target, Operand numb
   // torch's Tensor.__rtruediv__ is self.reciprocal() * other.
   auto value = argument(tensor);
   if (!value) return false;
-  auto factor = number_input(number, "aten.mul.Tensor", "other", std::nullopt);
+  auto factor = sizes.number_input(number, "aten.mul.Tensor", "other", std::nullopt);
   if (!factor) factor = argument(number);
   if (!factor) return false;
-  auto type = type_of_tensor(recorder_.bridge(), tensor.object);
-  if (!type) return broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+  auto type = type_of_tensor(recorder.bridge(), tensor.object);
+  if (!type) return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   if (!is_floating(type->dtype) && !is_complex(type->dtype)) type->dtype = DType::float32;
   type->strides = contiguous_strides(type->sizes);
   type->storage_offset = 0;
-  guard_grad_mode();
+  context.guard_grad_mode();
   Call call{target.opcode, target.name, target.target, {*factor, *value}, {}, stack(), {}};
   std::vector<PlannedNode> nodes(2);
   nodes[0] = {"aten.reciprocal.default", {{"self", *value}}, {}, type};
@@ -118,10 +114,8 @@ bool Walk::compare_tensor(FrameShadow& f, int operation) {
                      exchanged ? row.mirrored : row.name, false};
   std::vector<Operand> operands = {left, right};
   if (exchanged) std::swap(operands[0], operands[1]);
-  shown_exchanged_ = exchanged;
-  const bool ok = torch_call(f, target, operands, {}, 2);
-  shown_exchanged_ = false;
-  return ok;
+  target.syntax.is_exchanged = exchanged;
+  return torch_call(f, target, operands, {}, 2);
 }
 
 bool Walk::unary_tensor(FrameShadow& f, const char* name, const char* op) {
@@ -137,7 +131,7 @@ bool Walk::unpack_tensor(FrameShadow& f, int count) {
     std::vector<Shadow> all;
     for (int k = 0; k < count; ++k) {
       all.push_back(iterator.is(Shadow::Kind::fresh)
-                        ? walk.advance(*walk.object(iterator.index).iterator, f.object(k))
+                        ? walk.advance(*walk.objects.object(iterator.index).iterator, f.object(k))
                         : Shadow{});
     }
     f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
@@ -149,7 +143,7 @@ bool Walk::unpack_tensor(FrameShadow& f, int count) {
 bool Walk::iterate_tensor(FrameShadow& f) {
   bool known = false;
   if (call_special(f, f.operand(), "__iter__", {}, 1, known)) return true;
-  return known ? false : broke(Code::PS0310, "a tensor is iterated over");
+  return known ? false : verdict.broke(Code::PS0310, "a tensor is iterated over");
 }
 
 }  // namespace penstock::capture

@@ -37,21 +37,21 @@ bool is_repeat(PyObject* type) {
 
 bool Walk::consume_all(const std::vector<Operand>& positional, const Keywords& keywords) {
   for (Operand operand : positional) {
-    if (!consume(operand)) return false;
+    if (!facts.consume(operand)) return false;
   }
   for (const auto& [name, operand] : keywords) {
-    if (!consume(operand)) return false;
+    if (!facts.consume(operand)) return false;
   }
   return true;
 }
 
 bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> positional,
                      Keywords keywords, int pops) {
-  if (!consume_identity(type)) return false;
+  if (!facts.consume_identity(type)) return false;
   PyObject* object = type.object;
   if (is_one_of(object, {&PyType_Type})) {
-    if (positional.size() != 1) return broke(Code::PS0306, "a class is made");
-    return consume_type(positional[0]) && gives_constant(f, pops);
+    if (positional.size() != 1) return verdict.broke(Code::PS0306, "a class is made");
+    return facts.consume_type(positional[0]) && gives_constant(f, pops);
   }
   if (is_one_of(object, {&PySuper_Type})) return call_super(f, positional, pops);
   if (is_one_of(object, {&PyList_Type, &PyTuple_Type})) {
@@ -67,7 +67,7 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
     return call_polyfill(*this, f, type, positional, keywords, pops).value_or(false);
   }
   if (is_repeat(object) && positional.size() == 2 && keywords.empty()) {
-    if (!consume(positional[1])) return false;
+    if (!facts.consume(positional[1])) return false;
     auto over = std::make_unique<IteratorShadow>();
     over->kind = IteratorShadow::Kind::same;
     over->shadow = positional[0].shadow;
@@ -76,14 +76,14 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   }
   if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
     if (!positional.empty() && is_tensor(positional[0].object)) {
-      if (positional.size() == 1 && keywords.empty() && is_known_tensor(positional[0])) return gives_constant(f, pops);
+      if (positional.size() == 1 && keywords.empty() && facts.is_known_tensor(positional[0])) return gives_constant(f, pops);
       if (is_one_of(object, {&PyLong_Type}) && positional.size() == 1 && keywords.empty()) {
         if (const auto done = element_number(f, positional[0], pops)) return *done;
       }
-      return broke(Code::PS0301, "a tensor is turned into a Python number");
+      return verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
     }
     if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {
-      return consume_truth(positional[0]).has_value() && gives_constant(f, pops);
+      return facts.consume_truth(positional[0]).has_value() && gives_constant(f, pops);
     }
     if (positional.size() == 1 && keywords.empty()) {
       const bool whole = is_one_of(object, {&PyLong_Type});
@@ -94,7 +94,7 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
   }
   if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
     for (Operand operand : positional) {
-      if (is_tensor(operand.object)) return broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
+      if (is_tensor(operand.object)) return verdict.broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
     }
     return consume_all(positional, keywords) && gives_constant(f, pops);
   }
@@ -130,14 +130,14 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
   if (meta_call != nullptr && PyFunction_Check(meta_call)) {
-    return broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
+    return verdict.broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
                                    " makes its instances");
   }
   if (makes_module_or_optimizer(object)) {
-    return broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
+    return verdict.broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
   }
   if (object->tp_finalize != nullptr || object->tp_del != nullptr) {
-    return broke(Code::PS0306, "instances of " + qualified_name(type.object) +
+    return verdict.broke(Code::PS0306, "instances of " + qualified_name(type.object) +
                                    " run code when they are dropped");
   }
   PyObject* maker = type_lookup(object, "__new__");
@@ -150,12 +150,12 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
     // What update() does calls the class's own __setitem__ for an OrderedDict.
     const bool plain = made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
     if (plain || (positional.empty() && keywords.empty())) return make_dict(f, positional, keywords, pops);
-    return broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
+    return verdict.broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
   }
   if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {
-      return broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+      return verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
     }
     Expected expected;
     expected.function = init;
@@ -173,7 +173,7 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
   }
   const bool python_init = init != object_init && PyFunction_Check(init);
   if (!function || !PyFunction_Check(function.get()) || (init != object_init && !python_init)) {
-    return broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+    return verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
   }
   positional.insert(positional.begin(), type);
   f.expected.function = function.get();
@@ -187,15 +187,15 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
 bool Walk::call_super(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
   Shadow self = positional.size() == 2 ? positional[1].shadow : Shadow{};
   if (positional.empty()) {
-    if (f.locals.empty()) return broke(Code::PS0306, "super() without arguments");
+    if (f.locals.empty()) return verdict.broke(Code::PS0306, "super() without arguments");
     self = f.locals[0];
     // The first argument may live in a cell.
     if (PyObject* cell = f.frame->local(0); cell != nullptr && PyCell_Check(cell) &&
                                             self.is(Shadow::Kind::fresh)) {
-      self = object(self.index).items[0];
+      self = objects.object(self.index).items[0];
     }
   } else if (positional.size() != 2) {
-    return broke(Code::PS0306, "super with one argument");
+    return verdict.broke(Code::PS0306, "super with one argument");
   }
   return gives_fresh(f, pops, {Shadow::constant(), self});
 }
@@ -217,35 +217,35 @@ bool Walk::make_dict(FrameShadow& f, const std::vector<Operand>& positional,
 std::optional<std::vector<std::pair<PyRef, Shadow>>> Walk::pairs_of(Operand source) {
   PyObject* object = source.object;
   if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) {
-    if (!consume_type(source) || !consume_keys(source)) return std::nullopt;
+    if (!facts.consume_type(source) || !objects.consume_keys(source)) return std::nullopt;
     return all_pairs(source);
   }
-  if (ObjectShadow* known = find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
+  if (ObjectShadow* known = objects.find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
     return all_pairs({known->iterator->shadow, known->iterator->object.get()});
   }
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
     std::vector<std::pair<PyRef, Shadow>> pairs;
-    const std::vector<Shadow> all = items(source);
+    const std::vector<Shadow> all = objects.items(source);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* pair = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
       if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) break;
-      const std::vector<Shadow> parts = items({all[i], pair});
-      if (!consume({parts[0], PyTuple_GET_ITEM(pair, 0)})) return std::nullopt;
+      const std::vector<Shadow> parts = objects.items({all[i], pair});
+      if (!facts.consume({parts[0], PyTuple_GET_ITEM(pair, 0)})) return std::nullopt;
       pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(pair, 0)), parts[1]);
     }
     if (pairs.size() == all.size()) return pairs;
   }
-  broke(Code::PS0306, "a dict is made of pairs");
+  verdict.broke(Code::PS0306, "a dict is made of pairs");
   return std::nullopt;
 }
 
 std::vector<std::pair<PyRef, Shadow>> Walk::all_pairs(Operand dict) {
   std::vector<std::pair<PyRef, Shadow>> pairs;
-  const ObjectId id = contents(dict);
+  const ObjectId id = objects.contents(dict);
   PyRef keys = keys_in_order(dict.object);
   for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
-    pairs.emplace_back(PyRef::borrow(key), dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
+    pairs.emplace_back(PyRef::borrow(key), objects.dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
   }
   return pairs;
 }
@@ -262,7 +262,7 @@ std::optional<Walk::MadeGenerator> Walk::iterates_by_generator(Operand operand, 
   if (function == nullptr || !PyFunction_Check(function) || is_tensor(operand.object)) return std::nullopt;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   if ((code->co_flags & CO_GENERATOR) == 0) return std::nullopt;
-  guard_type_version(operand);
+  facts.guard_type_version(operand);
   Expected call;
   call.function = function;
   PyRef name = PyRef::steal(PyUnicode_InternFromString("__iter__"));
@@ -284,9 +284,9 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
     if (base == nullptr && !generator) return not_iterable(positional[i]);
     const bool runs = generator || generator_in(*base) != nullptr;
     if (runs && (made || generator_in(*over) != nullptr)) {
-      return broke(Code::PS0303, "two generators are gone over at once");
+      return verdict.broke(Code::PS0303, "two generators are gone over at once");
     }
-    if (runs && !generator) find(generator_in(*base))->is_gone_over = true;
+    if (runs && !generator) objects.find(generator_in(*base))->is_gone_over = true;
     if (generator) {
       base = std::make_unique<IteratorShadow>();
       base->kind = IteratorShadow::Kind::generator;
@@ -295,10 +295,10 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
     over->bases.push_back(std::move(base));
   }
   for (std::size_t i = bases; i < positional.size(); ++i) {
-    if (!consume(positional[i])) return false;
+    if (!facts.consume(positional[i])) return false;
   }
   for (const auto& [name, operand] : keywords) {
-    if (!consume(operand)) return false;
+    if (!facts.consume(operand)) return false;
   }
   if (!gives_iterator(f, pops, std::move(over)) || !made) return f.finish != nullptr;
   f.finish = [finish = std::move(f.finish), made = std::move(*made)](Walk& walk, FrameShadow& f) {
@@ -318,13 +318,13 @@ void Walk::find_made_generator(Operand iterator, const MadeGenerator& made) {
                             : nullptr;
   if (generator == nullptr || !PyGen_CheckExact(generator)) {
     PyErr_Clear();
-    return spoil("the generator that an iterator goes over was not found");
+    return verdict.spoil("the generator that an iterator goes over was not found");
   }
   const Shadow shadow = adopt_generator(generator, made.call);
-  IteratorShadow& base = *find(iterator.object)->iterator->bases[made.base];
+  IteratorShadow& base = *objects.find(iterator.object)->iterator->bases[made.base];
   base.object = PyRef::borrow(generator);
   base.shadow = shadow;
-  object(shadow.index).is_gone_over = true;
+  objects.object(shadow.index).is_gone_over = true;
 }
 
 bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {

@@ -47,20 +47,12 @@ bool tensors_in(const python::TensorBridge& bridge, PyObject* result, std::vecto
 
 }  // namespace
 
-PyRef random_state() {
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  PyRef generator = torch == nullptr ? PyRef() : PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
-  PyRef state = generator ? PyRef::steal(PyObject_CallMethod(generator.get(), "get_state", nullptr)) : PyRef();
-  PyErr_Clear();
-  return state;
-}
-
 std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, std::span<const Operand> positional,
                                      std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
-  if (!for_backend_ || is_data_dependent("aten." + target.op) || target.op == "__getitem__") return std::nullopt;
-  const BreakReason before = reason_;
+  if (!context.for_backend() || is_data_dependent("aten." + target.op) || target.op == "__getitem__") return std::nullopt;
+  const BreakReason before = verdict.reason();
   const auto cannot = [&] {
-    reason_ = before;
+    verdict.take_back(before);
     return std::nullopt;
   };
   PlannedNode node{target.target, {}, {}, std::nullopt};
@@ -81,7 +73,7 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
   for (const NamedArgument& one : node.args) for_each_value(one.value, [&](ValueId id) { node.values.push_back(id); });
   const bool writes = may_write(target, args, named);
   for (const ValueId id : node.values) {
-    if (writes && !recorder_.before_write(id)) return broke(Code::PS0309, "an input that is written cannot be copied");
+    if (writes && !recorder.before_write(id)) return verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
   struct Given {
     Operand operand;
@@ -89,23 +81,23 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
   };
   std::vector<Given> given;
   for (Operand operand : positional) {
-    if (is_tensor(operand.object)) given.push_back({operand, recorder_.bridge().version(operand.object)});
+    if (is_tensor(operand.object)) given.push_back({operand, recorder.bridge().version(operand.object)});
   }
   for (const auto& [name, operand] : keywords) {
-    if (is_tensor(operand.object)) given.push_back({operand, recorder_.bridge().version(operand.object)});
+    if (is_tensor(operand.object)) given.push_back({operand, recorder.bridge().version(operand.object)});
   }
-  guard_grad_mode();
-  release_dead();
+  context.guard_grad_mode();
+  objects.release_dead();
   f.is_op_time = true;
   Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), stack(), {}};
   auto planned = std::make_shared<std::pair<Call, PlannedNode>>(std::move(call), std::move(node));
   f.finish = [planned, given, pops, writes, called = PyRef::borrow(target.callable)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     for (const Given& one : given) {
-      const bool wrote = walk.recorder_.bridge().version(one.operand.object) != one.version;
-      if (wrote && !writes) walk.spoil_here("what is called here writes its arguments");
+      const bool wrote = walk.recorder.bridge().version(one.operand.object) != one.version;
+      if (wrote && !writes) walk.verdict.spoil_here("what is called here writes its arguments");
     }
-    const std::int32_t at = walk.recorder_.add_call(std::move(planned->first), called);
+    const std::int32_t at = walk.recorder.add_call(std::move(planned->first), called);
     Shadow result = walk.whole_result(at, std::move(planned->second), f.object());
     for (const Given& one : given) {
       if (one.operand.object == f.object()) result = one.operand.shadow;
@@ -117,27 +109,27 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
 
 Shadow Walk::whole_result(std::int32_t call, PlannedNode node, PyObject* result) {
   std::vector<PyObject*> tensors;
-  if (!tensors_in(recorder_.bridge(), result, tensors)) {
-    spoil_here("a function of torch gives what a graph cannot hold");
+  if (!tensors_in(recorder.bridge(), result, tensors)) {
+    verdict.spoil_here("a function of torch gives what a graph cannot hold");
     return Shadow::constant();
   }
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
-    std::optional<TensorType> type = recorder_.result_type(tensor, node.values);
+    std::optional<TensorType> type = recorder.result_type(tensor, node.values);
     if (!type) {
-      spoil_here("a function of torch gives a tensor of a dtype that a graph cannot hold");
+      verdict.spoil_here("a function of torch gives a tensor of a dtype that a graph cannot hold");
       return Shadow::constant();
     }
     types.push_back(std::move(*type));
-    if (!guard_default_dtype(node, types.back())) spoil("the default dtype cannot be guarded");
+    if (!context.guard_default_dtype(node, types.back())) verdict.spoil("the default dtype cannot be guarded");
   }
   std::vector<ValueId> ids;
-  recorder_.add_node(node.op, std::move(node.args), types, ids);
+  recorder.add_node(node.op, std::move(node.args), types, ids);
   std::size_t next = 0;
   std::function<std::pair<Shadow, Argument>(PyObject*)> describe = [&](PyObject* object) -> std::pair<Shadow, Argument> {
     if (is_tensor(object)) {
       const ValueId id = ids[next];
-      recorder_.note_storage(id, tensors[next++]);
+      recorder.note_storage(id, tensors[next++]);
       return {Shadow::node(id), Argument::Value{id}};
     }
     if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return {Shadow::constant(), Argument::None{}};
@@ -148,23 +140,23 @@ Shadow Walk::whole_result(std::int32_t call, PlannedNode node, PyObject* result)
       shadows.push_back(shadow);
       shown.items.push_back(std::move(argument));
     }
-    return {fresh(object, std::move(shadows)), Argument(std::move(shown))};
+    return {objects.fresh(object, std::move(shadows)), Argument(std::move(shown))};
   };
   auto [shadow, shown] = describe(result);
-  recorder_.set_result(call, std::move(shown));
+  recorder.set_result(call, std::move(shown));
   return shadow;
 }
 
 std::optional<bool> Walk::call_whole_function(FrameShadow& f, Operand function, const std::vector<Operand>& positional,
                                               const Keywords& keywords, int pops) {
-  if (!for_backend_) return std::nullopt;
+  if (!context.for_backend()) return std::nullopt;
   const auto* object = reinterpret_cast<PyFunctionObject*>(function.object);
   TorchTarget target;
   target.op = target.name = text_of(object->func_name);
   target.target = qualified_name(function.object);
   target.callable = function.object;
   // torch.Tensor's own methods are called by their names.
-  PyObject* method = _PyType_Lookup(recorder_.bridge().tensor_type(), object->func_name);
+  PyObject* method = _PyType_Lookup(recorder.bridge().tensor_type(), object->func_name);
   if (method == function.object && !positional.empty() && is_tensor(positional[0].object)) {
     target.opcode = "call_method";
     target.target = target.name;
