@@ -7,16 +7,17 @@
 // which is a generator then: where the program did not ask for torch.compile, as TorchDynamo does the same there, it is
 // made only for an instruction that uses it up at once.
 
+#include "capture/constructor.h"
+#include "capture/literal.h"
+#include "capture/objects/call.h"
 #include "capture/polyfills.h"
+#include "capture/walk.h"
+#include "python/compile_region.h"
+#include "python/hook.h"
 
 #include <algorithm>
 #include <array>
 
-#include "capture/constructor.h"
-#include "capture/literal.h"
-#include "capture/walk.h"
-#include "python/compile_region.h"
-#include "python/hook.h"
 
 namespace penstock::capture {
 
@@ -130,7 +131,7 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable, 
   if (function == nullptr) return std::nullopt;
   if (gives_generator(callable.object, function) && !python::in_compiled_region() && !is_used_up(f, pops)) return std::nullopt;
   if (!consume_callable(walk, callable)) return false;
-  if (!walk.call_function(f, {Shadow::constant(), function}, std::move(positional), std::move(keywords), pops)) {
+  if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional), std::move(keywords), pops)) {
     return false;
   }
   PyRef before = PyRef::steal(f.frame->stack()[at]);

@@ -1,7 +1,12 @@
 // Rules of calls, attributes, functions, iteration, with, raise and import.
 
 #include "capture/literal.h"
+#include "capture/objects/attribute.h"
+#include "capture/objects/call.h"
+#include "capture/objects/iteration.h"
+#include "capture/results.h"
 #include "capture/rules.h"
+#include "capture/variables.h"
 
 namespace penstock::capture {
 
@@ -14,10 +19,10 @@ namespace {
 #define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-PS_RULE(load_attr) { return walk.load_attribute(f, f.frame->name(i.argument), false); }
-PS_RULE(load_method) { return walk.load_attribute(f, f.frame->name(i.argument), true); }
-PS_RULE(store_attr) { return walk.store_attribute(f, f.frame->name(i.argument)); }
-PS_RULE(delete_attr) { return walk.delete_attribute(f, f.frame->name(i.argument)); }
+PS_RULE(load_attr) { return load_attribute(walk, f, f.frame->name(i.argument), false); }
+PS_RULE(load_method) { return load_attribute(walk, f, f.frame->name(i.argument), true); }
+PS_RULE(store_attr) { return store_attribute(walk, f, f.frame->name(i.argument)); }
+PS_RULE(delete_attr) { return delete_attribute(walk, f, f.frame->name(i.argument)); }
 
 PS_RULE(call) {
   const int count = i.argument;
@@ -34,12 +39,12 @@ PS_RULE(call) {
     keywords.emplace_back(PyTuple_GET_ITEM(names, k), f.operand(named - 1 - k));
   }
   const std::size_t depth = f.stack.size();
-  if (!walk.call(f, callable, std::move(positional), std::move(keywords), count + 2)) return false;
+  if (!call(walk, f, callable, std::move(positional), std::move(keywords), count + 2)) return false;
   // While it is called, a bound method's function and self lie in its place.
   const bool under_way = f.stack.size() == depth && f.finish != nullptr;
   if (under_way && !method && PyMethod_Check(callable.object)) {
-    f.top(count + 1) = walk.method_part(callable, 0).shadow;
-    f.top(count) = walk.method_part(callable, 1).shadow;
+    f.top(count + 1) = method_part(walk, callable, 0).shadow;
+    f.top(count) = method_part(walk, callable, 1).shadow;
   }
   return true;
 }
@@ -50,7 +55,7 @@ PS_RULE(call_function_ex) {
   const Operand callable = f.operand(has_keywords ? 2 : 1);
   // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
   const bool tuple = PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
-  if (!has_keywords && PyGen_CheckExact(args.object)) return walk.call_unpacking(f, callable, args, 3);
+  if (!has_keywords && PyGen_CheckExact(args.object)) return call_unpacking(walk, f, callable, args, 3);
   if (!tuple && !PyList_CheckExact(args.object)) {
     return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   }
@@ -74,7 +79,7 @@ PS_RULE(call_function_ex) {
     }
   }
   // Below the callable stands a null.
-  return walk.call(f, callable, std::move(positional), std::move(keywords), has_keywords ? 4 : 3);
+  return call(walk, f, callable, std::move(positional), std::move(keywords), has_keywords ? 4 : 3);
 }
 
 PS_RULE(make_function) {
@@ -82,16 +87,16 @@ PS_RULE(make_function) {
   std::vector<Shadow> items;
   const int pops = 1 + __builtin_popcount(i.argument & 15);
   for (; below < pops; ++below) items.push_back(f.top(below));
-  return walk.gives_fresh(f, pops, std::move(items));
+  return gives_fresh(f, pops, std::move(items));
 }
 
-PS_RULE(get_iter) { return walk.get_iterator(f); }
-PS_RULE(for_iter) { return walk.next_item(f); }
+PS_RULE(get_iter) { return get_iterator(walk, f); }
+PS_RULE(for_iter) { return next_item(walk, f); }
 
 PS_RULE(before_with) {
   const Operand manager = f.operand();
   bool known = false;
-  if (!walk.call_special(f, manager, "__enter__", {}, 0, known)) {
+  if (!call_special(walk, f, manager, "__enter__", {}, 0, known)) {
     if (known) return false;
     return walk.verdict.broke(Code::PS0306, std::string("the context manager ") +
                                         Py_TYPE(manager.object)->tp_name + " is not followed");
@@ -132,7 +137,7 @@ PS_RULE(pop_except) {
 /// An exception that leaves the segment's own frame cannot be raised by a graph: it is raised by
 /// Python, behind the segment.
 PS_RULE(raise) {
-  if (!walk.is_handled(f)) return walk.verdict.end_silently();
+  if (!is_handled(f)) return walk.verdict.end_silently();
   return true;
 }
 
@@ -200,7 +205,7 @@ constexpr RuleRow kRows[] = {
 
 std::span<const RuleRow> call_rules() { return kRows; }
 
-bool Walk::is_handled(const FrameShadow& f) const {
+bool is_handled(const FrameShadow& f) {
   for (const FrameShadow* frame = &f; frame != nullptr; frame = frame->caller) {
     if (frame->frame->bytecode().handler(frame->instruction->at) != nullptr) return true;
     const Expected* call = frame->caller == nullptr ? nullptr : &frame->caller->expected;

@@ -1,6 +1,12 @@
 // Rules of operators, comparisons, subscripts, and of instructions that build containers.
 
 #include "capture/literal.h"
+#include "capture/objects/call.h"
+#include "capture/objects/container.h"
+#include "capture/objects/iteration.h"
+#include "capture/objects/number.h"
+#include "capture/objects/torch_tensor.h"
+#include "capture/results.h"
 #include "capture/rules.h"
 
 namespace penstock::capture {
@@ -55,7 +61,7 @@ bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
   std::vector<Shadow> all = walk.objects.items(left);
   const std::vector<Shadow> more = walk.objects.items(right);
   all.insert(all.end(), more.begin(), more.end());
-  if (!in_place || PyTuple_Check(left.object)) return walk.gives_fresh(f, 2, std::move(all));
+  if (!in_place || PyTuple_Check(left.object)) return gives_fresh(f, 2, std::move(all));
   if (!left.shadow.is(Shadow::Kind::fresh)) {
     walk.effects.add(Restore::Kind::extend, left, {}, {}, right);
   }
@@ -92,7 +98,7 @@ bool repeat(Walk& walk, FrameShadow& f, Operand sequence, Operand count, bool in
 PS_RULE(binary_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
-    return walk.binary_tensor(f, i.argument);
+    return binary_tensor(walk, f, i.argument);
   }
   const bool in_place = i.argument >= kInPlace;
   const int operation = in_place ? i.argument - kInPlace : i.argument;
@@ -102,16 +108,16 @@ PS_RULE(binary_op) {
     return concatenate(walk, f, in_place);
   }
   if (const auto op = number_operator(operation)) {
-    if (const auto done = walk.number_operation(f, *op, left, &right, 2)) return *done;
+    if (const auto done = number_operation(walk, f, *op, left, &right, 2)) return *done;
   }
   if (is_plain_value(left.object) && is_plain_value(right.object)) {
     if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
-    return walk.gives_constant(f, 2);
+    return gives_constant(f, 2);
   }
   if (operation == 5 && repeats(left.object, right.object)) return repeat(walk, f, left, right, in_place);
   if (operation == 5 && repeats(right.object, left.object)) return repeat(walk, f, right, left, false);
   bool known = false;
-  if (walk.call_special(f, left, kOperators[operation].special, {right}, 2, known)) return true;
+  if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;
   return walk.verdict.broke(Code::PS0303, std::string("operator of ") + Py_TYPE(left.object)->tp_name +
                                       " and " + Py_TYPE(right.object)->tp_name +
@@ -121,23 +127,23 @@ PS_RULE(binary_op) {
 PS_RULE(compare_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
-    return walk.compare_tensor(f, i.argument);
+    return compare_tensor(walk, f, i.argument);
   }
   static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
                                            "__ne__", "__gt__", "__ge__"};
   static constexpr NumberOp kNumberOps[] = {NumberOp::less,      NumberOp::less_equal,
                                             NumberOp::equal,     NumberOp::not_equal,
                                             NumberOp::greater,   NumberOp::greater_equal};
-  if (const auto done = walk.number_operation(f, kNumberOps[i.argument], left, &right, 2)) {
+  if (const auto done = number_operation(walk, f, kNumberOps[i.argument], left, &right, 2)) {
     return *done;
   }
   if (!is_plain_value(left.object) || !is_plain_value(right.object)) {
     bool known = false;
-    if (walk.call_special(f, left, kNames[i.argument], {right}, 2, known)) return true;
+    if (call_special(walk, f, left, kNames[i.argument], {right}, 2, known)) return true;
     if (known) return false;
   }
   if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
-  return walk.gives_constant(f, 2);
+  return gives_constant(f, 2);
 }
 
 /// Guards whether two sourced objects are one.
@@ -178,12 +184,12 @@ PS_RULE(is_op) {
       if (!(told_by_type ? walk.facts.consume_type(one) : walk.facts.consume_identity(one))) return false;
     }
   }
-  return walk.gives_constant(f, 2);
+  return gives_constant(f, 2);
 }
 
 PS_RULE(unary_not) {
   if (!walk.facts.consume_truth(f.operand())) return false;
-  return walk.gives_constant(f, 1);
+  return gives_constant(f, 1);
 }
 
 template <int which>
@@ -192,24 +198,24 @@ PS_RULE(unary) {
   static constexpr Row kRows[] = {{"pos", "positive"}, {"neg", "neg"}, {"invert", "bitwise_not"}};
   Operand operand = f.operand();
   if (walk.is_tensor(operand.object)) {
-    return walk.unary_tensor(f, kRows[which].special, kRows[which].op);
+    return unary_tensor(walk, f, kRows[which].special, kRows[which].op);
   }
   if (!is_plain_value(operand.object)) {
     return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
                                         Py_TYPE(operand.object)->tp_name + " is not followed");
   }
   if (which == 1) {
-    if (const auto done = walk.number_operation(f, NumberOp::negative, operand, nullptr, 1)) return *done;
+    if (const auto done = number_operation(walk, f, NumberOp::negative, operand, nullptr, 1)) return *done;
   }
   if (which == 0 && walk.sizes.is_followed(operand)) return true;  // as it is
   if (!walk.facts.consume(operand)) return false;
-  return walk.gives_constant(f, 1);
+  return gives_constant(f, 1);
 }
 
-PS_RULE(contains_op) { return walk.contains(f, i.argument != 0); }
-PS_RULE(binary_subscr) { return walk.load_subscript(f); }
-PS_RULE(store_subscr) { return walk.store_subscript(f); }
-PS_RULE(delete_subscr) { return walk.delete_subscript(f); }
+PS_RULE(contains_op) { return contains(walk, f, i.argument != 0); }
+PS_RULE(binary_subscr) { return load_subscript(walk, f); }
+PS_RULE(store_subscr) { return store_subscript(walk, f); }
+PS_RULE(delete_subscr) { return delete_subscript(walk, f); }
 
 // -- containers --------------------------------------------------------------------------------------
 
@@ -217,19 +223,19 @@ std::vector<Shadow> top_shadows(FrameShadow& f, int count) {
   return std::vector<Shadow>(f.stack.end() - count, f.stack.end());
 }
 
-PS_RULE(build_sequence) { return walk.gives_fresh(f, i.argument, top_shadows(f, i.argument)); }
+PS_RULE(build_sequence) { return gives_fresh(f, i.argument, top_shadows(f, i.argument)); }
 
 PS_RULE(build_slice) {
   std::vector<Shadow> parts = top_shadows(f, i.argument);
   if (i.argument == 2) parts.push_back(Shadow::constant());
-  return walk.gives_fresh(f, i.argument, std::move(parts));
+  return gives_fresh(f, i.argument, std::move(parts));
 }
 
 PS_RULE(build_set) {
   for (int k = 0; k < i.argument; ++k) {
     if (!walk.facts.consume(f.operand(k))) return false;
   }
-  return walk.gives_fresh(f, i.argument, {});
+  return gives_fresh(f, i.argument, {});
 }
 
 PS_RULE(build_map) {
@@ -241,7 +247,7 @@ PS_RULE(build_map) {
   for (int k = count - 1; k >= 0; --k) {
     pairs.emplace_back(PyRef::borrow(f.object(2 * k + 1)), f.top(2 * k));
   }
-  return walk.gives_dict(f, 2 * count, std::move(pairs));
+  return gives_dict(f, 2 * count, std::move(pairs));
 }
 
 PS_RULE(build_const_key_map) {
@@ -251,14 +257,14 @@ PS_RULE(build_const_key_map) {
   for (int k = 0; k < count; ++k) {
     pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(keys, k)), f.top(count - k));
   }
-  return walk.gives_dict(f, count + 1, std::move(pairs));
+  return gives_dict(f, count + 1, std::move(pairs));
 }
 
 PS_RULE(build_string) {
   for (int k = 0; k < i.argument; ++k) {
     if (!walk.facts.consume(f.operand(k))) return false;
   }
-  return walk.gives_constant(f, i.argument);
+  return gives_constant(f, i.argument);
 }
 
 PS_RULE(format_value) {
@@ -274,7 +280,7 @@ PS_RULE(format_value) {
     }
     if (!walk.facts.consume(operand)) return false;
   }
-  return walk.gives_constant(f, pops);
+  return gives_constant(f, pops);
 }
 
 /// The container that an instruction of a comprehension or display adds to, `below` the top.
@@ -323,9 +329,9 @@ PS_RULE(map_add) {
 
 PS_RULE(list_extend) {
   Operand source = f.operand();
-  auto over = walk.iteration_of(source);
-  if (over == nullptr) return walk.not_iterable(source);
-  if (!walk.goes_over_all(f, *over)) return false;
+  auto over = iteration_of(walk, source);
+  if (over == nullptr) return not_iterable(walk, source);
+  if (!goes_over_all(walk, f, *over)) return false;
   const Operand list = f.operand(i.argument);
   if (!list.shadow.is(Shadow::Kind::fresh) && !PyList_CheckExact(source.object) &&
       !PyTuple_CheckExact(source.object)) {
@@ -343,7 +349,7 @@ PS_RULE(list_extend) {
       const std::size_t n = static_cast<std::size_t>(k - before);
       contents.items.push_back(n < yielded.size()
                                    ? yielded[n]
-                                   : walk.advance(*over, PyList_GET_ITEM(list.object, k)));
+                                   : advance(walk, *over, PyList_GET_ITEM(list.object, k)));
     }
   };
   return true;
@@ -356,7 +362,7 @@ PS_RULE(set_update) {
   return true;
 }
 
-PS_RULE(list_to_tuple) { return walk.gives_fresh(f, 1, walk.objects.items(f.operand())); }
+PS_RULE(list_to_tuple) { return gives_fresh(f, 1, walk.objects.items(f.operand())); }
 
 PS_RULE(dict_update) {
   Operand source = f.operand();
@@ -366,22 +372,22 @@ PS_RULE(dict_update) {
   if (!walk.objects.consume_keys(source)) return false;
   if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, source)) return false;
   const ObjectId id = walk.objects.contents(f.operand(i.argument));
-  walk.copy_items(id, source);
+  copy_items(walk, id, source);
   f.pop();
   return true;
 }
 
 bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
-  auto over = walk.iteration_of(iterable);
-  if (over == nullptr) return walk.not_iterable(iterable);
-  if (!walk.goes_over_all(f, *over)) return false;
+  auto over = iteration_of(walk, iterable);
+  if (over == nullptr) return not_iterable(walk, iterable);
+  if (!goes_over_all(walk, f, *over)) return false;
   f.finish = [count, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                              FrameShadow& f) {
     const std::vector<Shadow> yielded = f.expected.results;
     f.pop();
     std::vector<Shadow> all;
     for (int k = 0; k < count; ++k) {
-      all.push_back(yielded.empty() ? walk.advance(*over, f.object(k)) : yielded[k]);
+      all.push_back(yielded.empty() ? advance(walk, *over, f.object(k)) : yielded[k]);
     }
     f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
   };
@@ -390,7 +396,7 @@ bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
 
 PS_RULE(unpack_sequence) {
   Operand sequence = f.operand();
-  if (walk.is_tensor(sequence.object)) return walk.unpack_tensor(f, i.argument);
+  if (walk.is_tensor(sequence.object)) return unpack_tensor(walk, f, i.argument);
   if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
     return unpack_iterator(walk, f, sequence, i.argument);
   }

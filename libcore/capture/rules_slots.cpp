@@ -2,6 +2,7 @@
 
 #include "capture/literal.h"
 #include "capture/rules.h"
+#include "capture/variables.h"
 
 namespace penstock::capture {
 
@@ -63,7 +64,7 @@ PS_RULE(copy_free_vars) {
     const int first = f.frame->slot_count() - count;
     for (int k = 0; k < count; ++k) {
       const int slot = first + k;
-      f.locals[slot] = walk.free_variable(f, f.frame->local(slot), python::slot_name(f.frame->code(), slot), slot, k);
+      f.locals[slot] = free_variable(walk, f, f.frame->local(slot), python::slot_name(f.frame->code(), slot), slot, k);
     }
   };
   return true;
@@ -115,13 +116,13 @@ PS_RULE(load_global) {
   }
   if (value == nullptr) return walk.verdict.broke(Code::PS0304, "a name is not defined");
   if (i.argument & 1) f.push(Shadow::null());
-  f.push(walk.global_value(f, name, value));
+  f.push(global_value(walk, f, name, value));
   return true;
 }
 
 PS_RULE(store_global) {
   PyObject* name = f.frame->name(i.argument);
-  walk.store_global(f, name, f.operand());
+  store_global(walk, f, name, f.operand());
   f.pop();
   return true;
 }
@@ -203,18 +204,18 @@ bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
   return false;
 }
 
-Shadow Walk::free_variable(const FrameShadow& f, PyObject* cell, PyObject* name, int slot, int index) {
-  if (objects.find(cell) != nullptr) return Shadow::fresh(objects.id_of(cell));
-  const bool root = &f == start_;
+Shadow free_variable(Walk& walk, const FrameShadow& f, PyObject* cell, PyObject* name, int slot, int index) {
+  if (walk.objects.find(cell) != nullptr) return Shadow::fresh(walk.objects.id_of(cell));
+  const bool root = &f == &walk.root();
   const SourceId function = f.function_shadow.source();
   Shadow content = Shadow::constant();
   if (root) {
-    content = Shadow::sourced(recorder.source(SourceKind::cell, kNoSource, text_of(name), slot));
+    content = Shadow::sourced(walk.recorder.source(SourceKind::cell, kNoSource, text_of(name), slot));
   } else if (function != kNoSource) {
-    content = Shadow::sourced(recorder.source(SourceKind::closure, function, {}, index));
+    content = Shadow::sourced(walk.recorder.source(SourceKind::closure, function, {}, index));
   }
-  const Shadow made = objects.fresh(cell, {content});
-  ObjectShadow& contents = objects.object(made.index);
+  const Shadow made = walk.objects.fresh(cell, {content});
+  ObjectShadow& contents = walk.objects.object(made.index);
   contents.origin = content;
   if (root) contents.own_slot = slot;
   return made;
@@ -236,37 +237,37 @@ std::string module_of(PyObject* globals) {
 
 }  // namespace
 
-Shadow Walk::global_value(FrameShadow& f, PyObject* name, PyObject* value) {
+Shadow global_value(Walk& walk, FrameShadow& f, PyObject* name, PyObject* value) {
   PyObject* globals = f.frame->globals();
   const std::string text = text_of(name);
-  if (ObjectShadow* known = objects.find(globals)) {
+  if (ObjectShadow* known = walk.objects.find(globals)) {
     PyObject* at = known->keys ? PyDict_GetItemWithError(known->keys.get(), name) : nullptr;
     if (at != nullptr) return known->values[PyLong_AsSsize_t(at)];
   }
-  if (globals == start_->frame->globals()) {
-    return Shadow::sourced(recorder.source(SourceKind::global, kNoSource, text));
+  if (globals == walk.root().frame->globals()) {
+    return Shadow::sourced(walk.recorder.source(SourceKind::global, kNoSource, text));
   }
   const bool own = PyDict_Contains(globals, name) == 1;
-  if (!own) return Shadow::sourced(recorder.source(SourceKind::builtin, kNoSource, text));
+  if (!own) return Shadow::sourced(walk.recorder.source(SourceKind::builtin, kNoSource, text));
   if (const std::string module = module_of(globals); !module.empty()) {
-    const SourceId base = recorder.source(SourceKind::module, kNoSource, module);
-    return Shadow::sourced(recorder.source(SourceKind::instance, base, text));
+    const SourceId base = walk.recorder.source(SourceKind::module, kNoSource, module);
+    return Shadow::sourced(walk.recorder.source(SourceKind::instance, base, text));
   }
   const SourceId function = f.function_shadow.source();
   if (function == kNoSource) return is_immutable_literal(value) ? Shadow{} : Shadow::constant();
-  const SourceId base = recorder.source(SourceKind::attribute, function, "__globals__");
-  return Shadow::sourced(recorder.source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
+  const SourceId base = walk.recorder.source(SourceKind::attribute, function, "__globals__");
+  return Shadow::sourced(walk.recorder.source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
 }
 
-void Walk::store_global(FrameShadow& f, PyObject* name, Operand value) {
+void store_global(Walk& walk, FrameShadow& f, PyObject* name, Operand value) {
   PyObject* globals = f.frame->globals();
-  if (objects.find(globals) == nullptr) {
-    objects.fresh(globals);
-    objects.object(objects.id_of(globals)).origin = Shadow::constant();
+  if (walk.objects.find(globals) == nullptr) {
+    walk.objects.fresh(globals);
+    walk.objects.object(walk.objects.id_of(globals)).origin = Shadow::constant();
   }
-  effects.add(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name), {},
+  walk.effects.add(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name), {},
          value);
-  objects.dict_store(objects.id_of(globals), name, value.shadow);
+  walk.objects.dict_store(walk.objects.id_of(globals), name, value.shadow);
 }
 
 }  // namespace penstock::capture

@@ -2,9 +2,12 @@
 
 #include "capture/constructor.h"
 #include "capture/literal.h"
+#include "capture/objects/torch_call.h"
 #include "capture/polyfills.h"
+#include "capture/results.h"
 #include "capture/roots.h"
 #include "capture/rules.h"
+#include "capture/variables.h"
 #include "python/bytecode.h"
 
 #include <utility>
@@ -164,9 +167,9 @@ FrameShadow& Walk::enter(Frame& frame) {
       expected.positional[0] = {objects.fresh(expected.self), expected.self};
       objects.find(expected.self)->made_at = program_place(innermost_);
     }
-    if (expected.rows_of) expected.positional[0].shadow = row(frame.local(0), *expected.rows_of, expected.arrived - 1);
+    if (expected.rows_of) expected.positional[0].shadow = row(*this, frame.local(0), *expected.rows_of, expected.arrived - 1);
     if (expected.new_tuple) expected.positional[1].shadow = objects.fresh(frame.local(1), *expected.new_tuple);
-    bind_arguments(shadow, {frame.code(), frame.slots(), false}, expected);
+    bind_arguments(*this, shadow, {frame.code(), frame.slots(), false}, expected);
   }
   innermost_ = &shadow;
   return shadow;
@@ -280,17 +283,17 @@ Location Walk::here() const {
   return f->frame->bytecode().location(*f->instruction);
 }
 
-bool Walk::gives(FrameShadow& frame, int pops, Shadow shadow) {
+bool gives(FrameShadow& frame, int pops, Shadow shadow) {
   frame.pop(pops);
   frame.push(shadow);
   return true;
 }
 
-bool Walk::gives_constant(FrameShadow& frame, int pops) {
+bool gives_constant(FrameShadow& frame, int pops) {
   return gives(frame, pops, Shadow::constant());
 }
 
-bool Walk::gives_fresh(FrameShadow& frame, int pops, std::vector<Shadow> items) {
+bool gives_fresh(FrameShadow& frame, int pops, std::vector<Shadow> items) {
   frame.finish = [pops, items = std::move(items)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     f.push(walk.objects.fresh(f.object(), items));
@@ -298,7 +301,7 @@ bool Walk::gives_fresh(FrameShadow& frame, int pops, std::vector<Shadow> items) 
   return true;
 }
 
-bool Walk::gives_call_result(FrameShadow& frame, int pops) {
+bool gives_call_result(FrameShadow& frame, int pops) {
   frame.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     Shadow result = f.expected.result;

@@ -6,6 +6,9 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/objects/call.h"
+#include "capture/objects/torch_call.h"
+#include "capture/objects/torch_tensor.h"
 #include "capture/walk.h"
 #include "python/bytecode.h"
 #include "python/torch_state.h"
@@ -38,14 +41,14 @@ bool is_context_field(PyObject* descriptor) {
          std::strcmp(reinterpret_cast<PyDescrObject*>(descriptor)->d_type->tp_name, "torch._C._FunctionBase") == 0;
 }
 
-bool Walk::apply_function(FrameShadow& f, Operand type, const std::vector<Operand>& arguments, int pops) {
-  const auto refuse = [&](const char* why) { return verdict.broke(Code::PS0306, std::string("torch.autograd.Function.apply ") + why); };
-  context.guard_grad_mode();
+bool apply_function(Walk& walk, FrameShadow& f, Operand type, const std::vector<Operand>& arguments, int pops) {
+  const auto refuse = [&](const char* why) { return walk.verdict.broke(Code::PS0306, std::string("torch.autograd.Function.apply ") + why); };
+  walk.context.guard_grad_mode();
   for (Operand operand : arguments) {
-    if (!is_tensor(operand.object)) continue;
-    if (!consume_tensor_type(operand)) return false;
+    if (!walk.is_tensor(operand.object)) continue;
+    if (!consume_tensor_type(walk, operand)) return false;
     python::TensorView view;
-    if (!recorder.bridge().read(operand.object, view)) PyErr_Clear();
+    if (!walk.recorder.bridge().read(operand.object, view)) PyErr_Clear();
     if (view.requires_grad && python::grad_enabled()) return refuse("is asked for gradients");
   }
   PyRef forward = PyRef::steal(PyObject_GetAttrString(type.object, "forward"));
@@ -57,7 +60,7 @@ bool Walk::apply_function(FrameShadow& f, Operand type, const std::vector<Operan
   }
   const auto of_class = [&](const char* name) {
     const SourceId source = type.shadow.source();
-    return source == kNoSource ? Shadow::constant() : Shadow::sourced(recorder.source(SourceKind::attribute, source, name));
+    return source == kNoSource ? Shadow::constant() : Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, name));
   };
   Expected call;
   call.function = forward.get();
@@ -80,57 +83,57 @@ bool Walk::apply_function(FrameShadow& f, Operand type, const std::vector<Operan
   for (const Expected* one : {&call, call.then.get()}) {
     if (one == nullptr) continue;
     const Operand function{one->function_shadow, one->function};
-    if (!consume_function(function)) return false;
-    if (call_known_python(f, function, {}, {}, pops)) return refuse("is used with a forward that is not followed");
+    if (!consume_function(walk, function)) return false;
+    if (call_known_python(walk, f, function, {}, {}, pops)) return refuse("is used with a forward that is not followed");
   }
   f.expected = std::move(call);
   f.finish = [pops, sets_up, arguments, forward, setup](Walk& walk, FrameShadow& f) {
     if (f.expected.arrived == 0) walk.verdict.spoil("the forward of a torch.autograd.Function did not reach the walker");
     const Shadow given = sets_up && !f.expected.unpacked.empty() ? f.expected.unpacked[0] : f.expected.result;
     f.pop(pops);
-    f.push(walk.function_result(f.object(), given, arguments));
+    f.push(function_result(walk, f.object(), given, arguments));
   };
   return true;
 }
 
 /// What apply() gives where forward gave `given`: a new tuple for a tuple, and a view of an argument for itself.
-Shadow Walk::function_result(PyObject* result, Shadow given, const std::vector<Operand>& arguments) {
-  if (is_tensor(result)) return function_output(result, given, arguments);
+Shadow function_result(Walk& walk, PyObject* result, Shadow given, const std::vector<Operand>& arguments) {
+  if (walk.is_tensor(result)) return function_output(walk, result, given, arguments);
   if (!PyTuple_CheckExact(result)) return given;
   const bool followed = given.is(Shadow::Kind::fresh) &&
-                        static_cast<Py_ssize_t>(objects.object(given.index).items.size()) == PyTuple_GET_SIZE(result);
+                        static_cast<Py_ssize_t>(walk.objects.object(given.index).items.size()) == PyTuple_GET_SIZE(result);
   if (!followed) {
-    if (!given.is(Shadow::Kind::constant)) verdict.spoil_here("a torch.autograd.Function gives a tuple that was not made in it");
+    if (!given.is(Shadow::Kind::constant)) walk.verdict.spoil_here("a torch.autograd.Function gives a tuple that was not made in it");
     return given;
   }
-  std::vector<Shadow> items = objects.object(given.index).items;
+  std::vector<Shadow> items = walk.objects.object(given.index).items;
   for (std::size_t i = 0; i < items.size(); ++i) {
     PyObject* item = PyTuple_GET_ITEM(result, static_cast<Py_ssize_t>(i));
-    if (is_tensor(item)) items[i] = function_output(item, items[i], arguments);
+    if (walk.is_tensor(item)) items[i] = function_output(walk, item, items[i], arguments);
   }
-  return objects.fresh(result, std::move(items));
+  return walk.objects.fresh(result, std::move(items));
 }
 
-Shadow Walk::function_output(PyObject* tensor, Shadow given, const std::vector<Operand>& arguments) {
+Shadow function_output(Walk& walk, PyObject* tensor, Shadow given, const std::vector<Operand>& arguments) {
   bool is_argument = false;
   for (Operand operand : arguments) {
     if (operand.object == tensor) return operand.shadow;  // marked as changed in place
     is_argument = is_argument || operand.shadow == given;
   }
   if (given.is(Shadow::Kind::node) && !is_argument) return given;
-  const auto value = value_of(given);
+  const auto value = value_of(walk, given);
   if (!is_argument || !value) {
     // A tensor of which gradients could be asked is detached in place.
-    verdict.spoil_here("a torch.autograd.Function gives a tensor that is neither an argument nor made in it");
+    walk.verdict.spoil_here("a torch.autograd.Function gives a tensor that is neither an argument nor made in it");
     return given;
   }
   const Argument self = Argument::Value{*value};
-  Call call{"call_method", "view_as", "view_as", {self, self}, {}, stack(), {}};
-  const std::int32_t at = recorder.add_call(std::move(call));
-  return planned_result(at, {"aten.alias.default", {{"self", self}}, {*value}, std::nullopt}, tensor);
+  Call call{"call_method", "view_as", "view_as", {self, self}, {}, walk.stack(), {}};
+  const std::int32_t at = walk.recorder.add_call(std::move(call));
+  return planned_result(walk, at, {"aten.alias.default", {{"self", self}}, {*value}, std::nullopt}, tensor);
 }
 
-std::optional<bool> Walk::model_bind_defaults(Walk& walk, FrameShadow& f, Operand function,
+std::optional<bool> model_bind_defaults(Walk& walk, FrameShadow& f, Operand function,
                                               const std::vector<Operand>& positional,
                                               const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
   if (positional.empty() || !is_plain_function(positional[0].object)) return std::nullopt;
@@ -143,7 +146,7 @@ std::optional<bool> Walk::model_bind_defaults(Walk& walk, FrameShadow& f, Operan
   const bool takes_more = (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) != 0 || code->co_kwonlyargcount != 0;
   const std::size_t given = positional.size() - 1, count = static_cast<std::size_t>(code->co_argcount);
   if (takes_more || given > count || has("__wrapped__") || has("__signature__")) return std::nullopt;
-  if (!walk.consume_function(positional[0])) return false;
+  if (!consume_function(walk, positional[0])) return false;
   std::vector<Shadow> bound;
   for (std::size_t i = 0; i < given; ++i) bound.push_back(positional[i + 1].shadow);
   const std::size_t defaults = forward->func_defaults == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(forward->func_defaults));

@@ -6,8 +6,16 @@
 
 #include "capture/dynamo_state.h"
 #include "capture/literal.h"
-#include "capture/polyfills.h"
+#include "capture/objects/attribute.h"
 #include "capture/objects/builtin_call.h"
+#include "capture/objects/call.h"
+#include "capture/objects/iteration.h"
+#include "capture/objects/number.h"
+#include "capture/objects/torch_call.h"
+#include "capture/objects/torch_tensor.h"
+#include "capture/polyfills.h"
+#include "capture/results.h"
+#include "capture/variables.h"
 
 namespace penstock::capture {
 
@@ -36,7 +44,7 @@ std::optional<bool> number_function(BuiltinCall& c) {
   const auto op = number_op(name, two ? Form::binary : Form::unary);
   const bool known = c.owner == "math" || c.owner == "builtins";
   if (!op || !known) return std::nullopt;
-  return c.walk.number_operation(c.frame, *op, c.positional[0], two ? &c.positional[1] : nullptr,
+  return number_operation(c.walk, c.frame, *op, c.positional[0], two ? &c.positional[1] : nullptr,
                                  c.pops);
 }
 
@@ -44,7 +52,7 @@ std::optional<bool> number_function(BuiltinCall& c) {
 bool gives_value(BuiltinCall& c) {
   c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    f.push(walk.made_of_constants(f.object()).value_or(Shadow::constant()));
+    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
   };
   return true;
 }
@@ -75,48 +83,48 @@ bool pure(BuiltinCall& c) {
 /// A setting of torch: guarded by asking for it again.
 bool setting(BuiltinCall& c) {
   if (!c.positional.empty() || !c.keywords.empty()) return refuse(c);
-  return c.walk.context.guard_setting(c.name, c.owner) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.context.guard_setting(c.name, c.owner) && gives_constant(c.frame, c.pops);
 }
 
 /// What raises without a usable CUDA driver does so as long as the process lives.
 bool stream_capture(BuiltinCall& c) {
   if (!c.positional.empty()) return refuse(c);
   const bool answers = c.walk.context.guard_setting(c.name);
-  return (answers || c.walk.is_handled(c.frame)) && c.walk.gives_constant(c.frame, c.pops);
+  return (answers || is_handled(c.frame)) && gives_constant(c.frame, c.pops);
 }
 
 bool length(BuiltinCall& c) {
   Operand of = c.positional[0];
   if (c.walk.is_tensor(of.object)) {
-    return c.walk.tensor_length(c.frame, of, c.pops);
+    return tensor_length(c.walk, c.frame, of, c.pops);
   }
   if (const Shadow length = c.walk.sizes.followed_length(of); length.is(Shadow::Kind::sourced)) {
-    return c.walk.gives(c.frame, c.pops, length);
+    return gives(c.frame, c.pops, length);
   }
   if (PyList_CheckExact(of.object) || has_tuple_slots(of.object)) {
     c.walk.objects.items(of);
-    return c.walk.gives_constant(c.frame, c.pops);
+    return gives_constant(c.frame, c.pops);
   }
   if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
-    return c.walk.objects.guard_size(of) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.objects.guard_size(of) && gives_constant(c.frame, c.pops);
   }
   const bool is_view = PyDictKeys_Check(of.object) || PyDictValues_Check(of.object) || PyDictItems_Check(of.object);
   if (const ObjectShadow* view = c.walk.objects.find(of.object); is_view && view != nullptr && view->iterator) {
     const Operand dict{view->iterator->shadow, view->iterator->object.get()};
-    return c.walk.objects.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.objects.guard_size(dict) && gives_constant(c.frame, c.pops);
   }
   if (Py_TYPE(of.object) == &PyDictProxy_Type && of.shadow.is(Shadow::Kind::fresh)) {
-    return c.walk.gives_constant(c.frame, c.pops);
+    return gives_constant(c.frame, c.pops);
   }
   bool known = false;
-  if (c.walk.call_special(c.frame, of, "__len__", {}, c.pops, known)) return true;
+  if (call_special(c.walk, c.frame, of, "__len__", {}, c.pops, known)) return true;
   if (known) return false;
   return pure(c);
 }
 
 bool is_instance(BuiltinCall& c) {
   if (c.positional.size() != 2 || !c.walk.facts.consume_type(c.positional[0])) return false;
-  return c.walk.facts.consume(c.positional[1]) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.facts.consume(c.positional[1]) && gives_constant(c.frame, c.pops);
 }
 
 /// getattr, hasattr and object.__getattribute__: what LOAD_ATTR does, and what happens without.
@@ -129,10 +137,10 @@ bool get_attribute(BuiltinCall& c) {
     use.has_fallback = true;
     use.fallback = c.positional[2].shadow;
   }
-  if (c.name != "__getattribute__") return c.walk.load_attribute(c.frame, self, name, use);
+  if (c.name != "__getattribute__") return load_attribute(c.walk, c.frame, self, name, use);
   if (c.walk.is_tensor(self.object)) return refuse(c);
   use.generic = true;
-  return c.walk.facts.consume_type(self) && c.walk.load_generic_attribute(c.frame, self, name, use);
+  return c.walk.facts.consume_type(self) && load_generic_attribute(c.walk, c.frame, self, name, use);
 }
 
 /// setattr, delattr, object.__setattr__ and object.__delattr__.
@@ -142,9 +150,9 @@ bool set_attribute(BuiltinCall& c) {
   const Operand value = sets ? c.positional[2] : Operand{};
   PyObject* name = c.positional[1].object;
   if (c.name.starts_with("__")) {
-    return c.walk.store_generic_attribute(c.frame, c.positional[0], name, value, c.pops, true);
+    return store_generic_attribute(c.walk, c.frame, c.positional[0], name, value, c.pops, true);
   }
-  return c.walk.store_attribute(c.frame, c.positional[0], name, value, c.pops, true);
+  return store_attribute(c.walk, c.frame, c.positional[0], name, value, c.pops, true);
 }
 
 bool call_iter(BuiltinCall& c) {
@@ -152,14 +160,14 @@ bool call_iter(BuiltinCall& c) {
   ObjectShadow* known = c.walk.objects.find(c.positional[0].object);
   const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
   if (followed && PyIter_Check(c.positional[0].object)) {  // a view of a dict gives a new iterator
-    return c.walk.gives(c.frame, c.pops, c.positional[0].shadow);
+    return gives(c.frame, c.pops, c.positional[0].shadow);
   }
-  if (auto over = c.walk.iteration_of(c.positional[0])) {
-    return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
+  if (auto over = iteration_of(c.walk, c.positional[0])) {
+    return gives_iterator(c.frame, c.pops, std::move(over));
   }
   bool in_python = false;
-  if (c.walk.call_special(c.frame, c.positional[0], "__iter__", {}, c.pops, in_python)) return true;
-  return in_python ? false : c.walk.not_iterable(c.positional[0]);
+  if (call_special(c.walk, c.frame, c.positional[0], "__iter__", {}, c.pops, in_python)) return true;
+  return in_python ? false : not_iterable(c.walk, c.positional[0]);
 }
 
 bool call_next(BuiltinCall& c) {
@@ -170,7 +178,7 @@ bool call_next(BuiltinCall& c) {
   if (known->iterator == nullptr) {
     c.frame.expected.generator = c.positional[0].object;
   } else {
-    c.frame.expected.generator = c.walk.generator_in(*known->iterator);
+    c.frame.expected.generator = generator_in(c.walk, *known->iterator);
   }
   PyObject* iterator = c.positional[0].object;
   PyObject* fallback = c.positional.size() > 1 ? c.positional[1].object : nullptr;
@@ -182,7 +190,7 @@ bool call_next(BuiltinCall& c) {
     if (fallback != nullptr && f.object() == fallback) {
       f.push(fallback_shadow);
     } else {
-      f.push(known->iterator ? walk.advance(*known->iterator, f.object()) : yielded);
+      f.push(known->iterator ? advance(walk, *known->iterator, f.object()) : yielded);
     }
   };
   return true;
@@ -207,7 +215,7 @@ bool reduce(BuiltinCall& c) {
   if (!consume_options(c)) return false;
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
-    return c.walk.reduces_generator(c.frame, over, c.pops);
+    return reduces_generator(c.walk, c.frame, over, c.pops);
   }
   if (PyList_CheckExact(over.object) || has_tuple_slots(over.object)) {
     PyObject** objects = PySequence_Fast_ITEMS(over.object);
@@ -232,12 +240,12 @@ bool reduce(BuiltinCall& c) {
 }
 
 bool is_callable(BuiltinCall& c) {
-  return c.walk.facts.consume_type(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.facts.consume_type(c.positional[0]) && gives_constant(c.frame, c.pops);
 }
 
 /// id: known of an object that the guards can tell from every other.
 bool identity_known(BuiltinCall& c) {
-  return c.walk.facts.consume_address(c.positional[0]) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.facts.consume_address(c.positional[0]) && gives_constant(c.frame, c.pops);
 }
 
 /// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
@@ -248,26 +256,26 @@ bool make_object(BuiltinCall& c) {
     if (c.positional.size() != 2) return refuse(c);
     const Operand from = c.positional[1];
     if (!PyTuple_CheckExact(from.object) && !PyList_CheckExact(from.object)) return refuse(c);
-    return c.walk.gives_fresh(c.frame, c.pops, c.walk.objects.items(from));
+    return gives_fresh(c.frame, c.pops, c.walk.objects.items(from));
   }
   const bool dict = PyType_IsSubtype(type, &PyDict_Type);
   if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr)) return refuse(c);
-  return c.walk.gives_fresh(c.frame, c.pops, {});
+  return gives_fresh(c.frame, c.pops, {});
 }
 
 /// object.__init__ of an object alone does nothing.
 bool initialize_nothing(BuiltinCall& c) {
   if (c.positional.size() != 1 || !c.keywords.empty()) return refuse(c);
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_constant(c.frame, c.pops);
 }
 
 bool context_variable(BuiltinCall& c) {
   const Operand variable = c.positional[0];
   if (!c.keywords.empty() || !c.walk.facts.consume_identity(variable)) return refuse(c);
-  if (c.name == "get" && c.positional.size() <= 2) return c.walk.get_context(c.frame, variable, c.pops);
+  if (c.name == "get" && c.positional.size() <= 2) return get_context(c.walk, c.frame, variable, c.pops);
   if (c.positional.size() != 2) return refuse(c);
-  return c.name == "set" ? c.walk.set_context(c.frame, variable, c.positional[1], c.pops)
-                         : c.walk.reset_context(c.frame, variable, c.positional[1], c.pops);
+  return c.name == "set" ? set_context(c.frame, variable, c.positional[1], c.pops)
+                         : reset_context(c.walk, c.frame, variable, c.positional[1], c.pops);
 }
 
 /// Gradient mode is put back before most segments end; one that ends with another mode than it
@@ -276,13 +284,13 @@ bool set_grad_mode(BuiltinCall& c) {
   if (!c.walk.facts.consume(c.positional[0])) return false;
   const int enabled = PyObject_IsTrue(c.positional[0].object);
   if (enabled < 0) PyErr_Clear();
-  return c.walk.context.sets_grad_mode(enabled == 1) && c.walk.gives_constant(c.frame, c.pops);
+  return c.walk.context.sets_grad_mode(enabled == 1) && gives_constant(c.frame, c.pops);
 }
 
 // -- list --------------------------------------------------------------------------------------------
 
 bool make_tensor(BuiltinCall& c) {
-  return c.walk.make_tensor(c.frame, c.name, c.positional, c.keywords, c.pops);
+  return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);
 }
 
 /// Tensor.requires_grad_ changes nothing where the tensor is so already.
@@ -295,13 +303,13 @@ bool require_gradients(BuiltinCall& c) {
     PyErr_Clear();
     return c.walk.verdict.broke(Code::PS0305, "requires_grad of a tensor is set", true);
   }
-  return c.walk.consume_tensor_type(tensor) && c.walk.gives(c.frame, c.pops, tensor.shadow);
+  return consume_tensor_type(c.walk, tensor) && gives(c.frame, c.pops, tensor.shadow);
 }
 
 /// A function that gives back its argument, unless that is no plain tensor.
 bool gives_argument(BuiltinCall& c) {
   const bool plain = c.walk.recorder.bridge().is_plain_tensor(c.positional[0].object);
-  return plain ? c.walk.gives(c.frame, c.pops, c.positional[0].shadow) : refuse(c);
+  return plain ? gives(c.frame, c.pops, c.positional[0].shadow) : refuse(c);
 }
 
 /// The apply of a class: bound to it.
@@ -310,7 +318,7 @@ bool apply_function(BuiltinCall& c) {
   if (type == nullptr || !PyType_Check(type)) return refuse(c);
   Shadow shadow = c.function.shadow;
   if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.objects.object(shadow.index).items[1];
-  return c.walk.apply_function(c.frame, {shadow, type}, c.positional, c.pops);
+  return apply_function(c.walk, c.frame, {shadow, type}, c.positional, c.pops);
 }
 
 constexpr FunctionModel kModels[] = {
@@ -353,13 +361,13 @@ const FunctionModel* find_function_model(std::string_view name) {
 }
 
 /// Puts what a bound method was bound to in front of the arguments.
-bool Walk::bind_self(Operand function, std::vector<Operand>& positional) {
+bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional) {
   PyObject* object = function.object;
   if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
     PyRef self = PyRef::steal(PyObject_GetAttrString(object, "__self__"));
     Shadow shadow = Shadow::constant();
     if (function.shadow.is(Shadow::Kind::fresh)) {
-      shadow = objects.object(function.shadow.index).items[1];
+      shadow = walk.objects.object(function.shadow.index).items[1];
     }
     positional.insert(positional.begin(), {shadow, self.get()});
     return true;
@@ -372,11 +380,11 @@ bool Walk::bind_self(Operand function, std::vector<Operand>& positional) {
   if (!bound) return true;
   Operand self{Shadow::constant(), c->m_self};
   if (function.shadow.is(Shadow::Kind::fresh)) {
-    self.shadow = objects.object(function.shadow.index).items[1];
-  } else if (is_tensor(c->m_self)) {
-    return verdict.broke(Code::PS0306, "a bound method of a tensor came from outside");
+    self.shadow = walk.objects.object(function.shadow.index).items[1];
+  } else if (walk.is_tensor(c->m_self)) {
+    return walk.verdict.broke(Code::PS0306, "a bound method of a tensor came from outside");
   } else if (function.shadow.source() != kNoSource) {
-    self.shadow = Shadow::sourced(recorder.source(SourceKind::self, function.shadow.source()));
+    self.shadow = Shadow::sourced(walk.recorder.source(SourceKind::self, function.shadow.source()));
   }
   positional.insert(positional.begin(), self);
   return true;
@@ -406,52 +414,52 @@ bool is_number_of_tensor(std::string_view name) {
 
 }  // namespace
 
-bool Walk::call_builtin(FrameShadow& f, Operand function, std::vector<Operand> positional,
+bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
                         Keywords keywords, int pops) {
-  const std::shared_ptr<const KnownFunction> kept = callables.of(function.object);
+  const std::shared_ptr<const KnownFunction> kept = walk.callables.of(function.object);
   const KnownFunction& known = *kept;
   const CallRule& rule = *known.rule;
   if (python::in_compiled_region() && in_graph(function.object) == InGraph::never) {
-    return verdict.broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+    return walk.verdict.broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
   }
   switch (rule.action) {
     case CallAction::breaks:
       if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
         std::vector<Operand> self = positional;
-        if (!bind_self(function, self)) return false;
-        const bool is_known = self.size() == 1 && is_tensor(self[0].object) && facts.is_known_tensor(self[0]);
-        if (is_known) return facts.consume_identity(function) && gives_constant(f, pops);
+        if (!bind_self(walk, function, self)) return false;
+        const bool is_known = self.size() == 1 && walk.is_tensor(self[0].object) && walk.facts.is_known_tensor(self[0]);
+        if (is_known) return walk.facts.consume_identity(function) && gives_constant(f, pops);
         const bool whole = known.name == "item" || known.name == "__int__" || known.name == "__index__";
-        if (whole && self.size() == 1 && is_tensor(self[0].object)) {
-          if (const auto done = element_number(f, self[0], pops)) return *done && facts.consume_identity(function);
+        if (whole && self.size() == 1 && walk.is_tensor(self[0].object)) {
+          if (const auto done = element_number(walk, f, self[0], pops)) return *done && walk.facts.consume_identity(function);
         }
       }
       if (rule.built_in) {
-        if (const auto done = call_polyfill(*this, f, function, positional, keywords, pops)) return *done;
+        if (const auto done = call_polyfill(walk, f, function, positional, keywords, pops)) return *done;
       }
-      return verdict.broke(rule, known.shown);
+      return walk.verdict.broke(rule, known.shown);
     case CallAction::native:
-    case CallAction::outside: return verdict.broke(rule, known.shown);
+    case CallAction::outside: return walk.verdict.broke(rule, known.shown);
     default: break;
   }
-  if (!bind_self(function, positional)) return false;
-  if (known.method && (positional.empty() || !is_tensor(positional[0].object))) {
-    return verdict.broke(Code::PS0306, "a tensor method is called on what is no tensor");
+  if (!bind_self(walk, function, positional)) return false;
+  if (known.method && (positional.empty() || !walk.is_tensor(positional[0].object))) {
+    return walk.verdict.broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
   const bool of_class = PyCFunction_Check(function.object) && (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
   if (of_class && function.shadow.is(Shadow::Kind::sourced)) {
-    return verdict.broke(Code::PS0306, "a bound method of a class came from outside");
+    return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
   }
-  if (!facts.consume_identity(function)) return false;
-  BuiltinCall call{*this, f, known.owner, known.name, function, positional, keywords, pops};
+  if (!walk.facts.consume_identity(function)) return false;
+  BuiltinCall call{walk, f, known.owner, known.name, function, positional, keywords, pops};
   switch (rule.action) {
     case CallAction::fact:
-      return place_keywords(keywords, positional) ? tell_fact(f, known.name, positional, pops) : refuse(call);
+      return place_keywords(keywords, positional) ? tell_fact(walk, f, known.name, positional, pops) : refuse(call);
     case CallAction::constant: return pure(call);
     case CallAction::setting: return setting(call);
     case CallAction::fixed: return gives_constant(f, pops);
     case CallAction::model: return call_model(known.model, call);
-    default: return call_op(f, known, function.object, positional, keywords, pops);
+    default: return call_op(walk, f, known, function.object, positional, keywords, pops);
   }
 }
 

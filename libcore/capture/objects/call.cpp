@@ -4,6 +4,12 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/objects/attribute.h"
+#include "capture/objects/call.h"
+#include "capture/objects/iteration.h"
+#include "capture/objects/torch_call.h"
+#include "capture/results.h"
+#include "capture/variables.h"
 #include "capture/walk.h"
 
 namespace penstock::capture {
@@ -35,71 +41,71 @@ bool is_nested(PyObject* function) {
 
 }  // namespace
 
-bool Walk::call(FrameShadow& f, Operand callable, std::vector<Operand> positional,
+bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> positional,
                 Keywords keywords, int pops) {
   PyObject* object = callable.object;
-  if (callable.shadow.is(Shadow::Kind::unknown)) return facts.consume(callable);
+  if (callable.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(callable);
   if (PyFunction_Check(object)) {
-    return call_function(f, callable, std::move(positional), std::move(keywords), pops);
+    return call_function(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
   if (PyMethod_Check(object)) {
-    positional.insert(positional.begin(), method_part(callable, 1));
-    return call(f, method_part(callable, 0), std::move(positional), std::move(keywords), pops);
+    positional.insert(positional.begin(), method_part(walk, callable, 1));
+    return call(walk, f, method_part(walk, callable, 0), std::move(positional), std::move(keywords), pops);
   }
   if (PyType_Check(object)) {
-    return call_type(f, callable, std::move(positional), std::move(keywords), pops);
+    return call_type(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
   if (is_partial(object)) {
-    return call_partial(f, callable, std::move(positional), std::move(keywords), pops);
+    return call_partial(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
-  if (is_cached(object) && positional.empty() && keywords.empty()) return call_cached(f, callable, pops);
+  if (is_cached(object) && positional.empty() && keywords.empty()) return call_cached(walk, f, callable, pops);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
       Py_TYPE(object) == &PyClassMethodDescr_Type) {
-    return call_builtin(f, callable, std::move(positional), std::move(keywords), pops);
+    return call_builtin(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
-  if (const auto done = call_operator(f, callable, positional, keywords, pops)) return *done;
+  if (const auto done = call_operator(walk, f, callable, positional, keywords, pops)) return *done;
   std::vector<Operand> all = std::move(positional);
   PyObject* method = type_lookup(Py_TYPE(object), "__call__");
   if (method != nullptr && PyFunction_Check(method)) {
-    facts.guard_type_version(callable);
+    walk.facts.guard_type_version(callable);
     all.insert(all.begin(), callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
-    return call_function(f, {class_attribute(callable, name.get()), method}, std::move(all),
+    return call_function(walk, f, {class_attribute(walk, callable, name.get()), method}, std::move(all),
                          std::move(keywords), pops);
   }
-  return verdict.broke(Code::PS0306, std::string("a call of an object of type ") +
+  return walk.verdict.broke(Code::PS0306, std::string("a call of an object of type ") +
                                  Py_TYPE(object)->tp_name + " is not followed");
 }
 
-Operand Walk::method_part(Operand method, int part) {
+Operand method_part(Walk& walk, Operand method, int part) {
   PyObject* object =
       part == 0 ? PyMethod_GET_FUNCTION(method.object) : PyMethod_GET_SELF(method.object);
   if (method.shadow.is(Shadow::Kind::fresh)) {
-    return {objects.object(method.shadow.index).items[part], object};
+    return {walk.objects.object(method.shadow.index).items[part], object};
   }
   const SourceId source = method.shadow.source();
   if (source == kNoSource) return {Shadow::constant(), object};
-  facts.consume_type(method);
+  walk.facts.consume_type(method);
   const SourceKind kind = part == 0 ? SourceKind::function : SourceKind::self;
-  return {Shadow::sourced(recorder.source(kind, source)), object};
+  return {Shadow::sourced(walk.recorder.source(kind, source)), object};
 }
 
-bool Walk::consume_function(Operand function) {
+bool consume_function(Walk& walk, Operand function) {
   if (!function.shadow.is(Shadow::Kind::sourced)) return true;
-  if (!is_nested(function.object)) return facts.consume_identity(function);
-  const SourceId code = recorder.source(SourceKind::code, function.shadow.index);
+  if (!is_nested(function.object)) return walk.facts.consume_identity(function);
+  const SourceId code = walk.recorder.source(SourceKind::code, function.shadow.index);
   PyObject* object = PyFunction_GET_CODE(function.object);
   // The name is the function's: a code object has no module.
-  if (recorder.is_guarded(GuardKind::identity, code, object)) return true;
-  facts.add_guard(GuardKind::identity, code, qualified_name(function.object), object);
+  if (walk.recorder.is_guarded(GuardKind::identity, code, object)) return true;
+  walk.facts.add_guard(GuardKind::identity, code, qualified_name(function.object), object);
   return true;
 }
 
-bool Walk::call_function(FrameShadow& f, Operand function, std::vector<Operand> positional,
+bool call_function(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
                          Keywords keywords, int pops) {
-  if (!consume_function(function)) return false;
-  if (auto known = call_known_python(f, function, positional, keywords, pops)) return *known;
+  if (!consume_function(walk, function)) return false;
+  if (auto known = call_known_python(walk, f, function, positional, keywords, pops)) return *known;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
   Expected expected;
   expected.function = function.object;
@@ -107,93 +113,93 @@ bool Walk::call_function(FrameShadow& f, Operand function, std::vector<Operand> 
   expected.positional = std::move(positional);
   expected.keywords = std::move(keywords);
   if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) {
-    return verdict.broke(Code::PS0306, "a coroutine is made");
+    return walk.verdict.broke(Code::PS0306, "a coroutine is made");
   }
   if (code->co_flags & CO_GENERATOR) return make_generator(f, std::move(expected), pops);
   f.expected = std::move(expected);
   return gives_call_result(f, pops);
 }
 
-bool Walk::call_unpacking(FrameShadow& f, Operand callable, Operand generator, int pops) {
-  const auto refuse = [&] { return verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments"); };
-  const auto over = iteration_of(generator);
+bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand generator, int pops) {
+  const auto refuse = [&] { return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments"); };
+  const auto over = iteration_of(walk, generator);
   if (over == nullptr || over->kind != IteratorShadow::Kind::generator) return refuse();
   auto call = std::make_shared<Expected>();
   Operand function = callable;
-  if (callable.shadow.is(Shadow::Kind::unknown)) return facts.consume(callable);
+  if (callable.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(callable);
   if (PyMethod_Check(callable.object)) {
-    function = method_part(callable, 0);
-    call->positional = {method_part(callable, 1)};
+    function = method_part(walk, callable, 0);
+    call->positional = {method_part(walk, callable, 1)};
   } else if (!PyFunction_Check(callable.object)) {
     PyObject* method = PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
     if (method == nullptr || !PyFunction_Check(method)) return refuse();
-    facts.guard_type_version(callable);
+    walk.facts.guard_type_version(callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
-    function = {class_attribute(callable, name.get()), method};
+    function = {class_attribute(walk, callable, name.get()), method};
     call->positional = {callable};
   }
-  if (!PyFunction_Check(function.object) || !consume_function(function)) return refuse();
+  if (!PyFunction_Check(function.object) || !consume_function(walk, function)) return refuse();
   // What such a function does with its arguments cannot be told before they are there.
   std::vector<Operand> unknown = call->positional;
   unknown.push_back({Shadow{}, Py_None});
-  if (call_known_python(f, function, unknown, {}, pops)) return refuse();
+  if (call_known_python(walk, f, function, unknown, {}, pops)) return refuse();
   const int flags = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object))->co_flags;
   if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return refuse();
   call->function = function.object;
   call->function_shadow = function.shadow;
   call->unpacked_at = 0;
-  if (!goes_over_all(f, *over)) return false;
+  if (!goes_over_all(walk, f, *over)) return false;
   f.expected.then = std::move(call);
   return gives_call_result(f, pops);
 }
 
-bool Walk::call_partial(FrameShadow& f, Operand partial, std::vector<Operand> positional,
+bool call_partial(Walk& walk, FrameShadow& f, Operand partial, std::vector<Operand> positional,
                         Keywords keywords, int pops) {
   const SourceId source = partial.shadow.source();
   auto part = [&](const char* name) {
     PyRef object = PyRef::steal(PyObject_GetAttrString(partial.object, name));
     Shadow shadow = Shadow::constant();
     if (source != kNoSource) {
-      shadow = Shadow::sourced(recorder.source(SourceKind::attribute, source, name));
+      shadow = Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, name));
     }
     return std::pair(shadow, object);
   };
   if (partial.shadow.is(Shadow::Kind::fresh)) {
-    return verdict.broke(Code::PS0306, "a functools.partial that was made here is called");
+    return walk.verdict.broke(Code::PS0306, "a functools.partial that was made here is called");
   }
-  if (!facts.consume_type(partial)) return false;
+  if (!walk.facts.consume_type(partial)) return false;
   auto [function_shadow, function] = part("func");
   auto [args_shadow, args] = part("args");
   auto [keywords_shadow, own] = part("keywords");
   std::vector<Operand> all;
   const Operand bound{args_shadow, args.get()};
-  const std::vector<Shadow> shadows = objects.items(bound);
+  const std::vector<Shadow> shadows = walk.objects.items(bound);
   for (std::size_t i = 0; i < shadows.size(); ++i) {
     all.push_back({shadows[i], PyTuple_GET_ITEM(args.get(), i)});
   }
   all.insert(all.end(), positional.begin(), positional.end());
   const Operand dict{keywords_shadow, own.get()};
-  if (!objects.consume_keys(dict)) return false;
+  if (!walk.objects.consume_keys(dict)) return false;
   PyObject *key, *value;
   for (Py_ssize_t at = 0; PyDict_Next(own.get(), &at, &key, &value);) {
     bool given = false;
     for (const auto& [name, operand] : keywords) {
       given = given || PyUnicode_Compare(name, key) == 0;
     }
-    if (!given) keywords.emplace_back(key, Operand{objects.dict_value(objects.contents(dict), key, value), value});
+    if (!given) keywords.emplace_back(key, Operand{walk.objects.dict_value(walk.objects.contents(dict), key, value), value});
   }
-  return call(f, {function_shadow, function.get()}, std::move(all), std::move(keywords), pops);
+  return call(walk, f, {function_shadow, function.get()}, std::move(all), std::move(keywords), pops);
 }
 
-bool Walk::call_special(FrameShadow& f, Operand self, const char* name,
+bool call_special(Walk& walk, FrameShadow& f, Operand self, const char* name,
                         std::vector<Operand> arguments, int pops, bool& known) {
   PyObject* method = type_lookup(Py_TYPE(self.object), name);
   if (method == nullptr || !PyFunction_Check(method)) return false;
   known = true;
-  facts.guard_type_version(self);
+  walk.facts.guard_type_version(self);
   arguments.insert(arguments.begin(), self);
   PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
-  return call_function(f, {class_attribute(self, text.get()), method}, std::move(arguments), {},
+  return call_function(walk, f, {class_attribute(walk, self, text.get()), method}, std::move(arguments), {},
                        pops);
 }
 
@@ -223,7 +229,7 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
 
 }  // namespace
 
-void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const Expected& expected) {
+void bind_arguments(Walk& walk, FrameShadow& f, const BoundArguments& arguments, const Expected& expected) {
   PyCodeObject* code = arguments.code;
   f.locals.assign(code->co_nlocalsplus, Shadow::null());
   const int named = code->co_argcount + code->co_kwonlyargcount;
@@ -237,11 +243,11 @@ void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const
   if (code->co_flags & CO_VARARGS) {
     std::vector<Shadow> rest;
     for (int i = code->co_argcount; i < given; ++i) rest.push_back(expected.positional[i].shadow);
-    if (arguments.at(slot) != nullptr) f.locals[slot] = objects.fresh(arguments.at(slot), rest);
+    if (arguments.at(slot) != nullptr) f.locals[slot] = walk.objects.fresh(arguments.at(slot), rest);
     ++slot;
   }
   const bool takes_more = (code->co_flags & CO_VARKEYWORDS) && arguments.at(slot) != nullptr;
-  if (takes_more) f.locals[slot] = objects.fresh(arguments.at(slot));
+  if (takes_more) f.locals[slot] = walk.objects.fresh(arguments.at(slot));
   for (const auto& [name, operand] : expected.keywords) {
     int at = code->co_posonlyargcount;
     while (at < named && PyUnicode_Compare(python::slot_name(code, at), name) != 0) ++at;
@@ -249,7 +255,7 @@ void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const
       f.locals[at] = operand.shadow;
       bound[at] = true;
     } else if (takes_more) {
-      objects.dict_store(f.locals[slot].index, name, operand.shadow);
+      walk.objects.dict_store(f.locals[slot].index, name, operand.shadow);
     }
   }
   auto* function = reinterpret_cast<PyFunctionObject*>(expected.function);
@@ -259,10 +265,10 @@ void Walk::bind_arguments(FrameShadow& f, const BoundArguments& arguments, const
     if (bound[i]) continue;
     PyObject* value = arguments.at(i);
     if (i < code->co_argcount) {
-      f.locals[i] = default_shadow(*this, expected, defaults, SourceKind::defaults,
+      f.locals[i] = default_shadow(walk, expected, defaults, SourceKind::defaults,
                                    i - (code->co_argcount - count), nullptr, value);
     } else {
-      f.locals[i] = default_shadow(*this, expected, function->func_kwdefaults,
+      f.locals[i] = default_shadow(walk, expected, function->func_kwdefaults,
                                    SourceKind::kwdefaults, 0, python::slot_name(code, i), value);
     }
   }

@@ -2,6 +2,9 @@
 
 #include "capture/literal.h"
 #include "capture/objects/builtin_call.h"
+#include "capture/objects/container.h"
+#include "capture/objects/iteration.h"
+#include "capture/results.h"
 
 namespace penstock::capture {
 
@@ -18,7 +21,7 @@ bool list_append(BuiltinCall& c) {
   }
   ObjectShadow& known = c.walk.objects.object(id);
   known.items.push_back(item.shadow);
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_constant(c.frame, c.pops);
 }
 
 bool list_extend(BuiltinCall& c) {
@@ -32,7 +35,7 @@ bool list_extend(BuiltinCall& c) {
   }
   ObjectShadow& known = c.walk.objects.object(id);
   known.items.insert(known.items.end(), items.begin(), items.end());
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_constant(c.frame, c.pops);
 }
 
 bool list_insert(BuiltinCall& c) {
@@ -47,7 +50,7 @@ bool list_insert(BuiltinCall& c) {
     c.walk.effects.add(Restore::Kind::insert, list, {}, at, item);
   }
   known.items.insert(known.items.begin() + index, item.shadow);
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_constant(c.frame, c.pops);
 }
 
 bool list_pop(BuiltinCall& c) {
@@ -61,7 +64,7 @@ bool list_pop(BuiltinCall& c) {
     index = PyNumber_AsSsize_t(c.positional[1].object, nullptr);
     if (index < 0) index += size;
   }
-  if (index < 0 || index >= size) return c.walk.gives_constant(c.frame, c.pops);  // IndexError
+  if (index < 0 || index >= size) return gives_constant(c.frame, c.pops);  // IndexError
   if (!list.shadow.is(Shadow::Kind::fresh)) {
     Operand key;
     if (c.positional.size() > 1) key = c.positional[1];
@@ -69,11 +72,11 @@ bool list_pop(BuiltinCall& c) {
   }
   const Shadow item = known.items[index];
   known.items.erase(known.items.begin() + index);
-  return c.walk.gives(c.frame, c.pops, item);
+  return gives(c.frame, c.pops, item);
 }
 
 bool copy_sequence(BuiltinCall& c) {
-  return c.walk.gives_fresh(c.frame, c.pops, c.walk.objects.items(c.positional[0]));
+  return gives_fresh(c.frame, c.pops, c.walk.objects.items(c.positional[0]));
 }
 
 // -- dict --------------------------------------------------------------------------------------------
@@ -84,9 +87,9 @@ bool dict_get(BuiltinCall& c) {
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
   const Shadow found = c.walk.objects.dict_value(c.walk.objects.contents(dict), key.object, value);
-  if (!c.walk.is_item_known(found, key)) return false;
-  if (value != nullptr) return c.walk.gives(c.frame, c.pops, found);
-  return c.walk.gives(c.frame, c.pops,
+  if (!is_item_known(c.walk, found, key)) return false;
+  if (value != nullptr) return gives(c.frame, c.pops, found);
+  return gives(c.frame, c.pops,
                       c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
 }
 
@@ -100,7 +103,7 @@ bool dict_view(BuiltinCall& c) {
   over->shadow = dict.shadow;
   over->object = PyRef::borrow(dict.object);
   over->key_list = keys_in_order(dict.object);
-  return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
+  return gives_iterator(c.frame, c.pops, std::move(over));
 }
 
 /// What a dict has at a key.
@@ -118,7 +121,7 @@ std::optional<DictItem> known_item(BuiltinCall& c) {
   PyErr_Clear();
   const ObjectId id = c.walk.objects.contents(dict);
   const Shadow found = c.walk.objects.dict_value(id, key.object, value);
-  if (!c.walk.is_item_known(found, key)) return std::nullopt;
+  if (!is_item_known(c.walk, found, key)) return std::nullopt;
   return DictItem{id, value, found};
 }
 
@@ -127,28 +130,28 @@ bool dict_pop(BuiltinCall& c) {
   const auto item = known_item(c);
   if (!item) return false;
   if (item->value == nullptr) {
-    return c.walk.gives(c.frame, c.pops,
+    return gives(c.frame, c.pops,
                         c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
   }
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
     c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
   }
   c.walk.objects.dict_store(item->dict, key.object, Shadow::null());
-  return c.walk.gives(c.frame, c.pops, item->shadow);
+  return gives(c.frame, c.pops, item->shadow);
 }
 
 bool dict_set_default(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
   const auto item = known_item(c);
   if (!item) return false;
-  if (item->value != nullptr) return c.walk.gives(c.frame, c.pops, item->shadow);
+  if (item->value != nullptr) return gives(c.frame, c.pops, item->shadow);
   Operand given{Shadow::constant(), Py_None};
   if (c.positional.size() > 2) given = c.positional[2];
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
     c.walk.effects.add(Restore::Kind::set_item, dict, {}, key, given);
   }
   c.walk.objects.dict_store(item->dict, key.object, given.shadow);
-  return c.walk.gives(c.frame, c.pops, given.shadow);
+  return gives(c.frame, c.pops, given.shadow);
 }
 
 /// What OrderedDict.update() and __init__() store goes through the class's own __setitem__.
@@ -168,7 +171,7 @@ bool dict_update(BuiltinCall& c) {
     if (!dict.shadow.is(Shadow::Kind::fresh)) {
       c.walk.effects.add(Restore::Kind::update, dict, {}, {}, more);
     }
-    c.walk.copy_items(id, more);
+    copy_items(c.walk, id, more);
   }
   for (auto& [name, value] : c.keywords) {
     const Operand key{Shadow::constant(), name};
@@ -177,14 +180,14 @@ bool dict_update(BuiltinCall& c) {
     }
     c.walk.objects.dict_store(id, name, value.shadow);
   }
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_constant(c.frame, c.pops);
 }
 
 bool dict_copy(BuiltinCall& c) {
   Operand dict = c.positional[0];
   if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) return refuse(c);
   if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
-  return c.walk.gives_dict(c.frame, c.pops, c.walk.all_pairs(dict));
+  return gives_dict(c.frame, c.pops, all_pairs(c.walk, dict));
 }
 
 /// The slots of dict, called by name.
@@ -192,16 +195,16 @@ bool dict_slot(BuiltinCall& c) {
   const Operand dict = c.positional[0];
   const std::size_t count = c.positional.size();
   if (!c.keywords.empty()) return refuse(c);
-  if (c.name == "__getitem__" && count == 2) return c.walk.dict_get_item(c.frame, dict, c.positional[1], c.pops);
-  if (c.name == "__contains__" && count == 2) return c.walk.dict_contains(c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__getitem__" && count == 2) return dict_get_item(c.walk, c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__contains__" && count == 2) return dict_contains(c.walk, c.frame, dict, c.positional[1], c.pops);
   if (c.name == "__delitem__" && count == 2) {
-    return c.walk.dict_delete_item(c.frame, dict, c.positional[1], c.pops, true);
+    return dict_delete_item(c.walk, c.frame, dict, c.positional[1], c.pops, true);
   }
   if (c.name == "__setitem__" && count == 3) {
-    return c.walk.dict_set_item(c.frame, dict, c.positional[1], c.positional[2], c.pops, true);
+    return dict_set_item(c.walk, c.frame, dict, c.positional[1], c.positional[2], c.pops, true);
   }
   if (c.name == "__len__" && count == 1) {
-    return c.walk.facts.consume_type(dict) && c.walk.objects.guard_size(dict) && c.walk.gives_constant(c.frame, c.pops);
+    return c.walk.facts.consume_type(dict) && c.walk.objects.guard_size(dict) && gives_constant(c.frame, c.pops);
   }
   if (c.name != "__iter__" || count != 1 || !c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) {
     return refuse(c);
@@ -211,7 +214,7 @@ bool dict_slot(BuiltinCall& c) {
   over->shadow = dict.shadow;
   over->object = PyRef::borrow(dict.object);
   over->key_list = keys_in_order(dict.object);
-  return c.walk.gives_iterator(c.frame, c.pops, std::move(over));
+  return gives_iterator(c.frame, c.pops, std::move(over));
 }
 
 bool dict_clear(BuiltinCall& c) {
@@ -219,8 +222,8 @@ bool dict_clear(BuiltinCall& c) {
   if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
   if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::clear, dict, {}, {}, {});
   const ObjectId id = c.walk.objects.contents(dict);
-  for (const auto& [key, value] : c.walk.all_pairs(dict)) c.walk.objects.dict_store(id, key.get(), Shadow::null());
-  return c.walk.gives_constant(c.frame, c.pops);
+  for (const auto& [key, value] : all_pairs(c.walk, dict)) c.walk.objects.dict_store(id, key.get(), Shadow::null());
+  return gives_constant(c.frame, c.pops);
 }
 
 /// dict.popitem: the last one.
@@ -232,13 +235,13 @@ bool dict_pop_item(BuiltinCall& c) {
   }
   PyRef keys = keys_in_order(dict.object);
   const Py_ssize_t count = keys ? PyList_GET_SIZE(keys.get()) : 0;
-  if (count == 0) return c.walk.gives_constant(c.frame, c.pops);  // KeyError
+  if (count == 0) return gives_constant(c.frame, c.pops);  // KeyError
   const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), count - 1)};
   const ObjectId id = c.walk.objects.contents(dict);
   const Shadow value = c.walk.objects.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
   if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
   c.walk.objects.dict_store(id, key.object, Shadow::null());
-  return c.walk.gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
+  return gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
 }
 
 /// set.add and its like on a set of constants; a set that was made here may hold known objects.
@@ -251,7 +254,7 @@ bool set_change(BuiltinCall& c) {
     c.walk.effects.add(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
                   c.positional[1]);
   }
-  return c.walk.gives_constant(c.frame, c.pops);
+  return gives_constant(c.frame, c.pops);
 }
 
 constexpr FunctionModel kModels[] = {

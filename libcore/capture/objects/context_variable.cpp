@@ -2,13 +2,15 @@
 // which the program holds.
 
 #include "capture/literal.h"
+#include "capture/objects/call.h"
+#include "capture/results.h"
 #include "capture/walk.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
 
-bool Walk::set_context(FrameShadow& f, Operand variable, Operand value, int pops) {
+bool set_context(FrameShadow& f, Operand variable, Operand value, int pops) {
   const RaisePlace place{f.frame->code(), f.instruction->offset};
   f.finish = [pops, place, held = PyRef::borrow(variable.object), value = value.shadow,
               object = PyRef::borrow(value.object)](Walk& walk, FrameShadow& f) {
@@ -19,11 +21,11 @@ bool Walk::set_context(FrameShadow& f, Operand variable, Operand value, int pops
   return true;
 }
 
-bool Walk::reset_context(FrameShadow& f, Operand variable, Operand token, int pops) {
-  const std::vector<OpenContext>& open = context.variables();
+bool reset_context(Walk& walk, FrameShadow& f, Operand variable, Operand token, int pops) {
+  const std::vector<OpenContext>& open = walk.context.variables();
   const bool last = !open.empty() && open.back().token.get() == token.object &&
                     open.back().variable.get() == variable.object;
-  if (!last) return verdict.broke(Code::PS0306, "a context variable that was set before is reset");
+  if (!last) return walk.verdict.broke(Code::PS0306, "a context variable that was set before is reset");
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     walk.context.variables().pop_back();
     f.pop(pops);
@@ -32,8 +34,8 @@ bool Walk::reset_context(FrameShadow& f, Operand variable, Operand token, int po
   return true;
 }
 
-bool Walk::get_context(FrameShadow& f, Operand variable, int pops) {
-  const std::vector<OpenContext>& open = context.variables();
+bool get_context(Walk& walk, FrameShadow& f, Operand variable, int pops) {
+  const std::vector<OpenContext>& open = walk.context.variables();
   for (auto at = open.rbegin(); at != open.rend(); ++at) {
     if (at->variable.get() == variable.object) return gives(f, pops, at->value);
   }
@@ -45,9 +47,9 @@ bool Walk::get_context(FrameShadow& f, Operand variable, int pops) {
   auto literal = asked ? literal_of(value) : std::nullopt;
   const SourceId source = variable.shadow.source();
   if (!literal || source == kNoSource) {
-    return verdict.broke(Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
+    return walk.verdict.broke(Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
   }
-  facts.add_guard(GuardKind::global_state, recorder.source(SourceKind::attribute, source, "get"), std::move(*literal));
+  walk.facts.add_guard(GuardKind::global_state, walk.recorder.source(SourceKind::attribute, source, "get"), std::move(*literal));
   return gives_constant(f, pops);
 }
 

@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "capture/literal.h"
+#include "capture/objects/call.h"
+#include "capture/objects/container.h"
 #include "capture/walk.h"
 
 namespace penstock::capture {
@@ -50,7 +52,7 @@ bool is_plain_instance(PyObject* object) {
 }  // namespace
 
 /// One call of copy() or deepcopy().
-class Walk::Copying {
+class Copying {
  public:
   Copying(Walk& walk, bool deep) : walk_(walk), deep_(deep) {}
 
@@ -69,14 +71,14 @@ class Walk::Copying {
   std::unordered_set<PyObject*> seen_;
 };
 
-Operand Walk::Copying::attributes(Operand instance) {
+Operand Copying::attributes(Operand instance) {
   const ObjectId id = walk_.objects.instance_dict(instance);
   if (id == kNoSource) return {};
   const ObjectShadow& dict = walk_.objects.object(id);
   return {dict.origin.is(Shadow::Kind::sourced) ? dict.origin : Shadow::fresh(id), dict.object.get()};
 }
 
-bool Walk::Copying::prepare(Operand from, int depth) {
+bool Copying::prepare(Operand from, int depth) {
   PyObject* object = from.object;
   if (depth > kDeepest || from.shadow.is(Shadow::Kind::unknown) || walk_.is_tensor(object)) return false;
   if (is_shared(object)) return walk_.sizes.is_followed(from) ? walk_.facts.consume(from) : walk_.facts.consume_type(from);
@@ -98,20 +100,20 @@ bool Walk::Copying::prepare(Operand from, int depth) {
   }
   if (!walk_.facts.consume_type(dict) || !walk_.objects.consume_keys(dict)) return false;
   if (!deep_) return true;
-  for (const auto& [key, shadow] : walk_.all_pairs(dict)) {
+  for (const auto& [key, shadow] : all_pairs(walk_, dict)) {
     if (!is_shared(key.get())) return false;
     if (!prepare({shadow, PyDict_GetItemWithError(dict.object, key.get())}, depth + 1)) return false;
   }
   return true;
 }
 
-Shadow Walk::Copying::child(Operand from, PyObject* to, int depth) {
+Shadow Copying::child(Operand from, PyObject* to, int depth) {
   if (deep_) return pair(from, to, depth + 1);
   if (from.object != to) walk_.verdict.spoil("a copy holds another object than what was copied");
   return from.shadow;
 }
 
-Shadow Walk::Copying::pair(Operand from, PyObject* to, int depth) {
+Shadow Copying::pair(Operand from, PyObject* to, int depth) {
   if (from.object == to) return from.shadow;
   if (to == nullptr || Py_TYPE(to) != Py_TYPE(from.object) || is_shared(to) || depth > kDeepest) {
     walk_.verdict.spoil("a copy is not made as copies of its type are");
@@ -133,14 +135,14 @@ Shadow Walk::Copying::pair(Operand from, PyObject* to, int depth) {
     walk_.verdict.spoil("what a copy holds was not found");
     return {};
   }
-  for (const auto& [key, shadow] : walk_.all_pairs(source)) {
+  for (const auto& [key, shadow] : all_pairs(walk_, source)) {
     PyObject* value = PyDict_GetItemWithError(source.object, key.get());
     walk_.objects.dict_store(walk_.objects.contents(target), key.get(), child({shadow, value}, PyDict_GetItemWithError(target.object, key.get()), depth));
   }
   return made;
 }
 
-void Walk::Copying::pair_items(ObjectId copy, Operand from, PyObject* to, int depth) {
+void Copying::pair_items(ObjectId copy, Operand from, PyObject* to, int depth) {
   const std::vector<Shadow> all = walk_.objects.items(from);
   if (PySequence_Fast_GET_SIZE(to) != static_cast<Py_ssize_t>(all.size())) {
     return walk_.verdict.spoil("a copy is of another length than what was copied");
@@ -153,9 +155,9 @@ void Walk::Copying::pair_items(ObjectId copy, Operand from, PyObject* to, int de
   walk_.objects.object(copy).items = std::move(items);
 }
 
-bool Walk::call_copy(FrameShadow& f, Operand function, bool deep, Operand from, int pops) {
-  if (!Copying(*this, deep).prepare(from)) {
-    return verdict.broke(Code::PS0307, std::string("a ") + Py_TYPE(from.object)->tp_name + " is copied");
+bool call_copy(Walk& walk, FrameShadow& f, Operand function, bool deep, Operand from, int pops) {
+  if (!Copying(walk, deep).prepare(from)) {
+    return walk.verdict.broke(Code::PS0307, std::string("a ") + Py_TYPE(from.object)->tp_name + " is copied");
   }
   f.expected.function = function.object;
   f.expected.native = true;

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 
+#include "capture/objects/iteration.h"
 #include "capture/rules.h"
+#include "capture/variables.h"
 #include "capture/walk.h"
 #include "python/bytecode.h"
 
@@ -16,38 +18,38 @@ namespace penstock::capture {
 
 using python::PyRef;
 
-bool Walk::make_generator(FrameShadow& f, Expected expected, int pops) {
+bool make_generator(FrameShadow& f, Expected expected, int pops) {
   std::vector<PyRef> names;  // the instruction lets go of a dict that it unpacks
   for (const auto& [name, operand] : expected.keywords) names.push_back(PyRef::borrow(name));
   f.finish = [pops, names = std::move(names), expected = std::move(expected)](Walk& walk,
                                                                               FrameShadow& f) {
-    const Shadow made = walk.adopt_generator(f.object(), expected);
+    const Shadow made = adopt_generator(walk, f.object(), expected);
     f.pop(pops);
     f.push(made);
   };
   return true;
 }
 
-Shadow Walk::adopt_generator(PyObject* generator, const Expected& call) {
-  const Shadow made = objects.fresh(generator);
-  objects.object(made.index).made_at = program_place(innermost_);
+Shadow adopt_generator(Walk& walk, PyObject* generator, const Expected& call) {
+  const Shadow made = walk.objects.fresh(generator);
+  walk.objects.object(made.index).made_at = walk.program_place(walk.innermost());
   auto body = std::make_unique<FrameShadow>();
   body->function = PyRef::borrow(call.function);
   body->function_shadow = call.function_shadow;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(call.function));
   const BoundArguments arguments{code, python::generator_slots(generator), true};
-  bind_arguments(*body, arguments, call);
+  bind_arguments(walk, *body, arguments, call);
   const int first_free = code->co_nlocalsplus - code->co_nfreevars;
   for (int slot = 0; slot < code->co_nlocalsplus; ++slot) {
     PyObject* cell = arguments.slots[slot];
     if (slot >= first_free) {
       body->locals[slot] =
-          free_variable(*body, cell, python::slot_name(code, slot), slot, slot - first_free);
+          free_variable(walk, *body, cell, python::slot_name(code, slot), slot, slot - first_free);
     } else if (is_cell_slot(code, slot)) {
-      body->locals[slot] = objects.fresh(cell, {body->locals[slot]});
+      body->locals[slot] = walk.objects.fresh(cell, {body->locals[slot]});
     }
   }
-  objects.object(made.index).generator = std::move(body);
+  walk.objects.object(made.index).generator = std::move(body);
   return made;
 }
 

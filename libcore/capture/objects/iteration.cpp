@@ -2,6 +2,9 @@
 // goes over, so that every item gets its shadow. Items must come in an order that guards determine.
 
 #include "capture/literal.h"
+#include "capture/objects/call.h"
+#include "capture/objects/iteration.h"
+#include "capture/objects/torch_tensor.h"
 #include "capture/walk.h"
 
 namespace penstock::capture {
@@ -41,10 +44,10 @@ bool is_module_list(PyObject* object) {
 
 }  // namespace
 
-std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
+std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
   PyObject* object = operand.object;
-  if (is_tensor(object)) return nullptr;
-  if (ObjectShadow* known = objects.find(object); known != nullptr && known->iterator != nullptr) {
+  if (walk.is_tensor(object)) return nullptr;
+  if (ObjectShadow* known = walk.objects.find(object); known != nullptr && known->iterator != nullptr) {
     if (!is_dict_view(object)) return over(Kind::iterator, operand);
     // A view can be gone over again and again.
     const IteratorShadow& view = *known->iterator;
@@ -55,34 +58,34 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
   if (is_module_list(object)) {
     // Its __iter__ goes over the values of _modules; CPython runs it natively.
     PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
-    const ObjectId own = objects.instance_dict(operand);
+    const ObjectId own = walk.objects.instance_dict(operand);
     PyObject* modules =
-        own == kNoSource ? nullptr : PyDict_GetItemWithError(objects.object(own).object.get(), name.get());
+        own == kNoSource ? nullptr : PyDict_GetItemWithError(walk.objects.object(own).object.get(), name.get());
     if (modules == nullptr) return nullptr;
-    facts.guard_type_version(operand);
-    const Operand dict{objects.dict_value(own, name.get(), modules), modules};
-    if (!facts.consume_type(dict) || !objects.consume_keys(dict)) return nullptr;
+    walk.facts.guard_type_version(operand);
+    const Operand dict{walk.objects.dict_value(own, name.get(), modules), modules};
+    if (!walk.facts.consume_type(dict) || !walk.objects.consume_keys(dict)) return nullptr;
     auto result = over(Kind::values, dict);
     result->key_list = PyRef::steal(PyDict_Keys(modules));
     return result;
   }
   if (PyList_CheckExact(object) || has_tuple_slots(object)) {
-    objects.guard_length(operand);
+    walk.objects.guard_length(operand);
     return over(Kind::items, operand);
   }
   if (has_dict_slot(object, "__iter__")) {
-    if (!facts.consume_type(operand) || !objects.consume_keys(operand)) return nullptr;
+    if (!walk.facts.consume_type(operand) || !walk.objects.consume_keys(operand)) return nullptr;
     auto result = over(Kind::keys, operand);
     result->key_list = keys_in_order(object);
     return result;
   }
   if (PyGen_CheckExact(object)) {
-    ObjectShadow* known = objects.find(object);
+    ObjectShadow* known = walk.objects.find(object);
     if (known == nullptr || known->generator == nullptr) return nullptr;
     return over(Kind::generator, operand);
   }
   if (PyRange_Check(object) || PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)) {
-    if (!facts.consume(operand)) return nullptr;
+    if (!walk.facts.consume(operand)) return nullptr;
     return over(Kind::numbers, operand);
   }
   if (PyAnySet_CheckExact(object) && operand.shadow.is(Shadow::Kind::constant)) {
@@ -91,34 +94,34 @@ std::unique_ptr<IteratorShadow> Walk::iteration_of(Operand operand) {
   return nullptr;
 }
 
-PyObject* Walk::generator_in(const IteratorShadow& over) {
+PyObject* generator_in(Walk& walk, const IteratorShadow& over) {
   if (over.kind == Kind::generator) return over.object.get();
   if (over.kind == Kind::iterator) {
-    return generator_in(*objects.object(objects.id_of(over.object.get())).iterator);
+    return generator_in(walk, *walk.objects.object(walk.objects.id_of(over.object.get())).iterator);
   }
   for (const auto& base : over.bases) {
-    if (PyObject* generator = generator_in(*base)) return generator;
+    if (PyObject* generator = generator_in(walk, *base)) return generator;
   }
   return nullptr;
 }
 
-bool Walk::goes_over_all(FrameShadow& f, const IteratorShadow& over) {
-  PyObject* generator = generator_in(over);
+bool goes_over_all(Walk& walk, FrameShadow& f, const IteratorShadow& over) {
+  PyObject* generator = generator_in(walk, over);
   if (generator == nullptr) return true;
   // What an enumerate or zip makes of what it yields is made while the instruction runs.
   if (over.kind != Kind::generator) {
-    return verdict.broke(Code::PS0303, "an instruction goes over all that is made of a generator's values");
+    return walk.verdict.broke(Code::PS0303, "an instruction goes over all that is made of a generator's values");
   }
   f.expected.generator = generator;
   f.expected.repeats = true;
   return true;
 }
 
-Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
+Shadow advance(Walk& walk, IteratorShadow& over, PyObject* item) {
   switch (over.kind) {
     case Kind::items: {
       const std::int64_t at = std::exchange(over.next, over.next + over.step);
-      return objects.item({over.shadow, over.object.get()}, at);
+      return walk.objects.item({over.shadow, over.object.get()}, at);
     }
     case Kind::keys: ++over.next; return Shadow::constant();
     case Kind::values:
@@ -126,39 +129,39 @@ Shadow Walk::advance(IteratorShadow& over, PyObject* item) {
       if (over.next >= PyList_GET_SIZE(over.key_list.get())) return Shadow{};
       PyObject* key = PyList_GET_ITEM(over.key_list.get(), over.next++);
       PyObject* value = PyDict_GetItemWithError(over.object.get(), key);
-      const ObjectId dict = objects.contents({over.shadow, over.object.get()});
-      const Shadow shadow = objects.dict_value(dict, key, value);
-      return over.kind == Kind::values ? shadow : objects.fresh(item, {Shadow::constant(), shadow});
+      const ObjectId dict = walk.objects.contents({over.shadow, over.object.get()});
+      const Shadow shadow = walk.objects.dict_value(dict, key, value);
+      return over.kind == Kind::values ? shadow : walk.objects.fresh(item, {Shadow::constant(), shadow});
     }
     case Kind::numbers: return Shadow::constant();
     case Kind::enumerate:
-      return objects.fresh(item, {Shadow::constant(), advance(*over.bases[0], PyTuple_GET_ITEM(item, 1))});
+      return walk.objects.fresh(item, {Shadow::constant(), advance(walk, *over.bases[0], PyTuple_GET_ITEM(item, 1))});
     case Kind::zip: {
       std::vector<Shadow> parts;
       for (std::size_t i = 0; i < over.bases.size(); ++i) {
-        parts.push_back(advance(*over.bases[i], PyTuple_GET_ITEM(item, i)));
+        parts.push_back(advance(walk, *over.bases[i], PyTuple_GET_ITEM(item, i)));
       }
-      return objects.fresh(item, std::move(parts));
+      return walk.objects.fresh(item, std::move(parts));
     }
     case Kind::same: return over.shadow;
-    case Kind::generator: return innermost_->expected.result;
-    case Kind::iterator: return advance(*objects.find(over.object.get())->iterator, item);
+    case Kind::generator: return walk.innermost()->expected.result;
+    case Kind::iterator: return advance(walk, *walk.objects.find(over.object.get())->iterator, item);
   }
   return Shadow{};
 }
 
-bool Walk::not_iterable(Operand operand) {
-  if (verdict.reason().code != Code::PS0601 && !verdict.reason().reason.empty() && is_dict_view(operand.object)) {
+bool not_iterable(Walk& walk, Operand operand) {
+  if (walk.verdict.reason().code != Code::PS0601 && !walk.verdict.reason().reason.empty() && is_dict_view(operand.object)) {
     return false;
   }
-  if (is_tensor(operand.object)) {
-    return verdict.broke(Code::PS0303, "a tensor is iterated over");
+  if (walk.is_tensor(operand.object)) {
+    return walk.verdict.broke(Code::PS0303, "a tensor is iterated over");
   }
-  return verdict.broke(Code::PS0303, std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name +
+  return walk.verdict.broke(Code::PS0303, std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name +
                                  " is not followed");
 }
 
-bool Walk::gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShadow> over) {
+bool gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShadow> over) {
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                             FrameShadow& f) {
     f.pop(pops);
@@ -171,36 +174,36 @@ bool Walk::gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShad
   return true;
 }
 
-bool Walk::get_iterator(FrameShadow& f) {
+bool get_iterator(Walk& walk, FrameShadow& f) {
   Operand operand = f.operand();
   if (PyIter_Check(operand.object)) {
     // An iterator is its own iterator, unless Python code says otherwise.
-    if (ObjectShadow* known = objects.find(operand.object);
+    if (ObjectShadow* known = walk.objects.find(operand.object);
         known != nullptr && (known->iterator != nullptr || known->generator != nullptr)) {
       return true;
     }
   }
-  if (is_tensor(operand.object)) return iterate_tensor(f);
-  if (auto over = iteration_of(operand)) return gives_iterator(f, 1, std::move(over));
+  if (walk.is_tensor(operand.object)) return iterate_tensor(walk, f);
+  if (auto over = iteration_of(walk, operand)) return gives_iterator(f, 1, std::move(over));
   bool known = false;
-  if (call_special(f, operand, "__iter__", {}, 1, known)) return true;
+  if (call_special(walk, f, operand, "__iter__", {}, 1, known)) return true;
   if (known) return false;
-  return not_iterable(operand);
+  return not_iterable(walk, operand);
 }
 
-bool Walk::next_item(FrameShadow& f) {
+bool next_item(Walk& walk, FrameShadow& f) {
   Operand iterator = f.operand();
-  ObjectShadow* known = objects.find(iterator.object);
+  ObjectShadow* known = walk.objects.find(iterator.object);
   const bool generator = PyGen_CheckExact(iterator.object) && known && known->generator;
   if (known == nullptr || (known->iterator == nullptr && !generator)) {
     // The iterator is older than the segment: how far it is cannot be guarded. The segment ends
     // here, and the loop's body is a segment of its own.
-    return verdict.end_silently();
+    return walk.verdict.end_silently();
   }
   if (generator) {
     f.expected.generator = iterator.object;
   } else {
-    f.expected.generator = generator_in(*known->iterator);
+    f.expected.generator = generator_in(walk, *known->iterator);
   }
   f.finish = [target = f.instruction->target, generator](Walk& walk, FrameShadow& f) {
     if (f.frame->unit() == target) {
@@ -212,15 +215,15 @@ bool Walk::next_item(FrameShadow& f) {
       return;
     }
     ObjectShadow* known = walk.objects.find(f.object(1));
-    f.push(walk.advance(*known->iterator, f.object()));
+    f.push(advance(walk, *known->iterator, f.object()));
   };
   return true;
 }
 
-bool Walk::gathers(FrameShadow& f, Operand iterable, int pops) {
-  auto over = iteration_of(iterable);
-  if (over == nullptr) return not_iterable(iterable);
-  if (!goes_over_all(f, *over)) return false;
+bool gathers(Walk& walk, FrameShadow& f, Operand iterable, int pops) {
+  auto over = iteration_of(walk, iterable);
+  if (over == nullptr) return not_iterable(walk, iterable);
+  if (!goes_over_all(walk, f, *over)) return false;
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                             FrameShadow& f) {
     const std::vector<Shadow> yielded = f.expected.results;
@@ -229,7 +232,7 @@ bool Walk::gathers(FrameShadow& f, Operand iterable, int pops) {
     PyObject** made = PySequence_Fast_ITEMS(f.object());
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(f.object()); ++i) {
       const auto at = static_cast<std::size_t>(i);
-      all.push_back(at < yielded.size() ? yielded[at] : walk.advance(*over, made[i]));
+      all.push_back(at < yielded.size() ? yielded[at] : advance(walk, *over, made[i]));
     }
     f.push(walk.objects.fresh(f.object(), std::move(all)));
   };

@@ -2,6 +2,8 @@
 // torch.compile and the dispatcher. All of that runs natively; the calls of the function are followed, each with a
 // row of the tensor, so that the graph is the loop unrolled.
 
+#include "capture/objects/call.h"
+#include "capture/objects/torch_call.h"
 #include "capture/walk.h"
 #include "python/torch_state.h"
 
@@ -13,36 +15,36 @@ constexpr std::int64_t kMostRows = 256;  // a graph of that many copies is no ga
 
 }  // namespace
 
-std::optional<bool> Walk::model_map(Walk& walk, FrameShadow& f, Operand, const std::vector<Operand>& positional,
+std::optional<bool> model_map(Walk& walk, FrameShadow& f, Operand, const std::vector<Operand>& positional,
                                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
   const bool plain = positional.size() >= 2 && keywords.empty() && is_plain_function(positional[0].object);
-  return plain ? walk.map_rows(f, positional, pops) : std::nullopt;
+  return plain ? map_rows(walk, f, positional, pops) : std::nullopt;
 }
 
-std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+std::optional<bool> map_rows(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional, int pops) {
   const std::vector<Operand> tensors(positional.begin() + 1, positional.end());
   for (Operand operand : tensors) {
     python::TensorView view;
-    if (!recorder.bridge().is_plain_tensor(operand.object) || !recorder.bridge().read(operand.object, view)) {
+    if (!walk.recorder.bridge().is_plain_tensor(operand.object) || !walk.recorder.bridge().read(operand.object, view)) {
       PyErr_Clear();
       return std::nullopt;
     }
     if (view.requires_grad && python::grad_enabled()) return std::nullopt;  // other code runs
   }
-  context.guard_grad_mode();
-  if (!consume_function(positional[0])) return false;
-  if (call_known_python(f, positional[0], {}, {}, pops)) return std::nullopt;
+  walk.context.guard_grad_mode();
+  if (!consume_function(walk, positional[0])) return false;
+  if (call_known_python(walk, f, positional[0], {}, {}, pops)) return std::nullopt;
   std::vector<ValueId> values;
   for (Operand operand : tensors) {
-    const auto converted = argument(operand);
+    const auto converted = argument(walk, operand);
     if (!converted) return false;
     values.push_back(converted->as<Argument::Value>()->id);
   }
-  const TensorType type = recorder.value(values[0]).type;
+  const TensorType type = walk.recorder.value(values[0]).type;
   if (type.sizes.empty()) return std::nullopt;
-  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant() : recorder.sizes().value(type.sizes[0]);
+  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant() : walk.recorder.sizes().value(type.sizes[0]);
   if (!rows || *rows < 1 || *rows > kMostRows) return std::nullopt;
-  recorder.sizes().specialise(type.sizes[0]);
+  walk.recorder.sizes().specialise(type.sizes[0]);
   Expected& call = f.expected;
   call.function = positional[0].object;
   call.function_shadow = positional[0].shadow;
@@ -57,33 +59,33 @@ std::optional<bool> Walk::map_rows(FrameShadow& f, const std::vector<Operand>& p
       walk.verdict.spoil_here("what torch's map gives is no stack of what its function gave");
       return f.push(Shadow::constant());
     }
-    f.push(walk.stacked(f.object(), results));
+    f.push(stacked(walk, f.object(), results));
   };
   return true;
 }
 
-Shadow Walk::row(PyObject* tensor, ValueId of, int index) {
+Shadow row(Walk& walk, PyObject* tensor, ValueId of, int index) {
   const Argument self = Argument::Value{of}, zero = std::int64_t{0}, at = std::int64_t{index};
-  const std::int32_t call = recorder.add_call({"call_method", "select", "select", {self, zero, at}, {}, stack(), {}});
+  const std::int32_t call = walk.recorder.add_call({"call_method", "select", "select", {self, zero, at}, {}, walk.stack(), {}});
   PlannedNode node{"aten.select.int", {{"self", self}, {"dim", zero}, {"index", at}}, {of}, std::nullopt};
-  return planned_result(call, std::move(node), tensor);
+  return planned_result(walk, call, std::move(node), tensor);
 }
 
-Shadow Walk::stacked(PyObject* tensor, const std::vector<Shadow>& results) {
+Shadow stacked(Walk& walk, PyObject* tensor, const std::vector<Shadow>& results) {
   Argument::Sequence list{Argument::Sequence::Kind::list, {}};
   PlannedNode node{"aten.stack.default", {}, {}, std::nullopt};
   for (const Shadow result : results) {
-    const auto value = value_of(result);
+    const auto value = value_of(walk, result);
     if (!value) {
-      verdict.spoil_here("what the function of torch's map gives is not followed");
+      walk.verdict.spoil_here("what the function of torch's map gives is not followed");
       return Shadow::constant();
     }
     list.items.push_back(Argument::Value{*value});
     node.values.push_back(*value);
   }
   node.args = {{"tensors", Argument(list)}};
-  const std::int32_t call = recorder.add_call({"call_function", "stack", "torch.stack", {Argument(list)}, {}, stack(), {}});
-  return planned_result(call, std::move(node), tensor);
+  const std::int32_t call = walk.recorder.add_call({"call_function", "stack", "torch.stack", {Argument(list)}, {}, walk.stack(), {}});
+  return planned_result(walk, call, std::move(node), tensor);
 }
 
 }  // namespace penstock::capture

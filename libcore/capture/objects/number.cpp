@@ -7,6 +7,9 @@
 #include <cmath>
 
 #include "capture/literal.h"
+#include "capture/objects/number.h"
+#include "capture/objects/torch_call.h"
+#include "capture/results.h"
 #include "capture/walk.h"
 #include "ir/float_format.h"
 #include "ops/number_arguments.h"
@@ -88,19 +91,19 @@ SourceId Sizes::element(SourceId tensor) {
   return id;
 }
 
-std::optional<bool> Walk::element_number(FrameShadow& f, Operand tensor, int pops) {
-  const bool old = tensor.shadow.is(Shadow::Kind::sourced) && recorder.bridge().is_plain_tensor(tensor.object);
+std::optional<bool> element_number(Walk& walk, FrameShadow& f, Operand tensor, int pops) {
+  const bool old = tensor.shadow.is(Shadow::Kind::sourced) && walk.recorder.bridge().is_plain_tensor(tensor.object);
   python::TensorView view;
-  if (!old || !recorder.sizes().takes_numbers() || !recorder.bridge().read(tensor.object, view)) {
+  if (!old || !walk.recorder.sizes().takes_numbers() || !walk.recorder.bridge().read(tensor.object, view)) {
     PyErr_Clear();
     return std::nullopt;
   }
   const auto element = element_of(view);
   if (!element) return std::nullopt;
-  if (!argument(tensor)) return false;
-  const auto input = recorder.input_at(tensor.shadow.index);
-  if (!input || recorder.is_written(*input)) return std::nullopt;
-  const SourceId id = sizes.element(tensor.shadow.index);
+  if (!argument(walk, tensor)) return false;
+  const auto input = walk.recorder.input_at(tensor.shadow.index);
+  if (!input || walk.recorder.is_written(*input)) return std::nullopt;
+  const SourceId id = walk.sizes.element(tensor.shadow.index);
   f.finish = [pops, id](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     walk.sizes.follow(id, f.object());
@@ -109,28 +112,28 @@ std::optional<bool> Walk::element_number(FrameShadow& f, Operand tensor, int pop
   return true;
 }
 
-std::optional<bool> Walk::number_operation(FrameShadow& f, NumberOp op, Operand left,
+std::optional<bool> number_operation(Walk& walk, FrameShadow& f, NumberOp op, Operand left,
                                            const Operand* right, int pops) {
-  if (!sizes.is_followed(left) && (right == nullptr || !sizes.is_followed(*right))) return std::nullopt;
+  if (!walk.sizes.is_followed(left) && (right == nullptr || !walk.sizes.is_followed(*right))) return std::nullopt;
   const auto a = plain_number(left.object);
   const auto b = right == nullptr ? PythonNumber{} : plain_number(right->object);
   if (!a || !b) return std::nullopt;
   const auto result = compute(op, *a, *b);
   if (result && is_comparison(op)) {
-    if (!sizes.is_followed(left) && !facts.consume(left)) return false;
-    if (!sizes.is_followed(*right) && !facts.consume(*right)) return false;
-    if (sizes.compare_sizes(op, left, *right)) return gives_constant(f, pops);
+    if (!walk.sizes.is_followed(left) && !walk.facts.consume(left)) return false;
+    if (!walk.sizes.is_followed(*right) && !walk.facts.consume(*right)) return false;
+    if (walk.sizes.compare_sizes(op, left, *right)) return gives_constant(f, pops);
   }
   if (!result) return std::nullopt;  // it raises, or the result is no number that is followed
-  const SourceId one = sizes.number_source(left);
-  const SourceId other = right == nullptr ? kNoSource : sizes.number_source(*right);
+  const SourceId one = walk.sizes.number_source(left);
+  const SourceId other = right == nullptr ? kNoSource : walk.sizes.number_source(*right);
   if (one == kNoSource || (right != nullptr && other == kNoSource)) return false;
-  if (sizes.operands_of(one) + (right == nullptr ? 0 : sizes.operands_of(other)) > kMostOperands) {
+  if (walk.sizes.operands_of(one) + (right == nullptr ? 0 : walk.sizes.operands_of(other)) > kMostOperands) {
     return std::nullopt;
   }
-  const SourceId id = sizes.computed(op, one, other);
+  const SourceId id = walk.sizes.computed(op, one, other);
   if (is_comparison(op)) {
-    facts.add_guard(GuardKind::truth, id, result->integer != 0);
+    walk.facts.add_guard(GuardKind::truth, id, result->integer != 0);
     return gives_constant(f, pops);
   }
   f.finish = [pops, id, expected = *result](Walk& walk, FrameShadow& f) {

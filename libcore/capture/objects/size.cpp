@@ -8,6 +8,10 @@
 #include <cmath>
 
 #include "capture/literal.h"
+#include "capture/objects/number.h"
+#include "capture/objects/torch_call.h"
+#include "capture/objects/torch_tensor.h"
+#include "capture/results.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
 
@@ -60,7 +64,7 @@ const TensorType* Sizes::known_type(Operand tensor) const {
 bool Sizes::name_sizes(Operand tensor) {
   if (!tensor.shadow.is(Shadow::Kind::sourced)) return true;
   if (!walk_.recorder.wants_symbols(tensor.object, tensor.shadow.index)) return true;
-  return walk_.argument(tensor).has_value();
+  return argument(walk_, tensor).has_value();
 }
 
 std::optional<SymExpr> Sizes::expression_of(SourceId source, bool as_size) {
@@ -171,24 +175,24 @@ std::optional<bool> Sizes::compare_sizes(NumberOp op, Operand left, Operand righ
   return condition ? walk_.recorder.sizes().decide(*condition) : std::nullopt;
 }
 
-bool Walk::tensor_shape(FrameShadow& f, Operand tensor, int pops, bool method) {
-  if (!sizes.name_sizes(tensor)) return false;
+bool tensor_shape(Walk& walk, FrameShadow& f, Operand tensor, int pops, bool method) {
+  if (!walk.sizes.name_sizes(tensor)) return false;
   std::vector<Shadow> shadows;
-  if (const TensorType* type = sizes.known_type(tensor)) {
+  if (const TensorType* type = walk.sizes.known_type(tensor)) {
     const std::vector<SymExpr> all = type->sizes;
-    for (const SymExpr& size : all) shadows.push_back(sizes.size_shadow(size));
+    for (const SymExpr& size : all) shadows.push_back(walk.sizes.size_shadow(size));
   } else {
     python::TensorView view;
-    if (!recorder.bridge().read(tensor.object, view)) {
+    if (!walk.recorder.bridge().read(tensor.object, view)) {
       PyErr_Clear();
-      return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+      return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
     }
     const SourceId source = tensor.shadow.index;
-    facts.add_guard(GuardKind::equals, recorder.source(SourceKind::attribute, source, "ndim"),
+    walk.facts.add_guard(GuardKind::equals, walk.recorder.source(SourceKind::attribute, source, "ndim"),
               static_cast<std::int64_t>(view.sizes.size()));
     for (std::size_t i = 0; i < view.sizes.size(); ++i) {
       shadows.push_back(Shadow::sourced(
-          recorder.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
+          walk.recorder.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
     }
   }
   f.finish = [pops, method, shadows](Walk& walk, FrameShadow& f) {
@@ -210,41 +214,41 @@ void Sizes::guard_offset(ValueId tensor) {
   }
 }
 
-bool Walk::tell_size(FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
+bool tell_size(Walk& walk, FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
                      int pops, std::optional<bool>& done) {
   for (Operand operand : positional) {
-    if (is_tensor(operand.object) && !sizes.name_sizes(operand)) return false;
+    if (walk.is_tensor(operand.object) && !walk.sizes.name_sizes(operand)) return false;
   }
   const Operand tensor = positional[0];
-  if (!depends_on_sizes(fact) || !is_tensor(tensor.object) || !sizes.has_symbolic_sizes(tensor)) return true;
-  const TensorType type = *sizes.known_type(tensor);
+  if (!depends_on_sizes(fact) || !walk.is_tensor(tensor.object) || !walk.sizes.has_symbolic_sizes(tensor)) return true;
+  const TensorType type = *walk.sizes.known_type(tensor);
   if (fact == "size" && positional.size() == 1) {
-    done = tensor_shape(f, tensor, pops, false);
+    done = tensor_shape(walk, f, tensor, pops, false);
   } else if (fact == "size" && positional.size() == 2 && PyLong_CheckExact(positional[1].object)) {
-    if (!facts.consume(positional[1])) return false;
+    if (!walk.facts.consume(positional[1])) return false;
     const auto rank = static_cast<long>(type.rank());
     const long dim = PyLong_AsLong(positional[1].object);
     if (dim < -rank || dim >= rank) return true;  // it raises
-    done = gives(f, pops, sizes.size_shadow(type.sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)]));
+    done = gives(f, pops, walk.sizes.size_shadow(type.sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)]));
   } else if ((fact == "numel" || fact == "nelement") && positional.size() == 1) {
-    done = gives(f, pops, sizes.size_shadow(element_count(type.sizes)));
+    done = gives(f, pops, walk.sizes.size_shadow(element_count(type.sizes)));
   } else if (fact == "is_contiguous" && positional.size() == 1 && is_contiguous(type)) {
     return true;
   } else {
     for (Operand operand : positional) {
-      if (const TensorType* known = is_tensor(operand.object) ? sizes.known_type(operand) : nullptr) {
-        recorder.sizes().specialise(TensorType(*known));
+      if (const TensorType* known = walk.is_tensor(operand.object) ? walk.sizes.known_type(operand) : nullptr) {
+        walk.recorder.sizes().specialise(TensorType(*known));
       }
     }
   }
   return true;
 }
 
-bool Walk::tensor_length(FrameShadow& f, Operand tensor, int pops) {
-  if (!sizes.name_sizes(tensor) || !consume_tensor_type(tensor)) return false;
-  const TensorType* type = sizes.known_type(tensor);
+bool tensor_length(Walk& walk, FrameShadow& f, Operand tensor, int pops) {
+  if (!walk.sizes.name_sizes(tensor) || !consume_tensor_type(walk, tensor)) return false;
+  const TensorType* type = walk.sizes.known_type(tensor);
   if (type == nullptr || type->sizes.empty()) return gives_constant(f, pops);
-  return gives(f, pops, sizes.size_shadow(SymExpr(type->sizes[0])));
+  return gives(f, pops, walk.sizes.size_shadow(SymExpr(type->sizes[0])));
 }
 
 namespace {

@@ -5,8 +5,12 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/objects/number.h"
+#include "capture/objects/torch_call.h"
 #include "capture/objects/torch_out.h"
+#include "capture/objects/torch_tensor.h"
 #include "capture/polyfills.h"
+#include "capture/results.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
 #include "ops/op.h"
@@ -19,27 +23,27 @@ namespace penstock::capture {
 using python::PyRef;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
-bool Walk::call_op(FrameShadow& f, const KnownFunction& function, PyObject* object, std::vector<Operand>& positional,
+bool call_op(Walk& walk, FrameShadow& f, const KnownFunction& function, PyObject* object, std::vector<Operand>& positional,
                    Keywords& keywords, int pops) {
-  if (function.method) return tensor_method(f, function.name, positional, keywords, pops);
+  if (function.method) return tensor_method(walk, f, function.name, positional, keywords, pops);
   TorchTarget target{"call_function", function.name, function.shown, function.name, false};
   target.callable = object;
-  return torch_call(f, target, positional, keywords, pops);
+  return torch_call(walk, f, target, positional, keywords, pops);
 }
 
-bool Walk::tell_fact(FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
+bool tell_fact(Walk& walk, FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
                      int pops) {
   std::optional<bool> done;
-  if (!positional.empty() && !tell_size(f, fact, positional, pops, done)) return false;
+  if (!positional.empty() && !tell_size(walk, f, fact, positional, pops, done)) return false;
   if (done) return *done;
   for (Operand operand : positional) {
-    if (is_tensor(operand.object) && fact == "storage_offset") {
-      const auto tensor = argument(operand);
+    if (walk.is_tensor(operand.object) && fact == "storage_offset") {
+      const auto tensor = argument(walk, operand);
       if (!tensor) return false;
-      if (const auto* value = tensor->as<Argument::Value>()) sizes.guard_offset(value->id);
-    } else if (is_tensor(operand.object)) {
-      if (!consume_tensor_type(operand)) return false;
-    } else if (!facts.consume(operand)) {
+      if (const auto* value = tensor->as<Argument::Value>()) walk.sizes.guard_offset(value->id);
+    } else if (walk.is_tensor(operand.object)) {
+      if (!consume_tensor_type(walk, operand)) return false;
+    } else if (!walk.facts.consume(operand)) {
       return false;
     }
   }
@@ -60,7 +64,7 @@ bool names_device_alone(const std::vector<Operand>& positional, const Keywords& 
 
 }  // namespace
 
-bool Walk::tensor_method(FrameShadow& f, const std::string& name,
+bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
                          std::vector<Operand>& positional, Keywords& keywords, int pops) {
   TorchTarget target{"call_method", name, name, std::string(op_of_method(name)), true};
   if (const std::string_view dtype = dtype_of_conversion(name); !dtype.empty()) {
@@ -69,23 +73,23 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
     PyRef object = object_of(Argument(*dtype_from_name(dtype)));
     std::vector<Operand> with_dtype = {positional[0], {Shadow::constant(), object.get()}};
     target.syntax.positional = 1;
-    return torch_call(f, target, with_dtype, none, pops);
+    return torch_call(walk, f, target, with_dtype, none, pops);
   }
   if (name == "contiguous" && positional.size() == 1 && keywords.empty()) {
-    auto type = type_of_tensor(recorder.bridge(), positional[0].object);
+    auto type = type_of_tensor(walk.recorder.bridge(), positional[0].object);
     if (type && is_contiguous(*type)) {
       // torch gives the tensor itself back and dispatches nothing.
-      if (!consume_tensor_type(positional[0])) return false;
-      const TensorType* known = sizes.known_type(positional[0]);
-      if (known != nullptr && !is_contiguous(*known)) recorder.sizes().specialise(TensorType(*known));
+      if (!consume_tensor_type(walk, positional[0])) return false;
+      const TensorType* known = walk.sizes.known_type(positional[0]);
+      if (known != nullptr && !is_contiguous(*known)) walk.recorder.sizes().specialise(TensorType(*known));
       return gives(f, pops, positional[0].shadow);
     }
   }
   if (name == "to" && names_device_alone(positional, keywords)) {
     // The overload that takes a device takes a dtype too: the tensor's own.
-    auto type = type_of_tensor(recorder.bridge(), positional[0].object);
+    auto type = type_of_tensor(walk.recorder.bridge(), positional[0].object);
     PyRef own = type ? object_of(Argument(type->dtype)) : PyRef();
-    if (!own) return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+    if (!own) return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
     std::vector<Operand> all = positional;
     Keywords named = keywords;
     PyRef dtype = PyRef::steal(PyUnicode_InternFromString("dtype"));
@@ -95,29 +99,29 @@ bool Walk::tensor_method(FrameShadow& f, const std::string& name,
     } else {
       named.emplace_back(dtype.get(), Operand{Shadow::constant(), own.get()});
     }
-    return torch_call(f, target, all, named, pops);
+    return torch_call(walk, f, target, all, named, pops);
   }
   if (name == "type" && positional.size() > 1) target.op = "to";
-  return torch_call(f, target, positional, keywords, pops);
+  return torch_call(walk, f, target, positional, keywords, pops);
 }
 
-std::optional<Argument> Walk::argument(Operand operand) {
+std::optional<Argument> argument(Walk& walk, Operand operand) {
   PyObject* object = operand.object;
   const Shadow shadow = operand.shadow;
-  if (is_tensor(object)) {
+  if (walk.is_tensor(object)) {
     if (shadow.is(Shadow::Kind::node)) return Argument(Argument::Value{shadow.index});
-    if (!recorder.bridge().is_plain_tensor(object)) {
-      verdict.broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(object)->tp_name);
+    if (!walk.recorder.bridge().is_plain_tensor(object)) {
+      walk.verdict.broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(object)->tp_name);
       return std::nullopt;
     }
     const SourceId source = shadow.source();
     if (source == kNoSource) {
-      verdict.broke(Code::PS0302, "a tensor whose origin is not known is used here");
+      walk.verdict.broke(Code::PS0302, "a tensor whose origin is not known is used here");
       return std::nullopt;
     }
-    auto value = recorder.input(object, source, [this] { return here(); });
+    auto value = walk.recorder.input(object, source, [&walk] { return walk.here(); });
     if (!value) {
-      verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+      walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
       return std::nullopt;
     }
     return Argument(Argument::Value{*value});
@@ -126,10 +130,10 @@ std::optional<Argument> Walk::argument(Operand operand) {
   if ((list || tuple) && !shadow.is(Shadow::Kind::constant)) {
     Argument::Sequence result{
         list ? Argument::Sequence::Kind::list : Argument::Sequence::Kind::tuple, {}};
-    const std::vector<Shadow> all = objects.items(operand);
+    const std::vector<Shadow> all = walk.objects.items(operand);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
-      auto converted = size_or_argument({all[i], item});
+      auto converted = size_or_argument(walk, {all[i], item});
       if (!converted) return std::nullopt;
       result.items.push_back(std::move(*converted));
     }
@@ -137,32 +141,32 @@ std::optional<Argument> Walk::argument(Operand operand) {
   }
   if (PySlice_Check(object) && shadow.is(Shadow::Kind::fresh)) {
     auto* slice = reinterpret_cast<PySliceObject*>(object);
-    const std::vector<Shadow> all = objects.object(shadow.index).items;
+    const std::vector<Shadow> all = walk.objects.object(shadow.index).items;
     PyObject* parts[] = {slice->start, slice->stop, slice->step};
     Argument::Sequence result{Argument::Sequence::Kind::slice, {}};
     for (std::size_t i = 0; i < all.size(); ++i) {
-      auto converted = size_or_argument({all[i], parts[i]});
+      auto converted = size_or_argument(walk, {all[i], parts[i]});
       if (!converted) return std::nullopt;
       result.items.push_back(std::move(*converted));
     }
     return Argument(std::move(result));
   }
-  if (!facts.consume(operand)) return std::nullopt;
+  if (!walk.facts.consume(operand)) return std::nullopt;
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return Argument(DType::float32);
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return Argument(DType::int64);
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return Argument(DType::bool_);
   auto literal = literal_of(object);
   if (!literal) {
-    verdict.broke(Code::PS0309, std::string("an argument of type ") + Py_TYPE(object)->tp_name +
+    walk.verdict.broke(Code::PS0309, std::string("an argument of type ") + Py_TYPE(object)->tp_name +
                             " is given to torch");
   }
   return literal;
 }
 
 /// An item of a sequence: a symbolic size stays one.
-std::optional<Argument> Walk::size_or_argument(Operand item) {
-  auto size = symbolic_index(item);
-  return size ? size : argument(item);
+std::optional<Argument> size_or_argument(Walk& walk, Operand item) {
+  auto size = symbolic_index(walk, item);
+  return size ? size : argument(walk, item);
 }
 
 CallStack Walk::stack() const {
@@ -206,9 +210,9 @@ bool changes_layout(const Recorder& recorder, const PlannedNode& node, const std
 
 /// Makes a number that is followed an input where the op takes it so, else a constant. `argument` is
 /// what stands for it in the call.
-bool Walk::pass_number(Operand number, std::size_t position, bool method, Argument& argument,
+bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, Argument& argument,
                        ResolvedCall& call) {
-  if (!sizes.is_followed(number)) return true;
+  if (!walk.sizes.is_followed(number)) return true;
   const auto given = std::find(call.given.begin(), call.given.end(), &argument);
   const bool alone = given != call.given.end();
   // "view(2, n)": the numbers are one list.
@@ -216,12 +220,12 @@ bool Walk::pass_number(Operand number, std::size_t position, bool method, Argume
   NamedArgument* bound_to = alone ? &call.args[static_cast<std::size_t>(given - call.given.begin())]
                             : call.args.size() > first ? &call.args[first]
                                                        : nullptr;
-  if (bound_to != nullptr && sizes.takes_size(call, bound_to->name)) {
+  if (bound_to != nullptr && walk.sizes.takes_size(call, bound_to->name)) {
     auto* list = std::get_if<Argument::Sequence>(&bound_to->value.datum);
     Argument* place = list == nullptr ? &bound_to->value
                       : !alone && position - first < list->items.size() ? &list->items[position - first]
                                                                         : nullptr;
-    if (const auto size = place == nullptr ? std::nullopt : sizes.expression_of(number, true)) {
+    if (const auto size = place == nullptr ? std::nullopt : walk.sizes.expression_of(number, true)) {
       argument = *place = *size;
       return true;
     }
@@ -234,27 +238,27 @@ bool Walk::pass_number(Operand number, std::size_t position, bool method, Argume
     }
     const auto* value = one.value.as<Argument::Value>();
     const bool tensor = value != nullptr && one.name != "out" && one.name != "condition" &&
-                        !recorder.is_number(value->id);
-    if (tensor && !dtype) dtype = recorder.value(value->id).type.dtype;
+                        !walk.recorder.is_number(value->id);
+    if (tensor && !dtype) dtype = walk.recorder.value(value->id).type.dtype;
   }
   if (given != call.given.end()) {
     NamedArgument& bound = call.args[static_cast<std::size_t>(given - call.given.begin())];
-    if (auto value = sizes.number_input(number, call.schema->op(), bound.name, dtype)) {
+    if (auto value = walk.sizes.number_input(number, call.schema->op(), bound.name, dtype)) {
       if (bound.value.as<Argument::Sequence>() == nullptr) {
         argument = bound.value = std::move(*value);
         return true;
       }
     }
   }
-  return facts.consume(number);
+  return walk.facts.consume(number);
 }
 
-bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
+bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
                       std::span<const Operand> positional,
                       std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
   // A number that is followed binds as the literal that it is now.
   auto convert = [&](Operand operand) {
-    return sizes.is_followed(operand) ? literal_of(operand.object) : argument(operand);
+    return walk.sizes.is_followed(operand) ? literal_of(operand.object) : argument(walk, operand);
   };
   std::vector<Argument> args;
   for (Operand operand : positional) {
@@ -275,38 +279,38 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
       return false;
     }
     const auto* self = arguments.front().value.as<Argument::Value>();
-    return self != nullptr && is_complex(recorder.value(self->id).type.dtype);
+    return self != nullptr && is_complex(walk.recorder.value(self->id).type.dtype);
   };
   auto resolved = target.overload
-                      ? resolve_named_overload(schemas, target.op, *target.overload, args, named)
-                      : resolve_overload(schemas, target.op, args, named, target.method);
+                      ? resolve_named_overload(walk.schemas, target.op, *target.overload, args, named)
+                      : resolve_overload(walk.schemas, target.op, args, named, target.method);
   if (!resolved) {
-    if (const auto done = whole_call(f, target, positional, keywords, pops)) return *done;
-    return verdict.broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
+    if (const auto done = whole_call(walk, f, target, positional, keywords, pops)) return *done;
+    return walk.verdict.broke(Code::PS0310, "no overload of '" + target.op + "' takes these arguments");
   }
   const std::string op = resolved->schema->op();
   for (std::size_t i = 0; i < positional.size(); ++i) {
-    if (!pass_number(positional[i], i, target.method, args[i], *resolved)) return false;
+    if (!pass_number(walk, positional[i], i, target.method, args[i], *resolved)) return false;
   }
   for (std::size_t i = 0; i < keywords.size(); ++i) {
     const std::size_t position = positional.size() + i;
-    if (!pass_number(keywords[i].second, position, target.method, named[i].value, *resolved)) return false;
+    if (!pass_number(walk, keywords[i].second, position, target.method, named[i].value, *resolved)) return false;
   }
-  sizes.check_sizes(*resolved);
-  sizes.check_offset(*resolved);
-  if (!context.for_backend() && sees_memory_otherwise(op, resolved->args)) {
-    return verdict.broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
+  walk.sizes.check_sizes(*resolved);
+  walk.sizes.check_offset(*resolved);
+  if (!walk.context.for_backend() && sees_memory_otherwise(op, resolved->args)) {
+    return walk.verdict.broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
   }
   if (is_data_dependent(op)) {
     // TorchDynamo gives sizes that elements decide a symbol, but for this one.
     const bool anywhere = resolved->schema->name == "one_hot";
-    return verdict.broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
+    return walk.verdict.broke(Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
   }
   if (target.syntax.positional >= 0) args.resize(target.syntax.positional);
   if (target.syntax.is_exchanged) std::swap(args[0], args[1]);
   if (target.syntax.attribute != nullptr) args.push_back(std::string(target.syntax.attribute));
-  context.guard_grad_mode();
-  Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), stack(), {}};
+  walk.context.guard_grad_mode();
+  Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), walk.stack(), {}};
   PlannedNode node{op, std::move(resolved->args), {}, std::nullopt};
   for (const Parameter& parameter : resolved->schema->parameters) {
     const auto given = std::find_if(node.args.begin(), node.args.end(), [&](const auto& argument) {
@@ -316,7 +320,7 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
   }
   for (const NamedArgument& a : node.args) {
     for_each_value(a.value, [&](ValueId id) {
-      if (!recorder.is_number(id)) node.values.push_back(id);
+      if (!walk.recorder.is_number(id)) node.values.push_back(id);
     });
   }
   for (std::size_t i = 0; i < resolved->schema->parameters.size(); ++i) {
@@ -324,33 +328,33 @@ bool Walk::torch_call(FrameShadow& f, const TorchTarget& target,
     for (const NamedArgument& a : node.args) {
       if (a.name != resolved->schema->parameters[i].name || a.value.is_none()) continue;
       // What an op writes is known by its name alone further on.
-      if (!context.for_backend() && !(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
-        return verdict.broke(Code::PS0310, target.target + " writes its argument '" + a.name + "'");
+      if (!walk.context.for_backend() && !(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
+        return walk.verdict.broke(Code::PS0310, target.target + " writes its argument '" + a.name + "'");
       }
-      if (!context.for_backend() && a.value.as<Argument::Sequence>() != nullptr) {
-        return verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
+      if (!walk.context.for_backend() && a.value.as<Argument::Sequence>() != nullptr) {
+        return walk.verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
       }
       bool kept = true;
-      for_each_value(a.value, [&](ValueId id) { kept = kept && recorder.before_write(id); });
-      if (!kept) return verdict.broke(Code::PS0309, "an input that is written cannot be copied");
+      for_each_value(a.value, [&](ValueId id) { kept = kept && walk.recorder.before_write(id); });
+      if (!kept) return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
     }
   }
   std::vector<Operand> operands(positional.begin(), positional.end());
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
   std::vector<PlannedNode> nodes;
-  if (!context.for_backend()) nodes = without_out(schemas, recorder, *resolved->schema, node);
+  if (!walk.context.for_backend()) nodes = without_out(walk.schemas, walk.recorder, *resolved->schema, node);
   const bool writes_out = std::ranges::any_of(node.args, [](const NamedArgument& given) { return given.name == "out" && !given.value.is_none(); });
-  if (nodes.empty() && !context.for_backend() && writes_out) {
-    return verdict.broke(Code::PS0310, target.target + " writes its argument 'out', whose size or dtype it may change or compute with");
+  if (nodes.empty() && !walk.context.for_backend() && writes_out) {
+    return walk.verdict.broke(Code::PS0310, target.target + " writes its argument 'out', whose size or dtype it may change or compute with");
   }
   if (nodes.empty()) nodes.push_back(std::move(node));
-  return record(f, std::move(call), std::move(nodes), operands, pops, target.callable);
+  return record(walk, f, std::move(call), std::move(nodes), operands, pops, target.callable);
 }
 
-bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
+bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
                   const std::vector<Operand>& operands, int pops, PyObject* callable) {
   f.is_op_time = true;
-  objects.release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
+  walk.objects.release_dead();  // tensors in the arguments of calls that are done would be alive beside what the op makes
   // Behind the op an argument may be gone: its address alone is compared then. What the op gave lives, and so does an
   // argument that it gave back.
   struct Kept {
@@ -360,19 +364,19 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
   };
   std::vector<Kept> kept;
   for (Operand operand : operands) {
-    kept.push_back({operand.shadow, operand.object, is_tensor(operand.object)});
+    kept.push_back({operand.shadow, operand.object, walk.is_tensor(operand.object)});
     const bool holds = (PyList_CheckExact(operand.object) || PyTuple_CheckExact(operand.object)) && !operand.shadow.is(Shadow::Kind::constant);
     if (!holds) continue;
-    const std::vector<Shadow> inside = objects.items(operand);
+    const std::vector<Shadow> inside = walk.objects.items(operand);
     for (std::size_t i = 0; i < inside.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i));
-      kept.push_back({inside[i], item, is_tensor(item)});
+      kept.push_back({inside[i], item, walk.is_tensor(item)});
     }
   }
   auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
                                                                             std::move(nodes));
   f.finish = [planned, kept, pops, called = PyRef::borrow(callable)](Walk& walk, FrameShadow& f) {
-    walk.add_planned(f, std::move(planned->first), called, std::move(planned->second), pops);
+    add_planned(walk, f, std::move(planned->first), called, std::move(planned->second), pops);
     // An op that gives one of its arguments back (in place, a view of everything) gives what is
     // known of it already.
     PyObject* result = pops >= 0 ? f.object() : nullptr;
@@ -389,8 +393,8 @@ bool Walk::record(FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
   return true;
 }
 
-void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<PlannedNode> nodes, int pops) {
-  const std::int32_t at = recorder.add_call(std::move(call), std::move(callable));
+void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable, std::vector<PlannedNode> nodes, int pops) {
+  const std::int32_t at = walk.recorder.add_call(std::move(call), std::move(callable));
   std::vector<ValueId> made;
   const auto real = [&](ValueId id) {
     const std::size_t planned = kNoValue - id - 1;
@@ -402,14 +406,14 @@ void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<Pl
     for (ValueId& id : node.values) id = real(id);
     const bool last = i + 1 == nodes.size();
     if (!last) {
-      made.push_back(recorder.add_node(node.op, std::move(node.args), *node.type));
+      made.push_back(walk.recorder.add_node(node.op, std::move(node.args), *node.type));
       continue;
     }
     if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
       if (node.type) {
-        recorder.add_node(node.op, std::move(node.args), *node.type);
+        walk.recorder.add_node(node.op, std::move(node.args), *node.type);
       } else {
-        recorder.add_effect(node.op, std::move(node.args));
+        walk.recorder.add_effect(node.op, std::move(node.args));
       }
       f.pop(-pops);
       return;
@@ -417,46 +421,46 @@ void Walk::add_planned(FrameShadow& f, Call call, PyRef callable, std::vector<Pl
     f.pop(pops);
     PyObject* result = f.object();
     std::vector<Argument> values;
-    const Shadow shadow = result_shadow(node, result, values);
+    const Shadow shadow = result_shadow(walk, node, result, values);
     f.push(shadow);
-    if (values.size() == 1 && is_tensor(result)) {
-      recorder.set_result(at, values[0]);
+    if (values.size() == 1 && walk.is_tensor(result)) {
+      walk.recorder.set_result(at, values[0]);
     } else {
-      recorder.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
+      walk.recorder.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
     }
   }
 }
 
-Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argument>& values) {
+Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result, std::vector<Argument>& values) {
   std::vector<PyObject*> tensors;
-  if (!is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
-    verdict.spoil_here("an op gives what is no tensor");
+  if (!walk.is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
+    walk.verdict.spoil_here("an op gives what is no tensor");
     return Shadow::constant();
   }
-  if (is_tensor(result)) {
+  if (walk.is_tensor(result)) {
     tensors.push_back(result);
   } else if (PyTuple_Check(result) || PyList_CheckExact(result)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(result, i);
-      if (is_tensor(item)) tensors.push_back(item);
+      if (walk.is_tensor(item)) tensors.push_back(item);
     }
   }
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
-    if (!recorder.bridge().is_dense(tensor)) {
-      verdict.spoil_here("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
+    if (!walk.recorder.bridge().is_dense(tensor)) {
+      walk.verdict.spoil_here("the elements of a result are not its memory: a conjugate, negative or sparse tensor");
       return Shadow::constant();
     }
-    auto type = recorder.result_type(tensor, node.values);
+    auto type = walk.recorder.result_type(tensor, node.values);
     if (!type) {
-      verdict.spoil_here("the elements of a result are of a dtype that is not followed");
+      walk.verdict.spoil_here("the elements of a result are of a dtype that is not followed");
       return Shadow::constant();
     }
     types.push_back(std::move(*type));
-    if (!context.guard_default_dtype(node, types.back())) verdict.spoil("the default dtype cannot be guarded");
+    if (!walk.context.guard_default_dtype(node, types.back())) walk.verdict.spoil("the default dtype cannot be guarded");
   }
-  if (changes_layout(recorder, node, types)) {
-    verdict.spoil_here("an op changes in place how its tensor lies");
+  if (changes_layout(walk.recorder, node, types)) {
+    walk.verdict.spoil_here("an op changes in place how its tensor lies");
     return Shadow::constant();
   }
   // A factory's node says what the default dtype was, unless it is the one that every rule assumes.
@@ -466,28 +470,28 @@ Shadow Walk::result_shadow(PlannedNode& node, PyObject* result, std::vector<Argu
     node.args.push_back({"dtype", types[0].dtype});
   }
   std::vector<ValueId> ids;
-  recorder.add_node(node.op, std::move(node.args), types, ids);
+  walk.recorder.add_node(node.op, std::move(node.args), types, ids);
   std::vector<Shadow> shadows;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    recorder.note_storage(ids[i], tensors[i]);
+    walk.recorder.note_storage(ids[i], tensors[i]);
     values.push_back(Argument::Value{ids[i]});
     shadows.push_back(Shadow::node(ids[i]));
   }
-  if (is_tensor(result)) return shadows[0];
-  return objects.fresh(result, std::move(shadows));
+  if (walk.is_tensor(result)) return shadows[0];
+  return walk.objects.fresh(result, std::move(shadows));
 }
 
-Shadow Walk::planned_result(std::int32_t call, PlannedNode node, PyObject* tensor) {
+Shadow planned_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* tensor) {
   std::vector<Argument> values;
-  const Shadow result = result_shadow(node, tensor, values);
-  if (!values.empty()) recorder.set_result(call, values[0]);
+  const Shadow result = result_shadow(walk, node, tensor, values);
+  if (!values.empty()) walk.recorder.set_result(call, values[0]);
   return result;
 }
 
-std::optional<ValueId> Walk::value_of(Shadow tensor) const {
+std::optional<ValueId> value_of(Walk& walk, Shadow tensor) {
   if (tensor.is(Shadow::Kind::node)) return tensor.index;
   const SourceId source = tensor.source();
-  return source == kNoSource ? std::nullopt : recorder.input_at(source);
+  return source == kNoSource ? std::nullopt : walk.recorder.input_at(source);
 }
 
 }  // namespace penstock::capture

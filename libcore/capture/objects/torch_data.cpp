@@ -7,6 +7,9 @@
 #include <optional>
 
 #include "capture/literal.h"
+#include "capture/objects/torch_call.h"
+#include "capture/objects/torch_tensor.h"
+#include "capture/results.h"
 #include "capture/walk.h"
 #include "ops/promotion.h"
 
@@ -64,34 +67,34 @@ std::optional<DType> default_dtype() {
 
 }  // namespace
 
-bool Walk::read_data(Operand data, std::size_t depth, PythonData& read) {
+bool read_data(Walk& walk, Operand data, std::size_t depth, PythonData& read) {
   if (is_number(data.object)) {
     if (read.numbers.empty()) read.rank = depth;
     read.numbers.push_back(data);
     return read.rank == depth;
   }
   if (!is_nesting(data.object) || depth == kMostDimensions || data.shadow.is(Shadow::Kind::unknown)) return false;
-  const std::vector<Shadow> all = objects.items(data);
+  const std::vector<Shadow> all = walk.objects.items(data);
   const auto count = static_cast<std::int64_t>(all.size());
   if (read.sizes.size() == depth) read.sizes.push_back(count);
   if (read.sizes[depth] != count) return false;
   for (std::size_t i = 0; i < all.size(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(data.object, static_cast<Py_ssize_t>(i));
-    if (!read_data({all[i], item}, depth + 1, read)) return false;
+    if (!read_data(walk, {all[i], item}, depth + 1, read)) return false;
   }
   return true;
 }
 
-std::optional<PythonData> Walk::python_data(Operand data) {
+std::optional<PythonData> python_data(Walk& walk, Operand data) {
   PythonData read;
-  const bool whole = read_data(data, 0, read);
+  const bool whole = read_data(walk, data, 0, read);
   // Of nested lists that are empty it is torch that says what shape they have.
   if (!whole || (read.numbers.empty() && read.sizes.size() != 1)) return std::nullopt;
   const auto any = [&](auto is) {
     return std::ranges::any_of(read.numbers, [&](Operand number) { return is(number.object); });
   };
   const auto all_same = [&](Operand number) { return is_same_number(number.object, read.numbers[0].object); };
-  const bool fixed = std::ranges::none_of(read.numbers, [&](Operand number) { return sizes.is_followed(number); });
+  const bool fixed = std::ranges::none_of(read.numbers, [&](Operand number) { return walk.sizes.is_followed(number); });
   read.is_uniform = fixed && std::ranges::all_of(read.numbers, all_same);
   if (!read.is_uniform && read.numbers.size() > kMostDifferent) return std::nullopt;
   if (!read.numbers.empty() && !any([](PyObject* object) { return PyFloat_CheckExact(object); })) {
@@ -100,7 +103,7 @@ std::optional<PythonData> Walk::python_data(Operand data) {
   return read;
 }
 
-bool Walk::plan_data(PythonData& data, std::optional<DType> dtype, std::vector<PlannedNode>& nodes) {
+bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype, std::vector<PlannedNode>& nodes) {
   const auto fill = [&](Argument value, const std::vector<std::int64_t>& sizes) {
     Argument::Sequence size{Argument::Sequence::Kind::list, {}};
     for (const std::int64_t one : sizes) size.items.emplace_back(one);
@@ -111,8 +114,8 @@ bool Walk::plan_data(PythonData& data, std::optional<DType> dtype, std::vector<P
     nodes.push_back(std::move(node));
   };
   for (Operand number : data.numbers) {
-    auto value = sizes.number_input(number, "aten.full.default", "fill_value", dtype);
-    if (!value && !facts.consume(number)) return false;
+    auto value = walk.sizes.number_input(number, "aten.full.default", "fill_value", dtype);
+    if (!value && !walk.facts.consume(number)) return false;
     data.shown.push_back(value ? std::move(*value) : *literal_of(number.object));
   }
   if (data.is_uniform) {
@@ -142,21 +145,21 @@ bool Walk::plan_data(PythonData& data, std::optional<DType> dtype, std::vector<P
   return true;
 }
 
-bool Walk::make_tensor(FrameShadow& f, std::string_view function, const std::vector<Operand>& positional,
+bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function, const std::vector<Operand>& positional,
                        const Keywords& keywords, int pops) {
   const auto refuse = [&] {
-    return verdict.broke(Code::PS0309, "torch." + std::string(function) + " makes a tensor of Python data");
+    return walk.verdict.broke(Code::PS0309, "torch." + std::string(function) + " makes a tensor of Python data");
   };
   if (positional.size() != 1) return refuse();
   // Of a tensor, as_tensor gives the tensor itself where it need not be converted.
   const Operand given = positional[0];
-  if (is_tensor(given.object)) {
+  if (walk.is_tensor(given.object)) {
     return function == "as_tensor" && keywords.empty() ? gives(f, pops, given.shadow) : refuse();
   }
   std::vector<NamedArgument> named;
   std::optional<DType> dtype;
   for (const auto& [name, operand] : keywords) {
-    auto value = argument(operand);
+    auto value = argument(walk, operand);
     if (!value) return false;
     const std::string text = text_of(name);
     const DType* asked = value->as<DType>();
@@ -168,22 +171,22 @@ bool Walk::make_tensor(FrameShadow& f, std::string_view function, const std::vec
     if (!known) return refuse();
     named.push_back({text, std::move(*value)});
   }
-  auto data = python_data(given);
+  auto data = python_data(walk, given);
   if (!data) return refuse();
   if (!dtype) dtype = data->dtype;
   if (!dtype && !data->is_uniform) {
-    if (!context.guard_setting("get_default_dtype")) return false;
+    if (!walk.context.guard_setting("get_default_dtype")) return false;
     dtype = default_dtype();
     if (!dtype) return refuse();
   }
   std::vector<PlannedNode> nodes;
-  if (!plan_data(*data, dtype, nodes)) return false;
+  if (!plan_data(walk, *data, dtype, nodes)) return false;
   std::size_t next = 0;
   Argument shown = shown_data(given.object, data->shown, next);
-  context.guard_grad_mode();
+  walk.context.guard_grad_mode();
   const std::string name(function);
-  Call call{"call_function", name, "torch." + name, {std::move(shown)}, std::move(named), stack(), {}};
-  return record(f, std::move(call), std::move(nodes), positional, pops);
+  Call call{"call_function", name, "torch." + name, {std::move(shown)}, std::move(named), walk.stack(), {}};
+  return record(walk, f, std::move(call), std::move(nodes), positional, pops);
 }
 
 }  // namespace penstock::capture

@@ -3,6 +3,8 @@
 // type follows from that of the tensor, or makes a tensor of a list.
 
 #include "capture/literal.h"
+#include "capture/objects/torch_call.h"
+#include "capture/objects/torch_tensor.h"
 #include "capture/walk.h"
 
 namespace penstock::capture {
@@ -102,40 +104,40 @@ Index classify(const Walk& walk, Operand operand) {
 
 }  // namespace
 
-bool Walk::consume_index(Operand index) {
-  const auto is_size = [&](Operand part) { return symbolic_index(part).has_value(); };
+bool consume_index(Walk& walk, Operand index) {
+  const auto is_size = [&](Operand part) { return symbolic_index(walk, part).has_value(); };
   if (is_size(index)) return true;
-  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return facts.consume(index);
+  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return walk.facts.consume(index);
   auto* slice = reinterpret_cast<PySliceObject*>(index.object);
-  const std::vector<Shadow> parts = objects.object(index.shadow.index).items;
+  const std::vector<Shadow> parts = walk.objects.object(index.shadow.index).items;
   const Operand start{parts[0], slice->start}, stop{parts[1], slice->stop}, step{parts[2], slice->step};
-  return (is_size(start) || facts.consume(start)) && (is_size(stop) || facts.consume(stop)) && facts.consume(step);
+  return (is_size(start) || walk.facts.consume(start)) && (is_size(stop) || walk.facts.consume(stop)) && walk.facts.consume(step);
 }
 
 /// What stands for an index, or a bound of a slice, in the graph; nothing when it is a plain number.
-std::optional<Argument> Walk::symbolic_index(Operand index) {
-  if (!PyLong_CheckExact(index.object) || !sizes.is_followed(index)) return std::nullopt;
-  const auto size = sizes.expression_of(index, true);
+std::optional<Argument> symbolic_index(Walk& walk, Operand index) {
+  if (!PyLong_CheckExact(index.object) || !walk.sizes.is_followed(index)) return std::nullopt;
+  const auto size = walk.sizes.expression_of(index, true);
   return size ? std::optional(Argument(*size)) : std::nullopt;
 }
 
-bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chain) {
-  auto self = argument(tensor);
+bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain& chain) {
+  auto self = argument(walk, tensor);
   if (!self) return false;
-  chain.symbolic = sizes.has_symbolic_sizes(tensor);
-  auto type = type_of_tensor(recorder.bridge(), tensor.object);
-  if (!type) return verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+  chain.symbolic = walk.sizes.has_symbolic_sizes(tensor);
+  auto type = type_of_tensor(walk.recorder.bridge(), tensor.object);
+  if (!type) return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   chain.type = *type;
   chain.current = *self;
   std::vector<Index> indices;
   const bool tuple = PyTuple_CheckExact(key.object);
   if (tuple) {
-    const std::vector<Shadow> all = objects.items(key);
+    const std::vector<Shadow> all = walk.objects.items(key);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      indices.push_back(classify(*this, {all[i], PyTuple_GET_ITEM(key.object, i)}));
+      indices.push_back(classify(walk, {all[i], PyTuple_GET_ITEM(key.object, i)}));
     }
   } else {
-    indices.push_back(classify(*this, key));
+    indices.push_back(classify(walk, key));
     // Of lists in a list, or of slices, torch may make a tuple.
     const auto holds_more = [](PyObject* list) {
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
@@ -148,29 +150,29 @@ bool Walk::index_chain(Operand tensor, Operand key, bool store, IndexChain& chai
   std::int64_t used = 0;
   for (const Index& index : indices) {
     if (index.kind == Index::Kind::other) {
-      return verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") +
+      return walk.verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") +
                                      Py_TYPE(index.operand.object)->tp_name);
     }
     if (index.kind == Index::Kind::tensor) {
-      auto of = type_of_tensor(recorder.bridge(), index.operand.object);
+      auto of = type_of_tensor(walk.recorder.bridge(), index.operand.object);
       if (!of || of->dtype == DType::bool_ || of->dtype == DType::uint8) {
-        return verdict.broke(Code::PS0301, "the size of what a mask selects depends on elements");
+        return walk.verdict.broke(Code::PS0301, "the size of what a mask selects depends on elements");
       }
       if (of->rank() == 0) {
-        return verdict.broke(Code::PS0301, "a tensor of one number is used as an index");
+        return walk.verdict.broke(Code::PS0301, "a tensor of one number is used as an index");
       }
-    } else if (index.kind != Index::Kind::list && !consume_index(index.operand)) {
+    } else if (index.kind != Index::Kind::list && !consume_index(walk, index.operand)) {
       return false;
     }
     if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) ++used;
   }
   if (used > static_cast<std::int64_t>(type->rank())) {
-    return verdict.broke(Code::PS0309, "a tensor has fewer dimensions than indices");
+    return walk.verdict.broke(Code::PS0309, "a tensor has fewer dimensions than indices");
   }
-  return apply_indices(indices, tuple, store, used, chain);
+  return apply_indices(walk, indices, tuple, store, used, chain);
 }
 
-bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool store,
+bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bool store,
                          std::int64_t used, IndexChain& chain) {
   std::int64_t dim = 0;
   const std::int64_t rank = static_cast<std::int64_t>(chain.type.rank());
@@ -184,24 +186,24 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
       case Index::Kind::integer: {
         const std::int64_t at = PyLong_AsLongLong(object);
         const std::int64_t size = number(chain.type.sizes[dim]);
-        if (at >= size || at < -size) return verdict.broke(Code::PS0309, "an index is out of range");
-        chain.select(dim, at, symbolic_index(indices[i].operand).value_or(Argument(at)));
+        if (at >= size || at < -size) return walk.verdict.broke(Code::PS0309, "an index is out of range");
+        chain.select(dim, at, symbolic_index(walk, indices[i].operand).value_or(Argument(at)));
         break;
       }
       case Index::Kind::slice: {
         std::optional<Argument> from, to;
         if (indices[i].operand.shadow.is(Shadow::Kind::fresh)) {
           auto* slice = reinterpret_cast<PySliceObject*>(object);
-          const std::vector<Shadow> parts = objects.object(indices[i].operand.shadow.index).items;
-          from = symbolic_index({parts[0], slice->start});
-          to = symbolic_index({parts[1], slice->stop});
+          const std::vector<Shadow> parts = walk.objects.object(indices[i].operand.shadow.index).items;
+          from = symbolic_index(walk, {parts[0], slice->start});
+          to = symbolic_index(walk, {parts[1], slice->stop});
         }
         chain.symbolic = chain.symbolic || from || to;
         chain.slice(dim++, object, !tuple && !store, from, to);
         break;
       }
       case Index::Kind::tensor: {
-        auto value = argument(indices[i].operand);
+        auto value = argument(walk, indices[i].operand);
         if (!value) return false;
         tensors.resize(dim, Argument(Argument::None{}));
         tensors.push_back(*value);
@@ -210,9 +212,9 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
         break;
       }
       case Index::Kind::list: {
-        auto data = python_data(indices[i].operand);
-        if (!data || data->dtype != DType::int64) return verdict.broke(Code::PS0309, "a tensor is indexed by a list");
-        if (!plan_data(*data, DType::int64, chain.nodes)) return false;
+        auto data = python_data(walk, indices[i].operand);
+        if (!data || data->dtype != DType::int64) return walk.verdict.broke(Code::PS0309, "a tensor is indexed by a list");
+        if (!plan_data(walk, *data, DType::int64, chain.nodes)) return false;
         tensors.resize(dim, Argument(Argument::None{}));
         tensors.emplace_back(Argument::Value{planned_value(chain.nodes.size() - 1)});
         any_tensor = true;
@@ -228,39 +230,39 @@ bool Walk::apply_indices(const std::vector<Index>& indices, bool tuple, bool sto
   return true;
 }
 
-bool Walk::tensor_subscript(FrameShadow& f) {
+bool tensor_subscript(Walk& walk, FrameShadow& f) {
   Operand tensor = f.operand(1), key = f.operand();
   IndexChain chain;
-  if (!index_chain(tensor, key, false, chain)) return false;
+  if (!index_chain(walk, tensor, key, false, chain)) return false;
   if (chain.indices) chain.add("aten.index.Tensor", {{"indices", *chain.indices}});
   if (chain.nodes.empty()) chain.add("aten.alias.default", {});
   chain.nodes.back().type = std::nullopt;
-  auto self = argument(tensor), index = shown(key);
+  auto self = argument(walk, tensor), index = shown(walk, key);
   if (!self || !index) return false;
-  context.guard_grad_mode();
-  Call call{"call_function", "getitem", "operator.getitem", {*self, *index}, {}, stack(), {}};
-  return record(f, std::move(call), std::move(chain.nodes), {}, 2);
+  walk.context.guard_grad_mode();
+  Call call{"call_function", "getitem", "operator.getitem", {*self, *index}, {}, walk.stack(), {}};
+  return record(walk, f, std::move(call), std::move(chain.nodes), {}, 2);
 }
 
-bool Walk::tensor_store_subscript(FrameShadow& f) {
+bool tensor_store_subscript(Walk& walk, FrameShadow& f) {
   Operand tensor = f.operand(1), key = f.operand(), value = f.operand(2);
-  auto stored = argument(value);
+  auto stored = argument(walk, value);
   if (!stored) return false;
   IndexChain chain;
-  if (!index_chain(tensor, key, true, chain)) return false;
-  auto self = argument(tensor), index = shown(key);
+  if (!index_chain(walk, tensor, key, true, chain)) return false;
+  auto self = argument(walk, tensor), index = shown(walk, key);
   if (!self || !index) return false;
   const ValueId written = self->as<Argument::Value>()->id;
-  if (!recorder.before_write(written)) {
-    return verdict.broke(Code::PS0309, "an input that is written cannot be copied");
+  if (!walk.recorder.before_write(written)) {
+    return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
   const bool scalar = stored->as<Argument::Value>() == nullptr;
   if (chain.indices) {
     Argument values = *stored;
     if (scalar) {
-      auto data = python_data(value);
-      if (!data) return verdict.broke(Code::PS0310, "what is no number is stored through an index tensor");
-      if (!plan_data(*data, chain.type.dtype, chain.nodes)) return false;
+      auto data = python_data(walk, value);
+      if (!data) return walk.verdict.broke(Code::PS0310, "what is no number is stored through an index tensor");
+      if (!plan_data(walk, *data, chain.type.dtype, chain.nodes)) return false;
       values = Argument::Value{planned_value(chain.nodes.size() - 1)};
     }
     chain.add("aten.index_put_.default", {{"indices", *chain.indices}, {"values", std::move(values)}});
@@ -269,23 +271,23 @@ bool Walk::tensor_store_subscript(FrameShadow& f) {
   } else {
     chain.add("aten.copy_.default", {{"src", *stored}});
   }
-  context.guard_grad_mode();
+  walk.context.guard_grad_mode();
   Call call{"call_function", "setitem", "operator.setitem", {*self, *index, *stored}, {},
-            stack(), {}};
-  return record(f, std::move(call), std::move(chain.nodes), {}, -3);
+            walk.stack(), {}};
+  return record(walk, f, std::move(call), std::move(chain.nodes), {}, -3);
 }
 
-std::optional<Argument> Walk::shown(Operand key) {
-  if (PyTuple_CheckExact(key.object) || is_tensor(key.object)) return argument(key);
+std::optional<Argument> shown(Walk& walk, Operand key) {
+  if (PyTuple_CheckExact(key.object) || walk.is_tensor(key.object)) return argument(walk, key);
   const bool slice = PySlice_Check(key.object) && key.shadow.is(Shadow::Kind::fresh);
-  if (slice || symbolic_index(key)) return size_or_argument(key);
+  if (slice || symbolic_index(walk, key)) return size_or_argument(walk, key);
   if (auto literal = literal_of(key.object)) return literal;
   // A number of NumPy's is an index as any other.
   const auto index = PyIndex_Check(key.object) ? python::PyRef::steal(PyNumber_Index(key.object)) : python::PyRef();
   if (!index) PyErr_Clear();
   auto literal = index ? literal_of(index.get()) : std::nullopt;
-  if (!literal && context.for_backend()) {
-    verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
+  if (!literal && walk.context.for_backend()) {
+    walk.verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
     return std::nullopt;
   }
   return literal ? literal : Argument(Argument::None{});

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/objects/torch_call.h"
 #include "capture/walk.h"
 
 namespace penstock::capture {
@@ -27,7 +28,7 @@ constexpr std::string_view kNamespace = "aten::";
 
 }  // namespace
 
-std::optional<bool> Walk::call_operator(FrameShadow& f, Operand callable, const std::vector<Operand>& positional,
+std::optional<bool> call_operator(Walk& walk, FrameShadow& f, Operand callable, const std::vector<Operand>& positional,
                                         const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
   const bool overload = is_instance_of_ops(callable.object, "OpOverload");
   if (!overload && !is_instance_of_ops(callable.object, "OpOverloadPacket")) return std::nullopt;
@@ -44,9 +45,9 @@ std::optional<bool> Walk::call_operator(FrameShadow& f, Operand callable, const 
     target.overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
     target.target += "." + (target.overload->empty() ? "default" : *target.overload);
   }
-  if (!facts.consume_identity(callable)) return false;
+  if (!walk.facts.consume_identity(callable)) return false;
   target.callable = callable.object;
-  return torch_call(f, target, positional, keywords, pops);
+  return torch_call(walk, f, target, positional, keywords, pops);
 }
 
 }  // namespace penstock::capture

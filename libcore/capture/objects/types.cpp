@@ -3,7 +3,13 @@
 #include <cstring>
 
 #include "capture/literal.h"
+#include "capture/objects/attribute.h"
+#include "capture/objects/call.h"
+#include "capture/objects/container.h"
+#include "capture/objects/iteration.h"
+#include "capture/objects/number.h"
 #include "capture/polyfills.h"
+#include "capture/results.h"
 #include "capture/roots.h"
 #include "capture/walk.h"
 
@@ -35,39 +41,39 @@ bool is_repeat(PyObject* type) {
 
 }  // namespace
 
-bool Walk::consume_all(const std::vector<Operand>& positional, const Keywords& keywords) {
+bool consume_all(Walk& walk, const std::vector<Operand>& positional, const Keywords& keywords) {
   for (Operand operand : positional) {
-    if (!facts.consume(operand)) return false;
+    if (!walk.facts.consume(operand)) return false;
   }
   for (const auto& [name, operand] : keywords) {
-    if (!facts.consume(operand)) return false;
+    if (!walk.facts.consume(operand)) return false;
   }
   return true;
 }
 
-bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> positional,
+bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                      Keywords keywords, int pops) {
-  if (!facts.consume_identity(type)) return false;
+  if (!walk.facts.consume_identity(type)) return false;
   PyObject* object = type.object;
   if (is_one_of(object, {&PyType_Type})) {
-    if (positional.size() != 1) return verdict.broke(Code::PS0306, "a class is made");
-    return facts.consume_type(positional[0]) && gives_constant(f, pops);
+    if (positional.size() != 1) return walk.verdict.broke(Code::PS0306, "a class is made");
+    return walk.facts.consume_type(positional[0]) && gives_constant(f, pops);
   }
-  if (is_one_of(object, {&PySuper_Type})) return call_super(f, positional, pops);
+  if (is_one_of(object, {&PySuper_Type})) return call_super(walk, f, positional, pops);
   if (is_one_of(object, {&PyList_Type, &PyTuple_Type})) {
     if (positional.empty()) return gives_fresh(f, pops, {});
     if (PyTuple_CheckExact(positional[0].object) && object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
       return gives(f, pops, positional[0].shadow);
     }
-    return gathers(f, positional[0], pops);
+    return gathers(walk, f, positional[0], pops);
   }
-  if (is_one_of(object, {&PyDict_Type})) return make_dict(f, positional, keywords, pops);
+  if (is_one_of(object, {&PyDict_Type})) return make_dict(walk, f, positional, keywords, pops);
   if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
-    if (make_iterator(f, object, positional, keywords, pops)) return true;
-    return call_polyfill(*this, f, type, positional, keywords, pops).value_or(false);
+    if (make_iterator(walk, f, object, positional, keywords, pops)) return true;
+    return call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
   }
   if (is_repeat(object) && positional.size() == 2 && keywords.empty()) {
-    if (!facts.consume(positional[1])) return false;
+    if (!walk.facts.consume(positional[1])) return false;
     auto over = std::make_unique<IteratorShadow>();
     over->kind = IteratorShadow::Kind::same;
     over->shadow = positional[0].shadow;
@@ -75,28 +81,28 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
     return gives_iterator(f, pops, std::move(over));
   }
   if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
-    if (!positional.empty() && is_tensor(positional[0].object)) {
-      if (positional.size() == 1 && keywords.empty() && facts.is_known_tensor(positional[0])) return gives_constant(f, pops);
+    if (!positional.empty() && walk.is_tensor(positional[0].object)) {
+      if (positional.size() == 1 && keywords.empty() && walk.facts.is_known_tensor(positional[0])) return gives_constant(f, pops);
       if (is_one_of(object, {&PyLong_Type}) && positional.size() == 1 && keywords.empty()) {
-        if (const auto done = element_number(f, positional[0], pops)) return *done;
+        if (const auto done = element_number(walk, f, positional[0], pops)) return *done;
       }
-      return verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
+      return walk.verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
     }
     if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {
-      return facts.consume_truth(positional[0]).has_value() && gives_constant(f, pops);
+      return walk.facts.consume_truth(positional[0]).has_value() && gives_constant(f, pops);
     }
     if (positional.size() == 1 && keywords.empty()) {
       const bool whole = is_one_of(object, {&PyLong_Type});
       const NumberOp op = whole ? NumberOp::to_int : NumberOp::to_float;
-      if (const auto done = number_operation(f, op, positional[0], nullptr, pops)) return *done;
+      if (const auto done = number_operation(walk, f, op, positional[0], nullptr, pops)) return *done;
     }
-    return consume_all(positional, keywords) && gives_constant(f, pops);
+    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
   }
   if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
     for (Operand operand : positional) {
-      if (is_tensor(operand.object)) return verdict.broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
+      if (walk.is_tensor(operand.object)) return walk.verdict.broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
     }
-    return consume_all(positional, keywords) && gives_constant(f, pops);
+    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
   }
   if (is_one_of(object, {&PySlice_Type})) {
     std::vector<Shadow> parts;
@@ -106,7 +112,7 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
     return gives_fresh(f, pops, std::move(parts));
   }
   if (is_one_of(object, {&PySet_Type, &PyFrozenSet_Type})) {
-    return consume_all(positional, keywords) && gives_fresh(f, pops, {});
+    return consume_all(walk, positional, keywords) && gives_fresh(f, pops, {});
   }
   if (is_one_of(object, {&PyBaseObject_Type})) return gives_fresh(f, pops, {});
   if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object),
@@ -117,27 +123,27 @@ bool Walk::call_type(FrameShadow& f, Operand type, std::vector<Operand> position
       return gives_fresh(f, pops, {});
     }
   }
-  if (const auto done = call_polyfill(*this, f, type, positional, keywords, pops)) return *done;
+  if (const auto done = call_polyfill(walk, f, type, positional, keywords, pops)) return *done;
   const std::string_view made = reinterpret_cast<PyTypeObject*>(object)->tp_name;
   if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" || made == "torch.iinfo") {
-    return consume_all(positional, keywords) && gives_constant(f, pops);
+    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
   }
-  return call_class(f, type, std::move(positional), std::move(keywords), pops);
+  return call_class(walk, f, type, std::move(positional), std::move(keywords), pops);
 }
 
-bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positional,
+bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                       Keywords keywords, int pops) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
   if (meta_call != nullptr && PyFunction_Check(meta_call)) {
-    return verdict.broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
+    return walk.verdict.broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
                                    " makes its instances");
   }
   if (makes_module_or_optimizer(object)) {
-    return verdict.broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
+    return walk.verdict.broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
   }
   if (object->tp_finalize != nullptr || object->tp_del != nullptr) {
-    return verdict.broke(Code::PS0306, "instances of " + qualified_name(type.object) +
+    return walk.verdict.broke(Code::PS0306, "instances of " + qualified_name(type.object) +
                                    " run code when they are dropped");
   }
   PyObject* maker = type_lookup(object, "__new__");
@@ -149,13 +155,13 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
     PyErr_Clear();
     // What update() does calls the class's own __setitem__ for an OrderedDict.
     const bool plain = made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
-    if (plain || (positional.empty() && keywords.empty())) return make_dict(f, positional, keywords, pops);
-    return verdict.broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
+    if (plain || (positional.empty() && keywords.empty())) return make_dict(walk, f, positional, keywords, pops);
+    return walk.verdict.broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
   }
   if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {
-      return verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+      return walk.verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
     }
     Expected expected;
     expected.function = init;
@@ -173,7 +179,7 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
   }
   const bool python_init = init != object_init && PyFunction_Check(init);
   if (!function || !PyFunction_Check(function.get()) || (init != object_init && !python_init)) {
-    return verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+    return walk.verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
   }
   positional.insert(positional.begin(), type);
   f.expected.function = function.get();
@@ -184,27 +190,27 @@ bool Walk::call_class(FrameShadow& f, Operand type, std::vector<Operand> positio
   return gives_call_result(f, pops);
 }
 
-bool Walk::call_super(FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+bool call_super(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional, int pops) {
   Shadow self = positional.size() == 2 ? positional[1].shadow : Shadow{};
   if (positional.empty()) {
-    if (f.locals.empty()) return verdict.broke(Code::PS0306, "super() without arguments");
+    if (f.locals.empty()) return walk.verdict.broke(Code::PS0306, "super() without arguments");
     self = f.locals[0];
     // The first argument may live in a cell.
     if (PyObject* cell = f.frame->local(0); cell != nullptr && PyCell_Check(cell) &&
                                             self.is(Shadow::Kind::fresh)) {
-      self = objects.object(self.index).items[0];
+      self = walk.objects.object(self.index).items[0];
     }
   } else if (positional.size() != 2) {
-    return verdict.broke(Code::PS0306, "super with one argument");
+    return walk.verdict.broke(Code::PS0306, "super with one argument");
   }
   return gives_fresh(f, pops, {Shadow::constant(), self});
 }
 
-bool Walk::make_dict(FrameShadow& f, const std::vector<Operand>& positional,
+bool make_dict(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional,
                      const Keywords& keywords, int pops) {
   std::vector<std::pair<PyRef, Shadow>> pairs;
   if (!positional.empty()) {
-    auto given = pairs_of(positional[0]);
+    auto given = pairs_of(walk, positional[0]);
     if (!given) return false;
     pairs = std::move(*given);
   }
@@ -214,64 +220,64 @@ bool Walk::make_dict(FrameShadow& f, const std::vector<Operand>& positional,
   return gives_dict(f, pops, std::move(pairs));
 }
 
-std::optional<std::vector<std::pair<PyRef, Shadow>>> Walk::pairs_of(Operand source) {
+std::optional<std::vector<std::pair<PyRef, Shadow>>> pairs_of(Walk& walk, Operand source) {
   PyObject* object = source.object;
   if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) {
-    if (!facts.consume_type(source) || !objects.consume_keys(source)) return std::nullopt;
-    return all_pairs(source);
+    if (!walk.facts.consume_type(source) || !walk.objects.consume_keys(source)) return std::nullopt;
+    return all_pairs(walk, source);
   }
-  if (ObjectShadow* known = objects.find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
-    return all_pairs({known->iterator->shadow, known->iterator->object.get()});
+  if (ObjectShadow* known = walk.objects.find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
+    return all_pairs(walk, {known->iterator->shadow, known->iterator->object.get()});
   }
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
     std::vector<std::pair<PyRef, Shadow>> pairs;
-    const std::vector<Shadow> all = objects.items(source);
+    const std::vector<Shadow> all = walk.objects.items(source);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* pair = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
       if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) break;
-      const std::vector<Shadow> parts = objects.items({all[i], pair});
-      if (!facts.consume({parts[0], PyTuple_GET_ITEM(pair, 0)})) return std::nullopt;
+      const std::vector<Shadow> parts = walk.objects.items({all[i], pair});
+      if (!walk.facts.consume({parts[0], PyTuple_GET_ITEM(pair, 0)})) return std::nullopt;
       pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(pair, 0)), parts[1]);
     }
     if (pairs.size() == all.size()) return pairs;
   }
-  verdict.broke(Code::PS0306, "a dict is made of pairs");
+  walk.verdict.broke(Code::PS0306, "a dict is made of pairs");
   return std::nullopt;
 }
 
-std::vector<std::pair<PyRef, Shadow>> Walk::all_pairs(Operand dict) {
+std::vector<std::pair<PyRef, Shadow>> all_pairs(Walk& walk, Operand dict) {
   std::vector<std::pair<PyRef, Shadow>> pairs;
-  const ObjectId id = objects.contents(dict);
+  const ObjectId id = walk.objects.contents(dict);
   PyRef keys = keys_in_order(dict.object);
   for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
-    pairs.emplace_back(PyRef::borrow(key), objects.dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
+    pairs.emplace_back(PyRef::borrow(key), walk.objects.dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
   }
   return pairs;
 }
 
 /// A generator that zip() or enumerate() makes by the __iter__ of what it goes over.
-struct Walk::MadeGenerator {
+struct MadeGenerator {
   std::size_t base;
   Expected call;
   PyRef function;
 };
 
-std::optional<Walk::MadeGenerator> Walk::iterates_by_generator(Operand operand, std::size_t base) {
+std::optional<MadeGenerator> iterates_by_generator(Walk& walk, Operand operand, std::size_t base) {
   PyObject* function = type_lookup(Py_TYPE(operand.object), "__iter__");
-  if (function == nullptr || !PyFunction_Check(function) || is_tensor(operand.object)) return std::nullopt;
+  if (function == nullptr || !PyFunction_Check(function) || walk.is_tensor(operand.object)) return std::nullopt;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   if ((code->co_flags & CO_GENERATOR) == 0) return std::nullopt;
-  facts.guard_type_version(operand);
+  walk.facts.guard_type_version(operand);
   Expected call;
   call.function = function;
   PyRef name = PyRef::steal(PyUnicode_InternFromString("__iter__"));
-  call.function_shadow = class_attribute(operand, name.get());
+  call.function_shadow = class_attribute(walk, operand, name.get());
   call.positional = {operand};
   return MadeGenerator{base, std::move(call), PyRef::borrow(function)};
 }
 
-bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Operand>& positional,
+bool make_iterator(Walk& walk, FrameShadow& f, PyObject* type, const std::vector<Operand>& positional,
                          const Keywords& keywords, int pops) {
   const bool numbered = type == reinterpret_cast<PyObject*>(&PyEnum_Type);
   auto over = std::make_unique<IteratorShadow>();
@@ -279,14 +285,14 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
   const std::size_t bases = numbered ? std::min<std::size_t>(1, positional.size()) : positional.size();
   std::optional<MadeGenerator> made;
   for (std::size_t i = 0; i < bases; ++i) {
-    auto base = iteration_of(positional[i]);
-    auto generator = base == nullptr ? iterates_by_generator(positional[i], i) : std::nullopt;
-    if (base == nullptr && !generator) return not_iterable(positional[i]);
-    const bool runs = generator || generator_in(*base) != nullptr;
-    if (runs && (made || generator_in(*over) != nullptr)) {
-      return verdict.broke(Code::PS0303, "two generators are gone over at once");
+    auto base = iteration_of(walk, positional[i]);
+    auto generator = base == nullptr ? iterates_by_generator(walk, positional[i], i) : std::nullopt;
+    if (base == nullptr && !generator) return not_iterable(walk, positional[i]);
+    const bool runs = generator || generator_in(walk, *base) != nullptr;
+    if (runs && (made || generator_in(walk, *over) != nullptr)) {
+      return walk.verdict.broke(Code::PS0303, "two generators are gone over at once");
     }
-    if (runs && !generator) objects.find(generator_in(*base))->is_gone_over = true;
+    if (runs && !generator) walk.objects.find(generator_in(walk, *base))->is_gone_over = true;
     if (generator) {
       base = std::make_unique<IteratorShadow>();
       base->kind = IteratorShadow::Kind::generator;
@@ -295,21 +301,21 @@ bool Walk::make_iterator(FrameShadow& f, PyObject* type, const std::vector<Opera
     over->bases.push_back(std::move(base));
   }
   for (std::size_t i = bases; i < positional.size(); ++i) {
-    if (!facts.consume(positional[i])) return false;
+    if (!walk.facts.consume(positional[i])) return false;
   }
   for (const auto& [name, operand] : keywords) {
-    if (!facts.consume(operand)) return false;
+    if (!walk.facts.consume(operand)) return false;
   }
   if (!gives_iterator(f, pops, std::move(over)) || !made) return f.finish != nullptr;
   f.finish = [finish = std::move(f.finish), made = std::move(*made)](Walk& walk, FrameShadow& f) {
     finish(walk, f);
-    walk.find_made_generator(f.operand(), made);
+    find_made_generator(walk, f.operand(), made);
   };
   return true;
 }
 
 /// Finds in a new zip or enumerate the generator that it made.
-void Walk::find_made_generator(Operand iterator, const MadeGenerator& made) {
+void find_made_generator(Walk& walk, Operand iterator, const MadeGenerator& made) {
   PyRef state = PyRef::steal(PyObject_CallMethod(iterator.object, "__reduce__", nullptr));
   PyObject* parts = state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
   PyObject* generator = parts != nullptr && PyTuple_Check(parts) &&
@@ -318,23 +324,23 @@ void Walk::find_made_generator(Operand iterator, const MadeGenerator& made) {
                             : nullptr;
   if (generator == nullptr || !PyGen_CheckExact(generator)) {
     PyErr_Clear();
-    return verdict.spoil("the generator that an iterator goes over was not found");
+    return walk.verdict.spoil("the generator that an iterator goes over was not found");
   }
-  const Shadow shadow = adopt_generator(generator, made.call);
-  IteratorShadow& base = *objects.find(iterator.object)->iterator->bases[made.base];
+  const Shadow shadow = adopt_generator(walk, generator, made.call);
+  IteratorShadow& base = *walk.objects.find(iterator.object)->iterator->bases[made.base];
   base.object = PyRef::borrow(generator);
   base.shadow = shadow;
-  objects.object(shadow.index).is_gone_over = true;
+  walk.objects.object(shadow.index).is_gone_over = true;
 }
 
-bool Walk::reduces_generator(FrameShadow& f, Operand generator, int pops) {
-  auto over = iteration_of(generator);
-  if (over == nullptr) return not_iterable(generator);
-  if (!goes_over_all(f, *over)) return false;
+bool reduces_generator(Walk& walk, FrameShadow& f, Operand generator, int pops) {
+  auto over = iteration_of(walk, generator);
+  if (over == nullptr) return not_iterable(walk, generator);
+  if (!goes_over_all(walk, f, *over)) return false;
   f.expected.consumes = true;
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    f.push(walk.made_of_constants(f.object()).value_or(Shadow::constant()));
+    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
   };
   return true;
 }

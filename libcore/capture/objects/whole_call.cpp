@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "capture/literal.h"
+#include "capture/objects/torch_call.h"
 #include "capture/torch/torch_ops.h"
 #include "capture/walk.h"
 
@@ -47,25 +48,25 @@ bool tensors_in(const python::TensorBridge& bridge, PyObject* result, std::vecto
 
 }  // namespace
 
-std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, std::span<const Operand> positional,
+std::optional<bool> whole_call(Walk& walk, FrameShadow& f, const TorchTarget& target, std::span<const Operand> positional,
                                      std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
-  if (!context.for_backend() || is_data_dependent("aten." + target.op) || target.op == "__getitem__") return std::nullopt;
-  const BreakReason before = verdict.reason();
+  if (!walk.context.for_backend() || is_data_dependent("aten." + target.op) || target.op == "__getitem__") return std::nullopt;
+  const BreakReason before = walk.verdict.reason();
   const auto cannot = [&] {
-    verdict.take_back(before);
+    walk.verdict.take_back(before);
     return std::nullopt;
   };
   PlannedNode node{target.target, {}, {}, std::nullopt};
   std::vector<Argument> args;
   for (Operand operand : positional) {
-    auto converted = argument(operand);
+    auto converted = argument(walk, operand);
     if (!converted) return cannot();
     node.args.push_back({"argument_" + std::to_string(args.size()), *converted});
     args.push_back(std::move(*converted));
   }
   std::vector<NamedArgument> named;
   for (const auto& [name, operand] : keywords) {
-    auto converted = argument(operand);
+    auto converted = argument(walk, operand);
     if (!converted) return cannot();
     named.push_back({text_of(name), std::move(*converted)});
     node.args.push_back(named.back());
@@ -73,7 +74,7 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
   for (const NamedArgument& one : node.args) for_each_value(one.value, [&](ValueId id) { node.values.push_back(id); });
   const bool writes = may_write(target, args, named);
   for (const ValueId id : node.values) {
-    if (writes && !recorder.before_write(id)) return verdict.broke(Code::PS0309, "an input that is written cannot be copied");
+    if (writes && !walk.recorder.before_write(id)) return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
   struct Given {
     Operand operand;
@@ -81,15 +82,15 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
   };
   std::vector<Given> given;
   for (Operand operand : positional) {
-    if (is_tensor(operand.object)) given.push_back({operand, recorder.bridge().version(operand.object)});
+    if (walk.is_tensor(operand.object)) given.push_back({operand, walk.recorder.bridge().version(operand.object)});
   }
   for (const auto& [name, operand] : keywords) {
-    if (is_tensor(operand.object)) given.push_back({operand, recorder.bridge().version(operand.object)});
+    if (walk.is_tensor(operand.object)) given.push_back({operand, walk.recorder.bridge().version(operand.object)});
   }
-  context.guard_grad_mode();
-  objects.release_dead();
+  walk.context.guard_grad_mode();
+  walk.objects.release_dead();
   f.is_op_time = true;
-  Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), stack(), {}};
+  Call call{target.opcode, target.name, target.target, std::move(args), std::move(named), walk.stack(), {}};
   auto planned = std::make_shared<std::pair<Call, PlannedNode>>(std::move(call), std::move(node));
   f.finish = [planned, given, pops, writes, called = PyRef::borrow(target.callable)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
@@ -98,7 +99,7 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
       if (wrote && !writes) walk.verdict.spoil_here("what is called here writes its arguments");
     }
     const std::int32_t at = walk.recorder.add_call(std::move(planned->first), called);
-    Shadow result = walk.whole_result(at, std::move(planned->second), f.object());
+    Shadow result = whole_result(walk, at, std::move(planned->second), f.object());
     for (const Given& one : given) {
       if (one.operand.object == f.object()) result = one.operand.shadow;
     }
@@ -107,29 +108,29 @@ std::optional<bool> Walk::whole_call(FrameShadow& f, const TorchTarget& target, 
   return true;
 }
 
-Shadow Walk::whole_result(std::int32_t call, PlannedNode node, PyObject* result) {
+Shadow whole_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* result) {
   std::vector<PyObject*> tensors;
-  if (!tensors_in(recorder.bridge(), result, tensors)) {
-    verdict.spoil_here("a function of torch gives what a graph cannot hold");
+  if (!tensors_in(walk.recorder.bridge(), result, tensors)) {
+    walk.verdict.spoil_here("a function of torch gives what a graph cannot hold");
     return Shadow::constant();
   }
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
-    std::optional<TensorType> type = recorder.result_type(tensor, node.values);
+    std::optional<TensorType> type = walk.recorder.result_type(tensor, node.values);
     if (!type) {
-      verdict.spoil_here("a function of torch gives a tensor of a dtype that a graph cannot hold");
+      walk.verdict.spoil_here("a function of torch gives a tensor of a dtype that a graph cannot hold");
       return Shadow::constant();
     }
     types.push_back(std::move(*type));
-    if (!context.guard_default_dtype(node, types.back())) verdict.spoil("the default dtype cannot be guarded");
+    if (!walk.context.guard_default_dtype(node, types.back())) walk.verdict.spoil("the default dtype cannot be guarded");
   }
   std::vector<ValueId> ids;
-  recorder.add_node(node.op, std::move(node.args), types, ids);
+  walk.recorder.add_node(node.op, std::move(node.args), types, ids);
   std::size_t next = 0;
   std::function<std::pair<Shadow, Argument>(PyObject*)> describe = [&](PyObject* object) -> std::pair<Shadow, Argument> {
-    if (is_tensor(object)) {
+    if (walk.is_tensor(object)) {
       const ValueId id = ids[next];
-      recorder.note_storage(id, tensors[next++]);
+      walk.recorder.note_storage(id, tensors[next++]);
       return {Shadow::node(id), Argument::Value{id}};
     }
     if (!PyTuple_Check(object) && !PyList_CheckExact(object)) return {Shadow::constant(), Argument::None{}};
@@ -140,30 +141,30 @@ Shadow Walk::whole_result(std::int32_t call, PlannedNode node, PyObject* result)
       shadows.push_back(shadow);
       shown.items.push_back(std::move(argument));
     }
-    return {objects.fresh(object, std::move(shadows)), Argument(std::move(shown))};
+    return {walk.objects.fresh(object, std::move(shadows)), Argument(std::move(shown))};
   };
   auto [shadow, shown] = describe(result);
-  recorder.set_result(call, std::move(shown));
+  walk.recorder.set_result(call, std::move(shown));
   return shadow;
 }
 
-std::optional<bool> Walk::call_whole_function(FrameShadow& f, Operand function, const std::vector<Operand>& positional,
+std::optional<bool> call_whole_function(Walk& walk, FrameShadow& f, Operand function, const std::vector<Operand>& positional,
                                               const Keywords& keywords, int pops) {
-  if (!context.for_backend()) return std::nullopt;
+  if (!walk.context.for_backend()) return std::nullopt;
   const auto* object = reinterpret_cast<PyFunctionObject*>(function.object);
   TorchTarget target;
   target.op = target.name = text_of(object->func_name);
   target.target = qualified_name(function.object);
   target.callable = function.object;
   // torch.Tensor's own methods are called by their names.
-  PyObject* method = _PyType_Lookup(recorder.bridge().tensor_type(), object->func_name);
-  if (method == function.object && !positional.empty() && is_tensor(positional[0].object)) {
+  PyObject* method = _PyType_Lookup(walk.recorder.bridge().tensor_type(), object->func_name);
+  if (method == function.object && !positional.empty() && walk.is_tensor(positional[0].object)) {
     target.opcode = "call_method";
     target.target = target.name;
     target.method = true;
     target.callable = nullptr;
   }
-  const auto done = whole_call(f, target, positional, keywords, pops);
+  const auto done = whole_call(walk, f, target, positional, keywords, pops);
   if (done == true) {
     f.expected.function = function.object;
     f.expected.native = true;

@@ -1,0 +1,19 @@
+#pragma once
+
+// Variables of frames: globals, cells, arguments.
+
+#include "capture/walk.h"
+
+namespace penstock::capture {
+
+bool is_handled(const FrameShadow& frame);
+Shadow global_value(Walk& walk, FrameShadow& frame, PyObject* name, PyObject* value);
+/// Fills the locals of a frame that begins.
+void bind_arguments(Walk& walk, FrameShadow& frame, const BoundArguments& arguments,
+                    const Expected& expected);
+/// The shadow of the cell that the closure of the frame's function has for a free variable.
+Shadow free_variable(Walk& walk, const FrameShadow& frame, PyObject* cell, PyObject* name, int slot,
+                     int index);
+void store_global(Walk& walk, FrameShadow& frame, PyObject* name, Operand value);
+
+}  // namespace penstock::capture
