@@ -37,8 +37,9 @@ bool is_plain_function(PyObject* object);
 bool has_dict_slot(PyObject* object, const char* special);
 /// True for a tuple, and an instance of a subclass that has the tuple's own length, items and order.
 bool has_tuple_slots(PyObject* object);
-/// One segment being recorded: the shadows of its frames and the rules by which instructions move
-/// them. Rules stand in rules_*.cpp (by opcode) and objects/*.cpp (by what the operands are).
+
+/// One segment being recorded: the shadows of its frames, and what is known and recorded. The rules by which
+/// instructions move the shadows are free functions: rules_*.cpp (by opcode) and objects/*.h (by what the operands are).
 ///
 /// The contract of a rule: it is called before the instruction, with real operands on the frame's
 /// stack and their shadows beside them. Answering false means that the instruction ends the segment;

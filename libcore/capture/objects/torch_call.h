@@ -21,8 +21,8 @@ bool torch_call(Walk& walk, FrameShadow& frame, const TorchTarget& target,
 /// One call of a graph that a backend of the program's own gets, whatever torch does in it
 /// (objects/whole_call.cpp). Nothing where an argument cannot be in a graph.
 std::optional<bool> whole_call(Walk& walk, FrameShadow& frame, const TorchTarget& target,
-                               std::span<const Operand> positional, std::span<const std::pair<PyObject*,
-                               Operand>> keywords, int pops);
+                               std::span<const Operand> positional,
+                               std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
 /// A call of Python code that such a graph has as one.
 std::optional<bool> call_whole_function(Walk& walk, FrameShadow& frame, Operand function,
                                         const std::vector<Operand>& positional, const Keywords& keywords,
