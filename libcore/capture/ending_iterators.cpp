@@ -110,7 +110,8 @@ Recipe SegmentEnding::sequence_iterator(const IteratorShadow& over, PyObject* it
     nothing.kind = PyList_Check(container) ? Recipe::Kind::list : Recipe::Kind::tuple;
     return resumed(std::move(nothing), resume::kItems, 0);
   }
-  if (container != over.object.get() || !is_within(over, steps)) return cannot_resume(iterator);
+  const bool within = over.kind == Kind::sequence || is_within(over, steps);
+  if (container != over.object.get() || !within) return cannot_resume(iterator);
   return resumed(recipe({over.shadow, container}), resume::kItems, steps);
 }
 
@@ -143,6 +144,7 @@ Recipe SegmentEnding::joined_iterator(const IteratorShadow& over, PyObject* iter
 Recipe SegmentEnding::iterator_over(const IteratorShadow& over, PyObject* iterator) {
   switch (over.kind) {
     case Kind::items:
+    case Kind::sequence:
     case Kind::numbers: return sequence_iterator(over, iterator);
     case Kind::keys:
     case Kind::values:
@@ -157,7 +159,8 @@ Recipe SegmentEnding::iterator_over(const IteratorShadow& over, PyObject* iterat
       return call_of(reinterpret_cast<PyObject*>(Py_TYPE(iterator)),
                      {recipe({over.shadow, over.object.get()}), literal(PyTuple_GET_ITEM(arguments, 1), kNoSource)});
     }
-    case Kind::generator: break;
+    case Kind::generator:
+    case Kind::method: break;
   }
   return cannot_resume(iterator);
 }

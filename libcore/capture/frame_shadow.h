@@ -22,6 +22,14 @@ struct Operand {
   PyObject* object = nullptr;  ///< borrowed
 };
 
+/// The exceptions of the frame it runs behind which an instruction goes on.
+enum class Caught : std::uint8_t {
+  none,
+  no_attribute,     ///< AttributeError: getattr with a default, hasattr
+  end_of_iterator,  ///< StopIteration: what asks __next__
+  end_of_sequence,  ///< IndexError too: what goes over an object by its __getitem__
+};
+
 /// The Python frame that an instruction is about to run, and what its arguments are.
 struct Expected {
   PyObject* function = nullptr;       ///< borrowed; null: none is expected
@@ -37,8 +45,8 @@ struct Expected {
   bool repeats = false;               ///< the instruction may run it many times (list(generator))
   Operand otherwise;                  ///< runs where `function` raises AttributeError; no object: nothing
   std::vector<Operand> otherwise_arguments;
-  bool catches = false;               ///< the instruction goes on where the frame raises AttributeError
-  bool raised = false;                ///< it did
+  Caught caught = Caught::none;
+  bool raised = false;                ///< the frame did, and the instruction goes on
   int arrived = 0;
   Shadow result;                      ///< of the (last) frame that arrived
   bool consumes = false;              ///< what it yields decides a constant

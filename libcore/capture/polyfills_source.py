@@ -49,6 +49,16 @@ def sum(iterable, /, start=0):
     return start
 
 
+@stands_for(builtins.list)
+def list_(iterable=(), /):
+    return [item for item in iterable]
+
+
+@stands_for(builtins.tuple)
+def tuple_(iterable=(), /):
+    return (*[item for item in iterable],)
+
+
 def order(keys, reverse):
     """The places of `keys` in their order. A constant: which it is, the keys decide."""
     return tuple(builtins.sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse))

@@ -209,7 +209,7 @@ bool is_handled(const FrameShadow& f) {
   for (const FrameShadow* frame = &f; frame != nullptr; frame = frame->caller) {
     if (frame->frame->bytecode().handler(frame->instruction->at) != nullptr) return true;
     const Expected* call = frame->caller == nullptr ? nullptr : &frame->caller->expected;
-    if (call != nullptr && (call->catches || call->otherwise.object != nullptr)) return true;
+    if (call != nullptr && (call->caught != Caught::none || call->otherwise.object != nullptr)) return true;
   }
   return false;
 }

@@ -66,6 +66,8 @@ struct IteratorShadow {
     zip,            ///< tuples of what the bases give
     same,           ///< `object`, again and again
     generator,      ///< what generator `object` yields
+    method,         ///< what __next__ of `object`, a function of Python, returns
+    sequence,       ///< what __getitem__ of `object`, a function of Python, returns for `next` and on
     iterator,       ///< what iterator `object`, followed on its own, gives
   };
   Kind kind = Kind::items;

@@ -175,16 +175,33 @@ FrameShadow& Walk::enter(Frame& frame) {
   return shadow;
 }
 
+namespace {
+
+/// Whether the instruction that runs the frame goes on behind the exception that is set.
+bool goes_on_behind_error(const Expected& expected) {
+  if (expected.otherwise.object != nullptr) return PyErr_ExceptionMatches(PyExc_AttributeError);
+  switch (expected.caught) {
+    case Caught::none: return false;
+    case Caught::no_attribute: return PyErr_ExceptionMatches(PyExc_AttributeError);
+    case Caught::end_of_iterator: return PyErr_ExceptionMatches(PyExc_StopIteration);
+    case Caught::end_of_sequence:
+      return PyErr_ExceptionMatches(PyExc_StopIteration) || PyErr_ExceptionMatches(PyExc_IndexError);
+  }
+  return false;
+}
+
+}  // namespace
+
 void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
   FrameShadow* caller = frame.caller;
   innermost_ = caller;
   if (caller == nullptr) return;
   objects.release_dead();
-  if (raised && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+  if (raised && goes_on_behind_error(caller->expected)) {
     Expected& expected = caller->expected;
     expected.raised = expected.otherwise.object == nullptr;
+    raising_ = {};
     if (!expected.raised) {
-      raising_ = {};
       expected.function = std::exchange(expected.otherwise.object, nullptr);
       expected.function_shadow = expected.otherwise.shadow;
       expected.positional = std::move(expected.otherwise_arguments);
@@ -211,7 +228,7 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
     return;
   }
   caller->expected.result = frame.result;
-  if (caller->expected.repeats) caller->expected.results.push_back(frame.result);
+  if (caller->expected.repeats && !raised) caller->expected.results.push_back(frame.result);
   if (yielded) {
     frame.pop();
     generators.suspend(std::move(frames_.back()));

@@ -13,23 +13,18 @@
 #include "capture/objects/torch_tensor.h"
 #include "capture/variables.h"
 #include "capture/walk.h"
+#include "python/type_lookup.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
+using python::type_lookup;
 
 namespace {
 
 /// Of CPython's own types: a class of the program may have the same name.
 bool is_type(PyObject* object, const char* name) {
   return !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
-}
-
-PyObject* type_lookup(PyTypeObject* type, PyObject* name) { return _PyType_Lookup(type, name); }
-
-PyObject* type_lookup(PyTypeObject* type, const char* name) {
-  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
-  return _PyType_Lookup(type, text.get());
 }
 
 bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set != nullptr; }
@@ -121,7 +116,7 @@ bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* func
     expected.otherwise = {class_attribute(walk, self, text.get()), fallback};
     expected.otherwise_arguments = {self, {Shadow::constant(), name}};
   }
-  expected.catches = use.catches();
+  expected.caught = use.catches() ? Caught::no_attribute : Caught::none;
   f.finish = [use, held = PyRef::borrow(function)](Walk& walk, FrameShadow& f) {
     if (f.expected.arrived == 0) {
       walk.verdict.spoil("a Python frame that an attribute should run did not reach the walker");

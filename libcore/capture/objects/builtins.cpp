@@ -171,27 +171,16 @@ bool call_iter(BuiltinCall& c) {
 }
 
 bool call_next(BuiltinCall& c) {
-  ObjectShadow* known = c.walk.objects.find(c.positional[0].object);
-  if (known == nullptr || (known->iterator == nullptr && known->generator == nullptr)) {
-    return refuse(c);
-  }
-  if (known->iterator == nullptr) {
-    c.frame.expected.generator = c.positional[0].object;
-  } else {
-    c.frame.expected.generator = generator_in(c.walk, *known->iterator);
-  }
-  PyObject* iterator = c.positional[0].object;
+  const Operand iterator = c.positional[0];
+  if (!steps(c.walk, c.frame, iterator)) return refuse(c);
+  // The instruction itself raises StopIteration where it has no default.
+  if (c.positional.size() == 1) c.frame.expected.caught = Caught::none;
   PyObject* fallback = c.positional.size() > 1 ? c.positional[1].object : nullptr;
   const Shadow fallback_shadow = fallback ? c.positional[1].shadow : Shadow::constant();
   c.frame.finish = [=, pops = c.pops](Walk& walk, FrameShadow& f) {
-    const Shadow yielded = f.expected.result;
     f.pop(pops);
-    ObjectShadow* known = walk.objects.find(iterator);
-    if (fallback != nullptr && f.object() == fallback) {
-      f.push(fallback_shadow);
-    } else {
-      f.push(known->iterator ? advance(walk, *known->iterator, f.object()) : yielded);
-    }
+    const bool ended = fallback != nullptr && f.object() == fallback;
+    f.push(ended ? fallback_shadow : stepped(walk, iterator, f.object()));
   };
   return true;
 }

@@ -11,18 +11,15 @@
 #include "capture/results.h"
 #include "capture/variables.h"
 #include "capture/walk.h"
+#include "python/type_lookup.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
+using python::type_lookup;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 namespace {
-
-PyObject* type_lookup(PyTypeObject* type, const char* name) {
-  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
-  return _PyType_Lookup(type, text.get());
-}
 
 bool is_partial(PyObject* object) {
   return std::strcmp(Py_TYPE(object)->tp_name, "functools.partial") == 0;

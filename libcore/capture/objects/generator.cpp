@@ -2,7 +2,7 @@
 // resume at a time.
 //
 // Only what a graph, the frames and the effects hold is there when an entry runs: a generator of
-// the segment is not. One that the program lets go of while it is suspended inside a `try` or
+// the segment is not. One that the program lets go of while it is suspended inside a `try … finally` or
 // `with` runs the rest of that block, where plain Python would: then the recording is given up, and
 // the next one ends before the generator is made.
 
@@ -16,6 +16,7 @@
 
 namespace penstock::capture {
 
+using python::Opcode;
 using python::PyRef;
 
 bool make_generator(FrameShadow& f, Expected expected, int pops) {
@@ -53,11 +54,68 @@ Shadow adopt_generator(Walk& walk, PyObject* generator, const Expected& call) {
   return made;
 }
 
+namespace {
+
+/// True unless a clause for `type` takes what closing a generator raises in it.
+bool passes_exit(PyObject* type) {
+  return type != nullptr && PyExceptionClass_Check(type) &&
+         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit), reinterpret_cast<PyTypeObject*>(type));
+}
+
+/// Borrowed; null where the frame finds no such name.
+PyObject* global(const python::Frame& frame, PyObject* name) {
+  PyObject* value = PyDict_GetItemWithError(frame.globals(), name);
+  if (value == nullptr && PyDict_CheckExact(frame.builtins())) value = PyDict_GetItemWithError(frame.builtins(), name);
+  PyErr_Clear();
+  return value;
+}
+
+/// The instruction by which a handler raises GeneratorExit again when none of its clauses takes it, all of them being
+/// `except NAME` or `except (NAME, …)`. Null where it does anything else.
+const python::Instruction* raises_exit_again(const python::Frame& frame, int unit) {
+  const python::Bytecode& code = frame.bytecode();
+  const auto behind = [&code](const python::Instruction* i) { return code.at(i->next); };
+  const python::Instruction* i = code.at(unit);
+  if (i != nullptr && i->opcode == Opcode::COPY) {  // behind the clauses: the exception handled before is put back
+    i = behind(i);
+    if (i != nullptr && i->opcode == Opcode::POP_EXCEPT) i = behind(i);
+    return i != nullptr && i->opcode == Opcode::RERAISE ? i : nullptr;
+  }
+  if (i == nullptr || i->opcode != Opcode::PUSH_EXC_INFO) return nullptr;
+  i = behind(i);
+  while (i != nullptr && i->opcode != Opcode::RERAISE) {
+    if (i->opcode != Opcode::LOAD_GLOBAL) return nullptr;
+    for (; i != nullptr && i->opcode == Opcode::LOAD_GLOBAL; i = behind(i)) {
+      if (!passes_exit(global(frame, frame.name(i->argument >> 1)))) return nullptr;
+    }
+    if (i != nullptr && i->opcode == Opcode::BUILD_TUPLE) i = behind(i);
+    if (i == nullptr || i->opcode != Opcode::CHECK_EXC_MATCH) return nullptr;
+    i = behind(i);
+    if (i == nullptr || python::jumps_on(i->opcode) != false) return nullptr;
+    i = code.at(i->target);
+  }
+  return i;
+}
+
+/// True where nothing of the program's runs when a generator that is suspended there is closed: `finally`, `with` and
+/// clauses for GeneratorExit and its bases would run.
+bool closes_silently(const python::Frame& frame, int unit) {
+  const python::Handler* handler = frame.bytecode().handler(unit);
+  for (int depth = 0; handler != nullptr && depth < 20; ++depth) {  // CPython nests no more blocks
+    const python::Instruction* again = raises_exit_again(frame, handler->target);
+    if (again == nullptr) return false;
+    handler = frame.bytecode().handler(again->at);
+  }
+  return handler == nullptr;
+}
+
+}  // namespace
+
 void SuspendedGenerators::suspend(std::unique_ptr<FrameShadow> frame) {
   ObjectShadow* generator = walk_.objects.find(frame->frame->generator());
   if (generator == nullptr) return;
   suspended_.push_back(walk_.objects.id_of(generator->object.get()));
-  generator->is_in_block = frame->frame->bytecode().handler(frame->instruction->at) != nullptr;
+  generator->is_in_block = !closes_silently(*frame->frame, frame->instruction->at);
   // The walk keeps that iterator, so nobody would notice when the program lets go of both.
   if (generator->is_in_block && generator->is_gone_over) {
     walk_.verdict.spoil_here("an iterator goes over a generator that is suspended inside a block");

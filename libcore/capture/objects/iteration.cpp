@@ -2,14 +2,17 @@
 // goes over, so that every item gets its shadow. Items must come in an order that guards determine.
 
 #include "capture/literal.h"
+#include "capture/objects/attribute.h"
 #include "capture/objects/call.h"
 #include "capture/objects/iteration.h"
 #include "capture/objects/torch_tensor.h"
 #include "capture/walk.h"
+#include "python/type_lookup.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
+using python::type_lookup;
 using Kind = IteratorShadow::Kind;
 
 namespace {
@@ -42,7 +45,21 @@ bool is_module_list(PyObject* object) {
   return false;
 }
 
+/// True where the type's method is a function of Python that gives what it returns.
+bool runs_python(PyObject* object, const char* name) {
+  PyObject* method = type_lookup(Py_TYPE(object), name);
+  if (method == nullptr || !PyFunction_Check(method)) return false;
+  return (reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(method))->co_flags &
+          (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) == 0;
+}
+
 }  // namespace
+
+bool iterates_in_python(Operand operand) {
+  const char* special = type_lookup(Py_TYPE(operand.object), "__iter__") != nullptr ? "__iter__" : "__getitem__";
+  PyObject* method = type_lookup(Py_TYPE(operand.object), special);
+  return method != nullptr && PyFunction_Check(method);
+}
 
 std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
   PyObject* object = operand.object;
@@ -91,28 +108,53 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
   if (PyAnySet_CheckExact(object) && operand.shadow.is(Shadow::Kind::constant)) {
     return over(Kind::numbers, operand);
   }
+  const bool by_item = type_lookup(Py_TYPE(object), "__iter__") == nullptr && runs_python(object, "__getitem__");
+  if (by_item && !operand.shadow.is(Shadow::Kind::unknown)) return over(Kind::sequence, operand);
   return nullptr;
 }
 
-PyObject* generator_in(Walk& walk, const IteratorShadow& over) {
-  if (over.kind == Kind::generator) return over.object.get();
+const IteratorShadow* code_in(Walk& walk, const IteratorShadow& over) {
+  if (over.kind == Kind::generator || over.kind == Kind::method || over.kind == Kind::sequence) return &over;
   if (over.kind == Kind::iterator) {
-    return generator_in(walk, *walk.objects.object(walk.objects.id_of(over.object.get())).iterator);
+    return code_in(walk, *walk.objects.object(walk.objects.id_of(over.object.get())).iterator);
   }
   for (const auto& base : over.bases) {
-    if (PyObject* generator = generator_in(walk, *base)) return generator;
+    if (const IteratorShadow* code = code_in(walk, *base)) return code;
   }
   return nullptr;
+}
+
+bool expects_item(Walk& walk, FrameShadow& f, const IteratorShadow& over) {
+  const IteratorShadow* code = code_in(walk, over);
+  if (code == nullptr) return true;
+  if (code->kind == Kind::generator) {
+    f.expected.generator = code->object.get();
+    return true;
+  }
+  const bool of_sequence = code->kind == Kind::sequence;
+  const char* name = of_sequence ? "__getitem__" : "__next__";
+  const Operand self{code->shadow, code->object.get()};
+  PyObject* method = type_lookup(Py_TYPE(self.object), name);
+  walk.facts.guard_type_version(self);
+  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  const Operand function{class_attribute(walk, self, text.get()), method};
+  if (!consume_function(walk, function)) return false;
+  f.expected.function = method;
+  f.expected.function_shadow = function.shadow;
+  f.expected.positional = {self};
+  if (of_sequence) f.expected.positional.push_back({Shadow::constant(), nullptr});
+  f.expected.caught = of_sequence ? Caught::end_of_sequence : Caught::end_of_iterator;
+  return true;
 }
 
 bool goes_over_all(Walk& walk, FrameShadow& f, const IteratorShadow& over) {
-  PyObject* generator = generator_in(walk, over);
-  if (generator == nullptr) return true;
+  const IteratorShadow* code = code_in(walk, over);
+  if (code == nullptr) return true;
   // What an enumerate or zip makes of what it yields is made while the instruction runs.
-  if (over.kind != Kind::generator) {
-    return walk.verdict.broke(Code::PS0303, "an instruction goes over all that is made of a generator's values");
+  if (&over != code) {
+    return walk.verdict.broke(Code::PS0303, "an instruction goes over all that Python code gives");
   }
-  f.expected.generator = generator;
+  if (!expects_item(walk, f, over)) return false;
   f.expected.repeats = true;
   return true;
 }
@@ -144,7 +186,9 @@ Shadow advance(Walk& walk, IteratorShadow& over, PyObject* item) {
       return walk.objects.fresh(item, std::move(parts));
     }
     case Kind::same: return over.shadow;
-    case Kind::generator: return walk.innermost()->expected.result;
+    case Kind::sequence: ++over.next; [[fallthrough]];
+    case Kind::generator:
+    case Kind::method: return walk.innermost()->expected.result;
     case Kind::iterator: return advance(walk, *walk.objects.find(over.object.get())->iterator, item);
   }
   return Shadow{};
@@ -191,31 +235,34 @@ bool get_iterator(Walk& walk, FrameShadow& f) {
   return not_iterable(walk, operand);
 }
 
-bool next_item(Walk& walk, FrameShadow& f) {
-  Operand iterator = f.operand();
-  ObjectShadow* known = walk.objects.find(iterator.object);
-  const bool generator = PyGen_CheckExact(iterator.object) && known && known->generator;
-  if (known == nullptr || (known->iterator == nullptr && !generator)) {
-    // The iterator is older than the segment: how far it is cannot be guarded. The segment ends
-    // here, and the loop's body is a segment of its own.
-    return walk.verdict.end_silently();
-  }
-  if (generator) {
+bool steps(Walk& walk, FrameShadow& f, Operand iterator) {
+  const ObjectShadow* known = walk.objects.find(iterator.object);
+  if (known != nullptr && known->iterator != nullptr) return expects_item(walk, f, *known->iterator);
+  if (known != nullptr && known->generator != nullptr && PyGen_CheckExact(iterator.object)) {
     f.expected.generator = iterator.object;
-  } else {
-    f.expected.generator = generator_in(walk, *known->iterator);
+    return true;
   }
-  f.finish = [target = f.instruction->target, generator](Walk& walk, FrameShadow& f) {
-    if (f.frame->unit() == target) {
-      f.pop();
-      return;
-    }
-    if (generator) {
-      f.push(f.expected.result);
-      return;
-    }
-    ObjectShadow* known = walk.objects.find(f.object(1));
-    f.push(advance(walk, *known->iterator, f.object()));
+  const bool followed = runs_python(iterator.object, "__next__") && !iterator.shadow.is(Shadow::Kind::unknown);
+  return followed && expects_item(walk, f, *over(Kind::method, iterator));
+}
+
+Shadow stepped(Walk& walk, Operand iterator, PyObject* item) {
+  const ObjectShadow* known = walk.objects.find(iterator.object);
+  if (known == nullptr || known->iterator == nullptr) return walk.innermost()->expected.result;
+  return advance(walk, *known->iterator, item);
+}
+
+bool next_item(Walk& walk, FrameShadow& f) {
+  // How far an iterator is that is older than the segment cannot be guarded. The segment ends here, and the loop's body
+  // is a segment of its own.
+  const ObjectShadow* known = walk.objects.find(f.object());
+  const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
+  const bool made_here = known != nullptr && known->origin.is(Shadow::Kind::fresh);
+  if (!followed && !(made_here && runs_python(f.object(), "__next__"))) return walk.verdict.end_silently();
+  if (!steps(walk, f, f.operand())) return false;
+  f.finish = [target = f.instruction->target](Walk& walk, FrameShadow& f) {
+    if (f.frame->unit() == target) return f.pop();
+    f.push(stepped(walk, f.operand(1), f.object()));
   };
   return true;
 }

@@ -22,8 +22,16 @@ bool get_iterator(Walk& walk, FrameShadow& frame);
 bool next_item(Walk& walk, FrameShadow& frame);
 /// How the operand is gone over, if it is a container or an iterator that we follow.
 std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand iterable);
-/// The generator that advancing runs, if any.
-PyObject* generator_in(Walk& walk, const IteratorShadow& over);
+/// True where going over an object runs methods of it that are written in Python.
+bool iterates_in_python(Operand operand);
+/// What runs Python code where it is advanced, the iterator itself or one that it goes over; null: nothing does.
+const IteratorShadow* code_in(Walk& walk, const IteratorShadow& over);
+/// The instruction asks for one item: expects the code that this runs, if any. False (a break): it is not followed.
+bool expects_item(Walk& walk, FrameShadow& frame, const IteratorShadow& over);
+/// The same of a real iterator. False, with a reason or without, where it is not followed.
+bool steps(Walk& walk, FrameShadow& frame, Operand iterator);
+/// The shadow of the item that it gave.
+Shadow stepped(Walk& walk, Operand iterator, PyObject* item);
 /// The instruction will advance to the end: expects the generator's resumes. False (a break) when
 /// they cannot be followed.
 bool goes_over_all(Walk& walk, FrameShadow& frame, const IteratorShadow& over);

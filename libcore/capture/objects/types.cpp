@@ -12,18 +12,15 @@
 #include "capture/results.h"
 #include "capture/roots.h"
 #include "capture/walk.h"
+#include "python/type_lookup.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
+using python::type_lookup;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 namespace {
-
-PyObject* type_lookup(PyTypeObject* type, const char* name) {
-  PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
-  return _PyType_Lookup(type, text.get());
-}
 
 bool is_one_of(PyObject* type, std::initializer_list<PyTypeObject*> types) {
   for (PyTypeObject* one : types) {
@@ -65,7 +62,8 @@ bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> po
     if (PyTuple_CheckExact(positional[0].object) && object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
       return gives(f, pops, positional[0].shadow);
     }
-    return gathers(walk, f, positional[0], pops);
+    if (gathers(walk, f, positional[0], pops)) return true;
+    return iterates_in_python(positional[0]) && call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
   }
   if (is_one_of(object, {&PyDict_Type})) return make_dict(walk, f, positional, keywords, pops);
   if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
@@ -288,11 +286,13 @@ bool make_iterator(Walk& walk, FrameShadow& f, PyObject* type, const std::vector
     auto base = iteration_of(walk, positional[i]);
     auto generator = base == nullptr ? iterates_by_generator(walk, positional[i], i) : std::nullopt;
     if (base == nullptr && !generator) return not_iterable(walk, positional[i]);
-    const bool runs = generator || generator_in(walk, *base) != nullptr;
-    if (runs && (made || generator_in(walk, *over) != nullptr)) {
+    const bool runs = generator || code_in(walk, *base) != nullptr;
+    if (runs && (made || code_in(walk, *over) != nullptr)) {
       return walk.verdict.broke(Code::PS0303, "two generators are gone over at once");
     }
-    if (runs && !generator) walk.objects.find(generator_in(walk, *base))->is_gone_over = true;
+    if (runs && !generator && PyGen_CheckExact(code_in(walk, *base)->object.get())) {
+      walk.objects.find(code_in(walk, *base)->object.get())->is_gone_over = true;
+    }
     if (generator) {
       base = std::make_unique<IteratorShadow>();
       base->kind = IteratorShadow::Kind::generator;
