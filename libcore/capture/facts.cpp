@@ -33,6 +33,9 @@ bool Facts::consume_identity(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::unknown)) {
     return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
   }
+  if (operand.shadow.is(Shadow::Kind::fresh) && PyType_Check(operand.object)) {
+    return walk_.verdict.broke(Code::PS0306, "a class that was made here is used");
+  }
   if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
   if (operand.object == Py_None) return consume(operand);
   add_live_guard(GuardKind::identity, operand.shadow.index, operand.object);

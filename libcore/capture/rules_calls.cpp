@@ -143,6 +143,18 @@ PS_RULE(raise) {
 
 PS_RULE(load_assertion_error) { f.push(Shadow::constant()); return true; }
 
+PS_RULE(load_build_class) {
+  python::PyRef name = python::PyRef::steal(PyUnicode_InternFromString("__build_class__"));
+  PyObject* builtins = f.frame->builtins();
+  PyObject* value = name && PyDict_CheckExact(builtins) ? PyDict_GetItemWithError(builtins, name.get()) : nullptr;
+  // A global of that name is not what the statement calls.
+  const bool own = value != nullptr && PyDict_Contains(f.frame->globals(), name.get()) != 0;
+  PyErr_Clear();
+  if (value == nullptr || own) return walk.verdict.broke(Code::PS0306, "a class is made");
+  f.push(global_value(walk, f, name.get(), value));
+  return true;
+}
+
 PS_RULE(import_name) {
   PyObject* name = f.frame->name(i.argument);
   PyObject* module = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
@@ -196,7 +208,8 @@ constexpr RuleRow kRows[] = {
     {Opcode::BEFORE_WITH, before_with}, {Opcode::PUSH_EXC_INFO, push_exc_info},
     {Opcode::CHECK_EXC_MATCH, check_exc_match}, {Opcode::POP_EXCEPT, pop_except},
     {Opcode::RAISE_VARARGS, raise}, {Opcode::RERAISE, raise},
-    {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error}, {Opcode::IMPORT_NAME, import_name},
+    {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error}, {Opcode::LOAD_BUILD_CLASS, load_build_class},
+    {Opcode::IMPORT_NAME, import_name},
     {Opcode::IMPORT_FROM, import_from}, {Opcode::YIELD_VALUE, yield_value},
     {Opcode::GET_LEN, get_len},
 };

@@ -26,6 +26,9 @@ bool refuse(BuiltinCall& call);
 /// Follows a Python function that does the same (capture/polyfills.h), else ends the segment.
 bool polyfill(BuiltinCall& call);
 
+/// A class statement (objects/class_statement.cpp).
+bool make_class(BuiltinCall& call);
+
 /// Models of the methods of list, dict and set (objects/container_methods.cpp).
 std::span<const FunctionModel> container_models();
 

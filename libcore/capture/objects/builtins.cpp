@@ -324,6 +324,7 @@ constexpr FunctionModel kModels[] = {
     {"context_variable", context_variable, 1},
     {"initialize_nothing", initialize_nothing, 1},
     {"make_object", make_object, 1},
+    {"make_class", make_class, 2},
     {"make_tensor", make_tensor},
     {"gives_argument", gives_argument, 1, 1},
     {"require_gradients", require_gradients, 1},
