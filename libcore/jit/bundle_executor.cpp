@@ -284,21 +284,22 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
     PyErr_SetString(PyExc_SystemError, "penstock: an output has other sizes than were recorded");
     return {};
   }
-  const std::size_t bytes = static_cast<std::size_t>(layout.extent()) *
-                            static_cast<std::size_t>(facts(result.dtype).size);
+  const auto element = static_cast<std::size_t>(facts(result.dtype).size);
+  const std::size_t before = static_cast<std::size_t>(layout.offset()) * element;
+  const std::size_t bytes = before + static_cast<std::size_t>(layout.extent()) * element;
   PooledMemory memory(std::make_shared<runtime::MemoryPool>(0), bytes);
   if (!memory) {
     PyErr_NoMemory();
     return {};
   }
-  copy_elements(result, layout, static_cast<char*>(memory.data()));
+  copy_elements(result, layout, static_cast<char*>(memory.data()) + before);
   return pending_tensor(index, std::move(memory)).make(bridge_);
 }
 
 /// The kernels left the tensor as torch is to see it, in memory that is given away.
 bool BundleExecutor::is_own(std::size_t index) const {
   const OutputTensor& result = results_[index];
-  return result.memory && result.memory.data() == result.data &&
+  return result.memory && result.memory.data() == result.data && made_layouts_[index].offset() == 0 &&
          made_layouts_[index].lies_as(result.sizes, result.strides);
 }
 
@@ -308,7 +309,9 @@ PendingTensor BundleExecutor::pending_tensor(std::size_t index, PooledMemory mem
   PendingTensor tensor;
   tensor.view.sizes = layout.sizes();
   tensor.view.strides = layout.strides();
-  tensor.view.data = memory.data();
+  const std::int64_t before = layout.offset() * facts(results_[index].dtype).size;
+  tensor.view.storage_offset = layout.offset();
+  tensor.view.data = static_cast<char*>(memory.data()) + before;
   tensor.view.storage = memory.data();
   tensor.view.dtype = facts(results_[index].dtype).torch_scalar_type;
   tensor.view.device_index = -1;
@@ -369,7 +372,7 @@ Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs
       outputs[i] = std::move(*view);
     } else {
       output_layouts_[i].evaluate(symbols_);
-      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset : 0;
+      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset : made_layouts_[output.made].offset();
       outputs[i] = output_layouts_[i].view_of(base, start);
     }
     if (!outputs[i]) return tl::unexpected(take_error("a view could not be made"));

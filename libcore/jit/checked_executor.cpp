@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "jit/tensor_difference.h"
+#include "jit/tensor_layout.h"
 #include "jit/torch_ops.h"
 
 namespace penstock::jit {
@@ -35,20 +36,6 @@ class RandomState {
  private:
   PyRef generator_, state_;
 };
-
-PyRef tuple_of(std::span<const std::int64_t> numbers) {
-  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
-  for (std::size_t i = 0; tuple && i < numbers.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(numbers[i]));
-  }
-  return tuple;
-}
-
-PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides, std::int64_t offset) {
-  const PyRef size = tuple_of(sizes), stride = tuple_of(strides);
-  if (!size || !stride) return {};
-  return PyRef::steal(PyObject_CallMethod(tensor, "as_strided", "OOL", size.get(), stride.get(), static_cast<long long>(offset)));
-}
 
 /// How many elements of the tensor's dtype its whole memory holds; negative when that cannot be told.
 std::int64_t elements_of_memory(PyObject* tensor, const TensorView& view) {

@@ -2,12 +2,26 @@
 
 #include <algorithm>
 
+#include "jit/tensor_layout.h"
 #include "jit/torch_state.h"
 
 namespace penstock::jit {
 namespace {
 
 void release_memory(void* context) { delete static_cast<runtime::PooledMemory*>(context); }
+
+/// The elements of `whole`, one behind another, shown as `view` lies in them; to torch it is a tensor of its own.
+python::PyRef shown_as(const python::TensorView& view, PyObject* whole) {
+  const python::PyRef shown = strided(whole, view.sizes, view.strides, view.storage_offset);
+  return shown ? python::PyRef::steal(PyObject_CallMethod(shown.get(), "detach", nullptr)) : nullptr;
+}
+
+/// How many elements lie between the storage's first one and the view's last.
+std::int64_t reach_of(const python::TensorView& view) {
+  std::int64_t last = view.storage_offset;
+  for (std::size_t i = 0; i < view.sizes.size(); ++i) last += (view.sizes[i] - 1) * view.strides[i];
+  return last + 1;
+}
 
 }  // namespace
 
@@ -18,13 +32,21 @@ python::PyRef PendingTensor::make(const python::TensorBridge& bridge) {
   spec.strides = view.strides;
   spec.dtype = view.dtype;
   // Where torch allocates nothing, the address is null.
-  spec.data = std::ranges::find(view.sizes, 0) == view.sizes.end() ? owner->data() : nullptr;
+  const bool empty = std::ranges::find(view.sizes, 0) != view.sizes.end();
+  spec.data = empty ? nullptr : owner->data();
+  // DLPack carries no offset: the memory is made a tensor, and that is shown.
+  const bool behind_start = view.storage_offset != 0 && !empty;
+  const std::int64_t reach = behind_start ? reach_of(view) : 0, step = 1;
+  if (behind_start) {
+    spec.sizes = {&reach, 1};
+    spec.strides = {&step, 1};
+  }
   spec.resizable = true;
   spec.release = release_memory;
   spec.context = owner;
   python::PyRef tensor = bridge.make(spec);
   if (!tensor) delete owner;
-  return tensor;
+  return tensor && behind_start ? shown_as(view, tensor.get()) : std::move(tensor);
 }
 
 const PendingLocal* PendingLocals::find(std::int32_t local) const {

@@ -6,6 +6,26 @@ namespace penstock::jit {
 
 using python::PyRef;
 
+namespace {
+
+PyRef tuple_of(std::span<const std::int64_t> numbers) {
+  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (std::size_t i = 0; tuple && i < numbers.size(); ++i) {
+    PyObject* number = PyLong_FromLongLong(numbers[i]);
+    if (number == nullptr) return {};
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), number);
+  }
+  return tuple;
+}
+
+}  // namespace
+
+PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides, std::int64_t offset) {
+  const PyRef size = tuple_of(sizes), stride = tuple_of(strides);
+  if (!size || !stride) return {};
+  return PyRef::steal(PyObject_CallMethod(tensor, "as_strided", "OOL", size.get(), stride.get(), static_cast<long long>(offset)));
+}
+
 TensorLayout::TensorLayout(const TensorType& type,
                            const std::function<int(std::string_view)>& position)
     : rank_(type.rank()), numbers_(2 * type.rank() + 1) {
@@ -47,21 +67,11 @@ std::int64_t TensorLayout::extent() const {
   return last + 1;
 }
 
-PyRef TensorLayout::tuple_of(std::size_t first) const {
-  PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(rank_)));
-  for (std::size_t i = 0; tuple && i < rank_; ++i) {
-    PyObject* number = PyLong_FromLongLong(numbers_[first + i]);
-    if (number == nullptr) return {};
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), number);
-  }
-  return tuple;
-}
-
 PyRef TensorLayout::view_of(PyObject* base, std::int64_t start) {
   static PyObject* const name = PyUnicode_InternFromString("as_strided");
   if (!constant_ || !size_tuple_ || !stride_tuple_) {
-    size_tuple_ = tuple_of(0);
-    stride_tuple_ = tuple_of(rank_);
+    size_tuple_ = tuple_of(sizes());
+    stride_tuple_ = tuple_of(strides());
   }
   PyRef offset = PyRef::steal(PyLong_FromLongLong(start + this->offset()));
   if (base == nullptr || !size_tuple_ || !stride_tuple_ || !offset) return {};

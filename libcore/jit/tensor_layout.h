@@ -13,6 +13,9 @@
 
 namespace penstock::jit {
 
+/// tensor.as_strided(sizes, strides, offset). Null with a Python error set.
+python::PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides, std::int64_t offset);
+
 /// Sizes, strides and offset of a tensor, counted in elements, as numbers of the call at hand.
 class TensorLayout {
  public:
@@ -38,8 +41,6 @@ class TensorLayout {
   python::PyRef view_of(PyObject* base, std::int64_t start);
 
  private:
-  python::PyRef tuple_of(std::size_t first) const;
-
   std::size_t rank_;
   std::vector<SizeProgram> programs_;  // sizes, strides, offset
   std::vector<std::int64_t> numbers_;  // likewise

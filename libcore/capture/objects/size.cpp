@@ -287,8 +287,21 @@ Argument Sizes::without_symbols(const Argument& argument) {
   return Argument(std::move(plain));
 }
 
+namespace {
+
+/// True for ops that clone all that their argument's memory holds: the result starts in its own where the argument does.
+bool keeps_offset(std::string_view op) {
+  return op.starts_with("aten.select_scatter") || op.starts_with("aten.slice_scatter") || op.starts_with("aten.diagonal_scatter") ||
+         op.starts_with("aten.as_strided_scatter");
+}
+
+}  // namespace
+
 /// `aten.as_strided` counts from the start of the storage where it is told an offset.
 void Sizes::check_offset(const ResolvedCall& call) {
+  if (keeps_offset(call.schema->op()) && !call.args.empty()) {
+    if (const auto* self = call.args.front().value.as<Argument::Value>()) guard_offset(self->id);
+  }
   if (!call.schema->op().starts_with("aten.as_strided")) return;
   const auto told = std::ranges::find(call.args, "storage_offset", &NamedArgument::name);
   const auto* self = call.args.empty() ? nullptr : call.args.front().value.as<Argument::Value>();

@@ -52,6 +52,16 @@ bool tell_fact(Walk& walk, FrameShadow& f, std::string_view fact, const std::vec
 
 namespace {
 
+/// True where an op copies elements from, or writes a copy at, places that it counts from the start of a storage in which
+/// its argument starts later: what runs a graph gets the argument's own memory alone.
+bool counts_from_storage(std::string_view op, const std::vector<NamedArgument>& arguments, const Graph& graph) {
+  if (!op.starts_with("aten.as_strided_scatter") && !op.starts_with("aten.as_strided_copy")) return false;
+  const auto* self = arguments.empty() ? nullptr : arguments.front().value.as<Argument::Value>();
+  const auto told = std::ranges::find(arguments, "storage_offset", &NamedArgument::name);
+  const bool counts = told != arguments.end() && !told->value.is_none();
+  return self != nullptr && counts && graph.values[self->id].type.storage_offset != SymExpr(0);
+}
+
 /// x.to(device) and x.to(device=device).
 bool names_device_alone(const std::vector<Operand>& positional, const Keywords& keywords) {
   const auto is_device = [](PyObject* object) {
@@ -300,6 +310,9 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
   walk.sizes.check_offset(*resolved);
   if (!walk.context.for_backend() && sees_memory_otherwise(op, resolved->args)) {
     return walk.verdict.broke(Code::PS0310, target.target + " sees memory as elements of another dtype");
+  }
+  if (!walk.context.for_backend() && counts_from_storage(op, resolved->args, walk.recorder.graph())) {
+    return walk.verdict.broke(Code::PS0310, target.target + " counts from the start of a storage in which its argument starts later");
   }
   if (is_data_dependent(op)) {
     // TorchDynamo gives sizes that elements decide a symbol, but for this one.
