@@ -2,9 +2,10 @@
 
 Usage: run_cases.py OUT PROGRESS SETTINGS
 SETTINGS is a JSON object: ops, modes, dtypes, samples, skip (keys that are not run). PROGRESS gets the key of each case
-before it runs, so that what ends the process is known. Every case has a code object of its own, named after its number:
-entries of one never crowd out another's.
+before it runs, so that what ends the process is known. Every case has code objects of its own, named after its number:
+entries of one never crowd out another's, and what runs below a break is known as the case's.
 """
+import functools
 import json
 import pickle
 import sys
@@ -12,6 +13,7 @@ import types
 import warnings
 
 import torch
+from torch.testing._utils import wrapper_set_seed
 
 import samples
 
@@ -69,8 +71,24 @@ def template_of(case):
 
 
 def own_function(template, name):
+    """The same function of a code object of its own."""
     code = template.__code__.replace(co_name=name, co_qualname=name)
-    return types.FunctionType(code, globals(), name)
+    made = types.FunctionType(code, template.__globals__, name, template.__defaults__, template.__closure__)
+    made.__kwdefaults__ = template.__kwdefaults__
+    made.__dict__.update(template.__dict__)
+    return made
+
+
+def own_target(target, name):
+    """The same for what a case calls: a function of torch's in Python, and the one around ops that draw numbers."""
+    for module in seeding_modules():
+        module.wrapper_set_seed = own_function(wrapper_set_seed, name)
+    return own_function(target, name) if isinstance(target, types.FunctionType) else target
+
+
+@functools.cache
+def seeding_modules():
+    return [module for module in sys.modules.values() if getattr(module, "wrapper_set_seed", None) is wrapper_set_seed]
 
 
 def described(value, depth=0):
@@ -91,14 +109,14 @@ def described(value, depth=0):
 
 def run(case, number):
     """What each call gave, and the first argument behind it."""
-    function = own_function(template_of(case), f"case_{number}")
+    function, target = own_function(template_of(case), f"case_{number}"), own_target(case.target, f"case_{number}")
     told = []
     for given in case.calls:
         x, args, kwargs = samples.copied(given[0]), samples.copied(given[1]), samples.copied(given[2])
         torch.manual_seed(7)
         try:
             with torch.no_grad():
-                result = function(case.target, x, args, kwargs)
+                result = function(target, x, args, kwargs)
             told.append((described(result), described(x)))
         except Exception as error:
             told.append((("error", type(error).__name__), None))
