@@ -125,12 +125,14 @@ ValueId mask_of(Decomposition& d, ValueId mask, const Block& block) {
   return mask;
 }
 
-/// Attention of one block of rows: (batch, rows, features).
+/// Attention of one block of rows: (batch, rows, features). Scores are not rounded to half precision: the exponential
+/// would make a difference of a score's last place one of the weight's first.
 ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block) {
+  const DType compute = ops::compute_dtype(of.dtype);
   ValueId scores = d.product("aten.bmm.default",
-                             {arg("self", value_argument(part(d, of.query, 1, block.start, block.rows))),
-                              arg("mat2", value_argument(part(d, of.key, 2, SymExpr(0), block.columns)))});
-  scores = d.binary("mul", value_argument(d.convert(scores, ops::compute_dtype(of.dtype))), of.scale);
+                             {arg("self", value_argument(d.convert(part(d, of.query, 1, block.start, block.rows), compute))),
+                              arg("mat2", value_argument(d.convert(part(d, of.key, 2, SymExpr(0), block.columns), compute)))});
+  scores = d.binary("mul", value_argument(scores), of.scale);
   std::vector<SymExpr> shape = of.batch;
   shape.insert(shape.end(), {block.rows, block.columns});
   if (of.mask) scores = masked_scores(d, d.reshape(scores, shape), mask_of(d, *of.mask, block));

@@ -22,3 +22,17 @@ with torch.no_grad():
         y, (h, c) = lstm(nn.utils.rnn.pack_padded_sequence(x, [5, 3], batch_first=True))
         y, lengths = nn.utils.rnn.pad_packed_sequence(y, batch_first=True)
         print(size(y), size(h), size(c), lengths)
+
+
+def attention(query, key, value):
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value)
+
+
+# Scores of half precision that are large: rounded to it, they would make other weights.
+for dtype in (torch.bfloat16, torch.float16):
+    torch.manual_seed(3)
+    query, key, value = (torch.randn(4, 12, 8).mul(6).to(dtype) for _ in range(3))
+    exact = attention(query.double(), key.double(), value.double())
+    for turn in range(5):
+        error = (attention(query, key, value).double() - exact).abs().max().item()
+        print("large scores", dtype, error < (0.15 if dtype is torch.bfloat16 else 0.02))
