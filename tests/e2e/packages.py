@@ -38,8 +38,8 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 
 def environment(store):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PENSTOCK_")}
-    kept.update(PENSTOCK_STORE=str(store), OMP_NUM_THREADS="2", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false",
-                MPLBACKEND="Agg")
+    kept.update(PENSTOCK_STORE=str(store), OMP_NUM_THREADS=os.environ.get("OMP_NUM_THREADS", "2"),
+                HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", MPLBACKEND="Agg")
     return kept
 
 
