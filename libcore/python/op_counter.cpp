@@ -12,7 +12,8 @@
 namespace penstock::python {
 namespace {
 
-bool g_counting = false;
+int g_counting = 0;  // how many ask for it
+std::uint64_t g_callback = 0;
 bool (*g_is_factory)(std::string_view) = nullptr;
 const char* (*g_name)(const void* record) = nullptr;
 thread_local std::int64_t g_ops = 0;
@@ -53,33 +54,54 @@ bool counts_rightly(PyObject* torch) {
   return zeros && g_ops == before + 1 && g_factory_ops == factories + 1 && g_depth == 0;
 }
 
-bool install() {
+/// at::addGlobalCallback and at::removeCallback.
+struct Registry {
+  std::uint64_t (*add)(Callback) = nullptr;
+  void (*remove)(std::uint64_t) = nullptr;
+};
+
+/// What tells of ops as we think, or nothing.
+Registry find_registry() {
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
   void* library = torch == nullptr ? nullptr : torch_library(torch, "libtorch_cpu.so");
-  if (library == nullptr) return false;
-  const auto add = reinterpret_cast<std::uint64_t (*)(Callback)>(
-      dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"));
-  const auto remove = reinterpret_cast<void (*)(std::uint64_t)>(
-      dlsym(library, "_ZN2at14removeCallbackEm"));
+  if (library == nullptr) return {};
+  const Registry found{
+      reinterpret_cast<std::uint64_t (*)(Callback)>(
+          dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE")),
+      reinterpret_cast<void (*)(std::uint64_t)>(dlsym(library, "_ZN2at14removeCallbackEm"))};
   g_name = reinterpret_cast<const char* (*)(const void*)>(dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
-  if (add == nullptr || remove == nullptr || g_name == nullptr) return false;
-  const std::uint64_t handle = add(Callback{});
-  if (counts_rightly(torch)) return true;
-  remove(handle);
+  if (found.add == nullptr || found.remove == nullptr || g_name == nullptr) return {};
+  const std::uint64_t handle = found.add(Callback{});
+  const bool right = counts_rightly(torch);
+  found.remove(handle);
   g_ops = g_factory_ops = 0;
-  return false;
+  return right ? found : Registry{};
+}
+
+const Registry& registry() {
+  static const Registry found = find_registry();
+  return found;
 }
 
 }  // namespace
 
-bool count_ops(bool (*is_factory)(std::string_view name)) {
+bool start_counting_ops(bool (*is_factory)(std::string_view name)) {
   g_is_factory = is_factory;
-  static const bool installed = install();
-  g_counting = installed;
-  return installed;
+  if (registry().add == nullptr) return false;
+  if (g_counting++ == 0) g_callback = registry().add(Callback{});
+  return true;
 }
 
-void count_op_as_run() { g_ops += g_counting ? 1 : 0; }
+void stop_counting_ops() {
+  if (--g_counting == 0) registry().remove(g_callback);
+}
+
+bool count_ops(bool (*is_factory)(std::string_view name)) {
+  static const bool counts = start_counting_ops(is_factory);
+  return counts;
+}
+
+void count_op_as_run() { g_ops += g_counting != 0 ? 1 : 0; }
 
 std::int64_t ops_run() { return g_ops; }
 

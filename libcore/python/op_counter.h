@@ -11,10 +11,14 @@ namespace penstock::python {
 /// ops_run() stays 0 then. Costs an op about 100 ns. Needs the GIL, and torch imported.
 bool count_ops(bool (*is_factory)(std::string_view name));
 
+/// The same until stop_counting_ops(), which is called as often. What was counted before and between stays.
+bool start_counting_ops(bool (*is_factory)(std::string_view name));
+void stop_counting_ops();
+
 /// An op's result was found without running it: it counts as run.
 void count_op_as_run();
 
-/// ATen ops that this thread has run since count_ops(), those apart that another op ran.
+/// ATen ops that this thread has run while they were counted, those apart that another op ran.
 std::int64_t ops_run();
 /// Those of them that make tensors of nothing.
 std::int64_t factory_ops_run();
