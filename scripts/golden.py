@@ -63,7 +63,7 @@ def environment(home: str, build: pathlib.Path, python: pathlib.Path) -> dict[st
     path = [str(build / "bin"), str(build / "tools"), str(python.parent), "/usr/bin", "/bin"]
     return {"HOME": home, "PATH": os.pathsep.join(path), "VIRTUAL_ENV": str(python.parent.parent),
             "LC_ALL": "C.UTF-8", "COLUMNS": "80", "TERM": "dumb", "SOURCE": str(ROOT),
-            "PENSTOCK_STORE": f"{home}/store", "XDG_CACHE_HOME": f"{home}/cache"}
+            "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": f"{home}/store", "XDG_CACHE_HOME": f"{home}/cache"}
 
 
 def execute(command: str, directory: str, world: dict[str, str]) -> dict[str, str]:

@@ -44,15 +44,21 @@ bool fills_tensor(const python::Frame& frame, const python::Instruction& instruc
   return fills && !known->method && known->rule->action == CallAction::graph;
 }
 
+bool calls_op(const python::Frame& frame, const python::Instruction& instruction, Callables& callables) {
+  PyObject* callable = called(frame, instruction);
+  if (!PyCFunction_Check(callable) && Py_TYPE(callable) != &PyMethodDescr_Type) return false;
+  const auto known = callables.of(callable);
+  if (known->rule->action != CallAction::graph) return false;
+  return known->method || !makes_tensor_of_nothing(known->name);
+}
+
 bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,
                      Callables& callables) {
   PyObject* callable = called(frame, instruction);
   if (PyFunction_Check(callable)) return true;
   if (PyType_Check(callable)) return false;
   if (PyCFunction_Check(callable) || Py_TYPE(callable) == &PyMethodDescr_Type) {
-    const auto known = callables.of(callable);
-    if (known->rule->action != CallAction::graph) return false;
-    return known->method || !makes_tensor_of_nothing(known->name);
+    return calls_op(frame, instruction, callables);
   }
   python::PyRef call = python::PyRef::steal(PyUnicode_InternFromString("__call__"));
   PyObject* method = _PyType_Lookup(Py_TYPE(callable), call.get());

@@ -12,6 +12,9 @@ namespace penstock::capture {
 bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,
                      Callables& callables);
 
+/// True when the CALL is of an op of torch, but for factory and random functions.
+bool calls_op(const python::Frame& frame, const python::Instruction& instruction, Callables& callables);
+
 /// True when the CALL is of a factory whose result is the same each time: ones, zeros, full, arange. A segment may
 /// start there if an op of it takes what that makes.
 bool fills_tensor(const python::Frame& frame, const python::Instruction& instruction, Callables& callables);

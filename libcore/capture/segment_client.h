@@ -74,6 +74,8 @@ struct Lookup {
   bool announced = false;
   /// moved: the branch behind the segment (and perhaps more segments and branches) was taken too.
   bool branched = false;
+  /// step: the entry that fits is used again; this call is measured beside it.
+  bool measured = false;
   /// miss: the numbers that differed between calls of the segment; valid until captured().
   const ChangedNumbers* changed = nullptr;
 };
@@ -83,6 +85,7 @@ enum class Finish : std::uint8_t {
   no,     ///< the walker decides
   done,   ///< the call is done, Frame::attachment is its result
   plain,  ///< plain Python is to run it, and all that it calls; ran_plainly() is told when it has ended
+  refused,  ///< the same, and so it will be the next time: the entry that fits is not used
 };
 
 /// What becomes of recorded segments: capture mode writes them, jit mode compiles and runs them.
@@ -118,6 +121,9 @@ class SegmentClient {
 
   /// A segment is complete. Returns the id it got, for `after` of the next one and for breaks.
   virtual EntryId captured(CapturedSegment segment) = 0;
+
+  /// The last captured() made an entry that runs, for which it compiled the graph.
+  virtual bool compiled_last() const { return false; }
 
   /// Snapshots of mutated inputs and the outputs are kept for captured().
   virtual bool wants_examples() const { return false; }

@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kTrials = 3;
+/// So many instructions a segment that is looked up, and stepped for good, counts for.
+constexpr int kUselessStep = 1000;
 
 /// Entries are told apart by segment start and recompile number.
 std::uint64_t key_of(EntryId id) {
@@ -53,10 +55,13 @@ Walker::CodeInfo& Walker::info(Frame& frame) {
 
 Entry Walker::enter(Frame& frame) {
   const Entry entry = decide(frame);
-  if (entry != Entry::native || !sink_.meters_roots() || PyErr_Occurred() != nullptr) return entry;
+  if (entry != Entry::native || PyErr_Occurred() != nullptr) return entry;
   // What constructors and imports run is no op of the root below which they are called.
   const Region& region = this->region(frame.thread());
-  return (has_root(region) || region.plain) && roots_.is_apart(frame) ? Entry::native_apart : entry;
+  const bool counted = !region.native_roots.empty() && region.native_roots.back().counted;
+  if (!sink_.meters_roots() && !counted) return entry;
+  const bool below = has_root(region) || region.plain || !region.native_roots.empty();
+  return below && roots_.is_apart(frame) ? Entry::native_apart : entry;
 }
 
 Entry Walker::decide(Frame& frame) {
@@ -102,9 +107,12 @@ Entry Walker::decide(Frame& frame) {
   if (is_disabled(region)) return Entry::native;
   if (!python::ops_run_plainly()) return Entry::native;
   // Before the rules, which cost more: code that has entries was a root.
-  if (const auto entry = finish_call(frame, region)) return *entry;
-  const bool inside = has_root(region);
   CodeInfo& known = info(frame);
+  const bool weighed = weighs(region);
+  if (weighed && known.some_given_up && is_given_up(frame, known)) return Entry::native;
+  if (const auto entry = finish_call(frame, region, known)) return *entry;
+  if (weighed && passes_by(frame, known)) return Entry::native;
+  const bool inside = !weighed && has_root(region);
   // What a segment was found in while its caller was recorded is looked into whatever it is.
   const bool holds = inside && known.holds_segment;
   if (!holds && roots_.is_native(frame)) {
@@ -119,33 +127,8 @@ Entry Walker::decide(Frame& frame) {
   }
   if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
+  if (weighed) return enter_weighed(frame, region, known);
   return conduct(frame, region, !inside || is_region(region.activations.back()->served));
-}
-
-/// A call that the client knows as a whole counts as a root: as one segment if an entry ran it.
-std::optional<Entry> Walker::finish_call(Frame& frame, Region& region) {
-  const bool metered = sink_.meters_roots() && !has_root(region);
-  const auto begin = metered ? Clock::now() : Clock::time_point();
-  switch (client_.finish_call(frame)) {
-    case Finish::no: return std::nullopt;
-    case Finish::plain:
-      if (metered) region.meter.enter();
-      region.meter.segment_begins();  // its ops are counted with the entry's calls
-      region.plain = true;
-      return Entry::native_told;
-    case Finish::done: break;
-  }
-  const std::chrono::nanoseconds spent = metered ? Clock::now() - begin : std::chrono::nanoseconds(0);
-  if (metered) sink_.left_root({0, 0, spent, spent});
-  return Entry::finished;
-}
-
-void Walker::ran(PyThreadState* thread, bool returned) {
-  Region& region = this->region(thread);
-  region.plain = false;
-  region.meter.segment_ends();
-  client_.ran_plainly(thread, returned);
-  if (sink_.meters_roots() && !has_root(region)) sink_.left_root(region.meter.leave());
 }
 
 /// A frame inside which an executed segment ended. It goes on at the instruction that it stands at: of
@@ -168,7 +151,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
   if (first && !has_root(region)) {
     region.any_op = false;
     region.last = EntryId{-1, 0, 0};
-    if (sink_.meters_roots()) region.meter.enter();
+    if (sink_.meters_roots() && region.native_roots.empty()) region.meter.enter();
   }
   region.activations.push_back(std::move(activation));
   return Entry::conduct;
@@ -202,6 +185,8 @@ Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
 Directive Walker::glue(Activation& activation, Region& region, const Instruction& instruction) {
   Frame& frame = *activation.frame;
   if (activation.step_once) return step_break(activation, instruction);
+  if (tier_up_ && gives_up(activation, region, 1)) return Directive::exit;
+  if (activation.cold && !starts_in_loop(activation, frame, instruction)) return Directive::step;
   const bool first = std::exchange(activation.first, false);
   const bool resumes = std::exchange(activation.resumes, false);
   bool trial = false, at_factory = false;
@@ -239,6 +224,10 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   lookup = client_.lookup(*activation.frame, over_branches);
   const bool executed = lookup.found == Found::moved || lookup.found == Found::returned ||
                         lookup.found == Found::raised;
+  if (executed || lookup.measured) {
+    region.useful = true;
+    activation.idle = 0;
+  }
   if (executed) region.meter.segment_ends();
   switch (lookup.found) {
     case Found::none:
@@ -252,6 +241,7 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
     case Found::raised: region.any_op = true; return Directive::raised;
     case Found::step: break;
   }
+  if (tier_up_ && !lookup.measured && gives_up(activation, region, kUselessStep)) return Directive::exit;
   region.mode = Mode::following;
   region.start = &activation;
   region.level = region.activations.size() - 1;
@@ -438,7 +428,9 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   if (enclosing(region) != nullptr) count_graph(segment.graph.calls.size());
+  const auto ops = static_cast<std::int64_t>(segment.graph.nodes.size());
   const EntryId id = client_.captured(std::move(segment));
+  if (tier_up_) recorded(region, ops);
   region.last = id;
   plans_[key_of(id)] = std::move(plan);
   region.mode = Mode::glue;
@@ -463,6 +455,7 @@ void Walker::drop(Region& region) {
     skip.reason = region.walk->verdict.spoiled_by();
     if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
   }
+  if (tier_up_ && region.walk) spent(region, 0);
   if (region.trial && region.start != nullptr) {
     ++info(*region.start->frame).dry_trials[region.trial_unit];
   }
@@ -510,6 +503,7 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
   withdraw(activation);
+  if (activation.site != nullptr) timed_site(activation);
   if (region.mode != Mode::recording || activation.shadow == nullptr) return false;
   (void)instruction;
   FrameShadow& shadow = *activation.shadow;
@@ -554,10 +548,10 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     region.meter.segment_ends();
     region.start = nullptr;
   }
-  while (!region.activations.empty()) {
-    const bool found = region.activations.back().get() == activation;
+  std::unique_ptr<Activation> ended;
+  while (ended.get() != activation && !region.activations.empty()) {
+    ended = std::move(region.activations.back());
     region.activations.pop_back();
-    if (found) break;
   }
   const Served kind = served(frame);
   if (is_region(kind)) {
@@ -565,12 +559,14 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     const bool compiled = around != nullptr && around->served != Served::disabled;
     python::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
   }
-  if (kind != Served::none || has_root(region)) return;
+  if (kind != Served::none) return;
+  if (ended->root != nullptr) left_weighed(frame, region, *ended);
+  if (has_root(region) || !region.native_roots.empty()) return;
   const RootTotals totals = region.meter.leave();
   const bool ran_ops = region.any_op || totals.native_ops > 0;
   const bool factories_alone = !region.any_op && totals.native_ops == totals.native_factories;
   if (!ran_ops) {
-    info(frame).native = true;
+    if (ended->root == nullptr) info(frame).native = true;  // of a weighed one others may share the code
   } else if (sink_.meters_roots() && !factories_alone) {
     sink_.left_root(totals);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "capture/loop_tests.h"
 #include "capture/roots.h"
 #include "capture/segment_client.h"
+#include "capture/tier_up.h"
 #include "capture/walk.h"
 #include "python/compile_region.h"
 #include "python/conductor.h"
@@ -55,11 +57,13 @@ namespace penstock::capture {
 /// The driver of capture: see make_walker().
 class Walker : public python::FrameDriver {
  public:
-  /// `only`: see RootPolicy.
-  Walker(std::string only, Callables callables, DynamicSizes dynamic, SegmentClient& client, EventSink& sink)
+  /// `only`: see RootPolicy. Without `tier_up` every root is recorded at its first call.
+  Walker(std::string only, Callables callables, DynamicSizes dynamic, std::optional<TierUp> tier_up,
+         SegmentClient& client, EventSink& sink)
       : callables_(std::move(callables)),
         roots_(std::move(only), callables_),
         dynamic_(dynamic),
+        tier_up_(std::move(tier_up)),
         client_(client),
         sink_(sink),
         backends_(dynamic_cast<BackendClient*>(&client)) {
@@ -74,10 +78,17 @@ class Walker : public python::FrameDriver {
   void unwound(python::Frame& frame, int depth) override;
   void leave(python::Frame& frame, python::Leaving how, PyObject* value) override;
   void ran(PyThreadState* thread, bool returned) override;
+  /// See report_cold_roots().
+  void report_cold() const;
 
  private:
   enum class Mode : std::uint8_t { glue, recording, following };
 
+  /// A place in a loop at which an op runs.
+  struct LoopSite {
+    int visits = 0;
+    int counted = 0;  ///< those that a time that was taken stands for
+  };
   /// A conducted frame.
   struct Activation {
     python::Frame* frame;
@@ -92,6 +103,19 @@ class Walker : public python::FrameDriver {
     python::PyRef refusal;          ///< of a region: what must come out of it, whatever caught it
     python::PyRef backend;          ///< of a region: the program's function that compiles its graphs
     std::optional<DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
+    RootHistory* root = nullptr;    ///< a weighed root
+    bool cold = false;              ///< it is conducted for the loops in it alone
+    int idle = 0;                   ///< instructions since an entry ran, or might have been recorded
+    LoopSite* site = nullptr;  ///< the op that is being stepped is timed …
+    std::chrono::steady_clock::time_point site_began;  ///< … since then
+  };
+  /// A weighed root that plain Python runs.
+  struct NativeRoot {
+    RootHistory* root;
+    bool timed = false, counted = false;
+    std::int64_t ops = 0;  ///< of the thread when it began
+    std::chrono::steady_clock::time_point began = {};
+    std::chrono::nanoseconds in_hot{0};  ///< in roots inside that are recorded
   };
   /// How far a recorded segment goes: steps of its frames, outermost first.
   struct Plan {
@@ -116,6 +140,9 @@ class Walker : public python::FrameDriver {
     RootMeter meter;
     bool plain = false;            ///< plain Python runs a call, and all that it calls
     bool any_op = false;
+    std::vector<NativeRoot> native_roots;  ///< outermost first
+    bool useful = false;           ///< an entry ran since the hot root began, or one was made
+    std::chrono::steady_clock::time_point hot_began;  ///< where it is inside a timed one
     std::chrono::steady_clock::time_point started;
     std::chrono::steady_clock::time_point op_started;
     std::chrono::nanoseconds ops{0};
@@ -130,6 +157,13 @@ class Walker : public python::FrameDriver {
     bool names_tensors = false;
     std::optional<Served> served;              ///< once asked
     std::optional<std::vector<LoopTest>> loop_tests;  ///< once asked
+    // Where roots are weighed:
+    std::unordered_map<std::uintptr_t, RootHistory*> roots;  ///< by the module and the gradient mode
+    enum class Loops : std::uint8_t { unknown, none, cold, hot, given_up } loops = Loops::unknown;
+    std::unordered_map<int, LoopSite> sites;    ///< by unit
+    std::chrono::nanoseconds in_sites{0};
+    int busy_sites = 0;
+    bool some_given_up = false, some_useless = false;  ///< of the roots
   };
 
   /// Asked for every instruction, nearly always by the thread that asked before.
@@ -141,7 +175,33 @@ class Walker : public python::FrameDriver {
   }
   CodeInfo& info(python::Frame& frame);
   python::Entry decide(python::Frame& frame);
-  std::optional<python::Entry> finish_call(python::Frame& frame, Region& region);
+  // -- roots, and what plain Python runs of them (walker_roots.cpp)
+  std::optional<python::Entry> finish_call(python::Frame& frame, Region& region, CodeInfo& known);
+  /// Whether a root of this frame would be recorded only where that pays.
+  bool weighs(const Region& region) const;
+  /// The root that the frame is a call of, if there was one; `make` it if not.
+  RootHistory* find_history(python::Frame& frame, CodeInfo& known, bool make);
+  bool is_given_up(python::Frame& frame, CodeInfo& known);
+  /// True where nobody looks at this call.
+  bool passes_by(python::Frame& frame, CodeInfo& known);
+  python::Entry enter_weighed(python::Frame& frame, Region& region, CodeInfo& known);
+  bool becomes_hot(const python::Frame& frame, const Region& region, RootHistory& root) const;
+  static bool is_conducted_for_loops(python::Frame& frame, CodeInfo& known, const RootHistory& root);
+  void left_native(Region& region);
+  void left_weighed(python::Frame& frame, Region& region, const Activation& activation);
+  /// No entry ran in a call of a hot root, or one did.
+  static void ran_hot(CodeInfo& known, RootHistory& root, bool useful);
+  /// A recorded root ended: its time since `began` is none of the native one around it.
+  static void add_hot_time(Region& region, std::chrono::steady_clock::time_point began);
+  bool starts_in_loop(Activation& activation, python::Frame& frame, const python::Instruction& instruction);
+  bool runs_op(python::Frame& frame, const python::Instruction& instruction);
+  void timed_site(Activation& activation);
+  /// So many more instructions were stepped for nothing. True if it were so many that the evaluator takes the frame.
+  bool gives_up(Activation& activation, Region& region, int steps);
+  /// The client got a segment of so many ops.
+  void recorded(Region& region, std::int64_t ops);
+  /// What was recorded last has taken time, and so many ops were compiled.
+  void spent(const Region& region, std::int64_t ops);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry enter_polyfill(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
@@ -196,6 +256,7 @@ class Walker : public python::FrameDriver {
   Callables callables_;
   RootPolicy roots_;
   DynamicSizes dynamic_;
+  std::optional<TierUp> tier_up_;
   SegmentClient& client_;
   EventSink& sink_;
   BackendClient* backends_;  ///< the client, where it is one
@@ -216,6 +277,8 @@ class Walker : public python::FrameDriver {
   /// Of segments that no graph could go on behind: why, by the same key.
   std::unordered_map<std::uint64_t, std::pair<BreakReason, Location>> ends_;
   CompileApi compile_api_;
+  std::deque<RootHistory> histories_;  ///< of every root, also of code that is gone
+  std::unordered_map<PyTypeObject*, bool> module_types_;
 };
 
 }  // namespace penstock::capture

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "capture/entry_limit.h"
+#include "capture/tier_up.h"
 #include "jit/checked_executor.h"
 #include "jit/exceptions.h"
 #include "jit/pipeline_compiler.h"
@@ -113,7 +114,9 @@ Finish JitClient::finish_call(python::Frame& frame) {
   const Clock::time_point called = profiled_since();
   Entry* entry = find_fitting(*segment, frame);
   if (entry == nullptr) return Finish::no;
-  if (entry->returns() && leave_to_python(*entry, frame.thread())) return Finish::plain;
+  if (entry->returns() && leave_to_python(*entry, frame.thread())) {
+    return entry->runs() ? Finish::plain : Finish::refused;
+  }
   if (entry->is_direct() && !is_plain_turn(*entry)) return finish_by(*entry, frame, called);
   fitted_ = entry;
   fitted_frame_ = frame.raw();
@@ -182,6 +185,7 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   answer.found = Found::step;
   answer.id = entry != nullptr ? entry->id() : EntryId{segment.frame, -1, 0};
   answer.end = entry != nullptr ? entry->end() : segment.end;
+  answer.measured = entry != nullptr && entry->runs();
   return answer;
 }
 
@@ -233,7 +237,13 @@ void JitClient::measured(Entry& entry, Gate::Nanoseconds begin) {
   entry.set_executor(nullptr);
 }
 
-void JitClient::stepped(const python::Frame& frame, bool whole) { ran_plainly(frame.thread(), whole); }
+void JitClient::stepped(const python::Frame& frame, bool whole) {
+  if (missed_run_.thread == frame.thread()) {
+    const MissedRun run = std::exchange(missed_run_, {});
+    run.segment->missed += Clock::now() - run.begin;
+  }
+  ran_plainly(frame.thread(), whole);
+}
 
 /// A call by plain Python ended, `whole` if where the segment does.
 void JitClient::ran_plainly(PyThreadState* thread, bool whole) {
@@ -292,6 +302,12 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
     if (is_new && !segment.gave_up) segment.changed.note_moment(entry->explain(frame), entry->is_dead());
   }
   const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
+  if (options_.weighs_recompiles && !recompile_pays(segment)) {
+    Lookup answer = step(segment, nullptr);
+    answer.measured = !segment.gave_up;
+    if (missed_run_.thread == nullptr) missed_run_ = {frame.thread(), &segment, Clock::now()};
+    return answer;
+  }
   if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
   RecompileEvent event;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -319,6 +335,15 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   return step(segment, nullptr);
 }
 
+/// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was not used again.
+bool JitClient::recompile_pays(Segment& segment) const {
+  constexpr int kMostUnused = 3;
+  if (python::in_compiled_region()) return true;
+  const auto unused = std::ranges::count_if(segment.entries, [](const auto& entry) { return entry->count->calls <= 1; });
+  if (unused >= kMostUnused) segment.gave_up = true;
+  return segment.missed >= segment.price * capture::TierUp::kSavedOneIn * (1 << std::min<std::ptrdiff_t>(unused, kMostUnused));
+}
+
 bool JitClient::starts_at(const python::Bytecode& code, int offset) const {
   CodeSegments* segments = segments_of(code);
   return segments != nullptr && segments->find(offset) != nullptr;
@@ -342,8 +367,10 @@ EntryId JitClient::captured(CapturedSegment recorded) {
     segment->frame = next_frame_++;
   }
   const EntryId id{segment->frame, segment->recompiles++, 0};
+  compiled_last_ = false;
   recorded.graph.interface.id = id;
   segment->misses = 0;
+  segment->missed = {};
   const auto contradiction = segment->changed.find_contradiction(recorded.graph.interface, segment->pending.entries);
   if (!segment->pending.entries.empty()) {
     segment->pending.id = id;
@@ -358,7 +385,10 @@ EntryId JitClient::captured(CapturedSegment recorded) {
     sink_.restarted({id, "a guard cannot hold: " + *contradiction, interface.location});
     return id;
   }
+  const Clock::time_point begin = Clock::now();
+  const std::chrono::nanoseconds recording(recorded.graph.interface.capture_ns);
   install(*segment, std::move(recorded), count);
+  segment->price = recording + (Clock::now() - begin);
   return id;
 }
 
@@ -415,6 +445,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
     say(std::move(given.error()), interface);
   }
   count.runs = (*entry)->runs() ? 1 : 0;
+  compiled_last_ = count.runs != 0;
   segment.entries.insert(segment.entries.begin(), std::move(*entry));
 }
 

@@ -20,6 +20,8 @@ struct ClientOptions {
   int entry_limit = 8;  ///< entries per segment start, unless most of them are used again
   /// Every call by an entry takes so much longer while the gate measures: what --handicap asks for.
   std::chrono::nanoseconds handicap{0};
+  /// A call that fits no entry is recorded only once such calls have taken so long that it pays (capture/tier_up.h).
+  bool weighs_recompiles = false;
   /// The first runs of every entry are compared with torch's (jit/checked_executor.h).
   bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
@@ -47,6 +49,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(capture::CapturedSegment segment) override;
+  bool compiled_last() const override { return compiled_last_; }
   bool wants_examples() const override;
   python::PyRef take_error() override { return std::exchange(backend_error_, {}); }
   void forget_backends() override { ++backend_age_; }
@@ -66,6 +69,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   bool was_refused(Entry& entry, const Graph& graph);
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
+  bool recompile_pays(Segment& segment) const;
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
   Entry* find_fitting(Segment& segment, const python::Frame& frame,
                       const PendingLocals* pending = nullptr);
@@ -95,8 +99,16 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   std::vector<capture::EntryCount*> counters_;
   std::deque<capture::EntryCount> own_counters_;  // of entries that have no shared one
   PlainRun plain_run_;
+  /// A call that is stepped because it fits no entry, and recording it does not pay yet.
+  struct MissedRun {
+    PyThreadState* thread = nullptr;  ///< null: there is none
+    Segment* segment = nullptr;
+    Time begin;
+  };
+  MissedRun missed_run_;
   python::PyRef backend_error_;
   int backend_age_ = 0;
+  bool compiled_last_ = false;
   std::unordered_set<std::string> told_;   // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.

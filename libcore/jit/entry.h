@@ -137,6 +137,8 @@ struct Segment {
   std::int32_t end = -1;       ///< where stepping ends then
   bool limit_reported = false;
   int misses = 0;              ///< since the last entry was made
+  std::chrono::nanoseconds price{0};   ///< that the last entry took to record and compile
+  std::chrono::nanoseconds missed{0};  ///< that calls which fit none have taken since, where that is weighed
   RecompileEvent pending;      ///< why the call that is being recorded now fitted no entry
   capture::ChangedNumbers changed;
 };

@@ -68,7 +68,7 @@ class Bench:
         self.stores += 1
         document = self.work / "gate.json"
         command = self.run_tool + [f"--python={self.python}", f"--handicap={handicap:.6f}", "-o", document, self.program]
-        environment = dict(os.environ, PENSTOCK_STORE=str(self.work / f"store-{self.stores}"))
+        environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=str(self.work / f"store-{self.stores}"))
         subprocess.run(command + list(arguments), check=True, capture_output=True, env=environment)
         shown = subprocess.run(self.report_tool + ["--json", document], check=True, capture_output=True, text=True).stdout
         gates = json.loads(shown)["gates"]

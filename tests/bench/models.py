@@ -76,7 +76,7 @@ class Pipe:
 
     def __init__(self, options, name, work):
         self.bin, self.rounds = Path(options.bin).resolve(), []
-        self.environment = dict(os.environ, PENSTOCK_STORE=f"{work}/pipe-store")
+        self.environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=f"{work}/pipe-store")
         graphs, self.kernels = f"{work}/graphs.json", f"{work}/kernels.json"
         self.tool("capture", f"--python={options.python}", "-o", graphs, MODELS, name)
         begin = time.perf_counter_ns()

@@ -62,7 +62,7 @@ class Suite:
             arguments = ("-o", "packed.zip", *arguments)  # it writes to a named file only
         command = ["bash", "-c", f'{before} "$0" "$@" {shell}', str(self.tools / f"penstock-{tool}"), *arguments]
         world = {"HOME": str(self.work), "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-                 "PENSTOCK_STORE": str(self.work / "store")}
+                 "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": str(self.work / "store")}
         return subprocess.run(command, input=data, capture_output=True, timeout=TIMEOUT_SECONDS,
                               cwd=self.work, env=world)
 

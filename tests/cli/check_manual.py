@@ -49,7 +49,7 @@ def run_example(command: str, build: pathlib.Path) -> str:
         shutil.copytree(SOURCE / "examples", work / "examples")
         path = f"{build / 'bin'}:{build / 'tools'}:{python.parent}:/usr/bin:/bin"
         world = {"HOME": home, "PATH": path, "LC_ALL": "C.UTF-8", "TERM": "dumb",
-                 "VIRTUAL_ENV": str(python.parent.parent), "PENSTOCK_STORE": f"{home}/store"}
+                 "VIRTUAL_ENV": str(python.parent.parent), "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": f"{home}/store"}
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=work, env=world,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=TIMEOUT_SECONDS)

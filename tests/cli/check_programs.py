@@ -52,7 +52,7 @@ class Suite:
     def world(self, **changes: str) -> dict[str, str]:
         path = f"{self.python.parent}:/usr/bin:/bin"
         return {"HOME": str(self.work), "PATH": path, "LC_ALL": "C.UTF-8",
-                "PENSTOCK_STORE": str(self.work / "store")} | changes
+                "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": str(self.work / "store")} | changes
 
     def tool(self, tool: str, *arguments: str, **changes: str) -> subprocess.CompletedProcess:
         return subprocess.run([self.build / "tools" / f"penstock-{tool}", *arguments], cwd=self.work,

@@ -88,7 +88,7 @@ class Suite:
         self.work, self.passed, self.failed = work, 0, 0
         self.programs: list[Program] = []
         self.world = {"HOME": str(work), "PATH": f"{pathlib.Path(python).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-                      "PENSTOCK_STORE": str(work / "store")}
+                      "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": str(work / "store")}
         tools = build / "tools"
         self.commands = {
             "plain": [python],

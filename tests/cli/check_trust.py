@@ -27,7 +27,7 @@ class Trust:
         self.folder, self.passed, self.failed = pathlib.Path(folder), 0, 0
         self.environment = os.environ | {
             "PATH": f"{build}/bin:{os.environ['PATH']}", "VIRTUAL_ENV": str(pathlib.Path(python).parents[1]),
-            "NO_COLOR": "1", "PENSTOCK_STORE": f"{folder}/home"}
+            "NO_COLOR": "1", "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": f"{folder}/home"}
 
     def check(self, what, good, why=""):
         self.passed, self.failed = self.passed + bool(good), self.failed + (not good)

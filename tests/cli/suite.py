@@ -10,7 +10,7 @@ class Suite:
         self.work = work
         self.store = work / "store"
         self.world = {"HOME": str(work), "PATH": f"{build / 'bin'}:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-                      "PENSTOCK_STORE": str(self.store), "VIRTUAL_ENV": str(python.parent.parent)}
+                      "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": str(self.store), "VIRTUAL_ENV": str(python.parent.parent)}
         self.passed = self.failed = 0
 
     def check(self, name: str, good: bool, why: object = "") -> None:

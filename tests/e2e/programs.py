@@ -87,7 +87,7 @@ class Tools:
 
     def __init__(self, bin_dir, python, work):
         self.bin_dir, self.python, self.work = Path(bin_dir).resolve(), python, Path(work)
-        self.environment = dict(os.environ, PENSTOCK_STORE=str(self.work / "store"), OMP_NUM_THREADS="2")
+        self.environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=str(self.work / "store"), OMP_NUM_THREADS="2")
         self.environment.pop("NO_COLOR", None)
 
     def run(self, *command, stdin=b"", folder=None, **environment):

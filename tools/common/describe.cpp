@@ -24,6 +24,7 @@ constexpr struct {
     {"NO_COLOR", "No colour when not empty."},
     {"FORCE_COLOR", "Colour even where there is no terminal."},
     {"COLUMNS", "The width of text for people."},
+    {"PENSTOCK_COMPILE", "What penstock run takes --compile for when it is not given: auto or now."},
     {"PENSTOCK_STORE", "The directory of the blob store, when --store does not name one."},
     {"PENSTOCK_TRACE", "A file to which every stage appends its part of one Chrome trace."},
 };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/cold_roots.h"
 #include "jit/guarded_driver.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
@@ -110,12 +111,6 @@ class PhaseTimes final : public PassTrace {
 
 PhaseTimes* g_phases = nullptr;  // set where --time asks for them
 
-void finish_jit(python::FrameDriver&) {
-  python::remove_hook();
-  if (g_phases != nullptr) g_phases->print();
-  print_profile();
-}
-
 /// The walker, with the session that it serves.
 class JitDriver final : public python::FrameDriver {
  public:
@@ -140,11 +135,21 @@ class JitDriver final : public python::FrameDriver {
   void leave(python::Frame& frame, python::Leaving how, PyObject* value) override {
     walker_->leave(frame, how, value);
   }
+  void finish() const { capture::report_cold_roots(*walker_); }
 
  private:
   std::unique_ptr<jit::Session> session_;
   std::unique_ptr<python::FrameDriver> walker_;
 };
+
+JitDriver* g_driver = nullptr;  // the process's, inside of the guard that finish_jit() is given
+
+void finish_jit(python::FrameDriver&) {
+  python::remove_hook();
+  if (g_driver != nullptr) g_driver->finish();
+  if (g_phases != nullptr) g_phases->print();
+  print_profile();
+}
 
 /// What the compilation of an entry may take; the parent process has read the numbers.
 CompileLimits limits_of(const Settings& settings) {
@@ -180,6 +185,7 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   const Reporter report(settings);
   options.report = report;
   options.self_check = self_check;
+  options.weighs_recompiles = settings.get("compile") == "auto";
   options.recorded = [documents = sink.get()](const capture::CapturedSegment& segment) {
     return documents->record(segment);
   };
@@ -196,6 +202,7 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(verdicts), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());
+  g_driver = driver.get();
   return std::make_unique<jit::GuardedDriver>(
       std::move(driver), [report](const std::string& what) {
         report({Code::PS0601, what + "; the rest of the program runs as plain Python", {}, {}, {},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "tools/program/recording.h"
 
@@ -13,6 +14,18 @@ namespace {
 std::string mode_of(const RunProgramOptions& options) {
   if (options.torture.empty()) return "jit";
   return options.torture == "conduct" ? "conduct" : "torture";
+}
+
+/// When roots are recorded. What asks for every graph, for the same ones every time, or for an error where there is
+/// none, asks for them at once.
+Result<std::string> compiles_when(const RunProgramOptions& options) {
+  const ProgramOptions& program = options.program;
+  if (program.fullgraph || program.deterministic || program.self_check) return "now";
+  if (!options.compile.empty()) return options.compile;
+  const char* asked = getenv("PENSTOCK_COMPILE");
+  if (asked == nullptr || *asked == '\0') return "auto";
+  if (std::string_view(asked) == "now" || std::string_view(asked) == "auto") return asked;
+  return failure(Code::PS0101, fmt::format("PENSTOCK_COMPILE is '{}': auto and now are known", asked));
 }
 
 /// What the run came to, for --stats. The program's own process prints --time.
@@ -78,6 +91,8 @@ Result<std::optional<Recording>> begin_recording(Stage& stage, ProgramOptions op
 Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options,
                                   const std::vector<std::string>& words) {
   if (auto good = check_rules(options.program); !good) return tl::unexpected(good.error());
+  const auto compile = compiles_when(options);
+  if (!compile) return tl::unexpected(compile.error());
   auto recording = begin_recording(stage, options.program, words);
   if (!recording) return tl::unexpected(recording.error());
   LaunchOptions launched;
@@ -88,6 +103,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.last = ends_with_program(stage, options);
   launched.settings = settings_of(stage, options.program, mode_of(options));
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
+  launched.settings["compile"] = *compile;
   if (options.profile) launched.settings["profile"] = "1";
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
   launched.settings["compile-time-limit"] = fmt::format("{}", options.limits.seconds);

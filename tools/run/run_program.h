@@ -14,6 +14,7 @@ struct RunProgramOptions {
   std::string torture;  ///< "" none; "conduct": every frame conducted; "walk": also walked
   std::string
       backend;      ///< a command from `torch` documents to `kernels` documents; empty: built in
+  std::string compile;  ///< when roots are recorded: auto, where that pays; now, at their first call; empty: as PENSTOCK_COMPILE says
   bool profile = false;  ///< measure the calls of every entry
   CompileLimits limits;  ///< for each entry
   double handicap = 0;  ///< milliseconds that the gate finds every entry slower by

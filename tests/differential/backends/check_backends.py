@@ -20,7 +20,7 @@ SPREAD = 20  # one op of so many, in the fixed spread
 
 
 def run(tool, store, arguments):
-    environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="1")
+    environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=store, OMP_NUM_THREADS="1")
     return subprocess.run([tool, "--python=" + PYTHON, "-o", os.devnull, os.path.join(HERE, "functionals.py"), *arguments],
                           capture_output=True, text=True, env=environment, timeout=3000, check=False)
 

@@ -18,7 +18,7 @@ PYTHON = os.environ.get("PENSTOCK_TEST_PYTHON", sys.executable)
 
 def answers(*command):
     with tempfile.TemporaryDirectory() as store:
-        environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="1")
+        environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=store, OMP_NUM_THREADS="1")
         done = subprocess.run([*command, os.path.join(HERE, "fullgraph.py")], capture_output=True, text=True,
                               env=environment, timeout=3000, check=False)
     if done.returncode != 0:

@@ -17,7 +17,7 @@ BEYOND = {"indices.py"}
 
 def check(tools, name, folder):
     """What is wrong, and how many graphs are right."""
-    environment = dict(os.environ, PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="2")
+    environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="2")
 
     def run(tool, *arguments):
         return subprocess.run([os.path.join(tools, tool), *arguments], capture_output=True, text=True, env=environment,

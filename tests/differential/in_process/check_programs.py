@@ -99,7 +99,7 @@ MARK = "=== "  # and the program's name: a line on both of its streams before it
 
 
 def run(*command, store):
-    environment = dict(os.environ, PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
+    environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=store, OMP_NUM_THREADS="2")
     environment.pop("CXX", None)  # Inductor takes no command with arguments
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE_SECONDS, check=False)
 

@@ -52,7 +52,7 @@ def child(command, settings, folder, name):
     out, progress = os.path.join(folder, name + ".results"), os.path.join(folder, name + ".progress")
     ended, skip = {}, []
     while True:
-        environment = dict(os.environ, PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="1",
+        environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="1",
                            PYTHONHASHSEED="0")  # torch's generators go over sets of names
         arguments = [*command, os.path.join(HERE, "run_cases.py"), out, progress, json.dumps(settings | {"skip": skip})]
         try:

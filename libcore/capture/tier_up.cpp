@@ -1,0 +1,104 @@
+#include "capture/tier_up.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace penstock::capture {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+/// What an op takes to record and compile, and a graph besides, before this process has compiled much: the measured
+/// cost of graphs of ten to a hundred ops with an empty store.
+constexpr nanoseconds kOp = milliseconds(2), kGraph = milliseconds(4);
+/// So many ops have to be compiled until what they took weighs as much as the start value.
+constexpr std::int64_t kStartOps = 50;
+/// Of a root that would pay after N more calls, every N/16th is looked at, and one in so many at least.
+constexpr std::int64_t kLooks = 16, kMostSkipped = 63;
+/// The first calls are all looked at.
+constexpr std::int64_t kFirstCalls = 16;
+/// A root that is called more than so many times in a call of the one around it is a unit of its own.
+constexpr std::int64_t kMostInner = 16;
+constexpr int kMostUseless = 4;
+
+/// `inner` is left to `outer` as long as that is cold, and for good where neither can be compiled.
+bool waits_for(const RootHistory& inner, const RootHistory& outer) {
+  if (outer.needs_gradients && inner.gradients) return true;
+  return outer.state == RootHistory::State::cold && outer.calls > 1 && inner.calls <= kMostInner * outer.calls;
+}
+
+}  // namespace
+
+nanoseconds TierUp::processor_time() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
+}
+
+bool TierUp::looks_at(RootHistory& root) {
+  if (root.skip == 0) return true;
+  --root.skip;
+  return false;
+}
+
+bool TierUp::counts(RootHistory& root) {
+  const bool first = root.calls == 0;
+  root.calls += root.weight;
+  return !first;
+}
+
+void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t> ops) const {
+  root.native += time * root.weight;
+  root.weight = 1;
+  if (ops) root.ops = *ops;
+  if (root.calls < kFirstCalls || root.native.count() <= 0) return;
+  const nanoseconds missing = price(root.ops) * kSavedOneIn - root.native;
+  const auto calls_to_go = missing.count() / std::max<std::int64_t>(root.native.count() / root.calls, 1);
+  root.skip = static_cast<int>(std::clamp<std::int64_t>(calls_to_go / kLooks, 0, kMostSkipped));
+  root.weight = root.skip + 1;
+}
+
+bool TierUp::pays(const RootHistory& root) const {
+  if (root.outer != nullptr && waits_for(root, *root.outer)) return false;
+  return root.ops > 0 && pays(root.native, root.ops);
+}
+
+bool TierUp::pays(Nanoseconds native, std::int64_t ops) const {
+  const nanoseconds wanted = price(ops);
+  return native >= wanted * kSavedOneIn && used_() >= (spent_ + wanted) * kSavedOneIn;
+}
+
+void TierUp::is_inside(RootHistory& inner, const RootHistory& outer) {
+  if (&inner != &outer && (inner.outer == nullptr || !waits_for(inner, *inner.outer))) inner.outer = &outer;
+}
+
+bool TierUp::ran_hot(RootHistory& root, bool useful) {
+  root.useless = useful ? 0 : root.useless + 1;
+  if (root.useless < kMostUseless) return false;
+  root.state = RootHistory::State::given_up;
+  return true;
+}
+
+std::string TierUp::why_cold(const RootHistory& root) const {
+  if (root.ops < 0) return root.calls == 1 ? "called once" : "called too seldom to be timed";
+  const auto text = [](Nanoseconds time) { return std::to_string(time / milliseconds(1)) + " ms"; };
+  return std::to_string(root.calls) + " calls took " + text(root.native) + "; recording and compiling " +
+         std::to_string(root.ops) + " ops is taken to cost " + text(price(root.ops)) +
+         ", which pays after " + text(price(root.ops) * kSavedOneIn);
+}
+
+void TierUp::spent(std::int64_t ops, Nanoseconds time) {
+  spent_ += time;
+  ops_ += ops;
+}
+
+nanoseconds TierUp::price(std::int64_t ops) const {
+  return kGraph + (kOp * kStartOps + spent_) / (kStartOps + ops_) * ops;
+}
+
+}  // namespace penstock::capture

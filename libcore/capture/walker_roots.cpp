@@ -1,0 +1,304 @@
+// The walker at roots: calls that an entry finishes, and roots that are recorded only where that pays (tier_up.h).
+//
+// A weighed root is run by CPython's evaluator and timed; what it calls are roots of their own. One is told from another by
+// its code, by the module whose method it is (the code of torch.nn.Module's call is every model's and every layer's), and
+// by the gradient mode, for what needs gradients gains nothing.
+//
+// A function with loops is called once, perhaps, and runs all that the program does: nothing can take over a frame that
+// the evaluator runs. So its first calls are conducted, and the ops that its own instructions run are counted and, now
+// and then, timed; where that pays, segments start at them. What it calls are roots as below any other. Where it
+// steps on and on without an op, the evaluator gets the frame.
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "capture/cold_roots.h"
+#include "capture/literal.h"
+#include "capture/may_record.h"
+#include "capture/symbolic_sizes.h"
+#include "capture/walker.h"
+#include "python/op_counter.h"
+#include "python/torch_state.h"
+
+namespace penstock::capture {
+
+using python::Entry;
+using python::Frame;
+using python::Instruction;
+using python::Opcode;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Modules that share a code object and are told apart.
+constexpr std::size_t kMostRoots = 512;
+/// Calls of a function with loops that are conducted before any op in them was found to take long.
+constexpr std::int64_t kConductedCalls = 2;
+/// Visits of an op in a loop before it is timed for the first time.
+constexpr int kFirstVisits = 8;
+/// Instructions that a frame may step without an op.
+constexpr int kMostIdle = 20'000;
+/// What an op takes at least where ops cannot be counted.
+constexpr std::chrono::microseconds kOpTime{20};
+
+/// Ops that this thread has run and that are not made of nothing.
+std::int64_t useful_ops() { return python::ops_run() - python::factory_ops_run(); }
+
+bool has_loop(const python::Bytecode& code) {
+  return std::ranges::any_of(code.instructions(), [](const Instruction& one) {
+    return one.target >= 0 && one.target <= one.offset;
+  });
+}
+
+/// The program says of an argument which of its sizes change.
+bool has_marked_argument(const Frame& frame, const python::TensorBridge& bridge) {
+  for (int i = 0; i < frame.code()->co_argcount; ++i) {
+    PyObject* argument = frame.local(i);
+    if (argument != nullptr && bridge.is_tensor(argument) && !marks_of(argument).dynamic.empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// -- calls that an entry finishes ------------------------------------------------------------------------------------
+
+/// A call that the client knows as a whole counts as a root: as one segment if an entry ran it.
+std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo& known) {
+  const bool metered = sink_.meters_roots() && !has_root(region) && region.native_roots.empty();
+  const bool timed = !region.native_roots.empty() && region.native_roots.back().timed;
+  const auto begin = metered || timed ? Clock::now() : Clock::time_point();
+  switch (client_.finish_call(frame)) {
+    case Finish::no: return std::nullopt;
+    case Finish::refused:
+      if (RootHistory* root = weighs(region) ? find_history(frame, known, false) : nullptr) ran_hot(known, *root, false);
+      [[fallthrough]];
+    case Finish::plain:
+      if (metered) region.meter.enter();
+      region.meter.segment_begins();  // its ops are counted with the entry's calls
+      region.plain = true;
+      return Entry::native_told;
+    case Finish::done: break;
+  }
+  const std::chrono::nanoseconds spent = metered ? Clock::now() - begin : std::chrono::nanoseconds(0);
+  if (metered) sink_.left_root({0, 0, spent, spent});
+  if (timed) add_hot_time(region, begin);
+  if (known.some_useless) {
+    if (RootHistory* root = find_history(frame, known, false)) root->useless = 0;
+  }
+  return Entry::finished;
+}
+
+void Walker::ran(PyThreadState* thread, bool returned) {
+  Region& region = this->region(thread);
+  if (!region.plain) return left_native(region);
+  region.plain = false;
+  region.meter.segment_ends();
+  client_.ran_plainly(thread, returned);
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) sink_.left_root(region.meter.leave());
+}
+
+// -- weighed roots ---------------------------------------------------------------------------------------------------
+
+bool Walker::weighs(const Region& region) const {
+  return tier_up_ && (region.activations.empty() || region.activations.back()->cold);
+}
+
+RootHistory* Walker::find_history(Frame& frame, CodeInfo& known, bool make) {
+  PyObject* self = frame.code()->co_argcount > 0 ? frame.local(0) : nullptr;
+  if (self != nullptr && PyCell_Check(self)) self = PyCell_GET(self);
+  if (self != nullptr) {
+    const auto [type, added] = module_types_.try_emplace(Py_TYPE(self), false);
+    if (added) type->second = is_nn_module(self);
+    if (!type->second || (known.roots.size() >= kMostRoots)) self = nullptr;
+  }
+  const auto key = reinterpret_cast<std::uintptr_t>(self) | (python::grad_enabled() ? 1 : 0);
+  if (const auto found = known.roots.find(key); found != known.roots.end()) return found->second;
+  if (!make) return nullptr;
+  RootHistory& root = histories_.emplace_back();
+  known.roots.emplace(key, &root);
+  root.gradients = python::grad_enabled();
+  if (sink_.meters_roots()) {
+    root.name = text_of(frame.code()->co_qualname);
+    root.location = frame.bytecode().location(frame.bytecode().instructions()[0]);
+  }
+  return &root;
+}
+
+bool Walker::is_given_up(Frame& frame, CodeInfo& known) {
+  const RootHistory* root = find_history(frame, known, false);
+  return root != nullptr && root->state == RootHistory::State::given_up;
+}
+
+bool Walker::passes_by(Frame& frame, CodeInfo& known) {
+  if (known.roots.empty()) return false;
+  RootHistory* root = find_history(frame, known, false);
+  if (root == nullptr || root->state == RootHistory::State::hot) return false;
+  return root->state == RootHistory::State::given_up || !TierUp::looks_at(*root);
+}
+
+Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known) {
+  RootHistory& root = *find_history(frame, known, true);
+  if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root)) root.state = RootHistory::State::hot;
+  if (root.state == RootHistory::State::hot) {
+    if (!region.native_roots.empty() && region.native_roots.back().timed) region.hot_began = Clock::now();
+    region.useful = false;
+    conduct(frame, region, true);
+    region.activations.back()->root = &root;
+    return Entry::conduct;
+  }
+  const bool timed = TierUp::counts(root);
+  if (is_conducted_for_loops(frame, known, root)) {
+    conduct(frame, region, true);
+    Activation& activation = *region.activations.back();
+    activation.first = false;
+    activation.cold = true;
+    activation.root = &root;
+    return Entry::conduct;
+  }
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) region.meter.enter();
+  NativeRoot call{&root, timed};
+  if (timed) {
+    call.counted = root.ops < 0 && python::start_counting_ops(makes_tensor_of_nothing);
+    call.ops = useful_ops();
+    call.began = Clock::now();
+  }
+  region.native_roots.push_back(call);
+  return Entry::native_told;
+}
+
+bool Walker::becomes_hot(const Frame& frame, const Region& region, RootHistory& root) const {
+  if (has_marked_argument(frame, *bridge_)) return true;
+  for (const NativeRoot& outer : region.native_roots) TierUp::is_inside(root, *outer.root);
+  return tier_up_->pays(root);
+}
+
+void Walker::left_native(Region& region) {
+  if (region.native_roots.empty()) return;
+  const NativeRoot call = region.native_roots.back();
+  region.native_roots.pop_back();
+  RootHistory& root = *call.root;
+  if (call.timed) {
+    const std::chrono::nanoseconds time = Clock::now() - call.began - call.in_hot;
+    std::optional<std::int64_t> ops;
+    if (call.counted) {
+      ops = useful_ops() - call.ops;
+      python::stop_counting_ops();
+    } else if (root.ops < 0) {
+      ops = time / kOpTime + 1;
+    }
+    if (ops && *ops <= 0) {
+      TierUp::ran_hot(root, false);  // some calls without an op, and nobody looks at it any more
+    } else {
+      tier_up_->ran(root, time, ops);
+    }
+    if (!region.native_roots.empty()) region.native_roots.back().in_hot += call.in_hot;
+  }
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) {
+    const RootTotals totals = region.meter.leave();
+    if (totals.native_ops > totals.native_factories) sink_.left_root(totals);
+  }
+}
+
+void Walker::add_hot_time(Region& region, Clock::time_point began) {
+  region.native_roots.back().in_hot += Clock::now() - began;
+}
+
+void Walker::left_weighed(Frame& frame, Region& region, const Activation& activation) {
+  if (activation.cold) return;
+  if (!region.native_roots.empty() && region.native_roots.back().timed) add_hot_time(region, region.hot_began);
+  ran_hot(info(frame), *activation.root, region.useful);
+}
+
+void Walker::ran_hot(CodeInfo& known, RootHistory& root, bool useful) {
+  if (!useful) known.some_useless = true;
+  if (TierUp::ran_hot(root, useful)) known.some_given_up = true;
+}
+
+void Walker::recorded(Region& region, std::int64_t ops) {
+  const bool compiled = client_.compiled_last();
+  region.useful = region.useful || compiled;
+  for (const auto& activation : region.activations) {
+    RootHistory* root = activation->cold ? nullptr : activation->root;
+    if (root != nullptr && !compiled && python::grad_enabled()) root->needs_gradients = true;
+  }
+  spent(region, compiled ? ops : 0);
+}
+
+void Walker::spent(const Region& region, std::int64_t ops) {
+  tier_up_->spent(ops, Clock::now() - region.started - region.ops);
+}
+
+// -- loops in frames that are called once ----------------------------------------------------------------------------
+
+bool Walker::is_conducted_for_loops(Frame& frame, CodeInfo& known, const RootHistory& root) {
+  using Loops = CodeInfo::Loops;
+  if (known.loops == Loops::unknown) known.loops = has_loop(frame.bytecode()) ? Loops::cold : Loops::none;
+  return known.loops == Loops::hot || (known.loops == Loops::cold && root.calls <= kConductedCalls);
+}
+
+bool Walker::runs_op(Frame& frame, const Instruction& instruction) {
+  if (instruction.opcode == Opcode::CALL) return calls_op(frame, instruction, callables_);
+  return instruction.opcode != Opcode::CALL_FUNCTION_EX && may_record(frame, instruction);
+}
+
+bool Walker::starts_in_loop(Activation& activation, Frame& frame, const Instruction& instruction) {
+  CodeInfo& known = info(frame);
+  const bool hot = known.loops == CodeInfo::Loops::hot;
+  if (hot && (activation.resumes || client_.starts_at(frame.bytecode(), frame.unit()))) return true;
+  activation.resumes = false;
+  if (!runs_op(frame, instruction)) return false;
+  if (hot) return true;
+  activation.idle = 0;
+  LoopSite& site = known.sites[frame.unit()];
+  if (++site.visits < kFirstVisits || (site.visits & (site.visits - 1)) != 0) return false;
+  activation.site = &site;
+  activation.site_began = Clock::now();
+  return false;
+}
+
+void Walker::timed_site(Activation& activation) {
+  LoopSite& site = *std::exchange(activation.site, nullptr);
+  CodeInfo& known = info(*activation.frame);
+  known.in_sites += (Clock::now() - activation.site_began) * (site.visits - site.counted);
+  if (site.counted == 0) ++known.busy_sites;
+  site.counted = site.visits;
+  if (tier_up_->pays(known.in_sites, known.busy_sites)) known.loops = CodeInfo::Loops::hot;
+}
+
+bool Walker::gives_up(Activation& activation, Region& region, int steps) {
+  activation.idle += steps;
+  if (activation.idle <= kMostIdle || enclosing(region) != nullptr) return false;
+  CodeInfo& known = info(*activation.frame);
+  if (activation.cold && known.loops == CodeInfo::Loops::hot) known.loops = CodeInfo::Loops::given_up;
+  return true;
+}
+
+// -- reports ---------------------------------------------------------------------------------------------------------
+
+void Walker::report_cold() const {
+  if (!tier_up_ || !sink_.meters_roots()) return;
+  std::map<std::tuple<std::string, std::string, int>, const RootHistory*> by_place;
+  for (const RootHistory& root : histories_) {
+    if (root.state == RootHistory::State::hot || root.ops == 0 || !root.location) continue;
+    const RootHistory*& known = by_place[{root.name, root.location->file.text(), root.location->line}];
+    if (known == nullptr || root.native > known->native) known = &root;
+  }
+  for (const auto& [place, root] : by_place) {
+    SkipEvent skip;
+    skip.code = std::string(facts(Code::PS0810).id);
+    skip.name = root->name;
+    skip.location = root->location;
+    skip.reason = root->state == RootHistory::State::given_up ? "no entry ran in the calls in which it was recorded"
+                                                              : tier_up_->why_cold(*root);
+    sink_.skipped(skip);
+  }
+}
+
+void report_cold_roots(const python::FrameDriver& walker) {
+  const auto* known = dynamic_cast<const Walker*>(&walker);
+  if (known != nullptr) known->report_cold();
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,138 @@
+"""What `penstock run --compile=auto` records: what is called often enough that it pays, and nothing else.
+
+Usage: check_tier_up.py PENSTOCK_RUN
+Every program prints what it prints under plain Python. How often entries ran is read from the documents of the run.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PYTHON = os.environ.get("PENSTOCK_TEST_PYTHON", sys.executable)
+
+COMMON = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x, w = torch.rand(400, 400), torch.rand(400, 400) / 400
+def ops(x, w):
+    a = torch.sin(x) @ w
+    return (torch.exp(-a * a) + a).tanh()
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(400, 400), nn.GELU(), nn.Linear(400, 400), nn.Tanh())
+    def forward(self, x):
+        return self.layers(x) * 2 + 1
+net = Net()
+"""
+OFTEN = """
+with torch.no_grad():
+    print(f"{sum(ops(x, w).sum().item() for _ in range(200)):.3e}")
+"""
+
+# By name: the program behind COMMON, and for parts of functions' names how many graphs of theirs there may be.
+PROGRAMS = {
+    "called once": ("with torch.no_grad(): print(f'{ops(x, w).sum():.3e} {net(x).sum():.3e}')", {}),
+    "called a few times": ("with torch.no_grad():\n  for i in range(3): print(f'{ops(x[:9, :9], w[:9, :9]).sum():.3e}')", {}),
+    "called often": (OFTEN, {"ops": range(1, 2)}),
+    # The model as one graph, and none of its layers.
+    "a model": ("with torch.no_grad():\n  for i in range(150): y = net(x)\n  print(f'{y.sum():.3e}')",
+                {"Module._wrapped_call_impl": range(1, 2)}),
+    "a loop in a function that is called once": ("""
+def simulate(count):
+    place = torch.full((400000,), 0.5)
+    speed = place * 0
+    for i in range(count):
+        speed = speed * 0.9 + place.cos() * 0.01
+        place = (place + speed * 0.01).clamp(-1, 1)
+    return place.sum()
+print(f"{simulate(300):.3e}")
+""", {"simulate": range(1, 4)}),
+    "a loop without ops": ("""
+def count(number):
+    total = 0
+    for i in range(number):
+        total += i % 7
+    return torch.tensor(total)
+print(count(300000))
+""", {}),
+    # What needs gradients gains nothing: it is recorded once, and given up.
+    "training": ("""
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+for i in range(120):
+    optimizer.zero_grad()
+    loss = net(x).square().mean()
+    loss.backward()
+    optimizer.step()
+print(f"{loss.item():.2e}")
+""", {"": range(0, 8)}),
+    # The size is another in every call, and decides in Python: each would be an entry.
+    "sizes that never come again": ("""
+def changes(x, n):
+    a = torch.sin(x[:n]) * 2
+    return (a.reshape(-1) if n % 2 or str(n) else a).exp().sum()
+with torch.no_grad():
+    print(f"{sum(changes(x, n % 390 + 5).item() for n in range(1500)):.3e}")
+""", {"changes": range(0, 6)}),
+    "torch.compile": ("compiled = torch.compile(ops)\nwith torch.no_grad(): print(f'{compiled(x, w).sum():.3e} {compiled(x, w).sum():.3e}')",
+                      {"ops": range(1, 2)}),
+    "mark_dynamic": ("import torch._dynamo\nt = torch.rand(30, 400)\ntorch._dynamo.mark_dynamic(t, 0)\nwith torch.no_grad(): print(f'{ops(t, w).sum():.3e} {ops(t, w).sum():.3e}')",
+                     {"ops": range(1, 2)}),
+    "--compile=now": ("with torch.no_grad(): print(f'{ops(x, w).sum():.3e} {ops(x, w).sum():.3e}')", {"ops": range(1, 2)}),
+    "--deterministic": ("with torch.no_grad(): print(f'{ops(x, w).sum():.3e} {ops(x, w).sum():.3e}')", {"ops": range(1, 2)}),
+}
+
+
+def graphs_of(documents):
+    """How many graphs each function has, and why others have none."""
+    graphs, left = {}, {}
+    for line in documents.splitlines():
+        document = json.loads(line)
+        if document["penstock"] == "graph":
+            name = document["name"]
+            graphs[name] = graphs.get(name, 0) + 1
+        elif document["penstock"] == "skip" and document["code"] == "PS0810":
+            left[document["name"]] = document["reason"]
+    return graphs, left
+
+
+def check(tool, name, folder):
+    text, expected = PROGRAMS[name]
+    program, documents = os.path.join(folder, "program.py"), os.path.join(folder, "documents.json")
+    with open(program, "w") as file:
+        file.write(COMMON + text)
+    environment = dict(os.environ, PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="2")
+    option = name if name.startswith("--") else "--compile=auto"
+    command = [tool, option, f"--python={PYTHON}", "--emit=json", "-o", documents, program]
+    plain, ours = (subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, check=False)
+                   for words in ([PYTHON, program], command))
+    if plain.returncode or (plain.returncode, plain.stdout) != (ours.returncode, ours.stdout) or "penstock" in ours.stderr:
+        return f"plain Python {plain.returncode} {plain.stdout}{plain.stderr}, penstock {ours.returncode} {ours.stdout}{ours.stderr}"
+    with open(documents) as file:
+        graphs, left = graphs_of(file.read())
+    for part, counts in expected.items():
+        found = sum(count for function, count in graphs.items() if part in function)
+        if found not in counts:
+            return f"{found} graphs of {part!r}: {graphs}, left {left}"
+    if others := [function for function in graphs if not any(part in function for part in expected)]:
+        return f"graphs of {others}"
+    if option == "--compile=auto" and not graphs and "loop" not in name and not left:
+        return "nothing tells why there are no graphs"
+    return ""
+
+
+def main():
+    failed = 0
+    for name in sys.argv[2:] or PROGRAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            if wrong := check(sys.argv[1], name, folder):
+                failed += 1
+                print(f"FAILED {name}: {wrong}")
+    print(f"{len(sys.argv[2:] or PROGRAMS) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

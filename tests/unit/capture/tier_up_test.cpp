@@ -1,0 +1,176 @@
+#include "capture/tier_up.h"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+
+using penstock::capture::RootHistory;
+using penstock::capture::TierUp;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+namespace {
+
+/// A process that has used so much processor time.
+struct Process {
+  nanoseconds used = seconds(1000);
+  TierUp policy{[this] { return used; }};
+
+  /// The root is called until it pays; how many calls Python ran.
+  int calls_until_hot(RootHistory& root, nanoseconds takes, std::int64_t ops, int most = 1'000'000) {
+    for (int call = 0; call < most; ++call) {
+      if (!TierUp::looks_at(root)) continue;
+      if (policy.pays(root)) return call;
+      if (TierUp::counts(root)) policy.ran(root, takes, root.ops < 0 ? std::optional(ops) : std::nullopt);
+    }
+    return most;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a root that is called once never pays, however long it took") {
+  Process process;
+  RootHistory root;
+  CHECK(TierUp::looks_at(root));
+  CHECK_FALSE(TierUp::counts(root));
+  CHECK_FALSE(process.policy.pays(root));
+}
+
+TEST_CASE("a root pays once an eighth of its calls' time is what compiling takes") {
+  for (const auto& [takes, ops] : {std::pair(nanoseconds(milliseconds(10)), 10), {milliseconds(100), 100}, {milliseconds(1), 3}}) {
+    Process process;
+    RootHistory root;
+    const int calls = process.calls_until_hot(root, takes, ops);
+    const nanoseconds wanted = process.policy.price(ops) * TierUp::kSavedOneIn;
+    // One call is not timed, and of the last ones not each is looked at.
+    CHECK(takes * (calls - 1) >= wanted);
+    CHECK(takes * (calls - 1) <= wanted * 5 / 4 + takes);
+  }
+}
+
+TEST_CASE("more ops cost more calls, and longer calls fewer") {
+  Process process;
+  RootHistory few, many, slow;
+  const int calls = process.calls_until_hot(few, milliseconds(1), 5);
+  CHECK(process.calls_until_hot(many, milliseconds(1), 50) > 2 * calls);
+  CHECK(process.calls_until_hot(slow, milliseconds(10), 5) < calls / 2);
+}
+
+TEST_CASE("a root without ops never pays") {
+  Process process;
+  RootHistory root;
+  CHECK(process.calls_until_hot(root, milliseconds(1), 0, 100'000) == 100'000);
+}
+
+TEST_CASE("few calls of a root that is far from paying are looked at") {
+  Process process;
+  RootHistory root;
+  int looks = 0;
+  for (int call = 0; call < 10'000; ++call) {
+    if (!TierUp::looks_at(root)) continue;
+    ++looks;
+    if (TierUp::counts(root)) process.policy.ran(root, microseconds(5), root.ops < 0 ? std::optional<std::int64_t>(4) : std::nullopt);
+  }
+  CHECK(looks < 300);
+  CHECK(root.calls >= 9'900);
+  // Those that were looked at stand for the others.
+  CHECK(root.native > microseconds(5) * 9'800);
+  CHECK(root.native < microseconds(5) * 10'200);
+}
+
+TEST_CASE("what compiling took here moves the price") {
+  Process process;
+  const nanoseconds before = process.policy.price(100);
+  process.policy.spent(1000, milliseconds(100));  // the store had the code
+  CHECK(process.policy.price(100) < before / 5);
+  Process slow;
+  slow.policy.spent(1000, seconds(20));
+  CHECK(slow.policy.price(100) > before * 5);
+}
+
+TEST_CASE("recording that gave nothing makes what comes behind it dearer") {
+  Process process;
+  const nanoseconds before = process.policy.price(10);
+  process.policy.spent(0, seconds(1));
+  CHECK(process.policy.price(10) > before);
+}
+
+TEST_CASE("all that was spent is a share of the process's time at most") {
+  Process process;
+  process.used = seconds(8);
+  RootHistory root;
+  process.calls_until_hot(root, milliseconds(100), 10);
+  CHECK(process.policy.pays(root));
+  process.policy.spent(500, seconds(1));
+  root.native = seconds(1000);
+  CHECK_FALSE(process.policy.pays(root));
+  process.used = seconds(9);
+  CHECK(process.policy.pays(root));
+}
+
+TEST_CASE("a layer is left to the model around it, until that is given up") {
+  Process process;
+  RootHistory model, layer;
+  model.calls = 100;
+  layer.calls = 400;
+  layer.ops = 1;
+  layer.native = seconds(100);
+  CHECK(process.policy.pays(layer));
+  TierUp::is_inside(layer, model);
+  CHECK_FALSE(process.policy.pays(layer));
+  model.state = RootHistory::State::given_up;
+  CHECK(process.policy.pays(layer));
+}
+
+TEST_CASE("what is inside of a root that needs gradients is left with it, but for what does without") {
+  Process process;
+  RootHistory model, layer, step;
+  model.state = RootHistory::State::given_up;
+  model.gradients = model.needs_gradients = layer.gradients = true;
+  for (RootHistory* inner : {&layer, &step}) {
+    inner->ops = 1;
+    inner->native = seconds(100);
+    TierUp::is_inside(*inner, model);
+  }
+  CHECK_FALSE(process.policy.pays(layer));
+  CHECK(process.policy.pays(step));
+}
+
+TEST_CASE("a step of a long loop is a root of its own") {
+  Process process;
+  RootHistory loop, step;
+  loop.calls = 3;
+  step.calls = 600;
+  step.ops = 1;
+  step.native = seconds(100);
+  TierUp::is_inside(step, loop);
+  CHECK(process.policy.pays(step));
+}
+
+TEST_CASE("what a function that is called once calls is not left to it") {
+  Process process;
+  RootHistory main, step;
+  main.calls = 1;
+  step.calls = 5;
+  step.ops = 1;
+  step.native = seconds(100);
+  TierUp::is_inside(step, main);
+  CHECK(process.policy.pays(step));
+}
+
+TEST_CASE("a hot root is given up where no entry ran in some calls in a row") {
+  RootHistory root;
+  root.state = RootHistory::State::hot;
+  for (int i = 0; i < 100; ++i) {
+    CHECK_FALSE(TierUp::ran_hot(root, false));
+    CHECK_FALSE(TierUp::ran_hot(root, false));
+    CHECK_FALSE(TierUp::ran_hot(root, true));
+  }
+  int calls = 1;
+  while (!TierUp::ran_hot(root, false) && calls < 100) ++calls;
+  CHECK(calls == 4);
+  CHECK(root.state == RootHistory::State::given_up);
+}
