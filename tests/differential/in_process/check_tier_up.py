@@ -68,14 +68,16 @@ for i in range(120):
     optimizer.step()
 print(f"{loss.item():.2e}")
 """, {"": range(0, 8)}),
-    # The size is another in every call, and decides in Python: each would be an entry.
-    "sizes that never come again": ("""
-def changes(x, n):
-    a = torch.sin(x[:n]) * 2
-    return (a.reshape(-1) if n % 2 or str(n) else a).exp().sum()
+    # Each number of turns would be an entry, and none is wanted twice before long.
+    "turns that never come again": ("""
+def turns(x, n):
+    a = torch.sin(x)
+    for _ in range(n):
+        a = torch.cos(a)
+    return a.sum()
 with torch.no_grad():
-    print(f"{sum(changes(x, n % 390 + 5).item() for n in range(1500)):.3e}")
-""", {"changes": range(0, 6)}),
+    print(f"{sum(turns(x, n % 60 + 1).item() for n in range(240)):.3e}")
+""", {"turns": range(0, 5)}),
     "torch.compile": ("compiled = torch.compile(ops)\nwith torch.no_grad(): print(f'{compiled(x, w).sum():.3e} {compiled(x, w).sum():.3e}')",
                       {"ops": range(1, 2)}),
     "mark_dynamic": ("import torch._dynamo\nt = torch.rand(30, 400)\ntorch._dynamo.mark_dynamic(t, 0)\nwith torch.no_grad(): print(f'{ops(t, w).sum():.3e} {ops(t, w).sum():.3e}')",
