@@ -105,7 +105,7 @@ def check(tool, name, folder):
     program, documents = os.path.join(folder, "program.py"), os.path.join(folder, "documents.json")
     with open(program, "w") as file:
         file.write(COMMON + text)
-    environment = dict(os.environ, PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="2")
+    environment = dict(os.environ, PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="1")
     option = name if name.startswith("--") else "--compile=auto"
     command = [tool, option, f"--python={PYTHON}", "--emit=json", "-o", documents, program]
     plain, ours = (subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300, check=False)
