@@ -560,13 +560,14 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     python::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
   }
   if (kind != Served::none) return;
-  if (ended->root != nullptr) left_weighed(frame, region, *ended);
+  const bool weighed = ended != nullptr && ended->root != nullptr;
+  if (weighed) left_weighed(frame, region, *ended);
   if (has_root(region) || !region.native_roots.empty()) return;
   const RootTotals totals = region.meter.leave();
   const bool ran_ops = region.any_op || totals.native_ops > 0;
   const bool factories_alone = !region.any_op && totals.native_ops == totals.native_factories;
   if (!ran_ops) {
-    if (ended->root == nullptr) info(frame).native = true;  // of a weighed one others may share the code
+    if (!weighed) info(frame).native = true;  // of a weighed one others may share the code
   } else if (sink_.meters_roots() && !factories_alone) {
     sink_.left_root(totals);
   }
