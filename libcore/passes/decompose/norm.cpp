@@ -128,6 +128,8 @@ void update_running(Decomposition& d, const char* name, ValueId batch, double mo
 
 void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& channel) {
   DType dtype = d.dtype_of(d.value("input"));
+  // torch returns before it looks at the statistics (at::_batch_norm_impl_index).
+  if (element_count(d.sizes(x)) == SymExpr(0)) return d.finish(scale_and_shift(d, x, channel), dtype);
   auto dims = range(2, static_cast<std::int64_t>(d.rank(x)));
   dims.insert(dims.begin(), 0);
   SymExpr count = d.count(d.sizes(x), dims), channels = d.sizes(x)[1];

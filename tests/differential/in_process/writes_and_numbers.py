@@ -290,3 +290,15 @@ for turn in range(4):
     x = torch.arange(12.).reshape(3, 4) * (turn - 1.5) / 4
     print("names", [(told(r), r.stride()) for r in named_twice(x)])
     print("formulas", [(told(r), r.stride()) for r in formulas(x)])
+
+
+# A batch without elements changes no running statistics.
+def normalised(module, x):
+    return module(x)
+
+
+for norm, shape in ((torch.nn.BatchNorm1d(3, momentum=0.3, affine=False), (3,)), (torch.nn.BatchNorm1d(3), (3, 5)), (torch.nn.BatchNorm2d(3), (3, 2, 2))):
+    for batch in (0, 2, 0, 0):
+        with torch.no_grad():
+            y = normalised(norm, torch.ones(batch, *shape) + torch.arange(3.0).reshape(3, *[1] * (len(shape) - 1)))
+        print("batch of", batch, told(y), y.stride(), *map(told, norm.buffers()))
