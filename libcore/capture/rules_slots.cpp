@@ -106,14 +106,7 @@ PS_RULE(delete_deref) {
 
 PS_RULE(load_global) {
   PyObject* name = f.frame->name(i.argument >> 1);
-  PyObject* value = PyDict_GetItemWithError(f.frame->globals(), name);
-  if (value == nullptr) {
-    PyErr_Clear();
-    value = PyDict_CheckExact(f.frame->builtins())
-                ? PyDict_GetItemWithError(f.frame->builtins(), name)
-                : nullptr;
-    PyErr_Clear();
-  }
+  PyObject* value = find_global(*f.frame, name);
   if (value == nullptr) return walk.verdict.broke(Code::PS0304, "a name is not defined");
   if (i.argument & 1) f.push(Shadow::null());
   f.push(global_value(walk, f, name, value));
@@ -236,6 +229,13 @@ std::string module_of(PyObject* globals) {
 }
 
 }  // namespace
+
+PyObject* find_global(const python::Frame& frame, PyObject* name) {
+  PyObject* value = PyDict_GetItemWithError(frame.globals(), name);
+  if (value == nullptr && PyDict_CheckExact(frame.builtins())) value = PyDict_GetItemWithError(frame.builtins(), name);
+  PyErr_Clear();
+  return value;
+}
 
 Shadow global_value(Walk& walk, FrameShadow& f, PyObject* name, PyObject* value) {
   PyObject* globals = f.frame->globals();

@@ -13,6 +13,7 @@
 #include "capture/results.h"
 #include "capture/variables.h"
 #include "capture/walk.h"
+#include "python/type_lookup.h"
 
 namespace penstock::capture {
 
@@ -93,9 +94,8 @@ bool makes_plain_subclasses(PyObject* base) {
   if (!PyType_Check(base)) return false;
   PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(base));
   const bool known = Py_IS_TYPE(base, &PyType_Type) || qualified_name(meta) == "torch.autograd.function.FunctionMeta";
-  python::PyRef name = python::PyRef::steal(PyUnicode_InternFromString("__init_subclass__"));
-  return known && name &&
-         _PyType_Lookup(reinterpret_cast<PyTypeObject*>(base), name.get()) == _PyType_Lookup(&PyBaseObject_Type, name.get());
+  constexpr const char* kTold = "__init_subclass__";
+  return known && python::type_lookup(reinterpret_cast<PyTypeObject*>(base), kTold) == python::type_lookup(&PyBaseObject_Type, kTold);
 }
 
 }  // namespace

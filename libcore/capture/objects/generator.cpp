@@ -62,14 +62,6 @@ bool passes_exit(PyObject* type) {
          !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit), reinterpret_cast<PyTypeObject*>(type));
 }
 
-/// Borrowed; null where the frame finds no such name.
-PyObject* global(const python::Frame& frame, PyObject* name) {
-  PyObject* value = PyDict_GetItemWithError(frame.globals(), name);
-  if (value == nullptr && PyDict_CheckExact(frame.builtins())) value = PyDict_GetItemWithError(frame.builtins(), name);
-  PyErr_Clear();
-  return value;
-}
-
 /// The instruction by which a handler raises GeneratorExit again when none of its clauses takes it, all of them being
 /// `except NAME` or `except (NAME, …)`. Null where it does anything else.
 const python::Instruction* raises_exit_again(const python::Frame& frame, int unit) {
@@ -86,7 +78,7 @@ const python::Instruction* raises_exit_again(const python::Frame& frame, int uni
   while (i != nullptr && i->opcode != Opcode::RERAISE) {
     if (i->opcode != Opcode::LOAD_GLOBAL) return nullptr;
     for (; i != nullptr && i->opcode == Opcode::LOAD_GLOBAL; i = behind(i)) {
-      if (!passes_exit(global(frame, frame.name(i->argument >> 1)))) return nullptr;
+      if (!passes_exit(find_global(frame, frame.name(i->argument >> 1)))) return nullptr;
     }
     if (i != nullptr && i->opcode == Opcode::BUILD_TUPLE) i = behind(i);
     if (i == nullptr || i->opcode != Opcode::CHECK_EXC_MATCH) return nullptr;
