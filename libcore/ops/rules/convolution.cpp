@@ -95,12 +95,25 @@ TensorType as_image(const TensorType& type) {
   return with_dim(type, 2, SymExpr(1), type.sizes[2] * type.strides[2]);
 }
 
-/// torch has a channels-last kernel of three spatial dims for what the library computes, and only for that.
+/// What torch leaves to the library on the CPU (ConvParams::use_mkldnn in ATen/native/Convolution.cpp), one thread aside.
+bool is_for_library(Inference& in, const TensorType& input, const TensorType& weight) {
+  if (input.dtype == DType::bfloat16) return true;
+  if (input.dtype != DType::float32) return false;
+  if (!in.is_one(in.integer("groups", 1)) || in.less(SymExpr(1), input.sizes[0])) return true;
+  const bool large = in.less(SymExpr(3), weight.sizes.back()) && in.less(SymExpr(3), weight.sizes.end()[-2]);
+  return large || in.less(SymExpr(20480), input.sizes[0] * input.sizes[1] * input.sizes[2] * input.sizes[3]);
+}
+
+/// What torch makes of an input of rows before it convolves them as an image of one row: row-major memory, which one
+/// whose only strides that matter are those already is.
+bool row_suggests_channels_last(Inference& in, const TensorType& input) {
+  return is_contiguous(input) && suggests_channels_last(in, as_image(input));
+}
+
 bool keeps_channels_last(Inference& in, const TensorType& input, const TensorType& weight) {
-  bool library = input.dtype == DType::float32 || input.dtype == DType::bfloat16;
-  if (weight.rank() == 5 && !library) return false;
-  const bool row = weight.rank() == 3;  // an input of rows is made row-major before
-  return (!row && suggests_channels_last(in, input)) || suggests_channels_last(in, as_image(weight));
+  const bool of_input = weight.rank() == 3 ? row_suggests_channels_last(in, input) : suggests_channels_last(in, input);
+  if (!of_input && !suggests_channels_last(in, as_image(weight))) return false;
+  return weight.rank() != 5 || is_for_library(in, input, weight);  // torch's own kernel for volumes is row-major
 }
 
 void convolve(Inference& in, bool transposed) {

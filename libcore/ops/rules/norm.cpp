@@ -112,13 +112,28 @@ void rms_norm(Inference& in) {
   if (!in.failed()) in.add(std::move(type));
 }
 
+namespace {
+
+/// Where every parameter of batch_norm lies without gaps ATen asks how the input lies, and else what it suggests, which
+/// is another answer where a dim has one element (suggest_memory_format_contig in ATen/native/Normalization.cpp).
+bool batch_norm_keeps_channels_last(Inference& in, const TensorType& input) {
+  for (const char* name : {"weight", "bias", "running_mean", "running_var"}) {
+    const TensorType* parameter = in.optional_tensor(name);
+    if (parameter != nullptr && !is_contiguous(*parameter)) return suggests_channels_last(in, input);
+  }
+  if (is_contiguous(input)) return false;
+  return is_channels_last(in, input) || suggests_channels_last(in, input);
+}
+
+}  // namespace
+
 void batch_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   if (in.failed()) return;
   require_channels(in, input);
   if (in.failed()) return;
   TensorType type = contiguous_type(input.dtype, input.sizes, input);
-  if (suggests_channels_last(in, input)) type.strides = channels_last_strides(input.sizes);
+  if (batch_norm_keeps_channels_last(in, input)) type.strides = channels_last_strides(input.sizes);
   in.add(std::move(type));
 }
 
