@@ -116,6 +116,28 @@ bool RootPolicy::is_apart(const Frame& frame) const {
          callables_.of(code, frame.globals()).rule->action == CallAction::native;
 }
 
+namespace {
+
+/// The folder of the standard library with a slash behind it; empty where Python does not know it.
+std::string library_folder() {
+  PyObject* folder = PySys_GetObject("_stdlib_dir");
+  const char* text = folder != nullptr && PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : nullptr;
+  PyErr_Clear();
+  return text == nullptr ? std::string() : std::string(text) + "/";
+}
+
+}  // namespace
+
+bool RootPolicy::imports_library(const Frame& frame) {
+  PyCodeObject* code = frame.code();
+  if ((code->co_flags & CO_OPTIMIZED) != 0 || PyUnicode_CompareWithASCIIString(code->co_name, "<module>") != 0) return false;
+  if (module_name(frame.globals()) == "__main__") return false;
+  static const std::string library = library_folder();
+  const std::string file = text_of(code->co_filename);
+  return file.find("/site-packages/") != std::string::npos || file.find("/dist-packages/") != std::string::npos ||
+         (!library.empty() && file.starts_with(library));
+}
+
 bool RootPolicy::is_below_native(const Frame& frame) const {
   // Constructors are not deep: a few frames up either one is found or a module body.
   constexpr int kFar = 64;

@@ -25,6 +25,9 @@ class RootPolicy {
   /// True for module and class bodies, constructors of modules and optimizers, and code that a rule leaves
   /// to Python with all that it calls: the ops that run there are none of a root's tensor code.
   bool is_apart(const python::Frame& frame) const;
+  /// True for the body of a module that is imported from where Python or a package manager installs them: the standard
+  /// library, site-packages and dist-packages. None of it is the program's own code.
+  static bool imports_library(const python::Frame& frame);
   /// True when the code names torch, or a global that is a tensor or module. The answer is the same
   /// as long as the globals are.
   bool names_tensors(const python::Frame& frame, const python::TensorBridge& bridge) const;

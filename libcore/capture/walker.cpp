@@ -40,6 +40,11 @@ std::uint64_t globals_version(const Frame& frame) {
   return reinterpret_cast<PyDictObject*>(frame.globals())->ma_version_tag;
 }
 
+/// No other thread of Python's is there, which the hook could be missed by.
+bool is_only_thread(PyThreadState* thread) {
+  return PyInterpreterState_ThreadHead(thread->interp) == thread && PyThreadState_Next(thread) == nullptr;
+}
+
 /// True for a call's frame that does not start at the function's start (python/materialise.h).
 bool is_made_real(const Frame& frame) { return frame.unit() != 0 && !frame.is_generator(); }
 
@@ -93,6 +98,8 @@ Entry Walker::decide(Frame& frame) {
     region.level = next;
     return conduct(frame, region, false);
   }
+  // Hooked, an import of torch takes a third longer.
+  if (region.activations.empty() && is_only_thread(frame.thread()) && RootPolicy::imports_library(frame)) return Entry::unhooked;
   if (bridge_ == nullptr) {
     auto bridge = python::TensorBridge::get();
     if (!bridge || *bridge == nullptr) return Entry::native;

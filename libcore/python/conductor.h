@@ -15,6 +15,8 @@ enum class Entry : std::uint8_t {
   native_told,
   /// Natively, and torch's ops below are not counted (python/op_counter.h).
   native_apart,
+  /// As native_apart, and whatever it calls runs without the hook too. Only where no other thread of Python's is there.
+  unhooked,
   /// The driver did all that the call does: Frame::attachment is the result, an owned reference, or
   /// null with a Python error set. Only for calls (not resumes); nothing else is called then. The
   /// frame ends without having run an instruction.

@@ -18,7 +18,7 @@ namespace {
 FrameDriver* g_driver = nullptr;
 FrameCounts g_own_counts;
 FrameCounts* g_counts = &g_own_counts;
-int g_suspended = 0;  // frames below the stack margin that switched the hook off
+int g_suspended = 0;  // frames that switched the hook off: below the stack margin, or because the driver wants it
 
 thread_local int t_paused __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -89,6 +89,11 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
     case Entry::native_apart: {
       const OpsApart apart;
       return native(thread, raw, throwing, Native::driver);
+    }
+    case Entry::unhooked: {
+      const OpsApart apart;
+      count_native(Native::driver);
+      return evaluate_unhooked(thread, raw, throwing);
     }
     case Entry::native_told: {
       PyObject* result = native(thread, raw, throwing, Native::driver);
