@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
   options.choice("--compile", program.compile, {"auto", "now"},
-                 "When functions are recorded and compiled: now, which holds when nothing is said, at their first call; "
-                 "auto, once their calls have taken so long in plain Python that compiling pays. What torch.compile was "
+                 "When functions are recorded and compiled: auto, which holds when nothing is said, once their calls have "
+                 "taken so long in plain Python that compiling pays; now, at their first call. What torch.compile was "
                  "given, --deterministic, --fullgraph and --self-check mean now.");
   declare(options, program.limits);
   options.real("--handicap", program.handicap, "MS",

@@ -93,6 +93,7 @@ class Suite:
         self.commands = {
             "plain": [python],
             "run": [str(tools / "penstock-run")],  # the program takes its place
+            "run --compile=auto": [str(tools / "penstock-run"), "--compile=auto"],
             "run -o": [str(tools / "penstock-run"), "-o", str(work / "run.json")],
             "capture -o": [str(tools / "penstock-capture"), "--no-tensors", "-o", str(work / "capture.json")],
         }

@@ -23,7 +23,7 @@ Result<std::string> compiles_when(const RunProgramOptions& options) {
   if (program.fullgraph || program.deterministic || program.self_check) return "now";
   if (!options.compile.empty()) return options.compile;
   const char* asked = getenv("PENSTOCK_COMPILE");
-  if (asked == nullptr || *asked == '\0') return "now";
+  if (asked == nullptr || *asked == '\0') return "auto";
   if (std::string_view(asked) == "now" || std::string_view(asked) == "auto") return asked;
   return failure(Code::PS0101, fmt::format("PENSTOCK_COMPILE is '{}': auto and now are known", asked));
 }
