@@ -28,15 +28,23 @@ ARROWS = {
     "runtime": ["bundle"],
     "store": ["support", "diag"],
     "pipeline": ["passes", "partition", "fusion", "bundle", "codegen", "runtime", "store"],
+    "heap": ["support"],
     "python": ["ir"],
-    "capture": ["python", "passes"],
-    "jit": ["capture", "pipeline"],
+    "torch": ["python", "ops"],
+    "policy": ["torch"],
+    "record": ["policy", "heap", "passes"],
+    "guards": ["torch"],
+    "capture": ["record", "guards"],
+    "jit": ["capture", "pipeline", "heap"],
 }
+
+# the rooms that live in the program's process
+IN_PROCESS = [f"libcore/{room}/" for room in ("python", "torch", "policy", "record", "guards", "capture", "jit")]
 
 # a header outside the tree (a prefix): the folders whose files may include it
 OUTSIDE = {
-    "Python.h": ["libcore/python/", "libcore/capture/", "libcore/jit/", "tools/extension/"],
-    "internal/pycore": ["libcore/python/", "libcore/capture/", "libcore/jit/", "tools/extension/"],
+    "Python.h": [*IN_PROCESS, "tools/extension/"],
+    "internal/pycore": ["libcore/python/"],
     "llvm/": ["libcore/codegen/"],
     "llvm-c/": ["libcore/codegen/"],
     "lld/": ["libcore/codegen/"],

@@ -5,7 +5,7 @@
 namespace penstock::capture {
 
 /// A client of the walker that has graphs compiled by functions of the program's, where a region asks for it
-/// (python/compile_region.h). Its captured() calls them.
+/// (torch/compile_region.h). Its captured() calls them.
 class BackendClient {
  public:
   virtual ~BackendClient() = default;

@@ -7,6 +7,7 @@
 
 namespace penstock::capture {
 
+using guards::GuardCheck;
 using python::PyRef;
 
 bool EntryTable::Segment::has_room() const {
@@ -32,7 +33,7 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   Segment* segment = find(frame.bytecode(), frame.unit());
   Lookup lookup;
   if (segment == nullptr) return lookup;
-  auto bridge = python::TensorBridge::get();
+  auto bridge = torch::TensorBridge::get();
   if (!bridge || *bridge == nullptr) return lookup;
   segment->failed.clear();
   for (const auto& entry : segment->entries) {
@@ -67,7 +68,7 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   return lookup;
 }
 
-EntryId EntryTable::captured(CapturedSegment captured) {
+EntryId EntryTable::captured(record::CapturedSegment captured) {
   Interface& interface = captured.graph.interface;
   const auto key = std::pair<const PyCodeObject*, int>(captured.code, interface.start_offset);
   Segment& segment = segments_[key];

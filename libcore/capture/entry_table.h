@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "capture/guard_check.h"
 #include "capture/segment_client.h"
+#include "guards/guard_check.h"
 
 namespace penstock::capture {
 
@@ -16,7 +16,7 @@ class GraphSink {
  public:
   virtual ~GraphSink() = default;
   /// A new entry; its interface has its id. Not called twice for the same entry.
-  virtual void captured(const CapturedSegment& segment) = 0;
+  virtual void captured(const record::CapturedSegment& segment) = 0;
   /// A later call fitted the entry.
   virtual void used(EntryId) {}
 };
@@ -32,7 +32,7 @@ class EntryTable : public SegmentClient {
 
   Lookup lookup(python::Frame& frame, bool over_branches) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
-  EntryId captured(CapturedSegment segment) override;
+  EntryId captured(record::CapturedSegment segment) override;
   bool wants_examples() const override { return wants_examples_; }
 
   /// How often each entry was used, its recording included, in order of first capture.
@@ -46,7 +46,7 @@ class EntryTable : public SegmentClient {
  private:
   struct Entry {
     Interface interface;
-    LiveObjects live;
+    guards::LiveObjects live;
     std::int64_t calls = 1;
     std::size_t nodes = 0;
     bool replaced = false;  ///< a later one stands for it; kept for its count
@@ -57,7 +57,7 @@ class EntryTable : public SegmentClient {
     bool limit_reported = false;
     /// Why the entries did not fit the call that is being recorded now.
     std::vector<RecompileEvent::Entry> failed;
-    ChangedNumbers changed;
+    record::ChangedNumbers changed;
     bool has_room() const;
   };
   struct Codes;

@@ -1,6 +1,10 @@
 #include "capture/walker.h"
+#include "record/models.h"
+#include "torch/connection.h"
 
 namespace penstock::capture {
+
+using record::DynamicSizes;
 
 namespace {
 
@@ -13,8 +17,9 @@ DynamicSizes dynamic_sizes(std::string_view choice) {
 
 Result<std::unique_ptr<python::FrameDriver>> make_walker(const python::Settings& settings,
                                                          SegmentClient& client, EventSink& sink) {
-  auto callables = Callables::make(std::string(settings.get("rules")));
+  auto callables = record::callables_with_models(std::string(settings.get("rules")));
   if (!callables) return tl::unexpected(std::move(callables.error()));
+  torch::connect_to_python();
   std::optional<TierUp> tier_up;
   if (settings.get("compile") == "auto") tier_up.emplace();
   return std::make_unique<Walker>(std::string(settings.get("only")), std::move(*callables),

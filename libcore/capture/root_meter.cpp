@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "python/op_counter.h"
+#include "torch/op_counter.h"
 
 namespace penstock::capture {
 
@@ -10,8 +10,8 @@ void RootMeter::enter() {
   on_ = true;
   totals_ = {};
   inside_ = false;
-  ops_ = python::ops_run();
-  factories_ = python::factory_ops_run();
+  ops_ = torch::ops_run();
+  factories_ = torch::factory_ops_run();
   entered_ = Clock::now();
 }
 
@@ -23,16 +23,16 @@ void RootMeter::segment_begins() {
 }
 
 void RootMeter::add_native() {
-  totals_.native_ops += python::ops_run() - std::exchange(ops_, python::ops_run());
+  totals_.native_ops += torch::ops_run() - std::exchange(ops_, torch::ops_run());
   totals_.native_factories +=
-      python::factory_ops_run() - std::exchange(factories_, python::factory_ops_run());
+      torch::factory_ops_run() - std::exchange(factories_, torch::factory_ops_run());
 }
 
 void RootMeter::segment_ends() {
   if (!inside_) return;
   inside_ = false;
-  ops_ = python::ops_run();
-  factories_ = python::factory_ops_run();
+  ops_ = torch::ops_run();
+  factories_ = torch::factory_ops_run();
   totals_.in_segments += Clock::now() - began_;
 }
 

@@ -14,7 +14,7 @@ struct RootTotals {
 };
 
 /// Counts and times one thread's stay in a root, which is in a segment or outside of one at any time.
-/// Does nothing before enter(). Ops are counted once python::count_ops() was called.
+/// Does nothing before enter(). Ops are counted once torch::count_ops() was called.
 class RootMeter {
  public:
   /// A root begins, outside of a segment.

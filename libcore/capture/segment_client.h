@@ -1,15 +1,14 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "capture/changed_numbers.h"
 #include "capture/root_meter.h"
 #include "ir/event.h"
-#include "ir/graph.h"
 #include "python/conductor.h"
 #include "python/mode.h"
 #include "python/object.h"
+#include "record/captured_segment.h"
+#include "record/changed_numbers.h"
 
 namespace penstock::capture {
 
@@ -26,32 +25,6 @@ class EventSink {
   virtual bool meters_roots() const { return false; }
   /// A thread has left a root.
   virtual void left_root(const RootTotals&) {}
-};
-
-/// What a backend of the program's own needs of a segment beside its graph.
-struct WrittenDown {
-  /// One per Graph::calls: the function that the program called; null: the call's target names it.
-  std::vector<python::PyRef> callables;
-  /// One per Interface::inputs: the tensor itself where the segment wrote it; null elsewhere.
-  std::vector<python::PyRef> written;
-  python::PyRef random_state;  ///< of the CPU's generator at the segment's start
-};
-
-/// A recorded segment, as the walker hands it over. Its ops have run through torch already and the
-/// frame goes on with their real results.
-struct CapturedSegment {
-  /// Level `torch`; the interface is complete but for `id`, which the client assigns.
-  Graph graph;
-  PyCodeObject* code;  ///< borrowed: of the root; the segment starts at interface.start_offset
-  /// Objects that Guard::live and Recipe::live index. The client keeps only what cannot keep a
-  /// model or a tensor alive (types, code, functions, modules); the others by address and weakly.
-  std::vector<python::PyRef> live;
-  /// The inputs' objects, one per Interface::inputs: tensors as they were at the segment's start
-  /// (a snapshot where the segment mutated one and the client wants_examples()), ints, floats.
-  std::vector<python::PyRef> inputs;
-  /// What the ops gave, one per Interface::outputs. Empty unless the client wants_examples().
-  std::vector<python::PyRef> outputs;
-  WrittenDown written_down = {};  ///< where a backend of the program's compiles the graph
 };
 
 /// What a client knows about a call of a segment.
@@ -77,7 +50,7 @@ struct Lookup {
   /// step: the entry that fits is used again; this call is measured beside it.
   bool measured = false;
   /// miss: the numbers that differed between calls of the segment; valid until captured().
-  const ChangedNumbers* changed = nullptr;
+  const record::ChangedNumbers* changed = nullptr;
 };
 
 /// What became of a call that the client was asked about before it ran.
@@ -120,7 +93,7 @@ class SegmentClient {
   virtual bool starts_at(const python::Bytecode& code, int offset) const = 0;
 
   /// A segment is complete. Returns the id it got, for `after` of the next one and for breaks.
-  virtual EntryId captured(CapturedSegment segment) = 0;
+  virtual EntryId captured(record::CapturedSegment segment) = 0;
 
   /// The last captured() made an entry that runs, for which it compiled the graph.
   virtual bool compiled_last() const { return false; }

@@ -3,12 +3,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "capture/walk.h"
 #include "python/bytecode.h"
 #include "python/hook.h"
+#include "record/models.h"
+#include "record/walk.h"
+#include "torch/connection.h"
 
 namespace penstock::capture {
 
+using policy::Callables;
 using python::Directive;
 using python::Entry;
 using python::Frame;
@@ -16,6 +19,7 @@ using python::Instruction;
 using python::Leaving;
 using python::Opcode;
 using python::Outcome;
+using record::Walk;
 
 namespace {
 
@@ -46,7 +50,7 @@ struct Session {
 struct Activation {
   Frame* frame = nullptr;
   std::shared_ptr<Session> session;  ///< null: none is under way
-  FrameShadow* shadow = nullptr;
+  record::FrameShadow* shadow = nullptr;
   std::uint64_t instructions = 0;
   std::uint64_t followed = 0;  ///< a rule moved what is known of their operands
 };
@@ -64,20 +68,20 @@ class Torture final : public python::FrameDriver {
   using Stack = std::vector<std::unique_ptr<Activation>>;
 
   static Activation& activation(Frame& frame) { return *static_cast<Activation*>(frame.attachment); }
-  const python::TensorBridge& bridge();
+  const torch::TensorBridge& bridge();
   void start(Activation& activation);
   /// Ends the session of `activation` for all frames that it is walking.
   void give_up(Activation& activation);
 
   std::unordered_map<PyThreadState*, Stack> stacks_;
-  SchemaTable schemas_;
-  CompileApi compile_api_;
+  torch::SchemaTable schemas_;
+  policy::CompileApi compile_api_;
   Callables callables_;
 };
 
-const python::TensorBridge& Torture::bridge() {
-  auto torch = python::TensorBridge::get();
-  return torch && *torch != nullptr ? **torch : python::TensorBridge::absent();
+const torch::TensorBridge& Torture::bridge() {
+  auto torch = torch::TensorBridge::get();
+  return torch && *torch != nullptr ? **torch : torch::TensorBridge::absent();
 }
 
 Entry Torture::enter(Frame& frame) {
@@ -100,7 +104,7 @@ Entry Torture::enter(Frame& frame) {
 
 void Torture::start(Activation& activation) {
   auto session = std::make_shared<Session>();
-  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr, DynamicSizes::off, false);
+  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr, record::DynamicSizes::off, false);
   session->walk->objects.release_all();
   session->start = &activation;
   activation.shadow = &session->walk->start(*activation.frame);
@@ -180,8 +184,9 @@ void Torture::leave(Frame& frame, Leaving how, PyObject*) {
 }  // namespace
 
 Result<std::unique_ptr<python::FrameDriver>> make_torture(const python::Settings& settings) {
-  auto callables = Callables::make(std::string(settings.get("rules")));
+  auto callables = record::callables_with_models(std::string(settings.get("rules")));
   if (!callables) return tl::unexpected(std::move(callables.error()));
+  torch::connect_to_python();
   return std::make_unique<Torture>(std::move(*callables));
 }
 

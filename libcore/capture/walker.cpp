@@ -1,18 +1,20 @@
 #include "capture/walker.h"
 
-#include "capture/dynamo_state.h"
-#include "capture/literal.h"
-#include "capture/may_record.h"
-#include "capture/polyfills.h"
+#include "policy/dynamo_state.h"
+#include "policy/may_record.h"
 #include "python/bytecode.h"
-#include "python/compile_region.h"
+#include "python/literal.h"
 #include "python/materialise.h"
-#include "python/memory_escapes.h"
-#include "python/op_counter.h"
-#include "python/torch_state.h"
+#include "record/polyfills.h"
+#include "torch/compile_region.h"
+#include "torch/memory_escapes.h"
+#include "torch/op_counter.h"
+#include "torch/state.h"
 
 namespace penstock::capture {
 
+using policy::Served;
+using policy::is_region;
 using python::Directive;
 using python::Entry;
 using python::Frame;
@@ -21,6 +23,13 @@ using python::Leaving;
 using python::Opcode;
 using python::Outcome;
 using python::PyRef;
+using python::text_of;
+using record::BreakReason;
+using record::FrameShadow;
+using record::Operand;
+using record::RaisePlace;
+using record::Walk;
+
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -74,10 +83,10 @@ Entry Walker::decide(Frame& frame) {
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
   if (is_made_real(frame)) return enter_made_real(frame, region);
-  if (is_polyfill(frame.globals())) return enter_polyfill(frame, region);
+  if (record::is_polyfill(frame.globals())) return enter_polyfill(frame, region);
   const Served kind = served(frame);
   const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) && region.mode == Mode::recording &&
-                        python::region_backend() != nullptr && region.walk->expects(frame);
+                        torch::region_backend() != nullptr && region.walk->expects(frame);
   if (kind != Served::none && !taken_in) return enter_served(frame, region, kind);
   if (region.plain) return Entry::native;
   if (region.mode == Mode::recording) {
@@ -101,18 +110,18 @@ Entry Walker::decide(Frame& frame) {
   // Hooked, an import of torch takes a third longer.
   if (region.activations.empty() && is_only_thread(frame.thread()) && RootPolicy::imports_library(frame)) return Entry::unhooked;
   if (bridge_ == nullptr) {
-    auto bridge = python::TensorBridge::get();
+    auto bridge = torch::TensorBridge::get();
     if (!bridge || *bridge == nullptr) return Entry::native;
     bridge_ = *bridge;
-    python::MemoryEscapes::get().watch(*bridge_);
-    if (sink_.meters_roots()) python::count_ops(makes_tensor_of_nothing);
+    torch::MemoryEscapes::get().watch(*bridge_);
+    if (sink_.meters_roots()) torch::count_ops(policy::makes_tensor_of_nothing);
   }
   if (frame.is_generator()) return Entry::native;
   if (frame.code()->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
     return Entry::native;
   }
   if (is_disabled(region)) return Entry::native;
-  if (!python::ops_run_plainly()) return Entry::native;
+  if (!torch::ops_run_plainly()) return Entry::native;
   // Before the rules, which cost more: code that has entries was a root.
   CodeInfo& known = info(frame);
   const bool weighed = weighs(region);
@@ -203,7 +212,7 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
     trial = true;
     if (info(frame).dry_trials[frame.unit()] >= kTrials) return Directive::step;
   }
-  if (!python::ops_run_plainly()) return Directive::step;
+  if (!torch::ops_run_plainly()) return Directive::step;
   bool record_here = trial;
   Lookup lookup;
   if (!trial) {
@@ -308,12 +317,12 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
   return Directive::step;
 }
 
-void Walker::start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
+void Walker::start(Activation& activation, Region& region, const record::ChangedNumbers* changed, bool trial,
                    bool patient) {
   // A backend may bake in the numbers that it is shown.
-  const bool fixed = python::region_backend() != nullptr;
+  const bool fixed = torch::region_backend() != nullptr;
   region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_, fixed ? nullptr : changed,
-                                       fixed ? DynamicSizes::off : dynamic_sizes(region),
+                                       fixed ? record::DynamicSizes::off : dynamic_sizes(region),
                                        client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
@@ -374,7 +383,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   const bool ended = end(region, std::move(how), nullptr);
   if (PyRef error = take_error()) return backend_raised(region, std::move(error));
   if (ended && !reason.silent) report_break(reason, location, region.last);
-  if (ended && !reason.silent && enclosing(region) != nullptr) count_graph_break(reason.reason);
+  if (ended && !reason.silent && enclosing(region) != nullptr) policy::count_graph_break(reason.reason);
   if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
   if (refuses(region, activation, reason, location)) return Directive::raised;
   return step_break(activation, instruction);
@@ -416,7 +425,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     plan.steps.push_back(activation->shadow->steps);
     plan.codes.push_back(activation->frame->code());
   }
-  CapturedSegment segment = walk.finish(std::move(end), result);
+  record::CapturedSegment segment = walk.finish(std::move(end), result);
   if (walk.verdict.spoiled()) {
     // What ends the region's one graph does so where the segment must end next time, too.
     const Activation* around = enclosing(region);
@@ -434,7 +443,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   interface.capture_ns = (Clock::now() - region.started - region.ops - walk.objects.freeing()).count();
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
-  if (enclosing(region) != nullptr) count_graph(segment.graph.calls.size());
+  if (enclosing(region) != nullptr) policy::count_graph(segment.graph.calls.size());
   const auto ops = static_cast<std::int64_t>(segment.graph.nodes.size());
   const EntryId id = client_.captured(std::move(segment));
   if (tier_up_) recorded(region, ops);
@@ -487,7 +496,7 @@ void Walker::report_break(const BreakReason& reason, const Location& location, E
 }
 
 void Walker::report_left(Frame& frame) {
-  KnownCode& known = callables_.of(frame.code(), frame.globals());
+  policy::KnownCode& known = callables_.of(frame.code(), frame.globals());
   if (known.told || known.rule->built_in || follows_code(known.rule->action)) return;
   if (!roots_.names_tensors(frame, *bridge_) && !roots_.handles_tensors(frame, *bridge_)) return;
   known.told = true;
@@ -564,7 +573,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   if (is_region(kind)) {
     const Activation* around = enclosing(region);
     const bool compiled = around != nullptr && around->served != Served::disabled;
-    python::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
+    torch::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
   }
   if (kind != Served::none) return;
   const bool weighed = ended != nullptr && ended->root != nullptr;
@@ -592,8 +601,8 @@ bool Walker::may_record(Frame& frame, const Instruction& instruction) {
     case Opcode::STORE_SUBSCR: return tensor(1);
     case Opcode::UNARY_NEGATIVE:
     case Opcode::UNARY_INVERT: return tensor(0);
-    case Opcode::LOAD_ATTR: return tensor(0) && is_view_attribute(frame.name(instruction.argument));
-    case Opcode::CALL: return may_record_call(frame, instruction, callables_);
+    case Opcode::LOAD_ATTR: return tensor(0) && policy::is_view_attribute(frame.name(instruction.argument));
+    case Opcode::CALL: return policy::may_record_call(frame, instruction, callables_);
     case Opcode::CALL_FUNCTION_EX: return true;
     default: return false;
   }

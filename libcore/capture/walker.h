@@ -12,12 +12,12 @@
 
 #include "capture/backend_client.h"
 #include "capture/loop_tests.h"
-#include "capture/roots.h"
 #include "capture/segment_client.h"
 #include "capture/tier_up.h"
-#include "capture/walk.h"
-#include "python/compile_region.h"
+#include "policy/roots.h"
 #include "python/conductor.h"
+#include "record/walk.h"
+#include "torch/compile_region.h"
 
 // The walker: record while the program runs.
 //
@@ -58,7 +58,7 @@ namespace penstock::capture {
 class Walker : public python::FrameDriver {
  public:
   /// `only`: see RootPolicy. Without `tier_up` every root is recorded at its first call.
-  Walker(std::string only, Callables callables, DynamicSizes dynamic, std::optional<TierUp> tier_up,
+  Walker(std::string only, policy::Callables callables, record::DynamicSizes dynamic, std::optional<TierUp> tier_up,
          SegmentClient& client, EventSink& sink)
       : callables_(std::move(callables)),
         roots_(std::move(only), callables_),
@@ -67,7 +67,7 @@ class Walker : public python::FrameDriver {
         client_(client),
         sink_(sink),
         backends_(dynamic_cast<BackendClient*>(&client)) {
-    if (backends_ != nullptr) python::set_runs_backends();
+    if (backends_ != nullptr) torch::set_runs_backends();
   }
 
   python::Entry enter(python::Frame& frame) override;
@@ -92,17 +92,17 @@ class Walker : public python::FrameDriver {
   /// A conducted frame.
   struct Activation {
     python::Frame* frame;
-    FrameShadow* shadow = nullptr;  ///< while it is part of the segment being recorded
+    record::FrameShadow* shadow = nullptr;  ///< while it is part of the segment being recorded
     int followed = 0;               ///< instructions since the start of the segment being followed
     bool first = false;             ///< a root that has not begun
     bool step_once = false;         ///< the next instruction is the one that broke
     bool resumes = false;           ///< the next instruction is the one behind a branch that broke
     bool announced = false;         ///< the next instruction's call makes inlined frames real
-    Served served = Served::none;   ///< an entry point of torch.compile, or what stands around a region
+    policy::Served served = policy::Served::none;   ///< an entry point of torch.compile, or what stands around a region
     bool answered = false;          ///< the entry point was asked for its result
     python::PyRef refusal;          ///< of a region: what must come out of it, whatever caught it
     python::PyRef backend;          ///< of a region: the program's function that compiles its graphs
-    std::optional<DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
+    std::optional<record::DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
     RootHistory* root = nullptr;    ///< a weighed root
     bool cold = false;              ///< it is conducted for the loops in it alone
     int idle = 0;                   ///< instructions since an entry ran, or might have been recorded
@@ -127,7 +127,7 @@ class Walker : public python::FrameDriver {
   struct Region {
     Mode mode = Mode::glue;
     std::vector<std::unique_ptr<Activation>> activations;
-    std::unique_ptr<Walk> walk;
+    std::unique_ptr<record::Walk> walk;
     Activation* start = nullptr;   ///< the segment's own frame (recording, following)
     int trial_unit = 0;
     bool trial = false;            ///< dropped if it records no op …
@@ -155,7 +155,7 @@ class Walker : public python::FrameDriver {
     /// RootPolicy::names_tensors() for globals of that version.
     std::uint64_t globals_version = 0;
     bool names_tensors = false;
-    std::optional<Served> served;              ///< once asked
+    std::optional<policy::Served> served;              ///< once asked
     std::optional<std::vector<LoopTest>> loop_tests;  ///< once asked
     // Where roots are weighed:
     std::unordered_map<std::uintptr_t, RootHistory*> roots;  ///< by the module and the gradient mode
@@ -206,17 +206,17 @@ class Walker : public python::FrameDriver {
   python::Entry enter_polyfill(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
   // -- torch.compile and its kin (walker_regions.cpp)
-  Served served(python::Frame& frame);
-  python::Entry enter_served(python::Frame& frame, Region& region, Served served);
+  policy::Served served(python::Frame& frame);
+  python::Entry enter_served(python::Frame& frame, Region& region, policy::Served served);
   python::Directive serve(Activation& activation, const python::Instruction& instruction);
   static Activation* enclosing(Region& region);
   /// Which sizes become symbols there.
-  DynamicSizes dynamic_sizes(Region& region) const;
+  record::DynamicSizes dynamic_sizes(Region& region) const;
   /// True inside a region that torch.compiler.disable made.
   static bool is_disabled(Region& region);
   /// True when a frame of the program is conducted: what stands around regions does not count.
   static bool has_root(const Region& region);
-  bool refuses(Region& region, const Activation& activation, const BreakReason& reason,
+  bool refuses(Region& region, const Activation& activation, const record::BreakReason& reason,
                const Location& location);
   /// A backend of the program's raised: so does the region.
   static python::Directive backend_raised(Region& region, python::PyRef error);
@@ -231,7 +231,7 @@ class Walker : public python::FrameDriver {
                            const python::Instruction& instruction);
   python::Directive follow(Activation& activation, Region& region,
                            const python::Instruction& instruction);
-  void start(Activation& activation, Region& region, const ChangedNumbers* changed, bool trial,
+  void start(Activation& activation, Region& region, const record::ChangedNumbers* changed, bool trial,
              bool patient);
   /// The instruction that ended a segment is about to be stepped.
   static python::Directive step_break(Activation& activation, const python::Instruction& instruction);
@@ -240,28 +240,28 @@ class Walker : public python::FrameDriver {
   bool is_loop_test(const Region& region, const Activation& activation, const python::Instruction& instruction);
   void keep_code(PyCodeObject* code);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
-  bool ends_earlier(const Walk& walk);
-  using Ends = std::map<RaisePlace, BreakReason>;
+  bool ends_earlier(const record::Walk& walk);
+  using Ends = std::map<record::RaisePlace, record::BreakReason>;
   /// Why a segment ends before the instruction, if it does.
-  Ends::const_iterator known_end(const FrameShadow& frame, const python::Instruction& instruction) const;
+  Ends::const_iterator known_end(const record::FrameShadow& frame, const python::Instruction& instruction) const;
   /// False when nothing was captured.
-  bool end(Region& region, SegmentEnd end, const Operand* result);
-  void report_break(const BreakReason& reason, const Location& location, EntryId after);
+  bool end(Region& region, SegmentEnd end, const record::Operand* result);
+  void report_break(const record::BreakReason& reason, const Location& location, EntryId after);
   void drop(Region& region);
   python::PyRef take_error() { return backends_ == nullptr ? python::PyRef() : backends_->take_error(); }
   /// A rule of the user's leaves code to Python that would be a root.
   void report_left(python::Frame& frame);
   bool may_record(python::Frame& frame, const python::Instruction& instruction);
 
-  Callables callables_;
-  RootPolicy roots_;
-  DynamicSizes dynamic_;
+  policy::Callables callables_;
+  policy::RootPolicy roots_;
+  record::DynamicSizes dynamic_;
   std::optional<TierUp> tier_up_;
   SegmentClient& client_;
   EventSink& sink_;
   BackendClient* backends_;  ///< the client, where it is one
-  SchemaTable schemas_;
-  python::TensorBridge* bridge_ = nullptr;
+  torch::SchemaTable schemas_;
+  torch::TensorBridge* bridge_ = nullptr;
   std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are
   std::pair<PyThreadState* const, Region>* last_region_ = nullptr;
   std::unordered_set<std::string> reported_;
@@ -275,8 +275,8 @@ class Walker : public python::FrameDriver {
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;
   /// Of segments that no graph could go on behind: why, by the same key.
-  std::unordered_map<std::uint64_t, std::pair<BreakReason, Location>> ends_;
-  CompileApi compile_api_;
+  std::unordered_map<std::uint64_t, std::pair<record::BreakReason, Location>> ends_;
+  policy::CompileApi compile_api_;
   std::deque<RootHistory> histories_;  ///< of every root, also of code that is gone
   std::unordered_map<PyTypeObject*, bool> module_types_;
 };

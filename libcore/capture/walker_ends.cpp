@@ -1,23 +1,25 @@
 // Where a segment ends that cannot end where it had to: before what is under way there and could not go on behind it.
 
-#include "capture/polyfills.h"
 #include "capture/walker.h"
+#include "record/polyfills.h"
 
 namespace penstock::capture {
 
 using python::PyRef;
+using record::BreakReason;
+using record::RaisePlace;
 
 void Walker::keep_code(PyCodeObject* code) {
   refused_code_.try_emplace(code, PyRef::borrow(reinterpret_cast<PyObject*>(code)));
 }
 
-Walker::Ends::const_iterator Walker::known_end(const FrameShadow& f, const python::Instruction& instruction) const {
+Walker::Ends::const_iterator Walker::known_end(const record::FrameShadow& f, const python::Instruction& instruction) const {
   if (ends_before_.empty()) return ends_before_.end();
   const auto anyhow = ends_before_.find({f.frame->code(), instruction.offset, 0});
   return anyhow != ends_before_.end() ? anyhow : ends_before_.find({f.frame->code(), instruction.offset, f.path});
 }
 
-bool Walker::ends_earlier(const Walk& walk) {
+bool Walker::ends_earlier(const record::Walk& walk) {
   const auto end_before = [&](const RaisePlace& place, BreakReason reason) {
     if (reason.anywhere) keep_code(place.code);
     ends_before_.insert_or_assign(place, std::move(reason));
@@ -34,7 +36,7 @@ bool Walker::ends_earlier(const Walk& walk) {
     end_before(*place, std::move(reason));
   };
   const auto constructor = walk.open_constructor(), context = walk.context.lost_variable();
-  const auto polyfill = open_polyfill(walk.innermost());
+  const auto polyfill = record::open_polyfill(walk.innermost());
   end_where_open(polyfill, "");
   end_where_open(constructor, " (inside the call here, which makes an object)");
   end_where_open(context, " (while a context variable is set here whose token nothing holds)");

@@ -1,17 +1,21 @@
 // The walker at torch.compile and its kin: their calls, and regions.
 
-#include "capture/literal.h"
 #include "capture/walker.h"
-#include "python/compile_region.h"
+#include "python/literal.h"
+#include "torch/compile_region.h"
 
 namespace penstock::capture {
 
+using policy::Served;
+using policy::is_region;
 using python::Directive;
 using python::Entry;
 using python::Frame;
 using python::Instruction;
 using python::Opcode;
 using python::PyRef;
+using record::BreakReason;
+using record::DynamicSizes;
 
 namespace {
 
@@ -67,7 +71,7 @@ Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
   around.served = served;
   if (!is_region(served)) return Entry::conduct;
   if (served != Served::disabled) around.backend = PyRef::borrow(backend_of(frame.function()));
-  python::set_in_compiled_region(served != Served::disabled, around.backend.get());
+  torch::set_in_compiled_region(served != Served::disabled, around.backend.get());
   around.dynamic = dynamic_of(frame.function());
   return Entry::conduct;
 }
@@ -85,7 +89,7 @@ Directive Walker::serve(Activation& activation, const Instruction& instruction) 
   const CallRule& rule = *callables_.of(frame.code(), frame.globals()).rule;
   if (rule.handler == "reset" && backends_ != nullptr) backends_->forget_backends();
   if (activation.served == Served::is_compiling) {
-    result = PyRef::borrow(python::in_compiled_region() ? Py_True : Py_False);
+    result = PyRef::borrow(torch::in_compiled_region() ? Py_True : Py_False);
   } else if (!compile_api_.serve(frame, rule, result)) {
     return Directive::exit;
   }
@@ -131,7 +135,7 @@ bool Walker::refuses(Region& region, const Activation& activation, const BreakRe
   around->refusal = compile_api_.unsupported(
       kind_of(reason), reason.reason + ". " + std::string(row.explanation), std::string(row.hint),
       location.file.text(), location.line,
-      text_of(activation.frame->code()->co_name));
+      python::text_of(activation.frame->code()->co_name));
   if (around->refusal) raise(around->refusal.get());
   return true;
 }

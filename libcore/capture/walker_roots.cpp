@@ -14,12 +14,12 @@
 #include <tuple>
 
 #include "capture/cold_roots.h"
-#include "capture/literal.h"
-#include "capture/may_record.h"
-#include "capture/symbolic_sizes.h"
 #include "capture/walker.h"
-#include "python/op_counter.h"
-#include "python/torch_state.h"
+#include "policy/may_record.h"
+#include "python/literal.h"
+#include "record/symbolic_sizes.h"
+#include "torch/op_counter.h"
+#include "torch/state.h"
 
 namespace penstock::capture {
 
@@ -43,7 +43,7 @@ constexpr int kMostIdle = 20'000;
 constexpr std::chrono::microseconds kOpTime{20};
 
 /// Ops that this thread has run and that are not made of nothing.
-std::int64_t useful_ops() { return python::ops_run() - python::factory_ops_run(); }
+std::int64_t useful_ops() { return torch::ops_run() - torch::factory_ops_run(); }
 
 bool has_loop(const python::Bytecode& code) {
   return std::ranges::any_of(code.instructions(), [](const Instruction& one) {
@@ -52,10 +52,10 @@ bool has_loop(const python::Bytecode& code) {
 }
 
 /// The program says of an argument which of its sizes change.
-bool has_marked_argument(const Frame& frame, const python::TensorBridge& bridge) {
+bool has_marked_argument(const Frame& frame, const torch::TensorBridge& bridge) {
   for (int i = 0; i < frame.code()->co_argcount; ++i) {
     PyObject* argument = frame.local(i);
-    if (argument != nullptr && bridge.is_tensor(argument) && !marks_of(argument).dynamic.empty()) return true;
+    if (argument != nullptr && bridge.is_tensor(argument) && !record::marks_of(argument).dynamic.empty()) return true;
   }
   return false;
 }
@@ -110,17 +110,17 @@ RootHistory* Walker::find_history(Frame& frame, CodeInfo& known, bool make) {
   if (self != nullptr && PyCell_Check(self)) self = PyCell_GET(self);
   if (self != nullptr) {
     const auto [type, added] = module_types_.try_emplace(Py_TYPE(self), false);
-    if (added) type->second = is_nn_module(self);
+    if (added) type->second = policy::is_nn_module(self);
     if (!type->second || (known.roots.size() >= kMostRoots)) self = nullptr;
   }
-  const auto key = reinterpret_cast<std::uintptr_t>(self) | (python::grad_enabled() ? 1 : 0);
+  const auto key = reinterpret_cast<std::uintptr_t>(self) | (torch::grad_enabled() ? 1 : 0);
   if (const auto found = known.roots.find(key); found != known.roots.end()) return found->second;
   if (!make) return nullptr;
   RootHistory& root = histories_.emplace_back();
   known.roots.emplace(key, &root);
-  root.gradients = python::grad_enabled();
+  root.gradients = torch::grad_enabled();
   if (sink_.meters_roots()) {
-    root.name = text_of(frame.code()->co_qualname);
+    root.name = python::text_of(frame.code()->co_qualname);
     root.location = frame.bytecode().location(frame.bytecode().instructions()[0]);
   }
   return &root;
@@ -160,7 +160,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known) {
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) region.meter.enter();
   NativeRoot call{&root, timed};
   if (timed) {
-    call.counted = root.ops < 0 && python::start_counting_ops(makes_tensor_of_nothing);
+    call.counted = root.ops < 0 && torch::start_counting_ops(policy::makes_tensor_of_nothing);
     call.ops = useful_ops();
     call.began = Clock::now();
   }
@@ -184,7 +184,7 @@ void Walker::left_native(Region& region) {
     std::optional<std::int64_t> ops;
     if (call.counted) {
       ops = useful_ops() - call.ops;
-      python::stop_counting_ops();
+      torch::stop_counting_ops();
     } else if (root.ops < 0) {
       ops = time / kOpTime + 1;
     }
@@ -221,7 +221,7 @@ void Walker::recorded(Region& region, std::int64_t ops) {
   region.useful = region.useful || compiled;
   for (const auto& activation : region.activations) {
     RootHistory* root = activation->cold ? nullptr : activation->root;
-    if (root != nullptr && !compiled && python::grad_enabled()) root->needs_gradients = true;
+    if (root != nullptr && !compiled && torch::grad_enabled()) root->needs_gradients = true;
   }
   spent(region, compiled ? ops : 0);
 }
@@ -239,7 +239,7 @@ bool Walker::is_conducted_for_loops(Frame& frame, CodeInfo& known, const RootHis
 }
 
 bool Walker::runs_op(Frame& frame, const Instruction& instruction) {
-  if (instruction.opcode == Opcode::CALL) return calls_op(frame, instruction, callables_);
+  if (instruction.opcode == Opcode::CALL) return policy::calls_op(frame, instruction, callables_);
   return instruction.opcode != Opcode::CALL_FUNCTION_EX && may_record(frame, instruction);
 }
 

@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstring>
 
-#include "jit/torch_state.h"
-#include "python/torch_state.h"
+#include "torch/tensor_versions.h"
+#include "torch/state.h"
 
 namespace penstock::jit {
+
+using guards::InputValue;
+
 namespace {
 
 using python::PyRef;
@@ -125,7 +128,7 @@ void forget_recording(Interface& interface) {
 
 }  // namespace
 
-BundleExecutor::BundleExecutor(const python::TensorBridge& bridge,
+BundleExecutor::BundleExecutor(const torch::TensorBridge& bridge,
                                std::shared_ptr<ContentVersions> versions)
     : bridge_(bridge), fallback_(bridge), versions_(std::move(versions)) {
   fallback_.set_symbols([this](std::string_view name) { return symbol(name); });
@@ -136,7 +139,7 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
                                                          KernelBundle bundle,
                                                          runtime::BlobSource& blobs,
                                                          OutputPlan plan) {
-  auto bridge = python::TensorBridge::get();
+  auto bridge = torch::TensorBridge::get();
   if (!bridge) return tl::unexpected(bridge.error());
   if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
   const Interface& interface = bundle.interface;
@@ -208,7 +211,7 @@ void BundleExecutor::pass_inputs(const ExecutorCall& call) {
   for (const std::uint32_t i : call.changed) {
     runtime::TensorArgument& argument = arguments_[i];
     if (prepared_at_[i] >= 0) prepared_[prepared_at_[i]].same = false;
-    if (const python::TensorView* view = call.inputs[i].view) {
+    if (const torch::TensorView* view = call.inputs[i].view) {
       argument.data = view->data;
       argument.sizes = view->sizes;
       argument.strides = view->strides;
@@ -241,7 +244,7 @@ Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) 
   for (const OutputPlan::Writes& write : plan_.input_writes) {
     const InputValue& input = inputs[write.index];
     if (input.view == nullptr) continue;
-    if (!input.view->has_version && !python::inference_mode()) {
+    if (!input.view->has_version && !torch::inference_mode()) {
       return failure(Code::PS0505, "an inference tensor is written outside inference mode");
     }
     if (input.object == nullptr || bridge_.make_writable(input.object, *input.view)) continue;
@@ -267,7 +270,7 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
   written = false;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const python::TensorView& view = *inputs[plan_.input_writes[i].index].view;
+    const torch::TensorView& view = *inputs[plan_.input_writes[i].index].view;
     const DType dtype = *dtype_from_torch(view.dtype);
     auto restored = fallback_.write({view.data, dtype, view.sizes, view.strides}, before[i].get());
     if (!restored) written = true;
@@ -315,7 +318,7 @@ PendingTensor BundleExecutor::pending_tensor(std::size_t index, PooledMemory mem
   tensor.view.storage = memory.data();
   tensor.view.dtype = facts(results_[index].dtype).torch_scalar_type;
   tensor.view.device_index = -1;
-  tensor.view.has_version = !python::inference_mode();
+  tensor.view.has_version = !torch::inference_mode();
   tensor.memory = std::move(memory);
   return tensor;
 }
@@ -389,7 +392,7 @@ Result<void> BundleExecutor::count_versions(std::span<const InputValue> inputs) 
   for (const auto& write : plan_.made_writes) {
     tensors.insert(tensors.end(), write.count, made_[write.index].get());
   }
-  if (bump_versions(tensors)) return {};
+  if (torch::bump_versions(tensors)) return {};
   return tl::unexpected(take_error("a tensor's version could not be counted up"));
 }
 

@@ -35,21 +35,21 @@ class BundleExecutor final : public Executor {
                            std::span<python::PyRef> outputs) override;
 
  private:
-  BundleExecutor(const python::TensorBridge& bridge, std::shared_ptr<ContentVersions> versions);
+  BundleExecutor(const torch::TensorBridge& bridge, std::shared_ptr<ContentVersions> versions);
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> compute(const ExecutorCall& call, bool& written);
-  Result<void> run_kernels(std::span<const InputValue> inputs, bool& written);
+  Result<void> run_kernels(std::span<const guards::InputValue> inputs, bool& written);
   void pass_inputs(const ExecutorCall& call);
-  void pass_versions(std::span<const InputValue> inputs);
-  Result<void> check_writable(std::span<const InputValue> inputs) const;
+  void pass_versions(std::span<const guards::InputValue> inputs);
+  Result<void> check_writable(std::span<const guards::InputValue> inputs) const;
   Result<void> make_tensors();
   Result<void> make_views(const ExecutorCall& call, bool of_inputs,
                           std::span<python::PyRef> outputs);
   /// Views that were taken by calls, by the values of the captured graph.
   using ViewsMade = std::vector<std::pair<ValueId, python::PyRef>>;
   Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base, ViewsMade& known);
-  Result<void> count_versions(std::span<const InputValue> inputs);
+  Result<void> count_versions(std::span<const guards::InputValue> inputs);
   bool is_own(std::size_t index) const;
   PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;
   python::PyRef own_tensor(std::size_t index);
@@ -57,9 +57,9 @@ class BundleExecutor final : public Executor {
   void finish_run();
   std::optional<std::int64_t> symbol(std::string_view name) const;
 
-  const python::TensorBridge& bridge_;
+  const torch::TensorBridge& bridge_;
   TorchFallback fallback_;
-  TorchOps ops_;
+  torch::TorchOps ops_;
   std::unique_ptr<runtime::Executor> executor_;
   OutputPlan plan_;
   std::shared_ptr<ContentVersions> versions_;

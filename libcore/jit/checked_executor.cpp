@@ -6,13 +6,16 @@
 
 #include "jit/tensor_difference.h"
 #include "jit/tensor_layout.h"
-#include "jit/torch_ops.h"
+#include "torch/ops.h"
 
 namespace penstock::jit {
+
+using guards::InputValue;
+
 namespace {
 
 using python::PyRef;
-using python::TensorView;
+using torch::TensorView;
 
 constexpr std::int32_t kCpu = 0;  // c10::DeviceType
 
@@ -50,7 +53,7 @@ std::int64_t elements_of_memory(PyObject* tensor, const TensorView& view) {
 class Copies {
  public:
   /// False where an input is no dense tensor in the CPU's memory.
-  bool make(const Interface& interface, std::span<const InputValue> inputs, const python::TensorBridge& bridge) {
+  bool make(const Interface& interface, std::span<const InputValue> inputs, const torch::TensorBridge& bridge) {
     views_.resize(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       InputValue value = inputs[i];
@@ -96,7 +99,7 @@ class Copies {
 
 class CheckedExecutor final : public Executor {
  public:
-  CheckedExecutor(std::unique_ptr<Executor> executor, Graph graph, const python::TensorBridge& bridge)
+  CheckedExecutor(std::unique_ptr<Executor> executor, Graph graph, const torch::TensorBridge& bridge)
       : executor_(std::move(executor)), graph_(std::move(graph)), bridge_(bridge) {
     all_.resize(graph_.interface.inputs.size());
     std::iota(all_.begin(), all_.end(), 0U);
@@ -202,8 +205,8 @@ class CheckedExecutor final : public Executor {
 
   std::unique_ptr<Executor> executor_;
   Graph graph_;
-  const python::TensorBridge& bridge_;
-  TorchOps ops_;
+  const torch::TensorBridge& bridge_;
+  torch::TorchOps ops_;
   std::vector<std::uint32_t> all_;
   std::vector<std::int64_t> symbols_;
   int runs_ = 0;
@@ -212,7 +215,7 @@ class CheckedExecutor final : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> check_first_runs(std::unique_ptr<Executor> executor, Graph graph,
-                                           const python::TensorBridge& bridge) {
+                                           const torch::TensorBridge& bridge) {
   return std::make_unique<CheckedExecutor>(std::move(executor), std::move(graph), bridge);
 }
 

@@ -4,7 +4,7 @@
 
 #include "ir/graph.h"
 #include "jit/executor.h"
-#include "python/tensor_bridge.h"
+#include "torch/tensor_bridge.h"
 
 namespace penstock::jit {
 
@@ -16,6 +16,6 @@ namespace penstock::jit {
 /// Compared are dtypes, sizes, strides, elements, and which of the inputs and results share memory. Where torch does
 /// not run the graph, or memory is on another device, nothing is compared.
 std::unique_ptr<Executor> check_first_runs(std::unique_ptr<Executor> executor, Graph graph,
-                                           const python::TensorBridge& bridge);
+                                           const torch::TensorBridge& bridge);
 
 }  // namespace penstock::jit

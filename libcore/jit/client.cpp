@@ -11,19 +11,19 @@
 #include "jit/exceptions.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/program_backend.h"
-#include "python/compile_region.h"
 #include "python/eval_breaker.h"
-#include "python/op_counter.h"
-#include "python/torch_state.h"
+#include "torch/compile_region.h"
+#include "torch/op_counter.h"
+#include "torch/state.h"
 
 namespace penstock::jit {
 namespace {
 
-using capture::CapturedSegment;
 using capture::Finish;
 using capture::Found;
 using capture::Lookup;
 using python::PyRef;
+using record::CapturedSegment;
 using Clock = std::chrono::steady_clock;
 
 /// Calls that fit nothing and are not recorded either: the walker cannot follow them.
@@ -64,8 +64,8 @@ bool is_plain_turn(const Entry& entry) {
 /// Nobody can see the frame before the branch is behind it, and torch would read the same truth.
 bool may_take_branch(const python::Frame& frame) {
   if (frame.has_object() || python::breaker_set(python::breaker_flag(frame.thread()))) return false;
-  const auto bridge = python::TensorBridge::get();
-  return bridge && *bridge != nullptr && python::has_torch_truth((*bridge)->tensor_type());
+  const auto bridge = torch::TensorBridge::get();
+  return bridge && *bridge != nullptr && torch::has_torch_truth((*bridge)->tensor_type());
 }
 
 /// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute it.
@@ -86,7 +86,7 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
 Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
                                const PendingLocals* pending) {
   auto& entries = segment.entries;
-  PyObject* backend = python::region_backend();
+  PyObject* backend = torch::region_backend();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();
     if (!entry->serves(backend, backend_age_) || !entry->fits(frame, pending)) continue;
@@ -136,7 +136,7 @@ bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
   if (entry.is_large && entry.gate->entry_holds_memory()) {
     compiler_.give_back_memory();
     entry.gate->memory_was_given_back();
-    entry.gaps = std::make_unique<capture::OccupiedGaps>();
+    entry.gaps = std::make_unique<heap::OccupiedGaps>();
     entry.gaps->take(kAllGaps);
   }
   plain_run_ = {thread, entry.gate, entry.verdict_key, entry.gate->now()};
@@ -213,7 +213,7 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
                                                          : Found::moved;
     answer.announced = answer.found == Found::moved && ran == Ran::done && next->announces();
     if (ran != Ran::branched) return answer;
-    python::count_op_as_run();  // aten::is_nonzero
+    torch::count_op_as_run();  // aten::is_nonzero
   }
   if (!pending.settle(frame)) answer.found = Found::raised;
   return answer;
@@ -287,7 +287,7 @@ Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pen
 bool JitClient::has_room(const Segment& segment) const {
   std::size_t serving = 0, reused = 0;
   for (const auto& entry : segment.entries) {
-    if (!entry->serves(python::region_backend(), backend_age_)) continue;
+    if (!entry->serves(torch::region_backend(), backend_age_)) continue;
     ++serving;
     reused += entry->count->calls > 1;
   }
@@ -312,7 +312,7 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   RecompileEvent event;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();
-    if (!entry->serves(python::region_backend(), backend_age_)) continue;
+    if (!entry->serves(torch::region_backend(), backend_age_)) continue;
     event.entries.push_back({entry->id(), entry->explain(frame)});
     segment.changed.note(event.entries.back().failed);
   }
@@ -338,7 +338,7 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
 /// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was not used again.
 bool JitClient::recompile_pays(Segment& segment) const {
   constexpr int kMostUnused = 3;
-  if (python::in_compiled_region()) return true;
+  if (torch::in_compiled_region()) return true;
   const auto unused = std::ranges::count_if(segment.entries, [](const auto& entry) { return entry->count->calls <= 1; });
   if (unused >= kMostUnused) segment.gave_up = true;
   return segment.missed >= segment.price * capture::TierUp::kSavedOneIn * (1 << std::min<std::ptrdiff_t>(unused, kMostUnused));
@@ -377,7 +377,7 @@ EntryId JitClient::captured(CapturedSegment recorded) {
     drop_replaced(*segment, recorded.graph.interface);
     sink_.recompiled(std::exchange(segment->pending, {}));
   }
-  capture::EntryCount& count = new_count(recorded);
+  EntryCount& count = new_count(recorded);
   if (contradiction) {
     // The next recording ends before it.
     count.runs = 0;
@@ -400,7 +400,7 @@ void JitClient::drop_replaced(Segment& segment, const Interface& recorded) {
   }
 }
 
-void JitClient::install(Segment& segment, CapturedSegment recorded, capture::EntryCount& count) {
+void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& count) {
   const SegmentEnd& end = recorded.graph.interface.end;
   segment.end = end.kind == SegmentEnd::Kind::returned ? -1 : end.offset;
   const auto start = std::chrono::steady_clock::now();
@@ -419,7 +419,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, capture::Ent
   const Interface& interface = (*entry)->interface();
   (*entry)->count = &count;
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
-  if (python::region_backend() != nullptr) {
+  if (torch::region_backend() != nullptr) {
     if (!give_program_backend(**entry, recorded)) return;
   } else if (needs_gradients(recorded.graph)) {
     (*entry)->why_not = facts(Code::PS0504).title;
@@ -456,7 +456,7 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
   auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
   if (!executor) return tl::unexpected(std::move(executor.error()));
   if (auto added = entry.add_conditions((*executor)->guards(), code); !added) return added;
-  const auto bridge = python::TensorBridge::get();
+  const auto bridge = torch::TensorBridge::get();
   if (recorded && bridge && *bridge != nullptr) {
     *executor = check_first_runs(std::move(*executor), std::move(*recorded), **bridge);
   }
@@ -464,10 +464,10 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
   return {};
 }
 
-bool JitClient::wants_examples() const { return python::region_backend() != nullptr; }
+bool JitClient::wants_examples() const { return torch::region_backend() != nullptr; }
 
 bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& recorded) {
-  entry.set_backend(PyRef::borrow(python::region_backend()), backend_age_);
+  entry.set_backend(PyRef::borrow(torch::region_backend()), backend_age_);
   auto executor = without_exceptions([&] { return make_program_backend(recorded, backend_error_); });
   if (!executor) {
     entry.why_not = executor.error().message;
@@ -484,7 +484,7 @@ bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& record
 }
 
 bool JitClient::needs_gradients(const Graph& graph) const {
-  bool grad_mode = python::grad_enabled();
+  bool grad_mode = torch::grad_enabled();
   for (const Guard& guard : graph.interface.guards) {
     const bool* expected = guard.expected.as<bool>();
     if (guard.kind == GuardKind::grad_mode && expected != nullptr) grad_mode = *expected;
@@ -495,8 +495,8 @@ bool JitClient::needs_gradients(const Graph& graph) const {
                      [](const Input& input) { return input.type.requires_grad; });
 }
 
-capture::EntryCount& JitClient::new_count(const CapturedSegment& recorded) {
-  capture::EntryCount* count = options_.recorded ? options_.recorded(recorded) : nullptr;
+EntryCount& JitClient::new_count(const CapturedSegment& recorded) {
+  EntryCount* count = options_.recorded ? options_.recorded(recorded) : nullptr;
   if (count == nullptr) count = &own_counters_.emplace_back();
   const EntryId id = recorded.graph.interface.id;
   *count = {id.frame, id.recompile, static_cast<std::uint32_t>(recorded.graph.nodes.size()), 0, 1, 0, {}};

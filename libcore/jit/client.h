@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "capture/backend_client.h"
-#include "capture/entry_count.h"
 #include "capture/segment_client.h"
 #include "diag/pass.h"
 #include "jit/entry.h"
+#include "jit/entry_count.h"
 
 namespace penstock::jit {
 
@@ -26,7 +26,7 @@ struct ClientOptions {
   bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
   /// where its calls are counted; null: in the client's own memory.
-  std::function<capture::EntryCount*(const capture::CapturedSegment&)> recorded;
+  std::function<EntryCount*(const record::CapturedSegment&)> recorded;
   /// Told how long capture and guards of every segment took; may be null. The compiler has a trace of
   /// its own for what it does.
   PassTrace* trace = nullptr;
@@ -48,14 +48,14 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   capture::Lookup lookup(python::Frame& frame, bool over_branches) override;
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
-  EntryId captured(capture::CapturedSegment segment) override;
+  EntryId captured(record::CapturedSegment segment) override;
   bool compiled_last() const override { return compiled_last_; }
   bool wants_examples() const override;
   python::PyRef take_error() override { return std::exchange(backend_error_, {}); }
   void forget_backends() override { ++backend_age_; }
 
   /// The counter of every entry made, in the order of first capture.
-  const std::vector<capture::EntryCount*>& counters() const { return counters_; }
+  const std::vector<EntryCount*>& counters() const { return counters_; }
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -73,13 +73,13 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
   Entry* find_fitting(Segment& segment, const python::Frame& frame,
                       const PendingLocals* pending = nullptr);
-  void install(Segment& segment, capture::CapturedSegment recorded, capture::EntryCount& count);
+  void install(Segment& segment, record::CapturedSegment recorded, EntryCount& count);
   bool has_room(const Segment& segment) const;
   /// False where a function of the program's that was to compile the graph raised.
-  bool give_program_backend(Entry& entry, const capture::CapturedSegment& recorded);
+  bool give_program_backend(Entry& entry, const record::CapturedSegment& recorded);
   void drop_replaced(Segment& segment, const Interface& recorded);
   Result<void> give_executor(Entry& entry, Graph graph, PyCodeObject* code);
-  capture::EntryCount& new_count(const capture::CapturedSegment& recorded);
+  EntryCount& new_count(const record::CapturedSegment& recorded);
   bool needs_gradients(const Graph& graph) const;
   void say(Diagnostic diagnostic, const Interface& interface, bool to_person = true);
   void note_failure(Entry& entry);
@@ -96,8 +96,8 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   VerdictMemory* verdicts_;
   ClientOptions options_;
   std::int32_t next_frame_ = 0;
-  std::vector<capture::EntryCount*> counters_;
-  std::deque<capture::EntryCount> own_counters_;  // of entries that have no shared one
+  std::vector<EntryCount*> counters_;
+  std::deque<EntryCount> own_counters_;  // of entries that have no shared one
   PlainRun plain_run_;
   /// A call that is stepped because it fits no entry, and recording it does not pay yet.
   struct MissedRun {

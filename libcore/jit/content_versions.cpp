@@ -22,7 +22,7 @@ bool is_of(const ContentVersions::Record& record, PyObject* tensor) {
 }
 
 /// Bytes from the first element to behind the last.
-std::size_t extent(const python::TensorView& view) {
+std::size_t extent(const torch::TensorView& view) {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < view.sizes.size(); ++i) {
     if (view.sizes[i] == 0) return 0;
@@ -72,8 +72,8 @@ std::uint64_t ContentVersions::of_small(PyObject* tensor, const void* data, std:
   return version;
 }
 
-std::uint64_t ContentVersions::of(const python::TensorBridge& bridge, PyObject* tensor,
-                                  const python::TensorView& view, Known& known) {
+std::uint64_t ContentVersions::of(const torch::TensorBridge& bridge, PyObject* tensor,
+                                  const torch::TensorView& view, Known& known) {
   known.copy.clear();
   std::shared_ptr<Record>& record = known.record;
   const std::size_t bytes = extent(view);

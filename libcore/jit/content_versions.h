@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "python/memory_escapes.h"
 #include "python/object.h"
-#include "python/tensor_bridge.h"
+#include "torch/memory_escapes.h"
+#include "torch/tensor_bridge.h"
 
 namespace penstock::jit {
 
@@ -46,7 +46,7 @@ class ContentVersions {
 
   /// The number, or runtime::kUnversioned if the elements may change without notice. `known` is what is
   /// kept of the call before, if there was one.
-  std::uint64_t of(const python::TensorBridge& bridge, PyObject* tensor, const python::TensorView& view,
+  std::uint64_t of(const torch::TensorBridge& bridge, PyObject* tensor, const torch::TensorView& view,
                    Known& known);
 
  private:
@@ -54,7 +54,7 @@ class ContentVersions {
   std::uint64_t of_elements(Record& record, const void* data, std::size_t bytes);
   std::shared_ptr<Record> find(PyObject* tensor);
 
-  python::MemoryEscapes& escapes_ = python::MemoryEscapes::get();
+  torch::MemoryEscapes& escapes_ = torch::MemoryEscapes::get();
   std::unordered_map<PyObject*, std::shared_ptr<Record>> records_;
   std::size_t prune_at_ = 1024;  ///< records of tensors that are gone are dropped at that size
   std::uint64_t last_ = 0;

@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "jit/exceptions.h"
-#include "jit/torch_state.h"
-#include "python/torch_state.h"
+#include "python/collector_pause.h"
+#include "torch/state.h"
 
 namespace penstock::jit {
 
+using guards::GuardProgram;
 using python::PyRef;
 
 namespace {
@@ -30,11 +31,11 @@ class Activity {
 
 }  // namespace
 
-Result<std::unique_ptr<Entry>> Entry::make(const capture::CapturedSegment& segment) {
+Result<std::unique_ptr<Entry>> Entry::make(const record::CapturedSegment& segment) {
   std::unique_ptr<Entry> entry(new Entry);
   entry->interface_ = segment.graph.interface;
-  entry->live_ = LiveTable(segment.live);
-  entry->inference_ = python::inference_mode();
+  entry->live_ = guards::LiveTable(segment.live);
+  entry->inference_ = torch::inference_mode();
   auto guards = GuardProgram::compile(entry->interface_, entry->live_, segment.code);
   if (!guards) return tl::unexpected(guards.error());
   entry->guards_ = std::move(*guards);
@@ -77,13 +78,13 @@ bool Entry::fits(const python::Frame& frame, const PendingLocals* pending) {
   const bool some = pending != nullptr && !pending->locals.empty();
   if (some && !(runs() && executor_->takes_pending())) return false;
   const Activity checking(active_);
-  return guards_->check(frame, some ? pending : nullptr) && python::inference_mode() == inference_;
+  return guards_->check(frame, some ? pending : nullptr) && torch::inference_mode() == inference_;
 }
 
 std::vector<FailedGuard> Entry::explain(const python::Frame& frame) {
   const Activity checking(active_);
   std::vector<FailedGuard> failed = guards_->explain(frame);
-  if (python::inference_mode() == inference_) return failed;
+  if (torch::inference_mode() == inference_) return failed;
   FailedGuard mode{GuardKind::global_state, {}, {}, inference_ ? "True" : "False", {}, {}, {}};
   mode.text = "torch.is_inference_mode_enabled() is " + mode.expected;
   mode.actual = inference_ ? "False" : "True";
@@ -133,7 +134,7 @@ Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
 
 /// The outputs are dropped in any case. The entry is active.
 Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
-  const CollectorPause no_finalizers;
+  const python::CollectorPause no_finalizers;
   bool written = false;
   Ran ran = Ran::done;
   auto done = without_exceptions([&]() -> Result<void> {

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "capture/entry_count.h"
-#include "capture/occupied_gaps.h"
 #include "capture/segment_client.h"
+#include "guards/guard_program.h"
+#include "guards/live_table.h"
+#include "heap/occupied_gaps.h"
 #include "jit/call_profile.h"
+#include "jit/entry_count.h"
 #include "jit/executor.h"
 #include "jit/gate.h"
-#include "jit/guard_program.h"
-#include "jit/live_table.h"
 #include "jit/restore.h"
 
 namespace penstock::jit {
@@ -30,7 +30,7 @@ class Entry {
  public:
   /// Compiles guards and restore records. The graph's executor comes separately, so that it may come
   /// later.
-  static Result<std::unique_ptr<Entry>> make(const capture::CapturedSegment& segment);
+  static Result<std::unique_ptr<Entry>> make(const record::CapturedSegment& segment);
 
   /// Compiles the guards anew with the conditions on symbolic sizes among `guards`. Before the first call.
   Result<void> add_conditions(std::span<const Guard> guards, PyCodeObject* code);
@@ -83,7 +83,7 @@ class Entry {
     age_ = age;
   }
 
-  capture::EntryCount* count = nullptr;  ///< how often it fitted; not owned
+  EntryCount* count = nullptr;  ///< how often it fitted; not owned
   std::string why_not;                   ///< why it has no executor, for reports
   bool is_large = false;                 ///< the memory that calls take is worth some milliseconds
   int failures = 0;                      ///< runs that failed
@@ -91,7 +91,7 @@ class Entry {
   std::string verdict_key;               ///< where its verdict is kept
   /// Held while plain Python runs to be measured. What a recorded call and a compilation leave is spread over the heap:
   /// Python's tensors would lie now in one gap and now in another, and take more memory than without penstock.
-  std::unique_ptr<capture::OccupiedGaps> gaps;
+  std::unique_ptr<heap::OccupiedGaps> gaps;
   EntryProfile* profile = nullptr;       ///< of its calls, where somebody asks; not owned
 
  private:
@@ -112,15 +112,15 @@ class Entry {
   Interface interface_;
   python::PyRef backend_;
   int age_ = 0;
-  LiveTable live_;
-  std::unique_ptr<GuardProgram> guards_;
+  guards::LiveTable live_;
+  std::unique_ptr<guards::GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;
   std::unique_ptr<Executor> executor_;
   std::optional<Branch> branch_;
   bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
   Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};
-  std::vector<InputValue> inputs_;      ///< of the last call
+  std::vector<guards::InputValue> inputs_;      ///< of the last call
   std::vector<std::uint32_t> changed_;  ///< in the call that runs
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<python::PyRef> outputs_;
@@ -140,7 +140,7 @@ struct Segment {
   std::chrono::nanoseconds price{0};   ///< that the last entry took to record and compile
   std::chrono::nanoseconds missed{0};  ///< that calls which fit none have taken since, where that is weighed
   RecompileEvent pending;      ///< why the call that is being recorded now fitted no entry
-  capture::ChangedNumbers changed;
+  record::ChangedNumbers changed;
 };
 
 /// The segments of one code object, by the unit at which they start.

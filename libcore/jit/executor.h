@@ -3,15 +3,15 @@
 #include <memory>
 #include <span>
 
+#include "guards/guard_program.h"
 #include "ir/graph.h"
-#include "jit/guard_program.h"
 #include "jit/pending_tensor.h"
 
 namespace penstock::jit {
 
 /// What an executor is called with; borrowed.
 struct ExecutorCall {
-  std::span<const InputValue> inputs;     ///< one per Interface::inputs
+  std::span<const guards::InputValue> inputs;     ///< one per Interface::inputs
   /// Positions of those that may be others than in the executor's last call. All in its first one.
   std::span<const std::uint32_t> changed;
   const std::int64_t* symbols = nullptr;  ///< one per Interface::symbols

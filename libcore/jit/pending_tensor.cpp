@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "jit/tensor_layout.h"
-#include "jit/torch_state.h"
+#include "python/collector_pause.h"
 
 namespace penstock::jit {
 namespace {
@@ -11,13 +11,13 @@ namespace {
 void release_memory(void* context) { delete static_cast<runtime::PooledMemory*>(context); }
 
 /// The elements of `whole`, one behind another, shown as `view` lies in them; to torch it is a tensor of its own.
-python::PyRef shown_as(const python::TensorView& view, PyObject* whole) {
+python::PyRef shown_as(const torch::TensorView& view, PyObject* whole) {
   const python::PyRef shown = strided(whole, view.sizes, view.strides, view.storage_offset);
   return shown ? python::PyRef::steal(PyObject_CallMethod(shown.get(), "detach", nullptr)) : nullptr;
 }
 
 /// How many elements lie between the storage's first one and the view's last.
-std::int64_t reach_of(const python::TensorView& view) {
+std::int64_t reach_of(const torch::TensorView& view) {
   std::int64_t last = view.storage_offset;
   for (std::size_t i = 0; i < view.sizes.size(); ++i) last += (view.sizes[i] - 1) * view.strides[i];
   return last + 1;
@@ -25,9 +25,9 @@ std::int64_t reach_of(const python::TensorView& view) {
 
 }  // namespace
 
-python::PyRef PendingTensor::make(const python::TensorBridge& bridge) {
+python::PyRef PendingTensor::make(const torch::TensorBridge& bridge) {
   auto* owner = new runtime::PooledMemory(std::move(memory));
-  python::TensorSpec spec;
+  torch::TensorSpec spec;
   spec.sizes = view.sizes;
   spec.strides = view.strides;
   spec.dtype = view.dtype;
@@ -49,9 +49,9 @@ python::PyRef PendingTensor::make(const python::TensorBridge& bridge) {
   return tensor && behind_start ? shown_as(view, tensor.get()) : std::move(tensor);
 }
 
-const PendingLocal* PendingLocals::find(std::int32_t local) const {
+const torch::TensorView* PendingLocals::find_view(std::int32_t local) const {
   for (const PendingLocal& pending : locals) {
-    if (pending.local == local) return &pending;
+    if (pending.local == local) return &pending.tensor.view;
   }
   return nullptr;
 }
@@ -63,8 +63,8 @@ void PendingLocals::drop(std::int32_t local) {
 bool PendingLocals::settle(python::Frame& frame) {
   bool made = true;
   if (!locals.empty()) {
-    const CollectorPause no_finalizers;
-    const auto bridge = python::TensorBridge::get();
+    const python::CollectorPause no_finalizers;
+    const auto bridge = torch::TensorBridge::get();
     for (PendingLocal& pending : locals) {
       python::PyRef tensor = bridge && *bridge != nullptr ? pending.tensor.make(**bridge) : nullptr;
       made = made && tensor;

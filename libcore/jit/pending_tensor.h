@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "guards/pending_views.h"
 #include "python/frame.h"
 #include "python/object.h"
-#include "python/tensor_bridge.h"
 #include "runtime/memory_pool.h"
+#include "torch/tensor_bridge.h"
 
 // Going on over branches.
 //
@@ -29,11 +30,11 @@ namespace penstock::jit {
 /// A result of kernels that is no torch tensor yet: its memory, and what would be read of the tensor.
 struct PendingTensor {
   runtime::PooledMemory memory;
-  python::TensorView view;  ///< sizes and strides: the executor's
+  torch::TensorView view;  ///< sizes and strides: the executor's
 
   /// The tensor over the memory, which goes back to its pool with the tensor's storage. Null with a
   /// Python error set.
-  python::PyRef make(const python::TensorBridge& bridge);
+  python::PyRef make(const torch::TensorBridge& bridge);
   /// The truth of a tensor of one bool.
   bool truth() const { return *static_cast<const unsigned char*>(view.data) != 0; }
 };
@@ -45,13 +46,13 @@ struct PendingLocal {
 };
 
 /// What executed segments left of a frame while it stands behind a branch that was taken for it.
-struct PendingLocals {
+struct PendingLocals final : guards::PendingViews {
   std::vector<PendingLocal> locals;
   /// Objects that were in slots which got other ones: to let go of them may run the program's code,
   /// so that waits for the end.
   std::vector<python::PyRef> replaced;
 
-  const PendingLocal* find(std::int32_t local) const;
+  const torch::TensorView* find_view(std::int32_t local) const override;
   /// Drops what stands for `local`.
   void drop(std::int32_t local);
   /// Makes the tensors and puts them into the frame's slots; then lets go of what was there. False

@@ -2,8 +2,8 @@
 
 #include <malloc.h>
 
+#include "heap/file_pages.h"
 #include "jit/bundle_executor.h"
-#include "pipeline/file_pages.h"
 
 namespace penstock::jit {
 
@@ -34,7 +34,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
-  if (large) pipeline::give_back_file_pages();
+  if (large) heap::give_back_file_pages();
   if (!bundle) return tl::unexpected(bundle.error());
   const auto start = std::chrono::steady_clock::now();
   auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
 }
 
 void PipelineCompiler::give_back_memory() {
-  pipeline::give_back_file_pages();
+  heap::give_back_file_pages();
   runtime_->memory->give_back();
   malloc_trim(0);
 }

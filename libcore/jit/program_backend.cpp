@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
-#include "capture/literal.h"
 #include "diag/render.h"
-#include "python/compile_region.h"
 #include "python/hook.h"
+#include "python/literal.h"
+#include "torch/compile_region.h"
 
 namespace penstock::jit {
 
@@ -38,7 +38,7 @@ class Description {
  public:
   explicit Description(PyObject* globals) : value_(PyDict_GetItemString(globals, "Value")) {}
 
-  PyRef inputs(const capture::CapturedSegment& segment) const {
+  PyRef inputs(const record::CapturedSegment& segment) const {
     const Interface& interface = segment.graph.interface;
     PyRef list = PyRef::steal(PyList_New(0));
     for (std::size_t i = 0; list && i < interface.inputs.size(); ++i) {
@@ -49,7 +49,7 @@ class Description {
     return list;
   }
 
-  PyRef calls(const capture::CapturedSegment& segment) const {
+  PyRef calls(const record::CapturedSegment& segment) const {
     PyRef list = PyRef::steal(PyList_New(0));
     for (std::size_t i = 0; i < segment.graph.calls.size(); ++i) {
       PyRef row = list ? of(segment.graph.calls[i], segment.written_down.callables[i].get()) : PyRef();
@@ -113,7 +113,7 @@ class Description {
     }
     if (const auto* sequence = argument.as<Argument::Sequence>()) return of_all(sequence->items, sequence->kind);
     if (const auto* dict = argument.as<Argument::Dict>()) return of(*dict);
-    return capture::object_of(argument);
+    return python::object_of(argument);
   }
 
   PyRef of(const Argument::Dict& dict) const {
@@ -150,7 +150,7 @@ class Description {
       return tuple;
     };
     const PyRef sizes = numbers(type.sizes), strides = numbers(type.strides);
-    const PyRef dtype = capture::object_of(Argument(type.dtype)), device = text_object(type.device);
+    const PyRef dtype = python::object_of(Argument(type.dtype)), device = text_object(type.device);
     if (!sizes || !strides || !dtype || !device) return nullptr;
     return PyRef::steal(PyTuple_Pack(5, dtype.get(), sizes.get(), strides.get(), device.get(),
                                      type.requires_grad ? Py_True : Py_False));
@@ -217,7 +217,7 @@ tl::unexpected<Diagnostic> not_shown() {
   const PyRef text = error ? PyRef::steal(PyObject_Str(error.get())) : PyRef();
   PyErr_Clear();
   return failure(Code::PS0505, "the graph cannot be handed to the program's backend" +
-                                   (text ? ": " + capture::text_of(text.get()) : std::string()));
+                                   (text ? ": " + python::text_of(text.get()) : std::string()));
 }
 
 }  // namespace
@@ -233,7 +233,7 @@ PyRef take_python_error() {
   return PyRef::steal(value);
 }
 
-Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSegment& segment, PyRef& raised) {
+Result<std::unique_ptr<Executor>> make_program_backend(const record::CapturedSegment& segment, PyRef& raised) {
   const python::HookPause pause;
   PyObject* globals = source_globals();
   if (globals == nullptr) return not_shown();
@@ -245,7 +245,7 @@ Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSe
       PyDict_GetItemString(globals, "make_module"), inputs.get(), calls.get(), outputs.get(), types.get(), nullptr));
   if (!module) return not_shown();
   PyRef function = PyRef::steal(PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "compile"),
-                                                             python::region_backend(), module.get(), inputs.get(), nullptr));
+                                                             torch::region_backend(), module.get(), inputs.get(), nullptr));
   if (!function) return nullptr;
   const PyRef written = Description::objects(segment.written_down.written), made = Description::objects(segment.outputs);
   const PyRef state = segment.written_down.random_state ? segment.written_down.random_state : PyRef::borrow(Py_None);

@@ -19,7 +19,7 @@ namespace penstock::jit {
 ///
 /// Null with a Python error set: FUNCTION raised. A failure, no error being set: the graph could not be
 /// shown as a module.
-Result<std::unique_ptr<Executor>> make_program_backend(const capture::CapturedSegment& segment, python::PyRef& raised);
+Result<std::unique_ptr<Executor>> make_program_backend(const record::CapturedSegment& segment, python::PyRef& raised);
 
 /// The Python code behind it: fx_module_source.py.
 extern const char kFxModuleSource[];

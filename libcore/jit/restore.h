@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "guards/guard_program.h"
+#include "guards/live_table.h"
+#include "guards/size_program.h"
 #include "ir/interface.h"
-#include "jit/guard_program.h"
-#include "jit/live_table.h"
 #include "jit/pending_tensor.h"
-#include "jit/size_program.h"
 #include "python/frame.h"
 #include "python/materialise.h"
 
@@ -22,11 +22,11 @@ class RestoreProgram {
   /// `interface` and `live` must outlive the program. Fails for a recipe that needs an object which
   /// can be held neither strongly nor weakly.
   static Result<std::unique_ptr<RestoreProgram>> compile(const Interface& interface,
-                                                         const LiveTable& live, PyCodeObject* code);
+                                                         const guards::LiveTable& live, PyCodeObject* code);
 
   /// Makes the objects; must follow GuardProgram::check() with no foreign code between. False with
   /// a Python error set; nothing was changed then. `frame` may be null if only_returns().
-  bool make(const GuardProgram& guards, std::span<const python::PyRef> outputs,
+  bool make(const guards::GuardProgram& guards, std::span<const python::PyRef> outputs,
             python::Frame* frame);
 
   /// Applies the records to the frame and the world and drops the objects. False with a Python
@@ -48,7 +48,7 @@ class RestoreProgram {
   /// For leaves_pending(), in the place of make() and apply(): fills the slots of the frame that hold
   /// no output, drops the condition, stands at `unit`, and leaves the outputs to `left`. False with a
   /// Python error set; nothing was changed then.
-  bool leave_pending(const GuardProgram& guards, std::span<PendingTensor> outputs,
+  bool leave_pending(const guards::GuardProgram& guards, std::span<PendingTensor> outputs,
                      python::Frame& frame, int unit, PendingLocals& left);
   /// Drops of `left` what apply() will give another object.
   void drop_replaced(PendingLocals& left) const;
@@ -60,7 +60,7 @@ class RestoreProgram {
   bool only_returns() const { return only_returns_; }
 
  private:
-  explicit RestoreProgram(const LiveTable& live) : live_(live) {}
+  explicit RestoreProgram(const guards::LiveTable& live) : live_(live) {}
 
   struct MakeStep {
     Recipe::Kind kind;
@@ -87,9 +87,9 @@ class RestoreProgram {
   };
   class Compiler;
 
-  bool run(const MakeStep& step, const GuardProgram& guards,
+  bool run(const MakeStep& step, const guards::GuardProgram& guards,
            std::span<const python::PyRef> outputs, const python::Frame* frame);
-  python::PyRef build(const MakeStep& step, const GuardProgram& guards,
+  python::PyRef build(const MakeStep& step, const guards::GuardProgram& guards,
                       std::span<const python::PyRef> outputs, const python::Frame* frame);
   python::PyRef build_of(const MakeStep& step, const python::Frame* frame);
   bool fill(const MakeStep& step);
@@ -102,14 +102,14 @@ class RestoreProgram {
   python::FrameState state_of(const FrameSteps& frame,
                               const std::vector<python::PyRef>& objects) const;
 
-  const LiveTable& live_;
+  const guards::LiveTable& live_;
   std::vector<MakeStep> make_steps_;
   std::vector<ApplyStep> apply_steps_;
   std::vector<FrameSteps> frames_;
   std::vector<std::uint32_t> operands_;
   std::vector<python::PyRef> made_;
   std::vector<std::int32_t> output_of_;  // by slot in made_: the output that it is, or -1
-  std::vector<SizeProgram> sizes_;
+  std::vector<guards::SizeProgram> sizes_;
   std::vector<python::PyRef> kept_;
   std::int32_t end_depth_ = -1;  // operand stack depth behind the segment; -1: it returns
   std::int32_t end_offset_ = -1;

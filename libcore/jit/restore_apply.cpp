@@ -1,10 +1,13 @@
 #include <algorithm>
 
-#include "jit/literal.h"
 #include "jit/restore.h"
 #include "python/bytecode.h"
+#include "python/literal_match.h"
 
 namespace penstock::jit {
+
+using guards::GuardProgram;
+
 namespace {
 
 using python::PyRef;
@@ -146,7 +149,7 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
     case Recipe::Kind::output: return outputs[step.index];
     case Recipe::Kind::source: return guards.value(step.index);
     case Recipe::Kind::literal: {
-      if (step.literal != nullptr) return make_literal(*step.literal);
+      if (step.literal != nullptr) return python::make_literal(*step.literal);
       return PyRef::borrow(step.live ? live_.get(step.index) : step.object);
     }
     case Recipe::Kind::symbol:

@@ -1,10 +1,14 @@
 #include <algorithm>
 
-#include "jit/literal.h"
 #include "jit/restore.h"
 #include "python/bytecode.h"
+#include "python/literal_match.h"
 
 namespace penstock::jit {
+
+using guards::LiveTable;
+using python::describe;
+
 namespace {
 
 using python::PyRef;
@@ -231,7 +235,7 @@ class RestoreProgram::Compiler {
     switch (recipe.kind) {
       case Recipe::Kind::source: step.index = static_cast<std::int32_t>(recipe.source); return {};
       case Recipe::Kind::symbol: {
-        SizeProgram size(recipe.expression, [&](std::string_view name) {
+        guards::SizeProgram size(recipe.expression, [&](std::string_view name) {
           for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
             if (interface_.symbols[i].name == name) return static_cast<int>(i);
           }
@@ -256,11 +260,11 @@ class RestoreProgram::Compiler {
                                        ", which the segment leaves behind, could only be kept by "
                                        "keeping it alive");
     }
-    if (!is_immutable(recipe.literal)) {
+    if (!python::is_immutable(recipe.literal)) {
       step.literal = &recipe.literal;
       return {};
     }
-    program_.kept_.push_back(make_literal(recipe.literal));
+    program_.kept_.push_back(python::make_literal(recipe.literal));
     step.object = program_.kept_.back().get();
     if (step.object != nullptr) return {};
     PyErr_Clear();

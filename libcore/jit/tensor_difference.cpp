@@ -12,7 +12,7 @@ namespace penstock::jit {
 namespace {
 
 using ops::HostTensor;
-using python::TensorView;
+using torch::TensorView;
 
 /// The error of a result is max|a-b| / (max|b| + 1e-6), as `run --check` has it.
 constexpr double kTolerance = 1e-3;

@@ -40,7 +40,7 @@ TensorLayout::TensorLayout(const TensorType& type,
 
 bool TensorLayout::valid() const {
   return std::all_of(programs_.begin(), programs_.end(),
-                     [](const SizeProgram& program) { return program.valid(); });
+                     [](const guards::SizeProgram& program) { return program.valid(); });
 }
 
 void TensorLayout::evaluate(const std::int64_t* symbols) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "guards/size_program.h"
 #include "ir/tensor_type.h"
-#include "jit/size_program.h"
 #include "python/object.h"
 
 namespace penstock::jit {
@@ -42,7 +42,7 @@ class TensorLayout {
 
  private:
   std::size_t rank_;
-  std::vector<SizeProgram> programs_;  // sizes, strides, offset
+  std::vector<guards::SizeProgram> programs_;  // sizes, strides, offset
   std::vector<std::int64_t> numbers_;  // likewise
   bool constant_ = true;
   python::PyRef size_tuple_, stride_tuple_;  // kept where the numbers never change

@@ -21,7 +21,7 @@ PyRef number_in(const runtime::TensorWindow& window) {
 
 /// A tensor that owns nothing: it must not outlive the call.
 PyRef TorchFallback::tensor_over(const runtime::TensorWindow& window) const {
-  python::TensorSpec spec;
+  torch::TensorSpec spec;
   spec.sizes = window.sizes;
   spec.strides = window.strides;
   spec.dtype = facts(window.dtype).torch_scalar_type;

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "jit/torch_ops.h"
-#include "python/tensor_bridge.h"
 #include "runtime/executor.h"
+#include "torch/ops.h"
+#include "torch/tensor_bridge.h"
 
 namespace penstock::jit {
 
@@ -12,12 +12,12 @@ namespace penstock::jit {
 /// memory. Called with the GIL.
 class TorchFallback final : public runtime::FallbackRunner {
  public:
-  explicit TorchFallback(const python::TensorBridge& bridge) : bridge_(bridge) {}
+  explicit TorchFallback(const torch::TensorBridge& bridge) : bridge_(bridge) {}
 
   Result<void> run(const FallbackCall& call,
                    const std::function<runtime::TensorWindow(BufferId)>& window) override;
   /// Gives the symbols of fallback arguments their values in the run at hand.
-  void set_symbols(TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
+  void set_symbols(torch::TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
   /// The buffers that stand for Python numbers, which promote otherwise than tensors.
   void set_numbers(std::vector<BufferId> numbers) { numbers_ = std::move(numbers); }
 
@@ -30,10 +30,10 @@ class TorchFallback final : public runtime::FallbackRunner {
   Result<void> write(const runtime::TensorWindow& window, PyObject* source);
 
  private:
-  const python::TensorBridge& bridge_;
-  TorchOps ops_;
+  const torch::TensorBridge& bridge_;
+  torch::TorchOps ops_;
   std::vector<BufferId> numbers_;
-  TorchOps::SymbolOf symbol_of_ = [](std::string_view) { return std::nullopt; };
+  torch::TorchOps::SymbolOf symbol_of_ = [](std::string_view) { return std::nullopt; };
 };
 
 }  // namespace penstock::jit

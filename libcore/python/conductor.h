@@ -13,7 +13,7 @@ enum class Entry : std::uint8_t {
   native,
   /// Natively, and FrameDriver::ran() is told when the frame has ended.
   native_told,
-  /// Natively, and torch's ops below are not counted (python/op_counter.h).
+  /// Natively, and torch's ops below are not counted (torch/op_counter.h).
   native_apart,
   /// As native_apart, and whatever it calls runs without the hook too. Only where no other thread of Python's is there.
   unhooked,

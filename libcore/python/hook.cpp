@@ -8,8 +8,8 @@
 #include "python/cpython.h"
 #include "python/eval_breaker.h"
 #include "python/materialise.h"
-#include "python/op_counter.h"
 #include "python/self_test.h"
+#include "python/tensor_functions.h"
 
 namespace penstock::python {
 namespace {
@@ -87,8 +87,11 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
     case Entry::native:
       return native(thread, raw, throwing, Native::driver);
     case Entry::native_apart: {
-      const OpsApart apart;
-      return native(thread, raw, throwing, Native::driver);
+      const TensorFunctions& tensors = tensor_functions();
+      if (tensors.apart_begins != nullptr) tensors.apart_begins();
+      PyObject* result = native(thread, raw, throwing, Native::driver);
+      if (tensors.apart_ends != nullptr) tensors.apart_ends();
+      return result;
     }
     case Entry::unhooked: {
       const OpsApart apart;

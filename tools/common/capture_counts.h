@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "capture/entry_count.h"
+#include "jit/entry_count.h"
 #include "tools/common/launch_protocol.h"
 
 namespace penstock::tools {
@@ -22,7 +22,7 @@ struct CaptureCounts {
   std::uint32_t lost;     ///< entries for which there was no room
   std::uint32_t entries;  ///< rows of `entry` in use
   char failure[512];      ///< "PS0103 message": what could not be written first; empty: nothing failed
-  capture::EntryCount entry[kEntries];
+  jit::EntryCount entry[kEntries];
 };
 static_assert(sizeof(CaptureCounts) <= kModeMemory);
 

@@ -10,9 +10,9 @@
 #include "diag/render.h"
 #include "ops/self_check.h"
 #include "python/hook.h"
-#include "python/tensor_bridge.h"
 #include "tools/common/terminal.h"
 #include "tools/extension/modes.h"
+#include "torch/tensor_bridge.h"
 
 namespace penstock::tools {
 namespace {
@@ -77,8 +77,8 @@ void DocumentSink::lose(const Diagnostic& why) {
   text.copy(counts_->failure, sizeof counts_->failure - 1);
 }
 
-capture::EntryCount* DocumentSink::record(const capture::CapturedSegment& segment) {
-  capture::EntryCount* count = counts_ != nullptr ? count_entry(segment.graph) : nullptr;
+jit::EntryCount* DocumentSink::record(const record::CapturedSegment& segment) {
+  jit::EntryCount* count = counts_ != nullptr ? count_entry(segment.graph) : nullptr;
   if (self_check_) check_rules(segment.graph);
   if (!writes()) return count;
   formats::GraphDocument document;
@@ -145,7 +145,7 @@ void DocumentSink::check_rules(const Graph& graph) {
   }
 }
 
-capture::EntryCount* DocumentSink::count_entry(const Graph& graph) {
+jit::EntryCount* DocumentSink::count_entry(const Graph& graph) {
   ++counts_->graphs;
   counts_->capture_ns += graph.interface.capture_ns;
   if (counts_->entries >= CaptureCounts::kEntries) {
@@ -153,14 +153,14 @@ capture::EntryCount* DocumentSink::count_entry(const Graph& graph) {
     return nullptr;
   }
   const EntryId id = graph.interface.id;
-  capture::EntryCount& row = counts_->entry[counts_->entries];
+  jit::EntryCount& row = counts_->entry[counts_->entries];
   row = {id.frame, id.recompile, static_cast<std::uint32_t>(graph.nodes.size()), 1, 1, 0, {}};
   rows_[{id.frame, id.recompile}] = &row;
   ++counts_->entries;
   return &row;
 }
 
-void DocumentSink::keep_tensors(const capture::CapturedSegment& segment, Interface& interface) {
+void DocumentSink::keep_tensors(const record::CapturedSegment& segment, Interface& interface) {
   const python::HookPause pause;
   for (std::size_t i = 0; i < interface.inputs.size() && i < segment.inputs.size(); ++i) {
     Input& input = interface.inputs[i];
@@ -176,12 +176,12 @@ void DocumentSink::keep_tensors(const capture::CapturedSegment& segment, Interfa
 
 /// The hash under which the tensor's elements are kept, or empty.
 std::string DocumentSink::keep(PyObject* tensor, const TensorType& type) {
-  auto bridge = python::TensorBridge::get();
+  auto bridge = torch::TensorBridge::get();
   if (!store_ || !bridge || *bridge == nullptr || !(*bridge)->is_tensor(tensor)) return {};
   PyRef plain = call(tensor, "detach");
   if (plain) plain = call(plain.get(), "cpu");
   if (plain) plain = call(plain.get(), "contiguous");
-  python::TensorView view;
+  torch::TensorView view;
   if (!plain || !(*bridge)->read(plain.get(), view)) {
     PyErr_Clear();
     return {};

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "capture/entry_count.h"
 #include "capture/entry_table.h"
 #include "formats/safetensors.h"
 #include "formats/stream.h"
+#include "jit/entry_count.h"
 #include "python/mode.h"
 #include "tools/common/capture_counts.h"
 
@@ -26,7 +26,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   bool writes() const { return descriptor_ >= 0; }
   bool keeps_tensors() const { return store_.has_value(); }
 
-  void captured(const capture::CapturedSegment& segment) override { record(segment); }
+  void captured(const record::CapturedSegment& segment) override { record(segment); }
   void used(EntryId id) override;
   void broke(const BreakEvent& event) override;
   void skipped(const SkipEvent& event) override;
@@ -38,12 +38,12 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   /// Adds time spent on compiling.
   void compiled(std::chrono::nanoseconds spent);
   /// Writes a new entry's graph. Where its calls are counted; null: there is no place left.
-  capture::EntryCount* record(const capture::CapturedSegment& segment);
+  jit::EntryCount* record(const record::CapturedSegment& segment);
 
  private:
-  capture::EntryCount* count_entry(const Graph& graph);
+  jit::EntryCount* count_entry(const Graph& graph);
   void check_rules(const Graph& graph);
-  void keep_tensors(const capture::CapturedSegment& segment, Interface& interface);
+  void keep_tensors(const record::CapturedSegment& segment, Interface& interface);
   std::string keep(PyObject* tensor, const TensorType& type);
   std::string keep_number(PyObject* number, DType dtype);
   std::string put(const formats::TensorBytes& bytes);
@@ -58,7 +58,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   bool gone_ = false;
   std::optional<store::Store> store_;
   formats::DocumentWriter writer_;
-  std::map<std::pair<std::int32_t, std::int32_t>, capture::EntryCount*> rows_;
+  std::map<std::pair<std::int32_t, std::int32_t>, jit::EntryCount*> rows_;
 };
 
 }  // namespace penstock::tools

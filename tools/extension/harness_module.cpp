@@ -15,8 +15,8 @@
 #include "python/harness.h"
 #include "python/materialise.h"
 #include "python/materialise_harness.h"
-#include "python/tensor_bridge.h"
 #include "tools/extension/modes.h"
+#include "torch/tensor_bridge.h"
 
 namespace penstock::tools {
 namespace {
@@ -139,8 +139,8 @@ PyObject* decode(PyObject*, PyObject* code) {
 }
 
 /// The bridge, or null with a Python error set.
-python::TensorBridge* bridge() {
-  const auto found = python::TensorBridge::get();
+torch::TensorBridge* bridge() {
+  const auto found = torch::TensorBridge::get();
   if (found && *found != nullptr) return *found;
   PyErr_SetString(PyExc_RuntimeError,
                   found ? "torch is not imported" : found.error().message.c_str());
@@ -157,8 +157,8 @@ PyRef tuple_of(std::span<const std::int64_t> numbers) {
 }
 
 PyObject* tensor(PyObject*, PyObject* object) {
-  const python::TensorBridge* torch = bridge();
-  python::TensorView view, slow;
+  const torch::TensorBridge* torch = bridge();
+  torch::TensorView view, slow;
   if (torch == nullptr || !torch->read(object, view)) return nullptr;
   if (!torch->read_attributes(object, slow)) return nullptr;
   const bool agree = std::ranges::equal(view.sizes, slow.sizes) &&
@@ -178,7 +178,7 @@ PyObject* tensor(PyObject*, PyObject* object) {
 }
 
 PyObject* fast(PyObject*, PyObject*) {
-  const python::TensorBridge* torch = bridge();
+  const torch::TensorBridge* torch = bridge();
   if (torch == nullptr) return nullptr;
   return Py_BuildValue("OOOO", torch->fast_abi() ? Py_True : Py_False,
                        torch->fast_version() ? Py_True : Py_False,
@@ -212,7 +212,7 @@ PyObject* make(PyObject*, PyObject* arguments) {
   int resizable = 0;
   if (PyArg_ParseTuple(arguments, "OOn|p", &sizes_given, &strides_given, &count, &resizable) == 0) return nullptr;
   std::vector<std::int64_t> sizes, strides;
-  const python::TensorBridge* torch = bridge();
+  const torch::TensorBridge* torch = bridge();
   if (torch == nullptr || !numbers_of(sizes_given, sizes) || !numbers_of(strides_given, strides)) {
     return nullptr;
   }

@@ -186,7 +186,7 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   options.report = report;
   options.self_check = self_check;
   options.weighs_recompiles = settings.get("compile") == "auto";
-  options.recorded = [documents = sink.get()](const capture::CapturedSegment& segment) {
+  options.recorded = [documents = sink.get()](const record::CapturedSegment& segment) {
     return documents->record(segment);
   };
   phases.tell(*sink);

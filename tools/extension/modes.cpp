@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/explain_rule.h"
 #include "capture/torture.h"
+#include "policy/explain_rule.h"
 #include "python/harness.h"
 #include "tools/extension/capture_mode.h"
 #include "tools/extension/jit_mode.h"
@@ -56,7 +56,7 @@ DriverResult start_explain(const Settings& settings) {
     const python::PyRef entry = python::PyRef::steal(PyUnicode_DecodeFSDefault(folder.c_str()));
     if (path == nullptr || !PyList_Check(path) || !entry || PyList_Insert(path, 0, entry.get()) < 0) PyErr_Clear();
   }
-  auto text = capture::explain_rule(std::string(settings.get("explain")), std::string(settings.get("rules")));
+  auto text = policy::explain_rule(std::string(settings.get("explain")), std::string(settings.get("rules")));
   if (!text) return tl::unexpected(std::move(text.error()));
   const int output = std::atoi(std::string(settings.get("output-descriptor", "-1")).c_str());
   if (dprintf(output, "%s", text->c_str()) < 0) {

@@ -47,7 +47,7 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
   formats::EndDocument document;
   std::int64_t calls = 0, executed = 0, native = counts.native_ops;
   for (std::uint32_t i = 0; i < counts.entries; ++i) {
-    const capture::EntryCount& entry = counts.entry[i];
+    const jit::EntryCount& entry = counts.entry[i];
     const std::int64_t ran = entry.runs != 0 ? entry.calls - entry.plain_calls : 0;
     document.calls.push_back({EntryId{entry.frame, entry.recompile, 0}, ran, entry.gate});
     calls += ran;

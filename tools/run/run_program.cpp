@@ -32,7 +32,7 @@ Result<std::string> compiles_when(const RunProgramOptions& options) {
 void describe(Stage& stage, const CaptureCounts& counts) {
   std::int64_t calls = 0, stepped = 0, accepted = 0, refused = 0;
   for (std::uint32_t i = 0; i < counts.entries; ++i) {
-    const capture::EntryCount& entry = counts.entry[i];
+    const jit::EntryCount& entry = counts.entry[i];
     const std::int64_t ran = entry.runs != 0 ? entry.calls - entry.plain_calls : 0;
     calls += ran;
     stepped += entry.calls - ran;

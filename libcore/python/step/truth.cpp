@@ -1,42 +1,14 @@
-#include "python/op_counter.h"
 #include "python/step/families.h"
-#include "python/tensor_bridge.h"
-#include "python/torch_state.h"
+#include "python/tensor_functions.h"
 
 namespace penstock::python {
-namespace {
-
-constexpr std::int32_t kBool = 11;  // c10::ScalarType
-constexpr std::int32_t kCpu = 0;    // c10::DeviceType
-
-/// The one element of a bool tensor whose memory is at hand, read as torch would: the branch behind a
-/// comparison of tensors. -1 for everything else, of which torch is asked.
-int element_of(PyObject* object) {
-  if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return -1;
-  const auto bridge = TensorBridge::get();
-  if (!bridge || *bridge == nullptr || !(*bridge)->is_plain_tensor(object)) return -1;
-  if (!has_torch_truth(Py_TYPE(object)) || !ops_run_plainly()) return -1;
-  TensorView view;
-  if (!(*bridge)->read(object, view)) {
-    PyErr_Clear();
-    return -1;
-  }
-  if (view.dtype != kBool || view.device_type != kCpu || view.data == nullptr) return -1;
-  for (const std::int64_t size : view.sizes) {
-    if (size != 1) return -1;
-  }
-  return *static_cast<const unsigned char*>(view.data) != 0 ? 1 : 0;
-}
-
-}  // namespace
 
 int truth_of(PyObject* object) {
   if (object == Py_True) return 1;
   if (object == Py_False || object == Py_None) return 0;
-  const int element = element_of(object);
-  if (element < 0) return PyObject_IsTrue(object);
-  count_op_as_run();  // aten::is_nonzero
-  return element;
+  const auto truth = tensor_functions().truth;
+  const int known = truth == nullptr ? -1 : truth(object);
+  return known >= 0 ? known : PyObject_IsTrue(object);
 }
 
 }  // namespace penstock::python

@@ -31,9 +31,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "guards/guard_program.h"
 #include "jit/client.h"
 #include "jit/guarded_driver.h"
-#include "jit/guard_program.h"
 #include "jit/restore.h"
 #include "python/hook.h"
 #include "spec.h"
@@ -163,8 +163,8 @@ class TestDriver final : public python::FrameDriver {
   CallDriver calls;
   PyCodeObject* code = nullptr;
   std::unique_ptr<Spec> spec;
-  jit::LiveTable live;
-  std::unique_ptr<jit::GuardProgram> guards;
+  guards::LiveTable live;
+  std::unique_ptr<guards::GuardProgram> guards;
   std::unique_ptr<jit::RestoreProgram> restore;
   std::vector<PyRef> outputs;
   bool throws = false;
@@ -205,7 +205,7 @@ PyObject* detach(PyObject*, PyObject*) {
   g_driver->guards = nullptr;
   g_driver->code = nullptr;
   g_driver->spec = nullptr;
-  g_driver->live = jit::LiveTable{};
+  g_driver->live = guards::LiveTable{};
   g_driver->outputs.clear();
   Py_RETURN_NONE;
 }
@@ -221,9 +221,9 @@ PyObject* attach(PyObject*, PyObject* arguments) {
   auto* code_object = reinterpret_cast<PyCodeObject*>(code);
   driver.spec = std::make_unique<Spec>();
   if (!read_spec(dict, code_object, *driver.spec)) return nullptr;
-  driver.live = jit::LiveTable(driver.spec->live);
+  driver.live = guards::LiveTable(driver.spec->live);
   driver.spec->live.clear();
-  auto guards = jit::GuardProgram::compile(driver.spec->interface, driver.live, code_object);
+  auto guards = guards::GuardProgram::compile(driver.spec->interface, driver.live, code_object);
   if (!guards) return fail(guards.error());
   if (!driver.spec->interface.restore.empty()) {
     auto restore = jit::RestoreProgram::compile(driver.spec->interface, driver.live, code_object);
@@ -267,7 +267,7 @@ PyObject* install(PyObject*, PyObject* arguments) {
   Spec spec;
   auto* code_object = reinterpret_cast<PyCodeObject*>(code);
   if (!read_spec(dict, code_object, spec)) return nullptr;
-  capture::CapturedSegment segment{std::move(spec.graph), code_object, std::move(spec.live), {}, {}};
+  record::CapturedSegment segment{std::move(spec.graph), code_object, std::move(spec.live), {}, {}};
   return PyUnicode_FromString(
       to_string(g_driver->calls.client.captured(std::move(segment))).c_str());
 }
@@ -283,7 +283,7 @@ PyRef text_list(const std::vector<std::string>& texts) {
 PyObject* state(PyObject*, PyObject*) {
   CallDriver& calls = g_driver->calls;
   PyRef counts = PyRef::steal(PyList_New(0));
-  for (const capture::EntryCount* counter : calls.client.counters()) {
+  for (const jit::EntryCount* counter : calls.client.counters()) {
     const EntryId id{counter->frame, counter->recompile, 0};
     PyRef row = PyRef::steal(Py_BuildValue("(sLi)", to_string(id).c_str(),
                                            static_cast<long long>(counter->calls),

@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "jit/torch_ops.h"
+#include "torch/ops.h"
 
 namespace penstock::test {
 namespace {
@@ -21,7 +21,7 @@ class TorchExecutor final : public jit::Executor {
     if (auto failed = fail_as_told(fails_); !failed) return failed;
     std::vector<PyRef> values(graph_.values.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-      const jit::InputValue& input = call.inputs[i];
+      const guards::InputValue& input = call.inputs[i];
       values[i] = input.object != nullptr ? PyRef::borrow(input.object) : tensor_over(*input.view);
     }
     for (const Node& node : graph_.nodes) {
@@ -67,10 +67,10 @@ class TorchExecutor final : public jit::Executor {
   }
 
  private:
-  static const python::TensorBridge& bridge() { return **python::TensorBridge::get(); }
+  static const torch::TensorBridge& bridge() { return **torch::TensorBridge::get(); }
 
-  static PyRef tensor_over(const python::TensorView& view) {
-    python::TensorSpec spec;
+  static PyRef tensor_over(const torch::TensorView& view) {
+    torch::TensorSpec spec;
     spec.sizes = view.sizes;
     spec.strides = view.strides;
     spec.dtype = view.dtype;
@@ -83,7 +83,7 @@ class TorchExecutor final : public jit::Executor {
   int& pending_;
   std::shared_ptr<runtime::MemoryPool> pool_ = std::make_shared<runtime::MemoryPool>();
   std::vector<PyRef> kept_;
-  jit::TorchOps ops_;
+  torch::TorchOps ops_;
 };
 
 }  // namespace

@@ -1,0 +1,94 @@
+// What a guard program holds: numbers, which it computes with, and the values of sources and inputs.
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "guards/guard_program.h"
+#include "python/literal.h"
+#include "torch/tensor_facts.h"
+
+namespace penstock::guards {
+
+std::optional<PythonNumber> GuardProgram::number_of(std::uint32_t slot) const {
+  if (is_number_[slot] != 0) return numbers_[slot];
+  return view_of_[slot] >= 0 ? torch::element_of(views_[view_of_[slot]]) : python::plain_number(slots_[slot]);
+}
+
+bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
+  const auto number = number_of(slot);
+  if (!number || number->is_float) return false;
+  value = number->integer;
+  return true;
+}
+
+/// False where Python would raise or leave 64 bits: then the program computes for itself.
+bool GuardProgram::compute_number(const GuardStep& step) {
+  const auto operation = static_cast<NumberOp>(step.index);
+  const auto left = number_of(step.base);
+  if (!left) return false;
+  PythonNumber right;
+  if (facts(operation).takes_two()) {
+    const auto second = number_of(static_cast<std::uint32_t>(step.number));
+    if (!second) return false;
+    right = *second;
+  }
+  const auto result = compute(operation, *left, right);
+  if (result) numbers_[step.slot] = *result;
+  return result.has_value();
+}
+
+bool GuardProgram::check_number(const GuardStep& step) const {
+  const auto number = number_of(step.slot);
+  if (!number) return false;
+  switch (step.op) {
+    case GuardOp::check_real:
+      return number->is_float && std::bit_cast<std::int64_t>(number->real) == step.number;
+    case GuardOp::check_nonzero: {
+      const bool truth = number->is_float ? number->real != 0 : number->integer != 0;
+      return truth == (step.number != 0);
+    }
+    case GuardOp::check_is_float: return number->is_float == (step.number != 0);
+    default: return true;
+  }
+}
+
+InputValue GuardProgram::input(std::size_t index) const {
+  InputValue value;
+  const SourceId source = interface_.inputs[index].source;
+  if (source == kNoSource) return value;
+  if (is_number_[source] != 0) {
+    value.integer = numbers_[source].integer;
+    value.real = numbers_[source].as_double();
+    return value;
+  }
+  value.object = slots_[source];
+  if (view_of_[source] >= 0) {
+    value.view = &views_[view_of_[source]];
+  } else if (PyFloat_Check(value.object)) {
+    value.real = PyFloat_AS_DOUBLE(value.object);
+  } else if (PyLong_Check(value.object)) {
+    int overflow = 0;
+    value.integer = PyLong_AsLongLongAndOverflow(value.object, &overflow);
+    value.real = static_cast<double>(value.integer);
+  }
+  return value;
+}
+
+void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed) {
+  const auto take = [&](std::uint32_t index) {
+    values[index] = input(index);
+    changed.push_back(index);
+  };
+  std::ranges::for_each(number_inputs_, take);
+  for (GuardTree& tree : trees_) {
+    if (std::exchange(tree.moved, false)) std::ranges::for_each(tree.inputs, take);
+  }
+}
+
+python::PyRef GuardProgram::value(SourceId source) const {
+  return is_number_[source] == 0 ? python::PyRef::borrow(slots_[source])
+                                 : python::object_of(numbers_[source]);
+}
+
+}  // namespace penstock::guards

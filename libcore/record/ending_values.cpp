@@ -1,0 +1,299 @@
+// Recipes for the values that a segment leaves behind: everything is real already; a recipe says how to make the same
+// again from the graph's outputs and what the sources held.
+
+#include <algorithm>
+
+#include "python/literal.h"
+#include "record/segment_ending.h"
+
+namespace penstock::record {
+
+using python::PyRef;
+using python::is_torch_size;
+using python::literal_of;
+
+namespace {
+
+/// True for a tuple that has a torch.Size somewhere among its items.
+bool holds_torch_size(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, i);
+    if (is_torch_size(item) || (PyTuple_CheckExact(item) && holds_torch_size(item))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Recipe SegmentEnding::live(PyObject* object) {
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::literal;
+  recipe.literal = Argument::Named{Argument::Named::Kind::object, python::qualified_name(object)};
+  recipe.live = walk_.recorder.live(object);
+  return recipe;
+}
+
+/// A torch.Size stands as a tuple in documents: made again of one.
+Recipe SegmentEnding::size_of(PyObject* size) {
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(size))));
+  Recipe& tuple = recipe.items.emplace_back();
+  tuple.literal = *literal_of(size);
+  return recipe;
+}
+
+Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
+  if (is_torch_size(object)) return size_of(object);
+  Recipe recipe;
+  if (PyTuple_CheckExact(object) && holds_torch_size(object)) {
+    recipe.kind = Recipe::Kind::tuple;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      recipe.items.push_back(literal(PyTuple_GET_ITEM(object, i), kNoSource));
+    }
+    return recipe;
+  }
+  if (python::is_immutable_literal(object)) {
+    recipe.kind = Recipe::Kind::literal;
+    recipe.literal = *literal_of(object);
+    return recipe;
+  }
+  if (source != kNoSource) {
+    recipe.kind = Recipe::Kind::source;
+    recipe.source = source;
+    return recipe;
+  }
+  if (PyExceptionInstance_Check(object)) {
+    failed_ = true;
+    reason_ = "an exception that it caught";
+  }
+  return live(object);
+}
+
+Recipe SegmentEnding::recipe(Operand operand) {
+  Recipe recipe;
+  switch (operand.shadow.kind) {
+    case Shadow::Kind::constant: return literal(operand.object, operand.shadow.index);
+    case Shadow::Kind::sourced:
+      recipe.kind = Recipe::Kind::source;
+      recipe.source = operand.shadow.index;
+      return recipe;
+    case Shadow::Kind::node:
+      recipe.kind = Recipe::Kind::output;
+      recipe.index = walk_.recorder.output(operand.shadow.index, operand.object);
+      return recipe;
+    case Shadow::Kind::fresh: return fresh(operand.shadow.index);
+    case Shadow::Kind::null:
+    case Shadow::Kind::unknown: break;
+  }
+  if (!failed_) reason_ = std::string("a ") + Py_TYPE(operand.object)->tp_name + " of unknown origin";
+  failed_ = true;
+  return recipe;
+}
+
+Recipe SegmentEnding::fresh(ObjectId id) {
+  ObjectShadow& known = walk_.objects.object(id);
+  if (!known.object) {
+    walk_.verdict.spoil("an object that nobody held any more is left behind");
+    return {};
+  }
+  if (PyCell_Check(known.object.get())) {
+    if (auto cell = old_cell(known)) return *cell;
+  } else if (known.origin.is(Shadow::Kind::sourced)) {
+    return recipe({known.origin, known.object.get()});
+  }
+  // Made once, named by everything that refers to it: sharing and cycles are kept.
+  auto [found, added] = made_.emplace(id, static_cast<std::int32_t>(interface_.objects.size()));
+  const std::int32_t at = found->second;
+  if (added) {
+    interface_.objects.emplace_back();
+    const bool described = !failed_;
+    Recipe content = contents(known);
+    if (described && failed_ && culprit_.code == nullptr) culprit_ = known.made_at;
+    interface_.objects[at] = std::move(content);
+  }
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::object;
+  recipe.index = at;
+  return recipe;
+}
+
+Recipe SegmentEnding::items_of(Recipe::Kind kind, Operand sequence) {
+  Recipe recipe;
+  recipe.kind = kind;
+  const std::vector<Shadow> all = walk_.objects.items(sequence);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i));
+    recipe.items.push_back(this->recipe({all[i], item}));
+  }
+  return recipe;
+}
+
+Recipe SegmentEnding::instance(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::instance;
+  recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  // The members that its class has slots for.
+  PyObject *slot, *position;
+  for (Py_ssize_t at = 0; known.keys && PyDict_Next(known.keys.get(), &at, &slot, &position);) {
+    PyRef value = PyRef::steal(PyObject_GenericGetAttr(object, slot));
+    PyErr_Clear();
+    if (!value) continue;
+    recipe.items.push_back(literal(slot, kNoSource));
+    recipe.items.push_back(
+        this->recipe({known.values[PyLong_AsSsize_t(position)], value.get()}));
+  }
+  return attributes(known, std::move(recipe));
+}
+
+/// Adds the attributes that are in the instance's dict.
+Recipe SegmentEnding::attributes(ObjectShadow& known, Recipe recipe) {
+  PyObject* object = known.object.get();
+  const ObjectId dict = walk_.objects.instance_dict({known.origin, object});
+  if (dict == kNoSource) return recipe;
+  PyObject *key, *value;
+  PyObject* attributes = walk_.objects.object(dict).object.get();
+  for (Py_ssize_t at = 0; PyDict_Next(attributes, &at, &key, &value);) {
+    recipe.items.push_back(literal(key, kNoSource));
+    recipe.items.push_back(this->recipe({walk_.objects.dict_value(dict, key, value), value}));
+  }
+  return recipe;
+}
+
+/// An instance of a subclass of dict: its class, a dict of its items, then its attributes.
+Recipe SegmentEnding::mapping(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::instance;
+  recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  recipe.items.push_back(pairs_of(known));
+  return attributes(known, std::move(recipe));
+}
+
+Recipe SegmentEnding::pairs_of(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  const ObjectId id = walk_.objects.contents({known.origin, object});
+  PyRef keys = keys_in_order(object);
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::dict;
+  for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    PyObject* real = PyDict_GetItemWithError(object, key);
+    recipe.items.push_back(literal(key, kNoSource));
+    recipe.items.push_back(this->recipe({walk_.objects.dict_value(id, key, real), real}));
+  }
+  return recipe;
+}
+
+namespace {
+
+/// True for what torch.max(x, 0) and its like give: a tuple whose class takes its items.
+bool is_struct_sequence(PyObject* object) {
+  return PyTuple_Check(object) && Py_TYPE(object)->tp_dict != nullptr &&
+         PyDict_GetItemString(Py_TYPE(object)->tp_dict, "n_unnamed_fields") != nullptr &&
+         Py_TYPE(object)->tp_base == &PyTuple_Type;
+}
+
+}  // namespace
+
+/// A method of a class that is written in C is bound to the class anew each time that it is read.
+Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  PyObject* type = PyCFunction_GET_SELF(object);
+  PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
+  PyRef module = PyRef::steal(PyImport_ImportModule("builtins"));
+  PyRef get = module ? PyRef::steal(PyObject_GetAttrString(module.get(), "getattr")) : PyRef();
+  if (!name || !get || type == nullptr || known.items.size() != 2) {
+    PyErr_Clear();
+    failed_ = true;
+    reason_ = "a method of a class";
+    return {};
+  }
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::call;
+  recipe.items = {live(get.get()), this->recipe({known.items[1], type}), literal(name.get(), kNoSource)};
+  return recipe;
+}
+
+Recipe SegmentEnding::contents(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  const Operand operand{known.origin, object};
+  if (PyContextToken_CheckExact(object)) {
+    const auto open = std::ranges::find(walk_.context.variables(), object, [](const OpenContext& one) { return one.token.get(); });
+    if (open != walk_.context.variables().end()) return token(*open);
+  }
+  if (PyCell_Check(object)) return cell_of(object);
+  if (PyFunction_Check(object)) return function(object);
+  if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
+  if (PyTuple_CheckExact(object)) return items_of(Recipe::Kind::tuple, operand);
+  if (is_struct_sequence(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::call;
+    recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+    recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
+    return recipe;
+  }
+  if (PyDict_CheckExact(object)) return pairs_of(known);
+  const bool has_slots = Py_TYPE(object)->tp_dictoffset == 0;
+  if (PyDict_Check(object) && Py_TYPE(object)->tp_new == PyDict_Type.tp_new &&
+      (!has_slots || PyODict_CheckExact(object))) {
+    return mapping(known);
+  }
+  if (is_torch_size(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::call;
+    recipe.items = {live(reinterpret_cast<PyObject*>(Py_TYPE(object))), items_of(Recipe::Kind::tuple, operand)};
+    return recipe;
+  }
+  if (PyTuple_Check(object) && Py_TYPE(object)->tp_dictoffset == 0) {
+    // A named tuple: tuple.__new__(class, items).
+    PyRef maker = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::call;
+    recipe.items.push_back(live(maker.get()));
+    recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
+    recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
+    return recipe;
+  }
+  if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) {
+    PyRef list = PyRef::steal(PySequence_List(object));
+    Recipe recipe;
+    recipe.kind = PySet_CheckExact(object) ? Recipe::Kind::set : Recipe::Kind::frozenset;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+      PyObject* item = PyList_GET_ITEM(list.get(), i);
+      if (Py_TYPE(item)->tp_hash == PyBaseObject_Type.tp_hash && PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE)) {
+        failed_ = true;  // an entry must not keep the program's objects alive
+        reason_ = "a set of objects that the segment made";
+        return {};
+      }
+      recipe.items.push_back(literal(item, kNoSource));
+    }
+    return recipe;
+  }
+  if (PySlice_Check(object)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::slice;
+    PyObject* parts[] = {slice->start, slice->stop, slice->step};
+    for (int i = 0; i < 3; ++i) recipe.items.push_back(this->recipe({known.items[i], parts[i]}));
+    return recipe;
+  }
+  if (PyMethod_Check(object)) {
+    Recipe recipe;
+    recipe.kind = Recipe::Kind::method;
+    recipe.items.push_back(this->recipe({known.items[0], PyMethod_GET_FUNCTION(object)}));
+    recipe.items.push_back(this->recipe({known.items[1], PyMethod_GET_SELF(object)}));
+    return recipe;
+  }
+  if (PyCFunction_Check(object) && (PyCFunction_GET_FLAGS(object) & METH_CLASS) != 0) return method_of_class(known);
+  if (known.iterator != nullptr) return iterator(known);
+  const bool plain = Py_TYPE(object)->tp_new == PyBaseObject_Type.tp_new &&
+                     PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
+  if (plain) return instance(known);
+  failed_ = true;
+  reason_ = std::string("a ") + Py_TYPE(object)->tp_name + " that the segment made";
+  return {};
+}
+
+}  // namespace penstock::record

@@ -1,0 +1,201 @@
+#include "record/facts.h"
+
+#include "python/literal.h"
+#include "record/walk.h"
+
+namespace penstock::record {
+
+using python::PyRef;
+using python::qualified_name;
+
+void Facts::add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live) {
+  Guard guard{kind, source, kNoSource, std::move(expected), {}, {}, {}, -1};
+  if (live != nullptr) guard.live = walk_.recorder.live(live);
+  walk_.recorder.guard(std::move(guard), [this] { return walk_.here(); });
+}
+
+void Facts::add_live_guard(GuardKind kind, SourceId source, PyObject* object) {
+  if (!walk_.recorder.is_guarded(kind, source, object)) add_guard(kind, source, qualified_name(object), object);
+}
+
+bool Facts::consume_type(Operand operand) {
+  if (operand.shadow.is(Shadow::Kind::unknown)) {
+    return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
+  }
+  if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
+  if (operand.object == Py_None) return consume(operand);
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
+  add_live_guard(GuardKind::type_is, operand.shadow.index, type);
+  return true;
+}
+
+bool Facts::consume_identity(Operand operand) {
+  if (walk_.sizes.is_computed(operand)) return consume(operand);
+  if (operand.shadow.is(Shadow::Kind::unknown)) {
+    return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
+  }
+  if (operand.shadow.is(Shadow::Kind::fresh) && PyType_Check(operand.object)) {
+    return walk_.verdict.broke(Code::PS0306, "a class that was made here is used");
+  }
+  if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
+  if (operand.object == Py_None) return consume(operand);
+  add_live_guard(GuardKind::identity, operand.shadow.index, operand.object);
+  return true;
+}
+
+bool is_known_by_identity(PyObject* object) {
+  return PyType_Check(object) || PyFunction_Check(object) || PyCFunction_Check(object) ||
+         PyModule_Check(object) || PyCode_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+         Py_TYPE(object) == &PyWrapperDescr_Type || object == Py_NotImplemented;
+}
+
+bool Facts::consume_address(Operand operand) {
+  PyObject* object = operand.object;
+  if (operand.shadow.is(Shadow::Kind::unknown)) return consume(operand);
+  const bool single = object == Py_None || object == Py_Ellipsis || PyBool_Check(object);
+  if (single) return consume(operand);
+  const bool made = operand.shadow.is(Shadow::Kind::fresh) || operand.shadow.is(Shadow::Kind::node);
+  if (!made && is_known_by_identity(object)) return consume_identity(operand);
+  // An argument mostly is another tensor each time. What takes no weak reference cannot be told from others.
+  const bool passes = walk_.is_tensor(object) && Py_TYPE(object) != walk_.recorder.bridge().parameter_type();
+  const bool told = operand.shadow.is(Shadow::Kind::sourced) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
+  if (told && !passes) return consume_identity(operand);
+  return walk_.verdict.broke(Code::PS0303, std::string("the identity of a ") + Py_TYPE(object)->tp_name +
+                                 " differs from call to call");
+}
+
+/// A list may be deep, or hold itself.
+bool Facts::consume_items(Operand sequence) {
+  constexpr int kDeepest = 64;
+  if (consuming_ >= kDeepest) return walk_.verdict.broke(Code::PS0303, "a list that is nested too deeply is used as a plain value");
+  ++consuming_;
+  const std::vector<Shadow> all = walk_.objects.items(sequence);
+  bool known = true;
+  for (std::size_t i = 0; known && i < all.size(); ++i) {
+    known = consume({all[i], PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i))});
+  }
+  --consuming_;
+  return known;
+}
+
+bool Facts::consume(Operand operand) {
+  switch (operand.shadow.kind) {
+    case Shadow::Kind::constant: return true;
+    case Shadow::Kind::unknown:
+    case Shadow::Kind::null:
+      return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
+    case Shadow::Kind::node:
+      return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
+    case Shadow::Kind::fresh:
+    case Shadow::Kind::sourced: break;
+  }
+  PyObject* object = operand.object;
+  if (PyTuple_Check(object) || PyList_CheckExact(object)) return consume_items(operand);
+  if (PySlice_Check(object) && operand.shadow.is(Shadow::Kind::fresh)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(object);
+    const std::vector<Shadow> all = walk_.objects.object(operand.shadow.index).items;
+    return consume({all[0], slice->start}) && consume({all[1], slice->stop}) &&
+           (all.size() < 3 || consume({all[2], slice->step}));
+  }
+  if (operand.shadow.is(Shadow::Kind::fresh)) {
+    return walk_.verdict.broke(Code::PS0303, std::string("an object of type ") + Py_TYPE(object)->tp_name +
+                                   " that was made here is used as a plain value");
+  }
+  if (walk_.is_tensor(object)) {
+    return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
+  }
+  const SourceId source = operand.shadow.index;
+  if (walk_.sizes.is_element(source)) return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
+  if (object == Py_None) {
+    add_guard(GuardKind::is_none, source, {});
+    return true;
+  }
+  if (is_known_by_identity(object)) return consume_identity(operand);
+  if (!PyDict_CheckExact(object)) {
+    if (auto literal = python::literal_of(object)) {
+      add_guard(GuardKind::equals, source, std::move(*literal));
+      return true;
+    }
+  }
+  // A member of an enumeration, a singleton: the same object means the same value.
+  if (Py_TYPE(object)->tp_as_number == nullptr || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) {
+    PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(object)));
+    if (qualified_name(meta) == "enum.EnumType") return consume_identity(operand);
+  }
+  return walk_.verdict.broke(Code::PS0303, std::string("a value of type ") + Py_TYPE(object)->tp_name +
+                                 " cannot be checked before the segment runs");
+}
+
+bool Facts::consume_hashed(Operand operand) {
+  const PyTypeObject* type = Py_TYPE(operand.object);
+  const bool by_identity = type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+  return by_identity && !walk_.is_tensor(operand.object) ? consume_identity(operand) : consume(operand);
+}
+
+std::optional<bool> Facts::consume_truth(Operand operand) {
+  PyObject* object = operand.object;
+  auto real_truth = [&]() -> std::optional<bool> {
+    const int truth = PyObject_IsTrue(object);
+    if (truth < 0) PyErr_Clear();
+    return truth < 0 ? std::nullopt : std::optional(truth == 1);
+  };
+  if (walk_.is_tensor(object)) {
+    const auto truth = is_known_tensor(operand) ? real_truth() : std::nullopt;
+    if (!truth) walk_.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
+    return truth;
+  }
+  if (operand.shadow.is(Shadow::Kind::constant)) return real_truth();
+  if (object == Py_None || PyBool_Check(object)) {
+    if (!consume(operand)) return std::nullopt;
+    return real_truth();
+  }
+  if (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) {
+    if (operand.shadow.is(Shadow::Kind::sourced)) {
+      const auto truth = real_truth();
+      add_guard(GuardKind::truth, operand.shadow.index, *truth);
+      return truth;
+    }
+    return real_truth();
+  }
+  if (PyList_CheckExact(object) || has_tuple_slots(object)) {
+    walk_.objects.items(operand);
+    return real_truth();
+  }
+  if ((has_dict_slot(object, "__len__") && (Py_TYPE(object)->tp_as_number == nullptr ||
+                                            Py_TYPE(object)->tp_as_number->nb_bool == nullptr)) ||
+      PyAnySet_CheckExact(object)) {
+    if (!walk_.objects.size_is_known(operand, "truth")) return std::nullopt;
+    if (operand.shadow.is(Shadow::Kind::sourced)) {
+      const auto truth = real_truth();
+      add_guard(GuardKind::truth, operand.shadow.index, *truth);
+      return truth;
+    }
+    return real_truth();
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  const bool plain = (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
+                     (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
+                     (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
+  if (!plain) {
+    walk_.verdict.broke(Code::PS0303, std::string("the truth of a ") + type->tp_name + " is not followed");
+    return std::nullopt;
+  }
+  if (!consume_type(operand)) return std::nullopt;
+  return true;
+}
+
+bool Facts::is_known_tensor(Operand operand) const {
+  return operand.shadow.is(Shadow::Kind::node) && walk_.is_tensor(operand.object) && walk_.recorder.is_known(operand.shadow.index);
+}
+
+void Facts::guard_type_version(Operand operand) {
+  // All that is looked up in a type is known as long as the type does not change.
+  if (operand.shadow.is(Shadow::Kind::sourced)) consume_type(operand);
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
+  const SourceId source = operand.shadow.source();
+  if (source == kNoSource || !PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE)) return;
+  if (!versioned_.insert(type).second) return;
+  add_live_guard(GuardKind::type_version, source, type);
+}
+
+}  // namespace penstock::record

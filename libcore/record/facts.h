@@ -1,0 +1,53 @@
+#pragma once
+
+#include <Python.h>
+
+#include <optional>
+#include <unordered_set>
+
+#include "ir/graph.h"
+#include "record/frame_shadow.h"
+
+namespace penstock::record {
+
+class Walk;
+
+/// What a segment relies on: facts about values, each guarded once when a rule uses it.
+class Facts {
+ public:
+  explicit Facts(Walk& walk) : walk_(walk) {}
+
+  /// Makes the operand a constant of the segment by guarding its value; false (with the reason) when
+  /// its value cannot be known.
+  bool consume(Operand operand);
+  /// Guards the type; true for anything but unknown.
+  bool consume_type(Operand operand);
+  /// Guards that it is the same object.
+  bool consume_identity(Operand operand);
+  /// Guards what id() gives; false (with the reason) when the object differs from call to call.
+  bool consume_address(Operand operand);
+  /// A key of a set that is no input: what compares and hashes by identity is known by it.
+  bool consume_hashed(Operand operand);
+  /// The operand's truth, guarded; an empty result with the reason set when it is data.
+  std::optional<bool> consume_truth(Operand operand);
+  /// True for a tensor whose elements are the same whenever the segment runs.
+  bool is_known_tensor(Operand operand) const;
+  /// Guards that nothing of the operand's type changes: what was looked up in it stays true.
+  void guard_type_version(Operand operand);
+
+  void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
+  /// A guard on the object or type itself, described by its name.
+  void add_live_guard(GuardKind kind, SourceId source, PyObject* object);
+
+ private:
+  bool consume_items(Operand sequence);
+
+  Walk& walk_;
+  int consuming_ = 0;                        ///< containers in containers
+  std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded
+};
+
+/// True for objects whose identity is all there is to know: they are compared by identity.
+bool is_known_by_identity(PyObject* object);
+
+}  // namespace penstock::record

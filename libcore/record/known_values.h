@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace penstock::record {
+
+/// Which tensors of a segment have the same elements whenever it runs: those that are made of constants alone, as
+/// arange(16) > 3. A program may branch on them without a guard.
+class KnownValues {
+ public:
+  /// `node` was appended; `types` are its results'.
+  void note(const Node& node, const std::vector<TensorType>& types);
+  bool has(ValueId id) const { return id < known_.size() && known_[id]; }
+  /// An op is about to write to memory, which known tensors may share.
+  void forget() { known_.clear(); }
+
+ private:
+  bool is_known(const Argument& argument) const;
+
+  std::vector<bool> known_;  ///< by value
+};
+
+}  // namespace penstock::record

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "record/models.h"
+#include "record/walk.h"
+
+namespace penstock::record {
+
+/// A call of a builtin as its rule sees it; for a method, positional[0] is self.
+struct BuiltinCall {
+  Walk& walk;
+  FrameShadow& frame;
+  std::string_view owner, name;
+  Operand function;
+  std::vector<Operand>& positional;
+  std::vector<std::pair<PyObject*, Operand>>& keywords;
+  int pops;
+};
+
+/// Ends the segment at the call, which is not followed. Always false.
+bool refuse(BuiltinCall& call);
+/// Follows a Python function that does the same (record/polyfills.h), else ends the segment.
+bool polyfill(BuiltinCall& call);
+
+/// A class statement (objects/class_statement.cpp).
+bool make_class(BuiltinCall& call);
+
+/// Models of the methods of list, dict and set (objects/container_methods.cpp).
+std::span<const FunctionModel> container_models();
+
+}  // namespace penstock::record

@@ -1,0 +1,459 @@
+// Calls of C functions, by their rules (capture.rules), and the models of those that rules name.
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "policy/dynamo_state.h"
+#include "python/literal.h"
+#include "record/objects/attribute.h"
+#include "record/objects/builtin_call.h"
+#include "record/objects/call.h"
+#include "record/objects/iteration.h"
+#include "record/objects/number.h"
+#include "record/objects/torch_call.h"
+#include "record/objects/torch_tensor.h"
+#include "record/polyfills.h"
+#include "record/results.h"
+#include "record/variables.h"
+
+namespace penstock::record {
+
+using policy::KnownFunction;
+using python::PyRef;
+using python::text_of;
+
+using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+bool refuse(BuiltinCall& c) {
+  return c.walk.verdict.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
+}
+
+bool polyfill(BuiltinCall& c) {
+  const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
+  return done ? *done : refuse(c);
+}
+
+namespace {
+
+constexpr std::size_t kAny = ~std::size_t{0};
+
+/// The function of numbers that a call is, if it is one that is followed.
+std::optional<bool> number_function(BuiltinCall& c) {
+  using Form = NumberOpFacts::Form;
+  if (!c.keywords.empty() || c.positional.empty() || c.positional.size() > 2) return std::nullopt;
+  const bool two = c.positional.size() == 2;
+  const std::string name = c.owner == "math" ? "math." + std::string(c.name) : std::string(c.name);
+  const auto op = number_op(name, two ? Form::binary : Form::unary);
+  const bool known = c.owner == "math" || c.owner == "builtins";
+  if (!op || !known) return std::nullopt;
+  return number_operation(c.walk, c.frame, *op, c.positional[0], two ? &c.positional[1] : nullptr,
+                                 c.pops);
+}
+
+/// A value that the guards determine. A container that was made for the caller alone may be changed by it.
+bool gives_value(BuiltinCall& c) {
+  c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
+  };
+  return true;
+}
+
+/// A function of values without effects: called for real, on arguments that guards determine. On others its
+/// Python form is followed, if there is one.
+bool pure(BuiltinCall& c) {
+  if (const auto done = number_function(c)) return *done;
+  const bool plain = std::ranges::all_of(c.positional, [](const Operand& one) { return python::is_immutable_literal(one.object); });
+  if (!plain) {
+    const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
+    if (done) return *done;
+  }
+  for (Operand operand : c.positional) {
+    const bool gives_tensor = c.name == "min" || c.name == "max";  // a graph can choose
+    const bool decides = !gives_tensor && (c.owner == "builtins" || c.owner == "math");
+    if (decides && c.walk.is_tensor(operand.object) && !c.walk.facts.is_known_tensor(operand)) {
+      return c.walk.verdict.broke(Code::PS0301, "the elements of a tensor decide what " + std::string(c.name) + " gives", true);
+    }
+    if (!c.walk.facts.consume(operand)) return false;
+  }
+  for (auto& [name, operand] : c.keywords) {
+    if (!c.walk.facts.consume(operand)) return false;
+  }
+  return gives_value(c);
+}
+
+/// A setting of torch: guarded by asking for it again.
+bool setting(BuiltinCall& c) {
+  if (!c.positional.empty() || !c.keywords.empty()) return refuse(c);
+  return c.walk.context.guard_setting(c.name, c.owner) && gives_constant(c.frame, c.pops);
+}
+
+/// What raises without a usable CUDA driver does so as long as the process lives.
+bool stream_capture(BuiltinCall& c) {
+  if (!c.positional.empty()) return refuse(c);
+  const bool answers = c.walk.context.guard_setting(c.name);
+  return (answers || is_handled(c.frame)) && gives_constant(c.frame, c.pops);
+}
+
+bool length(BuiltinCall& c) {
+  Operand of = c.positional[0];
+  if (c.walk.is_tensor(of.object)) {
+    return tensor_length(c.walk, c.frame, of, c.pops);
+  }
+  if (const Shadow length = c.walk.sizes.followed_length(of); length.is(Shadow::Kind::sourced)) {
+    return gives(c.frame, c.pops, length);
+  }
+  if (PyList_CheckExact(of.object) || has_tuple_slots(of.object)) {
+    c.walk.objects.items(of);
+    return gives_constant(c.frame, c.pops);
+  }
+  if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
+    return c.walk.objects.guard_size(of) && gives_constant(c.frame, c.pops);
+  }
+  const bool is_view = PyDictKeys_Check(of.object) || PyDictValues_Check(of.object) || PyDictItems_Check(of.object);
+  if (const ObjectShadow* view = c.walk.objects.find(of.object); is_view && view != nullptr && view->iterator) {
+    const Operand dict{view->iterator->shadow, view->iterator->object.get()};
+    return c.walk.objects.guard_size(dict) && gives_constant(c.frame, c.pops);
+  }
+  if (Py_TYPE(of.object) == &PyDictProxy_Type && of.shadow.is(Shadow::Kind::fresh)) {
+    return gives_constant(c.frame, c.pops);
+  }
+  bool known = false;
+  if (call_special(c.walk, c.frame, of, "__len__", {}, c.pops, known)) return true;
+  if (known) return false;
+  return pure(c);
+}
+
+bool is_instance(BuiltinCall& c) {
+  if (c.positional.size() != 2 || !c.walk.facts.consume_type(c.positional[0])) return false;
+  return c.walk.facts.consume(c.positional[1]) && gives_constant(c.frame, c.pops);
+}
+
+/// getattr, hasattr and object.__getattribute__: what LOAD_ATTR does, and what happens without.
+bool get_attribute(BuiltinCall& c) {
+  if (c.positional.size() < 2 || !c.walk.facts.consume(c.positional[1])) return refuse(c);
+  const Operand self = c.positional[0];
+  PyObject* name = c.positional[1].object;
+  AttributeUse use{.pops = c.pops, .test = c.name == "hasattr"};
+  if (c.positional.size() > 2) {
+    use.has_fallback = true;
+    use.fallback = c.positional[2].shadow;
+  }
+  if (c.name != "__getattribute__") return load_attribute(c.walk, c.frame, self, name, use);
+  if (c.walk.is_tensor(self.object)) return refuse(c);
+  use.generic = true;
+  return c.walk.facts.consume_type(self) && load_generic_attribute(c.walk, c.frame, self, name, use);
+}
+
+/// setattr, delattr, object.__setattr__ and object.__delattr__.
+bool set_attribute(BuiltinCall& c) {
+  const bool sets = c.name == "setattr" || c.name == "__setattr__";
+  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.facts.consume(c.positional[1])) return refuse(c);
+  const Operand value = sets ? c.positional[2] : Operand{};
+  PyObject* name = c.positional[1].object;
+  if (c.name.starts_with("__")) {
+    return store_generic_attribute(c.walk, c.frame, c.positional[0], name, value, c.pops, true);
+  }
+  return store_attribute(c.walk, c.frame, c.positional[0], name, value, c.pops, true);
+}
+
+bool call_iter(BuiltinCall& c) {
+  if (c.positional.size() != 1) return refuse(c);
+  ObjectShadow* known = c.walk.objects.find(c.positional[0].object);
+  const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
+  if (followed && PyIter_Check(c.positional[0].object)) {  // a view of a dict gives a new iterator
+    return gives(c.frame, c.pops, c.positional[0].shadow);
+  }
+  if (auto over = iteration_of(c.walk, c.positional[0])) {
+    return gives_iterator(c.frame, c.pops, std::move(over));
+  }
+  bool in_python = false;
+  if (call_special(c.walk, c.frame, c.positional[0], "__iter__", {}, c.pops, in_python)) return true;
+  return in_python ? false : not_iterable(c.walk, c.positional[0]);
+}
+
+bool call_next(BuiltinCall& c) {
+  const Operand iterator = c.positional[0];
+  if (!steps(c.walk, c.frame, iterator)) return refuse(c);
+  // The instruction itself raises StopIteration where it has no default.
+  if (c.positional.size() == 1) c.frame.expected.caught = Caught::none;
+  PyObject* fallback = c.positional.size() > 1 ? c.positional[1].object : nullptr;
+  const Shadow fallback_shadow = fallback ? c.positional[1].shadow : Shadow::constant();
+  c.frame.finish = [=, pops = c.pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    const bool ended = fallback != nullptr && f.object() == fallback;
+    f.push(ended ? fallback_shadow : stepped(walk, iterator, f.object()));
+  };
+  return true;
+}
+
+/// What a reduction is given besides what it goes over is a constant, and no code of the program is run for each
+/// item.
+bool consume_options(BuiltinCall& c) {
+  for (auto& [name, operand] : c.keywords) {
+    const bool calls = text_of(name) == "key" && operand.object != Py_None && !PyCFunction_Check(operand.object);
+    if (calls || !c.walk.facts.consume(operand)) return calls ? refuse(c) : false;
+  }
+  const bool begins = c.name == "sum" && c.positional.size() == 2;
+  return !begins || c.walk.facts.consume(c.positional[1]);
+}
+
+/// any, all, sum, min, max, sorted: of values that guards determine.
+bool reduce(BuiltinCall& c) {
+  Operand over = c.positional[0];
+  const bool by_python = c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
+  if (by_python && (PyGen_CheckExact(over.object) || (!c.keywords.empty() && c.name == "sorted"))) return polyfill(c);
+  if (!consume_options(c)) return false;
+  if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
+    if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
+    return reduces_generator(c.walk, c.frame, over, c.pops);
+  }
+  if (PyList_CheckExact(over.object) || has_tuple_slots(over.object)) {
+    PyObject** objects = PySequence_Fast_ITEMS(over.object);
+    const bool tensors = std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object),
+                                     [&](PyObject* item) { return c.walk.is_tensor(item); });
+    if (tensors && c.name == "sorted") {
+      return c.walk.verdict.broke(Code::PS0301, "the order depends on the elements of tensors", true);
+    }
+    if (tensors && by_python) return polyfill(c);
+    const std::vector<Shadow> all = c.walk.objects.items(over);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
+      if (c.name == "any" || c.name == "all") {
+        if (!c.walk.facts.consume_truth({all[i], item})) return false;
+      } else if (!c.walk.facts.consume({all[i], item})) {
+        return false;
+      }
+    }
+    return gives_value(c);
+  }
+  return pure(c);
+}
+
+bool is_callable(BuiltinCall& c) {
+  return c.walk.facts.consume_type(c.positional[0]) && gives_constant(c.frame, c.pops);
+}
+
+/// id: known of an object that the guards can tell from every other.
+bool identity_known(BuiltinCall& c) {
+  return c.walk.facts.consume_address(c.positional[0]) && gives_constant(c.frame, c.pops);
+}
+
+/// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
+bool make_object(BuiltinCall& c) {
+  if (!PyType_Check(c.positional[0].object) || !c.walk.facts.consume(c.positional[0])) return refuse(c);
+  auto* type = reinterpret_cast<PyTypeObject*>(c.positional[0].object);
+  if (PyType_IsSubtype(type, &PyTuple_Type)) {
+    if (c.positional.size() != 2) return refuse(c);
+    const Operand from = c.positional[1];
+    if (!PyTuple_CheckExact(from.object) && !PyList_CheckExact(from.object)) return refuse(c);
+    return gives_fresh(c.frame, c.pops, c.walk.objects.items(from));
+  }
+  const bool dict = PyType_IsSubtype(type, &PyDict_Type);
+  if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr)) return refuse(c);
+  return gives_fresh(c.frame, c.pops, {});
+}
+
+/// object.__init__ of an object alone does nothing.
+bool initialize_nothing(BuiltinCall& c) {
+  if (c.positional.size() != 1 || !c.keywords.empty()) return refuse(c);
+  return gives_constant(c.frame, c.pops);
+}
+
+bool context_variable(BuiltinCall& c) {
+  const Operand variable = c.positional[0];
+  if (!c.keywords.empty() || !c.walk.facts.consume_identity(variable)) return refuse(c);
+  if (c.name == "get" && c.positional.size() <= 2) return get_context(c.walk, c.frame, variable, c.pops);
+  if (c.positional.size() != 2) return refuse(c);
+  return c.name == "set" ? set_context(c.frame, variable, c.positional[1], c.pops)
+                         : reset_context(c.walk, c.frame, variable, c.positional[1], c.pops);
+}
+
+/// Gradient mode is put back before most segments end; one that ends with another mode than it
+/// started with is not used.
+bool set_grad_mode(BuiltinCall& c) {
+  if (!c.walk.facts.consume(c.positional[0])) return false;
+  const int enabled = PyObject_IsTrue(c.positional[0].object);
+  if (enabled < 0) PyErr_Clear();
+  return c.walk.context.sets_grad_mode(enabled == 1) && gives_constant(c.frame, c.pops);
+}
+
+// -- list --------------------------------------------------------------------------------------------
+
+bool make_tensor(BuiltinCall& c) {
+  return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);
+}
+
+/// Tensor.requires_grad_ changes nothing where the tensor is so already.
+bool require_gradients(BuiltinCall& c) {
+  const Operand tensor = c.positional[0];
+  if (c.positional.size() > 1 && !c.walk.facts.consume(c.positional[1])) return false;
+  torch::TensorView view;
+  const bool wanted = c.positional.size() < 2 || c.positional[1].object == Py_True;
+  if (!c.keywords.empty() || !c.walk.recorder.bridge().read(tensor.object, view) || view.requires_grad != wanted) {
+    PyErr_Clear();
+    return c.walk.verdict.broke(Code::PS0305, "requires_grad of a tensor is set", true);
+  }
+  return consume_tensor_type(c.walk, tensor) && gives(c.frame, c.pops, tensor.shadow);
+}
+
+/// A function that gives back its argument, unless that is no plain tensor.
+bool gives_argument(BuiltinCall& c) {
+  const bool plain = c.walk.recorder.bridge().is_plain_tensor(c.positional[0].object);
+  return plain ? gives(c.frame, c.pops, c.positional[0].shadow) : refuse(c);
+}
+
+/// The apply of a class: bound to it.
+bool apply_function(BuiltinCall& c) {
+  PyObject* type = PyCFunction_Check(c.function.object) ? PyCFunction_GET_SELF(c.function.object) : nullptr;
+  if (type == nullptr || !PyType_Check(type)) return refuse(c);
+  Shadow shadow = c.function.shadow;
+  if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.objects.object(shadow.index).items[1];
+  return apply_function(c.walk, c.frame, {shadow, type}, c.positional, c.pops);
+}
+
+constexpr FunctionModel kModels[] = {
+    {"length", length, 1, 1},
+    {"is_instance", is_instance, 2, 2},
+    {"get_attribute", get_attribute, 2, 3},
+    {"has_attribute", get_attribute, 2, 2},
+    {"set_attribute", set_attribute, 1},
+    {"iterate", call_iter, 1},
+    {"advance", call_next, 1, 2},
+    {"reduce", reduce, 1},
+    {"is_callable", is_callable, 1, 1},
+    {"identity", identity_known, 1, 1},
+    {"context_variable", context_variable, 1},
+    {"initialize_nothing", initialize_nothing, 1},
+    {"make_object", make_object, 1},
+    {"make_class", make_class, 2},
+    {"make_tensor", make_tensor},
+    {"gives_argument", gives_argument, 1, 1},
+    {"require_gradients", require_gradients, 1},
+    {"apply_function", apply_function, 0},
+    {"set_grad_mode", set_grad_mode, 1, 1},
+    {"stream_capture", stream_capture},
+};
+
+bool call_model(const FunctionModel* model, BuiltinCall& c) {
+  const bool any = model != nullptr && model->most == kAny;
+  const bool too_many = !any && (model == nullptr || c.positional.size() > model->most || !c.keywords.empty());
+  if (too_many || c.positional.size() < model->least) return refuse(c);
+  return model->rule(c);
+}
+
+}  // namespace
+
+const FunctionModel* find_function_model(std::string_view name) {
+  for (const std::span<const FunctionModel> models : {std::span<const FunctionModel>(kModels), container_models()}) {
+    const auto found = std::ranges::find(models, name, &FunctionModel::name);
+    if (found != models.end()) return &*found;
+  }
+  return nullptr;
+}
+
+/// Puts what a bound method was bound to in front of the arguments.
+bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional) {
+  PyObject* object = function.object;
+  if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
+    PyRef self = PyRef::steal(PyObject_GetAttrString(object, "__self__"));
+    Shadow shadow = Shadow::constant();
+    if (function.shadow.is(Shadow::Kind::fresh)) {
+      shadow = walk.objects.object(function.shadow.index).items[1];
+    }
+    positional.insert(positional.begin(), {shadow, self.get()});
+    return true;
+  }
+  if (!PyCFunction_Check(object)) return true;
+  auto* c = reinterpret_cast<PyCFunctionObject*>(object);
+  // "[].append" as one object.
+  const bool bound = c->m_self != nullptr && c->m_module == nullptr && !PyModule_Check(c->m_self) &&
+                     !PyType_Check(c->m_self);
+  if (!bound) return true;
+  Operand self{Shadow::constant(), c->m_self};
+  if (function.shadow.is(Shadow::Kind::fresh)) {
+    self.shadow = walk.objects.object(function.shadow.index).items[1];
+  } else if (walk.is_tensor(c->m_self)) {
+    return walk.verdict.broke(Code::PS0306, "a bound method of a tensor came from outside");
+  } else if (function.shadow.source() != kNoSource) {
+    self.shadow = Shadow::sourced(walk.recorder.source(SourceKind::self, function.shadow.source()));
+  }
+  positional.insert(positional.begin(), self);
+  return true;
+}
+
+namespace {
+
+/// Puts what a question about a tensor names in its place; false for names that are none of these.
+bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) {
+  for (const auto& [name, operand] : keywords) {
+    const std::string text = text_of(name);
+    if (text == "input" || text == "self") {
+      positional.insert(positional.begin(), operand);
+    } else if (text == "dim" || text == "other") {
+      positional.push_back(operand);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Methods that give the element of a tensor as a Python number.
+bool is_number_of_tensor(std::string_view name) {
+  return name == "item" || name == "__bool__" || name == "__int__" || name == "__float__" || name == "__index__";
+}
+
+}  // namespace
+
+bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
+                        Keywords keywords, int pops) {
+  const std::shared_ptr<const KnownFunction> kept = walk.callables.of(function.object);
+  const KnownFunction& known = *kept;
+  const CallRule& rule = *known.rule;
+  if (torch::in_compiled_region() && policy::in_graph(function.object) == policy::InGraph::never) {
+    return walk.verdict.broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+  }
+  switch (rule.action) {
+    case CallAction::breaks:
+      if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
+        std::vector<Operand> self = positional;
+        if (!bind_self(walk, function, self)) return false;
+        const bool is_known = self.size() == 1 && walk.is_tensor(self[0].object) && walk.facts.is_known_tensor(self[0]);
+        if (is_known) return walk.facts.consume_identity(function) && gives_constant(f, pops);
+        const bool whole = known.name == "item" || known.name == "__int__" || known.name == "__index__";
+        if (whole && self.size() == 1 && walk.is_tensor(self[0].object)) {
+          if (const auto done = element_number(walk, f, self[0], pops)) return *done && walk.facts.consume_identity(function);
+        }
+      }
+      if (rule.built_in) {
+        if (const auto done = call_polyfill(walk, f, function, positional, keywords, pops)) return *done;
+      }
+      return walk.verdict.broke(rule, known.shown);
+    case CallAction::native:
+    case CallAction::outside: return walk.verdict.broke(rule, known.shown);
+    default: break;
+  }
+  if (!bind_self(walk, function, positional)) return false;
+  if (known.method && (positional.empty() || !walk.is_tensor(positional[0].object))) {
+    return walk.verdict.broke(Code::PS0306, "a tensor method is called on what is no tensor");
+  }
+  const bool of_class = PyCFunction_Check(function.object) && (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
+  if (of_class && function.shadow.is(Shadow::Kind::sourced)) {
+    return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
+  }
+  if (!walk.facts.consume_identity(function)) return false;
+  BuiltinCall call{walk, f, known.owner, known.name, function, positional, keywords, pops};
+  switch (rule.action) {
+    case CallAction::fact:
+      return place_keywords(keywords, positional) ? tell_fact(walk, f, known.name, positional, pops) : refuse(call);
+    case CallAction::constant: return pure(call);
+    case CallAction::setting: return setting(call);
+    case CallAction::fixed: return gives_constant(f, pops);
+    case CallAction::model: return call_model(find_function_model(rule.handler), call);
+    default: return call_op(walk, f, known, function.object, positional, keywords, pops);
+  }
+}
+
+}  // namespace penstock::record

@@ -1,0 +1,254 @@
+// Lists, tuples and dicts: subscripts, stores, membership, displays of dicts.
+
+#include "record/objects/container.h"
+#include "python/literal.h"
+#include "record/objects/call.h"
+#include "record/objects/torch_tensor.h"
+#include "record/results.h"
+#include "record/walk.h"
+
+namespace penstock::record {
+
+using python::PyRef;
+using python::literal_of;
+
+namespace {
+
+bool is_sequence(PyObject* object) { return PyList_CheckExact(object) || has_tuple_slots(object); }
+
+/// A built-in type whose subscript makes an alias and nothing else: list[int].
+bool makes_alias(PyObject* object) {
+  for (PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyType_Type}) {
+    if (object == reinterpret_cast<PyObject*>(type)) return true;
+  }
+  return false;
+}
+
+std::optional<Py_ssize_t> index_in(PyObject* index, std::size_t size) {
+  const Py_ssize_t at = PyNumber_AsSsize_t(index, nullptr);
+  const Py_ssize_t from_start = at < 0 ? at + static_cast<Py_ssize_t>(size) : at;
+  if (from_start < 0 || from_start >= static_cast<Py_ssize_t>(size)) return std::nullopt;
+  return from_start;
+}
+
+std::vector<Shadow> sliced(const std::vector<Shadow>& all, PyObject* slice) {
+  Py_ssize_t start, stop, step;
+  std::vector<Shadow> result;
+  if (PySlice_Unpack(slice, &start, &stop, &step) < 0) {
+    PyErr_Clear();
+    return result;
+  }
+  const Py_ssize_t count = PySlice_AdjustIndices(all.size(), &start, &stop, step);
+  for (Py_ssize_t i = 0; i < count; ++i) result.push_back(all[start + i * step]);
+  return result;
+}
+
+}  // namespace
+
+bool has_dict_slot(PyObject* object, const char* special) {
+  if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) return true;
+  if (!PyDict_Check(object)) return false;
+  PyRef name = PyRef::steal(PyUnicode_InternFromString(special));
+  PyObject* own = _PyType_Lookup(Py_TYPE(object), name.get());
+  return own != nullptr && (own == _PyType_Lookup(&PyDict_Type, name.get()) ||
+                            (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
+}
+
+bool has_tuple_slots(PyObject* object) {
+  if (!PyTuple_Check(object)) return false;
+  const PyTypeObject *own = Py_TYPE(object), *plain = &PyTuple_Type;
+  return own == plain || python::is_torch_size(object) ||
+         (own->tp_iter == plain->tp_iter && own->tp_as_sequence->sq_length == plain->tp_as_sequence->sq_length &&
+          own->tp_as_sequence->sq_contains == plain->tp_as_sequence->sq_contains &&
+          own->tp_as_mapping->mp_subscript == plain->tp_as_mapping->mp_subscript);
+}
+
+bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
+  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) {
+    PyRef missing = PyRef::steal(PyUnicode_InternFromString("__missing__"));
+    if (_PyType_Lookup(Py_TYPE(dict.object), missing.get()) != nullptr) {
+      return walk.verdict.broke(Code::PS0303, std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
+                                     ", which may make the item that it lacks, is not followed");
+    }
+  }
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const Shadow found = walk.objects.dict_value(walk.objects.contents(dict), key.object, value);
+  return is_item_known(walk, found, key) && gives(f, pops, found);
+}
+
+bool is_item_known(Walk& walk, Shadow item, Operand key) {
+  if (!item.is(Shadow::Kind::unknown)) return true;
+  return walk.verdict.broke(Code::PS0303, std::string("an item of a dict is asked for by a ") + Py_TYPE(key.object)->tp_name);
+}
+
+bool dict_set_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, Operand value, int pops, bool call) {
+  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  const ObjectId id = walk.objects.contents(dict);
+  if (!dict.shadow.is(Shadow::Kind::fresh)) walk.effects.add(Restore::Kind::set_item, dict, {}, key, value);
+  walk.objects.dict_store(id, key.object, value.shadow);
+  f.pop(pops);
+  if (call) f.push(Shadow::constant());
+  return true;
+}
+
+bool dict_delete_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops, bool call) {
+  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  const ObjectId id = walk.objects.contents(dict);
+  if (PyDict_Contains(dict.object, key.object) == 1) {
+    if (!dict.shadow.is(Shadow::Kind::fresh)) walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+    walk.objects.dict_store(id, key.object, Shadow::null());
+  } else {  // it raises KeyError
+    PyErr_Clear();
+    walk.objects.dict_value(id, key.object, nullptr);
+  }
+  f.pop(pops);
+  if (call) f.push(Shadow::constant());
+  return true;
+}
+
+bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
+  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const ObjectId id = walk.objects.contents(dict);
+  const Shadow known = walk.objects.dict_value(id, key.object, value);
+  if (!is_item_known(walk, known, key)) return false;
+  const SourceId source = dict.shadow.source();
+  // A value that the segment wrote is there for certain; one that was there must be there again.
+  if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
+    if (auto literal = literal_of(key.object)) walk.facts.add_guard(GuardKind::has_key, source, *literal);
+  }
+  return gives_constant(f, pops);
+}
+
+bool load_subscript(Walk& walk, FrameShadow& f) {
+  Operand container = f.operand(1), key = f.operand();
+  if (walk.is_tensor(container.object)) return tensor_subscript(walk, f);
+  if (is_sequence(container.object) && PyIndex_Check(key.object)) {
+    if (!walk.facts.consume(key)) return false;
+    auto at = index_in(key.object, static_cast<std::size_t>(walk.objects.guard_length(container)));
+    return gives(f, 2, at ? walk.objects.item(container, *at) : Shadow::constant());  // else it raises IndexError
+  }
+  if (is_sequence(container.object) && PySlice_Check(key.object)) {
+    if (!walk.facts.consume(key)) return false;
+    return gives_fresh(f, 2, sliced(walk.objects.items(container), key.object));
+  }
+  if (has_dict_slot(container.object, "__getitem__")) return dict_get_item(walk, f, container, key, 2);
+  if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
+      PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
+    if (!walk.facts.consume(key) || !walk.facts.consume(container)) return false;
+    return gives_constant(f, 2);
+  }
+  bool known = false;
+  if (call_special(walk, f, container, "__getitem__", {key}, 2, known)) return true;
+  if (known) return false;
+  return walk.verdict.broke(Code::PS0303, std::string("a subscript of a ") +
+                                 Py_TYPE(container.object)->tp_name + " is not followed");
+}
+
+bool store_subscript(Walk& walk, FrameShadow& f) {
+  Operand container = f.operand(1), key = f.operand(), value = f.operand(2);
+  if (walk.is_tensor(container.object)) return tensor_store_subscript(walk, f);
+  if (has_dict_slot(container.object, "__setitem__")) {
+    return dict_set_item(walk, f, container, key, value, 3, false);
+  }
+  if (PyList_CheckExact(container.object) && PyLong_Check(key.object)) {
+    if (!walk.facts.consume(key)) return false;
+    const std::size_t size = walk.objects.items(container).size();
+    auto at = index_in(key.object, size);
+    if (at) {
+      if (!container.shadow.is(Shadow::Kind::fresh)) {
+        walk.effects.add(Restore::Kind::set_item, container, {}, key, value);
+      }
+      walk.objects.object(walk.objects.contents(container)).items[*at] = value.shadow;
+    }
+    f.pop(3);
+    return true;
+  }
+  bool known = false;
+  if (call_special(walk, f, container, "__setitem__", {key, value}, 3, known)) {
+    f.finish = [](Walk&, FrameShadow& f) { f.pop(3); };
+    return true;
+  }
+  if (known) return false;
+  return walk.verdict.broke(Code::PS0303, std::string("a subscript of a ") +
+                                 Py_TYPE(container.object)->tp_name + " is not followed");
+}
+
+bool delete_subscript(Walk& walk, FrameShadow& f) {
+  Operand container = f.operand(1), key = f.operand();
+  if (has_dict_slot(container.object, "__delitem__")) return dict_delete_item(walk, f, container, key, 2, false);
+  bool known = false;
+  if (call_special(walk, f, container, "__delitem__", {key}, 2, known)) {
+    f.finish = [](Walk&, FrameShadow& f) { f.pop(2); };
+    return true;
+  }
+  if (known) return false;
+  return walk.verdict.broke(Code::PS0303, std::string("deleting from a ") + Py_TYPE(container.object)->tp_name + " is not followed");
+}
+
+bool contains(Walk& walk, FrameShadow& f, bool) {
+  Operand container = f.operand(), key = f.operand(1);
+  if (has_dict_slot(container.object, "__contains__")) return dict_contains(walk, f, container, key, 2);
+  if (const ObjectShadow* view = walk.objects.find(container.object); view != nullptr && view->iterator && PyDictKeys_Check(container.object)) {
+    return dict_contains(walk, f, {view->iterator->shadow, view->iterator->object.get()}, key, 2);
+  }
+  if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
+    const SourceId source = container.shadow.source();
+    if (source == kNoSource) return walk.facts.consume_hashed(key) && gives_constant(f, 2);
+    if (!walk.facts.consume(key)) return false;
+    auto literal = literal_of(key.object);
+    // A class is known by its identity.
+    const bool is_class = PyType_Check(key.object) && Py_TYPE(key.object) == &PyType_Type;
+    if (is_class) literal = python::qualified_name(key.object);
+    if (!literal) return walk.verdict.broke(Code::PS0303, "membership of an object in a set is not followed");
+    const int present = PySet_Contains(container.object, key.object);
+    walk.facts.add_guard(present == 1 ? GuardKind::has_key : GuardKind::lacks_key, source, *literal,
+              is_class ? key.object : nullptr);
+    return gives_constant(f, 2);
+  }
+  if (walk.is_tensor(key.object) && !walk.is_tensor(container.object)) {
+    return walk.verdict.broke(Code::PS0301, "membership depends on the elements of a tensor");
+  }
+  if (is_sequence(container.object)) {
+    const std::vector<Shadow> all = walk.objects.items(container);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(container.object, static_cast<Py_ssize_t>(i));
+      if (!walk.facts.consume({all[i], item})) return false;
+    }
+    return walk.facts.consume(key) && gives_constant(f, 2);
+  }
+  if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object)) {
+    return walk.facts.consume(key) && walk.facts.consume(container) && gives_constant(f, 2);
+  }
+  bool known = false;
+  if (call_special(walk, f, container, "__contains__", {key}, 2, known)) {
+    f.expected.asks_truth = true;
+    return true;
+  }
+  if (known) return false;
+  return walk.verdict.broke(Code::PS0303, std::string("membership in a ") +
+                                 Py_TYPE(container.object)->tp_name + " is not followed");
+}
+
+bool gives_dict(FrameShadow& f, int pops, std::vector<std::pair<PyRef, Shadow>> pairs) {
+  f.finish = [pops, pairs = std::move(pairs)](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    const Shadow made = walk.objects.fresh(f.object());
+    for (const auto& [key, value] : pairs) walk.objects.dict_store(made.index, key.get(), value);
+    f.push(made);
+  };
+  return true;
+}
+
+void copy_items(Walk& walk, ObjectId target, Operand source) {
+  const ObjectId from = walk.objects.contents(source);
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(source.object, &at, &key, &value);) {
+    walk.objects.dict_store(target, key, walk.objects.dict_value(from, key, value));
+  }
+}
+
+}  // namespace penstock::record

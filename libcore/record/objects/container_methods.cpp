@@ -1,0 +1,283 @@
+// Models of the methods of list, dict and set.
+
+#include "python/literal.h"
+#include "record/objects/builtin_call.h"
+#include "record/objects/container.h"
+#include "record/objects/iteration.h"
+#include "record/results.h"
+
+namespace penstock::record {
+
+using python::PyRef;
+
+namespace {
+
+bool list_append(BuiltinCall& c) {
+  Operand list = c.positional[0], item = c.positional[1];
+  const ObjectId id = c.walk.objects.contents(list);
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.facts.consume_type(list);
+    c.walk.effects.add(Restore::Kind::append, list, {}, {}, item);
+  }
+  ObjectShadow& known = c.walk.objects.object(id);
+  known.items.push_back(item.shadow);
+  return gives_constant(c.frame, c.pops);
+}
+
+bool list_extend(BuiltinCall& c) {
+  Operand list = c.positional[0], more = c.positional[1];
+  if (!PyList_CheckExact(more.object) && !PyTuple_CheckExact(more.object)) return polyfill(c);
+  const std::vector<Shadow> items = c.walk.objects.items(more);
+  const ObjectId id = c.walk.objects.contents(list);
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.facts.consume_type(list);
+    c.walk.effects.add(Restore::Kind::extend, list, {}, {}, more);
+  }
+  ObjectShadow& known = c.walk.objects.object(id);
+  known.items.insert(known.items.end(), items.begin(), items.end());
+  return gives_constant(c.frame, c.pops);
+}
+
+bool list_insert(BuiltinCall& c) {
+  Operand list = c.positional[0], at = c.positional[1], item = c.positional[2];
+  if (!c.walk.facts.consume(at)) return false;
+  c.walk.objects.items(list);
+  ObjectShadow& known = c.walk.objects.object(c.walk.objects.contents(list));
+  const auto size = static_cast<Py_ssize_t>(known.items.size());
+  Py_ssize_t index = PyNumber_AsSsize_t(at.object, nullptr);
+  index = std::clamp(index < 0 ? index + size : index, Py_ssize_t{0}, size);
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effects.add(Restore::Kind::insert, list, {}, at, item);
+  }
+  known.items.insert(known.items.begin() + index, item.shadow);
+  return gives_constant(c.frame, c.pops);
+}
+
+bool list_pop(BuiltinCall& c) {
+  Operand list = c.positional[0];
+  c.walk.objects.items(list);
+  ObjectShadow& known = c.walk.objects.object(c.walk.objects.contents(list));
+  const auto size = static_cast<Py_ssize_t>(known.items.size());
+  Py_ssize_t index = size - 1;
+  if (c.positional.size() > 1) {
+    if (!c.walk.facts.consume(c.positional[1])) return false;
+    index = PyNumber_AsSsize_t(c.positional[1].object, nullptr);
+    if (index < 0) index += size;
+  }
+  if (index < 0 || index >= size) return gives_constant(c.frame, c.pops);  // IndexError
+  if (!list.shadow.is(Shadow::Kind::fresh)) {
+    Operand key;
+    if (c.positional.size() > 1) key = c.positional[1];
+    c.walk.effects.add(Restore::Kind::pop, list, {}, key, {});
+  }
+  const Shadow item = known.items[index];
+  known.items.erase(known.items.begin() + index);
+  return gives(c.frame, c.pops, item);
+}
+
+bool copy_sequence(BuiltinCall& c) {
+  return gives_fresh(c.frame, c.pops, c.walk.objects.items(c.positional[0]));
+}
+
+// -- dict --------------------------------------------------------------------------------------------
+
+bool dict_get(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  if (!c.walk.facts.consume(key) || !c.walk.facts.consume_type(dict)) return false;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const Shadow found = c.walk.objects.dict_value(c.walk.objects.contents(dict), key.object, value);
+  if (!is_item_known(c.walk, found, key)) return false;
+  if (value != nullptr) return gives(c.frame, c.pops, found);
+  return gives(c.frame, c.pops,
+                      c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
+}
+
+bool dict_view(BuiltinCall& c) {
+  Operand dict = c.positional[0];
+  if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = c.name == "items"    ? IteratorShadow::Kind::pairs
+               : c.name == "values" ? IteratorShadow::Kind::values
+                                    : IteratorShadow::Kind::keys;
+  over->shadow = dict.shadow;
+  over->object = PyRef::borrow(dict.object);
+  over->key_list = keys_in_order(dict.object);
+  return gives_iterator(c.frame, c.pops, std::move(over));
+}
+
+/// What a dict has at a key.
+struct DictItem {
+  ObjectId dict;
+  PyObject* value;  ///< null: nothing
+  Shadow shadow;
+};
+
+/// Of the call's dict and key; nothing where the segment ends.
+std::optional<DictItem> known_item(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  if (!c.walk.facts.consume(key) || !c.walk.facts.consume_type(dict)) return std::nullopt;
+  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+  PyErr_Clear();
+  const ObjectId id = c.walk.objects.contents(dict);
+  const Shadow found = c.walk.objects.dict_value(id, key.object, value);
+  if (!is_item_known(c.walk, found, key)) return std::nullopt;
+  return DictItem{id, value, found};
+}
+
+bool dict_pop(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  const auto item = known_item(c);
+  if (!item) return false;
+  if (item->value == nullptr) {
+    return gives(c.frame, c.pops,
+                        c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
+  }
+  if (!dict.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+  }
+  c.walk.objects.dict_store(item->dict, key.object, Shadow::null());
+  return gives(c.frame, c.pops, item->shadow);
+}
+
+bool dict_set_default(BuiltinCall& c) {
+  Operand dict = c.positional[0], key = c.positional[1];
+  const auto item = known_item(c);
+  if (!item) return false;
+  if (item->value != nullptr) return gives(c.frame, c.pops, item->shadow);
+  Operand given{Shadow::constant(), Py_None};
+  if (c.positional.size() > 2) given = c.positional[2];
+  if (!dict.shadow.is(Shadow::Kind::fresh)) {
+    c.walk.effects.add(Restore::Kind::set_item, dict, {}, key, given);
+  }
+  c.walk.objects.dict_store(item->dict, key.object, given.shadow);
+  return gives(c.frame, c.pops, given.shadow);
+}
+
+/// What OrderedDict.update() and __init__() store goes through the class's own __setitem__.
+bool stores_itself(Operand dict) {
+  return PyODict_Check(dict.object) && !has_dict_slot(dict.object, "__setitem__");
+}
+
+/// dict.update and dict.__init__.
+bool dict_update(BuiltinCall& c) {
+  Operand dict = c.positional[0];
+  const bool empty = c.positional.size() == 1 && c.keywords.empty();
+  if (c.positional.size() > 2 || !c.walk.facts.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
+  const ObjectId id = c.walk.objects.contents(dict);
+  if (c.positional.size() > 1) {
+    Operand more = c.positional[1];
+    if (!PyDict_CheckExact(more.object) || !c.walk.objects.consume_keys(more)) return refuse(c);
+    if (!dict.shadow.is(Shadow::Kind::fresh)) {
+      c.walk.effects.add(Restore::Kind::update, dict, {}, {}, more);
+    }
+    copy_items(c.walk, id, more);
+  }
+  for (auto& [name, value] : c.keywords) {
+    const Operand key{Shadow::constant(), name};
+    if (!dict.shadow.is(Shadow::Kind::fresh)) {
+      c.walk.effects.add(Restore::Kind::set_item, dict, {}, key, value);
+    }
+    c.walk.objects.dict_store(id, name, value.shadow);
+  }
+  return gives_constant(c.frame, c.pops);
+}
+
+bool dict_copy(BuiltinCall& c) {
+  Operand dict = c.positional[0];
+  if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) return refuse(c);
+  if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
+  return gives_dict(c.frame, c.pops, all_pairs(c.walk, dict));
+}
+
+/// The slots of dict, called by name.
+bool dict_slot(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  const std::size_t count = c.positional.size();
+  if (!c.keywords.empty()) return refuse(c);
+  if (c.name == "__getitem__" && count == 2) return dict_get_item(c.walk, c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__contains__" && count == 2) return dict_contains(c.walk, c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__delitem__" && count == 2) {
+    return dict_delete_item(c.walk, c.frame, dict, c.positional[1], c.pops, true);
+  }
+  if (c.name == "__setitem__" && count == 3) {
+    return dict_set_item(c.walk, c.frame, dict, c.positional[1], c.positional[2], c.pops, true);
+  }
+  if (c.name == "__len__" && count == 1) {
+    return c.walk.facts.consume_type(dict) && c.walk.objects.guard_size(dict) && gives_constant(c.frame, c.pops);
+  }
+  if (c.name != "__iter__" || count != 1 || !c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) {
+    return refuse(c);
+  }
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = IteratorShadow::Kind::keys;
+  over->shadow = dict.shadow;
+  over->object = PyRef::borrow(dict.object);
+  over->key_list = keys_in_order(dict.object);
+  return gives_iterator(c.frame, c.pops, std::move(over));
+}
+
+bool dict_clear(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
+  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::clear, dict, {}, {}, {});
+  const ObjectId id = c.walk.objects.contents(dict);
+  for (const auto& [key, value] : all_pairs(c.walk, dict)) c.walk.objects.dict_store(id, key.get(), Shadow::null());
+  return gives_constant(c.frame, c.pops);
+}
+
+/// dict.popitem: the last one.
+bool dict_pop_item(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  if (c.positional.size() != 1 || !c.keywords.empty() || !c.walk.facts.consume_type(dict) ||
+      !c.walk.objects.consume_keys(dict)) {
+    return refuse(c);
+  }
+  PyRef keys = keys_in_order(dict.object);
+  const Py_ssize_t count = keys ? PyList_GET_SIZE(keys.get()) : 0;
+  if (count == 0) return gives_constant(c.frame, c.pops);  // KeyError
+  const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), count - 1)};
+  const ObjectId id = c.walk.objects.contents(dict);
+  const Shadow value = c.walk.objects.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
+  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+  c.walk.objects.dict_store(id, key.object, Shadow::null());
+  return gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
+}
+
+/// set.add and its like on a set of constants; a set that was made here may hold known objects.
+bool set_change(BuiltinCall& c) {
+  Operand set = c.positional[0];
+  if (c.positional.size() != 2) return refuse(c);
+  const bool fresh = set.shadow.is(Shadow::Kind::fresh);
+  if (!(fresh ? c.walk.facts.consume_hashed(c.positional[1]) : c.walk.facts.consume(c.positional[1]))) return refuse(c);
+  if (!fresh) {
+    c.walk.effects.add(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
+                  c.positional[1]);
+  }
+  return gives_constant(c.frame, c.pops);
+}
+
+constexpr FunctionModel kModels[] = {
+    {"polyfill", polyfill, 0},
+    {"list_append", list_append, 2, 2},
+    {"list_extend", list_extend, 2, 2},
+    {"list_insert", list_insert, 3, 3},
+    {"list_pop", list_pop, 1, 2},
+    {"list_copy", copy_sequence, 1, 1},
+    {"dict_get", dict_get, 2, 3},
+    {"dict_view", dict_view, 1, 1},
+    {"dict_pop", dict_pop, 2, 3},
+    {"dict_pop_item", dict_pop_item, 1},
+    {"dict_set_default", dict_set_default, 2, 3},
+    {"dict_update", dict_update, 1},
+    {"dict_copy", dict_copy, 1, 1},
+    {"dict_clear", dict_clear, 1, 1},
+    {"dict_slot", dict_slot, 1},
+    {"set_change", set_change, 2, 2},
+};
+
+}  // namespace
+
+std::span<const FunctionModel> container_models() { return kModels; }
+
+}  // namespace penstock::record

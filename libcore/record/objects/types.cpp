@@ -1,0 +1,350 @@
+// Calls of types: builtin ones by name, classes of the program by their constructors.
+
+#include <cstring>
+
+#include "policy/roots.h"
+#include "python/literal.h"
+#include "python/type_lookup.h"
+#include "record/objects/attribute.h"
+#include "record/objects/call.h"
+#include "record/objects/container.h"
+#include "record/objects/iteration.h"
+#include "record/objects/number.h"
+#include "record/polyfills.h"
+#include "record/results.h"
+#include "record/walk.h"
+
+namespace penstock::record {
+
+using python::PyRef;
+using python::qualified_name;
+using python::type_lookup;
+
+using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+namespace {
+
+bool is_one_of(PyObject* type, std::initializer_list<PyTypeObject*> types) {
+  for (PyTypeObject* one : types) {
+    if (type == reinterpret_cast<PyObject*>(one)) return true;
+  }
+  return false;
+}
+
+/// True for itertools.repeat.
+bool is_repeat(PyObject* type) {
+  if (std::strcmp(reinterpret_cast<PyTypeObject*>(type)->tp_name, "itertools.repeat") != 0) return false;
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "itertools");
+  return module != nullptr && type == PyDict_GetItemString(PyModule_GetDict(module), "repeat");
+}
+
+}  // namespace
+
+bool consume_all(Walk& walk, const std::vector<Operand>& positional, const Keywords& keywords) {
+  for (Operand operand : positional) {
+    if (!walk.facts.consume(operand)) return false;
+  }
+  for (const auto& [name, operand] : keywords) {
+    if (!walk.facts.consume(operand)) return false;
+  }
+  return true;
+}
+
+bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
+                     Keywords keywords, int pops) {
+  if (!walk.facts.consume_identity(type)) return false;
+  PyObject* object = type.object;
+  if (is_one_of(object, {&PyType_Type})) {
+    if (positional.size() != 1) return walk.verdict.broke(Code::PS0306, "a class is made");
+    return walk.facts.consume_type(positional[0]) && gives_constant(f, pops);
+  }
+  if (is_one_of(object, {&PySuper_Type})) return call_super(walk, f, positional, pops);
+  if (is_one_of(object, {&PyList_Type, &PyTuple_Type})) {
+    if (positional.empty()) return gives_fresh(f, pops, {});
+    if (PyTuple_CheckExact(positional[0].object) && object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
+      return gives(f, pops, positional[0].shadow);
+    }
+    if (gathers(walk, f, positional[0], pops)) return true;
+    return iterates_in_python(positional[0]) && call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
+  }
+  if (is_one_of(object, {&PyDict_Type})) return make_dict(walk, f, positional, keywords, pops);
+  if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
+    if (make_iterator(walk, f, object, positional, keywords, pops)) return true;
+    return call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
+  }
+  if (is_repeat(object) && positional.size() == 2 && keywords.empty()) {
+    if (!walk.facts.consume(positional[1])) return false;
+    auto over = std::make_unique<IteratorShadow>();
+    over->kind = IteratorShadow::Kind::same;
+    over->shadow = positional[0].shadow;
+    over->object = PyRef::borrow(positional[0].object);
+    return gives_iterator(f, pops, std::move(over));
+  }
+  if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
+    if (!positional.empty() && walk.is_tensor(positional[0].object)) {
+      if (positional.size() == 1 && keywords.empty() && walk.facts.is_known_tensor(positional[0])) return gives_constant(f, pops);
+      if (is_one_of(object, {&PyLong_Type}) && positional.size() == 1 && keywords.empty()) {
+        if (const auto done = element_number(walk, f, positional[0], pops)) return *done;
+      }
+      return walk.verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
+    }
+    if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {
+      return walk.facts.consume_truth(positional[0]).has_value() && gives_constant(f, pops);
+    }
+    if (positional.size() == 1 && keywords.empty()) {
+      const bool whole = is_one_of(object, {&PyLong_Type});
+      const NumberOp op = whole ? NumberOp::to_int : NumberOp::to_float;
+      if (const auto done = number_operation(walk, f, op, positional[0], nullptr, pops)) return *done;
+    }
+    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
+  }
+  if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
+    for (Operand operand : positional) {
+      if (walk.is_tensor(operand.object)) return walk.verdict.broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
+    }
+    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
+  }
+  if (is_one_of(object, {&PySlice_Type})) {
+    std::vector<Shadow> parts;
+    for (Operand operand : positional) parts.push_back(operand.shadow);
+    if (parts.size() == 1) parts = {Shadow::constant(), parts[0], Shadow::constant()};
+    if (parts.size() == 2) parts.push_back(Shadow::constant());
+    return gives_fresh(f, pops, std::move(parts));
+  }
+  if (is_one_of(object, {&PySet_Type, &PyFrozenSet_Type})) {
+    return consume_all(walk, positional, keywords) && gives_fresh(f, pops, {});
+  }
+  if (is_one_of(object, {&PyBaseObject_Type})) return gives_fresh(f, pops, {});
+  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object),
+                       reinterpret_cast<PyTypeObject*>(PyExc_BaseException))) {
+    if (type_lookup(reinterpret_cast<PyTypeObject*>(object), "__init__") ==
+            type_lookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), "__init__") ||
+        !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE)) {
+      return gives_fresh(f, pops, {});
+    }
+  }
+  if (const auto done = call_polyfill(walk, f, type, positional, keywords, pops)) return *done;
+  const std::string_view made = reinterpret_cast<PyTypeObject*>(object)->tp_name;
+  if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" || made == "torch.iinfo") {
+    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
+  }
+  return call_class(walk, f, type, std::move(positional), std::move(keywords), pops);
+}
+
+bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
+                      Keywords keywords, int pops) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
+  if (meta_call != nullptr && PyFunction_Check(meta_call)) {
+    return walk.verdict.broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
+                                   " makes its instances");
+  }
+  if (policy::makes_module_or_optimizer(object)) {
+    return walk.verdict.broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
+  }
+  if (object->tp_finalize != nullptr || object->tp_del != nullptr) {
+    return walk.verdict.broke(Code::PS0306, "instances of " + qualified_name(type.object) +
+                                   " run code when they are dropped");
+  }
+  PyObject* maker = type_lookup(object, "__new__");
+  PyObject* init = type_lookup(object, "__init__");
+  static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");
+  const bool makes_dict = object->tp_new == PyDict_Type.tp_new;
+  if (makes_dict && (init == type_lookup(&PyDict_Type, "__init__") || init == type_lookup(&PyODict_Type, "__init__"))) {
+    PyRef made = PyRef::steal(PyObject_CallOneArg(maker, type.object));
+    PyErr_Clear();
+    // What update() does calls the class's own __setitem__ for an OrderedDict.
+    const bool plain = made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
+    if (plain || (positional.empty() && keywords.empty())) return make_dict(walk, f, positional, keywords, pops);
+    return walk.verdict.broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
+  }
+  if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
+    if (init == object_init) return gives_fresh(f, pops, {});
+    if (!PyFunction_Check(init)) {
+      return walk.verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+    }
+    Expected expected;
+    expected.function = init;
+    expected.function_shadow = Shadow::constant();
+    expected.new_self = true;
+    expected.positional.push_back({Shadow{}, nullptr});
+    expected.positional.insert(expected.positional.end(), positional.begin(), positional.end());
+    expected.keywords = std::move(keywords);
+    f.expected = std::move(expected);
+    return gives_call_result(f, pops);
+  }
+  PyRef function;
+  if (maker != nullptr && std::strcmp(Py_TYPE(maker)->tp_name, "staticmethod") == 0) {
+    function = PyRef::steal(PyObject_GetAttrString(maker, "__func__"));
+  }
+  const bool python_init = init != object_init && PyFunction_Check(init);
+  if (!function || !PyFunction_Check(function.get()) || (init != object_init && !python_init)) {
+    return walk.verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+  }
+  positional.insert(positional.begin(), type);
+  f.expected.function = function.get();
+  f.expected.init = python_init ? init : nullptr;
+  f.expected.function_shadow = Shadow::constant();
+  f.expected.positional = std::move(positional);
+  f.expected.keywords = std::move(keywords);
+  return gives_call_result(f, pops);
+}
+
+bool call_super(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+  Shadow self = positional.size() == 2 ? positional[1].shadow : Shadow{};
+  if (positional.empty()) {
+    if (f.locals.empty()) return walk.verdict.broke(Code::PS0306, "super() without arguments");
+    self = f.locals[0];
+    // The first argument may live in a cell.
+    if (PyObject* cell = f.frame->local(0); cell != nullptr && PyCell_Check(cell) &&
+                                            self.is(Shadow::Kind::fresh)) {
+      self = walk.objects.object(self.index).items[0];
+    }
+  } else if (positional.size() != 2) {
+    return walk.verdict.broke(Code::PS0306, "super with one argument");
+  }
+  return gives_fresh(f, pops, {Shadow::constant(), self});
+}
+
+bool make_dict(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional,
+                     const Keywords& keywords, int pops) {
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  if (!positional.empty()) {
+    auto given = pairs_of(walk, positional[0]);
+    if (!given) return false;
+    pairs = std::move(*given);
+  }
+  for (const auto& [name, operand] : keywords) {
+    pairs.emplace_back(PyRef::borrow(name), operand.shadow);
+  }
+  return gives_dict(f, pops, std::move(pairs));
+}
+
+std::optional<std::vector<std::pair<PyRef, Shadow>>> pairs_of(Walk& walk, Operand source) {
+  PyObject* object = source.object;
+  if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) {
+    if (!walk.facts.consume_type(source) || !walk.objects.consume_keys(source)) return std::nullopt;
+    return all_pairs(walk, source);
+  }
+  if (ObjectShadow* known = walk.objects.find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
+    return all_pairs(walk, {known->iterator->shadow, known->iterator->object.get()});
+  }
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    std::vector<std::pair<PyRef, Shadow>> pairs;
+    const std::vector<Shadow> all = walk.objects.items(source);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PyObject* pair = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+      if (!PyTuple_CheckExact(pair) || PyTuple_GET_SIZE(pair) != 2) break;
+      const std::vector<Shadow> parts = walk.objects.items({all[i], pair});
+      if (!walk.facts.consume({parts[0], PyTuple_GET_ITEM(pair, 0)})) return std::nullopt;
+      pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(pair, 0)), parts[1]);
+    }
+    if (pairs.size() == all.size()) return pairs;
+  }
+  walk.verdict.broke(Code::PS0306, "a dict is made of pairs");
+  return std::nullopt;
+}
+
+std::vector<std::pair<PyRef, Shadow>> all_pairs(Walk& walk, Operand dict) {
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  const ObjectId id = walk.objects.contents(dict);
+  PyRef keys = keys_in_order(dict.object);
+  for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    pairs.emplace_back(PyRef::borrow(key), walk.objects.dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
+  }
+  return pairs;
+}
+
+/// A generator that zip() or enumerate() makes by the __iter__ of what it goes over.
+struct MadeGenerator {
+  std::size_t base;
+  Expected call;
+  PyRef function;
+};
+
+std::optional<MadeGenerator> iterates_by_generator(Walk& walk, Operand operand, std::size_t base) {
+  PyObject* function = type_lookup(Py_TYPE(operand.object), "__iter__");
+  if (function == nullptr || !PyFunction_Check(function) || walk.is_tensor(operand.object)) return std::nullopt;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  if ((code->co_flags & CO_GENERATOR) == 0) return std::nullopt;
+  walk.facts.guard_type_version(operand);
+  Expected call;
+  call.function = function;
+  PyRef name = PyRef::steal(PyUnicode_InternFromString("__iter__"));
+  call.function_shadow = class_attribute(walk, operand, name.get());
+  call.positional = {operand};
+  return MadeGenerator{base, std::move(call), PyRef::borrow(function)};
+}
+
+bool make_iterator(Walk& walk, FrameShadow& f, PyObject* type, const std::vector<Operand>& positional,
+                         const Keywords& keywords, int pops) {
+  const bool numbered = type == reinterpret_cast<PyObject*>(&PyEnum_Type);
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = numbered ? IteratorShadow::Kind::enumerate : IteratorShadow::Kind::zip;
+  const std::size_t bases = numbered ? std::min<std::size_t>(1, positional.size()) : positional.size();
+  std::optional<MadeGenerator> made;
+  for (std::size_t i = 0; i < bases; ++i) {
+    auto base = iteration_of(walk, positional[i]);
+    auto generator = base == nullptr ? iterates_by_generator(walk, positional[i], i) : std::nullopt;
+    if (base == nullptr && !generator) return not_iterable(walk, positional[i]);
+    const bool runs = generator || code_in(walk, *base) != nullptr;
+    if (runs && (made || code_in(walk, *over) != nullptr)) {
+      return walk.verdict.broke(Code::PS0303, "two generators are gone over at once");
+    }
+    if (runs && !generator && PyGen_CheckExact(code_in(walk, *base)->object.get())) {
+      walk.objects.find(code_in(walk, *base)->object.get())->is_gone_over = true;
+    }
+    if (generator) {
+      base = std::make_unique<IteratorShadow>();
+      base->kind = IteratorShadow::Kind::generator;
+      made = std::move(generator);
+    }
+    over->bases.push_back(std::move(base));
+  }
+  for (std::size_t i = bases; i < positional.size(); ++i) {
+    if (!walk.facts.consume(positional[i])) return false;
+  }
+  for (const auto& [name, operand] : keywords) {
+    if (!walk.facts.consume(operand)) return false;
+  }
+  if (!gives_iterator(f, pops, std::move(over)) || !made) return f.finish != nullptr;
+  f.finish = [finish = std::move(f.finish), made = std::move(*made)](Walk& walk, FrameShadow& f) {
+    finish(walk, f);
+    find_made_generator(walk, f.operand(), made);
+  };
+  return true;
+}
+
+/// Finds in a new zip or enumerate the generator that it made.
+void find_made_generator(Walk& walk, Operand iterator, const MadeGenerator& made) {
+  PyRef state = PyRef::steal(PyObject_CallMethod(iterator.object, "__reduce__", nullptr));
+  PyObject* parts = state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
+  PyObject* generator = parts != nullptr && PyTuple_Check(parts) &&
+                                static_cast<Py_ssize_t>(made.base) < PyTuple_GET_SIZE(parts)
+                            ? PyTuple_GET_ITEM(parts, static_cast<Py_ssize_t>(made.base))
+                            : nullptr;
+  if (generator == nullptr || !PyGen_CheckExact(generator)) {
+    PyErr_Clear();
+    return walk.verdict.spoil("the generator that an iterator goes over was not found");
+  }
+  const Shadow shadow = adopt_generator(walk, generator, made.call);
+  IteratorShadow& base = *walk.objects.find(iterator.object)->iterator->bases[made.base];
+  base.object = PyRef::borrow(generator);
+  base.shadow = shadow;
+  walk.objects.object(shadow.index).is_gone_over = true;
+}
+
+bool reduces_generator(Walk& walk, FrameShadow& f, Operand generator, int pops) {
+  auto over = iteration_of(walk, generator);
+  if (over == nullptr) return not_iterable(walk, generator);
+  if (!goes_over_all(walk, f, *over)) return false;
+  f.expected.consumes = true;
+  f.finish = [pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
+  };
+  return true;
+}
+
+}  // namespace penstock::record

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <Python.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "heap/heap_gaps.h"
+#include "ir/graph.h"
+#include "record/known_values.h"
+#include "record/shadow.h"
+#include "record/symbolic_sizes.h"
+#include "torch/overload.h"
+#include "torch/tensor_bridge.h"
+
+namespace penstock::record {
+
+/// What a segment has recorded so far: sources, guards, inputs, calls and nodes. Knows nothing of
+/// frames.
+class Recorder {
+ public:
+  /// `changed` may be null; `here` says which line of the program is running.
+  Recorder(const torch::TensorBridge& bridge, bool keep_examples, const ChangedNumbers* changed,
+           DynamicSizes policy, std::function<Location()> here);
+
+  SourceId source(SourceStep step) {
+    const SourceId id = graph_.interface.sources.intern(std::move(step));
+    if (changed_ != nullptr && changed_->knows_failures()) refuse(changed_->never_loads(text(id)));
+    return id;
+  }
+  SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
+    return source(SourceStep{kind, base, std::move(name), index, {}});
+  }
+  SourceKind source_kind(SourceId id) const { return graph_.interface.sources[id].kind; }
+  std::string text(SourceId id) const { return graph_.interface.sources.text(id); }
+
+  /// A guard was asked for that earlier entries found never to hold; as reports print it.
+  const std::optional<std::string>& unholdable() const { return unholdable_; }
+
+  /// Adds a guard unless the same fact of the same source is guarded already. `location` is asked
+  /// only for a new one.
+  void guard(Guard guard, const std::function<Location()>& location);
+
+  /// Whether a guard on that object stands.
+  bool is_guarded(GuardKind kind, SourceId source, PyObject* object) const;
+
+  /// Position of `object` in the table of live objects.
+  std::int64_t live(PyObject* object);
+
+  /// The graph's value for a tensor that existed before the segment; makes it an input, guarded by
+  /// its type, at first use. Nothing for a tensor that has no strides.
+  std::optional<ValueId> input(PyObject* tensor, SourceId source,
+                               const std::function<Location()>& location);
+  /// True if sizes of the tensor may be symbols: it must be an input before they are used. An input that
+  /// another source led to first is one already.
+  bool wants_symbols(PyObject* tensor, SourceId source) const;
+  /// The input that `source` leads to, if it is one.
+  std::optional<ValueId> input_at(SourceId source) const;
+  SymbolicSizes& sizes() { return sizes_; }
+  /// The graph's value for a number that is an input; makes it one at first use. Its type and what it
+  /// is computed of must be guarded.
+  ValueId number(PyObject* number, SourceId source);
+  bool is_number(ValueId id) const;
+  /// The symbol of a number that says how large something is, which becomes an input; nothing for one that
+  /// stays a constant. Its type must be guarded.
+  std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
+  /// True for a tensor whose elements the segment decides.
+  bool is_known(ValueId id) const { return known_values_.has(id); }
+  /// True if the segment wrote the memory that value `id` is in.
+  bool is_written(ValueId id) const { return storages_[id] == nullptr || written_storages_.contains(storages_[id]); }
+  /// Where the inputs in whose storage value `id` lies start in it: the sources of the tensors, and their offsets.
+  std::vector<std::pair<SourceId, std::int64_t>> offsets_around(ValueId id) const;
+  /// Must be called before an op writes value `id`: keeps the input's data as it is now.
+  bool before_write(ValueId id);
+
+  /// Appends a call; its result is set when its nodes are known. `callable`: the function that was called,
+  /// if another one may have the name that the call's target has.
+  std::int32_t add_call(Call call, python::PyRef callable = {});
+  /// Appends a node of the last call with tensor results of the given types.
+  ValueId add_node(const std::string& op, std::vector<NamedArgument> args, TensorType type);
+  void add_node(const std::string& op, std::vector<NamedArgument> args,
+                const std::vector<TensorType>& types, std::vector<ValueId>& results);
+  /// Appends a node whose results nobody uses.
+  void add_effect(const std::string& op, std::vector<NamedArgument> args);
+  /// The type of a result, with its storage numbered by the arguments whose memory it shares.
+  std::optional<TensorType> result_type(PyObject* tensor, const std::vector<ValueId>& arguments);
+  /// Remembers which memory a result is in, for the results of later nodes.
+  void note_storage(ValueId id, PyObject* tensor);
+  void set_result(std::int32_t call, Argument result) {
+    graph_.calls[call].result = std::move(result);
+  }
+
+  /// The graph's output that is value `id`; `object` is the real tensor.
+  std::int32_t output(ValueId id, PyObject* object);
+
+  const Value& value(ValueId id) const { return graph_.values[id]; }
+  bool is_input(ValueId id) const { return id < input_by_value_.size() && input_by_value_[id] >= 0; }
+  std::size_t node_count() const { return graph_.nodes.size(); }
+  /// True if a node takes what the first one gives.
+  bool uses_first_node() const;
+  Graph& graph() { return graph_; }
+  const torch::TensorBridge& bridge() const { return bridge_; }
+
+  /// Brings the values into the order that graphs have (inputs first), adds what guards memory that
+  /// is written. Leaves: a graph that verifies.
+  void finish();
+
+  std::vector<python::PyRef> live_objects;
+  std::vector<python::PyRef> input_objects;   ///< one per input, as it was at the segment's start
+  std::vector<python::PyRef> output_objects;  ///< one per output
+  std::vector<python::PyRef> callables;       ///< one per call, or null
+  /// One per input: the tensor if it was written, or null.
+  std::vector<python::PyRef> written_inputs() const;
+
+ private:
+  void refuse(const std::string* guard) {
+    if (guard != nullptr && !unholdable_) unholdable_ = *guard;
+  }
+  ValueId new_value(std::string_view stem, TensorType type);
+  ValueId add_number(InputKind kind, PyObject* number, SourceId source);
+  /// A view of all of the value `id`.
+  ValueId view_of_whole(ValueId id);
+  void infer_sizes(const Node& node, std::vector<TensorType>& types);
+  InputKind kind_of(PyObject* tensor, const TensorType& type, SourceId source) const;
+  /// The number of the memory that value `id` is in, from now on shared with others.
+  std::int32_t share_storage(ValueId id);
+
+  const torch::TensorBridge& bridge_;
+  bool keep_examples_;
+  Graph graph_;
+  /// A guard on a live object.
+  struct LiveFact {
+    GuardKind kind;
+    SourceId source;
+    std::int64_t live;
+    friend bool operator==(const LiveFact&, const LiveFact&) = default;
+    struct Hash {
+      std::size_t operator()(const LiveFact& fact) const {
+        const auto source = static_cast<std::size_t>(fact.source) << 8 | static_cast<std::size_t>(fact.kind);
+        return source * 31 + static_cast<std::size_t>(fact.live);
+      }
+    };
+  };
+  std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already
+  std::unordered_set<std::string> facts_;                    ///< guarded already, without a live object
+  std::unordered_map<PyObject*, std::int64_t> live_index_;
+  std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
+  std::unordered_map<SourceId, ValueId> input_at_;          ///< by every source that led to it
+  std::unordered_map<SourceId, ValueId> numbers_;           ///< inputs that are numbers
+  std::unordered_map<const void*, ValueId> input_in_storage_;
+  std::vector<std::int32_t> input_by_value_;                ///< input number, or -1
+  std::vector<python::PyRef> originals_;                    ///< the input tensors themselves
+  std::vector<const void*> storages_;                       ///< by value: identity while it lives
+  std::unordered_map<ValueId, std::int32_t> outputs_;
+  std::unordered_map<std::string, int> call_names_;
+  std::vector<bool> written_;                               ///< by input
+  std::unordered_set<const void*> written_storages_;
+  std::int32_t next_storage_ = 0;
+  heap::HeapGaps heap_gaps_;
+  KnownValues known_values_;
+  const ChangedNumbers* changed_;
+  std::optional<std::string> unholdable_;
+  SymbolicSizes sizes_;
+};
+
+}  // namespace penstock::record

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "record/walk.h"
+
+namespace penstock::record {
+
+/// Applies the rule of the instruction's opcode (see Walk for the contract of rules). The rules are
+/// a table by opcode; an opcode without one is a break.
+bool apply_rule(Walk& walk, FrameShadow& frame, const python::Instruction& instruction);
+
+using Rule = bool (*)(Walk& walk, FrameShadow& frame, const python::Instruction& instruction);
+struct RuleRow {
+  python::Opcode opcode;
+  Rule rule;
+};
+
+// One table per family of opcodes.
+std::span<const RuleRow> slot_rules();       ///< locals, cells, globals, stack order, jumps
+std::span<const RuleRow> operator_rules();   ///< numbers, comparisons, subscripts, containers
+std::span<const RuleRow> call_rules();       ///< calls, attributes, functions, iteration, with, raise
+
+}  // namespace penstock::record

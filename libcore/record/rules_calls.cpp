@@ -1,0 +1,231 @@
+// Rules of calls, attributes, functions, iteration, with, raise and import.
+
+#include "python/literal.h"
+#include "record/objects/attribute.h"
+#include "record/objects/call.h"
+#include "record/objects/iteration.h"
+#include "record/results.h"
+#include "record/rules.h"
+#include "record/variables.h"
+
+namespace penstock::record {
+
+using python::Instruction;
+using python::Opcode;
+using python::PyRef;
+using python::text_of;
+
+namespace {
+
+#define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+PS_RULE(load_attr) { return load_attribute(walk, f, f.frame->name(i.argument), false); }
+PS_RULE(load_method) { return load_attribute(walk, f, f.frame->name(i.argument), true); }
+PS_RULE(store_attr) { return store_attribute(walk, f, f.frame->name(i.argument)); }
+PS_RULE(delete_attr) { return delete_attribute(walk, f, f.frame->name(i.argument)); }
+
+PS_RULE(call) {
+  const int count = i.argument;
+  const bool method = f.object(count + 1) != nullptr;
+  const Operand callable = f.operand(method ? count + 1 : count);
+  const int total = count + (method ? 1 : 0);
+  PyObject* names =
+      i.keyword_names < 0 ? nullptr : f.frame->constant(i.keyword_names);
+  const int named = names == nullptr ? 0 : static_cast<int>(PyTuple_GET_SIZE(names));
+  std::vector<Operand> positional;
+  for (int k = total - 1; k >= named; --k) positional.push_back(f.operand(k));
+  std::vector<std::pair<PyObject*, Operand>> keywords;
+  for (int k = 0; k < named; ++k) {
+    keywords.emplace_back(PyTuple_GET_ITEM(names, k), f.operand(named - 1 - k));
+  }
+  const std::size_t depth = f.stack.size();
+  if (!call(walk, f, callable, std::move(positional), std::move(keywords), count + 2)) return false;
+  // While it is called, a bound method's function and self lie in its place.
+  const bool under_way = f.stack.size() == depth && f.finish != nullptr;
+  if (under_way && !method && PyMethod_Check(callable.object)) {
+    f.top(count + 1) = method_part(walk, callable, 0).shadow;
+    f.top(count) = method_part(walk, callable, 1).shadow;
+  }
+  return true;
+}
+
+PS_RULE(call_function_ex) {
+  const bool has_keywords = (i.argument & 1) != 0;
+  const Operand args = f.operand(has_keywords ? 1 : 0);
+  const Operand callable = f.operand(has_keywords ? 2 : 1);
+  // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
+  const bool tuple = PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
+  if (!has_keywords && PyGen_CheckExact(args.object)) return call_unpacking(walk, f, callable, args, 3);
+  if (!tuple && !PyList_CheckExact(args.object)) {
+    return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
+  }
+  std::vector<Operand> positional;
+  const std::vector<Shadow> shadows = walk.objects.items(args);
+  for (std::size_t k = 0; k < shadows.size(); ++k) {
+    positional.push_back(
+        {shadows[k], PySequence_Fast_GET_ITEM(args.object, static_cast<Py_ssize_t>(k))});
+  }
+  std::vector<std::pair<PyObject*, Operand>> keywords;
+  if (has_keywords) {
+    const Operand dict = f.operand();
+    if (!PyDict_CheckExact(dict.object)) {
+      return walk.verdict.broke(Code::PS0306, "a call unpacks a mapping that is no dict");
+    }
+    if (!walk.objects.consume_keys(dict)) return false;
+    const ObjectId id = walk.objects.contents(dict);
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
+      keywords.emplace_back(key, Operand{walk.objects.dict_value(id, key, value), value});
+    }
+  }
+  // Below the callable stands a null.
+  return call(walk, f, callable, std::move(positional), std::move(keywords), has_keywords ? 4 : 3);
+}
+
+PS_RULE(make_function) {
+  int below = 0;
+  std::vector<Shadow> items;
+  const int pops = 1 + __builtin_popcount(i.argument & 15);
+  for (; below < pops; ++below) items.push_back(f.top(below));
+  return gives_fresh(f, pops, std::move(items));
+}
+
+PS_RULE(get_iter) { return get_iterator(walk, f); }
+PS_RULE(for_iter) { return next_item(walk, f); }
+
+PS_RULE(before_with) {
+  const Operand manager = f.operand();
+  bool known = false;
+  if (!call_special(walk, f, manager, "__enter__", {}, 0, known)) {
+    if (known) return false;
+    return walk.verdict.broke(Code::PS0306, std::string("the context manager ") +
+                                        Py_TYPE(manager.object)->tp_name + " is not followed");
+  }
+  f.finish = [manager = manager.shadow](Walk& walk, FrameShadow& f) {
+    const Shadow entered = f.expected.result;
+    f.pop();
+    f.push(walk.objects.fresh(f.object(1), {Shadow::constant(), manager}));
+    f.push(entered);
+  };
+  return true;
+}
+
+PS_RULE(push_exc_info) {
+  walk.enter_handler(f);
+  const Shadow raised = f.top();
+  f.pop();
+  f.push(Shadow::constant());
+  f.push(raised);
+  return true;
+}
+
+PS_RULE(check_exc_match) {
+  if (!walk.facts.consume(f.operand()) || !walk.facts.consume_type(f.operand(1))) return false;
+  f.pop();
+  f.push(Shadow::constant());
+  return true;
+}
+
+/// What was handled before the segment is put back by the instruction itself, between two segments.
+PS_RULE(pop_except) {
+  if (f.handling.empty()) return walk.verdict.end_silently();
+  f.handling.pop_back();
+  f.pop();
+  return true;
+}
+
+/// An exception that leaves the segment's own frame cannot be raised by a graph: it is raised by
+/// Python, behind the segment.
+PS_RULE(raise) {
+  if (!is_handled(f)) return walk.verdict.end_silently();
+  return true;
+}
+
+PS_RULE(load_assertion_error) { f.push(Shadow::constant()); return true; }
+
+PS_RULE(load_build_class) {
+  python::PyRef name = python::PyRef::steal(PyUnicode_InternFromString("__build_class__"));
+  PyObject* builtins = f.frame->builtins();
+  PyObject* value = name && PyDict_CheckExact(builtins) ? PyDict_GetItemWithError(builtins, name.get()) : nullptr;
+  // A global of that name is not what the statement calls.
+  const bool own = value != nullptr && PyDict_Contains(f.frame->globals(), name.get()) != 0;
+  PyErr_Clear();
+  if (value == nullptr || own) return walk.verdict.broke(Code::PS0306, "a class is made");
+  f.push(global_value(walk, f, name.get(), value));
+  return true;
+}
+
+PS_RULE(import_name) {
+  PyObject* name = f.frame->name(i.argument);
+  PyObject* module = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
+  PyErr_Clear();
+  if (module == nullptr) return walk.verdict.broke(Code::PS0306, "a module is imported for the first time");
+  PyObject* level = f.object(1);
+  const bool absolute = PyLong_Check(level) && PyLong_AsLong(level) == 0;
+  const bool dotted = text_of(name).find('.') != std::string::npos;
+  f.pop(2);
+  if (!absolute || dotted) {
+    f.push(Shadow::constant());
+  } else {
+    f.push(Shadow::sourced(
+        walk.recorder.source(SourceKind::module, kNoSource, text_of(name))));
+  }
+  return true;
+}
+
+PS_RULE(import_from) {
+  const Operand module = f.operand();
+  const SourceId source = module.shadow.source();
+  f.push(source == kNoSource
+             ? Shadow::constant()
+             : Shadow::sourced(walk.recorder.source(SourceKind::attribute, source,
+                                                      text_of(f.frame->name(i.argument)))));
+  return true;
+}
+
+PS_RULE(yield_value) {
+  if (f.caller == nullptr) return walk.verdict.end_silently();
+  if (f.caller->expected.consumes && !walk.facts.consume(f.operand())) return false;
+  f.result = f.top();
+  return true;
+}
+
+PS_RULE(get_len) {
+  const Operand operand = f.operand();
+  if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
+    return walk.verdict.broke(Code::PS0303, "the length of the subject of a match is not followed");
+  }
+  walk.objects.items(operand);
+  f.push(Shadow::constant());
+  return true;
+}
+
+constexpr RuleRow kRows[] = {
+    {Opcode::LOAD_ATTR, load_attr}, {Opcode::LOAD_METHOD, load_method},
+    {Opcode::STORE_ATTR, store_attr}, {Opcode::DELETE_ATTR, delete_attr}, {Opcode::CALL, call},
+    {Opcode::CALL_FUNCTION_EX, call_function_ex}, {Opcode::MAKE_FUNCTION, make_function},
+    {Opcode::GET_ITER, get_iter}, {Opcode::FOR_ITER, for_iter},
+    {Opcode::BEFORE_WITH, before_with}, {Opcode::PUSH_EXC_INFO, push_exc_info},
+    {Opcode::CHECK_EXC_MATCH, check_exc_match}, {Opcode::POP_EXCEPT, pop_except},
+    {Opcode::RAISE_VARARGS, raise}, {Opcode::RERAISE, raise},
+    {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error}, {Opcode::LOAD_BUILD_CLASS, load_build_class},
+    {Opcode::IMPORT_NAME, import_name},
+    {Opcode::IMPORT_FROM, import_from}, {Opcode::YIELD_VALUE, yield_value},
+    {Opcode::GET_LEN, get_len},
+};
+
+}  // namespace
+
+std::span<const RuleRow> call_rules() { return kRows; }
+
+bool is_handled(const FrameShadow& f) {
+  for (const FrameShadow* frame = &f; frame != nullptr; frame = frame->caller) {
+    if (frame->frame->bytecode().handler(frame->instruction->at) != nullptr) return true;
+    const Expected* call = frame->caller == nullptr ? nullptr : &frame->caller->expected;
+    if (call != nullptr && (call->caught != Caught::none || call->otherwise.object != nullptr)) return true;
+  }
+  return false;
+}
+
+}  // namespace penstock::record

@@ -1,0 +1,452 @@
+// Rules of operators, comparisons, subscripts, and of instructions that build containers.
+
+#include "python/literal.h"
+#include "record/objects/call.h"
+#include "record/objects/container.h"
+#include "record/objects/iteration.h"
+#include "record/objects/number.h"
+#include "record/objects/torch_tensor.h"
+#include "record/results.h"
+#include "record/rules.h"
+
+namespace penstock::record {
+
+using python::Instruction;
+using python::Opcode;
+using python::PyRef;
+
+namespace {
+
+#define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/// True for the types whose operators are CPython's own and without effects.
+bool is_plain_value(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+         type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyComplex_Type ||
+         object == Py_None || object == Py_Ellipsis || python::is_immutable_literal(object);
+}
+
+// -- binary operators --------------------------------------------------------------------------------
+
+struct OperatorName {
+  const char* special;    ///< the left operand's method
+  const char* reflected;  ///< the right operand's
+};
+/// By BINARY_OP's argument; 13 to 25 are the same in place.
+constexpr OperatorName kOperators[] = {
+    {"__add__", "__radd__"}, {"__and__", "__rand__"}, {"__floordiv__", "__rfloordiv__"},
+    {"__lshift__", "__rlshift__"}, {"__matmul__", "__rmatmul__"}, {"__mul__", "__rmul__"},
+    {"__mod__", "__rmod__"}, {"__or__", "__ror__"}, {"__pow__", "__rpow__"},
+    {"__rshift__", "__rrshift__"}, {"__sub__", "__rsub__"}, {"__truediv__", "__rtruediv__"},
+    {"__xor__", "__rxor__"}};
+constexpr int kInPlace = 13;
+
+std::optional<NumberOp> number_operator(int operation) {
+  switch (operation) {
+    case 0: return NumberOp::add;
+    case 2: return NumberOp::floordiv;
+    case 5: return NumberOp::multiply;
+    case 6: return NumberOp::modulo;
+    case 8: return NumberOp::power;
+    case 10: return NumberOp::subtract;
+    case 11: return NumberOp::divide;
+    default: return std::nullopt;
+  }
+}
+
+bool concatenate(Walk& walk, FrameShadow& f, bool in_place) {
+  Operand left = f.operand(1), right = f.operand();
+  std::vector<Shadow> all = walk.objects.items(left);
+  const std::vector<Shadow> more = walk.objects.items(right);
+  all.insert(all.end(), more.begin(), more.end());
+  if (!in_place || PyTuple_Check(left.object)) return gives_fresh(f, 2, std::move(all));
+  if (!left.shadow.is(Shadow::Kind::fresh)) {
+    walk.effects.add(Restore::Kind::extend, left, {}, {}, right);
+  }
+  const ObjectId id = walk.objects.contents(left);
+  const Shadow kept = left.shadow;
+  f.finish = [id, kept, all = std::move(all)](Walk& walk, FrameShadow& f) {
+    walk.objects.object(id).items = all;
+    f.pop(2);
+    f.push(kept);
+  };
+  return true;
+}
+
+bool repeats(PyObject* sequence, PyObject* count) {
+  return (PyList_CheckExact(sequence) || PyTuple_CheckExact(sequence)) && PyLong_CheckExact(count);
+}
+
+/// How often is CPython's to say: what is too long raises.
+bool repeat(Walk& walk, FrameShadow& f, Operand sequence, Operand count, bool in_place) {
+  if (!walk.facts.consume(count)) return false;
+  const std::vector<Shadow> once = walk.objects.items(sequence);
+  if (in_place && PyList_CheckExact(sequence.object)) {
+    return walk.verdict.broke(Code::PS0303, "a list is repeated in place");
+  }
+  f.finish = [once](Walk& walk, FrameShadow& f) {
+    f.pop(2);
+    std::vector<Shadow> all(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(f.object())));
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = once[k % once.size()];
+    f.push(walk.objects.fresh(f.object(), std::move(all)));
+  };
+  return true;
+}
+
+PS_RULE(binary_op) {
+  Operand left = f.operand(1), right = f.operand();
+  if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
+    return binary_tensor(walk, f, i.argument);
+  }
+  const bool in_place = i.argument >= kInPlace;
+  const int operation = in_place ? i.argument - kInPlace : i.argument;
+  auto tuple = [](PyObject* o) { return PyTuple_CheckExact(o) || python::is_torch_size(o); };
+  const bool lists = PyList_CheckExact(left.object) && PyList_CheckExact(right.object);
+  if (operation == 0 && (lists || (tuple(left.object) && tuple(right.object)))) {
+    return concatenate(walk, f, in_place);
+  }
+  if (const auto op = number_operator(operation)) {
+    if (const auto done = number_operation(walk, f, *op, left, &right, 2)) return *done;
+  }
+  if (is_plain_value(left.object) && is_plain_value(right.object)) {
+    if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
+    return gives_constant(f, 2);
+  }
+  if (operation == 5 && repeats(left.object, right.object)) return repeat(walk, f, left, right, in_place);
+  if (operation == 5 && repeats(right.object, left.object)) return repeat(walk, f, right, left, false);
+  bool known = false;
+  if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
+  if (known) return false;
+  return walk.verdict.broke(Code::PS0303, std::string("operator of ") + Py_TYPE(left.object)->tp_name +
+                                      " and " + Py_TYPE(right.object)->tp_name +
+                                      " is not followed");
+}
+
+PS_RULE(compare_op) {
+  Operand left = f.operand(1), right = f.operand();
+  if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
+    return compare_tensor(walk, f, i.argument);
+  }
+  static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
+                                           "__ne__", "__gt__", "__ge__"};
+  static constexpr NumberOp kNumberOps[] = {NumberOp::less,      NumberOp::less_equal,
+                                            NumberOp::equal,     NumberOp::not_equal,
+                                            NumberOp::greater,   NumberOp::greater_equal};
+  if (const auto done = number_operation(walk, f, kNumberOps[i.argument], left, &right, 2)) {
+    return *done;
+  }
+  if (!is_plain_value(left.object) || !is_plain_value(right.object)) {
+    bool known = false;
+    if (call_special(walk, f, left, kNames[i.argument], {right}, 2, known)) return true;
+    if (known) return false;
+  }
+  if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
+  return gives_constant(f, 2);
+}
+
+/// Guards whether two sourced objects are one.
+void guard_sameness(Walk& walk, Operand one, Operand other) {
+  if (one.shadow == other.shadow) return;
+  const bool same = one.object == other.object;
+  Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
+              one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
+  guard.expected = walk.recorder.text(other.shadow.index);
+  walk.recorder.guard(std::move(guard), [&] { return walk.here(); });
+}
+
+PS_RULE(is_op) {
+  const auto origin = [&](Operand one) {
+    if (one.shadow.is(Shadow::Kind::fresh)) one.shadow = walk.objects.object(one.shadow.index).origin;
+    return one;
+  };
+  const Operand left = origin(f.operand(1)), right = origin(f.operand());
+  if (left.shadow.is(Shadow::Kind::unknown) || right.shadow.is(Shadow::Kind::unknown)) {
+    return walk.facts.consume(left) && walk.facts.consume(right);
+  }
+  const bool none = left.object == Py_None || right.object == Py_None;
+  if (!none && (walk.sizes.is_computed(left) || walk.sizes.is_computed(right))) {
+    return walk.verdict.broke(Code::PS0303, "whether numbers are one object is not followed");
+  }
+  for (auto [one, other] : {std::pair{left, right}, std::pair{right, left}}) {
+    if (!one.shadow.is(Shadow::Kind::sourced)) continue;
+    if (one.object == Py_None) {
+      walk.facts.add_guard(GuardKind::is_none, one.shadow.index, {});
+    } else if (none) {
+      walk.facts.add_guard(GuardKind::not_none, one.shadow.index, {});
+    } else if (other.shadow.is(Shadow::Kind::sourced)) {
+      guard_sameness(walk, one, other);
+      break;
+    } else if (other.shadow.is(Shadow::Kind::constant)) {
+      // Of another type it is another object, whichever of that type it is.
+      const bool told_by_type = Py_TYPE(one.object) != Py_TYPE(other.object);
+      if (!(told_by_type ? walk.facts.consume_type(one) : walk.facts.consume_identity(one))) return false;
+    }
+  }
+  return gives_constant(f, 2);
+}
+
+PS_RULE(unary_not) {
+  if (!walk.facts.consume_truth(f.operand())) return false;
+  return gives_constant(f, 1);
+}
+
+template <int which>
+PS_RULE(unary) {
+  struct Row { const char *special, *op; };
+  static constexpr Row kRows[] = {{"pos", "positive"}, {"neg", "neg"}, {"invert", "bitwise_not"}};
+  Operand operand = f.operand();
+  if (walk.is_tensor(operand.object)) {
+    return unary_tensor(walk, f, kRows[which].special, kRows[which].op);
+  }
+  if (!is_plain_value(operand.object)) {
+    return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
+                                        Py_TYPE(operand.object)->tp_name + " is not followed");
+  }
+  if (which == 1) {
+    if (const auto done = number_operation(walk, f, NumberOp::negative, operand, nullptr, 1)) return *done;
+  }
+  if (which == 0 && walk.sizes.is_followed(operand)) return true;  // as it is
+  if (!walk.facts.consume(operand)) return false;
+  return gives_constant(f, 1);
+}
+
+PS_RULE(contains_op) { return contains(walk, f, i.argument != 0); }
+PS_RULE(binary_subscr) { return load_subscript(walk, f); }
+PS_RULE(store_subscr) { return store_subscript(walk, f); }
+PS_RULE(delete_subscr) { return delete_subscript(walk, f); }
+
+// -- containers --------------------------------------------------------------------------------------
+
+std::vector<Shadow> top_shadows(FrameShadow& f, int count) {
+  return std::vector<Shadow>(f.stack.end() - count, f.stack.end());
+}
+
+PS_RULE(build_sequence) { return gives_fresh(f, i.argument, top_shadows(f, i.argument)); }
+
+PS_RULE(build_slice) {
+  std::vector<Shadow> parts = top_shadows(f, i.argument);
+  if (i.argument == 2) parts.push_back(Shadow::constant());
+  return gives_fresh(f, i.argument, std::move(parts));
+}
+
+PS_RULE(build_set) {
+  for (int k = 0; k < i.argument; ++k) {
+    if (!walk.facts.consume(f.operand(k))) return false;
+  }
+  return gives_fresh(f, i.argument, {});
+}
+
+PS_RULE(build_map) {
+  const int count = i.argument;
+  for (int k = 0; k < count; ++k) {
+    if (!walk.facts.consume(f.operand(2 * k + 1))) return false;
+  }
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  for (int k = count - 1; k >= 0; --k) {
+    pairs.emplace_back(PyRef::borrow(f.object(2 * k + 1)), f.top(2 * k));
+  }
+  return gives_dict(f, 2 * count, std::move(pairs));
+}
+
+PS_RULE(build_const_key_map) {
+  const int count = i.argument;
+  PyObject* keys = f.object(0);
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  for (int k = 0; k < count; ++k) {
+    pairs.emplace_back(PyRef::borrow(PyTuple_GET_ITEM(keys, k)), f.top(count - k));
+  }
+  return gives_dict(f, count + 1, std::move(pairs));
+}
+
+PS_RULE(build_string) {
+  for (int k = 0; k < i.argument; ++k) {
+    if (!walk.facts.consume(f.operand(k))) return false;
+  }
+  return gives_constant(f, i.argument);
+}
+
+PS_RULE(format_value) {
+  const int pops = (i.argument & 4) ? 2 : 1;
+  for (int k = 0; k < pops; ++k) {
+    Operand operand = f.operand(k);
+    if (walk.is_tensor(operand.object)) {
+      return walk.verdict.broke(Code::PS0301, "the elements of a tensor are printed into a string");
+    }
+    if (!is_plain_value(operand.object) && !PyType_Check(operand.object)) {
+      return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(operand.object)->tp_name +
+                                          " is printed into a string");
+    }
+    if (!walk.facts.consume(operand)) return false;
+  }
+  return gives_constant(f, pops);
+}
+
+/// The container that an instruction of a comprehension or display adds to, `below` the top.
+ObjectShadow& display(Walk& walk, FrameShadow& f, int below) {
+  return walk.objects.object(walk.objects.contents(f.operand(below)));
+}
+
+/// Notes that an instruction changes `container`, which lies on the stack; one that is older than the
+/// segment is changed behind it. False when nothing is known of it.
+bool changes(Walk& walk, Restore::Kind kind, Operand container, Operand key, Operand value) {
+  if (container.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(container);
+  if (!container.shadow.is(Shadow::Kind::fresh)) walk.effects.add(kind, container, {}, key, value);
+  return true;
+}
+
+PS_RULE(list_append) {
+  if (!changes(walk, Restore::Kind::append, f.operand(i.argument), {}, f.operand())) return false;
+  f.finish = [below = i.argument - 1](Walk& walk, FrameShadow& f) {
+    const Shadow item = f.top();
+    f.pop();
+    ObjectShadow& list = display(walk, f, below);
+    list.items.push_back(item);
+  };
+  return true;
+}
+
+PS_RULE(set_add) {
+  if (!walk.facts.consume(f.operand())) return false;
+  if (!changes(walk, Restore::Kind::add, f.operand(i.argument), {}, f.operand())) return false;
+  f.pop();
+  return true;
+}
+
+PS_RULE(map_add) {
+  if (!walk.facts.consume(f.operand(1))) return false;
+  const Operand map = f.operand(i.argument + 1);
+  if (!changes(walk, Restore::Kind::set_item, map, f.operand(1), f.operand())) return false;
+  const PyRef key = PyRef::borrow(f.object(1));
+  f.finish = [below = i.argument - 1, key](Walk& walk, FrameShadow& f) {
+    const Shadow value = f.top();
+    f.pop(2);
+    walk.objects.dict_store(walk.objects.contents(f.operand(below)), key.get(), value);
+  };
+  return true;
+}
+
+PS_RULE(list_extend) {
+  Operand source = f.operand();
+  auto over = iteration_of(walk, source);
+  if (over == nullptr) return not_iterable(walk, source);
+  if (!goes_over_all(walk, f, *over)) return false;
+  const Operand list = f.operand(i.argument);
+  if (!list.shadow.is(Shadow::Kind::fresh) && !PyList_CheckExact(source.object) &&
+      !PyTuple_CheckExact(source.object)) {
+    return walk.verdict.broke(Code::PS0303, "a list that was begun before takes what an iterator gives");
+  }
+  if (!changes(walk, Restore::Kind::extend, list, {}, source)) return false;
+  const Py_ssize_t before = PyList_GET_SIZE(f.object(i.argument));
+  f.finish = [below = i.argument - 1, before, over = std::shared_ptr<IteratorShadow>(std::move(over))](
+                 Walk& walk, FrameShadow& f) {
+    std::vector<Shadow> yielded = f.expected.results;
+    f.pop();
+    Operand list = f.operand(below);
+    ObjectShadow& contents = display(walk, f, below);
+    for (Py_ssize_t k = before; k < PyList_GET_SIZE(list.object); ++k) {
+      const std::size_t n = static_cast<std::size_t>(k - before);
+      contents.items.push_back(n < yielded.size()
+                                   ? yielded[n]
+                                   : advance(walk, *over, PyList_GET_ITEM(list.object, k)));
+    }
+  };
+  return true;
+}
+
+PS_RULE(set_update) {
+  if (!walk.facts.consume(f.operand())) return false;
+  if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, f.operand())) return false;
+  f.pop();
+  return true;
+}
+
+PS_RULE(list_to_tuple) { return gives_fresh(f, 1, walk.objects.items(f.operand())); }
+
+PS_RULE(dict_update) {
+  Operand source = f.operand();
+  if (!PyDict_CheckExact(source.object)) {
+    return walk.verdict.broke(Code::PS0303, "a mapping that is no dict is unpacked");
+  }
+  if (!walk.objects.consume_keys(source)) return false;
+  if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, source)) return false;
+  const ObjectId id = walk.objects.contents(f.operand(i.argument));
+  copy_items(walk, id, source);
+  f.pop();
+  return true;
+}
+
+bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
+  auto over = iteration_of(walk, iterable);
+  if (over == nullptr) return not_iterable(walk, iterable);
+  if (!goes_over_all(walk, f, *over)) return false;
+  f.finish = [count, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
+                                                                             FrameShadow& f) {
+    const std::vector<Shadow> yielded = f.expected.results;
+    f.pop();
+    std::vector<Shadow> all;
+    for (int k = 0; k < count; ++k) {
+      all.push_back(yielded.empty() ? advance(walk, *over, f.object(k)) : yielded[k]);
+    }
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
+  };
+  return true;
+}
+
+PS_RULE(unpack_sequence) {
+  Operand sequence = f.operand();
+  if (walk.is_tensor(sequence.object)) return unpack_tensor(walk, f, i.argument);
+  if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
+    return unpack_iterator(walk, f, sequence, i.argument);
+  }
+  const std::vector<Shadow> all = walk.objects.items(sequence);
+  f.finish = [all](Walk&, FrameShadow& f) {
+    f.pop();
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
+  };
+  return true;
+}
+
+PS_RULE(unpack_ex) {
+  Operand sequence = f.operand();
+  if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
+    return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name +
+                                        " is unpacked");
+  }
+  const std::vector<Shadow> all = walk.objects.items(sequence);
+  const std::size_t before = i.argument & 0xff, behind = i.argument >> 8;
+  if (all.size() < before + behind) return walk.verdict.broke(Code::PS0304, "too few values to unpack");
+  f.finish = [all, before, behind](Walk& walk, FrameShadow& f) {
+    f.pop();
+    const std::size_t rest = all.size() - before - behind;
+    f.stack.insert(f.stack.end(), all.rbegin(), all.rbegin() + behind);
+    std::vector<Shadow> middle(all.begin() + before, all.begin() + before + rest);
+    f.push(walk.objects.fresh(f.object(static_cast<int>(before)), std::move(middle)));
+    f.stack.insert(f.stack.end(), all.rend() - before, all.rend());
+  };
+  return true;
+}
+
+constexpr RuleRow kRows[] = {
+    {Opcode::BINARY_OP, binary_op}, {Opcode::COMPARE_OP, compare_op}, {Opcode::IS_OP, is_op},
+    {Opcode::UNARY_NOT, unary_not}, {Opcode::UNARY_POSITIVE, unary<0>},
+    {Opcode::UNARY_NEGATIVE, unary<1>}, {Opcode::UNARY_INVERT, unary<2>},
+    {Opcode::CONTAINS_OP, contains_op}, {Opcode::BINARY_SUBSCR, binary_subscr},
+    {Opcode::STORE_SUBSCR, store_subscr}, {Opcode::DELETE_SUBSCR, delete_subscr},
+    {Opcode::BUILD_TUPLE, build_sequence}, {Opcode::BUILD_LIST, build_sequence},
+    {Opcode::BUILD_SLICE, build_slice}, {Opcode::BUILD_SET, build_set},
+    {Opcode::BUILD_MAP, build_map}, {Opcode::BUILD_CONST_KEY_MAP, build_const_key_map},
+    {Opcode::BUILD_STRING, build_string}, {Opcode::FORMAT_VALUE, format_value},
+    {Opcode::LIST_APPEND, list_append}, {Opcode::SET_ADD, set_add}, {Opcode::MAP_ADD, map_add},
+    {Opcode::LIST_EXTEND, list_extend}, {Opcode::SET_UPDATE, set_update},
+    {Opcode::LIST_TO_TUPLE, list_to_tuple}, {Opcode::DICT_UPDATE, dict_update},
+    {Opcode::DICT_MERGE, dict_update}, {Opcode::UNPACK_SEQUENCE, unpack_sequence},
+    {Opcode::UNPACK_EX, unpack_ex},
+};
+
+}  // namespace
+
+std::span<const RuleRow> operator_rules() { return kRows; }
+
+}  // namespace penstock::record

@@ -1,0 +1,107 @@
+#include "torch/memory_escapes.h"
+
+#include <algorithm>
+
+#include "python/weak_reference.h"
+
+namespace penstock::torch {
+
+using python::PyRef;
+
+namespace {
+
+getter g_data = nullptr;
+setter g_set_data = nullptr;
+PyCFunctionWithKeywords g_numpy = nullptr;
+
+PyObject* get_data(PyObject* tensor, void* closure) {
+  MemoryEscapes::get().note(tensor, false);
+  return g_data(tensor, closure);
+}
+
+/// The tensor shows other memory from now on, which others may have.
+int set_data(PyObject* tensor, PyObject* value, void* closure) {
+  const int status = g_set_data(tensor, value, closure);
+  if (status == 0) MemoryEscapes::get().note(tensor, false);
+  return status;
+}
+
+PyObject* to_numpy(PyObject* tensor, PyObject* args, PyObject* keywords) {
+  MemoryEscapes::get().note(tensor, true);
+  return g_numpy(tensor, args, keywords);
+}
+
+/// The descriptor `name` of the C class below torch.Tensor; borrowed, or null.
+PyObject* descriptor(const TensorBridge& bridge, const char* name, PyTypeObject* kind) {
+  const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  PyObject* found = text ? _PyType_Lookup(bridge.tensor_type(), text.get()) : nullptr;
+  return found != nullptr && Py_TYPE(found) == kind ? found : nullptr;
+}
+
+bool is_dead(const PyRef& weak) { return PyWeakref_GET_OBJECT(weak.get()) == Py_None; }
+
+}  // namespace
+
+MemoryEscapes& MemoryEscapes::get() {
+  static auto* escapes = new MemoryEscapes;  // torch's getters call it until the end
+  return *escapes;
+}
+
+void MemoryEscapes::watch(const TensorBridge& bridge) {
+  if (bridge_ != nullptr) return;
+  bridge_ = &bridge;
+  if (PyObject* internals = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C")) {
+    use_count_ = PyRef::steal(PyObject_GetAttrString(internals, "_storage_Use_Count"));
+    PyErr_Clear();
+  }
+  // The descriptors read torch's tables at each call.
+  if (PyObject* data = descriptor(bridge, "data", &PyGetSetDescr_Type)) {
+    PyGetSetDef* row = reinterpret_cast<PyGetSetDescrObject*>(data)->d_getset;
+    if (row->get != nullptr && row->set != nullptr) {
+      g_data = std::exchange(row->get, get_data);
+      g_set_data = std::exchange(row->set, set_data);
+    }
+  }
+  if (PyObject* numpy = descriptor(bridge, "numpy", &PyMethodDescr_Type)) {
+    PyMethodDef* row = reinterpret_cast<PyMethodDescrObject*>(numpy)->d_method;
+    if (row->ml_flags == (METH_VARARGS | METH_KEYWORDS)) {
+      g_numpy = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(row->ml_meth));
+      row->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(to_numpy));
+    }
+  }
+}
+
+void MemoryEscapes::note(PyObject* tensor, bool lent) {
+  TensorView view;
+  if (!bridge_->is_tensor(tensor) || !bridge_->is_dense(tensor) || !bridge_->read(tensor, view)) {
+    PyErr_Clear();
+    return;
+  }
+  Escape& escape = escapes_[view.storage];
+  escape.count = ++last_;
+  if (!lent) return;
+  std::erase_if(escape.lenders, is_dead);
+  if (PyRef weak = python::weak_reference(tensor)) escape.lenders.push_back(std::move(weak));
+}
+
+std::uint64_t MemoryEscapes::count(const void* storage) const {
+  if (escapes_.empty()) return 0;
+  const auto found = escapes_.find(storage);
+  return found == escapes_.end() ? 0 : found->second.count;
+}
+
+bool MemoryEscapes::is_open(const void* storage) {
+  const auto found = escapes_.find(storage);
+  if (found == escapes_.end()) return false;
+  if (!std::ranges::all_of(found->second.lenders, is_dead)) return true;
+  found->second.lenders.clear();
+  const PyRef address = PyRef::steal(PyLong_FromVoidPtr(const_cast<void*>(storage)));
+  const PyRef answer = use_count_ && address
+                           ? PyRef::steal(PyObject_CallOneArg(use_count_.get(), address.get()))
+                           : PyRef();
+  const long users = answer ? PyLong_AsLong(answer.get()) : -1;
+  PyErr_Clear();
+  return users != 1;  // the tensor at hand alone
+}
+
+}  // namespace penstock::torch

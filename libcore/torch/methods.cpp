@@ -1,0 +1,70 @@
+#include "torch/methods.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+
+namespace penstock::torch {
+
+namespace {
+
+struct Row {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Python's special methods and names that the dispatcher knows under another one.
+constexpr Row kMethods[] = {
+    {"__add__", "add"}, {"__radd__", "add"}, {"__iadd__", "add_"}, {"__sub__", "sub"},
+    {"__isub__", "sub_"}, {"__mul__", "mul"}, {"__rmul__", "mul"}, {"__imul__", "mul_"},
+    {"__truediv__", "div"}, {"__div__", "div"}, {"__idiv__", "div_"}, {"__itruediv__", "div_"},
+    {"__matmul__", "matmul"}, {"__mod__", "remainder"}, {"__imod__", "remainder_"},
+    {"__neg__", "neg"}, {"__abs__", "abs"}, {"__pos__", "positive"}, {"__invert__", "bitwise_not"},
+    {"__eq__", "eq"}, {"__ne__", "ne"}, {"__lt__", "lt"}, {"__le__", "le"}, {"__gt__", "gt"},
+    {"__ge__", "ge"}, {"absolute", "abs"},
+};
+
+constexpr std::string_view kDataDependent[] = {
+    "nonzero", "nonzero_numpy", "masked_select", "unique", "_unique", "_unique2", "unique_consecutive",
+    "unique_dim", "bincount", "argwhere", "equal", "allclose", "item", "is_nonzero", "_local_scalar_dense",
+    "repeat_interleave", "combinations",
+};
+
+constexpr Row kConversions[] = {
+    {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"bfloat16", "bfloat16"},
+    {"int", "int32"}, {"long", "int64"}, {"short", "int16"}, {"char", "int8"}, {"byte", "uint8"},
+    {"bool", "bool"}, {"cfloat", "complex64"}, {"cdouble", "complex128"},
+};
+
+template <class Rows>
+const Row* find(const Rows& rows, std::string_view name) {
+  auto found = std::find_if(std::begin(rows), std::end(rows),
+                            [&](const Row& row) { return row.name == name; });
+  return found == std::end(rows) ? nullptr : &*found;
+}
+
+template <class Names>
+bool has(const Names& names, std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+}  // namespace
+
+std::string_view op_of_method(std::string_view method) {
+  const Row* row = find(kMethods, method);
+  return row == nullptr ? method : row->value;
+}
+
+bool is_data_dependent(std::string_view op) {
+  // Of an overload that has a row the row says it: repeat_interleave by a number is no data.
+  if (const ops::OpFacts* facts = ops::find_op(op)) return facts->has(ops::kDataDependent);
+  std::string_view name = op.starts_with("aten.") ? op.substr(5) : op;
+  return has(kDataDependent, name.substr(0, name.find('.')));
+}
+
+std::string_view dtype_of_conversion(std::string_view method) {
+  const Row* row = find(kConversions, method);
+  return row == nullptr ? std::string_view() : row->value;
+}
+
+}  // namespace penstock::torch

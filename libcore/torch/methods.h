@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace penstock::torch {
+
+/// The ATen op behind a method of torch.Tensor, when it is called otherwise than the method:
+/// "__add__" is "add". Empty for a method that is no op at all.
+std::string_view op_of_method(std::string_view method);
+
+/// Ops whose result as a Python number, or whose result's size, depends on elements.
+bool is_data_dependent(std::string_view op);
+
+/// The dtype that a method like "float" converts to, as torch names it; empty for others.
+std::string_view dtype_of_conversion(std::string_view method);
+
+}  // namespace penstock::torch

@@ -1,0 +1,127 @@
+#include "torch/state.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdint>
+
+#include "python/object.h"
+#include "torch/library.h"
+
+namespace penstock::torch {
+
+using python::PyRef;
+
+namespace {
+
+/// c10::impl::PODLocalDispatchKeySet: keys included and excluded in this thread, as differences from
+/// the ordinary state.
+using LocalKeys = std::array<std::uint64_t, 2>;
+
+/// What torch exports about the state of a thread.
+struct StateAbi {
+  bool (*grad_enabled)() = nullptr;
+  bool (*inference_mode)() = nullptr;
+  std::int64_t (*function_modes)() = nullptr;
+  void* core = nullptr;       ///< libc10: local_keys() finds each thread's record in it
+  LocalKeys inference_keys{};  ///< what inference mode alone sets
+};
+
+PyObject* imported_torch() {
+  return PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+}
+
+/// This thread's record; null where torch does not export it.
+const LocalKeys* local_keys(const StateAbi& abi) {
+  // A symbol of thread-local memory resolves to the place in the thread that asks.
+  thread_local const LocalKeys* keys = static_cast<const LocalKeys*>(
+      abi.core == nullptr ? nullptr : dlsym(abi.core, "_ZN3c104impl26raw_local_dispatch_key_setE"));
+  return keys;
+}
+
+/// Enters inference mode for a moment to see which keys it sets.
+void learn_inference_keys(StateAbi& abi, PyObject* torch) {
+  const PyRef internals = PyRef::steal(PyObject_GetAttrString(torch, "_C"));
+  const PyRef mode =
+      internals ? PyRef::steal(PyObject_CallMethod(internals.get(), "_InferenceMode", "O", Py_True))
+                : PyRef();
+  const PyRef entered = mode ? PyRef::steal(PyObject_CallMethod(mode.get(), "__enter__", nullptr))
+                             : PyRef();
+  if (entered) {
+    if (const LocalKeys* keys = local_keys(abi)) abi.inference_keys = *keys;
+    PyRef::steal(PyObject_CallMethod(mode.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
+  }
+  PyErr_Clear();
+}
+
+template <class Function>
+void find(void* library, Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+}
+
+StateAbi load(PyObject* torch) {
+  StateAbi abi;
+  if (void* library = torch_library(torch, "libtorch_cpu.so")) {
+    find(library, abi.grad_enabled, "aoti_torch_grad_mode_is_enabled");
+    find(library, abi.function_modes, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv");
+  }
+  abi.core = torch_library(torch, "libc10.so");
+  if (abi.core != nullptr) {
+    find(abi.core, abi.inference_mode, "_ZN3c1013InferenceMode10is_enabledEv");
+    learn_inference_keys(abi, torch);
+  }
+  return abi;
+}
+
+/// Null while torch is not imported.
+const StateAbi* state_abi() {
+  static StateAbi abi;
+  static bool loaded = false;
+  if (loaded) return &abi;
+  PyObject* torch = imported_torch();
+  if (torch == nullptr) return nullptr;
+  loaded = true;
+  abi = load(torch);
+  return &abi;
+}
+
+}  // namespace
+
+bool grad_enabled() {
+  const StateAbi* abi = state_abi();
+  if (abi == nullptr) return true;
+  if (abi->grad_enabled != nullptr) return abi->grad_enabled();
+  const PyRef answer =
+      PyRef::steal(PyObject_CallMethod(imported_torch(), "is_grad_enabled", nullptr));
+  if (!answer) PyErr_Clear();
+  return answer.get() != Py_False;
+}
+
+bool inference_mode() {
+  const StateAbi* abi = state_abi();
+  if (abi == nullptr) return false;
+  if (abi->inference_mode != nullptr) return abi->inference_mode();
+  const PyRef answer =
+      PyRef::steal(PyObject_CallMethod(imported_torch(), "is_inference_mode_enabled", nullptr));
+  if (!answer) PyErr_Clear();
+  return answer.get() == Py_True;
+}
+
+bool ops_run_plainly() {
+  const StateAbi* abi = state_abi();
+  if (abi == nullptr || abi->function_modes == nullptr || abi->inference_mode == nullptr) {
+    return false;
+  }
+  const LocalKeys* keys = local_keys(*abi);
+  if (keys == nullptr || abi->function_modes() != 0) return false;
+  if (*keys == LocalKeys{}) return true;
+  return abi->inference_mode() && *keys == abi->inference_keys;
+}
+
+bool has_torch_truth(PyTypeObject* tensor_type) {
+  static PyObject* const name = PyUnicode_InternFromString("__bool__");
+  PyObject* found = _PyType_Lookup(tensor_type, name);
+  return found != nullptr && Py_TYPE(found) == &PyMethodDescr_Type;
+}
+
+}  // namespace penstock::torch
