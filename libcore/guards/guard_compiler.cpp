@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "python/literal_match.h"
+#include "python/literal.h"
 
 namespace penstock::guards {
 namespace {
@@ -348,7 +348,7 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
     case SourceKind::instance: named(GuardOp::load_instance); break;
     case SourceKind::dict_item: {
       step.op = GuardOp::load_dict_item;
-      step.object = keep(python::make_literal(source.key));
+      step.object = keep(python::object_of(source.key));
       step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
       if (step.number == -1) {
         PyErr_Clear();

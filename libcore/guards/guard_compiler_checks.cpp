@@ -3,11 +3,11 @@
 #include <bit>
 
 #include "guards/guard_compiler.h"
-#include "python/literal_match.h"
+#include "python/literal.h"
 
 namespace penstock::guards {
 
-using python::make_literal;
+using python::object_of;
 
 namespace {
 
@@ -58,7 +58,7 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
       PyErr_Clear();
       return refuse(guard, "its key is gone");
     }
-    step.object = keep(make_literal(guard.expected));
+    step.object = keep(object_of(guard.expected));
     step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
     if (step.number == -1) {
       PyErr_Clear();
@@ -161,7 +161,7 @@ bool GuardCompiler::says_of_integers(const Guard& guard) const {
   if (guard.kind == GuardKind::not_none) return true;
   if (guard.kind != GuardKind::type_is) return false;
   if (guard.live >= 0) return live_.get(guard.live) == reinterpret_cast<PyObject*>(&PyLong_Type);
-  const python::PyRef expected = make_literal(guard.expected);
+  const python::PyRef expected = object_of(guard.expected);
   PyErr_Clear();
   return expected.get() == reinterpret_cast<PyObject*>(&PyLong_Type);
 }
@@ -170,7 +170,7 @@ Result<void> GuardCompiler::emit_object_check(const Guard& guard, GuardStep step
   step.op = op;
   step.object = live_.holder(guard.live, step.weak);
   if (step.object == nullptr && guard.live < 0 && !guard.expected.is_none()) {
-    step.object = keep(make_literal(guard.expected));
+    step.object = keep(object_of(guard.expected));
     PyErr_Clear();
   }
   if (step.object == nullptr) return refuse(guard, "the object can only be kept by keeping it alive");
@@ -202,7 +202,7 @@ Result<void> GuardCompiler::emit_equals(const Guard& guard, GuardStep step) {
   const bool singleton = guard.expected.is_none() || guard.expected.as<bool>() != nullptr;
   if (singleton || word != nullptr || guard.expected.as<DType>() != nullptr) {
     step.object = keep(python::PyRef::borrow(live_.holder(guard.live, step.weak)));
-    if (step.object == nullptr) step.object = keep(make_literal(guard.expected));
+    if (step.object == nullptr) step.object = keep(object_of(guard.expected));
     if (step.object == nullptr) {
       PyErr_Clear();
       return refuse(guard, "the object that it expects is not known");

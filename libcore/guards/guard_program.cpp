@@ -16,6 +16,7 @@
 #include "guards/guard_trial.h"
 #include "ir/size_facts.h"
 #include "python/layout.h"
+#include "python/literal.h"
 #include "python/literal_match.h"
 #include "torch/compile_region.h"
 #include "torch/state.h"
@@ -128,7 +129,7 @@ bool matches_call(PyObject* function, const Argument& expected) {
   if (matches(answer.get(), expected)) return true;
   // torch's words (a dtype, a device) compare as objects.
   if (!expected.as<DType>() && !expected.as<Argument::Named>()) return false;
-  python::PyRef word = python::make_literal(expected);
+  python::PyRef word = python::object_of(expected);
   const int same = word ? PyObject_RichCompareBool(answer.get(), word.get(), Py_EQ) : -1;
   if (same < 0) PyErr_Clear();
   return same > 0;

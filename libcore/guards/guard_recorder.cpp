@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "python/layout.h"
-#include "python/literal_match.h"
+#include "python/literal.h"
 
 namespace penstock::guards {
 namespace {

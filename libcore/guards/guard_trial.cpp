@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "python/literal_match.h"
+#include "python/literal_text.h"
 #include "torch/compile_region.h"
 #include "torch/state.h"
 

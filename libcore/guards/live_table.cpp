@@ -1,6 +1,6 @@
 #include "guards/live_table.h"
 
-#include "python/literal_match.h"
+#include "python/literal.h"
 #include "python/weak_reference.h"
 
 namespace penstock::guards {

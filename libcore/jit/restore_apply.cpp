@@ -2,7 +2,7 @@
 
 #include "jit/restore.h"
 #include "python/bytecode.h"
-#include "python/literal_match.h"
+#include "python/literal.h"
 
 namespace penstock::jit {
 
@@ -149,7 +149,7 @@ PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
     case Recipe::Kind::output: return outputs[step.index];
     case Recipe::Kind::source: return guards.value(step.index);
     case Recipe::Kind::literal: {
-      if (step.literal != nullptr) return python::make_literal(*step.literal);
+      if (step.literal != nullptr) return python::object_of(*step.literal);
       return PyRef::borrow(step.live ? live_.get(step.index) : step.object);
     }
     case Recipe::Kind::symbol:

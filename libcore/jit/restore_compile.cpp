@@ -2,7 +2,8 @@
 
 #include "jit/restore.h"
 #include "python/bytecode.h"
-#include "python/literal_match.h"
+#include "python/literal.h"
+#include "python/literal_text.h"
 
 namespace penstock::jit {
 
@@ -264,7 +265,7 @@ class RestoreProgram::Compiler {
       step.literal = &recipe.literal;
       return {};
     }
-    program_.kept_.push_back(python::make_literal(recipe.literal));
+    program_.kept_.push_back(python::object_of(recipe.literal));
     step.object = program_.kept_.back().get();
     if (step.object != nullptr) return {};
     PyErr_Clear();

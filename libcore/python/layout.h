@@ -2,7 +2,7 @@
 
 // Inline readers of CPython's dicts and instances for code that runs on every call and must not run
 // foreign code: they call nothing but a dict's own lookup, change nothing and return borrowed
-// references. For .cpp files of the rooms python and jit; written for CPython 3.11.
+// references. For .cpp files of the rooms python, record and guards; written for CPython 3.11.
 
 #include "python/cpython.h"
 

@@ -86,48 +86,91 @@ std::optional<Argument> integer(PyObject* object) {
   return Argument(std::int64_t{value});
 }
 
-PyRef torch_object(const std::string& name) {
+/// torch.NAME, or a torch.device made from the name.
+PyRef make_torch_word(std::string_view name, bool device) {
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* torch = PyDict_GetItemString(modules, "torch");
   if (torch == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "torch is not imported");
-    return nullptr;
+    return {};
   }
-  return PyRef::steal(PyObject_GetAttrString(torch, name.c_str()));
+  const std::string text(name);
+  if (!device) return PyRef::steal(PyObject_GetAttrString(torch, text.c_str()));
+  return PyRef::steal(PyObject_CallMethod(torch, "device", "s", text.c_str()));
 }
 
-PyRef object_of_named(const Argument::Named& named) {
-  if (named.kind != Argument::Named::Kind::device) return torch_object(named.name);
-  PyRef device = torch_object("device");
-  if (!device) return nullptr;
-  return PyRef::steal(PyObject_CallFunction(device.get(), "s", named.name.c_str()));
+PyRef make_text(const std::string& text) {
+  PyObject* object = PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  if (object != nullptr) PyUnicode_InternInPlace(&object);
+  return PyRef::steal(object);
 }
 
-PyRef object_of_sequence(const Argument::Sequence& sequence) {
-  PyRef list = PyRef::steal(PyList_New(0));
-  for (const Argument& item : sequence.items) {
-    PyRef object = object_of(item);
-    if (!object || PyList_Append(list.get(), object.get()) < 0) return nullptr;
+PyRef make_sequence(const Argument::Sequence& sequence) {
+  const auto count = static_cast<Py_ssize_t>(sequence.items.size());
+  PyRef tuple = PyRef::steal(PyTuple_New(count));
+  if (!tuple) return {};
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyRef item = object_of(sequence.items[i]);
+    if (!item) return {};
+    PyTuple_SET_ITEM(tuple.get(), i, item.release());
   }
-  switch (sequence.kind) {
-    case Argument::Sequence::Kind::list: return list;
-    case Argument::Sequence::Kind::tuple: return PyRef::steal(PyList_AsTuple(list.get()));
-    case Argument::Sequence::Kind::slice: break;
+  if (sequence.kind == Argument::Sequence::Kind::tuple) return tuple;
+  if (sequence.kind == Argument::Sequence::Kind::list) {
+    return PyRef::steal(PySequence_List(tuple.get()));
   }
-  PyObject** parts = PySequence_Fast_ITEMS(list.get());
-  return PyRef::steal(PySlice_New(parts[0], parts[1], parts[2]));
+  if (count != 3) {
+    PyErr_SetString(PyExc_ValueError, "a slice has three parts");
+    return {};
+  }
+  return PyRef::steal(PySlice_New(PyTuple_GET_ITEM(tuple.get(), 0), PyTuple_GET_ITEM(tuple.get(), 1),
+                                  PyTuple_GET_ITEM(tuple.get(), 2)));
 }
 
-PyRef object_of_dict(const Argument::Dict& dict) {
-  PyRef result = PyRef::steal(PyDict_New());
+PyRef make_dict(const Argument::Dict& dict) {
+  PyRef object = PyRef::steal(PyDict_New());
   for (const auto& [key, value] : dict.items) {
-    PyRef key_object = object_of(key);
-    PyRef value_object = object_of(value);
-    if (!key_object || !value_object) return nullptr;
-    if (PyDict_SetItem(result.get(), key_object.get(), value_object.get()) < 0) return nullptr;
+    PyRef made_key = object_of(key);
+    PyRef made_value = object_of(value);
+    if (!object || !made_key || !made_value) return {};
+    if (PyDict_SetItem(object.get(), made_key.get(), made_value.get()) < 0) return {};
   }
-  return result;
+  return object;
 }
+
+struct Maker {
+  PyRef operator()(Argument::None) const { return PyRef::borrow(Py_None); }
+  PyRef operator()(bool value) const { return PyRef::borrow(value ? Py_True : Py_False); }
+  PyRef operator()(std::int64_t value) const { return PyRef::steal(PyLong_FromLongLong(value)); }
+  PyRef operator()(double value) const { return PyRef::steal(PyFloat_FromDouble(value)); }
+  PyRef operator()(const std::string& text) const { return make_text(text); }
+  PyRef operator()(const SymExpr& expression) const {
+    if (const auto value = expression.constant()) return (*this)(*value);
+    PyErr_SetString(PyExc_ValueError, "a symbolic size is no literal");
+    return {};
+  }
+  PyRef operator()(DType dtype) const { return make_torch_word(facts(dtype).name, false); }
+  PyRef operator()(Argument::Value) const {
+    PyErr_SetString(PyExc_ValueError, "a graph value is no literal");
+    return {};
+  }
+  PyRef operator()(Argument::Complex value) const {
+    return PyRef::steal(PyComplex_FromDoubles(value.real, value.imaginary));
+  }
+  PyRef operator()(Argument::Ellipsis) const { return PyRef::borrow(Py_Ellipsis); }
+  PyRef operator()(const Argument::Named& named) const {
+    if (named.kind != Argument::Named::Kind::object) {
+      return make_torch_word(named.name, named.kind == Argument::Named::Kind::device);
+    }
+    PyErr_Format(PyExc_ValueError, "%s is known by its name only", named.name.c_str());
+    return {};
+  }
+  PyRef operator()(const Argument::Bytes& bytes) const {
+    return PyRef::steal(PyBytes_FromStringAndSize(bytes.bytes.data(),
+                                                  static_cast<Py_ssize_t>(bytes.bytes.size())));
+  }
+  PyRef operator()(const Argument::Sequence& sequence) const { return make_sequence(sequence); }
+  PyRef operator()(const Argument::Dict& dict) const { return make_dict(dict); }
+};
 
 }  // namespace
 
@@ -200,27 +243,23 @@ bool is_immutable_literal(PyObject* object) {
   return literal_of(object).has_value();
 }
 
-python::PyRef object_of(const Argument& literal) {
-  if (literal.is_none()) return PyRef::borrow(Py_None);
-  if (auto* value = literal.as<bool>()) return PyRef::borrow(*value ? Py_True : Py_False);
-  if (auto* value = literal.as<std::int64_t>()) return PyRef::steal(PyLong_FromLongLong(*value));
-  if (auto* value = literal.as<double>()) return PyRef::steal(PyFloat_FromDouble(*value));
-  if (auto* value = literal.as<std::string>()) {
-    return PyRef::steal(PyUnicode_FromStringAndSize(value->data(), value->size()));
+PyRef object_of(const Argument& literal) { return std::visit(Maker{}, literal.datum); }
+
+bool is_immutable(const Argument& literal) {
+  if (literal.as<Argument::Dict>() != nullptr) return false;
+  if (const auto* sequence = literal.as<Argument::Sequence>()) {
+    if (sequence->kind == Argument::Sequence::Kind::list) return false;
+    for (const Argument& item : sequence->items) {
+      if (!is_immutable(item)) return false;
+    }
   }
-  if (auto* value = literal.as<DType>()) return torch_object(std::string(facts(*value).name));
-  if (auto* value = literal.as<Argument::Complex>()) {
-    return PyRef::steal(PyComplex_FromDoubles(value->real, value->imaginary));
-  }
-  if (literal.as<Argument::Ellipsis>()) return PyRef::borrow(Py_Ellipsis);
-  if (auto* value = literal.as<Argument::Named>()) return object_of_named(*value);
-  if (auto* value = literal.as<Argument::Bytes>()) {
-    return PyRef::steal(PyBytes_FromStringAndSize(value->bytes.data(), value->bytes.size()));
-  }
-  if (auto* value = literal.as<Argument::Sequence>()) return object_of_sequence(*value);
-  if (auto* value = literal.as<Argument::Dict>()) return object_of_dict(*value);
-  PyErr_SetString(PyExc_TypeError, "a graph value is no Python object");
-  return nullptr;
+  return true;
+}
+
+bool is_plain_immutable(PyObject* object) {
+  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
+         PyLong_CheckExact(object) || PyUnicode_CheckExact(object) || PyFloat_CheckExact(object) ||
+         PyBytes_CheckExact(object) || PyComplex_CheckExact(object);
 }
 
 std::string qualified_name(PyObject* object) {

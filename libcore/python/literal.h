@@ -16,17 +16,25 @@ namespace penstock::python {
 /// and dict of such. Nothing for all else. Runs no Python code of the program.
 std::optional<Argument> literal_of(PyObject* object);
 
-/// The Python object that `literal` describes; null with a Python error set when torch is needed
-/// and not there. Values and size expressions have none.
-python::PyRef object_of(const Argument& literal);
+/// The Python object that `literal` describes; shared where Python shares (None, small ints), str
+/// interned. torch's own words (dtype, device, layout, memory format) are asked from the program's
+/// torch. Null with a Python error set for what has no object (a symbolic size, a graph value).
+PyRef object_of(const Argument& literal);
 
 /// The int of 64 bits or the float that `object` is exactly; nothing for all else, bools too.
 std::optional<PythonNumber> plain_number(PyObject* object);
-python::PyRef object_of(PythonNumber number);
+PyRef object_of(PythonNumber number);
 
 /// True for objects whose value never changes and that compare by value: literals without list and
 /// dict in them.
 bool is_immutable_literal(PyObject* object);
+
+/// True if the literal's object can be shared by all calls: nothing in it is mutable.
+bool is_immutable(const Argument& literal);
+
+/// True for objects whose contents never change and that hold nothing but such: None, bool, int,
+/// float, complex, str, bytes, Ellipsis. Exact types only.
+bool is_plain_immutable(PyObject* object);
 
 /// True for torch.Size, which is a tuple to literal_of().
 bool is_torch_size(PyObject* object);

@@ -1,6 +1,6 @@
 #include "torch/ops.h"
 
-#include "python/literal_match.h"
+#include "python/literal.h"
 
 namespace penstock::torch {
 namespace {
@@ -39,7 +39,7 @@ PyRef make_argument(const Argument& argument, const TorchOps::ValueOf& value_of,
   }
   const auto* sequence = argument.as<Argument::Sequence>();
   if (sequence == nullptr || sequence->kind == Argument::Sequence::Kind::slice) {
-    return python::make_literal(argument);
+    return python::object_of(argument);
   }
   PyRef list = PyRef::steal(PyList_New(static_cast<Py_ssize_t>(sequence->items.size())));
   for (std::size_t i = 0; list && i < sequence->items.size(); ++i) {
