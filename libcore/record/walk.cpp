@@ -7,7 +7,7 @@
 #include "record/objects/torch_call.h"
 #include "record/polyfills.h"
 #include "record/results.h"
-#include "record/rules.h"
+#include "record/rules/rules.h"
 #include "record/variables.h"
 
 #include <utility>

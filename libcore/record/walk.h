@@ -39,7 +39,7 @@ bool has_dict_slot(PyObject* object, const char* special);
 bool has_tuple_slots(PyObject* object);
 
 /// One segment being recorded: the shadows of its frames, and what is known and recorded. The rules by which
-/// instructions move the shadows are free functions: rules_*.cpp (by opcode) and objects/*.h (by what the operands are).
+/// instructions move the shadows are free functions: rules/*.cpp (by opcode) and objects/*.h (by what the operands are).
 ///
 /// The contract of a rule: it is called before the instruction, with real operands on the frame's
 /// stack and their shadows beside them. Answering false means that the instruction ends the segment;

@@ -10,7 +10,7 @@
 
 #include "python/bytecode.h"
 #include "record/objects/iteration.h"
-#include "record/rules.h"
+#include "record/rules/rules.h"
 #include "record/variables.h"
 #include "record/walk.h"
 

@@ -5,7 +5,7 @@
 #include "record/objects/call.h"
 #include "record/objects/iteration.h"
 #include "record/results.h"
-#include "record/rules.h"
+#include "record/rules/rules.h"
 #include "record/variables.h"
 
 namespace penstock::record {

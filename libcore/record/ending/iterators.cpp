@@ -6,8 +6,8 @@
 // change of those the real iterator would refuse to go on, and one that is made anew would not.
 
 #include "python/literal.h"
-#include "record/iterator_recipes.h"
-#include "record/segment_ending.h"
+#include "record/ending/iterator_recipes.h"
+#include "record/ending/segment_ending.h"
 
 namespace penstock::record {
 

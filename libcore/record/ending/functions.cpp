@@ -1,7 +1,7 @@
 // Recipes for functions that a segment leaves behind, and for the cells of their variables.
 
 #include "python/literal.h"
-#include "record/segment_ending.h"
+#include "record/ending/segment_ending.h"
 
 namespace penstock::record {
 

@@ -1,4 +1,4 @@
-#include "record/iterator_recipes.h"
+#include "record/ending/iterator_recipes.h"
 
 #include "python/object.h"
 

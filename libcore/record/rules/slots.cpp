@@ -1,7 +1,7 @@
 // Rules of the instructions that move values without looking at them, and of jumps.
 
 #include "python/literal.h"
-#include "record/rules.h"
+#include "record/rules/rules.h"
 #include "record/variables.h"
 
 namespace penstock::record {

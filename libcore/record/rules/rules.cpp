@@ -1,4 +1,4 @@
-#include "record/rules.h"
+#include "record/rules/rules.h"
 
 #include <array>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "python/literal.h"
-#include "record/segment_ending.h"
+#include "record/ending/segment_ending.h"
 
 namespace penstock::record {
 

@@ -6,8 +6,8 @@
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "record/constructor.h"
-#include "record/rules.h"
-#include "record/segment_ending.h"
+#include "record/ending/segment_ending.h"
+#include "record/rules/rules.h"
 #include "torch/state.h"
 
 namespace penstock::record {

@@ -7,7 +7,7 @@
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
 #include "record/results.h"
-#include "record/rules.h"
+#include "record/rules/rules.h"
 
 namespace penstock::record {
 
