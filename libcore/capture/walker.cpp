@@ -59,7 +59,7 @@ bool is_made_real(const Frame& frame) { return frame.unit() != 0 && !frame.is_ge
 
 }  // namespace
 
-Walker::CodeInfo& Walker::info(Frame& frame) {
+CodeInfo& Walker::info(Frame& frame) {
   python::Bytecode& code = frame.bytecode();
   if (code.data(python::CodeSlot::capture) == nullptr) {
     code.set_data(python::CodeSlot::capture, std::make_unique<CodeInfo>());

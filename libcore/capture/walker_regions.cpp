@@ -99,7 +99,7 @@ Directive Walker::serve(Activation& activation, const Instruction& instruction) 
   return Directive::returned;
 }
 
-Walker::Activation* Walker::enclosing(Region& region) {
+Activation* Walker::enclosing(Region& region) {
   for (auto at = region.activations.rbegin(); at != region.activations.rend(); ++at) {
     if (is_region((*at)->served)) return at->get();
   }
