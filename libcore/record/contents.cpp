@@ -95,8 +95,8 @@ PyRef Objects::release(ObjectId id) {
 void Objects::guard_same(Shadow known, Shadow again) {
   const SourceId first = known.source(), other = again.source();
   if (first == kNoSource || other == kNoSource || first == other) return;
-  Guard same{GuardKind::same_object, other, first, walk_.recorder.text(first), {}, {}, {}, -1};
-  walk_.recorder.guard(std::move(same), [this] { return walk_.here(); });
+  Guard same{GuardKind::same_object, other, first, walk_.recorder.guards().text(first), {}, {}, {}, -1};
+  walk_.recorder.guards().add(std::move(same), [this] { return walk_.here(); });
 }
 
 ObjectId Objects::contents(Operand operand) {
@@ -119,7 +119,7 @@ Shadow Objects::old_item(const ObjectShadow& known, Py_ssize_t index) {
   const SourceId source = known.origin.source();
   if (source == kNoSource) return Shadow::constant();
   // What a constant tuple holds is as constant as the tuple.
-  const SourceId item = walk_.recorder.source(SourceKind::item, source, {}, index);
+  const SourceId item = walk_.recorder.guards().source(SourceKind::item, source, {}, index);
   const bool constant = PyTuple_CheckExact(known.object.get()) && known.origin.is(Shadow::Kind::constant);
   return constant ? Shadow::constant(item) : Shadow::sourced(item);
 }
@@ -192,7 +192,7 @@ ObjectId Objects::instance_dict(Operand instance) {
   const SourceId source = instance.shadow.source();
   shadow.origin = source == kNoSource
                        ? instance.shadow
-                       : Shadow::sourced(walk_.recorder.source(SourceKind::attribute, source, "__dict__"));
+                       : Shadow::sourced(walk_.recorder.guards().source(SourceKind::attribute, source, "__dict__"));
   by_identity_.emplace(dict.get(), id);
   return id;
 }
@@ -230,10 +230,10 @@ Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
     } else if (value == nullptr) {
       walk_.facts.add_guard(GuardKind::lacks_key, dict.origin.source(), *literal);
     } else if (instance) {
-      result = Shadow::sourced(walk_.recorder.source(SourceKind::instance, base, python::text_of(key)));
+      result = Shadow::sourced(walk_.recorder.guards().source(SourceKind::instance, base, python::text_of(key)));
     } else {
       SourceStep step{SourceKind::dict_item, base, {}, 0, *literal};
-      result = Shadow::sourced(walk_.recorder.source(std::move(step)));
+      result = Shadow::sourced(walk_.recorder.guards().source(std::move(step)));
     }
   }
   remember(dict, key, result);
@@ -252,7 +252,7 @@ Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObjec
   if (dict.written || source == kNoSource || !PyDict_CheckExact(dict.object.get())) return {};
   Guard unchanged{GuardKind::dict_version, source, kNoSource, {}, {}, {}, {}, -1};
   unchanged.live = static_cast<std::int64_t>(python::dict_version(dict.object.get()));
-  walk_.recorder.guard(std::move(unchanged), [this] { return walk_.here(); });
+  walk_.recorder.guards().add(std::move(unchanged), [this] { return walk_.here(); });
   return value == nullptr ? Shadow::null() : Shadow::constant();
 }
 

@@ -56,8 +56,8 @@ bool Context::guard_setting(std::string_view name, std::string_view holder_name)
   if (!answer) PyErr_Clear();
   auto literal = answer ? python::literal_of(answer.get()) : std::nullopt;
   if (!literal) return walk_.verdict.broke(Code::PS0306, "what " + of + "." + text + " answers is not understood");
-  const SourceId holder = walk_.recorder.source(SourceKind::module, kNoSource, of);
-  walk_.facts.add_guard(GuardKind::global_state, walk_.recorder.source(SourceKind::attribute, holder, text),
+  const SourceId holder = walk_.recorder.guards().source(SourceKind::module, kNoSource, of);
+  walk_.facts.add_guard(GuardKind::global_state, walk_.recorder.guards().source(SourceKind::attribute, holder, text),
             std::move(*literal));
   return true;
 }

@@ -10,12 +10,12 @@ using python::qualified_name;
 
 void Facts::add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live) {
   Guard guard{kind, source, kNoSource, std::move(expected), {}, {}, {}, -1};
-  if (live != nullptr) guard.live = walk_.recorder.live(live);
-  walk_.recorder.guard(std::move(guard), [this] { return walk_.here(); });
+  if (live != nullptr) guard.live = walk_.recorder.guards().live(live);
+  walk_.recorder.guards().add(std::move(guard), [this] { return walk_.here(); });
 }
 
 void Facts::add_live_guard(GuardKind kind, SourceId source, PyObject* object) {
-  if (!walk_.recorder.is_guarded(kind, source, object)) add_guard(kind, source, qualified_name(object), object);
+  if (!walk_.recorder.guards().stands(kind, source, object)) add_guard(kind, source, qualified_name(object), object);
 }
 
 bool Facts::consume_type(Operand operand) {

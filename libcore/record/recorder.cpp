@@ -40,23 +40,6 @@ std::string name_of_source(const SourceTable& sources, SourceId id) {
   return name;
 }
 
-/// Equal for guards that check the same, of those that are not on a live object. Every instruction of a program
-/// may ask for a guard, mostly for one that stands already: no source is spelled out, and most keys are so short
-/// that they take no memory.
-std::string identity_of(const Guard& guard) {
-  std::string key(1, static_cast<char>(guard.kind));
-  const auto add = [&](const auto& number) {
-    key.append(reinterpret_cast<const char*>(&number), sizeof number);
-  };
-  add(guard.source);
-  add(guard.other);
-  if (guard.kind == GuardKind::is_none || guard.kind == GuardKind::not_none) return key;
-  if (guard.other != kNoSource) return key;
-  return key + (guard.tensor      ? to_string(*guard.tensor)
-                : guard.condition ? to_string(*guard.condition)
-                                  : to_string(guard.expected));
-}
-
 }  // namespace
 
 Recorder::Recorder(const torch::TensorBridge& bridge, bool keep_examples,
@@ -64,33 +47,9 @@ Recorder::Recorder(const torch::TensorBridge& bridge, bool keep_examples,
                    std::function<Location()> here)
     : bridge_(bridge),
       keep_examples_(keep_examples),
-      changed_(changed),
+      guards_(graph_.interface, changed),
       sizes_(graph_.interface, changed, policy, std::move(here)) {
   graph_.level = Level::torch;
-}
-
-void Recorder::guard(Guard guard, const std::function<Location()>& location) {
-  // What is expected of a live object follows from which object it is.
-  const bool is_new = guard.live >= 0 ? live_facts_.insert({guard.kind, guard.source, guard.live}).second
-                                      : facts_.insert(identity_of(guard)).second;
-  if (!is_new) return;
-  if (changed_ != nullptr && changed_->knows_failures() && guard.source != kNoSource) {
-    refuse(changed_->never_holds(guard.kind, text(guard.source)));
-  }
-  if (location) guard.location = location();
-  graph_.interface.guards.push_back(std::move(guard));
-}
-
-bool Recorder::is_guarded(GuardKind kind, SourceId source, PyObject* object) const {
-  const auto found = live_index_.find(object);
-  return found != live_index_.end() && live_facts_.contains({kind, source, found->second});
-}
-
-std::int64_t Recorder::live(PyObject* object) {
-  auto [found, added] =
-      live_index_.emplace(object, static_cast<std::int64_t>(live_objects.size()));
-  if (added) live_objects.push_back(PyRef::borrow(object));
-  return found->second;
 }
 
 ValueId Recorder::new_value(std::string_view stem, TensorType type) {
@@ -139,8 +98,8 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
     const SourceId first = graph_.interface.inputs[input_by_value_[found->second]].source;
     if (first != source) {
       Guard same{GuardKind::same_object, source, first, {}, {}, {}, {}, -1};
-      same.expected = Argument(text(first));
-      guard(std::move(same), location);
+      same.expected = Argument(guards_.text(first));
+      guards_.add(std::move(same), location);
       input_at_.emplace(source, found->second);
     }
     return found->second;
@@ -151,7 +110,7 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
   // Weights are packed and merged by their sizes: those stay.
   if (kind == InputKind::user) sizes_.name_sizes(tensor, *type, source);
   Guard is_tensor{GuardKind::tensor, source, kNoSource, {}, *type, {}, {}, -1};
-  guard(std::move(is_tensor), location);
+  guards_.add(std::move(is_tensor), location);
 
   TensorView view;
   bridge_.read(tensor, view);
@@ -426,8 +385,8 @@ void Recorder::finish() {
       if (i == j || (written_[j] && j < i) || number) continue;
       if (written.type.storage >= 0 && written.type.storage == other.type.storage) continue;
       Guard apart{GuardKind::no_overlap, written.source, other.source, {}, {}, {}, {}, -1};
-      apart.expected = Argument(text(other.source));
-      guard(std::move(apart), {});
+      apart.expected = Argument(guards_.text(other.source));
+      guards_.add(std::move(apart), {});
     }
   }
 }

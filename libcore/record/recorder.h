@@ -12,6 +12,7 @@
 #include "heap/heap_gaps.h"
 #include "ir/graph.h"
 #include "record/known_values.h"
+#include "record/recorded_guards.h"
 #include "record/shadow.h"
 #include "record/symbolic_sizes.h"
 #include "torch/overload.h"
@@ -19,37 +20,15 @@
 
 namespace penstock::record {
 
-/// What a segment has recorded so far: sources, guards, inputs, calls and nodes. Knows nothing of
-/// frames.
+/// What a segment has recorded so far: guards, inputs, calls and nodes. Knows nothing of frames.
 class Recorder {
  public:
   /// `changed` may be null; `here` says which line of the program is running.
   Recorder(const torch::TensorBridge& bridge, bool keep_examples, const ChangedNumbers* changed,
            DynamicSizes policy, std::function<Location()> here);
 
-  SourceId source(SourceStep step) {
-    const SourceId id = graph_.interface.sources.intern(std::move(step));
-    if (changed_ != nullptr && changed_->knows_failures()) refuse(changed_->never_loads(text(id)));
-    return id;
-  }
-  SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
-    return source(SourceStep{kind, base, std::move(name), index, {}});
-  }
-  SourceKind source_kind(SourceId id) const { return graph_.interface.sources[id].kind; }
-  std::string text(SourceId id) const { return graph_.interface.sources.text(id); }
-
-  /// A guard was asked for that earlier entries found never to hold; as reports print it.
-  const std::optional<std::string>& unholdable() const { return unholdable_; }
-
-  /// Adds a guard unless the same fact of the same source is guarded already. `location` is asked
-  /// only for a new one.
-  void guard(Guard guard, const std::function<Location()>& location);
-
-  /// Whether a guard on that object stands.
-  bool is_guarded(GuardKind kind, SourceId source, PyObject* object) const;
-
-  /// Position of `object` in the table of live objects.
-  std::int64_t live(PyObject* object);
+  RecordedGuards& guards() { return guards_; }
+  const RecordedGuards& guards() const { return guards_; }
 
   /// The graph's value for a tensor that existed before the segment; makes it an input, guarded by
   /// its type, at first use. Nothing for a tensor that has no strides.
@@ -109,7 +88,6 @@ class Recorder {
   /// is written. Leaves: a graph that verifies.
   void finish();
 
-  std::vector<python::PyRef> live_objects;
   std::vector<python::PyRef> input_objects;   ///< one per input, as it was at the segment's start
   std::vector<python::PyRef> output_objects;  ///< one per output
   std::vector<python::PyRef> callables;       ///< one per call, or null
@@ -117,9 +95,6 @@ class Recorder {
   std::vector<python::PyRef> written_inputs() const;
 
  private:
-  void refuse(const std::string* guard) {
-    if (guard != nullptr && !unholdable_) unholdable_ = *guard;
-  }
   ValueId new_value(std::string_view stem, TensorType type);
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
   /// A view of all of the value `id`.
@@ -132,22 +107,7 @@ class Recorder {
   const torch::TensorBridge& bridge_;
   bool keep_examples_;
   Graph graph_;
-  /// A guard on a live object.
-  struct LiveFact {
-    GuardKind kind;
-    SourceId source;
-    std::int64_t live;
-    friend bool operator==(const LiveFact&, const LiveFact&) = default;
-    struct Hash {
-      std::size_t operator()(const LiveFact& fact) const {
-        const auto source = static_cast<std::size_t>(fact.source) << 8 | static_cast<std::size_t>(fact.kind);
-        return source * 31 + static_cast<std::size_t>(fact.live);
-      }
-    };
-  };
-  std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already
-  std::unordered_set<std::string> facts_;                    ///< guarded already, without a live object
-  std::unordered_map<PyObject*, std::int64_t> live_index_;
+  RecordedGuards guards_;
   std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
   std::unordered_map<SourceId, ValueId> input_at_;          ///< by every source that led to it
   std::unordered_map<SourceId, ValueId> numbers_;           ///< inputs that are numbers
@@ -162,8 +122,6 @@ class Recorder {
   std::int32_t next_storage_ = 0;
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;
-  const ChangedNumbers* changed_;
-  std::optional<std::string> unholdable_;
   SymbolicSizes sizes_;
 };
 

@@ -63,7 +63,7 @@ FrameShadow& Walk::start(Frame& frame) {
     if (object == nullptr) {
       shadow.locals.push_back(Shadow::null());
     } else if (!at_start && is_cell_slot(frame.code(), slot) && PyCell_Check(object)) {
-      const SourceId content = recorder.source(SourceKind::cell, kNoSource, name, slot);
+      const SourceId content = recorder.guards().source(SourceKind::cell, kNoSource, name, slot);
       Shadow cell = objects.fresh(object, {Shadow::sourced(content)});
       ObjectShadow& contents = objects.object(cell.index);
       contents.origin = Shadow::sourced(content);
@@ -72,13 +72,13 @@ FrameShadow& Walk::start(Frame& frame) {
       shadow.locals.push_back(cell);
     } else {
       shadow.locals.push_back(
-          Shadow::sourced(recorder.source(SourceKind::local, kNoSource, name, slot)));
+          Shadow::sourced(recorder.guards().source(SourceKind::local, kNoSource, name, slot)));
     }
   }
   for (int i = 0; i < frame.depth(); ++i) {
     shadow.push(frame.stack()[i] == nullptr
                     ? Shadow::null()
-                    : Shadow::sourced(recorder.source(SourceKind::stack, kNoSource, {}, i)));
+                    : Shadow::sourced(recorder.guards().source(SourceKind::stack, kNoSource, {}, i)));
   }
   return shadow;
 }
@@ -89,8 +89,8 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
   frame.expected = Expected{};
   effects.begin_instruction();
   const bool goes_on = apply_rule(*this, frame, instruction);
-  if (recorder.unholdable() && !verdict.spoiled()) {
-    verdict.spoil_here("no call fits a segment that relies on this: " + *recorder.unholdable(), Code::PS0313);
+  if (recorder.guards().unholdable() && !verdict.spoiled()) {
+    verdict.spoil_here("no call fits a segment that relies on this: " + *recorder.guards().unholdable(), Code::PS0313);
   }
   if (!goes_on && !verdict.spoiled()) return false;
   ++frame.steps;

@@ -22,9 +22,9 @@ std::optional<Recipe> SegmentEnding::old_cell(const ObjectShadow& cell) {
     return std::nullopt;
   }
   const SourceStep step = interface_.sources[content];
-  const SourceId closure = walk_.recorder.source(SourceKind::attribute, step.base, "__closure__");
+  const SourceId closure = walk_.recorder.guards().source(SourceKind::attribute, step.base, "__closure__");
   recipe.kind = Recipe::Kind::source;
-  recipe.source = walk_.recorder.source(SourceKind::item, closure, {}, step.index);
+  recipe.source = walk_.recorder.guards().source(SourceKind::item, closure, {}, step.index);
   return recipe;
 }
 

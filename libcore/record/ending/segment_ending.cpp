@@ -152,7 +152,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   recorder.finish();
   CapturedSegment segment{std::move(recorder.graph()), root.code(), {}, {}, {}};
   if (context.for_backend()) segment.written_down = WrittenDown{std::move(recorder.callables), recorder.written_inputs(), context.random_state()};
-  segment.live = std::move(recorder.live_objects);
+  segment.live = recorder.guards().take_live_objects();
   segment.inputs = std::move(recorder.input_objects);
   segment.outputs = std::move(recorder.output_objects);
   return segment;

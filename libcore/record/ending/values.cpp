@@ -29,7 +29,7 @@ Recipe SegmentEnding::live(PyObject* object) {
   Recipe recipe;
   recipe.kind = Recipe::Kind::literal;
   recipe.literal = Argument::Named{Argument::Named::Kind::object, python::qualified_name(object)};
-  recipe.live = walk_.recorder.live(object);
+  recipe.live = walk_.recorder.guards().live(object);
   return recipe;
 }
 

@@ -36,8 +36,8 @@ bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set
 Shadow class_attribute(Walk& walk, Operand instance, PyObject* name) {
   const SourceId source = instance.shadow.source();
   if (source == kNoSource) return Shadow::constant();
-  const SourceId type = walk.recorder.source(SourceKind::type, source);
-  return Shadow::constant(walk.recorder.source(SourceKind::attribute, type, text_of(name)));
+  const SourceId type = walk.recorder.guards().source(SourceKind::type, source);
+  return Shadow::constant(walk.recorder.guards().source(SourceKind::attribute, type, text_of(name)));
 }
 
 namespace {
@@ -269,7 +269,7 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
       return walk.verdict.broke(Code::PS0303, "the attribute '" + text + "' of a new object is not followed");
     }
     return push_attribute(walk, 
-        f, Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, text)), use);
+        f, Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
   }
   if (consume_enum(walk, self)) return push_attribute(walk, f, Shadow::constant(), use);
   PyObject* getter = type_lookup(Py_TYPE(descriptor), "__get__");
@@ -298,7 +298,7 @@ bool load_module_attribute(Walk& walk, FrameShadow& f, Operand module, PyObject*
   if (value != nullptr) {
     if (source == kNoSource) return push_attribute(walk, f, Shadow::constant(), use);
     if (use.test) walk.facts.add_guard(GuardKind::has_attribute, source, text);
-    return push_attribute(walk, f, Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, text)), use);
+    return push_attribute(walk, f, Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
   }
   // A module of a class of its own, such as torch._VF, may have methods or a __getattr__.
   if (type_lookup(Py_TYPE(module.object), name) != nullptr ||
@@ -339,7 +339,7 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   if (use.test && source != kNoSource) walk.facts.add_guard(GuardKind::has_attribute, source, text);
   const Shadow found = source == kNoSource
                            ? Shadow::constant()
-                           : Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, text));
+                           : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text));
   PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
     return runs_for_attribute(walk, f, type, getter, nullptr, {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},

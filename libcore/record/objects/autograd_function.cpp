@@ -60,7 +60,7 @@ bool apply_function(Walk& walk, FrameShadow& f, Operand type, const std::vector<
   }
   const auto of_class = [&](const char* name) {
     const SourceId source = type.shadow.source();
-    return source == kNoSource ? Shadow::constant() : Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, name));
+    return source == kNoSource ? Shadow::constant() : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, name));
   };
   Expected call;
   call.function = forward.get();

@@ -377,7 +377,7 @@ bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional) {
   } else if (walk.is_tensor(c->m_self)) {
     return walk.verdict.broke(Code::PS0306, "a bound method of a tensor came from outside");
   } else if (function.shadow.source() != kNoSource) {
-    self.shadow = Shadow::sourced(walk.recorder.source(SourceKind::self, function.shadow.source()));
+    self.shadow = Shadow::sourced(walk.recorder.guards().source(SourceKind::self, function.shadow.source()));
   }
   positional.insert(positional.begin(), self);
   return true;

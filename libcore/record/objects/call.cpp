@@ -87,16 +87,16 @@ Operand method_part(Walk& walk, Operand method, int part) {
   if (source == kNoSource) return {Shadow::constant(), object};
   walk.facts.consume_type(method);
   const SourceKind kind = part == 0 ? SourceKind::function : SourceKind::self;
-  return {Shadow::sourced(walk.recorder.source(kind, source)), object};
+  return {Shadow::sourced(walk.recorder.guards().source(kind, source)), object};
 }
 
 bool consume_function(Walk& walk, Operand function) {
   if (!function.shadow.is(Shadow::Kind::sourced)) return true;
   if (!is_nested(function.object)) return walk.facts.consume_identity(function);
-  const SourceId code = walk.recorder.source(SourceKind::code, function.shadow.index);
+  const SourceId code = walk.recorder.guards().source(SourceKind::code, function.shadow.index);
   PyObject* object = PyFunction_GET_CODE(function.object);
   // The name is the function's: a code object has no module.
-  if (walk.recorder.is_guarded(GuardKind::identity, code, object)) return true;
+  if (walk.recorder.guards().stands(GuardKind::identity, code, object)) return true;
   walk.facts.add_guard(GuardKind::identity, code, python::qualified_name(function.object), object);
   return true;
 }
@@ -159,7 +159,7 @@ bool call_partial(Walk& walk, FrameShadow& f, Operand partial, std::vector<Opera
     PyRef object = PyRef::steal(PyObject_GetAttrString(partial.object, name));
     Shadow shadow = Shadow::constant();
     if (source != kNoSource) {
-      shadow = Shadow::sourced(walk.recorder.source(SourceKind::attribute, source, name));
+      shadow = Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, name));
     }
     return std::pair(shadow, object);
   };
@@ -218,12 +218,12 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
   if (python::is_immutable_literal(value) && !differs) return Shadow::constant();
   const SourceId function = expected.function_shadow.source();
   if (function == kNoSource) return Shadow::constant();
-  const SourceId base = walk.recorder.source(kind, function);
+  const SourceId base = walk.recorder.guards().source(kind, function);
   if (key == nullptr) {
-    return Shadow::sourced(walk.recorder.source(SourceKind::item, base, {}, index));
+    return Shadow::sourced(walk.recorder.guards().source(SourceKind::item, base, {}, index));
   }
   SourceStep step{SourceKind::dict_item, base, {}, 0, text_of(key)};
-  return Shadow::sourced(walk.recorder.source(std::move(step)));
+  return Shadow::sourced(walk.recorder.guards().source(std::move(step)));
 }
 
 }  // namespace

@@ -230,8 +230,8 @@ bool call_signature(Walk& walk, FrameShadow& f, Operand function, const std::vec
   }
   const SourceId source = of.shadow.source();
   if (source != kNoSource) {
-    walk.facts.add_guard(GuardKind::truth, walk.recorder.source(SourceKind::attribute, source, "__dict__"), false);
-    walk.facts.add_guard(GuardKind::identity, walk.recorder.source(SourceKind::code, source), qualified_name(of.object),
+    walk.facts.add_guard(GuardKind::truth, walk.recorder.guards().source(SourceKind::attribute, source, "__dict__"), false);
+    walk.facts.add_guard(GuardKind::identity, walk.recorder.guards().source(SourceKind::code, source), qualified_name(of.object),
               PyFunction_GET_CODE(of.object));
   }
   f.expected.function = function.object;

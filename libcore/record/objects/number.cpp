@@ -39,7 +39,7 @@ bool same_number(PythonNumber a, PythonNumber b) {
 
 bool Sizes::is_computed(Operand operand) const {
   return operand.shadow.is(Shadow::Kind::sourced) &&
-         walk_.recorder.source_kind(operand.shadow.index) == SourceKind::computed;
+         walk_.recorder.guards().source_kind(operand.shadow.index) == SourceKind::computed;
 }
 
 bool Sizes::is_followed(Operand number) {
@@ -47,7 +47,7 @@ bool Sizes::is_followed(Operand number) {
   if (is_element(number.shadow.index)) return plain_number(number.object).has_value();
   if (changed_ == nullptr && !walk_.recorder.sizes().any()) return false;
   if (!plain_number(number.object)) return false;
-  const SourceKind kind = walk_.recorder.source_kind(number.shadow.index);
+  const SourceKind kind = walk_.recorder.guards().source_kind(number.shadow.index);
   if (kind == SourceKind::computed) return true;
   // The sizes of a tensor are guarded with it, but for symbols.
   if (kind == SourceKind::size) {
@@ -55,7 +55,7 @@ bool Sizes::is_followed(Operand number) {
     const auto input = walk_.recorder.input_at(step.base);
     return input && !walk_.recorder.value(*input).type.sizes[static_cast<std::size_t>(step.index)].is_constant();
   }
-  return changed_ != nullptr && !is_size(kind) && changed_->contains(walk_.recorder.text(number.shadow.index));
+  return changed_ != nullptr && !is_size(kind) && changed_->contains(walk_.recorder.guards().text(number.shadow.index));
 }
 
 int Sizes::operands_of(SourceId number) const {
@@ -68,9 +68,9 @@ SourceId Sizes::number_source(Operand number) {
   if (!is_followed(number)) {
     if (!walk_.facts.consume(number)) return kNoSource;
     SourceStep plain{SourceKind::number, kNoSource, {}, 0, *python::literal_of(number.object)};
-    return walk_.recorder.source(std::move(plain));
+    return walk_.recorder.guards().source(std::move(plain));
   }
-  const SourceKind kind = walk_.recorder.source_kind(number.shadow.index);
+  const SourceKind kind = walk_.recorder.guards().source_kind(number.shadow.index);
   const bool is_int = kind == SourceKind::computed || kind == SourceKind::length || is_size(kind);
   if (!is_int) walk_.facts.consume_type(number);
   if (PyLong_CheckExact(number.object) && kind != SourceKind::computed && !is_size(kind)) {
@@ -81,7 +81,7 @@ SourceId Sizes::number_source(Operand number) {
 
 SourceId Sizes::computed(NumberOp op, SourceId left, SourceId right) {
   SourceStep step{SourceKind::computed, left, {}, static_cast<std::int64_t>(op), {}, right};
-  const SourceId id = walk_.recorder.source(std::move(step));
+  const SourceId id = walk_.recorder.guards().source(std::move(step));
   operand_counts_[id] = operands_of(left) + (right == kNoSource ? 0 : operands_of(right));
   if (is_element(left) || is_element(right)) of_elements_.insert(id);
   return id;
@@ -142,7 +142,7 @@ std::optional<bool> number_operation(Walk& walk, FrameShadow& f, NumberOp op, Op
     f.pop(pops);
     const auto actual = plain_number(f.object());
     if (!actual || !same_number(*actual, expected)) {
-      walk.verdict.spoil("Python computes another number than " + walk.recorder.text(id));
+      walk.verdict.spoil("Python computes another number than " + walk.recorder.guards().text(id));
     }
     f.push(Shadow::sourced(id));
   };
@@ -156,13 +156,13 @@ Shadow Sizes::followed_length(Operand container) {
   if (changed_ == nullptr || !known || !container.shadow.is(Shadow::Kind::sourced)) return {};
   const ObjectShadow* contents = walk_.objects.find(object);
   if (contents != nullptr && (contents->listed || contents->written || contents->keys)) return {};
-  SourceId length = walk_.recorder.source(SourceKind::length, container.shadow.index);
-  if (!changed_->contains(walk_.recorder.text(length))) return {};
+  SourceId length = walk_.recorder.guards().source(SourceKind::length, container.shadow.index);
+  if (!changed_->contains(walk_.recorder.guards().text(length))) return {};
   walk_.facts.consume_type(container);
   if (contents != nullptr && !contents->items.empty()) {  // what was appended to it
     const auto count = static_cast<std::int64_t>(contents->items.size());
     SourceStep added{SourceKind::number, kNoSource, {}, 0, Argument(count)};
-    length = computed(NumberOp::add, length, walk_.recorder.source(std::move(added)));
+    length = computed(NumberOp::add, length, walk_.recorder.guards().source(std::move(added)));
   }
   return Shadow::sourced(length);
 }
@@ -179,7 +179,7 @@ bool Sizes::fits_dtype(Operand number, DType dtype) {
                          : std::nullopt;
   if (!fits || fits->integer == 0) return false;
   const SourceId limit =
-      walk_.recorder.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
+      walk_.recorder.guards().source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
   const SourceId absolute = computed(NumberOp::absolute, number_source(number), kNoSource);
   walk_.facts.add_guard(GuardKind::truth, computed(NumberOp::less_equal, absolute, limit), true);
   return true;

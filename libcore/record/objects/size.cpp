@@ -149,7 +149,7 @@ SourceId Sizes::source_of_term(const SymTerm& term) {
 }
 
 SourceId Sizes::number_constant(std::int64_t value) {
-  return walk_.recorder.source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
+  return walk_.recorder.guards().source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
 }
 
 SourceId Sizes::source_of(const SymExpr& expression) {
@@ -191,11 +191,11 @@ bool tensor_shape(Walk& walk, FrameShadow& f, Operand tensor, int pops, bool met
       return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
     }
     const SourceId source = tensor.shadow.index;
-    walk.facts.add_guard(GuardKind::equals, walk.recorder.source(SourceKind::attribute, source, "ndim"),
+    walk.facts.add_guard(GuardKind::equals, walk.recorder.guards().source(SourceKind::attribute, source, "ndim"),
               static_cast<std::int64_t>(view.sizes.size()));
     for (std::size_t i = 0; i < view.sizes.size(); ++i) {
       shadows.push_back(Shadow::sourced(
-          walk.recorder.source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
+          walk.recorder.guards().source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
     }
   }
   f.finish = [pops, method, shadows](Walk& walk, FrameShadow& f) {
@@ -213,7 +213,7 @@ bool Sizes::has_symbolic_sizes(Operand tensor) const {
 
 void Sizes::guard_offset(ValueId tensor) {
   for (const auto& [source, offset] : walk_.recorder.offsets_around(tensor)) {
-    walk_.facts.add_guard(GuardKind::equals, walk_.recorder.source(SourceKind::offset, source), offset);
+    walk_.facts.add_guard(GuardKind::equals, walk_.recorder.guards().source(SourceKind::offset, source), offset);
   }
 }
 

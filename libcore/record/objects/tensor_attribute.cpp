@@ -37,7 +37,7 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
   if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad") {
     if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(walk, f, Shadow::constant(), use);
     const SourceId source =
-        walk.recorder.source(SourceKind::attribute, tensor.shadow.index, text);
+        walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, text);
     return push_attribute(walk, f, Shadow::sourced(source), use);
   }
   if (text == "shape") {
@@ -67,7 +67,7 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
   }
   if (text == "grad" || text == "grad_fn") {
     if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(walk, f, Shadow::constant(), use);
-    const SourceId source = walk.recorder.source(SourceKind::attribute, tensor.shadow.index, text);
+    const SourceId source = walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, text);
     return push_attribute(walk, f, Shadow::sourced(source), use);
   }
   if (is_of_class(tensor, name)) return walk.verdict.broke(Code::PS0307, "the attribute '" + text + "' of a tensor is not followed");

@@ -169,7 +169,7 @@ PS_RULE(import_name) {
     f.push(Shadow::constant());
   } else {
     f.push(Shadow::sourced(
-        walk.recorder.source(SourceKind::module, kNoSource, text_of(name))));
+        walk.recorder.guards().source(SourceKind::module, kNoSource, text_of(name))));
   }
   return true;
 }
@@ -179,7 +179,7 @@ PS_RULE(import_from) {
   const SourceId source = module.shadow.source();
   f.push(source == kNoSource
              ? Shadow::constant()
-             : Shadow::sourced(walk.recorder.source(SourceKind::attribute, source,
+             : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source,
                                                       text_of(f.frame->name(i.argument)))));
   return true;
 }

@@ -152,8 +152,8 @@ void guard_sameness(Walk& walk, Operand one, Operand other) {
   const bool same = one.object == other.object;
   Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
               one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
-  guard.expected = walk.recorder.text(other.shadow.index);
-  walk.recorder.guard(std::move(guard), [&] { return walk.here(); });
+  guard.expected = walk.recorder.guards().text(other.shadow.index);
+  walk.recorder.guards().add(std::move(guard), [&] { return walk.here(); });
 }
 
 PS_RULE(is_op) {

@@ -204,9 +204,9 @@ Shadow free_variable(Walk& walk, const FrameShadow& f, PyObject* cell, PyObject*
   const SourceId function = f.function_shadow.source();
   Shadow content = Shadow::constant();
   if (root) {
-    content = Shadow::sourced(walk.recorder.source(SourceKind::cell, kNoSource, text_of(name), slot));
+    content = Shadow::sourced(walk.recorder.guards().source(SourceKind::cell, kNoSource, text_of(name), slot));
   } else if (function != kNoSource) {
-    content = Shadow::sourced(walk.recorder.source(SourceKind::closure, function, {}, index));
+    content = Shadow::sourced(walk.recorder.guards().source(SourceKind::closure, function, {}, index));
   }
   const Shadow made = walk.objects.fresh(cell, {content});
   ObjectShadow& contents = walk.objects.object(made.index);
@@ -246,18 +246,18 @@ Shadow global_value(Walk& walk, FrameShadow& f, PyObject* name, PyObject* value)
     if (at != nullptr) return known->values[PyLong_AsSsize_t(at)];
   }
   if (globals == walk.root().frame->globals()) {
-    return Shadow::sourced(walk.recorder.source(SourceKind::global, kNoSource, text));
+    return Shadow::sourced(walk.recorder.guards().source(SourceKind::global, kNoSource, text));
   }
   const bool own = PyDict_Contains(globals, name) == 1;
-  if (!own) return Shadow::sourced(walk.recorder.source(SourceKind::builtin, kNoSource, text));
+  if (!own) return Shadow::sourced(walk.recorder.guards().source(SourceKind::builtin, kNoSource, text));
   if (const std::string module = module_of(globals); !module.empty()) {
-    const SourceId base = walk.recorder.source(SourceKind::module, kNoSource, module);
-    return Shadow::sourced(walk.recorder.source(SourceKind::instance, base, text));
+    const SourceId base = walk.recorder.guards().source(SourceKind::module, kNoSource, module);
+    return Shadow::sourced(walk.recorder.guards().source(SourceKind::instance, base, text));
   }
   const SourceId function = f.function_shadow.source();
   if (function == kNoSource) return python::is_immutable_literal(value) ? Shadow{} : Shadow::constant();
-  const SourceId base = walk.recorder.source(SourceKind::attribute, function, "__globals__");
-  return Shadow::sourced(walk.recorder.source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
+  const SourceId base = walk.recorder.guards().source(SourceKind::attribute, function, "__globals__");
+  return Shadow::sourced(walk.recorder.guards().source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
 }
 
 void store_global(Walk& walk, FrameShadow& f, PyObject* name, Operand value) {
