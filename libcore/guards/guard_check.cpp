@@ -241,14 +241,15 @@ bool GuardCheck::holds(const Guard& guard) {
   if (object == nullptr) return false;
   const bool is_object = guard.live >= 0 && guard.kind != GuardKind::dict_version;
   PyObject* live = is_object ? live_[guard.live].get() : nullptr;
+  // 1, 0, or -1 for what has no keys.
   auto has_key = [&] {
     PyRef key = live != nullptr ? PyRef::borrow(live) : object_of(guard.expected);
-    if (!key) return false;
-    const int found = PyDict_Check(object)     ? PyDict_Contains(object, key.get())
+    const int found = !key                     ? -1
+                      : PyDict_Check(object)   ? PyDict_Contains(object, key.get())
                       : PyAnySet_Check(object) ? PySet_Contains(object, key.get())
                                                : -1;
     if (found < 0) PyErr_Clear();
-    return found == 1;
+    return found;
   };
   auto has_attribute = [&] {
     const std::string* name = guard.expected.as<std::string>();
@@ -276,8 +277,8 @@ bool GuardCheck::holds(const Guard& guard) {
       PyRef keys = PyDict_Check(object) ? PyRef::steal(PyDict_Keys(object)) : PyRef();
       return keys && same_literal(keys.get(), guard.expected);
     }
-    case GuardKind::has_key: return has_key();
-    case GuardKind::lacks_key: return !has_key();
+    case GuardKind::has_key: return has_key() == 1;
+    case GuardKind::lacks_key: return has_key() == 0;
     case GuardKind::has_attribute: return has_attribute();
     case GuardKind::lacks_attribute: return !has_attribute();
     case GuardKind::tensor: return tensor_holds(guard, object, nullptr);

@@ -132,12 +132,28 @@ bool Facts::consume_hashed(Operand operand) {
   return by_identity && !walk_.is_tensor(operand.object) ? consume_identity(operand) : consume(operand);
 }
 
+namespace {
+
+/// True for a number or str, of a subclass too, whose truth is that of the built-in type: it runs no Python code.
+bool has_builtin_truth(PyObject* object) {
+  const PyTypeObject* base = PyLong_Check(object) ? &PyLong_Type : PyFloat_Check(object) ? &PyFloat_Type : &PyUnicode_Type;
+  const PyTypeObject* type = Py_TYPE(object);
+  return type->tp_as_number->nb_bool == base->tp_as_number->nb_bool &&
+         (base != &PyUnicode_Type || type->tp_as_mapping->mp_length == base->tp_as_mapping->mp_length);
+}
+
+}  // namespace
+
 std::optional<bool> Facts::consume_truth(Operand operand) {
   PyObject* object = operand.object;
   auto real_truth = [&]() -> std::optional<bool> {
     const int truth = PyObject_IsTrue(object);
     if (truth < 0) PyErr_Clear();
     return truth < 0 ? std::nullopt : std::optional(truth == 1);
+  };
+  auto refuse = [&]() -> std::optional<bool> {
+    walk_.verdict.broke(Code::PS0303, std::string("the truth of a ") + Py_TYPE(object)->tp_name + " is not followed");
+    return std::nullopt;
   };
   if (walk_.is_tensor(object)) {
     const auto truth = is_known_tensor(operand) ? real_truth() : std::nullopt;
@@ -150,7 +166,12 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     return real_truth();
   }
   if (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) {
-    if (operand.shadow.is(Shadow::Kind::sourced)) {
+    const bool is_sourced = operand.shadow.is(Shadow::Kind::sourced);
+    if (!has_builtin_truth(object)) return refuse();
+    if (is_sourced && !PyLong_CheckExact(object) && !PyFloat_CheckExact(object) && !PyUnicode_CheckExact(object)) {
+      return consume(operand) ? real_truth() : std::nullopt;
+    }
+    if (is_sourced) {
       const auto truth = real_truth();
       add_guard(GuardKind::truth, operand.shadow.index, *truth);
       return truth;
@@ -176,10 +197,7 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
   const bool plain = (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
                      (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
                      (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
-  if (!plain) {
-    walk_.verdict.broke(Code::PS0303, std::string("the truth of a ") + type->tp_name + " is not followed");
-    return std::nullopt;
-  }
+  if (!plain) return refuse();
   if (!consume_type(operand)) return std::nullopt;
   return true;
 }

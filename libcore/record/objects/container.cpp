@@ -198,7 +198,7 @@ bool contains(Walk& walk, FrameShadow& f, bool) {
   if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
     const SourceId source = container.shadow.source();
     if (source == kNoSource) return walk.facts.consume_hashed(key) && gives_constant(f, 2);
-    if (!walk.facts.consume(key)) return false;
+    if (!walk.facts.consume(key) || !walk.facts.consume_type(container)) return false;
     auto literal = literal_of(key.object);
     // A class is known by its identity.
     const bool is_class = PyType_Check(key.object) && Py_TYPE(key.object) == &PyType_Type;
