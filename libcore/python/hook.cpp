@@ -76,6 +76,19 @@ bool makes_generator(const _PyInterpreterFrame* raw) {
   return (raw->f_code->co_flags & kFlags) != 0 && raw->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
+/// While it lives, this thread runs frames apart: torch's ops in them are not counted.
+class OpsApart {
+ public:
+  OpsApart() {
+    if (tensor_functions().apart_begins != nullptr) tensor_functions().apart_begins();
+  }
+  ~OpsApart() {
+    if (tensor_functions().apart_ends != nullptr) tensor_functions().apart_ends();
+  }
+  OpsApart(const OpsApart&) = delete;
+  OpsApart& operator=(const OpsApart&) = delete;
+};
+
 /// A frame that nothing speaks against conducting: asks the driver.
 PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
   Frame frame(thread, raw);
@@ -87,11 +100,8 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
     case Entry::native:
       return native(thread, raw, throwing, Native::driver);
     case Entry::native_apart: {
-      const TensorFunctions& tensors = tensor_functions();
-      if (tensors.apart_begins != nullptr) tensors.apart_begins();
-      PyObject* result = native(thread, raw, throwing, Native::driver);
-      if (tensors.apart_ends != nullptr) tensors.apart_ends();
-      return result;
+      const OpsApart apart;
+      return native(thread, raw, throwing, Native::driver);
     }
     case Entry::unhooked: {
       const OpsApart apart;
