@@ -1,6 +1,7 @@
-// What every document of a level promises, checked when it is read and when it is written, so that a
-// stage may rely on it: every index names something, every name is known, every buffer lies in its
-// memory. What needs the facts of ops, or proofs, stands in the rooms ops, partition and fusion.
+// What every document of a level promises, checked when it is read and when it is written, so that
+// a stage may rely on it: every index names something, every name is known, every buffer lies in
+// its memory. What needs the facts of ops, or proofs, stands in the rooms ops, partition and
+// fusion.
 
 #include <fmt/format.h>
 
@@ -111,7 +112,9 @@ class ProgramChecker : public Checker {
 
   void step(const LoopKernel& kernel, const std::string& place);
 
-  void buffer(BufferId id, const std::string& place) { index(id, buffers_.size(), "buffer", place); }
+  void buffer(BufferId id, const std::string& place) {
+    index(id, buffers_.size(), "buffer", place);
+  }
 
  private:
   /// Names in scope: integer scalars "v12" of enclosing bodies, loop variables "i0".
@@ -128,7 +131,8 @@ class ProgramChecker : public Checker {
     }
     for (const SymExpr& size : one.sizes) expression(size, place);
     for (const SymExpr& stride : one.strides) expression(stride, place);
-    for (const SymExpr* each : {&one.offset, &one.arena_offset, &one.bytes}) expression(*each, place);
+    for (const SymExpr* each : {&one.offset, &one.arena_offset, &one.bytes})
+      expression(*each, place);
     if (one.kind == Buffer::Kind::input) {
       index(one.index, interface_.inputs.size(), "input", place);
     } else if (one.kind == Buffer::Kind::output) {
@@ -151,8 +155,7 @@ class ProgramChecker : public Checker {
     }
   }
   void body(const std::vector<Statement>& statements, Scope scope,
-            std::unordered_set<std::string>& loops, const std::string& place,
-            Scope* after);
+            std::unordered_set<std::string>& loops, const std::string& place, Scope* after);
   void define(Scope& scope, ScalarId id, const std::string& place) {
     if (id < 0 || !scope.scalars.insert(id).second) {
       broken(place, fmt::format("scalar {} is made twice", id));

@@ -107,9 +107,12 @@ std::pair<std::string, std::string> trim(std::string_view before, std::string_vi
 
 std::string_view to_string(Difference::Kind kind) {
   switch (kind) {
-    case Difference::Kind::removed: return "removed";
-    case Difference::Kind::added: return "added";
-    case Difference::Kind::changed: break;
+    case Difference::Kind::removed:
+      return "removed";
+    case Difference::Kind::added:
+      return "added";
+    case Difference::Kind::changed:
+      break;
   }
   return "changed";
 }

@@ -27,8 +27,8 @@ std::vector<GraphDifference> compare(const std::vector<Document>& before,
 
 /// For people: "graph [0/0] toy_example" and below it lines that start with - + or ~.
 std::string to_text(const std::vector<GraphDifference>& differences);
-/// For programs: {"graphs": [{"before", "after", "name", "differences": [{"change", "title", "what",
-/// "before", "after"}]}]}, indented, with a newline behind it.
+/// For programs: {"graphs": [{"before", "after", "name", "differences": [{"change", "title",
+/// "what", "before", "after"}]}]}, indented, with a newline behind it.
 std::string to_json(const std::vector<GraphDifference>& differences);
 
 }  // namespace penstock::formats

@@ -36,10 +36,10 @@ class Steps {
     }
     for (const PostOp& post_op : call.post_ops) {
       if (post_op.operand != kNoBuffer) read(item, post_op.operand);
-      item.facts.push_back({fmt::format("post-op {}", item.facts.size()),
-                            fmt::format("{} {} {}", to_string(post_op.kind),
-                                        to_string_exact(post_op.alpha),
-                                        to_string_exact(post_op.beta))});
+      item.facts.push_back(
+          {fmt::format("post-op {}", item.facts.size()),
+           fmt::format("{} {} {}", to_string(post_op.kind), to_string_exact(post_op.alpha),
+                       to_string_exact(post_op.beta))});
     }
     finish(std::move(item), call.outputs);
   }

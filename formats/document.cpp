@@ -26,7 +26,9 @@ auto& interface_in(Graph& graph) {
 
 }  // namespace
 
-std::string_view kind(const Document& document) { return kKinds[document.index()]; }
+std::string_view kind(const Document& document) {
+  return kKinds[document.index()];
+}
 
 Level level(const GraphDocument& document) {
   if (auto* graph = std::get_if<Graph>(&document.graph)) return graph->level;
@@ -59,17 +61,21 @@ Result<void> expect_level(const GraphDocument& document, Level wanted) {
   Level found = level(document);
   if (found == wanted) return {};
   const Interface& interface = interface_of(document);
-  auto diagnostic = Diagnostic{Code::PS0204,
-                               fmt::format("graph {} is of level {}, but this stage reads {}",
-                                           to_string(interface.id), to_string(found),
-                                           to_string(wanted)),
-                               {}, {}, {}, Severity::error};
+  auto diagnostic =
+      Diagnostic{Code::PS0204,
+                 fmt::format("graph {} is of level {}, but this stage reads {}",
+                             to_string(interface.id), to_string(found), to_string(wanted)),
+                 {},
+                 {},
+                 {},
+                 Severity::error};
   if (found < wanted) {
     std::string stages;
     for (int at = static_cast<int>(found) + 1; at <= static_cast<int>(wanted); ++at) {
       stages += fmt::format("{}{}", stages.empty() ? "" : " | ", kMakers[at]);
     }
-    diagnostic.hint = fmt::format("Put what is missing into the pipe before this stage: {}", stages);
+    diagnostic.hint =
+        fmt::format("Put what is missing into the pipe before this stage: {}", stages);
   } else {
     diagnostic.hint = "The graph has passed this stage already: leave it out of the pipe.";
   }

@@ -25,7 +25,8 @@ struct Meta {
 struct ProgramDocument {
   std::vector<std::string> argv;        ///< the program and its own arguments
   std::vector<NamedArgument> settings;  ///< what decides the outcome: dynamic, only, fullgraph …
-  /// The program's folder, absolute: the locations' files and argv[0] are relative to it; under meta.
+  /// The program's folder, absolute: the locations' files and argv[0] are relative to it; under
+  /// meta.
   std::string directory;
   /// "python", "torch", "penstock" and what they say of themselves; stands under meta.
   std::vector<std::pair<std::string, std::string>> versions;
@@ -69,11 +70,11 @@ struct ResultDocument {
   };
   /// An output or a mutated input beside what was recorded.
   struct Compared {
-    bool mutation = false;   ///< `index` counts Interface::mutations, not outputs
+    bool mutation = false;  ///< `index` counts Interface::mutations, not outputs
     std::int32_t index = 0;
-    double error = 0;        ///< max|a-b| / (max|b| + 1e-6)
+    double error = 0;  ///< max|a-b| / (max|b| + 1e-6)
     bool same = false;
-    std::string reason;      ///< what differs when it is no number: shape, dtype, place of a NaN
+    std::string reason;  ///< what differs when it is no number: shape, dtype, place of a NaN
   };
   /// A measured time: "call", "eager", a kernel's name. Stands under meta.
   struct Timing {
@@ -81,7 +82,7 @@ struct ResultDocument {
     std::int64_t nanoseconds = 0;  ///< median of one run
     std::int64_t runs = 0;
     std::int64_t flops = 0, bytes = 0;  ///< of one run; 0: not known
-    double percent_of_roof = 0;         ///< the least time that the machine needs for them; 0: not known
+    double percent_of_roof = 0;  ///< the least time that the machine needs for them; 0: not known
   };
   EntryId id;
   std::string name;
@@ -116,9 +117,8 @@ struct EndDocument {
   Meta meta;
 };
 
-using Document =
-    std::variant<ProgramDocument, GraphDocument, BreakDocument, SkipDocument, RecompileDocument,
-                 RestartDocument, ResultDocument, EndDocument>;
+using Document = std::variant<ProgramDocument, GraphDocument, BreakDocument, SkipDocument,
+                              RecompileDocument, RestartDocument, ResultDocument, EndDocument>;
 
 /// "program", "graph", "break", …
 std::string_view kind(const Document& document);

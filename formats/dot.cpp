@@ -33,9 +33,9 @@ std::string to_dot(const GraphDocument& document) {
       if (operand.item >= 0) drawn[static_cast<std::size_t>(operand.item)] = true;
     }
   }
-  std::string out = fmt::format("digraph {} {{\n  node [shape=box, fontname=\"sans-serif\"];\n",
-                                quoted(fmt::format("[{}] {}", to_string(interface.id),
-                                                   interface.name)));
+  std::string out =
+      fmt::format("digraph {} {{\n  node [shape=box, fontname=\"sans-serif\"];\n",
+                  quoted(fmt::format("[{}] {}", to_string(interface.id), interface.name)));
   auto line = std::back_inserter(out);
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!drawn[i]) continue;

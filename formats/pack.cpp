@@ -56,8 +56,8 @@ struct BlobLister {
   }
 };
 
-/// Adds a file to the archive, uncompressed (tensors hardly shrink, and can be mapped so) and with a
-/// fixed time.
+/// Adds a file to the archive, uncompressed (tensors hardly shrink, and can be mapped so) and with
+/// a fixed time.
 bool add_file(zip_t* archive, const std::string& name, zip_source_t* source) {
   if (source == nullptr) return false;
   zip_int64_t index = zip_file_add(archive, name.c_str(), source, ZIP_FL_ENC_UTF_8);
@@ -71,8 +71,9 @@ bool add_file(zip_t* archive, const std::string& name, zip_source_t* source) {
          zip_file_set_dostime(archive, at, kMidnight, kFirstOfJanuary1980, 0) == 0;
 }
 
-/// A packed file that is being read. A few bytes of a hostile archive can claim, or come to, any number of them: what
-/// entries say is looked at before they are opened, and what they come to while they are.
+/// A packed file that is being read. A few bytes of a hostile archive can claim, or come to, any
+/// number of them: what entries say is looked at before they are opened, and what they come to
+/// while they are.
 class PackReader {
  public:
   static Result<std::shared_ptr<PackReader>> open(const InputFile& file, const std::string& path) {
@@ -88,7 +89,8 @@ class PackReader {
       return failure(Code::PS0201, "the archive is damaged", path);
     }
     if (zip_get_num_entries(archive.get(), 0) > static_cast<zip_int64_t>(kMaxPackEntries)) {
-      return failure(Code::PS0208, fmt::format("the archive has more than {} entries", kMaxPackEntries), path);
+      return failure(Code::PS0208,
+                     fmt::format("the archive has more than {} entries", kMaxPackEntries), path);
     }
     std::shared_ptr<PackReader> reader(new PackReader);
     reader->archive_ = std::move(archive);
@@ -121,16 +123,19 @@ class PackReader {
   /// Goes to the documents, which next() gives then.
   Result<void> begin_documents() {
     const zip_int64_t index = zip_name_locate(archive_.get(), kStream.data(), 0);
-    if (index < 0) return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), path_);
+    if (index < 0)
+      return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), path_);
     return begin(static_cast<zip_uint64_t>(index));
   }
 
   /// The next bytes of the entry, none at its end.
   Result<std::string_view> next() {
     const zip_int64_t got = zip_fread(file_.get(), piece_.data(), piece_.size());
-    if (got < 0) return failure(Code::PS0201, fmt::format("'{}' in the archive is damaged", name_), path_);
+    if (got < 0)
+      return failure(Code::PS0201, fmt::format("'{}' in the archive is damaged", name_), path_);
     const auto size = static_cast<std::uint64_t>(got);
-    if (size > announced_) return failure(Code::PS0201, fmt::format("'{}' is longer than it says", name_), path_);
+    if (size > announced_)
+      return failure(Code::PS0201, fmt::format("'{}' is longer than it says", name_), path_);
     announced_ -= size;
     room_ -= size;
     return std::string_view(piece_).substr(0, size);
@@ -143,17 +148,21 @@ class PackReader {
     zip_stat_t facts;
     zip_stat_init(&facts);
     file_.reset();
-    if (zip_stat_index(archive_.get(), index, 0, &facts) == 0) file_.reset(zip_fopen_index(archive_.get(), index, 0));
+    if (zip_stat_index(archive_.get(), index, 0, &facts) == 0)
+      file_.reset(zip_fopen_index(archive_.get(), index, 0));
     if (!file_) {
-      return failure(Code::PS0201, fmt::format("the archive is damaged: {}", zip_strerror(archive_.get())), path_);
+      return failure(Code::PS0201,
+                     fmt::format("the archive is damaged: {}", zip_strerror(archive_.get())),
+                     path_);
     }
     name_ = facts.name;
     announced_ = facts.size;
     if (announced_ <= room_) return {};
-    return failure(Code::PS0208,
-                   fmt::format("'{}' and what stands before it come to more than {} times the archive's size", name_,
-                               kMaxInflation),
-                   path_);
+    return failure(
+        Code::PS0208,
+        fmt::format("'{}' and what stands before it come to more than {} times the archive's size",
+                    name_, kMaxInflation),
+        path_);
   }
 
   Archive archive_;
@@ -199,7 +208,8 @@ Result<void> write_pack(const std::string& path, const std::vector<Document>& do
     return failure(Code::PS0103, fmt::format("cannot write '{}': {}", path, why));
   };
   struct stat facts {};
-  if (stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return failed(std::strerror(EISDIR));
+  if (stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return failed(std::strerror(EISDIR));
   int error = 0;
   Archive archive(zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &error));
   if (!archive) {
@@ -210,8 +220,8 @@ Result<void> write_pack(const std::string& path, const std::vector<Document>& do
     return failed(why);
   }
   zip_t* raw = archive.get();
-  bool good = add_file(raw, std::string(kStream),
-                       zip_source_buffer(raw, stream.data(), stream.size(), 0));
+  bool good =
+      add_file(raw, std::string(kStream), zip_source_buffer(raw, stream.data(), stream.size(), 0));
   for (const std::string& hash : hashes) {
     good = good && add_file(raw, std::string(kBlobs) + hash,
                             zip_source_file(raw, store.blob_path(hash).c_str(), 0, -1));
@@ -223,19 +233,23 @@ Result<void> write_pack(const std::string& path, const std::vector<Document>& do
   return {};
 }
 
-Result<DocumentReader> open_documents(const std::string& path, const std::string& store, ReadOptions options) {
+Result<DocumentReader> open_documents(const std::string& path, const std::string& store,
+                                      ReadOptions options) {
   const std::string name = path.empty() || path == "-" ? "stdin" : path;
   auto file = InputFile::open(path);
   if (!file) return tl::unexpected(std::move(file.error()));
-  if (name == "stdin" || !file->starts_with(kArchiveStart)) return DocumentReader(file->source(), name, options);
+  if (name == "stdin" || !file->starts_with(kArchiveStart))
+    return DocumentReader(file->source(), name, options);
   auto kept = store::Store::open(store);
   if (!kept) return tl::unexpected(kept.error());
   auto pack = PackReader::open(*file, path);
   if (!pack) return tl::unexpected(std::move(pack.error()));
-  if (auto blobs = (*pack)->keep_blobs(*kept); !blobs) return tl::unexpected(std::move(blobs.error()));
-  if (auto begun = (*pack)->begin_documents(); !begun) return tl::unexpected(std::move(begun.error()));
-  ByteSource source = [pack = *pack, rest = std::string_view()](char* buffer,
-                                                                std::size_t size) mutable -> Result<std::size_t> {
+  if (auto blobs = (*pack)->keep_blobs(*kept); !blobs)
+    return tl::unexpected(std::move(blobs.error()));
+  if (auto begun = (*pack)->begin_documents(); !begun)
+    return tl::unexpected(std::move(begun.error()));
+  ByteSource source = [pack = *pack, rest = std::string_view()](
+                          char* buffer, std::size_t size) mutable -> Result<std::size_t> {
     if (rest.empty()) {
       auto next = pack->next();
       if (!next) return tl::unexpected(std::move(next.error()));

@@ -13,8 +13,8 @@ namespace penstock::formats {
 /// The hashes of all blobs that a graph refers to, in the order of its `blobs` record.
 std::vector<std::string> blobs_of(const GraphDocument& document);
 
-/// PS0206 when one of them is not in the store, PS0207 when its bytes, all of which are read, are not those that
-/// its name stands for.
+/// PS0206 when one of them is not in the store, PS0207 when its bytes, all of which are read, are
+/// not those that its name stands for.
 Result<void> check_blobs(const GraphDocument& document, const store::Store& store);
 
 /// Writes one movable file: a ZIP archive, uncompressed, of the stream (documents.json, canonical)
@@ -24,14 +24,15 @@ Result<void> check_blobs(const GraphDocument& document, const store::Store& stor
 Result<void> write_pack(const std::string& path, const std::vector<Document>& documents,
                         const store::Store& store);
 
-/// Whether the file at `path` is such a file: an archive that holds a stream, or a damaged one. Another archive, such
-/// as Python runs, is none.
+/// Whether the file at `path` is such a file: an archive that holds a stream, or a damaged one.
+/// Another archive, such as Python runs, is none.
 bool is_pack(const std::string& path);
 
-/// A reader of the documents at `path` ("-": standard input), which is opened once and not sought unless it is a
-/// packed file: a named pipe will do. The blobs of a packed file go to the store that `store` (--store) names first:
-/// PS0207 when a blob's bytes are not those of its name, PS0201 when the archive is none of ours, PS0208 when it
-/// holds more than formats/scan.h allows.
-Result<DocumentReader> open_documents(const std::string& path, const std::string& store = {}, ReadOptions options = {});
+/// A reader of the documents at `path` ("-": standard input), which is opened once and not sought
+/// unless it is a packed file: a named pipe will do. The blobs of a packed file go to the store
+/// that `store` (--store) names first: PS0207 when a blob's bytes are not those of its name, PS0201
+/// when the archive is none of ours, PS0208 when it holds more than formats/scan.h allows.
+Result<DocumentReader> open_documents(const std::string& path, const std::string& store = {},
+                                      ReadOptions options = {});
 
 }  // namespace penstock::formats

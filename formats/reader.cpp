@@ -26,7 +26,9 @@ bool is_cbor(unsigned char first) {
   return (first >= 0xA0 && first <= 0xBF) || static_cast<char>(first) == kCborTag.front();
 }
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 }  // namespace
 
@@ -57,7 +59,8 @@ ByteSource InputFile::source() const {
       auto got = read(file.descriptor(), buffer, size);
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno == EINTR) continue;
-      return failure(Code::PS0102, fmt::format("cannot read '{}': {}", file.path_, std::strerror(errno)));
+      return failure(Code::PS0102,
+                     fmt::format("cannot read '{}': {}", file.path_, std::strerror(errno)));
     }
   };
 }
@@ -87,18 +90,19 @@ struct DocumentReader::State {
   ByteSource source;
   std::string name;
   ReadOptions options;
-  std::string buffer;         ///< what was read
-  std::size_t start = 0;      ///< bytes of it that are done with
-  std::size_t consumed = 0;   ///< bytes dropped from the front of `buffer`
-  bool at_end = false;        ///< the source has no more
+  std::string buffer;        ///< what was read
+  std::size_t start = 0;     ///< bytes of it that are done with
+  std::size_t consumed = 0;  ///< bytes dropped from the front of `buffer`
+  bool at_end = false;       ///< the source has no more
   bool detected = false;
   Encoding encoding = Encoding::json;
-  std::int64_t number = 0;    ///< of the document, from 1
-  std::int64_t line = 1;      ///< of buffer[start]
+  std::int64_t number = 0;  ///< of the document, from 1
+  std::int64_t line = 1;    ///< of buffer[start]
   std::string place;
-  bool complete = false;      ///< the last document was `end`
+  bool complete = false;  ///< the last document was `end`
 
-  tl::unexpected<Diagnostic> fail(Code code, std::string message, std::string_view where = {}) const {
+  tl::unexpected<Diagnostic> fail(Code code, std::string message,
+                                  std::string_view where = {}) const {
     return failure(code, std::move(message),
                    where.empty() ? place : fmt::format("{}, {}", place, where));
   }
@@ -140,8 +144,10 @@ struct DocumentReader::State {
     } else if (std::string_view(buffer).substr(start).starts_with(kArchiveStart)) {
       return fail(Code::PS0201, "a packed file cannot be read from a pipe: name the file");
     } else if (first != '{') {
-      return fail(Code::PS0201, fmt::format("the input is neither JSON nor CBOR documents: it starts "
-                                            "with byte 0x{:02x}", first));
+      return fail(Code::PS0201,
+                  fmt::format("the input is neither JSON nor CBOR documents: it starts "
+                              "with byte 0x{:02x}",
+                              first));
     }
     detected = true;
     return {};
@@ -171,7 +177,8 @@ struct DocumentReader::State {
   Result<std::string_view> one_document() {
     JsonScanner json;
     CborScanner cbor;
-    DocumentScanner& scanner = encoding == Encoding::cbor ? static_cast<DocumentScanner&>(cbor) : json;
+    DocumentScanner& scanner =
+        encoding == Encoding::cbor ? static_cast<DocumentScanner&>(cbor) : json;
     for (;;) {
       switch (scanner.scan(std::string_view(buffer).substr(start))) {
         case DocumentScanner::Found::end:
@@ -185,12 +192,13 @@ struct DocumentReader::State {
           break;
       }
       if (buffer.size() - start > kMaxDocumentBytes) {
-        return fail(Code::PS0208, fmt::format("the document is longer than {} MiB",
-                                              kMaxDocumentBytes >> 20));
+        return fail(Code::PS0208,
+                    fmt::format("the document is longer than {} MiB", kMaxDocumentBytes >> 20));
       }
       auto more = fill();
       if (!more) return tl::unexpected(more.error());
-      if (!*more) return fail(Code::PS0202, fmt::format("the stream stops inside document {}", number));
+      if (!*more)
+        return fail(Code::PS0202, fmt::format("the stream stops inside document {}", number));
     }
   }
 
@@ -214,16 +222,22 @@ DocumentReader::~DocumentReader() = default;
 DocumentReader::DocumentReader(DocumentReader&&) noexcept = default;
 DocumentReader& DocumentReader::operator=(DocumentReader&&) noexcept = default;
 
-Encoding DocumentReader::encoding() const { return state_->encoding; }
-std::string DocumentReader::place() const { return state_->place; }
+Encoding DocumentReader::encoding() const {
+  return state_->encoding;
+}
+std::string DocumentReader::place() const {
+  return state_->place;
+}
 
 namespace {
 
 /// The value of a whole document.
 Result<Json> parse_document(std::string_view bytes, bool cbor, const ReadOptions& options) {
-  const std::string_view guards = options.guards ? std::string_view() : member_value(bytes, cbor, "guards");
+  const std::string_view guards =
+      options.guards ? std::string_view() : member_value(bytes, cbor, "guards");
   if (guards.size() < 2) return parse_value(bytes, cbor);
-  const std::string_view before = bytes.substr(0, static_cast<std::size_t>(guards.data() - bytes.data()));
+  const std::string_view before =
+      bytes.substr(0, static_cast<std::size_t>(guards.data() - bytes.data()));
   const std::string_view behind = bytes.substr(before.size() + guards.size());
   auto json = parse_value(fmt::format("{}{}{}", before, cbor ? "\x80" : "[]", behind), cbor);
   // What is wrong behind them stands at another place.
@@ -261,7 +275,8 @@ Result<std::optional<Document>> DocumentReader::next() {
     if (state.number == 0) return state.fail(Code::PS0209, "the input is empty");
     if (state.complete) return std::nullopt;
     return state.fail(Code::PS0202, fmt::format("the stream stops behind document {}, without an "
-                                                "'end' document", state.number));
+                                                "'end' document",
+                                                state.number));
   }
   if (!state.detected) {
     if (auto detected = state.detect(); !detected) return tl::unexpected(detected.error());
@@ -294,7 +309,8 @@ Result<Document> decode(std::string_view bytes, const std::string& name) {
   CborScanner cbor_scanner;
   auto found = cbor ? cbor_scanner.scan(bytes) : json_scanner.scan(bytes);
   if (found == DocumentScanner::Found::too_deep) {
-    return failure(Code::PS0208, fmt::format("records are nested more than {} deep", kMaxDepth), name);
+    return failure(Code::PS0208, fmt::format("records are nested more than {} deep", kMaxDepth),
+                   name);
   }
   auto json = parse_value(bytes, cbor);
   if (!json) {

@@ -38,9 +38,9 @@ TensorBytes decode_entry(const Field& field, std::string_view name, std::string_
   Record record(field);
   TensorBytes tensor;
   tensor.name = name;
-  tensor.dtype = read_name(record.required("dtype"), dtype_from_safetensors, "dtype of safetensors");
-  record.required("shape").each(
-      [&](const Field& size) { tensor.sizes.push_back(size.integer()); });
+  tensor.dtype =
+      read_name(record.required("dtype"), dtype_from_safetensors, "dtype of safetensors");
+  record.required("shape").each([&](const Field& size) { tensor.sizes.push_back(size.integer()); });
   Field offsets = record.required("data_offsets");
   if (offsets.length() != 2) {
     offsets.fail("expected two numbers");
@@ -51,7 +51,8 @@ TensorBytes decode_entry(const Field& field, std::string_view name, std::string_
     offsets.fail(fmt::format("bytes [{}, {}) of {} do not exist", begin, end, data.size()));
     return tensor;
   }
-  tensor.bytes = data.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  tensor.bytes =
+      data.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   if (bytes_of(tensor) != tensor.bytes.size()) {
     field.fail("the tensor's size and its number of bytes do not agree");
   }
@@ -113,19 +114,23 @@ Result<Json> parse_header(std::string_view header) {
 Result<std::optional<std::uint64_t>> safetensors_length(std::string_view start) {
   if (start.size() < kLengthBytes) return std::nullopt;
   const std::uint64_t length = header_length(start);
-  if (length > kMaxHeader) return failure(Code::PS0207, "the header is longer than the format allows");
+  if (length > kMaxHeader)
+    return failure(Code::PS0207, "the header is longer than the format allows");
   if (length > start.size() - kLengthBytes) return std::nullopt;
   auto json = parse_header(start.substr(kLengthBytes, static_cast<std::size_t>(length)));
   if (!json) return tl::unexpected(std::move(json.error()));
   std::uint64_t last = 0;
   for (const Json& tensor : *json) {
     const auto offsets = tensor.find("data_offsets");
-    const bool ends = tensor.is_object() && offsets != tensor.end() && offsets->is_array() && offsets->size() == 2;
+    const bool ends = tensor.is_object() && offsets != tensor.end() && offsets->is_array() &&
+                      offsets->size() == 2;
     // Offsets that are none, decode_safetensors tells of.
-    if (ends && offsets->back().is_number_unsigned()) last = std::max(last, offsets->back().get<std::uint64_t>());
+    if (ends && offsets->back().is_number_unsigned())
+      last = std::max(last, offsets->back().get<std::uint64_t>());
   }
   std::uint64_t whole = 0;
-  if (__builtin_add_overflow(kLengthBytes + length, last, &whole)) return failure(Code::PS0207, "the tensors are too long");
+  if (__builtin_add_overflow(kLengthBytes + length, last, &whole))
+    return failure(Code::PS0207, "the tensors are too long");
   return whole;
 }
 
@@ -172,8 +177,8 @@ Result<TensorBlob> get_tensor(const store::Store& store, std::string_view hash, 
     return tl::unexpected(std::move(diagnostic));
   }
   if (tensors->size() != 1) {
-    return failure(Code::PS0207, fmt::format("blob {} holds {} tensors, not one", hash,
-                                             tensors->size()));
+    return failure(Code::PS0207,
+                   fmt::format("blob {} holds {} tensors, not one", hash, tensors->size()));
   }
   return TensorBlob{std::move(*file), std::move(tensors->front())};
 }

@@ -27,8 +27,9 @@ std::string safetensors_header(const std::vector<TensorBytes>& tensors);
 /// The whole file in one piece.
 std::string encode_safetensors(const std::vector<TensorBytes>& tensors);
 
-/// How long the file is that begins so, as its header says; nothing while the header is not all there. PS0207 when it is
-/// no safetensors header: whoever reads a file of unknown length asks while it reads, as a device never ends.
+/// How long the file is that begins so, as its header says; nothing while the header is not all
+/// there. PS0207 when it is no safetensors header: whoever reads a file of unknown length asks
+/// while it reads, as a device never ends.
 Result<std::optional<std::uint64_t>> safetensors_length(std::string_view start);
 
 /// The tensors of a file, in order of their bytes; they point into `bytes`. PS0207 when the header

@@ -82,8 +82,8 @@ Head read_head(std::string_view bytes) {
     head.length = 1;
     head.indefinite = info == 31;
     // Integers and tags have no indefinite form.
-    head.valid = head.indefinite && head.major_type != 0 && head.major_type != 1 &&
-                 head.major_type != 6;
+    head.valid =
+        head.indefinite && head.major_type != 0 && head.major_type != 1 && head.major_type != 6;
   }
   return head;
 }
@@ -98,7 +98,8 @@ DocumentScanner::Found CborScanner::scan(std::string_view bytes) {
   }
 }
 
-/// Consumes one head (a string with its bytes). `more` with an unmoved position: it is not all there.
+/// Consumes one head (a string with its bytes). `more` with an unmoved position: it is not all
+/// there.
 DocumentScanner::Found CborScanner::step(std::string_view bytes) {
   Head head = read_head(bytes.substr(position_));
   if (!head.valid) return Found::malformed;
@@ -146,7 +147,8 @@ DocumentScanner::Found CborScanner::finish_item() {
 
 namespace {
 
-/// Reads the members of a record one behind the other; an empty piece is the end, or something malformed.
+/// Reads the members of a record one behind the other; an empty piece is the end, or something
+/// malformed.
 class Members {
  public:
   Members(std::string_view record, bool cbor) : record_(record), cbor_(cbor) {

@@ -11,15 +11,16 @@ namespace penstock::formats {
 inline constexpr std::size_t kMaxDepth = 256;
 inline constexpr std::size_t kMaxDocumentBytes = std::size_t{1} << 30;
 
-/// What an archive may hold: entries, and bytes that its compressed entries stand for, beyond a number that is free
-/// so many times as many as the file has. Tensors and documents never come near (a pack is not compressed).
+/// What an archive may hold: entries, and bytes that its compressed entries stand for, beyond a
+/// number that is free so many times as many as the file has. Tensors and documents never come near
+/// (a pack is not compressed).
 inline constexpr std::size_t kMaxPackEntries = 100'000;
 inline constexpr std::size_t kFreeInflation = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxInflation = 100;
 inline constexpr std::size_t kMaxInflatedBytes = std::size_t{16} << 30;
 
-/// Finds where one document ends, resuming where it stopped when more bytes have come; so a document
-/// can be read as soon as it is there, and every byte is looked at once.
+/// Finds where one document ends, resuming where it stopped when more bytes have come; so a
+/// document can be read as soon as it is there, and every byte is looked at once.
 class DocumentScanner {
  public:
   enum class Found : std::uint8_t { end, more, malformed, too_deep };
@@ -58,8 +59,8 @@ class CborScanner final : public DocumentScanner {
   std::vector<std::uint64_t> open_;  ///< items still to come in each container; kIndefinite
 };
 
-/// Where in the record that `bytes` is the value of `key` stands; empty when it has none, or is not well-formed
-/// up to there.
+/// Where in the record that `bytes` is the value of `key` stands; empty when it has none, or is not
+/// well-formed up to there.
 std::string_view member_value(std::string_view bytes, bool cbor, std::string_view key);
 
 }  // namespace penstock::formats

@@ -18,8 +18,8 @@ enum class Encoding : std::uint8_t { json, pretty, cbor };
 /// Fills `buffer` with up to `size` bytes and returns how many; 0 at the end of the input.
 using ByteSource = std::function<Result<std::size_t>(char* buffer, std::size_t size)>;
 
-/// A file that is read once, from its start to its end, without seeking: a named pipe will do. Copies share
-/// the file, which is closed with the last of them.
+/// A file that is read once, from its start to its end, without seeking: a named pipe will do.
+/// Copies share the file, which is closed with the last of them.
 class InputFile {
  public:
   /// Opens `path`; "-" is standard input. PS0102 when it cannot be opened.
@@ -38,7 +38,8 @@ class InputFile {
   std::shared_ptr<const int> descriptor_;
 };
 
-/// The bytes of `path`, read piece by piece; "-" is standard input. PS0102 when it cannot be opened.
+/// The bytes of `path`, read piece by piece; "-" is standard input. PS0102 when it cannot be
+/// opened.
 Result<ByteSource> open_source(const std::string& path);
 /// The bytes of `bytes`, which must outlive the source.
 ByteSource source_of(std::string_view bytes);
@@ -54,9 +55,9 @@ struct ReadOptions {
   bool guards = true;  ///< false: graphs come without their guards, which nobody has looked at
 };
 
-/// Reads a stream of documents one at a time, as they arrive. Finds out from the first bytes whether
-/// it is JSON or CBOR. Hostile input gives a diagnostic, never a crash: sizes and depth are limited
-/// (PS0208), and nothing is trusted that was not checked.
+/// Reads a stream of documents one at a time, as they arrive. Finds out from the first bytes
+/// whether it is JSON or CBOR. Hostile input gives a diagnostic, never a crash: sizes and depth are
+/// limited (PS0208), and nothing is trusted that was not checked.
 class DocumentReader {
  public:
   /// `name` stands in the places of errors: "stdin", "graphs.json".
@@ -82,8 +83,8 @@ class DocumentReader {
 
 struct WriteOptions {
   Encoding encoding = Encoding::json;
-  bool tensors = true;     ///< false: the `blobs` records are left out
-  bool strip_meta = false; ///< true: no `meta`
+  bool tensors = true;      ///< false: the `blobs` records are left out
+  bool strip_meta = false;  ///< true: no `meta`
   /// The program's folder, absolute. An absolute file is written from behind site-packages or
   /// lib/pythonX.Y, else relative to this folder, else from its outermost package, else by its last
   /// component. The absolute path stands under meta ("files"), so that the rest of the document is

@@ -1,5 +1,5 @@
-#include "formats/seal.h"
 #include "store/trust.h"
+#include "formats/seal.h"
 
 namespace penstock::formats {
 
@@ -9,7 +9,8 @@ Result<int> trust_code(const KernelBundle& bundle, store::Store& store) {
   for (const KernelBundle::Code& code : bundle.code) {
     auto bytes = store.get(code.blob.empty() ? code.hash : code.blob);
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
-    if (auto allowed = trust.allow(statement, bytes->bytes()); !allowed) return tl::unexpected(std::move(allowed.error()));
+    if (auto allowed = trust.allow(statement, bytes->bytes()); !allowed)
+      return tl::unexpected(std::move(allowed.error()));
   }
   return static_cast<int>(bundle.code.size());
 }

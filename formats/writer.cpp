@@ -46,7 +46,8 @@ class FileNames {
     if (!directory_.empty() && directory_.back() != '/') directory_ += '/';
   }
 
-  /// Walks `json`; a record with `file` and `line` is a location. Adds what was replaced to `files`.
+  /// Walks `json`; a record with `file` and `line` is a location. Adds what was replaced to
+  /// `files`.
   void shorten(Json& json, Json& files) {
     if (json.is_object()) {
       auto file = json.find("file");
@@ -118,9 +119,12 @@ Result<std::string> encode(const Document& document, const WriteOptions& options
   }
   Json json = prepare(document, options);
   switch (options.encoding) {
-    case Encoding::json: return to_line(json) + '\n';
-    case Encoding::pretty: return to_pretty(json) + '\n';
-    case Encoding::cbor: break;
+    case Encoding::json:
+      return to_line(json) + '\n';
+    case Encoding::pretty:
+      return to_pretty(json) + '\n';
+    case Encoding::cbor:
+      break;
   }
   return to_cbor(json);
 }

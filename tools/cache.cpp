@@ -27,15 +27,19 @@ Result<std::uint64_t> parse_size(const std::string& text) {
     suffix.remove_prefix(1);
   }
   // Not a number compares with nothing.
-  if (error == std::errc() && suffix.empty() && value >= 0 && value < kMost) return static_cast<std::uint64_t>(value);
+  if (error == std::errc() && suffix.empty() && value >= 0 && value < kMost)
+    return static_cast<std::uint64_t>(value);
   return failure(Code::PS0101, fmt::format("'{}' is no size; write 512, 20k, 500M or 2G", text));
 }
 
 std::string_view kind_name(Store::Entry::Kind kind) {
   switch (kind) {
-    case Store::Entry::Kind::blob: return "blob";
-    case Store::Entry::Kind::kernel: return "kernel";
-    case Store::Entry::Kind::packed: return "packed";
+    case Store::Entry::Kind::blob:
+      return "blob";
+    case Store::Entry::Kind::kernel:
+      return "kernel";
+    case Store::Entry::Kind::packed:
+      return "packed";
   }
   return {};
 }
@@ -46,9 +50,9 @@ Result<void> list(Stage& stage, const Store& store) {
   std::uint64_t bytes = 0;
   for (const Store::Entry& entry : *entries) {
     bytes += entry.bytes;
-    std::string line = fmt::format(
-        "{:%Y-%m-%d %H:%M}  {:>14}  {:<6}  {}\n", fmt::localtime(entry.last_used), entry.bytes,
-        kind_name(entry.kind), entry.name);
+    std::string line =
+        fmt::format("{:%Y-%m-%d %H:%M}  {:>14}  {:<6}  {}\n", fmt::localtime(entry.last_used),
+                    entry.bytes, kind_name(entry.kind), entry.name);
     if (auto written = stage.write(line); !written) return written;
   }
   return stage.write(
@@ -60,12 +64,13 @@ Result<void> verify(Stage& stage, const Store& store) {
   Result<std::vector<Store::Damage>> damages = store.verify();
   if (!damages) return tl::unexpected(damages.error());
   for (const Store::Damage& damage : *damages) {
-    stage.report({Code::PS0207,
-                  fmt::format("{} {}: {}", kind_name(damage.entry.kind), damage.entry.name, damage.reason),
-                  {},
-                  damage.path,
-                  "`penstock cache repair` removes what is damaged, and nothing that is whole.",
-                  Severity::error});
+    stage.report(
+        {Code::PS0207,
+         fmt::format("{} {}: {}", kind_name(damage.entry.kind), damage.entry.name, damage.reason),
+         {},
+         damage.path,
+         "`penstock cache repair` removes what is damaged, and nothing that is whole.",
+         Severity::error});
   }
   return {};
 }
@@ -89,9 +94,11 @@ constexpr struct {
 } kActions[] = {
     {"ls", [](Stage& stage, Store& store, const std::string&) { return list(stage, store); }},
     {"verify", [](Stage& stage, Store& store, const std::string&) { return verify(stage, store); }},
-    {"repair", [](Stage& stage, Store& store, const std::string&) { return tell(stage, store.repair()); }},
+    {"repair",
+     [](Stage& stage, Store& store, const std::string&) { return tell(stage, store.repair()); }},
     {"prune", prune},
-    {"clear", [](Stage& stage, Store& store, const std::string&) { return tell(stage, store.clear()); }},
+    {"clear",
+     [](Stage& stage, Store& store, const std::string&) { return tell(stage, store.clear()); }},
 };
 
 }  // namespace
@@ -105,8 +112,10 @@ int main(int argc, char** argv) {
   return stage.run([&](Stage&) -> Result<void> {
     const std::vector<std::string>& words = stage.settings().files;
     std::string known;
-    for (const auto& action : kActions) known += fmt::format("{}{}", known.empty() ? "" : ", ", action.word);
-    if (words.size() != 1) return failure(Code::PS0101, fmt::format("say what to do, one of {}", known));
+    for (const auto& action : kActions)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", action.word);
+    if (words.size() != 1)
+      return failure(Code::PS0101, fmt::format("say what to do, one of {}", known));
     for (const auto& action : kActions) {
       if (words[0] != action.word) continue;
       Result<Store> store = Store::open(directory);

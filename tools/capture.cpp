@@ -19,7 +19,8 @@ void warn_of_option(Stage& stage) {
                 fmt::format("{} stands behind the program and went to it", option),
                 {},
                 {},
-                fmt::format("For capture, put it first: penstock capture {} … {}. If the program is to have it, -- in "
+                fmt::format("For capture, put it first: penstock capture {} … {}. If the program "
+                            "is to have it, -- in "
                             "front of the program, or -q, silences this.",
                             option, stage.settings().files.front()),
                 Severity::warning});
@@ -29,7 +30,8 @@ void warn_of_option(Stage& stage) {
 
 int main(int argc, char** argv) {
   ProgramOptions program;
-  Stage stage(find_tool("capture"), argc, argv, {.emits = {"json", "cbor"}, .program = true, .python = true});
+  Stage stage(find_tool("capture"), argc, argv,
+              {.emits = {"json", "cbor"}, .program = true, .python = true});
   declare(stage.options(), program);
   return stage.run([&](Stage&) -> Result<void> {
     const std::vector<std::string>& words = stage.settings().files;
@@ -38,7 +40,8 @@ int main(int argc, char** argv) {
       return failure(Code::PS0101, "capture needs a program to run: penstock capture program.py");
     }
     if (!stage.options().has_separator() && names_documents(words.front())) {
-      return failure(Code::PS0101, fmt::format("{} holds documents, and capture runs programs", words.front()));
+      return failure(Code::PS0101,
+                     fmt::format("{} holds documents, and capture runs programs", words.front()));
     }
     warn_of_option(stage);
     return run_capture(stage, program, words);

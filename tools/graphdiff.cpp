@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     }
     auto differences = formats::compare(streams[0], streams[1]);
     if (!differences.empty()) stage.answer(status(Exit::negative));
-    return stage.write(json ? formats::to_json(differences) : printable(formats::to_text(differences)));
+    return stage.write(json ? formats::to_json(differences)
+                            : printable(formats::to_text(differences)));
   });
 }

@@ -11,7 +11,8 @@ namespace {
 
 Result<void> explain(Stage& stage, const std::vector<std::string>& words) {
   if (words.size() != 2)
-    return failure(Code::PS0101, "explain takes one code, as in `penstock explain PS0201`, or `all`");
+    return failure(Code::PS0101,
+                   "explain takes one code, as in `penstock explain PS0201`, or `all`");
   Result<std::string> text = explanation(words[1], stage.settings().diagnostics == "json");
   if (!text) return tl::unexpected(text.error());
   return stage.write(*text);
@@ -19,7 +20,8 @@ Result<void> explain(Stage& stage, const std::vector<std::string>& words) {
 
 /// `help` is --help, and `help TOOL` is TOOL --help.
 Result<void> help(Stage& stage, const std::vector<std::string>& words) {
-  if (words.size() > 2) return failure(Code::PS0101, "help takes one tool, as in `penstock help capture`");
+  if (words.size() > 2)
+    return failure(Code::PS0101, "help takes one tool, as in `penstock help capture`");
   const bool own = words.size() == 1 || is_built_in(words.back());
   if (own) return stage.write(stage.options().help(terminal_width(STDOUT_FILENO), tool_list()));
   return dispatch({words.back(), "--help"});

@@ -44,7 +44,8 @@ Result<Answer> wanted_answer(Oracle& oracle, const Stream& stream, const ReduceO
   auto answer = oracle.ask(*bytes);
   if (!answer || answer->interrupted) return answer;
   if (options.matching.empty() && answer->status == 0) {
-    return failure(Code::PS0807, "the command succeeds on the whole stream: there is nothing to look for");
+    return failure(Code::PS0807,
+                   "the command succeeds on the whole stream: there is nothing to look for");
   }
   if (!answer->printed) {
     return failure(Code::PS0807, fmt::format("on the whole stream the command does not print {:?}",
@@ -67,7 +68,8 @@ Result<void> reduce(Stage& stage, const ReduceOptions& options) {
     stream.push_back(std::move(document));
     return Result<void>();
   };
-  if (auto read = for_each_document(stage, words.front(), keep, {}, options.store); !read) return read;
+  if (auto read = for_each_document(stage, words.front(), keep, {}, options.store); !read)
+    return read;
   words.erase(words.begin());
 
   Oracle oracle(std::move(words), options.timeout, options.matching);

@@ -1,11 +1,11 @@
 // penstock-report: what happened, for people (or as JSON): graphs as tables, guards, breaks,
 // recompiles, skips, and the summary of what ran where.
+#include "tools/report/report.h"
 #include "formats/stream.h"
 #include "tools/common/driver.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
 #include "tools/report/gather.h"
-#include "tools/report/report.h"
 
 using namespace penstock;
 

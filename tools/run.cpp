@@ -15,13 +15,17 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
   options.flag("--check", documents.check,
                "Compare with the outputs that were recorded at capture.");
   options.real("--tolerance", documents.tolerance, "ERROR",
-               "With --check: the largest relative error that is the same (0.001); bfloat16 adds a unit in its last place (0.0078).");
+               "With --check: the largest relative error that is the same (0.001); bfloat16 adds a "
+               "unit in its last place (0.0078).");
   options.flag("--bench", documents.bench, "Measure a call.");
-  options.flag("--profile", documents.profile, "Measure every step of a call, beside what this machine can do at most; of a program, the calls of every entry.");
+  options.flag("--profile", documents.profile,
+               "Measure every step of a call, beside what this machine can do at most; of a "
+               "program, the calls of every entry.");
   options.flag(
       "--interpret", documents.interpret,
       "Run by reference semantics instead of machine code: levels torch, core, placed, loops.");
-  options.flag("--trust", documents.trust, "Run machine code that was made elsewhere. It can do whatever you can.");
+  options.flag("--trust", documents.trust,
+               "Run machine code that was made elsewhere. It can do whatever you can.");
   options.text("--inputs", documents.inputs, "FILE",
                "Call with the tensors of a safetensors file, by the inputs' names.");
   options.text("--outputs", documents.outputs, "FILE", "Write the outputs to a safetensors file.");
@@ -40,13 +44,16 @@ int main(int argc, char** argv) {
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
   options.choice("--compile", program.compile, {"auto", "now"},
-                 "When functions are recorded and compiled: auto, which holds when nothing is said, once their calls have "
-                 "taken so long in plain Python that compiling pays; now, at their first call. What torch.compile was "
+                 "When functions are recorded and compiled: auto, which holds when nothing is "
+                 "said, once their calls have "
+                 "taken so long in plain Python that compiling pays; now, at their first call. "
+                 "What torch.compile was "
                  "given, --deterministic, --fullgraph and --self-check mean now.");
   declare(options, program.limits);
-  options.real("--handicap", program.handicap, "MS",
-                  "While the gate measures, make every call of an entry MS milliseconds longer: shows what "
-                  "becomes of entries that are slower than plain Python.");
+  options.real(
+      "--handicap", program.handicap, "MS",
+      "While the gate measures, make every call of an entry MS milliseconds longer: shows what "
+      "becomes of entries that are slower than plain Python.");
   options.optional_choice("--torture", program.torture, {"conduct", "walk"}, "walk",
                           "Conduct every frame, and without `conduct` walk it symbolically too; "
                           "print what became of the frames.");
@@ -55,7 +62,9 @@ int main(int argc, char** argv) {
   std::optional<LaunchOutcome> outcome;
   int status = stage.run([&](Stage&) -> Result<void> {
     if (!program.program.explain_rule.empty()) {
-      return explain_rule(stage, program.program, options.has_program() ? stage.settings().files : std::vector<std::string>());
+      return explain_rule(
+          stage, program.program,
+          options.has_program() ? stage.settings().files : std::vector<std::string>());
     }
     if (!options.has_program()) {
       documents.store = program.program.store;

@@ -15,7 +15,8 @@ Result<void> trust_files(Stage& stage, const std::string& directory) {
   auto store = store::Store::open(directory);
   if (!store) return tl::unexpected(std::move(store.error()));
   int pieces = 0;
-  const auto trust = [&](formats::Document document, const formats::DocumentReader&) -> Result<void> {
+  const auto trust = [&](formats::Document document,
+                         const formats::DocumentReader&) -> Result<void> {
     const auto* graph = std::get_if<formats::GraphDocument>(&document);
     const auto* bundle = graph == nullptr ? nullptr : std::get_if<KernelBundle>(&graph->graph);
     if (bundle == nullptr) return {};
@@ -36,6 +37,7 @@ Result<void> trust_files(Stage& stage, const std::string& directory) {
 int main(int argc, char** argv) {
   std::string directory;
   Stage stage(find_tool("trust"), argc, argv, {.output = false, .documents = false});
-  stage.options().text("--store", directory, "DIR", "Remember it in the store in DIR, which has the code, or gets it.");
+  stage.options().text("--store", directory, "DIR",
+                       "Remember it in the store in DIR, which has the code, or gets it.");
   return stage.run([&](Stage&) { return trust_files(stage, directory); });
 }

@@ -42,8 +42,12 @@ bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[i + k]); };
     unsigned first = byte(0);
-    std::size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2
-                         : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    std::size_t length = first < 0x80   ? 1
+                         : first < 0xC2 ? 0
+                         : first < 0xE0 ? 2
+                         : first < 0xF0 ? 3
+                         : first < 0xF5 ? 4
+                                        : 0;
     if (length == 0 || i + length > text.size()) return false;
     for (std::size_t k = 1; k < length; ++k) {
       if ((byte(k) & 0xC0) != 0x80) return false;
@@ -135,8 +139,8 @@ struct Encoder {
   Json operator()(const Argument::Dict& value) const {
     Json items = Json::array();
     for (const auto& [key, item] : value.items) {
-      items.push_back(Json{{"key", encode_argument(key, names)},
-                           {"item", encode_argument(item, names)}});
+      items.push_back(
+          Json{{"key", encode_argument(key, names)}, {"item", encode_argument(item, names)}});
     }
     return one("dict", std::move(items));
   }
@@ -151,13 +155,19 @@ struct Encoder {
 Argument decode_plain(const Field& field) {
   const Json& json = field.json();
   switch (json.type()) {
-    case Json::value_t::null: return {};
-    case Json::value_t::boolean: return Argument(json.get<bool>());
-    case Json::value_t::number_float: return Argument(json.get<double>());
-    case Json::value_t::string: return Argument(json.get<std::string>());
+    case Json::value_t::null:
+      return {};
+    case Json::value_t::boolean:
+      return Argument(json.get<bool>());
+    case Json::value_t::number_float:
+      return Argument(json.get<double>());
+    case Json::value_t::string:
+      return Argument(json.get<std::string>());
     case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned: return Argument(field.integer());
-    default: field.fail("expected null, true, false, a number or a string");
+    case Json::value_t::number_unsigned:
+      return Argument(field.integer());
+    default:
+      field.fail("expected null, true, false, a number or a string");
   }
   return {};
 }
@@ -223,8 +233,9 @@ Argument decode_one(Record& record, const ValueIds& ids) {
     if (!field->flag()) field->fail("expected true");
     return Argument(Argument::Ellipsis{});
   }
-  record.field().fail("an argument needs one of value, const, sym, dtype, list, tuple, slice, dict, "
-                      "device, layout, memory_format, object, f, complex, bytes, ellipsis");
+  record.field().fail(
+      "an argument needs one of value, const, sym, dtype, list, tuple, slice, dict, "
+      "device, layout, memory_format, object, f, complex, bytes, ellipsis");
   return {};
 }
 

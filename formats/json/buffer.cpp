@@ -9,8 +9,8 @@ namespace penstock::formats {
 
 namespace {
 
-constexpr std::string_view kBufferKinds[] = {"input",     "output", "constant",
-                                             "temporary", "view",   "scratch", "prepared"};
+constexpr std::string_view kBufferKinds[] = {"input", "output",  "constant", "temporary",
+                                             "view",  "scratch", "prepared"};
 static_assert(std::size(kBufferKinds) == static_cast<int>(Buffer::Kind::prepared) + 1);
 
 std::optional<Buffer::Kind> buffer_kind(std::string_view name) {
@@ -116,8 +116,9 @@ LibraryCall decode_library_call(Record& record) {
   call.inputs = record.required("inputs").integers32();
   call.outputs = record.required("outputs").integers32();
   call.attributes = decode_named_arguments(record.required("attributes"), {});
-  record.required("post_ops").each(
-      [&](const Field& item) { call.post_ops.push_back(decode_post_op(item)); });
+  record.required("post_ops").each([&](const Field& item) {
+    call.post_ops.push_back(decode_post_op(item));
+  });
   call.prepack = record.required("prepack").integers32();
   call.calls = record.required("calls").integers32();
   return call;

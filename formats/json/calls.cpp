@@ -8,10 +8,12 @@ namespace {
 
 Json encode_call(const Call& call, const ValueNames& names) {
   std::vector<const StackFrame*> frames;
-  for (const StackFrame* frame = call.stack.get(); frame != nullptr; frame = frame->caller.get()) frames.push_back(frame);
+  for (const StackFrame* frame = call.stack.get(); frame != nullptr; frame = frame->caller.get())
+    frames.push_back(frame);
   Json stack = Json::array();
   for (std::size_t i = frames.size(); i-- > 0;) {  // outermost first
-    stack.push_back(Json{{"function", frames[i]->function.text()}, {"location", encode_location(frames[i]->location)}});
+    stack.push_back(Json{{"function", frames[i]->function.text()},
+                         {"location", encode_location(frames[i]->location)}});
   }
   return Json{{"opcode", call.opcode},
               {"name", call.name},
@@ -33,7 +35,8 @@ Call decode_call(const Field& field, const ValueIds& ids) {
   record.each("stack", [&](const Field& item) {
     Record frame(item);
     std::string function = frame.required("function").text();
-    StackFrame innermost{std::move(function), decode_location(frame.required("location")), std::move(call.stack)};
+    StackFrame innermost{std::move(function), decode_location(frame.required("location")),
+                         std::move(call.stack)};
     call.stack = std::make_shared<const StackFrame>(std::move(innermost));
   });
   if (auto result = record.optional("result")) call.result = decode_argument(*result, ids);

@@ -79,8 +79,8 @@ RestartEvent decode_restart(Record& record);
 EntryId decode_entry_id(const Field& field);
 
 // interface.cpp
-/// Adds the fields of `interface` to `out`. What each input and output is inside the graph (a value,
-/// a buffer), the levels add to its record.
+/// Adds the fields of `interface` to `out`. What each input and output is inside the graph (a
+/// value, a buffer), the levels add to its record.
 void encode_interface(const Interface& interface, Json& out);
 /// Reads them, but for inputs and outputs and the blobs, which stand in a record of their own.
 void decode_interface(Record& record, Interface& interface);

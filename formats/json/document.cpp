@@ -86,8 +86,10 @@ bool check_version(Record& record) {
   }
   Version version{field.item(0).integer32(), field.item(1).integer32()};
   if (version.major_number > kCurrent.major_number) {
-    field.fail(fmt::format("format version {} is newer than {}, the newest that this penstock reads",
-                           to_string(version), to_string(kCurrent)), Code::PS0203);
+    field.fail(
+        fmt::format("format version {} is newer than {}, the newest that this penstock reads",
+                    to_string(version), to_string(kCurrent)),
+        Code::PS0203);
     return false;
   }
   if (version.major_number < 1 || version.minor_number < 0) {
@@ -100,7 +102,8 @@ bool check_version(Record& record) {
     if (knows_feature(feature)) return;
     known = false;
     item.fail(fmt::format("the document requires the feature '{}', which this penstock (format {}) "
-                          "does not know", feature.substr(0, 80), to_string(kCurrent)),
+                          "does not know",
+                          feature.substr(0, 80), to_string(kCurrent)),
               Code::PS0203);
   });
   record.field().problems().minor_version = version.minor_number;
@@ -117,7 +120,8 @@ Json encode_document(const Document& document, bool tensors, bool strip_meta) {
   out["penstock"] = kind(document);
   out["version"] = {kCurrent.major_number, kCurrent.minor_number};
   const auto* graph = std::get_if<GraphDocument>(&document);
-  if (graph != nullptr && level(*graph) == Level::kernels) out["requires"] = Json::array({std::string(kSealedCode)});
+  if (graph != nullptr && level(*graph) == Level::kernels)
+    out["requires"] = Json::array({std::string(kSealedCode)});
   if (tensors && !blobs.empty()) out["blobs"] = std::move(blobs);
   if (!strip_meta && !meta.empty()) out["meta"] = std::move(meta);
   return out;

@@ -124,7 +124,9 @@ std::size_t Field::length() const {
   return 0;
 }
 
-Field Field::item(std::size_t index) const { return Field(json_[index], *this, index); }
+Field Field::item(std::size_t index) const {
+  return Field(json_[index], *this, index);
+}
 
 Record::Record(const Field& field) : field_(field) {
   if (field.json().is_object()) return;

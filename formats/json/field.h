@@ -43,8 +43,8 @@ class Field {
   std::int64_t integer() const;
   std::int32_t integer32() const;  ///< PS0201 when it does not fit
   bool flag() const;
-  double number() const;           ///< a number, or {"f": "nan" | "inf" | "-inf"}
-  SymExpr size() const;            ///< a number, or an expression as text
+  double number() const;  ///< a number, or {"f": "nan" | "inf" | "-inf"}
+  SymExpr size() const;   ///< a number, or an expression as text
   std::vector<SymExpr> sizes() const;
   std::vector<std::string> texts() const;
   std::vector<std::int32_t> integers32() const;

@@ -55,9 +55,8 @@ Node decode_node(const Field& field, ValueIds& ids) {
   Node node;
   node.op = record.required("op").text();
   node.args = decode_named_arguments(record.required("args"), ids);
-  record.required("results").each([&](const Field& item) {
-    node.results.push_back(ids.add(decode_result(item), item));
-  });
+  record.required("results").each(
+      [&](const Field& item) { node.results.push_back(ids.add(decode_result(item), item)); });
   node.call = record.integer32_or("call", -1);
   return node;
 }

@@ -62,7 +62,8 @@ Symbol decode_symbol(const Field& field, SourceTable& sources) {
 }
 
 Json encode_input(const Input& input, const SourceTable& sources) {
-  Json out{{"kind", to_string(input.kind)}, {"name", input.name}, {"type", encode_type(input.type)}};
+  Json out{
+      {"kind", to_string(input.kind)}, {"name", input.name}, {"type", encode_type(input.type)}};
   if (input.source != kNoSource) out["source"] = sources.text(input.source);
   return out;
 }
@@ -174,13 +175,12 @@ void encode_interface(const Interface& interface, Json& out) {
   out["objects"] =
       list(interface.objects, [&](const Recipe& object) { return encode_recipe(object, sources); });
   out["returns"] = encode_recipe(interface.returns, sources);
-  out["restore"] = list(interface.restore,
-                        [&](const Restore& step) { return encode_restore(step, sources); });
+  out["restore"] =
+      list(interface.restore, [&](const Restore& step) { return encode_restore(step, sources); });
   out["ends"] = encode_end(interface.end);
   if (interface.frames.empty()) return;
-  out["frames"] = list(interface.frames, [&](const InlinedFrame& frame) {
-    return encode_frame(frame, sources);
-  });
+  out["frames"] = list(interface.frames,
+                       [&](const InlinedFrame& frame) { return encode_frame(frame, sources); });
 }
 
 void decode_interface(Record& record, Interface& interface) {
@@ -214,9 +214,8 @@ void decode_interface(Record& record, Interface& interface) {
     interface.restore.push_back(decode_restore(item, sources));
   });
   interface.end = decode_end(record.required("ends"));
-  record.each("frames", [&](const Field& item) {
-    interface.frames.push_back(decode_frame(item, sources));
-  });
+  record.each("frames",
+              [&](const Field& item) { interface.frames.push_back(decode_frame(item, sources)); });
 }
 
 void decode_inputs(Record& record, Interface& interface, const BoundaryField& visit) {

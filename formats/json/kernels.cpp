@@ -64,17 +64,14 @@ static Json encode_steps(const KernelBundle& bundle) {
   return steps;
 }
 
-/// All that the machine code relies on. Sizes, places and orders stand in the code too: it would touch memory outside of
-/// a buffer that was edited.
+/// All that the machine code relies on. Sizes, places and orders stand in the code too: it would
+/// touch memory outside of a buffer that was edited.
 static Json sealed_record(const KernelBundle& bundle) {
   Json types = Json::array();
   for (const Input& input : bundle.interface.inputs) types.push_back(encode_type(input.type));
-  return Json{{"inputs", std::move(types)},
-              {"buffers", encode_buffers(bundle.buffers)},
-              {"steps", encode_steps(bundle)},
-              {"outputs", bundle.outputs},
-              {"symbol_order", bundle.symbols},
-              {"arena_bytes", encode_size(bundle.arena_bytes)}};
+  return Json{{"inputs", std::move(types)},     {"buffers", encode_buffers(bundle.buffers)},
+              {"steps", encode_steps(bundle)},  {"outputs", bundle.outputs},
+              {"symbol_order", bundle.symbols}, {"arena_bytes", encode_size(bundle.arena_bytes)}};
 }
 
 std::string sealed_text(const KernelBundle& bundle) {
@@ -88,10 +85,13 @@ std::string sealed_text(const KernelBundle& bundle) {
     return source == kNoSource ? std::string() : bundle.interface.sources.text(source);
   };
   Json written = Json::array(), inputs = Json::array(), symbols = Json::array();
-  for (const Mutation& mutation : bundle.interface.mutations) written.push_back({mutation.input, mutation.output});
-  for (const Input& input : bundle.interface.inputs) inputs.push_back({to_string(input.kind), input.name, source_of(input.source)});
+  for (const Mutation& mutation : bundle.interface.mutations)
+    written.push_back({mutation.input, mutation.output});
+  for (const Input& input : bundle.interface.inputs)
+    inputs.push_back({to_string(input.kind), input.name, source_of(input.source)});
   for (const Symbol& symbol : bundle.interface.symbols) {
-    symbols.push_back({symbol.name, symbol.minimum, symbol.maximum, symbol.hint.value_or(-1), source_of(symbol.source)});
+    symbols.push_back({symbol.name, symbol.minimum, symbol.maximum, symbol.hint.value_or(-1),
+                       source_of(symbol.source)});
   }
   sealed["mutations"] = std::move(written);
   sealed["input_sources"] = std::move(inputs);
@@ -100,9 +100,11 @@ std::string sealed_text(const KernelBundle& bundle) {
 }
 
 /// The seal of format 1.0 does not know the code.
-static bool is_seal(const std::string& seal, const KernelBundle& bundle, std::int32_t minor_version) {
+static bool is_seal(const std::string& seal, const KernelBundle& bundle,
+                    std::int32_t minor_version) {
   if (minor_version > 0) return seal == store::hash_of(sealed_text(bundle));
-  return seal == store::hash_of(sealed_record(bundle).dump(-1, ' ', false, Json::error_handler_t::replace));
+  return seal ==
+         store::hash_of(sealed_record(bundle).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 /// From format 1.1 on every document has one.
@@ -116,15 +118,18 @@ static void decode_seal(Record& record, KernelBundle& bundle) {
   const std::string seal = field.text();
   bundle.sealed = version == 0 || seal != kNoSeal;
   if (!bundle.sealed || is_seal(seal, bundle, version)) return;
-  field.fail("sizes, buffers, steps or code were edited after the code was made for them: edit level loops, and run "
-             "codegen on it");
+  field.fail(
+      "sizes, buffers, steps or code were edited after the code was made for them: edit level "
+      "loops, and run "
+      "codegen on it");
 }
 
 /// What the blobs record calls the code is what the code's hash says.
 static void check_code_blobs(const Field& code, KernelBundle& bundle) {
   for (KernelBundle::Code& one : bundle.code) {
     if (one.hash.empty()) one.hash = one.blob;
-    if (!one.blob.empty() && one.blob != one.hash) code.fail("the blobs name other code than the hash");
+    if (!one.blob.empty() && one.blob != one.hash)
+      code.fail("the blobs name other code than the hash");
   }
 }
 

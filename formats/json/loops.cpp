@@ -98,9 +98,8 @@ Loop decode_loop(Record& record) {
   loop.variable = record.required("loop").text();
   loop.extent = record.required("extent").size();
   loop.schedule = decode_schedule(record.required("schedule"));
-  record.each("accumulators", [&](const Field& item) {
-    loop.accumulators.push_back(decode_accumulator(item));
-  });
+  record.each("accumulators",
+              [&](const Field& item) { loop.accumulators.push_back(decode_accumulator(item)); });
   loop.body = decode_body(record.required("body"));
   return loop;
 }

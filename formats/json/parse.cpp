@@ -34,7 +34,8 @@ class Builder final : public nlohmann::json_sax<Json> {
     const std::size_t before = record.size();
     const auto member = record.try_emplace(record.end(), std::move(value), nullptr);
     if (record.size() == before) {
-      return refuse(fmt::format("the field '{}' stands twice in one record", member->first.substr(0, 80)));
+      return refuse(
+          fmt::format("the field '{}' stands twice in one record", member->first.substr(0, 80)));
     }
     member_ = &member->second;
     return true;

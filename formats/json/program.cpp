@@ -46,9 +46,8 @@ std::vector<EndDocument::Count> decode_counts(const Field& field) {
 }
 
 Json encode_compared(const ResultDocument::Compared& compared) {
-  Json out{{"index", compared.index},
-           {"error", encode_number(compared.error)},
-           {"same", compared.same}};
+  Json out{
+      {"index", compared.index}, {"error", encode_number(compared.error)}, {"same", compared.same}};
   if (compared.mutation) out["mutation"] = true;
   if (!compared.reason.empty()) out["reason"] = compared.reason;
   return out;
@@ -79,7 +78,9 @@ Json encode_gates(const std::vector<EndDocument::Calls>& calls) {
   Json out = Json::array();
   for (const auto& [id, count, gate] : calls) {
     if (gate.pairs == 0) continue;
-    Json one{{"id", to_string(id)}, {"entry_ns", gate.entry_ns}, {"plain_ns", gate.plain_ns},
+    Json one{{"id", to_string(id)},
+             {"entry_ns", gate.entry_ns},
+             {"plain_ns", gate.plain_ns},
              {"pairs", gate.pairs}};
     if (gate.remembered) one["remembered"] = true;
     out.push_back(std::move(one));
@@ -104,7 +105,9 @@ void decode_gates(const Field& field, std::vector<EndDocument::Calls>& calls) {
 
 }  // namespace
 
-std::string_view to_string(GateReport::Verdict verdict) { return kGates[static_cast<int>(verdict)]; }
+std::string_view to_string(GateReport::Verdict verdict) {
+  return kGates[static_cast<int>(verdict)];
+}
 
 std::string_view to_string(ResultDocument::Verdict verdict) {
   return kVerdicts[static_cast<int>(verdict)];
@@ -159,8 +162,9 @@ ResultDocument decode_result(Record& record, Json& meta) {
   document.name = record.required("name").text();
   document.verdict = read_name(record.required("verdict"), verdict_from_name, "verdict");
   document.tolerance = record.required("tolerance").number();
-  record.required("compared").each(
-      [&](const Field& item) { document.compared.push_back(decode_compared(item)); });
+  record.required("compared").each([&](const Field& item) {
+    document.compared.push_back(decode_compared(item));
+  });
   document.code = record.text_or("code", {});
   document.reason = record.text_or("reason", {});
   Json timings = take(meta, "timings");

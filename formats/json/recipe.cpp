@@ -75,9 +75,8 @@ Recipe decode_recipe(const Field& field, SourceTable& sources) {
       }
       [[fallthrough]];
     default:
-      record.required("items").each([&](const Field& item) {
-        recipe.items.push_back(decode_recipe(item, sources));
-      });
+      record.required("items").each(
+          [&](const Field& item) { recipe.items.push_back(decode_recipe(item, sources)); });
   }
   return recipe;
 }

@@ -69,7 +69,9 @@ void pretty(const Json& json, std::size_t indent, std::size_t used, std::string&
 
 }  // namespace
 
-std::string to_line(const Json& json) { return dump(json); }
+std::string to_line(const Json& json) {
+  return dump(json);
+}
 
 std::string to_pretty(const Json& json) {
   std::string out;

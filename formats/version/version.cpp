@@ -23,7 +23,9 @@ Result<Version> parse_version(std::string_view text) {
                                            text.substr(0, 40)));
 }
 
-bool knows_feature(std::string_view feature) { return feature == kSealedCode; }
+bool knows_feature(std::string_view feature) {
+  return feature == kSealedCode;
+}
 
 Result<void> can_write(Version version) {
   if (version == kCurrent) return {};

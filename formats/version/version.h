@@ -18,8 +18,8 @@ struct Version {
 /// The version that is written.
 inline constexpr Version kCurrent{1, 1};
 
-/// Required by kernels documents: a reader of version 1.0 takes their seal for one of its own, which does not know the
-/// code.
+/// Required by kernels documents: a reader of version 1.0 takes their seal for one of its own,
+/// which does not know the code.
 inline constexpr std::string_view kSealedCode = "sealed_code";
 
 std::string to_string(Version version);

@@ -12,8 +12,8 @@
 /* Runs the iterations [begin, end) of the kernel's outermost loop (0, 1 for a kernel that has no
  * parallel loop).
  *
- * buffers   one pointer per buffer of the kernel, to the start of its memory: an input's data pointer,
- *           an output's, the arena plus the temporary's offset; 64-byte aligned for all but inputs
+ * buffers   one pointer per buffer of the kernel, to the start of its memory: an input's data
+ * pointer, an output's, the arena plus the temporary's offset; 64-byte aligned for all but inputs
  * symbols   values of the bundle's symbols, in order
  * scratch   per-thread memory of the kernel's scratch_bytes, 64-byte aligned, or null
  *

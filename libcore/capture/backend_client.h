@@ -4,8 +4,8 @@
 
 namespace penstock::capture {
 
-/// A client of the walker that has graphs compiled by functions of the program's, where a region asks for it
-/// (torch/compile_region.h). Its captured() calls them.
+/// A client of the walker that has graphs compiled by functions of the program's, where a region
+/// asks for it (torch/compile_region.h). Its captured() calls them.
 class BackendClient {
  public:
   virtual ~BackendClient() = default;

@@ -8,8 +8,10 @@ using python::Opcode;
 namespace {
 
 bool jumps_back_on_condition(Opcode opcode) {
-  return opcode == Opcode::POP_JUMP_BACKWARD_IF_TRUE || opcode == Opcode::POP_JUMP_BACKWARD_IF_FALSE ||
-         opcode == Opcode::POP_JUMP_BACKWARD_IF_NONE || opcode == Opcode::POP_JUMP_BACKWARD_IF_NOT_NONE;
+  return opcode == Opcode::POP_JUMP_BACKWARD_IF_TRUE ||
+         opcode == Opcode::POP_JUMP_BACKWARD_IF_FALSE ||
+         opcode == Opcode::POP_JUMP_BACKWARD_IF_NONE ||
+         opcode == Opcode::POP_JUMP_BACKWARD_IF_NOT_NONE;
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ std::vector<LoopTest> loop_tests(const python::Bytecode& code) {
       if (line == 0 || line >= first_line) break;
       --begin;
     }
-    if (begin < jump.index) found.push_back({body->offset, all[static_cast<std::size_t>(begin)].offset, jump.offset});
+    if (begin < jump.index)
+      found.push_back({body->offset, all[static_cast<std::size_t>(begin)].offset, jump.offset});
   }
   return found;
 }

@@ -6,7 +6,8 @@
 
 namespace penstock::capture {
 
-/// The test at the bottom of a `while` loop: CPython compiles it twice, in front of the body and behind it.
+/// The test at the bottom of a `while` loop: CPython compiles it twice, in front of the body and
+/// behind it.
 struct LoopTest {
   std::int32_t body;   ///< unit of the body's first instruction
   std::int32_t begin;  ///< unit of the test's first instruction behind the body

@@ -23,7 +23,8 @@ Result<std::unique_ptr<python::FrameDriver>> make_walker(const python::Settings&
   std::optional<TierUp> tier_up;
   if (settings.get("compile") == "auto") tier_up.emplace();
   return std::make_unique<Walker>(std::string(settings.get("only")), std::move(*callables),
-                                  dynamic_sizes(settings.get("dynamic")), std::move(tier_up), client, sink);
+                                  dynamic_sizes(settings.get("dynamic")), std::move(tier_up),
+                                  client, sink);
 }
 
 }  // namespace penstock::capture

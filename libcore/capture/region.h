@@ -29,19 +29,20 @@ struct LoopSite {
 struct Activation {
   python::Frame* frame;
   record::FrameShadow* shadow = nullptr;  ///< while it is part of the segment being recorded
-  int followed = 0;               ///< instructions since the start of the segment being followed
-  bool first = false;             ///< a root that has not begun
-  bool step_once = false;         ///< the next instruction is the one that broke
-  bool resumes = false;           ///< the next instruction is the one behind a branch that broke
-  bool announced = false;         ///< the next instruction's call makes inlined frames real
-  policy::Served served = policy::Served::none;   ///< an entry point of torch.compile, or what stands around a region
-  bool answered = false;          ///< the entry point was asked for its result
-  python::PyRef refusal;          ///< of a region: what must come out of it, whatever caught it
-  python::PyRef backend;          ///< of a region: the program's function that compiles its graphs
+  int followed = 0;        ///< instructions since the start of the segment being followed
+  bool first = false;      ///< a root that has not begun
+  bool step_once = false;  ///< the next instruction is the one that broke
+  bool resumes = false;    ///< the next instruction is the one behind a branch that broke
+  bool announced = false;  ///< the next instruction's call makes inlined frames real
+  policy::Served served =
+      policy::Served::none;  ///< an entry point of torch.compile, or what stands around a region
+  bool answered = false;     ///< the entry point was asked for its result
+  python::PyRef refusal;     ///< of a region: what must come out of it, whatever caught it
+  python::PyRef backend;     ///< of a region: the program's function that compiles its graphs
   std::optional<record::DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
-  RootHistory* root = nullptr;    ///< a weighed root
-  bool cold = false;              ///< it is conducted for the loops in it alone
-  int idle = 0;                   ///< instructions since an entry ran, or might have been recorded
+  RootHistory* root = nullptr;                  ///< a weighed root
+  bool cold = false;                            ///< it is conducted for the loops in it alone
+  int idle = 0;              ///< instructions since an entry ran, or might have been recorded
   LoopSite* site = nullptr;  ///< the op that is being stepped is timed …
   std::chrono::steady_clock::time_point site_began;  ///< … since then
 };
@@ -68,20 +69,20 @@ struct Region {
   Mode mode = Mode::glue;
   std::vector<std::unique_ptr<Activation>> activations;
   std::unique_ptr<record::Walk> walk;
-  Activation* start = nullptr;   ///< the segment's own frame (recording, following)
+  Activation* start = nullptr;  ///< the segment's own frame (recording, following)
   int trial_unit = 0;
-  bool trial = false;            ///< dropped if it records no op …
-  bool patient = false;          ///< … at all; else: if its first instruction runs none
-  bool at_factory = false;       ///< it starts there: dropped unless an op takes what that makes
-  Plan plan;                     ///< following
-  int until = -1;                ///< following without a plan: unit of `start`'s frame
+  bool trial = false;       ///< dropped if it records no op …
+  bool patient = false;     ///< … at all; else: if its first instruction runs none
+  bool at_factory = false;  ///< it starts there: dropped unless an op takes what that makes
+  Plan plan;                ///< following
+  int until = -1;           ///< following without a plan: unit of `start`'s frame
   std::size_t level = 0;
-  EntryId last{-1, 0, 0};        ///< of the segment before
+  EntryId last{-1, 0, 0};  ///< of the segment before
   RootMeter meter;
-  bool plain = false;            ///< plain Python runs a call, and all that it calls
+  bool plain = false;  ///< plain Python runs a call, and all that it calls
   bool any_op = false;
   std::vector<NativeRoot> native_roots;  ///< outermost first
-  bool useful = false;           ///< an entry ran since the hot root began, or one was made
+  bool useful = false;                   ///< an entry ran since the hot root began, or one was made
   std::chrono::steady_clock::time_point hot_began;  ///< where it is inside a timed one
   std::chrono::steady_clock::time_point started;
   std::chrono::steady_clock::time_point op_started;
@@ -90,18 +91,18 @@ struct Region {
 
 /// What the walker remembers of a code object.
 struct CodeInfo : python::CodeData {
-  bool native = false;                       ///< a root that records no op
-  bool holds_segment = false;                ///< one was recorded in a frame of it, or below
-  std::unordered_map<int, int> dry_trials;   ///< by unit: trials that recorded no op
+  bool native = false;                      ///< a root that records no op
+  bool holds_segment = false;               ///< one was recorded in a frame of it, or below
+  std::unordered_map<int, int> dry_trials;  ///< by unit: trials that recorded no op
   /// RootPolicy::names_tensors() for globals of that version.
   std::uint64_t globals_version = 0;
   bool names_tensors = false;
-  std::optional<policy::Served> served;              ///< once asked
+  std::optional<policy::Served> served;             ///< once asked
   std::optional<std::vector<LoopTest>> loop_tests;  ///< once asked
   // Where roots are weighed:
   std::unordered_map<std::uintptr_t, RootHistory*> roots;  ///< by the module and the gradient mode
   enum class Loops : std::uint8_t { unknown, none, cold, hot, given_up } loops = Loops::unknown;
-  std::unordered_map<int, LoopSite> sites;    ///< by unit
+  std::unordered_map<int, LoopSite> sites;  ///< by unit
   std::chrono::nanoseconds in_sites{0};
   int busy_sites = 0;
   bool some_given_up = false, some_useless = false;  ///< of the roots

@@ -36,7 +36,9 @@ void RootMeter::segment_ends() {
   totals_.in_segments += Clock::now() - began_;
 }
 
-void RootMeter::segment_was_none() { inside_ = false; }
+void RootMeter::segment_was_none() {
+  inside_ = false;
+}
 
 RootTotals RootMeter::leave() {
   if (!on_) return {};

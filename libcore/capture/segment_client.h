@@ -12,8 +12,8 @@
 
 namespace penstock::capture {
 
-/// Where capture and jit report what they did; tools/extension connects it to documents. Called with
-/// the GIL held.
+/// Where capture and jit report what they did; tools/extension connects it to documents. Called
+/// with the GIL held.
 class EventSink {
  public:
   virtual ~EventSink() = default;
@@ -39,9 +39,9 @@ enum class Found : std::uint8_t {
 
 struct Lookup {
   Found found = Found::none;
-  EntryId id;            ///< moved, returned; step: of the entry that fits (recompile -1: none does)
-  std::int32_t end = -1; ///< step: unit of the root's frame at which stepping ends; -1: its return
-  python::PyRef value;   ///< returned
+  EntryId id;  ///< moved, returned; step: of the entry that fits (recompile -1: none does)
+  std::int32_t end = -1;  ///< step: unit of the root's frame at which stepping ends; -1: its return
+  python::PyRef value;    ///< returned
   /// moved: the segment ended inside functions that it inlined, and their frames are announced
   /// (python/materialise.h). The frame stands at its call: step it, then withdraw_frames(frame).
   bool announced = false;
@@ -55,9 +55,10 @@ struct Lookup {
 
 /// What became of a call that the client was asked about before it ran.
 enum class Finish : std::uint8_t {
-  no,     ///< the walker decides
-  done,   ///< the call is done, Frame::attachment is its result
-  plain,  ///< plain Python is to run it, and all that it calls; ran_plainly() is told when it has ended
+  no,       ///< the walker decides
+  done,     ///< the call is done, Frame::attachment is its result
+  plain,    ///< plain Python is to run it, and all that it calls; ran_plainly() is told when it has
+            ///< ended
   refused,  ///< the same, and so it will be the next time: the entry that fits is not used
 };
 
@@ -68,8 +69,8 @@ class SegmentClient {
   virtual ~SegmentClient() = default;
 
   /// Asked by the walker's enter() first of all, for every call (no resume) that comes while it is
-  /// not recording and that no rule keeps native: the frame has run nothing and is not linked. Cheap
-  /// when nothing is known of the code.
+  /// not recording and that no rule keeps native: the frame has run nothing and is not linked.
+  /// Cheap when nothing is known of the code.
   virtual Finish finish_call(python::Frame&) { return Finish::no; }
   /// A call that finish_call() left to plain Python `returned`, or a Python error is set.
   virtual void ran_plainly(PyThreadState*, bool returned) { static_cast<void>(returned); }

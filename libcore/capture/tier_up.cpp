@@ -13,23 +13,27 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// What an op takes to record and compile, and a graph besides, before this process has compiled much: about what two
-/// programs showed (1.3 to 3 ms an op with an empty store). It is given up for what the process itself takes.
+/// What an op takes to record and compile, and a graph besides, before this process has compiled
+/// much: about what two programs showed (1.3 to 3 ms an op with an empty store). It is given up for
+/// what the process itself takes.
 constexpr nanoseconds kOp = milliseconds(2), kGraph = milliseconds(4);
 /// So many ops have to be compiled until what they took weighs as much as the start value.
 constexpr std::int64_t kStartOps = 50;
-/// Of a root that would pay after N more calls, every N/16th is looked at, and one in so many at least.
+/// Of a root that would pay after N more calls, every N/16th is looked at, and one in so many at
+/// least.
 constexpr std::int64_t kLooks = 16, kMostSkipped = 63;
 /// The first calls are all looked at.
 constexpr std::int64_t kFirstCalls = 16;
-/// A root that is called more than so many times in a call of the one around it is a unit of its own.
+/// A root that is called more than so many times in a call of the one around it is a unit of its
+/// own.
 constexpr std::int64_t kMostInner = 16;
 constexpr int kMostUseless = 4;
 
 /// `inner` is left to `outer` as long as that is cold, and for good where neither can be compiled.
 bool waits_for(const RootHistory& inner, const RootHistory& outer) {
   if (outer.needs_gradients && inner.gradients) return true;
-  return outer.state == RootHistory::State::cold && outer.calls > 1 && inner.calls <= kMostInner * outer.calls;
+  return outer.state == RootHistory::State::cold && outer.calls > 1 &&
+         inner.calls <= kMostInner * outer.calls;
 }
 
 }  // namespace
@@ -58,7 +62,8 @@ void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t
   if (ops) root.ops = *ops;
   if (root.calls < kFirstCalls || root.native.count() <= 0) return;
   const nanoseconds missing = price(root.ops) * kSavedOneIn - root.native;
-  const auto calls_to_go = missing.count() / std::max<std::int64_t>(root.native.count() / root.calls, 1);
+  const auto calls_to_go =
+      missing.count() / std::max<std::int64_t>(root.native.count() / root.calls, 1);
   root.skip = static_cast<int>(std::clamp<std::int64_t>(calls_to_go / kLooks, 0, kMostSkipped));
   root.weight = root.skip + 1;
 }
@@ -74,7 +79,8 @@ bool TierUp::pays(Nanoseconds native, std::int64_t ops) const {
 }
 
 void TierUp::is_inside(RootHistory& inner, const RootHistory& outer) {
-  if (&inner != &outer && (inner.outer == nullptr || !waits_for(inner, *inner.outer))) inner.outer = &outer;
+  if (&inner != &outer && (inner.outer == nullptr || !waits_for(inner, *inner.outer)))
+    inner.outer = &outer;
 }
 
 bool TierUp::ran_hot(RootHistory& root, bool useful) {
@@ -87,9 +93,9 @@ bool TierUp::ran_hot(RootHistory& root, bool useful) {
 std::string TierUp::why_cold(const RootHistory& root) const {
   if (root.ops < 0) return root.calls == 1 ? "called once" : "called too seldom to be timed";
   const auto text = [](Nanoseconds time) { return std::to_string(time / milliseconds(1)) + " ms"; };
-  return std::to_string(root.calls) + " calls took " + text(root.native) + "; recording and compiling " +
-         std::to_string(root.ops) + " ops is taken to cost " + text(price(root.ops)) +
-         ", which pays after " + text(price(root.ops) * kSavedOneIn);
+  return std::to_string(root.calls) + " calls took " + text(root.native) +
+         "; recording and compiling " + std::to_string(root.ops) + " ops is taken to cost " +
+         text(price(root.ops)) + ", which pays after " + text(price(root.ops) * kSavedOneIn);
 }
 
 void TierUp::spent(std::int64_t ops, Nanoseconds time) {

@@ -10,26 +10,30 @@
 
 // Tier-up: when recording and compiling a root pays.
 //
-// Problem. Recording a root and compiling its graphs takes milliseconds for each op, which are lost where the root is
-// called once or a few times, and nobody knows beforehand how often it will be called.
+// Problem. Recording a root and compiling its graphs takes milliseconds for each op, which are lost
+// where the root is called once or a few times, and nobody knows beforehand how often it will be
+// called.
 //
-// Idea. This is ski rental: plain Python is rented, a compiled entry is bought. Whoever buys as soon as the rent paid so
-// far has reached the price never pays more than twice what would have been best. The rent is what compiled calls
-// would have saved, for which a fixed share of the time that the root has taken natively stands; the price is what so
-// many ops take to record and compile, as measured in this process as it goes on, from a start value. Where the
-// store has the code already, the price falls with the first root that is compiled.
+// Idea. This is ski rental: plain Python is rented, a compiled entry is bought. Whoever buys as
+// soon as the rent paid so far has reached the price never pays more than twice what would have
+// been best. The rent is what compiled calls would have saved, for which a fixed share of the time
+// that the root has taken natively stands; the price is what so many ops take to record and
+// compile, as measured in this process as it goes on, from a start value. Where the store has the
+// code already, the price falls with the first root that is compiled.
 //
-// Evidence must cost nothing beside the calls that it is of. The first call is not timed: it imports, allocates and
-// plans what no later call does. In the second one ops are counted. A root that is far from its price is looked at in
-// every so many calls only, each of which stands for the others.
+// Evidence must cost nothing beside the calls that it is of. The first call is not timed: it
+// imports, allocates and plans what no later call does. In the second one ops are counted. A root
+// that is far from its price is looked at in every so many calls only, each of which stands for the
+// others.
 //
-// Roots are nested: a model and its layers are called equally often. Buying the layers first would cut the model's
-// graph into pieces, so that a root leaves the purchase to the one around it, unless that one is called much less often
-// (a loop over batches, a generation). What needs gradients is run by torch, and so is all that is inside of it.
+// Roots are nested: a model and its layers are called equally often. Buying the layers first would
+// cut the model's graph into pieces, so that a root leaves the purchase to the one around it,
+// unless that one is called much less often (a loop over batches, a generation). What needs
+// gradients is run by torch, and so is all that is inside of it.
 //
-// Mistakes are bounded. All purchases together, those included that gave nothing (a walk that broke at once, an entry
-// that the gate refused, sizes that never came again), may not take a larger share of the processor time of the process than
-// a root has to pay for itself.
+// Mistakes are bounded. All purchases together, those included that gave nothing (a walk that broke
+// at once, an entry that the gate refused, sizes that never came again), may not take a larger
+// share of the processor time of the process than a root has to pay for itself.
 
 namespace penstock::capture {
 
@@ -42,15 +46,17 @@ struct RootHistory {
     given_up,  ///< plain Python runs it: what was recorded was of no use
   };
   State state = State::cold;
-  std::int64_t calls = 0;         ///< that plain Python has run, or has begun to
-  std::int64_t ops = -1;          ///< that a call runs; -1: they were not counted yet
-  Nanoseconds native{0};          ///< the calls behind the first one, what recorded roots inside took left out
-  int skip = 0;                   ///< of the next calls nobody looks at so many
-  int weight = 1;                 ///< calls that the next one looked at stands for
-  bool gradients = false;         ///< the calls are made in gradient mode
-  bool needs_gradients = false;   ///< what was recorded of it does: so will what is inside
-  int useless = 0;                ///< calls in a row in which it was hot and no entry ran
-  const RootHistory* outer = nullptr;  ///< the outermost one around it that it was seen in and may wait for
+  std::int64_t calls = 0;  ///< that plain Python has run, or has begun to
+  std::int64_t ops = -1;   ///< that a call runs; -1: they were not counted yet
+  Nanoseconds native{
+      0};          ///< the calls behind the first one, what recorded roots inside took left out
+  int skip = 0;    ///< of the next calls nobody looks at so many
+  int weight = 1;  ///< calls that the next one looked at stands for
+  bool gradients = false;        ///< the calls are made in gradient mode
+  bool needs_gradients = false;  ///< what was recorded of it does: so will what is inside
+  int useless = 0;               ///< calls in a row in which it was hot and no entry ran
+  const RootHistory* outer =
+      nullptr;  ///< the outermost one around it that it was seen in and may wait for
   // For reports, where there are any:
   std::string name;
   std::optional<Location> location;
@@ -80,7 +86,8 @@ class TierUp {
   bool pays(Nanoseconds native, std::int64_t ops) const;
   /// `inner` was called inside of `outer`. Told from outside to inside.
   static void is_inside(RootHistory& inner, const RootHistory& outer);
-  /// A call of a hot root ended; `useful`: an entry ran in it, or was made. True if the root is given up.
+  /// A call of a hot root ended; `useful`: an entry ran in it, or was made. True if the root is
+  /// given up.
   static bool ran_hot(RootHistory& root, bool useful);
 
   /// Why a root that is cold is not recorded, for a report.

@@ -67,7 +67,9 @@ class Torture final : public python::FrameDriver {
  private:
   using Stack = std::vector<std::unique_ptr<Activation>>;
 
-  static Activation& activation(Frame& frame) { return *static_cast<Activation*>(frame.attachment); }
+  static Activation& activation(Frame& frame) {
+    return *static_cast<Activation*>(frame.attachment);
+  }
   const torch::TensorBridge& bridge();
   void start(Activation& activation);
   /// Ends the session of `activation` for all frames that it is walking.
@@ -104,7 +106,8 @@ Entry Torture::enter(Frame& frame) {
 
 void Torture::start(Activation& activation) {
   auto session = std::make_shared<Session>();
-  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr, record::DynamicSizes::off, false);
+  session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr,
+                                         record::DynamicSizes::off, false);
   session->walk->objects.release_all();
   session->start = &activation;
   activation.shadow = &session->walk->start(*activation.frame);
@@ -129,7 +132,8 @@ Directive Torture::instruction(Frame& frame, const Instruction& instruction) {
   Activation& here = activation(frame);
   const python::HookPause pause;  // what a rule runs is no frame of the program
   ++here.instructions;
-  if (here.session != nullptr && (here.session->walk->verdict.spoiled() || ++here.session->instructions > kLongest)) {
+  if (here.session != nullptr &&
+      (here.session->walk->verdict.spoiled() || ++here.session->instructions > kLongest)) {
     give_up(here);
   }
   if (here.session == nullptr) start(here);

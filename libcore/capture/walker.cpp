@@ -13,8 +13,8 @@
 
 namespace penstock::capture {
 
-using policy::Served;
 using policy::is_region;
+using policy::Served;
 using python::Directive;
 using python::Entry;
 using python::Frame;
@@ -51,11 +51,14 @@ std::uint64_t globals_version(const Frame& frame) {
 
 /// No other thread of Python's is there, which the hook could be missed by.
 bool is_only_thread(PyThreadState* thread) {
-  return PyInterpreterState_ThreadHead(thread->interp) == thread && PyThreadState_Next(thread) == nullptr;
+  return PyInterpreterState_ThreadHead(thread->interp) == thread &&
+         PyThreadState_Next(thread) == nullptr;
 }
 
 /// True for a call's frame that does not start at the function's start (python/materialise.h).
-bool is_made_real(const Frame& frame) { return frame.unit() != 0 && !frame.is_generator(); }
+bool is_made_real(const Frame& frame) {
+  return frame.unit() != 0 && !frame.is_generator();
+}
 
 }  // namespace
 
@@ -85,8 +88,9 @@ Entry Walker::decide(Frame& frame) {
   if (is_made_real(frame)) return enter_made_real(frame, region);
   if (record::is_polyfill(frame.globals())) return enter_polyfill(frame, region);
   const Served kind = served(frame);
-  const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) && region.mode == Mode::recording &&
-                        torch::region_backend() != nullptr && region.walk->expects(frame);
+  const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) &&
+                        region.mode == Mode::recording && torch::region_backend() != nullptr &&
+                        region.walk->expects(frame);
   if (kind != Served::none && !taken_in) return enter_served(frame, region, kind);
   if (region.plain) return Entry::native;
   if (region.mode == Mode::recording) {
@@ -108,7 +112,9 @@ Entry Walker::decide(Frame& frame) {
     return conduct(frame, region, false);
   }
   // Hooked, an import of torch takes a third longer.
-  if (region.activations.empty() && is_only_thread(frame.thread()) && RootPolicy::imports_library(frame)) return Entry::unhooked;
+  if (region.activations.empty() && is_only_thread(frame.thread()) &&
+      RootPolicy::imports_library(frame))
+    return Entry::unhooked;
   if (bridge_ == nullptr) {
     auto bridge = torch::TensorBridge::get();
     if (!bridge || *bridge == nullptr) return Entry::native;
@@ -141,18 +147,19 @@ Entry Walker::decide(Frame& frame) {
     known.names_tensors = roots_.names_tensors(frame, *bridge_);
     known.globals_version = version;
   }
-  if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_)) return Entry::native;
+  if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_))
+    return Entry::native;
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   if (weighed) return enter_weighed(frame, region, known);
   return conduct(frame, region, !inside || is_region(region.activations.back()->served));
 }
 
-/// A frame inside which an executed segment ended. It goes on at the instruction that it stands at: of
-/// the innermost one the segment ended before that, and another one's call makes the next frame real.
-/// Neither may be taken for the call of a function from its start.
+/// A frame inside which an executed segment ended. It goes on at the instruction that it stands at:
+/// of the innermost one the segment ended before that, and another one's call makes the next frame
+/// real. Neither may be taken for the call of a function from its start.
 Entry Walker::enter_made_real(Frame& frame, Region& region) {
-  const bool inside = !region.activations.empty() &&
-                      frame.caller() == region.activations.back()->frame->visible();
+  const bool inside =
+      !region.activations.empty() && frame.caller() == region.activations.back()->frame->visible();
   if (region.mode != Mode::glue || !inside) return Entry::native;
   conduct(frame, region, false);
   region.activations.back()->step_once = true;
@@ -176,7 +183,8 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
 /// Code of ours that stands for a function of C: no frame of it shows, be it followed or not.
 Entry Walker::enter_polyfill(Frame& frame, Region& region) {
   if (!has_root(region)) return Entry::native;
-  const bool followed = region.mode == Mode::recording && region.walk->expects(frame) && !region.walk->expects_native();
+  const bool followed = region.mode == Mode::recording && region.walk->expects(frame) &&
+                        !region.walk->expects_native();
   conduct(frame, region, false);
   frame.hide();
   if (followed) region.activations.back()->shadow = &region.walk->enter(frame);
@@ -192,8 +200,10 @@ Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
     case Mode::recording:
       if (activation.shadow != nullptr) return record(activation, region, instruction);
       return Directive::step;
-    case Mode::following: return follow(activation, region, instruction);
-    case Mode::glue: break;
+    case Mode::following:
+      return follow(activation, region, instruction);
+    case Mode::glue:
+      break;
   }
   return glue(activation, region, instruction);
 }
@@ -247,17 +257,24 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   if (executed) region.meter.segment_ends();
   switch (lookup.found) {
     case Found::none:
-    case Found::miss: record = true; return Directive::step;
-    case Found::moved: return moved(activation, region, lookup);
+    case Found::miss:
+      record = true;
+      return Directive::step;
+    case Found::moved:
+      return moved(activation, region, lookup);
     case Found::returned:
       region.any_op = true;
       activation.frame->unwind_to(0);
       activation.frame->push(std::move(lookup.value));
       return Directive::returned;
-    case Found::raised: region.any_op = true; return Directive::raised;
-    case Found::step: break;
+    case Found::raised:
+      region.any_op = true;
+      return Directive::raised;
+    case Found::step:
+      break;
   }
-  if (tier_up_ && !lookup.measured && gives_up(activation, region, kUselessStep)) return Directive::exit;
+  if (tier_up_ && !lookup.measured && gives_up(activation, region, kUselessStep))
+    return Directive::exit;
   region.mode = Mode::following;
   region.start = &activation;
   region.level = region.activations.size() - 1;
@@ -276,8 +293,8 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   return follow(activation, region, instruction);
 }
 
-/// The instruction behind a segment is stepped: it broke, or its call makes the frames inside which the
-/// segment ended real.
+/// The instruction behind a segment is stepped: it broke, or its call makes the frames inside which
+/// the segment ended real.
 Directive Walker::moved(Activation& activation, Region& region, const Lookup& lookup) {
   region.last = lookup.id;
   region.any_op = true;
@@ -308,7 +325,8 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
     region.meter.segment_ends();
     region.start = nullptr;
     const auto known = region.until < 0 ? ends_.find(key_of(region.last)) : ends_.end();
-    if (known != ends_.end() && refuses(region, activation, known->second.first, known->second.second)) {
+    if (known != ends_.end() &&
+        refuses(region, activation, known->second.first, known->second.second)) {
       return Directive::raised;
     }
     return step_break(activation, instruction);
@@ -317,13 +335,13 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
   return Directive::step;
 }
 
-void Walker::start(Activation& activation, Region& region, const record::ChangedNumbers* changed, bool trial,
-                   bool patient) {
+void Walker::start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
+                   bool trial, bool patient) {
   // A backend may bake in the numbers that it is shown.
   const bool fixed = torch::region_backend() != nullptr;
-  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_, fixed ? nullptr : changed,
-                                       fixed ? record::DynamicSizes::off : dynamic_sizes(region),
-                                       client_.wants_examples());
+  region.walk = std::make_unique<Walk>(
+      *bridge_, schemas_, compile_api_, callables_, fixed ? nullptr : changed,
+      fixed ? record::DynamicSizes::off : dynamic_sizes(region), client_.wants_examples());
   region.mode = Mode::recording;
   region.meter.segment_begins();
   region.start = &activation;
@@ -340,7 +358,8 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   FrameShadow& shadow = *activation.shadow;
   if (walk.verdict.spoiled()) {
     if (const auto& place = walk.verdict.spoiled_at()) {
-      ends_before_.insert_or_assign(*place, BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
+      ends_before_.insert_or_assign(
+          *place, BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
       region.trial = true;  // the next one ends earlier: there is nothing to tell
     }
     drop(region);
@@ -383,7 +402,8 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   const bool ended = end(region, std::move(how), nullptr);
   if (PyRef error = take_error()) return backend_raised(region, std::move(error));
   if (ended && !reason.silent) report_break(reason, location, region.last);
-  if (ended && !reason.silent && enclosing(region) != nullptr) policy::count_graph_break(reason.reason);
+  if (ended && !reason.silent && enclosing(region) != nullptr)
+    policy::count_graph_break(reason.reason);
   if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
   if (refuses(region, activation, reason, location)) return Directive::raised;
   return step_break(activation, instruction);
@@ -430,7 +450,8 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     // What ends the region's one graph does so where the segment must end next time, too.
     const Activation* around = enclosing(region);
     const RaisePlace place = walk.verdict.must_end_before();
-    const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr && around->served == Served::fullgraph;
+    const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr &&
+                         around->served == Served::fullgraph;
     if (refused && place.code != nullptr) {
       keep_code(place.code);
       ends_before_.try_emplace(place, walk.verdict.reason());
@@ -440,7 +461,8 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   }
   Interface& interface = segment.graph.interface;
   if (region.last.frame >= 0) interface.after = to_string(region.last);
-  interface.capture_ns = (Clock::now() - region.started - region.ops - walk.objects.freeing()).count();
+  interface.capture_ns =
+      (Clock::now() - region.started - region.ops - walk.objects.freeing()).count();
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   if (enclosing(region) != nullptr) policy::count_graph(segment.graph.calls.size());
@@ -463,11 +485,13 @@ void Walker::drop(Region& region) {
     BreakReason reason;
     reason.silent = true;
     ends_before_.try_emplace(place, std::move(reason));
-  } else if (region.walk && region.walk->verdict.spoiled() && !region.trial) {  // a trial without ops lost nothing
+  } else if (region.walk && region.walk->verdict.spoiled() &&
+             !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);
     skip.name = text_of(region.start->frame->code()->co_qualname);
-    skip.location = region.start->frame->bytecode().location(region.start->frame->bytecode().instructions()[0]);
+    skip.location =
+        region.start->frame->bytecode().location(region.start->frame->bytecode().instructions()[0]);
     skip.reason = region.walk->verdict.spoiled_by();
     if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
   }
@@ -597,14 +621,21 @@ bool Walker::may_record(Frame& frame, const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::BINARY_OP:
     case Opcode::COMPARE_OP:
-    case Opcode::BINARY_SUBSCR: return tensor(0) || tensor(1);
-    case Opcode::STORE_SUBSCR: return tensor(1);
+    case Opcode::BINARY_SUBSCR:
+      return tensor(0) || tensor(1);
+    case Opcode::STORE_SUBSCR:
+      return tensor(1);
     case Opcode::UNARY_NEGATIVE:
-    case Opcode::UNARY_INVERT: return tensor(0);
-    case Opcode::LOAD_ATTR: return tensor(0) && policy::is_view_attribute(frame.name(instruction.argument));
-    case Opcode::CALL: return policy::may_record_call(frame, instruction, callables_);
-    case Opcode::CALL_FUNCTION_EX: return true;
-    default: return false;
+    case Opcode::UNARY_INVERT:
+      return tensor(0);
+    case Opcode::LOAD_ATTR:
+      return tensor(0) && policy::is_view_attribute(frame.name(instruction.argument));
+    case Opcode::CALL:
+      return policy::may_record_call(frame, instruction, callables_);
+    case Opcode::CALL_FUNCTION_EX:
+      return true;
+    default:
+      return false;
   }
 }
 

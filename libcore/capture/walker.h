@@ -22,35 +22,41 @@
 // The walker: record while the program runs.
 //
 // Problem. A segment of a program's instructions is to become guards, a graph, and what to restore
-// behind it. The obvious way is to interpret the instructions on stand-ins for the real objects and to
-// run the graph afterwards. Then the interpreter has to imitate every operation of Python on every kind
-// of object, exceptions and their tracebacks included, and wherever it gives up, half-done frames, lists
-// and attributes must be made real or rolled back.
+// behind it. The obvious way is to interpret the instructions on stand-ins for the real objects and
+// to run the graph afterwards. Then the interpreter has to imitate every operation of Python on
+// every kind of object, exceptions and their tracebacks included, and wherever it gives up,
+// half-done frames, lists and attributes must be made real or rolled back.
 //
-// Idea. Every frame is a real frame that the conductor executes on real objects; the walker keeps beside
-// each slot what is known of its value: a *shadow* (shadow.h). A shadow says where the value comes from
-// (a constant, a source reachable from the segment's start, a value of the graph, an object made on the
-// way), and each instruction has a rule that moves shadows as the instruction moves values. Tensor ops
-// run through torch and are written down. So
-//  - Python's semantics are CPython's own: a rule only has to know which facts decided the outcome, and
-//    guards them where they are consumed; a rule that is missing costs a break, never a wrong result;
-//  - calls are inlined by letting them happen: the callee's frame reaches us through the hook, finds
-//    what its caller's instruction was about to run (Expected), and gets its arguments' shadows; frames,
-//    tracebacks and exceptions are real at any depth;
-//  - a break rolls nothing back: all state is real already. The segment is closed by describing what its
-//    frames and its effects hold, and the walk goes on without shadows ("glue") until an instruction is
-//    about to run a tensor op: there the next segment starts, as if it had never stopped.
+// Idea. Every frame is a real frame that the conductor executes on real objects; the walker keeps
+// beside each slot what is known of its value: a *shadow* (shadow.h). A shadow says where the value
+// comes from (a constant, a source reachable from the segment's start, a value of the graph, an
+// object made on the way), and each instruction has a rule that moves shadows as the instruction
+// moves values. Tensor ops run through torch and are written down. So
+//  - Python's semantics are CPython's own: a rule only has to know which facts decided the outcome,
+//  and
+//    guards them where they are consumed; a rule that is missing costs a break, never a wrong
+//    result;
+//  - calls are inlined by letting them happen: the callee's frame reaches us through the hook,
+//  finds
+//    what its caller's instruction was about to run (Expected), and gets its arguments' shadows;
+//    frames, tracebacks and exceptions are real at any depth;
+//  - a break rolls nothing back: all state is real already. The segment is closed by describing
+//  what its
+//    frames and its effects hold, and the walk goes on without shadows ("glue") until an
+//    instruction is about to run a tensor op: there the next segment starts, as if it had never
+//    stopped.
 //
-// The price: a rule may not change shadows before it is certain, for the state before the instruction
-// is the state behind the segment; and what an instruction of C code will run must be known before it
-// runs. C functions are therefore named one by one (objects/builtins.cpp).
+// The price: a rule may not change shadows before it is certain, for the state before the
+// instruction is the state behind the segment; and what an instruction of C code will run must be
+// known before it runs. C functions are therefore named one by one (objects/builtins.cpp).
 //
-// Speculation. Whether a call will run an op is not known before it. In glue, a call of a Python function
-// starts a segment on trial: if the call ends without an op, the trial is dropped, which costs nothing
-// but the shadows.
+// Speculation. Whether a call will run an op is not known before it. In glue, a call of a Python
+// function starts a segment on trial: if the call ends without an op, the trial is dropped, which
+// costs nothing but the shadows.
 //
-// Cost: a rule and a shadow per instruction (tens of nanoseconds); an op costs its overload's resolution
-// and a record, a few microseconds. Nothing is done twice: the graph's first results are the program's.
+// Cost: a rule and a shadow per instruction (tens of nanoseconds); an op costs its overload's
+// resolution and a record, a few microseconds. Nothing is done twice: the graph's first results are
+// the program's.
 
 namespace penstock::capture {
 
@@ -58,8 +64,8 @@ namespace penstock::capture {
 class Walker : public python::FrameDriver {
  public:
   /// `only`: see RootPolicy. Without `tier_up` every root is recorded at its first call.
-  Walker(std::string only, policy::Callables callables, record::DynamicSizes dynamic, std::optional<TierUp> tier_up,
-         SegmentClient& client, EventSink& sink)
+  Walker(std::string only, policy::Callables callables, record::DynamicSizes dynamic,
+         std::optional<TierUp> tier_up, SegmentClient& client, EventSink& sink)
       : callables_(std::move(callables)),
         roots_(std::move(only), callables_),
         dynamic_(dynamic),
@@ -105,17 +111,20 @@ class Walker : public python::FrameDriver {
   bool passes_by(python::Frame& frame, CodeInfo& known);
   python::Entry enter_weighed(python::Frame& frame, Region& region, CodeInfo& known);
   bool becomes_hot(const python::Frame& frame, const Region& region, RootHistory& root) const;
-  static bool is_conducted_for_loops(python::Frame& frame, CodeInfo& known, const RootHistory& root);
+  static bool is_conducted_for_loops(python::Frame& frame, CodeInfo& known,
+                                     const RootHistory& root);
   void left_native(Region& region);
   void left_weighed(python::Frame& frame, Region& region, const Activation& activation);
   /// No entry ran in a call of a hot root, or one did.
   static void ran_hot(CodeInfo& known, RootHistory& root, bool useful);
   /// A recorded root ended: its time since `began` is none of the native one around it.
   static void add_hot_time(Region& region, std::chrono::steady_clock::time_point began);
-  bool starts_in_loop(Activation& activation, python::Frame& frame, const python::Instruction& instruction);
+  bool starts_in_loop(Activation& activation, python::Frame& frame,
+                      const python::Instruction& instruction);
   bool runs_op(python::Frame& frame, const python::Instruction& instruction);
   void timed_site(Activation& activation);
-  /// So many more instructions were stepped for nothing. True if it were so many that the evaluator takes the frame.
+  /// So many more instructions were stepped for nothing. True if it were so many that the evaluator
+  /// takes the frame.
   bool gives_up(Activation& activation, Region& region, int steps);
   /// The client got a segment of so many ops.
   void recorded(Region& region, std::int64_t ops);
@@ -143,31 +152,35 @@ class Walker : public python::FrameDriver {
   python::Directive glue(Activation& activation, Region& region,
                          const python::Instruction& instruction);
   python::Directive look_up(Activation& activation, Region& region,
-                            const python::Instruction& instruction, Lookup& lookup,
-                            bool& record);
+                            const python::Instruction& instruction, Lookup& lookup, bool& record);
   python::Directive moved(Activation& activation, Region& region, const Lookup& lookup);
   python::Directive record(Activation& activation, Region& region,
                            const python::Instruction& instruction);
   python::Directive follow(Activation& activation, Region& region,
                            const python::Instruction& instruction);
-  void start(Activation& activation, Region& region, const record::ChangedNumbers* changed, bool trial,
-             bool patient);
+  void start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
+             bool trial, bool patient);
   /// The instruction that ended a segment is about to be stepped.
-  static python::Directive step_break(Activation& activation, const python::Instruction& instruction);
-  /// True where a segment that began inside a loop comes to the loop's test, which reads Python data: the
-  /// next turn is a segment of its own.
-  bool is_loop_test(const Region& region, const Activation& activation, const python::Instruction& instruction);
+  static python::Directive step_break(Activation& activation,
+                                      const python::Instruction& instruction);
+  /// True where a segment that began inside a loop comes to the loop's test, which reads Python
+  /// data: the next turn is a segment of its own.
+  bool is_loop_test(const Region& region, const Activation& activation,
+                    const python::Instruction& instruction);
   void keep_code(PyCodeObject* code);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
   bool ends_earlier(const record::Walk& walk);
   using Ends = std::map<record::RaisePlace, record::BreakReason>;
   /// Why a segment ends before the instruction, if it does.
-  Ends::const_iterator known_end(const record::FrameShadow& frame, const python::Instruction& instruction) const;
+  Ends::const_iterator known_end(const record::FrameShadow& frame,
+                                 const python::Instruction& instruction) const;
   /// False when nothing was captured.
   bool end(Region& region, SegmentEnd end, const record::Operand* result);
   void report_break(const record::BreakReason& reason, const Location& location, EntryId after);
   void drop(Region& region);
-  python::PyRef take_error() { return backends_ == nullptr ? python::PyRef() : backends_->take_error(); }
+  python::PyRef take_error() {
+    return backends_ == nullptr ? python::PyRef() : backends_->take_error();
+  }
   /// A rule of the user's leaves code to Python that would be a root.
   void report_left(python::Frame& frame);
   bool may_record(python::Frame& frame, const python::Instruction& instruction);
@@ -184,12 +197,13 @@ class Walker : public python::FrameDriver {
   std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are
   std::pair<PyThreadState* const, Region>* last_region_ = nullptr;
   std::unordered_set<std::string> reported_;
-  /// Instructions that segments end before, and why: an exception raised there was still being handled,
-  /// or an object that is made there was not finished, where a segment had to end, or else as
-  /// Walk::must_end_before() says. Addresses only; one that is used again costs a shorter segment.
+  /// Instructions that segments end before, and why: an exception raised there was still being
+  /// handled, or an object that is made there was not finished, where a segment had to end, or else
+  /// as Walk::must_end_before() says. Addresses only; one that is used again costs a shorter
+  /// segment.
   Ends ends_before_;
-  /// Code whose address must stay its own, for no call of other code may be refused: that of instructions no graph
-  /// goes on behind.
+  /// Code whose address must stay its own, for no call of other code may be refused: that of
+  /// instructions no graph goes on behind.
   std::unordered_map<const PyCodeObject*, python::PyRef> refused_code_;
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;

@@ -1,4 +1,5 @@
-// Where a segment ends that cannot end where it had to: before what is under way there and could not go on behind it.
+// Where a segment ends that cannot end where it had to: before what is under way there and could
+// not go on behind it.
 
 #include "capture/walker.h"
 #include "record/polyfills.h"
@@ -13,10 +14,13 @@ void Walker::keep_code(PyCodeObject* code) {
   refused_code_.try_emplace(code, PyRef::borrow(reinterpret_cast<PyObject*>(code)));
 }
 
-Walker::Ends::const_iterator Walker::known_end(const record::FrameShadow& f, const python::Instruction& instruction) const {
+Walker::Ends::const_iterator Walker::known_end(const record::FrameShadow& f,
+                                               const python::Instruction& instruction) const {
   if (ends_before_.empty()) return ends_before_.end();
   const auto anyhow = ends_before_.find({f.frame->code(), instruction.offset, 0});
-  return anyhow != ends_before_.end() ? anyhow : ends_before_.find({f.frame->code(), instruction.offset, f.path});
+  return anyhow != ends_before_.end()
+             ? anyhow
+             : ends_before_.find({f.frame->code(), instruction.offset, f.path});
 }
 
 bool Walker::ends_earlier(const record::Walk& walk) {

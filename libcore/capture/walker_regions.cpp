@@ -6,8 +6,8 @@
 
 namespace penstock::capture {
 
-using policy::Served;
 using policy::is_region;
+using policy::Served;
 using python::Directive;
 using python::Entry;
 using python::Frame;
@@ -23,18 +23,24 @@ void raise(PyObject* exception) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
 }
 
-/// The program's function that compiles the graphs of the region that `function` stands around; null: none.
+/// The program's function that compiles the graphs of the region that `function` stands around;
+/// null: none.
 PyObject* backend_of(PyObject* function) {
-  PyObject* attributes = PyFunction_Check(function) ? reinterpret_cast<PyFunctionObject*>(function)->func_dict : nullptr;
+  PyObject* attributes = PyFunction_Check(function)
+                             ? reinterpret_cast<PyFunctionObject*>(function)->func_dict
+                             : nullptr;
   return attributes == nullptr ? nullptr : PyDict_GetItemString(attributes, "_region_backend");
 }
 
 /// What torch calls a break of this kind.
 std::string kind_of(const BreakReason& reason) {
   switch (reason.code) {
-    case Code::PS0301: return "Data-dependent branching";
-    case Code::PS0307: return "Failed to trace builtin operator";
-    default: break;
+    case Code::PS0301:
+      return "Data-dependent branching";
+    case Code::PS0307:
+      return "Failed to trace builtin operator";
+    default:
+      break;
   }
   const bool asked = reason.reason.starts_with("torch._dynamo.graph_break");
   return asked ? "Call to `torch._dynamo.graph_break()`"
@@ -44,7 +50,8 @@ std::string kind_of(const BreakReason& reason) {
 /// What dynamic= of torch.compile says of a function that stands around a region.
 std::optional<DynamicSizes> dynamic_of(PyObject* function) {
   PyObject* attributes = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  PyObject* asked = attributes == nullptr ? nullptr : PyDict_GetItemString(attributes, "_region_dynamic");
+  PyObject* asked =
+      attributes == nullptr ? nullptr : PyDict_GetItemString(attributes, "_region_dynamic");
   if (asked == nullptr) return std::nullopt;
   return asked == Py_True ? DynamicSizes::all : DynamicSizes::off;
 }
@@ -61,8 +68,8 @@ Served Walker::served(Frame& frame) {
   return *known.served;
 }
 
-/// The frame is conducted in any mode: a segment being recorded ends before it calls such a function,
-/// but C code may call one.
+/// The frame is conducted in any mode: a segment being recorded ends before it calls such a
+/// function, but C code may call one.
 Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
   if (served == Served::own || served == Served::graph_break) return Entry::native;
   if (served == Served::is_compiling && enclosing(region) == nullptr) return Entry::native;
@@ -123,8 +130,8 @@ bool Walker::has_root(const Region& region) {
   return false;
 }
 
-/// torch.compile(fullgraph=True) raises where its one graph would have to end. A limit of ours raises
-/// nothing: the program is right.
+/// torch.compile(fullgraph=True) raises where its one graph would have to end. A limit of ours
+/// raises nothing: the program is right.
 bool Walker::refuses(Region& region, const Activation& activation, const BreakReason& reason,
                      const Location& location) {
   if (!reason.anywhere) return false;
@@ -134,8 +141,7 @@ bool Walker::refuses(Region& region, const Activation& activation, const BreakRe
   const CodeFacts& row = facts(reason.code);
   around->refusal = compile_api_.unsupported(
       kind_of(reason), reason.reason + ". " + std::string(row.explanation), std::string(row.hint),
-      location.file.text(), location.line,
-      python::text_of(activation.frame->code()->co_name));
+      location.file.text(), location.line, python::text_of(activation.frame->code()->co_name));
   if (around->refusal) raise(around->refusal.get());
   return true;
 }

@@ -1,13 +1,16 @@
-// The walker at roots: calls that an entry finishes, and roots that are recorded only where that pays (tier_up.h).
+// The walker at roots: calls that an entry finishes, and roots that are recorded only where that
+// pays (tier_up.h).
 //
-// A weighed root is run by CPython's evaluator and timed; what it calls are roots of their own. One is told from another by
-// its code, by the module whose method it is (the code of torch.nn.Module's call is every model's and every layer's), and
-// by the gradient mode, for what needs gradients gains nothing.
+// A weighed root is run by CPython's evaluator and timed; what it calls are roots of their own. One
+// is told from another by its code, by the module whose method it is (the code of torch.nn.Module's
+// call is every model's and every layer's), and by the gradient mode, for what needs gradients
+// gains nothing.
 //
-// A function with loops is called once, perhaps, and runs all that the program does: nothing can take over a frame that
-// the evaluator runs. So its first calls are conducted, and the ops that its own instructions run are counted and, now
-// and then, timed; where that pays, segments start at them. What it calls are roots as below any other. Where it
-// steps on and on without an op, the evaluator gets the frame.
+// A function with loops is called once, perhaps, and runs all that the program does: nothing can
+// take over a frame that the evaluator runs. So its first calls are conducted, and the ops that its
+// own instructions run are counted and, now and then, timed; where that pays, segments start at
+// them. What it calls are roots as below any other. Where it steps on and on without an op, the
+// evaluator gets the frame.
 
 #include <algorithm>
 #include <map>
@@ -43,7 +46,9 @@ constexpr int kMostIdle = 20'000;
 constexpr std::chrono::microseconds kOpTime{20};
 
 /// Ops that this thread has run and that are not made of nothing.
-std::int64_t useful_ops() { return torch::ops_run() - torch::factory_ops_run(); }
+std::int64_t useful_ops() {
+  return torch::ops_run() - torch::factory_ops_run();
+}
 
 bool has_loop(const python::Bytecode& code) {
   return std::ranges::any_of(code.instructions(), [](const Instruction& one) {
@@ -55,14 +60,17 @@ bool has_loop(const python::Bytecode& code) {
 bool has_marked_argument(const Frame& frame, const torch::TensorBridge& bridge) {
   for (int i = 0; i < frame.code()->co_argcount; ++i) {
     PyObject* argument = frame.local(i);
-    if (argument != nullptr && bridge.is_tensor(argument) && !record::marks_of(argument).dynamic.empty()) return true;
+    if (argument != nullptr && bridge.is_tensor(argument) &&
+        !record::marks_of(argument).dynamic.empty())
+      return true;
   }
   return false;
 }
 
 }  // namespace
 
-// -- calls that an entry finishes ------------------------------------------------------------------------------------
+// -- calls that an entry finishes
+// ------------------------------------------------------------------------------------
 
 /// A call that the client knows as a whole counts as a root: as one segment if an entry ran it.
 std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo& known) {
@@ -70,18 +78,22 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo&
   const bool timed = !region.native_roots.empty() && region.native_roots.back().timed;
   const auto begin = metered || timed ? Clock::now() : Clock::time_point();
   switch (client_.finish_call(frame)) {
-    case Finish::no: return std::nullopt;
+    case Finish::no:
+      return std::nullopt;
     case Finish::refused:
-      if (RootHistory* root = weighs(region) ? find_history(frame, known, false) : nullptr) ran_hot(known, *root, false);
+      if (RootHistory* root = weighs(region) ? find_history(frame, known, false) : nullptr)
+        ran_hot(known, *root, false);
       [[fallthrough]];
     case Finish::plain:
       if (metered) region.meter.enter();
       region.meter.segment_begins();  // its ops are counted with the entry's calls
       region.plain = true;
       return Entry::native_told;
-    case Finish::done: break;
+    case Finish::done:
+      break;
   }
-  const std::chrono::nanoseconds spent = metered ? Clock::now() - begin : std::chrono::nanoseconds(0);
+  const std::chrono::nanoseconds spent =
+      metered ? Clock::now() - begin : std::chrono::nanoseconds(0);
   if (metered) sink_.left_root({0, 0, spent, spent});
   if (timed) add_hot_time(region, begin);
   if (known.some_useless) {
@@ -96,10 +108,12 @@ void Walker::ran(PyThreadState* thread, bool returned) {
   region.plain = false;
   region.meter.segment_ends();
   client_.ran_plainly(thread, returned);
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) sink_.left_root(region.meter.leave());
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
+    sink_.left_root(region.meter.leave());
 }
 
-// -- weighed roots ---------------------------------------------------------------------------------------------------
+// -- weighed roots
+// ---------------------------------------------------------------------------------------------------
 
 bool Walker::weighs(const Region& region) const {
   return tier_up_ && (region.activations.empty() || region.activations.back()->cold);
@@ -140,9 +154,11 @@ bool Walker::passes_by(Frame& frame, CodeInfo& known) {
 
 Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known) {
   RootHistory& root = *find_history(frame, known, true);
-  if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root)) root.state = RootHistory::State::hot;
+  if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root))
+    root.state = RootHistory::State::hot;
   if (root.state == RootHistory::State::hot) {
-    if (!region.native_roots.empty() && region.native_roots.back().timed) region.hot_began = Clock::now();
+    if (!region.native_roots.empty() && region.native_roots.back().timed)
+      region.hot_began = Clock::now();
     region.useful = false;
     conduct(frame, region, true);
     region.activations.back()->root = &root;
@@ -157,7 +173,8 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known) {
     activation.root = &root;
     return Entry::conduct;
   }
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) region.meter.enter();
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
+    region.meter.enter();
   NativeRoot call{&root, timed};
   if (timed) {
     call.counted = root.ops < 0 && torch::start_counting_ops(policy::makes_tensor_of_nothing);
@@ -207,7 +224,8 @@ void Walker::add_hot_time(Region& region, Clock::time_point began) {
 
 void Walker::left_weighed(Frame& frame, Region& region, const Activation& activation) {
   if (activation.cold) return;
-  if (!region.native_roots.empty() && region.native_roots.back().timed) add_hot_time(region, region.hot_began);
+  if (!region.native_roots.empty() && region.native_roots.back().timed)
+    add_hot_time(region, region.hot_began);
   ran_hot(info(frame), *activation.root, region.useful);
 }
 
@@ -230,11 +248,13 @@ void Walker::spent(const Region& region, std::int64_t ops) {
   tier_up_->spent(ops, Clock::now() - region.started - region.ops);
 }
 
-// -- loops in frames that are called once ----------------------------------------------------------------------------
+// -- loops in frames that are called once
+// ----------------------------------------------------------------------------
 
 bool Walker::is_conducted_for_loops(Frame& frame, CodeInfo& known, const RootHistory& root) {
   using Loops = CodeInfo::Loops;
-  if (known.loops == Loops::unknown) known.loops = has_loop(frame.bytecode()) ? Loops::cold : Loops::none;
+  if (known.loops == Loops::unknown)
+    known.loops = has_loop(frame.bytecode()) ? Loops::cold : Loops::none;
   return known.loops == Loops::hot || (known.loops == Loops::cold && root.calls <= kConductedCalls);
 }
 
@@ -271,18 +291,21 @@ bool Walker::gives_up(Activation& activation, Region& region, int steps) {
   activation.idle += steps;
   if (activation.idle <= kMostIdle || enclosing(region) != nullptr) return false;
   CodeInfo& known = info(*activation.frame);
-  if (activation.cold && known.loops == CodeInfo::Loops::hot) known.loops = CodeInfo::Loops::given_up;
+  if (activation.cold && known.loops == CodeInfo::Loops::hot)
+    known.loops = CodeInfo::Loops::given_up;
   return true;
 }
 
-// -- reports ---------------------------------------------------------------------------------------------------------
+// -- reports
+// ---------------------------------------------------------------------------------------------------------
 
 void Walker::report_cold() const {
   if (!tier_up_ || !sink_.meters_roots()) return;
   std::map<std::tuple<std::string, std::string, int>, const RootHistory*> by_place;
   for (const RootHistory& root : histories_) {
     if (root.state == RootHistory::State::hot || root.ops == 0 || !root.location) continue;
-    const RootHistory*& known = by_place[{root.name, root.location->file.text(), root.location->line}];
+    const RootHistory*& known =
+        by_place[{root.name, root.location->file.text(), root.location->line}];
     if (known == nullptr || root.native > known->native) known = &root;
   }
   for (const auto& [place, root] : by_place) {
@@ -290,8 +313,9 @@ void Walker::report_cold() const {
     skip.code = std::string(facts(Code::PS0810).id);
     skip.name = root->name;
     skip.location = root->location;
-    skip.reason = root->state == RootHistory::State::given_up ? "no entry ran in the calls in which it was recorded"
-                                                              : tier_up_->why_cold(*root);
+    skip.reason = root->state == RootHistory::State::given_up
+                      ? "no entry ran in the calls in which it was recorded"
+                      : tier_up_->why_cold(*root);
     sink_.skipped(skip);
   }
 }

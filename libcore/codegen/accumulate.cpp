@@ -23,10 +23,10 @@ llvm::Constant* extreme(Builder& b, DType dtype, int lanes, bool least) {
   if (is_floating(dtype)) return llvm::ConstantFP::getInfinity(type, least);
   unsigned bits = type->getScalarSizeInBits();
   bool is_unsigned = dtype == DType::uint8 || dtype == DType::bool_;
-  llvm::APInt value = is_unsigned
-                          ? (least ? llvm::APInt::getMinValue(bits) : llvm::APInt::getMaxValue(bits))
-                          : (least ? llvm::APInt::getSignedMinValue(bits)
-                                   : llvm::APInt::getSignedMaxValue(bits));
+  llvm::APInt value =
+      is_unsigned
+          ? (least ? llvm::APInt::getMinValue(bits) : llvm::APInt::getMaxValue(bits))
+          : (least ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getSignedMaxValue(bits));
   return llvm::ConstantInt::get(type, value);
 }
 
@@ -42,20 +42,26 @@ State start_true(Builder& b, DType dtype, int lanes) {
   return {llvm::Constant::getAllOnesValue(register_type(b.getContext(), dtype, lanes))};
 }
 
-State value_alone(Builder&, DType, Value* value, Value*) { return {value}; }
+State value_alone(Builder&, DType, Value* value, Value*) {
+  return {value};
+}
 
 State sum(Builder& b, DType dtype, const State& x, const State& y) {
-  return {is_floating(dtype) ? b.CreateFAdd(x[0], y[0])
+  return {is_floating(dtype)  ? b.CreateFAdd(x[0], y[0])
           : is_boolean(dtype) ? b.CreateOr(x[0], y[0])
                               : b.CreateAdd(x[0], y[0])};
 }
 State product(Builder& b, DType dtype, const State& x, const State& y) {
-  return {is_floating(dtype) ? b.CreateFMul(x[0], y[0])
+  return {is_floating(dtype)  ? b.CreateFMul(x[0], y[0])
           : is_boolean(dtype) ? b.CreateAnd(x[0], y[0])
                               : b.CreateMul(x[0], y[0])};
 }
-State any(Builder& b, DType, const State& x, const State& y) { return {b.CreateOr(x[0], y[0])}; }
-State all(Builder& b, DType, const State& x, const State& y) { return {b.CreateAnd(x[0], y[0])}; }
+State any(Builder& b, DType, const State& x, const State& y) {
+  return {b.CreateOr(x[0], y[0])};
+}
+State all(Builder& b, DType, const State& x, const State& y) {
+  return {b.CreateAnd(x[0], y[0])};
+}
 
 /// maximum and minimum as the ops of that name: NaN wins.
 template <bool greatest>
@@ -119,15 +125,15 @@ State welford(Builder& b, DType, const State& x, const State& y) {
 
 constexpr AccumulatorKind kKinds[] = {
     // name     components  identity                   combine                       single
-    {"sum",     1,          start_at<0>,               sum,                          value_alone},
-    {"prod",    1,          start_at<1>,               product,                      value_alone},
-    {"amax",    1,          start_at_extreme<true>,    extreme_of<true>,             value_alone},
-    {"amin",    1,          start_at_extreme<false>,   extreme_of<false>,            value_alone},
-    {"any",     1,          start_at<0>,               any,                          value_alone},
-    {"all",     1,          start_true,                all,                          value_alone},
-    {"argmax",  2,          start_with_position<true>, extreme_with_position<true>,  value_with_position},
-    {"argmin",  2,          start_with_position<false>, extreme_with_position<false>, value_with_position},
-    {"welford", 3,          start_welford,             welford,                      welford_of_one},
+    {"sum", 1, start_at<0>, sum, value_alone},
+    {"prod", 1, start_at<1>, product, value_alone},
+    {"amax", 1, start_at_extreme<true>, extreme_of<true>, value_alone},
+    {"amin", 1, start_at_extreme<false>, extreme_of<false>, value_alone},
+    {"any", 1, start_at<0>, any, value_alone},
+    {"all", 1, start_true, all, value_alone},
+    {"argmax", 2, start_with_position<true>, extreme_with_position<true>, value_with_position},
+    {"argmin", 2, start_with_position<false>, extreme_with_position<false>, value_with_position},
+    {"welford", 3, start_welford, welford, welford_of_one},
 };
 
 /// One value into mean, M2 and count, without the general rule's products by 1 and 0.
@@ -157,9 +163,10 @@ Result<const AccumulatorKind*> find_accumulator(std::string_view name) {
 
 State accumulate(Builder& b, const AccumulatorKind& kind, DType dtype, const State& state,
                  const AccumulatorStep& step) {
-  State next = kind.name == "welford"
-                   ? welford_step(b, state, step)
-                   : kind.combine(b, dtype, state, kind.single(b, dtype, step.value, step.position));
+  State next =
+      kind.name == "welford"
+          ? welford_step(b, state, step)
+          : kind.combine(b, dtype, state, kind.single(b, dtype, step.value, step.position));
   if (step.mask == nullptr) return next;
   for (std::size_t i = 0; i < next.size(); ++i) {
     next[i] = b.CreateSelect(step.mask, next[i], state[i]);

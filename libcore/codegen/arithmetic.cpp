@@ -51,10 +51,18 @@ Value* compare_integers(Builder& b, DType dtype, Operands x) {
   return b.CreateICmp(is_unsigned ? for_unsigned : for_signed, x[0], x[1]);
 }
 
-Value* same(Builder&, DType, Operands x) { return x[0]; }
-Value* negate(Builder& b, DType, Operands x) { return b.CreateFNeg(x[0]); }
-Value* negate_integer(Builder& b, DType, Operands x) { return b.CreateNeg(x[0]); }
-Value* bitwise_not(Builder& b, DType, Operands x) { return b.CreateNot(x[0]); }
+Value* same(Builder&, DType, Operands x) {
+  return x[0];
+}
+Value* negate(Builder& b, DType, Operands x) {
+  return b.CreateFNeg(x[0]);
+}
+Value* negate_integer(Builder& b, DType, Operands x) {
+  return b.CreateNeg(x[0]);
+}
+Value* bitwise_not(Builder& b, DType, Operands x) {
+  return b.CreateNot(x[0]);
+}
 Value* always(Builder&, DType, Operands x) {
   return llvm::ConstantInt::getTrue(x[0]->getType()->getWithNewBitWidth(1));
 }
@@ -75,7 +83,9 @@ Value* rsqrt(Builder& b, DType, Operands x) {
   return b.CreateFDiv(llvm::ConstantFP::get(x[0]->getType(), 1.0),
                       b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x[0]));
 }
-Value* is_nan(Builder& b, DType, Operands x) { return b.CreateFCmpUNO(x[0], x[0]); }
+Value* is_nan(Builder& b, DType, Operands x) {
+  return b.CreateFCmpUNO(x[0], x[0]);
+}
 Value* is_finite(Builder& b, DType, Operands x) {
   Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x[0]);
   return b.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(x[0]->getType()));
@@ -102,7 +112,9 @@ Value* floor_divide(Builder& b, DType, Operands x) {
   MathBuilder math(b);
   return emit_floor_divide(math, x[0], x[1]);
 }
-Value* where(Builder& b, DType, Operands x) { return b.CreateSelect(x[0], x[1], x[2]); }
+Value* where(Builder& b, DType, Operands x) {
+  return b.CreateSelect(x[0], x[1], x[2]);
+}
 Value* fused_multiply_add(Builder& b, DType, Operands x) {
   return b.CreateIntrinsic(llvm::Intrinsic::fma, {x[0]->getType()}, {x[0], x[1], x[2]});
 }
@@ -124,68 +136,64 @@ using P = llvm::CmpInst;
 
 constexpr Row kRows[] = {
     // name        floating                      integral                        boolean
-    {"neg",        negate,                       negate_integer,                 nullptr},
-    {"abs",        intrinsic1<in::fabs>,         emit_integer_abs,               same},
-    {"sign",       sign,                         emit_integer_sign,              same},
-    {"floor",      intrinsic1<in::floor>,        same,                           nullptr},
-    {"ceil",       intrinsic1<in::ceil>,         same,                           nullptr},
-    {"round",      intrinsic1<in::rint>,         same,                           nullptr},
-    {"trunc",      intrinsic1<in::trunc>,        same,                           nullptr},
-    {"sqrt",       intrinsic1<in::sqrt>,         nullptr,                        nullptr},
-    {"rsqrt",      rsqrt,                        nullptr,                        nullptr},
-    {"reciprocal", reciprocal,                   nullptr,                        nullptr},
-    {"exp",        math1<emit_exp>,              nullptr,                        nullptr},
-    {"exp2",       math1<emit_exp2>,             nullptr,                        nullptr},
-    {"expm1",      math1<emit_expm1>,            nullptr,                        nullptr},
-    {"log",        math1<emit_log>,              nullptr,                        nullptr},
-    {"log2",       math1<emit_log2>,             nullptr,                        nullptr},
-    {"log10",      math1<emit_log10>,            nullptr,                        nullptr},
-    {"log1p",      math1<emit_log1p>,            nullptr,                        nullptr},
-    {"sin",        math1<emit_sin>,              nullptr,                        nullptr},
-    {"cos",        math1<emit_cos>,              nullptr,                        nullptr},
-    {"tan",        math1<emit_tan>,              nullptr,                        nullptr},
-    {"asin",       math1<emit_asin>,             nullptr,                        nullptr},
-    {"acos",       math1<emit_acos>,             nullptr,                        nullptr},
-    {"atan",       math1<emit_atan>,             nullptr,                        nullptr},
-    {"sinh",       math1<emit_sinh>,             nullptr,                        nullptr},
-    {"cosh",       math1<emit_cosh>,             nullptr,                        nullptr},
-    {"tanh",       math1<emit_tanh>,             nullptr,                        nullptr},
-    {"sigmoid",    math1<emit_sigmoid>,          nullptr,                        nullptr},
-    {"erf",        math1<emit_erf>,              nullptr,                        nullptr},
-    {"erfc",       math1<emit_erfc>,             nullptr,                        nullptr},
-    {"not",        nullptr,                      bitwise_not,                    bitwise_not},
-    {"isfinite",   is_finite,                    always,                         always},
-    {"isnan",      is_nan,                       never,                          never},
-    {"add",        binary<Op::FAdd>,             binary<Op::Add>,                binary<Op::Or>},
-    {"sub",        binary<Op::FSub>,             binary<Op::Sub>,                binary<Op::Xor>},
-    {"mul",        binary<Op::FMul>,             binary<Op::Mul>,                binary<Op::And>},
-    {"div",        binary<Op::FDiv>,             emit_integer_divide,            nullptr},
-    {"floordiv",   floor_divide,                 emit_integer_floor_divide,      nullptr},
-    {"fmod",       math2<emit_fmod>,             emit_integer_fmod,              nullptr},
-    {"remainder",  math2<emit_remainder>,        emit_integer_remainder,         nullptr},
-    {"pow",        math2<emit_pow>,              emit_integer_power,             nullptr},
-    {"atan2",      math2<emit_atan2>,            nullptr,                        nullptr},
-    {"maximum",    maximum,                      maximum_integer,                binary<Op::Or>},
-    {"minimum",    minimum,                      minimum_integer,                binary<Op::And>},
-    {"fmax",       fmax,                         maximum_integer,                binary<Op::Or>},
-    {"fmin",       fmin,                         minimum_integer,                binary<Op::And>},
-    {"and",        nullptr,                      binary<Op::And>,                binary<Op::And>},
-    {"or",         nullptr,                      binary<Op::Or>,                 binary<Op::Or>},
-    {"xor",        nullptr,                      binary<Op::Xor>,                binary<Op::Xor>},
-    {"shl",        nullptr,                      emit_shift_left,                nullptr},
-    {"shr",        nullptr,                      emit_shift_right,               nullptr},
-    {"eq",         compare<P::FCMP_OEQ>,         compare<P::ICMP_EQ>,            compare<P::ICMP_EQ>},
-    {"ne",         compare<P::FCMP_UNE>,         compare<P::ICMP_NE>,            compare<P::ICMP_NE>},
-    {"lt",         compare<P::FCMP_OLT>,         compare_integers<P::ICMP_SLT, P::ICMP_ULT>,
-                                                 compare<P::ICMP_ULT>},
-    {"le",         compare<P::FCMP_OLE>,         compare_integers<P::ICMP_SLE, P::ICMP_ULE>,
-                                                 compare<P::ICMP_ULE>},
-    {"gt",         compare<P::FCMP_OGT>,         compare_integers<P::ICMP_SGT, P::ICMP_UGT>,
-                                                 compare<P::ICMP_UGT>},
-    {"ge",         compare<P::FCMP_OGE>,         compare_integers<P::ICMP_SGE, P::ICMP_UGE>,
-                                                 compare<P::ICMP_UGE>},
-    {"where",      where,                        where,                          where},
-    {"fma",        fused_multiply_add,           multiply_add_integers,          nullptr},
+    {"neg", negate, negate_integer, nullptr},
+    {"abs", intrinsic1<in::fabs>, emit_integer_abs, same},
+    {"sign", sign, emit_integer_sign, same},
+    {"floor", intrinsic1<in::floor>, same, nullptr},
+    {"ceil", intrinsic1<in::ceil>, same, nullptr},
+    {"round", intrinsic1<in::rint>, same, nullptr},
+    {"trunc", intrinsic1<in::trunc>, same, nullptr},
+    {"sqrt", intrinsic1<in::sqrt>, nullptr, nullptr},
+    {"rsqrt", rsqrt, nullptr, nullptr},
+    {"reciprocal", reciprocal, nullptr, nullptr},
+    {"exp", math1<emit_exp>, nullptr, nullptr},
+    {"exp2", math1<emit_exp2>, nullptr, nullptr},
+    {"expm1", math1<emit_expm1>, nullptr, nullptr},
+    {"log", math1<emit_log>, nullptr, nullptr},
+    {"log2", math1<emit_log2>, nullptr, nullptr},
+    {"log10", math1<emit_log10>, nullptr, nullptr},
+    {"log1p", math1<emit_log1p>, nullptr, nullptr},
+    {"sin", math1<emit_sin>, nullptr, nullptr},
+    {"cos", math1<emit_cos>, nullptr, nullptr},
+    {"tan", math1<emit_tan>, nullptr, nullptr},
+    {"asin", math1<emit_asin>, nullptr, nullptr},
+    {"acos", math1<emit_acos>, nullptr, nullptr},
+    {"atan", math1<emit_atan>, nullptr, nullptr},
+    {"sinh", math1<emit_sinh>, nullptr, nullptr},
+    {"cosh", math1<emit_cosh>, nullptr, nullptr},
+    {"tanh", math1<emit_tanh>, nullptr, nullptr},
+    {"sigmoid", math1<emit_sigmoid>, nullptr, nullptr},
+    {"erf", math1<emit_erf>, nullptr, nullptr},
+    {"erfc", math1<emit_erfc>, nullptr, nullptr},
+    {"not", nullptr, bitwise_not, bitwise_not},
+    {"isfinite", is_finite, always, always},
+    {"isnan", is_nan, never, never},
+    {"add", binary<Op::FAdd>, binary<Op::Add>, binary<Op::Or>},
+    {"sub", binary<Op::FSub>, binary<Op::Sub>, binary<Op::Xor>},
+    {"mul", binary<Op::FMul>, binary<Op::Mul>, binary<Op::And>},
+    {"div", binary<Op::FDiv>, emit_integer_divide, nullptr},
+    {"floordiv", floor_divide, emit_integer_floor_divide, nullptr},
+    {"fmod", math2<emit_fmod>, emit_integer_fmod, nullptr},
+    {"remainder", math2<emit_remainder>, emit_integer_remainder, nullptr},
+    {"pow", math2<emit_pow>, emit_integer_power, nullptr},
+    {"atan2", math2<emit_atan2>, nullptr, nullptr},
+    {"maximum", maximum, maximum_integer, binary<Op::Or>},
+    {"minimum", minimum, minimum_integer, binary<Op::And>},
+    {"fmax", fmax, maximum_integer, binary<Op::Or>},
+    {"fmin", fmin, minimum_integer, binary<Op::And>},
+    {"and", nullptr, binary<Op::And>, binary<Op::And>},
+    {"or", nullptr, binary<Op::Or>, binary<Op::Or>},
+    {"xor", nullptr, binary<Op::Xor>, binary<Op::Xor>},
+    {"shl", nullptr, emit_shift_left, nullptr},
+    {"shr", nullptr, emit_shift_right, nullptr},
+    {"eq", compare<P::FCMP_OEQ>, compare<P::ICMP_EQ>, compare<P::ICMP_EQ>},
+    {"ne", compare<P::FCMP_UNE>, compare<P::ICMP_NE>, compare<P::ICMP_NE>},
+    {"lt", compare<P::FCMP_OLT>, compare_integers<P::ICMP_SLT, P::ICMP_ULT>, compare<P::ICMP_ULT>},
+    {"le", compare<P::FCMP_OLE>, compare_integers<P::ICMP_SLE, P::ICMP_ULE>, compare<P::ICMP_ULE>},
+    {"gt", compare<P::FCMP_OGT>, compare_integers<P::ICMP_SGT, P::ICMP_UGT>, compare<P::ICMP_UGT>},
+    {"ge", compare<P::FCMP_OGE>, compare_integers<P::ICMP_SGE, P::ICMP_UGE>, compare<P::ICMP_UGE>},
+    {"where", where, where, where},
+    {"fma", fused_multiply_add, multiply_add_integers, nullptr},
 };
 
 constexpr bool has_row(std::string_view name) {

@@ -15,8 +15,8 @@ namespace penstock::codegen {
 struct CodegenOptions {
   /// LLVM CPU names, best first; "host": the x86-64 level of this machine, "native": exactly it.
   std::vector<std::string> cpus = {"host"};
-  int lanes = 0;    ///< 32-bit lanes of a vector: 8 or 16; 0: as the CPU is best used
-  int threads = 0;  ///< threads that compile; 0: as many as there are CPUs
+  int lanes = 0;             ///< 32-bit lanes of a vector: 8 or 16; 0: as the CPU is best used
+  int threads = 0;           ///< threads that compile; 0: as many as there are CPUs
   Budget* budget = nullptr;  ///< asked whether to go on; null: always
 };
 

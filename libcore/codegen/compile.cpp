@@ -41,7 +41,9 @@ Result<void> emit_jobs(llvm::Module& module, const std::vector<FunctionJob>& job
 Result<std::string> compile_module(const std::vector<FunctionJob>& jobs,
                                    const CompileContext& context, bool with_version,
                                    CodeText text) {
-  if (auto may = check(context.budget, jobs.empty() ? "code generation" : "kernel " + jobs.front().kernel->name); !may) {
+  if (auto may = check(context.budget,
+                       jobs.empty() ? "code generation" : "kernel " + jobs.front().kernel->name);
+      !may) {
     return tl::unexpected(std::move(may.error()));
   }
   llvm::LLVMContext llvm_context;
@@ -77,19 +79,24 @@ std::size_t weight(const FunctionJob& job) {
   return count;
 }
 
-constexpr std::size_t kModuleInstructions = 2000;  ///< of one module in a large program: some 100 ms
-constexpr std::size_t kMostInstructions = 50'000;  ///< of one kernel: LLVM would take minutes, and does not ask on the way
+constexpr std::size_t kModuleInstructions =
+    2000;  ///< of one module in a large program: some 100 ms
+constexpr std::size_t kMostInstructions =
+    50'000;  ///< of one kernel: LLVM would take minutes, and does not ask on the way
 
 tl::unexpected<Diagnostic> too_large(const FunctionJob& job) {
-  return failure(Code::PS0709, "compiling it takes a kernel of more than " + std::to_string(kMostInstructions) +
+  return failure(Code::PS0709, "compiling it takes a kernel of more than " +
+                                   std::to_string(kMostInstructions) +
                                    " instructions; stopped at kernel " + job.kernel->name);
 }
 
 /// Spreads jobs over `count` lists: the heaviest first, each to the lightest list, order kept.
-std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& jobs, const std::vector<std::size_t>& weights,
-                                             int count) {
+std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& jobs,
+                                             const std::vector<std::size_t>& weights, int count) {
   std::vector<std::size_t> order(jobs.size()), place(jobs.size());
-  std::priority_queue<std::pair<std::size_t, int>, std::vector<std::pair<std::size_t, int>>, std::greater<>> lightest;
+  std::priority_queue<std::pair<std::size_t, int>, std::vector<std::pair<std::size_t, int>>,
+                      std::greater<>>
+      lightest;
   for (int list = 0; list < count; ++list) lightest.emplace(0, list);
   for (std::size_t i = 0; i < jobs.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t job) { return weights[job]; });
@@ -109,8 +116,9 @@ std::vector<std::vector<FunctionJob>> spread(const std::vector<FunctionJob>& job
 Result<std::vector<std::string>> compile_objects(const std::vector<FunctionJob>& jobs,
                                                  const CompileContext& context, int threads) {
   int available = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
-  // A module has a fixed cost of about a fifth of a kernel: small programs stay in one for each thread. Between modules
-  // the budget is asked, so that large programs are more modules than threads.
+  // A module has a fixed cost of about a fifth of a kernel: small programs stay in one for each
+  // thread. Between modules the budget is asked, so that large programs are more modules than
+  // threads.
   std::size_t all = 0;
   std::vector<std::size_t> weights;
   for (const FunctionJob& job : jobs) {
@@ -124,7 +132,8 @@ Result<std::vector<std::string>> compile_objects(const std::vector<FunctionJob>&
   std::vector<Result<std::string>> objects(count, std::string());
   std::atomic<int> next = 0;
   auto work = [&] {
-    for (int i = next++; i < count; i = next++) objects[i] = compile_module(lists[i], context, i == 0, CodeText::object);
+    for (int i = next++; i < count; i = next++)
+      objects[i] = compile_module(lists[i], context, i == 0, CodeText::object);
   };
   std::vector<std::thread> helpers;
   for (int i = 1; i < used; ++i) helpers.emplace_back(work);

@@ -24,8 +24,9 @@ struct CompileContext {
   Budget* budget = nullptr;
 };
 
-/// Makes object files, of modules that up to `threads` threads take one after the other; at least one, which also
-/// holds penstock_abi_version. Equal jobs give equal bytes, whatever the threads. PS0709 where the budget is spent.
+/// Makes object files, of modules that up to `threads` threads take one after the other; at least
+/// one, which also holds penstock_abi_version. Equal jobs give equal bytes, whatever the threads.
+/// PS0709 where the budget is spent.
 Result<std::vector<std::string>> compile_objects(const std::vector<FunctionJob>& jobs,
                                                  const CompileContext& context, int threads);
 

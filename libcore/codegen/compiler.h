@@ -15,8 +15,9 @@ namespace penstock::codegen {
 struct Compiler {
   Result<Target> (*find_target)(std::string_view cpu, int lanes);
   /// A shared object of all jobs.
-  Result<std::string> (*make_elf)(const std::vector<FunctionJob>& jobs, const CompileContext& context,
-                                  int threads, CodegenStatistics& statistics);
+  Result<std::string> (*make_elf)(const std::vector<FunctionJob>& jobs,
+                                  const CompileContext& context, int threads,
+                                  CodegenStatistics& statistics);
 };
 
 /// The compiler of this process, with LLVM in it.
@@ -25,11 +26,12 @@ const Compiler& local_compiler();
 using OpenCompiler = std::function<Result<const Compiler*>()>;
 
 /// generate() of codegen.h, which opens the compiler when it needs it.
-Result<KernelBundle> generate(const LoopProgram& program, const CodegenOptions& options, CodeSink& sink,
-                              CodegenStatistics* statistics, const OpenCompiler& open);
+Result<KernelBundle> generate(const LoopProgram& program, const CodegenOptions& options,
+                              CodeSink& sink, CodegenStatistics* statistics,
+                              const OpenCompiler& open);
 
-/// find_target() for "host" and the x86-64 levels, without LLVM; nothing for other names, for a machine
-/// below x86-64-v3 and for widths that there are not.
+/// find_target() for "host" and the x86-64 levels, without LLVM; nothing for other names, for a
+/// machine below x86-64-v3 and for widths that there are not.
 std::optional<Target> level_target(std::string_view cpu, int lanes);
 
 }  // namespace penstock::codegen

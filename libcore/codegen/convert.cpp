@@ -11,7 +11,9 @@ llvm::Type* with_lanes(llvm::Type* scalar, int lanes) {
   return lanes == 0 ? scalar : llvm::FixedVectorType::get(scalar, lanes);
 }
 
-bool is_half(DType dtype) { return dtype == DType::float16 || dtype == DType::bfloat16; }
+bool is_half(DType dtype) {
+  return dtype == DType::float16 || dtype == DType::bfloat16;
+}
 
 llvm::Type* same_shape(Value* like, llvm::Type* scalar) {
   return like->getType()->getWithNewType(scalar);
@@ -47,14 +49,16 @@ Value* to_integer(Builder& b, Value* value, DType to) {
 
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype, int lanes) {
   switch (facts(dtype).category) {
-    case DTypeCategory::boolean: return with_lanes(llvm::Type::getInt1Ty(context), lanes);
+    case DTypeCategory::boolean:
+      return with_lanes(llvm::Type::getInt1Ty(context), lanes);
     case DTypeCategory::integral:
       return with_lanes(llvm::Type::getIntNTy(context, 8 * facts(dtype).size), lanes);
     case DTypeCategory::floating:
       return with_lanes(dtype == DType::float64 ? llvm::Type::getDoubleTy(context)
                                                 : llvm::Type::getFloatTy(context),
                         lanes);
-    case DTypeCategory::complex: break;
+    case DTypeCategory::complex:
+      break;
   }
   return nullptr;
 }

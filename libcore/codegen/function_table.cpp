@@ -15,8 +15,7 @@ FunctionTable tabulate(const LoopProgram& program) {
     if (scheduled == nullptr) continue;
     table.kernels.push_back(std::make_unique<LoopKernel>(fusion::tile_loops(*scheduled)));
     const LoopKernel& kernel = *table.kernels.back();
-    table.signatures.push_back(
-        std::make_unique<Signature>(signature_of(kernel, program.buffers)));
+    table.signatures.push_back(std::make_unique<Signature>(signature_of(kernel, program.buffers)));
     const Signature& signature = *table.signatures.back();
     std::string key = structure_key(kernel, signature, program.buffers, table.symbols);
     auto [entry, fresh] = known.try_emplace(std::move(key), "");

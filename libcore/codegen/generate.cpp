@@ -1,5 +1,5 @@
-// What is made of a program without LLVM: calls, keys of the cache, and the code itself where the cache
-// has it.
+// What is made of a program without LLVM: calls, keys of the cache, and the code itself where the
+// cache has it.
 #include <xxhash.h>
 
 #include "bundle/kernel_abi.h"
@@ -42,7 +42,8 @@ Result<KernelBundle::Code> make_code(const LoopProgram& program, const FunctionT
   CompileContext context{program.buffers, table.symbols, target, options.budget};
   auto elf = (*compiler)->make_elf(table.jobs, context, options.threads, statistics);
   if (!elf) return tl::unexpected(elf.error());
-  if (auto may = check(options.budget, "loading"); !may) return tl::unexpected(std::move(may.error()));
+  if (auto may = check(options.budget, "loading"); !may)
+    return tl::unexpected(std::move(may.error()));
   auto blob = sink.put(key, *elf);
   if (!blob) return tl::unexpected(blob.error());
   code.hash = code.blob = std::move(*blob);
@@ -77,7 +78,8 @@ Result<Target> target_of(const std::string& cpu, int lanes, const OpenCompiler& 
 }  // namespace
 
 Result<KernelBundle> generate(const LoopProgram& program, const CodegenOptions& options,
-                              CodeSink& sink, CodegenStatistics* statistics, const OpenCompiler& open) {
+                              CodeSink& sink, CodegenStatistics* statistics,
+                              const OpenCompiler& open) {
   CodegenStatistics counted;
   FunctionTable table = tabulate(program);
   counted.kernels = static_cast<int>(table.functions.size());

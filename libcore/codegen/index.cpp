@@ -1,5 +1,5 @@
-// Size and index expressions as LLVM values. A sum is emitted level by level, outermost first, so that
-// in the innermost loop only the terms that change there are added.
+// Size and index expressions as LLVM values. A sum is emitted level by level, outermost first, so
+// that in the innermost loop only the terms that change there are added.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -28,7 +28,9 @@ SymExpr without(const SymTerm& term, std::string_view symbol) {
   return to_expression(rest);
 }
 
-ScalarId scalar_id(std::string_view name) { return std::atoi(std::string(name.substr(1)).c_str()); }
+ScalarId scalar_id(std::string_view name) {
+  return std::atoi(std::string(name.substr(1)).c_str());
+}
 
 }  // namespace
 
@@ -91,8 +93,8 @@ Value* KernelEmitter::scalar_symbol(const std::string& name) {
     return symbol->second;
   }
   const Pack* pack = find(scalar_id(name));
-  Value* value = pack->vector ? ir_.CreateExtractElement(pack->copies[0], std::uint64_t{0})
-                              : pack->copies[0];
+  Value* value =
+      pack->vector ? ir_.CreateExtractElement(pack->copies[0], std::uint64_t{0}) : pack->copies[0];
   return pack->dtype == DType::uint8 || pack->dtype == DType::bool_
              ? ir_.CreateZExt(value, ir_.getInt64Ty())
              : ir_.CreateSExt(value, ir_.getInt64Ty());
@@ -107,7 +109,8 @@ Value* KernelEmitter::divide_index(SymAtom::Kind kind, const SymExpr& a, const S
     int shift = std::countr_zero(static_cast<std::uint64_t>(*divisor));
     return quotient ? ir_.CreateAShr(x, number(shift)) : ir_.CreateAnd(x, number(*divisor - 1));
   }
-  // A size of 0 may be divided by where nothing is computed, and the machine's division ends the process.
+  // A size of 0 may be divided by where nothing is computed, and the machine's division ends the
+  // process.
   if (!divisor) y = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, y, number(1));
   if (is_non_negative(a) && is_non_negative(b)) {
     return quotient ? ir_.CreateUDiv(x, y) : ir_.CreateURem(x, y);
@@ -142,8 +145,7 @@ Value* KernelEmitter::scalar_term(const SymTerm& term) {
     Value* value = scalar_atom(*atom);
     product = product == nullptr ? value : ir_.CreateMul(product, value);
   }
-  return term.coefficient == 1 ? product
-                               : ir_.CreateMul(product, ir_.getInt64(term.coefficient));
+  return term.coefficient == 1 ? product : ir_.CreateMul(product, ir_.getInt64(term.coefficient));
 }
 
 Value* KernelEmitter::scalar_index(const SymExpr& expression) {
@@ -240,14 +242,15 @@ Value* KernelEmitter::vector_index(const SymExpr& expression, int copy, int bits
 
 bool KernelEmitter::is_non_negative(const SymExpr& expression) const {
   if (expression.constant_term() < 0) return false;
-  return std::all_of(expression.terms().begin(), expression.terms().end(), [&](const SymTerm& term) {
-    if (term.coefficient < 0) return false;
-    return std::all_of(term.atoms.begin(), term.atoms.end(), [&](const auto& atom) {
-      if (atom->kind == SymAtom::Kind::symbol) return atom->text.front() != 'v';
-      if (atom->kind == SymAtom::Kind::mod) return is_non_negative(atom->operands[1]);
-      return is_non_negative(atom->operands[0]) && is_non_negative(atom->operands[1]);
-    });
-  });
+  return std::all_of(
+      expression.terms().begin(), expression.terms().end(), [&](const SymTerm& term) {
+        if (term.coefficient < 0) return false;
+        return std::all_of(term.atoms.begin(), term.atoms.end(), [&](const auto& atom) {
+          if (atom->kind == SymAtom::Kind::symbol) return atom->text.front() != 'v';
+          if (atom->kind == SymAtom::Kind::mod) return is_non_negative(atom->operands[1]);
+          return is_non_negative(atom->operands[0]) && is_non_negative(atom->operands[1]);
+        });
+      });
 }
 
 std::optional<std::int64_t> KernelEmitter::upper_bound(const SymExpr& expression) const {

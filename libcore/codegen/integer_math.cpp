@@ -10,15 +10,17 @@ namespace {
 Value* number(Value* like, std::int64_t value) {
   return llvm::ConstantInt::getSigned(like->getType(), value);
 }
-Value* zero(Value* like) { return llvm::Constant::getNullValue(like->getType()); }
+Value* zero(Value* like) {
+  return llvm::Constant::getNullValue(like->getType());
+}
 
 struct Division {
   Value* quotient;   ///< toward zero
   Value* remainder;  ///< sign of the dividend
 };
 
-/// Integers of up to 32 bits divide exactly as doubles: the quotient of two of them is never so close
-/// below a whole number that rounding would reach it.
+/// Integers of up to 32 bits divide exactly as doubles: the quotient of two of them is never so
+/// close below a whole number that rounding would reach it.
 Division divide_as_doubles(Builder& b, bool is_unsigned, Value* x, Value* y) {
   llvm::Type* wide = x->getType()->getWithNewType(b.getDoubleTy());
   Value* dx = is_unsigned ? b.CreateUIToFP(x, wide) : b.CreateSIToFP(x, wide);
@@ -62,8 +64,8 @@ Value* emit_integer_abs(Builder& b, DType dtype, Operands x) {
 }
 
 Value* emit_integer_sign(Builder& b, DType dtype, Operands x) {
-  Value* positive = dtype == DType::uint8 ? b.CreateICmpNE(x[0], zero(x[0]))
-                                          : b.CreateICmpSGT(x[0], zero(x[0]));
+  Value* positive =
+      dtype == DType::uint8 ? b.CreateICmpNE(x[0], zero(x[0])) : b.CreateICmpSGT(x[0], zero(x[0]));
   Value* ones = b.CreateZExt(positive, x[0]->getType());
   if (dtype == DType::uint8) return ones;
   return b.CreateOr(ones, b.CreateSExt(b.CreateICmpSLT(x[0], zero(x[0])), x[0]->getType()));
@@ -98,15 +100,16 @@ Value* emit_integer_power(Builder& b, DType dtype, Operands x) {
   int bits = 8 * facts(dtype).size;
   Value* power = base;
   for (int bit = 0; bit < bits; ++bit) {
-    Value* set = b.CreateICmpNE(b.CreateAnd(exponent, number(base, std::int64_t{1} << bit)),
-                                zero(base));
+    Value* set =
+        b.CreateICmpNE(b.CreateAnd(exponent, number(base, std::int64_t{1} << bit)), zero(base));
     result = b.CreateSelect(set, b.CreateMul(result, power), result);
     if (bit + 1 < bits) power = b.CreateMul(power, power);
   }
   if (dtype == DType::uint8) return result;
   Value* is_odd = b.CreateICmpNE(b.CreateAnd(exponent, number(base, 1)), zero(base));
   Value* of_minus_one = b.CreateSelect(is_odd, number(base, -1), number(base, 1));
-  Value* truncated = b.CreateSelect(b.CreateICmpEQ(base, number(base, -1)), of_minus_one, zero(base));
+  Value* truncated =
+      b.CreateSelect(b.CreateICmpEQ(base, number(base, -1)), of_minus_one, zero(base));
   truncated = b.CreateSelect(b.CreateICmpEQ(base, number(base, 1)), number(base, 1), truncated);
   return b.CreateSelect(b.CreateICmpSLT(exponent, zero(base)), truncated, result);
 }
@@ -143,8 +146,8 @@ Value* emit_shift_right(Builder& b, DType dtype, Operands x) {
 namespace {
 
 /// The exact remainder of |x| / |y| for doubles. A step takes the largest multiple of |y| with 50
-/// significant bits that fits and loses nothing: remainder and multiple are multiples of the same unit.
-/// One step is enough unless the quotient is above 2**50.
+/// significant bits that fits and loses nothing: remainder and multiple are multiples of the same
+/// unit. One step is enough unless the quotient is above 2**50.
 Value* remainder_loop(MathBuilder& m, Value* x, Value* y) {
   auto& b = m.ir;
   llvm::Function* function = b.GetInsertBlock()->getParent();
@@ -163,8 +166,8 @@ Value* remainder_loop(MathBuilder& m, Value* x, Value* y) {
     divisor = m.select(overflows, m.mul(divisor, power), divisor);
   }
   Value* quotient = b.CreateFDiv(rest, divisor);
-  // Cut to 50 bits, or to a whole number. The division may have rounded up across one of those steps;
-  // then the multiple is one step too large.
+  // Cut to 50 bits, or to a whole number. The division may have rounded up across one of those
+  // steps; then the multiple is one step too large.
   Value* large = m.greater(quotient, 1125899906842624.0);
   Value* bits = b.CreateAnd(b.CreateBitCast(quotient, m.integer_type(x)), m.integer(x, -8));
   Value* cut = b.CreateBitCast(bits, x->getType());
@@ -197,9 +200,9 @@ Value* magnitude_of_remainder(MathBuilder& m, Value* x, Value* y) {
 
 Value* emit_fmod(MathBuilder& m, Value* x, Value* y) {
   if (!m.is_double(x)) {
-    return m.ir.CreateFPTrunc(emit_fmod(m, m.ir.CreateFPExt(x, m.double_type(x)),
-                                        m.ir.CreateFPExt(y, m.double_type(y))),
-                              x->getType());
+    return m.ir.CreateFPTrunc(
+        emit_fmod(m, m.ir.CreateFPExt(x, m.double_type(x)), m.ir.CreateFPExt(y, m.double_type(y))),
+        x->getType());
   }
   return m.copysign(magnitude_of_remainder(m, x, y), x);
 }

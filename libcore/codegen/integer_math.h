@@ -7,8 +7,9 @@
 
 namespace penstock::codegen {
 
-// Arithmetic that x86 has no vector instruction for, or that must not trap: a division by zero gives 0
-// and the smallest number divided by -1 wraps (torch raises for the first, and callers check before).
+// Arithmetic that x86 has no vector instruction for, or that must not trap: a division by zero
+// gives 0 and the smallest number divided by -1 wraps (torch raises for the first, and callers
+// check before).
 
 using Operands = llvm::ArrayRef<llvm::Value*>;
 
@@ -24,8 +25,8 @@ llvm::Value* emit_integer_power(llvm::IRBuilder<>& b, DType dtype, Operands x);
 llvm::Value* emit_shift_left(llvm::IRBuilder<>& b, DType dtype, Operands x);
 llvm::Value* emit_shift_right(llvm::IRBuilder<>& b, DType dtype, Operands x);
 
-/// Floats, exact for every pair; each makes a loop. floordiv is by way of the exact remainder, as torch and
-/// Python have it: 1.0 // 0.1 is 9.
+/// Floats, exact for every pair; each makes a loop. floordiv is by way of the exact remainder, as
+/// torch and Python have it: 1.0 // 0.1 is 9.
 llvm::Value* emit_floor_divide(MathBuilder& b, llvm::Value* x, llvm::Value* y);
 llvm::Value* emit_fmod(MathBuilder& b, llvm::Value* x, llvm::Value* y);
 llvm::Value* emit_remainder(MathBuilder& b, llvm::Value* x, llvm::Value* y);

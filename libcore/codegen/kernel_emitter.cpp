@@ -34,7 +34,8 @@ Value* KernelEmitter::copy_of(const Pack& pack, int copy, bool as_vector) {
 
 int KernelEmitter::hoisting_level(const Instruction& instruction) const {
   int needed = instruction.buffer != kNoBuffer || instruction.op == "index"
-                   ? level_of(instruction.index) : 0;
+                   ? level_of(instruction.index)
+                   : 0;
   for (ScalarId operand : instruction.operands) needed = std::max(needed, find(operand)->level);
   // Lanes exist only inside the vectorised loop.
   bool stays = makes_blocks(instruction.op);
@@ -77,8 +78,8 @@ Result<KernelEmitter::Pack> KernelEmitter::constant(const Instruction& instructi
     pack.copies = {emit_convert(ir_, value, wide, instruction.dtype)};
   } else {
     llvm::APInt bits(64, static_cast<std::uint64_t>(integer));
-    pack.copies = {llvm::ConstantInt::get(ir_.getContext(),
-                                          bits.trunc(type->getIntegerBitWidth()))};
+    pack.copies = {
+        llvm::ConstantInt::get(ir_.getContext(), bits.trunc(type->getIntegerBitWidth()))};
   }
   return pack;
 }

@@ -22,16 +22,20 @@ inline SymExpr to_expression(const SymTerm& term) {
 
 /// Turns one loop kernel into one LLVM function.
 ///
-/// The nest is walked once. A vectorised loop runs `copies` vectors of `lanes` iterations a step, then
-/// vectors of one copy under a mask for what is left. A scalar of the program becomes a Pack: one LLVM
-/// value where all lanes agree, else one vector a copy. No LLVM pass cleans up behind, so the walk does
-/// what they would: whatever does not depend on a loop goes in front of it (its preheader), addresses
-/// are split into a part that is invariant and a step, copies give independent chains.
+/// The nest is walked once. A vectorised loop runs `copies` vectors of `lanes` iterations a step,
+/// then vectors of one copy under a mask for what is left. A scalar of the program becomes a Pack:
+/// one LLVM value where all lanes agree, else one vector a copy. No LLVM pass cleans up behind, so
+/// the walk does what they would: whatever does not depend on a loop goes in front of it (its
+/// preheader), addresses are split into a part that is invariant and a step, copies give
+/// independent chains.
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const Target& target, const std::vector<Buffer>& buffers,
                 const std::vector<std::string>& symbols)
-      : module_(module), target_(target), buffers_(buffers), symbols_(symbols),
+      : module_(module),
+        target_(target),
+        buffers_(buffers),
+        symbols_(symbols),
         ir_(module.getContext()) {}
 
   /// Adds the function `name` (bundle/kernel_abi.h) to the module.
@@ -55,7 +59,7 @@ class KernelEmitter {
     Value* index = nullptr;  ///< i64: the variable in the first lane of the first copy
     int lanes = 0;           ///< 0: not vectorised
     int copies = 1;
-    Value* mask = nullptr;   ///< lanes that take part; null: all
+    Value* mask = nullptr;                       ///< lanes that take part; null: all
     std::unordered_map<ScalarId, Pack> values;   ///< made in the body
     std::unordered_map<ScalarId, Pack> hoisted;  ///< made in the preheader
     std::unordered_map<std::string, Value*> indices, hoisted_indices;

@@ -9,7 +9,8 @@ namespace {
 /// Those of bundle/cpu_features.def that the levels have, in its order.
 constexpr std::initializer_list<const char*> kV3 = {"popcnt", "sse4.2", "avx",   "f16c",  "fma",
                                                     "bmi",    "bmi2",   "lzcnt", "movbe", "avx2"};
-constexpr std::initializer_list<const char*> kV4 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"};
+constexpr std::initializer_list<const char*> kV4 = {"avx512f", "avx512cd", "avx512bw", "avx512dq",
+                                                    "avx512vl"};
 
 std::string_view level_of(std::string_view cpu) {
   if (cpu != "host") return cpu;

@@ -5,8 +5,8 @@
 
 namespace penstock::codegen {
 
-/// What libpenstock-codegen.so offers, as its symbol penstock_codegen_library: C++ types, so both sides
-/// must be of one build.
+/// What libpenstock-codegen.so offers, as its symbol penstock_codegen_library: C++ types, so both
+/// sides must be of one build.
 struct CodegenLibrary {
   const char* build;  ///< kBuild of the side that made it
   const Compiler* compiler;

@@ -47,7 +47,8 @@ class MemoryFile {
   bool complete_ = false;
 };
 
-/// A directory of our own for the linker's output, which it writes beside and renames; gone at the end.
+/// A directory of our own for the linker's output, which it writes beside and renames; gone at the
+/// end.
 class OutputFolder {
  public:
   OutputFolder() {
@@ -101,8 +102,7 @@ Result<std::string> link_shared_object(const std::vector<std::string>& objects) 
   std::vector<std::string> arguments = {"ld.lld", "-shared", "--hash-style=gnu", "--no-undefined",
                                         "-znoexecstack", "-znow", "--build-id=none",
                                         // Its threads would stay, and be missed in a forked child.
-                                        "--threads=1", "-o",
-                                        folder.file()};
+                                        "--threads=1", "-o", folder.file()};
   for (const auto& file : files) arguments.push_back(file->path());
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());

@@ -11,8 +11,8 @@ std::int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-Result<std::string> make_elf(const std::vector<FunctionJob>& jobs, const CompileContext& context, int threads,
-                             CodegenStatistics& statistics) {
+Result<std::string> make_elf(const std::vector<FunctionJob>& jobs, const CompileContext& context,
+                             int threads, CodegenStatistics& statistics) {
   const std::int64_t start = now_ns();
   auto objects = compile_objects(jobs, context, threads);
   if (!objects) return tl::unexpected(objects.error());
@@ -34,7 +34,8 @@ const Compiler& local_compiler() {
 
 Result<KernelBundle> generate(const LoopProgram& program, const CodegenOptions& options,
                               CodeSink& sink, CodegenStatistics* statistics) {
-  return generate(program, options, sink, statistics, [] { return Result<const Compiler*>(&local_compiler()); });
+  return generate(program, options, sink, statistics,
+                  [] { return Result<const Compiler*>(&local_compiler()); });
 }
 
 Result<std::string> generate_text(const LoopProgram& program, const CodegenOptions& options,

@@ -1,6 +1,6 @@
-// Loops. A vectorised loop is two: whole steps of copies * lanes iterations, then single vectors under a
-// mask. Accumulators of the first are joined copy by copy, go on through the second, and are joined
-// across the lanes at the end, always in the same tree.
+// Loops. A vectorised loop is two: whole steps of copies * lanes iterations, then single vectors
+// under a mask. Accumulators of the first are joined copy by copy, go on through the second, and
+// are joined across the lanes at the end, always in the same tree.
 #include <llvm/IR/CFG.h>
 
 #include <algorithm>
@@ -97,8 +97,8 @@ Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
   return results;
 }
 
-/// The count of a welford accumulator where all lanes and copies have seen as many values since `begin`:
-/// one scalar division serves them.
+/// The count of a welford accumulator where all lanes and copies have seen as many values since
+/// `begin`: one scalar division serves them.
 AccumulatorStep KernelEmitter::shared_count(const Accumulator& accumulator, std::int64_t iterations,
                                             Value* begin) {
   AccumulatorStep step{};
@@ -142,8 +142,8 @@ Result<KernelEmitter::Carried> KernelEmitter::accumulate_body(const Loop& loop,
       if (positions && own_vector) {
         step.position = vector_atom({SymAtom::Kind::symbol, top().variable, {}}, copy, 64);
       } else if (positions) {
-        step.position = vector == nullptr ? top().index
-                                          : ir_.CreateVectorSplat(vector->lanes, top().index);
+        step.position =
+            vector == nullptr ? top().index : ir_.CreateVectorSplat(vector->lanes, top().index);
       }
       step.mask = own_vector ? top().mask : nullptr;
       AccumulatorState stepped = accumulate(ir_, **kind, accumulator.dtype, state, step);
@@ -157,8 +157,7 @@ namespace {
 
 /// The states of one accumulator, copy by copy, cut out of what a loop carried.
 llvm::SmallVector<AccumulatorState, 4> take_states(llvm::ArrayRef<Value*> carried,
-                                                   std::size_t& place, int components,
-                                                   int copies) {
+                                                   std::size_t& place, int components, int copies) {
   llvm::SmallVector<AccumulatorState, 4> states;
   for (int copy = 0; copy < copies; ++copy) {
     states.emplace_back(carried.slice(place, components));
@@ -168,7 +167,9 @@ llvm::SmallVector<AccumulatorState, 4> take_states(llvm::ArrayRef<Value*> carrie
 }
 
 /// The components that a program sees as results: of argmax the position alone.
-std::size_t first_result(std::string_view op) { return op.starts_with("arg") ? 1 : 0; }
+std::size_t first_result(std::string_view op) {
+  return op.starts_with("arg") ? 1 : 0;
+}
 
 }  // namespace
 
@@ -227,10 +228,9 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
   frame.variable = loop.variable;
   frame.lanes = lanes;
   frame.copies = copies;
-  auto main = counted_loop(std::move(frame), {range.begin, middle, step}, start,
-                           [&](const Carried& carried) {
-                             return accumulate_body(loop, carried, step, range.begin);
-                           });
+  auto main = counted_loop(
+      std::move(frame), {range.begin, middle, step}, start,
+      [&](const Carried& carried) { return accumulate_body(loop, carried, step, range.begin); });
   if (!main) return tl::unexpected(main.error());
   Carried joined;
   std::size_t place = 0;
@@ -279,9 +279,8 @@ bool KernelEmitter::can_vectorize(const Loop& loop) const {
     if (inner == nullptr) continue;
     for (const Loop& nested : *inner) {
       bool varies = false;
-      nested.extent.for_each_symbol([&](std::string_view name) {
-        varies |= name == loop.variable || name.front() == 'v';
-      });
+      nested.extent.for_each_symbol(
+          [&](std::string_view name) { varies |= name == loop.variable || name.front() == 'v'; });
       if (varies) return false;
     }
   }

@@ -1,5 +1,5 @@
-// Loads and stores. What the index does from lane to lane decides the form: nothing (one scalar for all),
-// one element (a vector), any other (gather or scatter).
+// Loads and stores. What the index does from lane to lane decides the form: nothing (one scalar for
+// all), one element (a vector), any other (gather or scatter).
 #include "codegen/arithmetic.h"
 #include "codegen/kernel_emitter.h"
 
@@ -18,7 +18,8 @@ Value* KernelEmitter::memory(const Instruction& instruction) {
 }
 
 Value* KernelEmitter::element_pointer(const Instruction& instruction, llvm::Type* type) {
-  // What is invariant here goes into the pointer outside, the rest is a register added in the access.
+  // What is invariant here goes into the pointer outside, the rest is a register added in the
+  // access.
   SymExpr outer = instruction.index.constant_term(), inner = 0;
   for (const SymTerm& term : instruction.index.terms()) {
     SymExpr alone = to_expression(term);
@@ -26,7 +27,8 @@ Value* KernelEmitter::element_pointer(const Instruction& instruction, llvm::Type
   }
   int level = level_of(outer);
   Value* offset = scalar_index(outer);
-  Value* pointer = at_level(level, [&] { return ir_.CreateGEP(type, memory(instruction), offset); });
+  Value* pointer =
+      at_level(level, [&] { return ir_.CreateGEP(type, memory(instruction), offset); });
   if (inner == SymExpr(0)) return pointer;
   return ir_.CreateGEP(type, pointer, scalar_index(inner));
 }
@@ -77,8 +79,9 @@ Value* KernelEmitter::load_lanes(const Instruction& instruction, const SymExpr* 
   }
   Value* pointer = element_pointer(instruction, scalar);
   pointer = ir_.CreateConstGEP1_64(scalar, pointer, copy * lanes);
-  Value* loaded = mask == nullptr ? static_cast<Value*>(ir_.CreateAlignedLoad(type, pointer, alignment))
-                                  : ir_.CreateMaskedLoad(type, pointer, alignment, mask, zero);
+  Value* loaded = mask == nullptr
+                      ? static_cast<Value*>(ir_.CreateAlignedLoad(type, pointer, alignment))
+                      : ir_.CreateMaskedLoad(type, pointer, alignment, mask, zero);
   return from_memory(ir_, loaded, dtype);
 }
 
@@ -109,8 +112,8 @@ Result<KernelEmitter::Pack> KernelEmitter::load(const Instruction& instruction, 
   std::optional<SymExpr> step = lane_step(instruction.index);
   int copies = vector ? vector_frame()->copies : 1;
   for (int copy = 0; copy < copies; ++copy) {
-    Value* value = vector ? load_lanes(instruction, step ? &*step : nullptr, copy)
-                          : load_uniform(instruction);
+    Value* value =
+        vector ? load_lanes(instruction, step ? &*step : nullptr, copy) : load_uniform(instruction);
     value = emit_convert(ir_, value, stored, instruction.dtype);
     if (mask != nullptr) {
       Value* fill = fill_value(ir_, instruction, value->getType());
@@ -142,7 +145,8 @@ Result<void> KernelEmitter::store(const Instruction& instruction) {
       // A store that does not happen goes to a place on the stack.
       llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
       Value* nowhere = entry.CreateAlloca(scalar);
-      pointer = ir_.CreateSelect(copy_of(*find(instruction.operands[1]), 0, false), pointer, nowhere);
+      pointer =
+          ir_.CreateSelect(copy_of(*find(instruction.operands[1]), 0, false), pointer, nowhere);
     }
     ir_.CreateAlignedStore(element(0, false), pointer, alignment);
     return {};

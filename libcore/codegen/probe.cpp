@@ -88,8 +88,8 @@ double best_seconds(int runs, const auto& body) {
   for (int run = 0; run < runs; ++run) {
     auto start = std::chrono::steady_clock::now();
     body();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-                              .count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }

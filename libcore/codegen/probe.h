@@ -7,8 +7,8 @@
 
 namespace penstock::codegen {
 
-/// What this machine can do at most, measured with code that the generator made: what measured kernels
-/// are to be held against.
+/// What this machine can do at most, measured with code that the generator made: what measured
+/// kernels are to be held against.
 struct Roofs {
   std::string cpu;  ///< the target that the code was made for
   int lanes = 0;

@@ -24,7 +24,8 @@ BufferId memory_of(BufferId buffer, const std::vector<Buffer>& buffers) {
   return facts.kind == Buffer::Kind::view ? facts.base : buffer;
 }
 
-/// The loop whose iterations may be split: the only one at the top, with pure instructions beside it.
+/// The loop whose iterations may be split: the only one at the top, with pure instructions beside
+/// it.
 const Loop* parallel_loop(const LoopKernel& kernel) {
   const Loop* found = nullptr;
   for (const Statement& statement : kernel.body) {

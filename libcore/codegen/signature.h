@@ -11,13 +11,13 @@ namespace penstock::codegen {
 
 /// How a loop kernel meets bundle/kernel_abi.h.
 struct Signature {
-  /// The pointers that it gets: the memories that it touches, each once, in order of first use. Views
-  /// stand for the buffer that they are windows on; scratch buffers are none of them.
+  /// The pointers that it gets: the memories that it touches, each once, in order of first use.
+  /// Views stand for the buffer that they are windows on; scratch buffers are none of them.
   std::vector<BufferId> buffers;
   std::unordered_map<BufferId, int> position;  ///< of every buffer's memory in `buffers`
-  const Loop* parallel = nullptr;  ///< the loop that [begin, end) splits; null: none
+  const Loop* parallel = nullptr;              ///< the loop that [begin, end) splits; null: none
   std::int64_t scratch_bytes = 0;
-  std::vector<bool> stored;        ///< by position: the kernel writes it
+  std::vector<bool> stored;  ///< by position: the kernel writes it
 };
 Signature signature_of(const LoopKernel& kernel, const std::vector<Buffer>& buffers);
 

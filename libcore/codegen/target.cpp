@@ -65,8 +65,9 @@ Result<Target> find_target(std::string_view cpu, int lanes) {
     return failure(Code::PS0703, "LLVM knows no x86-64 CPU called '" + target.cpu + "'");
   }
   if (!subtarget->checkFeatures("+avx2,+fma,+f16c,+bmi2")) {
-    return failure(Code::PS0703, "'" + target.cpu + "' lacks AVX2, FMA or F16C; code is made for "
-                                                    "x86-64-v3 and above");
+    return failure(Code::PS0703, "'" + target.cpu +
+                                     "' lacks AVX2, FMA or F16C; code is made for "
+                                     "x86-64-v3 and above");
   }
   for (const char* feature : kFeatures) {
     if (subtarget->checkFeatures(std::string("+") + feature)) target.features.push_back(feature);

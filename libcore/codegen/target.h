@@ -21,9 +21,9 @@ struct Target {
   bool avx512 = false;                ///< AVX512 F, BW, DQ, VL: masked access to every dtype
 };
 
-/// The target called `cpu`: a name of LLVM's, "native" for the exact CPU of this machine, or "host" for
-/// the highest x86-64 level that it has. `lanes` overrides the vector width (8 or 16; 0: by the CPU).
-/// PS0703 for an unknown CPU or one below x86-64-v3.
+/// The target called `cpu`: a name of LLVM's, "native" for the exact CPU of this machine, or "host"
+/// for the highest x86-64 level that it has. `lanes` overrides the vector width (8 or 16; 0: by the
+/// CPU). PS0703 for an unknown CPU or one below x86-64-v3.
 Result<Target> find_target(std::string_view cpu, int lanes);
 
 /// A code generator for `target`; one per thread.

@@ -31,8 +31,7 @@ SymExpr operations(const std::vector<Statement>& body) {
 
 }  // namespace
 
-WorkEstimate estimate_work(const LoopKernel& kernel,
-                           const std::vector<Buffer>& buffers) {
+WorkEstimate estimate_work(const LoopKernel& kernel, const std::vector<Buffer>& buffers) {
   WorkEstimate work;
   work.flops = operations(kernel.body);
   std::unordered_set<BufferId> seen;

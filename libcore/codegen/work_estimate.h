@@ -10,7 +10,6 @@ struct WorkEstimate {
   SymExpr flops = 0;
   SymExpr bytes = 0;
 };
-WorkEstimate estimate_work(const LoopKernel& kernel,
-                           const std::vector<Buffer>& buffers);
+WorkEstimate estimate_work(const LoopKernel& kernel, const std::vector<Buffer>& buffers);
 
 }  // namespace penstock::codegen

@@ -1,6 +1,7 @@
-// A compilation stops by itself: whoever works for it asks whether it may go on. Time is the clock's and memory is what
-// malloc has handed out, for both are what the program's user waits for and misses; how often they are looked at is
-// counted in work, so that asking costs next to nothing.
+// A compilation stops by itself: whoever works for it asks whether it may go on. Time is the
+// clock's and memory is what malloc has handed out, for both are what the program's user waits for
+// and misses; how often they are looked at is counted in work, so that asking costs next to
+// nothing.
 #include "diag/budget.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,10 @@ std::int64_t allocated_bytes() {
 }  // namespace
 
 Budget::Budget(const CompileLimits& limits)
-    : limits_(limits), begin_(Clock::now()), memory_at_begin_(allocated_bytes()), next_look_(kUnitsPerLook) {}
+    : limits_(limits),
+      begin_(Clock::now()),
+      memory_at_begin_(allocated_bytes()),
+      next_look_(kUnitsPerLook) {}
 
 bool Budget::has_room_for_code(std::int64_t bytes) const {
   const auto made = static_cast<double>(code_.load(std::memory_order_relaxed) + bytes);
@@ -47,11 +51,19 @@ void Budget::look() {
 Diagnostic Budget::reached(std::string_view where) const {
   std::string what;
   switch (reached_.load()) {
-    case Reached::memory: what = fmt::format("more than {:g} MiB of memory", limits_.memory_mebibytes); break;
-    case Reached::code: what = fmt::format("more than {:g} MiB of machine code", limits_.code_mebibytes); break;
-    default: what = fmt::format("more than {:g} s", limits_.seconds); break;
+    case Reached::memory:
+      what = fmt::format("more than {:g} MiB of memory", limits_.memory_mebibytes);
+      break;
+    case Reached::code:
+      what = fmt::format("more than {:g} MiB of machine code", limits_.code_mebibytes);
+      break;
+    default:
+      what = fmt::format("more than {:g} s", limits_.seconds);
+      break;
   }
-  return {Code::PS0709, fmt::format("compiling it takes {}; stopped at {}", what, where), {}, {}, {}, Severity::error};
+  return {Code::PS0709, fmt::format("compiling it takes {}; stopped at {}", what, where),
+          {},           {},
+          {},           Severity::error};
 }
 
 Result<void> Budget::check(std::string_view where) {

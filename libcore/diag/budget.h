@@ -16,8 +16,8 @@ struct CompileLimits {
   double code_mebibytes = 16;      ///< of machine code
 };
 
-/// Watches one compilation, which asks it between passes and kernels and in the loops that can grow. Once a limit is
-/// reached it stays so. Thread-safe.
+/// Watches one compilation, which asks it between passes and kernels and in the loops that can
+/// grow. Once a limit is reached it stays so. Thread-safe.
 class Budget {
  public:
   /// The compilation begins.
@@ -25,10 +25,13 @@ class Budget {
 
   /// PS0709 once a limit is reached; `where` names the pass or kernel that comes next.
   Result<void> check(std::string_view where);
-  /// Counts `units` of work, each far below a millisecond. True once a limit is reached: looks every few thousand units.
+  /// Counts `units` of work, each far below a millisecond. True once a limit is reached: looks
+  /// every few thousand units.
   bool is_spent(std::int64_t units = 1);
   /// Counts machine code that was made.
-  void add_code(std::size_t bytes) { code_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed); }
+  void add_code(std::size_t bytes) {
+    code_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  }
   /// Whether code of `bytes` more would be too much.
   bool has_room_for_code(std::int64_t bytes) const;
 
@@ -47,6 +50,8 @@ class Budget {
 /// check() of a budget that may be none.
 Result<void> check(Budget* budget, std::string_view where);
 /// is_spent() of a budget that may be none.
-inline bool is_spent(Budget* budget, std::int64_t units = 1) { return budget != nullptr && budget->is_spent(units); }
+inline bool is_spent(Budget* budget, std::int64_t units = 1) {
+  return budget != nullptr && budget->is_spent(units);
+}
 
 }  // namespace penstock

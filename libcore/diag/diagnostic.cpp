@@ -13,7 +13,9 @@ const std::vector<CodeFacts>& all_codes() {
   return rows;
 }
 
-const CodeFacts& facts(Code code) { return all_codes()[static_cast<std::size_t>(code)]; }
+const CodeFacts& facts(Code code) {
+  return all_codes()[static_cast<std::size_t>(code)];
+}
 
 const CodeFacts* find_code(std::string_view id) {
   const auto& rows = all_codes();

@@ -55,8 +55,8 @@ struct Diagnostic {
   Code code;
   std::string message;               ///< the specific sentence, values filled in
   std::optional<Location> location;  ///< place in the user's Python source, where there is one
-  std::string place;                 ///< place in a document or file: "doc.json:1:17", "graph 0/0 %4"
-  std::string hint;                  ///< overrides the code's hint when not empty
+  std::string place;  ///< place in a document or file: "doc.json:1:17", "graph 0/0 %4"
+  std::string hint;   ///< overrides the code's hint when not empty
   Severity severity = Severity::error;
 };
 
@@ -66,7 +66,8 @@ using Result = tl::expected<T, Diagnostic>;
 
 /// Shorthand for the error branch of a Result.
 inline tl::unexpected<Diagnostic> failure(Code code, std::string message, std::string place = {}) {
-  return tl::unexpected(Diagnostic{code, std::move(message), std::nullopt, std::move(place), {}, Severity::error});
+  return tl::unexpected(
+      Diagnostic{code, std::move(message), std::nullopt, std::move(place), {}, Severity::error});
 }
 
 }  // namespace penstock

@@ -179,7 +179,8 @@ std::string printable(std::string_view text) {
     const std::size_t length = character_length(text);
     const auto first = static_cast<unsigned char>(text.front());
     const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
-    const bool second_control = length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    const bool second_control =
+        length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
     const std::size_t taken = std::max<std::size_t>(length, 1);
     if (length > 0 && !control && !second_control) {
       out += text.substr(0, taken);

@@ -28,11 +28,12 @@ struct RenderOptions {
 /// shown. Without the source, only the place. Ends with a newline.
 std::string excerpt(const Location& location, const RenderOptions& options);
 
-/// Text from outside as it may go to a terminal: what would steer that, and what is no character, is spelled out.
+/// Text from outside as it may go to a terminal: what would steer that, and what is no character,
+/// is spelled out.
 std::string printable(std::string_view text);
 
-/// A diagnostic for people: `TOOL: error[PS0201]: MESSAGE`, the place, excerpt, hint. What would steer a terminal, or is
-/// no text, is spelled out: \x1b. Ends with a newline.
+/// A diagnostic for people: `TOOL: error[PS0201]: MESSAGE`, the place, excerpt, hint. What would
+/// steer a terminal, or is no text, is spelled out: \x1b. Ends with a newline.
 std::string render(const Diagnostic& diagnostic, std::string_view tool,
                    const RenderOptions& options);
 

@@ -6,7 +6,8 @@
 
 namespace penstock {
 
-/// Text that does not change, held once for all copies of it: the name of a file stands in thousands of places.
+/// Text that does not change, held once for all copies of it: the name of a file stands in
+/// thousands of places.
 class SharedText {
  public:
   SharedText() = default;

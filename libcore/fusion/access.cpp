@@ -1,5 +1,6 @@
 // Is an access inside? Three ways, the cheap ones first:
-//   the prover     index - first >= 0 and last - index >= 0 from the ranges of loop variables and sizes;
+//   the prover     index - first >= 0 and last - index >= 0 from the ranges of loop variables and
+//   sizes;
 //                  what data decides ("v12") has the range that minimum and maximum leave it
 //   conditions     a masked access runs only where comparisons of indices hold
 //   enumeration    of all iterations of the loops that the index names, where they are few
@@ -14,13 +15,16 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr std::int64_t kMostPoints = std::int64_t{1} << 20;  ///< iterations that are worth enumerating
+constexpr std::int64_t kMostPoints = std::int64_t{1}
+                                     << 20;  ///< iterations that are worth enumerating
 
-/// Bounds that no number of 64 bits left on the way. Symbols without bounds are sizes of tensors that exist.
+/// Bounds that no number of 64 bits left on the way. Symbols without bounds are sizes of tensors
+/// that exist.
 bool is_finite(const SymExpr& expression, const RangeFacts& facts) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 62;
   bool unbounded = false;
-  expression.for_each_symbol([&](std::string_view name) { unbounded = unbounded || !facts.of(name).upper; });
+  expression.for_each_symbol(
+      [&](std::string_view name) { unbounded = unbounded || !facts.of(name).upper; });
   if (unbounded) return true;
   Interval range = bounds(expression, facts);
   return range.lower > -kLimit && range.upper < kLimit;
@@ -48,8 +52,10 @@ void AccessProver::leave(const Loop& loop) {
 
 void AccessProver::learn(const Instruction& instruction) {
   if (instruction.result < 0) return;
-  if (is_boolean(instruction.dtype)) learn_condition(instruction);
-  else if (is_integral(instruction.dtype)) learn_integer(instruction);
+  if (is_boolean(instruction.dtype))
+    learn_condition(instruction);
+  else if (is_integral(instruction.dtype))
+    learn_integer(instruction);
 }
 
 std::optional<SymExpr> AccessProver::value_of(ScalarId scalar) const {
@@ -69,7 +75,8 @@ void AccessProver::learn_integer(const Instruction& in) {
   if (in.dtype != DType::int64) return;
   if (in.op == "index") {
     values_.emplace(id, in.index);
-  } else if (auto* number = in.immediate.as<std::int64_t>(); number != nullptr && in.op == "constant") {
+  } else if (auto* number = in.immediate.as<std::int64_t>();
+             number != nullptr && in.op == "constant") {
     values_.emplace(id, *number);
   } else if (in.operands.size() == 2 && (in.op == "minimum" || in.op == "maximum")) {
     SymRange a = range_of(in.operands[0]), b = range_of(in.operands[1]), out;
@@ -79,7 +86,8 @@ void AccessProver::learn_integer(const Instruction& in) {
     auto pick = [&](std::optional<SymExpr> SymRange::*side) { return b.*side ? b.*side : a.*side; };
     one_sided = pick(least ? &SymRange::upper : &SymRange::lower);
     auto side = least ? &SymRange::lower : &SymRange::upper;
-    if (a.*side && b.*side) two_sided = least ? minimum(*(a.*side), *(b.*side)) : maximum(*(a.*side), *(b.*side));
+    if (a.*side && b.*side)
+      two_sided = least ? minimum(*(a.*side), *(b.*side)) : maximum(*(a.*side), *(b.*side));
     ranges_[id] = std::move(out);
   }
   const SymRange range = range_of(id);
@@ -91,7 +99,8 @@ void AccessProver::learn_condition(const Instruction& in) {
   if (in.op == "and" && in.operands.size() == 2) {
     for (ScalarId operand : in.operands) {
       auto found = conditions_.find(operand);
-      if (found != conditions_.end()) out.insert(out.end(), found->second.begin(), found->second.end());
+      if (found != conditions_.end())
+        out.insert(out.end(), found->second.begin(), found->second.end());
     }
   } else if (in.operands.size() == 2) {
     auto a = value_of(in.operands[0]), b = value_of(in.operands[1]);
@@ -124,7 +133,8 @@ bool AccessProver::holds_everywhere(const SymExpr& index, const SymExpr& first, 
   for (const Loop* loop : loops_) {
     if (!named(loop)) continue;
     auto extent = loop->extent.constant();
-    if (!extent || __builtin_mul_overflow(points, *extent, &points) || points > kMostPoints) return false;
+    if (!extent || __builtin_mul_overflow(points, *extent, &points) || points > kMostPoints)
+      return false;
     varying.push_back(loop);
   }
   std::map<std::string, std::int64_t, std::less<>> at;

@@ -10,8 +10,8 @@
 
 namespace penstock::fusion {
 
-/// Proves that the elements that a kernel accesses lie in its buffers. It is told of the kernel's loops
-/// and instructions in the order of its text.
+/// Proves that the elements that a kernel accesses lie in its buffers. It is told of the kernel's
+/// loops and instructions in the order of its text.
 class AccessProver {
  public:
   /// `sizes`: ranges of the size symbols.

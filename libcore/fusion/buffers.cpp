@@ -58,7 +58,8 @@ void show_result(FusionPlan& plan, const PlacedResult& placed) {
 }
 
 std::string text_of(const Window& window, DType dtype) {
-  std::string text = std::to_string(window.base) + ' ' + std::to_string(static_cast<int>(dtype)) + '+' + window.offset.to_string();
+  std::string text = std::to_string(window.base) + ' ' + std::to_string(static_cast<int>(dtype)) +
+                     '+' + window.offset.to_string();
   for (const SymExpr& size : window.sizes) text += ',' + size.to_string();
   text += ';';
   for (const SymExpr& stride : window.strides) text += ',' + stride.to_string();
@@ -93,7 +94,8 @@ void allocate(FusionPlan& plan, ValueId value) {
     buffer.sizes = type.sizes;
     buffer.strides = type.strides;
   }
-  bool gaps = facts.output >= 0 && !is_dense(plan.interface().outputs[facts.output].type, plan.interface());
+  bool gaps =
+      facts.output >= 0 && !is_dense(plan.interface().outputs[facts.output].type, plan.interface());
   SymExpr elements = gaps ? span(buffer) : element_count(type.sizes);
   buffer.bytes = elements * SymExpr(penstock::facts(type.dtype).size);
   BufferId base = add_buffer(plan, std::move(buffer));

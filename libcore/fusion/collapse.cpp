@@ -1,9 +1,9 @@
 // Collapse
 //
 // Two perfectly nested loops, o over [0, m) around i over [0, n), are one loop f over [0, m*n) when
-// every index in the body sees them only as f = o*n + i. That is tested by writing f for i and 0 for o,
-// putting o*n + i back, and comparing: exact for polynomials, symbolic sizes included. A nested
-// reduction collapses too when the outer one only combines the inner one's results.
+// every index in the body sees them only as f = o*n + i. That is tested by writing f for i and 0
+// for o, putting o*n + i back, and comparing: exact for polynomials, symbolic sizes included. A
+// nested reduction collapses too when the outer one only combines the inner one's results.
 #include <algorithm>
 
 #include "fusion/loops.h"
@@ -32,7 +32,8 @@ bool combines(const Loop& outer, const Loop& inner) {
     const Accumulator& a = outer.accumulators[i];
     const Accumulator& b = inner.accumulators[i];
     bool positional = a.op == "argmax" || a.op == "argmin" || a.op == "welford";
-    if (positional || a.op != b.op || a.dtype != b.dtype || a.value != b.results.front()) return false;
+    if (positional || a.op != b.op || a.dtype != b.dtype || a.value != b.results.front())
+      return false;
   }
   return true;
 }
@@ -54,7 +55,8 @@ class Collapser {
  private:
   bool sees_merged(const SymExpr& expression, const Loop& outer, const Loop& inner) const {
     if (!mentions(expression, outer.variable) && !mentions(expression, inner.variable)) return true;
-    SymExpr merged = replace(expression, outer.variable, 0, inner.variable, SymExpr::symbol(kMerged));
+    SymExpr merged =
+        replace(expression, outer.variable, 0, inner.variable, SymExpr::symbol(kMerged));
     SymExpr back = SymExpr::symbol(outer.variable) * inner.extent + SymExpr::symbol(inner.variable);
     return simplify(replace(merged, kMerged, back, {}, 0), facts_) == simplify(expression, facts_);
   }
@@ -62,7 +64,8 @@ class Collapser {
   bool body_sees_merged(const Body& body, const Loop& outer, const Loop& inner) const {
     for (const Statement& statement : body) {
       if (const Loop* loop = as_loop(statement)) {
-        bool extent = mentions(loop->extent, outer.variable) || mentions(loop->extent, inner.variable);
+        bool extent =
+            mentions(loop->extent, outer.variable) || mentions(loop->extent, inner.variable);
         if (extent || !body_sees_merged(loop->body, outer, inner)) return false;
       } else if (!sees_merged(as_instruction(statement)->index, outer, inner)) {
         return false;

@@ -29,7 +29,8 @@ Result<void> check_buffers(const LoopProgram& program) {
     bool view = buffer.kind == Buffer::Kind::view;
     bool base = buffer.base >= 0 && buffer.base < count &&
                 program.buffers[buffer.base].kind != Buffer::Kind::view;
-    if (view != base) return broken(program, fmt::format("buffer {} has a wrong base", buffer.name));
+    if (view != base)
+      return broken(program, fmt::format("buffer {} has a wrong base", buffer.name));
     if (buffer.kind == Buffer::Kind::input &&
         (buffer.index < 0 || buffer.index >= static_cast<int>(program.interface.inputs.size()))) {
       return broken(program, fmt::format("buffer {} is no input of the graph", buffer.name));
@@ -48,8 +49,9 @@ Result<void> check_buffers(const LoopProgram& program) {
   return {};
 }
 
-/// Temporaries are written before they are read, and share bytes of the arena only if they never live
-/// together, or the step where one ends and the other begins reads each element before it writes it.
+/// Temporaries are written before they are read, and share bytes of the arena only if they never
+/// live together, or the step where one ends and the other begins reads each element before it
+/// writes it.
 class MemoryChecker {
  public:
   explicit MemoryChecker(const LoopProgram& program) : program_(program) {}
@@ -87,7 +89,8 @@ class MemoryChecker {
     auto start = buffer.arena_offset.constant(), bytes = buffer.bytes.constant();
     if (!start || !bytes) return {};
     auto next = live_.lower_bound(*start);
-    for (auto at = next == live_.begin() ? next : std::prev(next); at != live_.end() && at->first < *start + *bytes;) {
+    for (auto at = next == live_.begin() ? next : std::prev(next);
+         at != live_.end() && at->first < *start + *bytes;) {
       auto other = at++;
       const Buffer& before = program_.buffers[other->second];
       if (other->first + *before.bytes.constant() <= *start) continue;
@@ -122,7 +125,8 @@ class MemoryChecker {
 Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
   if (auto checked = check_buffers(program); !checked) return checked;
   auto sizes = recorded_sizes(program.interface.symbols);
-  auto memory = verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
+  auto memory =
+      verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
   if (!memory) return memory;
   const RangeFacts facts = size_facts(program.interface);
   for (const ProgramStep& step : program.steps) {

@@ -1,11 +1,11 @@
 // Detach
 //
-// An activation behind a convolution often shares a row loop with a reduction of its result: silu and its
-// mean over each channel of the image. The convolution would apply the activation to numbers that it
-// still has in registers, and the reduction alone walks memory better than the two together. So where
-// the row's first loop is what the convolution can apply, it becomes a kernel of its own: all rows of
-// it, then all rows of the rest. Nothing else in the kernel may touch what it reads or write what it
-// writes.
+// An activation behind a convolution often shares a row loop with a reduction of its result: silu
+// and its mean over each channel of the image. The convolution would apply the activation to
+// numbers that it still has in registers, and the reduction alone walks memory better than the two
+// together. So where the row's first loop is what the convolution can apply, it becomes a kernel of
+// its own: all rows of it, then all rows of the rest. Nothing else in the kernel may touch what it
+// reads or write what it writes.
 #include <algorithm>
 
 #include "fusion/loops.h"
@@ -74,13 +74,14 @@ class Detacher {
     const Loop* first = rows.body->size() > 1 ? as_loop(rows.body->front()) : nullptr;
     if (first == nullptr || !first->accumulators.empty()) return std::nullopt;
     LoopKernel part{kernel.name, within(rows, {rows.body->front()}), kernel.calls, kernel.reason};
-    LoopKernel rest{kernel.name, within(rows, Body(rows.body->begin() + 1, rows.body->end())), kernel.calls,
-                    kernel.reason};
+    LoopKernel rest{kernel.name, within(rows, Body(rows.body->begin() + 1, rows.body->end())),
+                    kernel.calls, kernel.reason};
     PointwiseKernel pointwise;
     if (!collect_pointwise(part.body, pointwise) || !are_apart(part, rest)) return std::nullopt;
     const bool applies = std::ranges::any_of(pointwise.made, [&](const auto& made) {
       const Instruction& load = *made.second;
-      return load.op == "load" && results_.contains(load.buffer) && can_apply(pointwise, load.buffer);
+      return load.op == "load" && results_.contains(load.buffer) &&
+             can_apply(pointwise, load.buffer);
     });
     if (!applies) return std::nullopt;
     kernel = std::move(rest);
@@ -98,7 +99,8 @@ class Detacher {
   bool are_apart(const LoopKernel& part, const LoopKernel& rest) const {
     const StepUses first = uses_of(program_, part), then = uses_of(program_, rest);
     auto touches = [](const std::set<BufferId>& some, const std::set<BufferId>& others) {
-      return std::any_of(some.begin(), some.end(), [&](BufferId id) { return others.contains(id); });
+      return std::any_of(some.begin(), some.end(),
+                         [&](BufferId id) { return others.contains(id); });
     };
     return !touches(then.writes, first.reads) && !touches(then.writes, first.writes);
   }
@@ -110,6 +112,8 @@ class Detacher {
 
 }  // namespace
 
-void detach_activations(LoopProgram& program) { Detacher(program).run(); }
+void detach_activations(LoopProgram& program) {
+  Detacher(program).run();
+}
 
 }  // namespace penstock::fusion

@@ -33,9 +33,15 @@ class GroupEmitter {
     open_rows();
     for (std::int32_t root : group_.roots) {
       switch (plan_.roots[root].kind) {
-        case RootKind::scan: emit_scan(plan_.roots[root]); break;
-        case RootKind::copy: emit_copy(plan_.roots[root]); break;
-        default: emit_elements(root); break;
+        case RootKind::scan:
+          emit_scan(plan_.roots[root]);
+          break;
+        case RootKind::copy:
+          emit_copy(plan_.roots[root]);
+          break;
+        default:
+          emit_elements(root);
+          break;
       }
     }
     for (std::size_t i = 0; i < group_.rows.size(); ++i) builder_.close_loop();
@@ -93,15 +99,17 @@ class GroupEmitter {
     if (!sizes.empty()) {
       target[dim] = element_position(builder_, positions, index, root.domain[dim]);
     }
-    ScalarId value = src == kNoValue ? builder_.operand(node, "src", dtype, {})
-                                     : builder_.element(src, index);
+    ScalarId value =
+        src == kNoValue ? builder_.operand(node, "src", dtype, {}) : builder_.element(src, index);
     if (node.op == "prim.scatter_add") {
       ScalarId before = builder_.load(window, target, dtype);
       value = builder_.emit("add", dtype, {before, value});
     }
     builder_.store(window, target, value, dtype);
-    if (rows) close(sizes);
-    else for (std::size_t i = 0; i < sizes.size(); ++i) builder_.close_loop();
+    if (rows)
+      close(sizes);
+    else
+      for (std::size_t i = 0; i < sizes.size(); ++i) builder_.close_loop();
     used_.insert(root.node);
     return finish();
   }
@@ -127,7 +135,8 @@ class GroupEmitter {
     Index index = domain_variables(plan_.type(positions).rank());
     const Index own = index;
     RangeFacts facts = plan_.facts;
-    for (std::size_t i = 0; i < own.size(); ++i) facts.set_index(own[i].symbol_name(), plan_.type(positions).sizes[i]);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      facts.set_index(own[i].symbol_name(), plan_.type(positions).sizes[i]);
     for (ValueId value = positions; plan_.values[value].role == Role::view;) {
       const Node& view = plan_.node_of(value);
       if (view.op == "prim.as_strided") return false;
@@ -136,7 +145,9 @@ class GroupEmitter {
     }
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (i == dim || plan_.type(positions).sizes[i] == SymExpr(1)) continue;
-      if (std::ranges::any_of(index, [&](const SymExpr& e) { return mentions(e, own[i].symbol_name()); })) return false;
+      if (std::ranges::any_of(index,
+                              [&](const SymExpr& e) { return mentions(e, own[i].symbol_name()); }))
+        return false;
     }
     return true;
   }
@@ -171,7 +182,8 @@ class GroupEmitter {
     for (std::int32_t number : group_.roots) {
       const Root& root = plan_.roots[number];
       const Node& node = plan_.node_of(root);
-      ValueId value = root.kind == RootKind::copy ? operand_value(node, "self") : node.results.front();
+      ValueId value =
+          root.kind == RootKind::copy ? operand_value(node, "self") : node.results.front();
       if (!plan_.values[value].window) continue;
       for (std::size_t i = 0; i < root.row_of.size(); ++i) {
         if (root.row_of[i] >= 0) strides[root.row_of[i]] = plan_.values[value].window->strides[i];
@@ -195,7 +207,8 @@ class GroupEmitter {
     DType dtype = plan_.type(value).dtype;
     if (root.group != number_) return builder_.load(*plan_.values[value].window, index, dtype);
     if (is_row_level(root)) {
-      // The row's own element, which is there whatever a reader's mask says: computed once for all of them.
+      // The row's own element, which is there whatever a reader's mask says: computed once for all
+      // of them.
       Index own = index;
       for (std::size_t i = 0; i < own.size(); ++i) {
         if (root.domain[i] == SymExpr(1)) own[i] = 0;
@@ -280,10 +293,12 @@ class GroupEmitter {
     Index before = index;
     const bool alone = before.empty() || root.domain[dim] == SymExpr(1);
     if (!alone) before[dim] -= 1;
-    ScalarId total = alone ? builder_.constant(neutral, dtype)
-                           : builder_.masked(builder_.within(before[dim], 0, root.domain[dim]), neutral,
-                                             [&] { return builder_.load(window, before, dtype); });
-    builder_.store(window, index, builder_.emit(sums ? "add" : "mul", dtype, {total, element}), dtype);
+    ScalarId total =
+        alone ? builder_.constant(neutral, dtype)
+              : builder_.masked(builder_.within(before[dim], 0, root.domain[dim]), neutral,
+                                [&] { return builder_.load(window, before, dtype); });
+    builder_.store(window, index, builder_.emit(sums ? "add" : "mul", dtype, {total, element}),
+                   dtype);
     close_inner(root);
     used_.insert(root.node);
   }
@@ -303,9 +318,10 @@ class GroupEmitter {
   LoopKernel finish() {
     LoopKernel kernel;
     kernel.body = builder_.finish();
-    bool loops = std::any_of(kernel.body.begin(), kernel.body.end(), [](const Statement& statement) {
-      return std::holds_alternative<std::vector<Loop>>(statement);
-    });
+    bool loops =
+        std::any_of(kernel.body.begin(), kernel.body.end(), [](const Statement& statement) {
+          return std::holds_alternative<std::vector<Loop>>(statement);
+        });
     if (group_.rows.empty() && loops) {  // without rows the loops stand in a row of their own
       Loop row;
       row.variable = "row";
@@ -323,7 +339,8 @@ class GroupEmitter {
     std::set<std::int32_t> calls;
     std::vector<std::string> names;
     auto add = [&](std::string name) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(std::move(name));
     };
     for (std::int32_t node : used_) {
       std::int32_t call = plan_.graph().nodes[node].call;
@@ -331,7 +348,8 @@ class GroupEmitter {
     }
     for (std::int32_t call : calls) {
       std::string name = plan_.graph().calls[call].name;
-      while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == '_')) {
+      while (!name.empty() &&
+             (std::isdigit(static_cast<unsigned char>(name.back())) || name.back() == '_')) {
         name.pop_back();
       }
       add(name);
@@ -368,15 +386,18 @@ namespace {
 constexpr double kMostCopied = 1 << 20;
 
 /// What puts `value` at `window`, if it lies in memory: a step that needs no code of its own.
-std::optional<LibraryCall> copy_into(FusionPlan& plan, const Node& node, ValueId value, const Window& window) {
+std::optional<LibraryCall> copy_into(FusionPlan& plan, const Node& node, ValueId value,
+                                     const Window& window) {
   const TensorType& type = plan.type(value);
-  const double bytes = estimate(element_count(type.sizes), plan.interface()) * facts(type.dtype).size;
+  const double bytes =
+      estimate(element_count(type.sizes), plan.interface()) * facts(type.dtype).size;
   if (!plan.values[value].window || bytes > kMostCopied) return std::nullopt;
   LibraryCall copy;
   copy.name = "copy";
   copy.op = node.op;
   copy.inputs = {buffer_of(plan, value)};
-  copy.outputs = {buffer_of(plan, window, type.dtype, plan.graph().values[node.results.front()].name)};
+  copy.outputs = {
+      buffer_of(plan, window, type.dtype, plan.graph().values[node.results.front()].name)};
   if (node.call >= 0) copy.calls.push_back(node.call);
   return copy;
 }
@@ -391,7 +412,9 @@ Window part_of(const Window& window, const Sizes& start, const Sizes& step, cons
   return part;
 }
 
-bool is_empty(const LoopKernel& kernel) { return kernel.body.empty(); }
+bool is_empty(const LoopKernel& kernel) {
+  return kernel.body.empty();
+}
 
 /// One step for each part of a cat, written into its place.
 std::vector<ProgramStep> emit_join(FusionPlan& plan, std::int32_t number, const Root& root) {
@@ -404,9 +427,11 @@ std::vector<ProgramStep> emit_join(FusionPlan& plan, std::int32_t number, const 
   for (ValueId part : operand_values(node, "tensors")) {
     const Sizes& sizes = plan.type(part).sizes;
     const bool empty = std::ranges::find(sizes, SymExpr(0)) != sizes.end();
-    if (auto copy = empty ? std::nullopt : copy_into(plan, node, part, part_of(window, start, step, sizes))) {
+    if (auto copy = empty ? std::nullopt
+                          : copy_into(plan, node, part, part_of(window, start, step, sizes))) {
       steps.emplace_back(std::move(*copy));
-    } else if (LoopKernel kernel = GroupEmitter(plan, number).part_of_join(root, part, start[dim]); !is_empty(kernel)) {
+    } else if (LoopKernel kernel = GroupEmitter(plan, number).part_of_join(root, part, start[dim]);
+               !is_empty(kernel)) {
       steps.emplace_back(std::move(kernel));
     }
     start[dim] += sizes[dim];
@@ -428,9 +453,12 @@ std::vector<ProgramStep> emit_scatter(FusionPlan& plan, std::int32_t number, con
   }
   const ValueId source = operand_value(node, "src");
   const Window window = *plan.values[node.results.front()].window;
-  const Window part = part_of(window, size_list(node, "start"), size_list(node, "step"), plan.type(source).sizes);
-  if (auto copy = copy_into(plan, node, source, part)) steps.emplace_back(std::move(*copy));
-  else add(GroupEmitter(plan, number).slice_updates(root));
+  const Window part =
+      part_of(window, size_list(node, "start"), size_list(node, "step"), plan.type(source).sizes);
+  if (auto copy = copy_into(plan, node, source, part))
+    steps.emplace_back(std::move(*copy));
+  else
+    add(GroupEmitter(plan, number).slice_updates(root));
   return steps;
 }
 
@@ -440,11 +468,14 @@ std::vector<ProgramStep> emit_group(FusionPlan& plan, std::int32_t number) {
   const Root& first = plan.roots[plan.groups[number].roots.front()];
   const bool stored = first.kind == RootKind::check || first.kind == RootKind::copy ||
                       plan.values[plan.node_of(first).results.front()].stored;
-  if (first.kind == RootKind::join) return stored ? emit_join(plan, number, first) : std::vector<ProgramStep>();
-  if (first.kind == RootKind::scatter) return stored ? emit_scatter(plan, number, first) : std::vector<ProgramStep>();
+  if (first.kind == RootKind::join)
+    return stored ? emit_join(plan, number, first) : std::vector<ProgramStep>();
+  if (first.kind == RootKind::scatter)
+    return stored ? emit_scatter(plan, number, first) : std::vector<ProgramStep>();
   std::vector<ProgramStep> steps;
   if (first.kind == RootKind::scan && !stored) return steps;
-  if (LoopKernel kernel = GroupEmitter(plan, number).fused(); !is_empty(kernel)) steps.emplace_back(std::move(kernel));
+  if (LoopKernel kernel = GroupEmitter(plan, number).fused(); !is_empty(kernel))
+    steps.emplace_back(std::move(kernel));
   return steps;
 }
 
@@ -463,7 +494,8 @@ Result<LoopProgram> emit_program(FusionPlan plan) {
       }
       continue;
     }
-    for (; next != order.end() && plan.groups[*next].region == static_cast<std::int32_t>(r); ++next) {
+    for (; next != order.end() && plan.groups[*next].region == static_cast<std::int32_t>(r);
+         ++next) {
       const Root& first = plan.roots[plan.groups[*next].roots.front()];
       if (first.kind == RootKind::check) {
         program.steps.emplace_back(emit_check(plan, plan.node_of(first)));
@@ -474,7 +506,8 @@ Result<LoopProgram> emit_program(FusionPlan plan) {
       }
       for (ProgramStep& step : emit_group(plan, *next)) {
         auto* kernel = std::get_if<LoopKernel>(&step);
-        if (kernel != nullptr) kernel->name = fmt::format("k{}{}", program.steps.size(), kernel->name);
+        if (kernel != nullptr)
+          kernel->name = fmt::format("k{}{}", program.steps.size(), kernel->name);
         program.steps.push_back(std::move(step));
       }
     }

@@ -7,9 +7,9 @@
 
 namespace penstock::fusion {
 
-/// The loop program that a plan stands for: kernels of its groups, library and fallback calls, in the
-/// order of regions. Needs: assign_memory; adds stores, buffers. Schedules and places in the arena
-/// are still to be chosen.
+/// The loop program that a plan stands for: kernels of its groups, library and fallback calls, in
+/// the order of regions. Needs: assign_memory; adds stores, buffers. Schedules and places in the
+/// arena are still to be chosen.
 Result<LoopProgram> emit_program(FusionPlan plan);
 
 /// The kernels of one group, one for most; and copies of what is put together from memory.

@@ -8,8 +8,9 @@
 // of the store. Then the call moves to the kernel's place (its operands are all made by then) and
 // writes what the kernel wrote.
 //
-// An operand that is added to a convolution's result keeps the library from its fastest kernels, unless
-// it lies where the result is written: a temporary that nobody reads later becomes the result's memory
+// An operand that is added to a convolution's result keeps the library from its fastest kernels,
+// unless it lies where the result is written: a temporary that nobody reads later becomes the
+// result's memory
 // (`sum`), the residual connection of most networks.
 //
 // post_ops.cpp has the patterns.
@@ -37,7 +38,8 @@ class EpilogueFuser {
       for (BufferId id : uses.writes) last_use_[id] = s;
       for (BufferId id : uses.writes) {
         const auto* call = std::get_if<LibraryCall>(&program.steps[s]);
-        if (call != nullptr && !call->outputs.empty() && call->outputs.front() == id) maker_[id] = static_cast<int>(s);
+        if (call != nullptr && !call->outputs.empty() && call->outputs.front() == id)
+          maker_[id] = static_cast<int>(s);
         last_write_[id] = s;
       }
     }
@@ -66,7 +68,8 @@ class EpilogueFuser {
     for (const auto& [scalar, instruction] : pointwise.made) {
       if (instruction->op != "load") continue;
       BufferId result = instruction->buffer;
-      bool product = maker_[result] >= 0 && !moved_.contains(static_cast<std::size_t>(maker_[result]));
+      bool product =
+          maker_[result] >= 0 && !moved_.contains(static_cast<std::size_t>(maker_[result]));
       if (!product || readers_[result] != 1) continue;
       if (program_.buffers[result].kind != Buffer::Kind::temporary) continue;
       if (auto call = with_epilogue(pointwise, result, kernel)) {
@@ -86,7 +89,8 @@ class EpilogueFuser {
     const Buffer made = program_.buffers[result];  // a copy: views are added
     const LibraryCallFacts* facts = find_library_call(call.name);
     if (facts->post_ops.empty() || made.dtype != DType::float32) return std::nullopt;
-    if (pointwise.store->dtype != made.dtype || inputs_written_later(call, made_at)) return std::nullopt;
+    if (pointwise.store->dtype != made.dtype || inputs_written_later(call, made_at))
+      return std::nullopt;
     auto chain = read_post_ops(pointwise, result);
     if (!chain || !loops_over_all(pointwise, made)) return std::nullopt;
     std::size_t next = 0;
@@ -116,12 +120,13 @@ class EpilogueFuser {
       BufferId memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
       auto summed = overwritten_.find(memory);
       auto written = last_write_.find(memory);
-      return (written != last_write_.end() && written->second > made) || (summed != overwritten_.end() && summed->second > made);
+      return (written != last_write_.end() && written->second > made) ||
+             (summed != overwritten_.end() && summed->second > made);
     });
   }
 
-  /// Turns the addition of a temporary that dies here into a sum in its memory, which then stands for
-  /// `written` everywhere.
+  /// Turns the addition of a temporary that dies here into a sum in its memory, which then stands
+  /// for `written` everywhere.
   void add_in_place(LibraryCall& call, BufferId written, std::size_t step) {
     const Buffer& result = program_.buffers[written];
     if (call.name != "convolution" || result.kind != Buffer::Kind::temporary) return;
@@ -131,14 +136,16 @@ class EpilogueFuser {
       bool dies = operand.kind == Buffer::Kind::temporary && last_use_[op.operand] == step;
       bool fits = operand.sizes == result.sizes && operand.strides == result.strides &&
                   operand.bytes == result.bytes && operand.dtype == result.dtype;
-      bool read = std::find(call.inputs.begin(), call.inputs.end(), op.operand) != call.inputs.end();
+      bool read =
+          std::find(call.inputs.begin(), call.inputs.end(), op.operand) != call.inputs.end();
       if (!dies || !fits || read || call.outputs.front() != written) continue;
       BufferId memory = op.operand;
       op = PostOp{PostOp::Kind::sum, 0, 0, kNoBuffer};
       call.outputs.front() = memory;
       overwritten_[memory] = step;
       last_use_[memory] = last_use_[written];
-      maker_[memory] = -1;  // another step reads what stood there before: that call stays where it is
+      maker_[memory] =
+          -1;  // another step reads what stood there before: that call stays where it is
       stands_for_[written] = memory;
       return;
     }
@@ -180,26 +187,29 @@ class EpilogueFuser {
     }
   }
 
-  /// The operand as a window that broadcasts to the result: all of it in the result's layout, or one
-  /// number for each element of the result's channels (the last dim of a product).
+  /// The operand as a window that broadcasts to the result: all of it in the result's layout, or
+  /// one number for each element of the result's channels (the last dim of a product).
   std::optional<BufferId> operand_buffer(const Instruction& load, const PointwiseKernel& pointwise,
                                          const Buffer& result, std::size_t channels) {
     if (load.dtype != result.dtype) return std::nullopt;
-    if (load.index == pointwise.store->index) return window(load.buffer, result.sizes, result.strides);
+    if (load.index == pointwise.store->index)
+      return window(load.buffer, result.sizes, result.strides);
     if (pointwise.loops.empty() || result.sizes.empty()) return std::nullopt;
     const Loop& last = *pointwise.loops.back();
-    bool row = load.index == SymExpr::symbol(last.variable) && last.extent == result.sizes[channels] &&
-               result.strides[channels] == SymExpr(1) &&
+    bool row = load.index == SymExpr::symbol(last.variable) &&
+               last.extent == result.sizes[channels] && result.strides[channels] == SymExpr(1) &&
                stride_of(pointwise.store->index, last.variable) == 1;
     if (!row) return std::nullopt;
-    std::vector<SymExpr> sizes(result.sizes.size(), SymExpr(1)), strides(result.sizes.size(), SymExpr(0));
+    std::vector<SymExpr> sizes(result.sizes.size(), SymExpr(1)),
+        strides(result.sizes.size(), SymExpr(0));
     sizes[channels] = result.sizes[channels];
     strides[channels] = 1;
     return window(load.buffer, sizes, strides);
   }
 
   /// The buffer itself, or a view that shows it with these sizes and strides.
-  BufferId window(BufferId base, const std::vector<SymExpr>& sizes, const std::vector<SymExpr>& strides) {
+  BufferId window(BufferId base, const std::vector<SymExpr>& sizes,
+                  const std::vector<SymExpr>& strides) {
     const Buffer& buffer = program_.buffers[base];
     if (buffer.sizes == sizes && buffer.strides == strides) return base;
     Buffer view;
@@ -214,17 +224,20 @@ class EpilogueFuser {
   }
 
   LoopProgram& program_;
-  std::vector<int> readers_;  ///< steps that read a buffer
-  std::vector<int> maker_;    ///< the library call whose result it is
+  std::vector<int> readers_;           ///< steps that read a buffer
+  std::vector<int> maker_;             ///< the library call whose result it is
   std::vector<std::size_t> last_use_;  ///< the last step that reads or writes it
-  std::map<BufferId, std::size_t> overwritten_;  ///< temporaries that became a sum's result, and the step
-  std::map<BufferId, BufferId> stands_for_;      ///< by the result: the memory that it lies in instead
+  std::map<BufferId, std::size_t>
+      overwritten_;  ///< temporaries that became a sum's result, and the step
+  std::map<BufferId, BufferId> stands_for_;  ///< by the result: the memory that it lies in instead
   std::map<BufferId, std::size_t> last_write_;
   std::set<std::size_t> moved_;
 };
 
 }  // namespace
 
-void fuse_epilogues(LoopProgram& program) { EpilogueFuser(program).run(); }
+void fuse_epilogues(LoopProgram& program) {
+  EpilogueFuser(program).run();
+}
 
 }  // namespace penstock::fusion

@@ -17,8 +17,8 @@ namespace penstock::fusion {
 
 /// How the elements of a value come about.
 enum class Role : std::uint8_t {
-  memory,   ///< there before any kernel reads it: an input, the result of a library or fallback call
-  view,     ///< other elements of its operand; never costs anything itself
+  memory,  ///< there before any kernel reads it: an input, the result of a library or fallback call
+  view,    ///< other elements of its operand; never costs anything itself
   inlined,  ///< computed wherever it is used
   root,     ///< computed by one kernel, which stores it if others read it
 };
@@ -56,15 +56,15 @@ inline constexpr const char* kDomainVariable = "d";
 struct Root {
   std::int32_t node;
   RootKind kind;
-  Sizes domain;                      ///< sizes of the (first) result; for copy of the input
+  Sizes domain;  ///< sizes of the (first) result; for copy of the input
   std::int32_t group = -1;
   std::vector<std::int32_t> row_of;  ///< for each dim of the domain: the group's row dim, or -1
   std::vector<Access> accesses;      ///< of other roots of its region
   std::vector<BufferId> reads;       ///< memory that it reads besides
   std::int32_t instructions = 0;     ///< of its loops, up to other roots, each by its cost
   bool scratch = false;              ///< kept for a row of the group in memory of the thread
-  /// A scatter that writes into memory which holds what it changes already: that content, an input or what
-  /// another root left there. It reads at most the elements that it writes of it.
+  /// A scatter that writes into memory which holds what it changes already: that content, an input
+  /// or what another root left there. It reads at most the elements that it writes of it.
   ValueId over = kNoValue;
 };
 
@@ -72,13 +72,15 @@ struct Root {
 /// these, and a reduction, has loops of its own inside.
 struct Group {
   std::int32_t region;
-  Sizes rows;           ///< extents other than 1
-  bool pinned = false;  ///< the rows are those of a reduction; else of pointwise roots, all their dims
+  Sizes rows;  ///< extents other than 1
+  bool pinned =
+      false;  ///< the rows are those of a reduction; else of pointwise roots, all their dims
   std::vector<std::int32_t> roots;  ///< in an order in which they may be computed
   std::string reason;               ///< what was fused and why
 };
 
-/// Where a value that a node reads comes from: through views, back to what is computed or in memory.
+/// Where a value that a node reads comes from: through views, back to what is computed or in
+/// memory.
 struct Use {
   std::int32_t node;  ///< that reads
   ValueId operand;    ///< what it reads
@@ -88,14 +90,14 @@ struct Use {
 
 /// A product's result that is written in the place of a reshaped permutation of it (layout.cpp).
 struct PlacedResult {
-  ValueId result;   ///< of the product
-  ValueId apart;    ///< the result with its batch dims apart, or itself
+  ValueId result;  ///< of the product
+  ValueId apart;   ///< the result with its batch dims apart, or itself
   ValueId permuted;
-  ValueId memory;   ///< the reshape of `permuted`: lies in memory of its own
+  ValueId memory;  ///< the reshape of `permuted`: lies in memory of its own
 };
 
-/// A convolution's weight that is a parameter times a number for each out channel. The library scales while
-/// it packs, so that no scaled copy lies in memory (scaled_weight.cpp).
+/// A convolution's weight that is a parameter times a number for each out channel. The library
+/// scales while it packs, so that no scaled copy lies in memory (scaled_weight.cpp).
 struct ScaledWeight {
   ValueId weight, scale;
 };
@@ -107,16 +109,17 @@ struct FusionPlan {
   std::vector<ValuePlan> values;
   std::vector<Root> roots;
   std::vector<Group> groups;
-  std::vector<std::int32_t> uses;           ///< of each value, by nodes and as an output
-  /// Operands and results that a product (the node) reads and writes with their batch dims apart, and
-  /// the value that shows them so.
+  std::vector<std::int32_t> uses;  ///< of each value, by nodes and as an output
+  /// Operands and results that a product (the node) reads and writes with their batch dims apart,
+  /// and the value that shows them so.
   std::map<std::pair<std::int32_t, ValueId>, ValueId> batched;
   std::vector<PlacedResult> placed_results;
-  std::map<ValueId, ScaledWeight> scaled;   ///< by the product of both, which only its call reads
-  RangeFacts facts;                         ///< of the size symbols
-  std::vector<Buffer> buffers;              ///< so far
-  std::vector<BufferId> outputs;            ///< of the graph, once buffers are assigned
-  std::unordered_map<std::string, BufferId> windows;  ///< buffers that are views, by a text of what they show
+  std::map<ValueId, ScaledWeight> scaled;  ///< by the product of both, which only its call reads
+  RangeFacts facts;                        ///< of the size symbols
+  std::vector<Buffer> buffers;             ///< so far
+  std::vector<BufferId> outputs;           ///< of the graph, once buffers are assigned
+  std::unordered_map<std::string, BufferId>
+      windows;  ///< buffers that are views, by a text of what they show
 
   /// What `value` shows behind all views: itself, if it is none.
   ValueId base_of(ValueId value) const;

@@ -13,14 +13,18 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr std::size_t kMaxRoots = 64;     ///< of a group
-constexpr std::int32_t kMaxInstructions = 2048;  ///< of a group: LLVM takes more than twice as long for twice as many
+constexpr std::size_t kMaxRoots = 64;  ///< of a group
+constexpr std::int32_t kMaxInstructions =
+    2048;  ///< of a group: LLVM takes more than twice as long for twice as many
 constexpr std::size_t kMaxVisited = 512;  ///< groups looked at for one merge: keeps merging linear
 
-/// A kernel takes one product, with what stands around it: then the kernels of a network's layers are alike, so that
-/// one is compiled for all and its code stays in the cache of instructions. All in one kernel would be slower.
+/// A kernel takes one product, with what stands around it: then the kernels of a network's layers
+/// are alike, so that one is compiled for all and its code stays in the cache of instructions. All
+/// in one kernel would be slower.
 bool has_product(const FusionPlan& plan, const Group& group) {
-  return std::ranges::any_of(group.roots, [&](std::int32_t root) { return ops::is_product(plan.node_of(plan.roots[root]).op); });
+  return std::ranges::any_of(group.roots, [&](std::int32_t root) {
+    return ops::is_product(plan.node_of(plan.roots[root]).op);
+  });
 }
 
 std::int32_t instructions(const FusionPlan& plan, const Group& group) {
@@ -41,8 +45,8 @@ std::int32_t domain_variable(const SymExpr& expression) {
 }
 
 GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size()) {
-  // What overwrites an input, or what another root wrote, follows all that read that content; and where the memory is
-  // the caller's, all that may refuse the run.
+  // What overwrites an input, or what another root wrote, follows all that read that content; and
+  // where the memory is the caller's, all that may refuse the run.
   std::map<BufferId, std::vector<std::int32_t>> writers_of_memory;
   std::map<ValueId, std::int32_t> writers;
   auto root_count = static_cast<std::int32_t>(plan.roots.size());
@@ -60,14 +64,18 @@ GroupMerger::GroupMerger(FusionPlan& plan) : plan_(plan), after_(plan.roots.size
     const ValueId over = copies ? operand_value(plan.node_of(root), "self") : root.over;
     if (over == kNoValue) continue;
     const std::optional<Window>& memory = plan.values[over].window;
-    const bool callers = copies || (memory && plan.buffers[memory->base].kind == Buffer::Kind::input);
+    const bool callers =
+        copies || (memory && plan.buffers[memory->base].kind == Buffer::Kind::input);
     if (callers && last_check >= 0) after_[r].push_back(last_check);
     const bool first = plan.values[over].role == Role::memory;
-    if (first) writers_of_memory[plan.values[over].window->base].push_back(r);
-    else writers.emplace(over, r), after_[r].push_back(plan.values[over].root);
+    if (first)
+      writers_of_memory[plan.values[over].window->base].push_back(r);
+    else
+      writers.emplace(over, r), after_[r].push_back(plan.values[over].root);
   }
   auto add = [&](std::int32_t reader, std::int32_t writer) {
-    if (reader != writer && plan.roots[reader].node < plan.roots[writer].node) after_[writer].push_back(reader);
+    if (reader != writer && plan.roots[reader].node < plan.roots[writer].node)
+      after_[writer].push_back(reader);
   };
   for (std::int32_t r = 0; r < root_count; ++r) {
     if (plan.roots[r].group < 0) continue;
@@ -134,7 +142,8 @@ bool GroupMerger::rows_agree(std::int32_t from, std::int32_t into) const {
   return agrees(from, into) && agrees(into, from) && agrees(into, into) && agrees(from, from);
 }
 
-/// Whether the dims that become rows are as long as these: a pad has more of them than what it reads.
+/// Whether the dims that become rows are as long as these: a pad has more of them than what it
+/// reads.
 bool GroupMerger::rows_fit(const Alignment& alignment) const {
   for (const auto& [number, rows] : alignment.row_of) {
     const Root& root = plan_.roots[number];

@@ -19,8 +19,8 @@ class GroupMerger {
  public:
   explicit GroupMerger(FusionPlan& plan);
 
-  /// Puts the roots of `from` into `into` if the rows of both agree wherever one reads the other, and
-  /// no third group stands between. Returns whether it did.
+  /// Puts the roots of `from` into `into` if the rows of both agree wherever one reads the other,
+  /// and no third group stands between. Returns whether it did.
   bool merge(std::int32_t from, std::int32_t into, const Alignment& alignment);
 
   /// Groups that `group` reads or must follow.

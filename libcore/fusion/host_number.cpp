@@ -66,7 +66,8 @@ HostNumber from_real(double value, DType dtype) {
   return {0, wrap_to(static_cast<std::int64_t>(value), dtype)};
 }
 
-HostNumber apply_unary(const ops::UnaryScalar& scalar, DType dtype, DType result, const HostNumber& x) {
+HostNumber apply_unary(const ops::UnaryScalar& scalar, DType dtype, DType result,
+                       const HostNumber& x) {
   if (is_boolean(dtype) && scalar.boolean != nullptr) return {0, scalar.boolean(x.integer != 0)};
   if (is_floating(dtype)) return from_real(scalar.real(x.real), result);
   if (scalar.integer != nullptr) return {0, wrap_to(scalar.integer(x.integer), result)};
@@ -77,7 +78,8 @@ HostNumber apply_binary(const ops::BinaryScalar& scalar, DType dtype, DType resu
                         const HostNumber& a, const HostNumber& b) {
   if (is_floating(dtype)) return from_real(scalar.real(a.real, b.real), result);
   if (scalar.integer != nullptr) return {0, wrap_to(scalar.integer(a.integer, b.integer), result)};
-  return from_real(scalar.real(static_cast<double>(a.integer), static_cast<double>(b.integer)), result);
+  return from_real(scalar.real(static_cast<double>(a.integer), static_cast<double>(b.integer)),
+                   result);
 }
 
 }  // namespace
@@ -173,7 +175,8 @@ void HostAccumulator::add(const HostNumber& value, std::int64_t position) {
 
 std::vector<HostNumber> HostAccumulator::results() const {
   if (op_ == "welford") {
-    return {{round_to(mean_, dtype_), 0}, {round_to(m2_, dtype_), 0},
+    return {{round_to(mean_, dtype_), 0},
+            {round_to(m2_, dtype_), 0},
             {static_cast<double>(count_), count_}};
   }
   if (op_ == "argmax" || op_ == "argmin") return {{0, position_}};

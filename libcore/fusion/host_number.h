@@ -22,8 +22,8 @@ void store_number(ops::HostTensor& tensor, std::int64_t place, const HostNumber&
 HostNumber number_of(const Argument& argument, DType dtype);
 HostNumber convert_number(const HostNumber& number, DType from, DType to);
 
-/// The result of the pointwise prim `op` in `result`'s dtype on operands of `dtype`, by ops' reference
-/// scalars; a condition of `where` is the first operand.
+/// The result of the pointwise prim `op` in `result`'s dtype on operands of `dtype`, by ops'
+/// reference scalars; a condition of `where` is the first operand.
 HostNumber apply(std::string_view op, DType dtype, DType result,
                  const std::vector<HostNumber>& operands);
 

@@ -1,10 +1,11 @@
 // Layout of images
 //
-// The library convolves channels-last images two to sixty times faster than row-major ones, and a copy
-// from the one to the other costs about as much as a convolution. So the results of convolutions lie
-// channels-last, and everything behind them lies in the order of what it reads: pointwise values, joins,
-// pads and pools keep their operand's order of dims, views show it. Copies are left where the chain
-// begins and ends: an input or output of the program lies as the program says.
+// The library convolves channels-last images two to sixty times faster than row-major ones, and a
+// copy from the one to the other costs about as much as a convolution. So the results of
+// convolutions lie channels-last, and everything behind them lies in the order of what it reads:
+// pointwise values, joins, pads and pools keep their operand's order of dims, views show it. Copies
+// are left where the chain begins and ends: an input or output of the program lies as the program
+// says.
 #include <algorithm>
 #include <numeric>
 
@@ -43,8 +44,11 @@ Order channels_last(std::size_t rank) {
 class Layouts {
  public:
   explicit Layouts(PlacedGraph& placed)
-      : placed_(placed), graph_(placed.graph), facts_(size_facts(graph_.interface)),
-        windows_(graph_.values.size()), moved_(graph_.values.size(), false),
+      : placed_(placed),
+        graph_(placed.graph),
+        facts_(size_facts(graph_.interface)),
+        windows_(graph_.values.size()),
+        moved_(graph_.values.size(), false),
         is_output_(graph_.values.size(), false) {
     for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
       const TensorType& type = graph_.values[i].type;
@@ -103,16 +107,20 @@ class Layouts {
       case ops::PrimGroup::unary:
       case ops::PrimGroup::binary:
       case ops::PrimGroup::ternary:
-      case ops::PrimGroup::join: break;
+      case ops::PrimGroup::join:
+        break;
       case ops::PrimGroup::cast:
         if (op.id == ops::OpId::prim_clone) return;  // asks for row-major memory
         break;
-      case ops::PrimGroup::reduce: return reduced_result(node);
-      default: return;
+      case ops::PrimGroup::reduce:
+        return reduced_result(node);
+      default:
+        return;
     }
     bool done = false;
     for (const NamedArgument& argument : node.args) {
-      for_each_value(argument.value, [&](ValueId id) { done = done || follow(node.results.front(), id); });
+      for_each_value(argument.value,
+                     [&](ValueId id) { done = done || follow(node.results.front(), id); });
     }
   }
 
@@ -131,7 +139,8 @@ class Layouts {
   }
 
   bool follow(ValueId result, ValueId operand) {
-    return operand != kNoValue && moved_[operand] && windows_[operand] && follow(result, *windows_[operand]);
+    return operand != kNoValue && moved_[operand] && windows_[operand] &&
+           follow(result, *windows_[operand]);
   }
 
   bool follow(ValueId result, const Window& window) {
@@ -149,7 +158,8 @@ class Layouts {
       bool single = window.sizes[dim] == SymExpr(1);
       key[dim] = single ? (dim == 0 ? 1e300 : key[dim - 1]) : stride(dim);
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] > key[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return key[a] > key[b]; });
     give(result, order);
     return true;
   }
@@ -165,12 +175,15 @@ class Layouts {
   Graph& graph_;
   RangeFacts facts_;
   std::vector<std::optional<Window>> windows_;  ///< by value: how it is going to lie
-  std::vector<bool> moved_;      ///< by value: lies in an order that was chosen here, or shows what does
+  std::vector<bool>
+      moved_;  ///< by value: lies in an order that was chosen here, or shows what does
   std::vector<bool> is_output_;
 };
 
 }  // namespace
 
-void lay_out_images(PlacedGraph& placed) { Layouts(placed).run(); }
+void lay_out_images(PlacedGraph& placed) {
+  Layouts(placed).run();
+}
 
 }  // namespace penstock::fusion

@@ -10,7 +10,8 @@ using AtomRef = std::shared_ptr<const SymAtom>;
 
 /// The factor of `atom` in `expression`; nothing when the atom occurs in a power. `rest` gets the
 /// terms without the atom.
-std::optional<SymExpr> split_by_atom(const SymExpr& expression, const SymAtom& atom, SymExpr& rest) {
+std::optional<SymExpr> split_by_atom(const SymExpr& expression, const SymAtom& atom,
+                                     SymExpr& rest) {
   std::vector<SymTerm> kept;
   SymExpr factor;
   for (const SymTerm& term : expression.terms()) {
@@ -209,7 +210,8 @@ Index view_index(const Graph& graph, const Node& node, const Index& index,
   } else if (node.op == "prim.unfold") {
     operand.assign(index.begin(), index.end() - 1);
     SymExpr& along = operand[static_cast<std::size_t>(integer_argument(node, "dim"))];
-    along = along * size_argument(node, "step", 1) + index.back() * size_argument(node, "dilation", 1);
+    along =
+        along * size_argument(node, "step", 1) + index.back() * size_argument(node, "dilation", 1);
   } else {  // flip
     operand = index;
     for (std::int64_t dim : integer_list(node, "dims")) {
@@ -251,8 +253,8 @@ std::optional<Window> view_window(const Graph& graph, const Node& node, const Wi
     }
   } else {  // as_strided: strides over the memory, whatever window shows it
     view.strides = size_list(node, "stride");
-    view.offset = size_argument(node, "offset") - type_of_self(graph, node).storage_offset +
-                  window.offset;
+    view.offset =
+        size_argument(node, "offset") - type_of_self(graph, node).storage_offset + window.offset;
   }
   return view;
 }

@@ -37,7 +37,8 @@ struct ReshapeGroup {
   std::size_t to_first, to_last;
 };
 
-/// The finest groups of dims that a reshape regroups: [2, 3, 4] to [6, 4] gives {0, 1}→{0}, {2}→{1}.
+/// The finest groups of dims that a reshape regroups: [2, 3, 4] to [6, 4] gives {0, 1}→{0},
+/// {2}→{1}.
 std::vector<ReshapeGroup> reshape_groups(const Sizes& from, const Sizes& to,
                                          const RangeFacts& facts);
 

@@ -1,13 +1,14 @@
 // Inline
 //
 // A pointwise value that is stored costs its write and its reads; one that is computed at each use
-// costs its operands' reads and its arithmetic again. Going through the values in order, each one is
-// dissolved into its users when
+// costs its operands' reads and its arithmetic again. Going through the values in order, each one
+// is dissolved into its users when
 //   - it has one user that asks for each element once (the common chain), or
-//   - the user asks for it in loops that it does not vary with the innermost of (hoisted: once a row), or
+//   - the user asks for it in loops that it does not vary with the innermost of (hoisted: once a
+//   row), or
 //   - asking again moves no more bytes than storing would, and costs a few additions at most.
-// What several users share and is not cheap stays a root: nest and zip will often bring its users into
-// one kernel, where it is computed once and never stored.
+// What several users share and is not cheap stays a root: nest and zip will often bring its users
+// into one kernel, where it is computed once and never stored.
 //
 // Costs are counted per element, of the expression after inlining what is already inlined, so no
 // expression grows without bound and no kernel becomes quadratic: a reduction is never inlined.
@@ -23,8 +24,8 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr double kCheap = 3;       ///< additions that are always worth a store and a load
-constexpr double kMaxWeight = 400;  ///< of one inlined expression: kernels stay readable
+constexpr double kCheap = 3;          ///< additions that are always worth a store and a load
+constexpr double kMaxWeight = 400;    ///< of one inlined expression: kernels stay readable
 constexpr std::size_t kMaxParts = 4;  ///< of a cat that is a selection instead of copies
 
 /// What computing one element takes.
@@ -98,7 +99,8 @@ class Inliner {
   bool can_inline(ValueId value) const {
     const Root& root = plan_.roots[plan_.values[value].root];
     const Node& node = plan_.node_of(root);
-    if (expense_[value].weight > kMaxWeight || expense_[value].divisions > kMaxDivisions) return false;
+    if (expense_[value].weight > kMaxWeight || expense_[value].divisions > kMaxDivisions)
+      return false;
     if (root.kind == RootKind::join) return operand_values(node, "tensors").size() <= kMaxParts;
     return root.kind == RootKind::pointwise && node.results.size() == 1;
   }
@@ -117,7 +119,8 @@ class Inliner {
       const SymExpr& times = use.operand == left ? sizes.back() : sizes[sizes.size() - 2];
       if (use.operand != addend) return ratio * estimate(times, plan_.interface());
     }
-    if (gathers && find_argument(user, "self") != nullptr && operand_value(user, "self") == use.operand) {
+    if (gathers && find_argument(user, "self") != nullptr &&
+        operand_value(user, "self") == use.operand) {
       return elements(plan_.type(user.results.front())) / elements(plan_.type(value));
     }
     if (ratio <= 1 || operand.rank() == 0) return ratio;
@@ -156,6 +159,8 @@ class Inliner {
 
 }  // namespace
 
-void inline_values(FusionPlan& plan) { Inliner(plan).run(); }
+void inline_values(FusionPlan& plan) {
+  Inliner(plan).run();
+}
 
 }  // namespace penstock::fusion

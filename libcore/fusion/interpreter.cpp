@@ -91,7 +91,9 @@ class KernelRunner {
   }
 
   void instruction(const Instruction& in) {
-    auto truth = [&](std::size_t operand) { return scalars_[in.operands[operand]].number.integer != 0; };
+    auto truth = [&](std::size_t operand) {
+      return scalars_[in.operands[operand]].number.integer != 0;
+    };
     if (in.op == "load") {
       bool masked = !in.operands.empty() && !truth(0);
       set(in.result, masked ? number_of(in.immediate, in.dtype) : load(in), in.dtype);
@@ -136,9 +138,10 @@ class KernelRunner {
   Result<void> result_;
 };
 
-/// Symbols take their numbers from sizes and strides that are one symbol alone, and from inputs that
-/// are read where a symbol is.
-Result<SymbolValues> bind_symbols(const Interface& interface, const std::vector<ops::HostTensor>& inputs) {
+/// Symbols take their numbers from sizes and strides that are one symbol alone, and from inputs
+/// that are read where a symbol is.
+Result<SymbolValues> bind_symbols(const Interface& interface,
+                                  const std::vector<ops::HostTensor>& inputs) {
   SymbolValues values;
   auto bind = [&](const SymExpr& expression, std::int64_t number) {
     if (!expression.symbol_name().empty()) {
@@ -177,7 +180,8 @@ class Machine {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       const Buffer& buffer = program.buffers[i];
       ops::HostTensor& memory = memory_[i];
-      if (buffer.kind == Buffer::Kind::input) memory = inputs[static_cast<std::size_t>(buffer.index)];
+      if (buffer.kind == Buffer::Kind::input)
+        memory = inputs[static_cast<std::size_t>(buffer.index)];
       memory.dtype = buffer.dtype;
       if (buffer.kind == Buffer::Kind::temporary) {
         memory.memory = arena;
@@ -204,10 +208,12 @@ class Machine {
         done = kernels.run(*kernel);
       } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
         done = run_library_call(concrete(*call), [&](BufferId id) { return tensor(id); });
-        if (!done && !done.error().location) done.error().location = location_of(program_.calls, call->calls);
+        if (!done && !done.error().location)
+          done.error().location = location_of(program_.calls, call->calls);
       } else {
         const auto& fallback = std::get<FallbackCall>(step);
-        done = failure(Code::PS0801, fmt::format("{} needs torch: {}", fallback.op, fallback.reason));
+        done =
+            failure(Code::PS0801, fmt::format("{} needs torch: {}", fallback.op, fallback.reason));
         done.error().location = location_of(program_.calls, fallback.calls);
       }
       if (!done) return done;

@@ -1,10 +1,11 @@
 // Keep
 //
-// In a kernel with row loops, a root that is not stored is computed again in every inner loop that asks
-// for it. For cheap arithmetic on a row that is in the L1 cache by then, that is the best one can do.
-// What costs more than a store and a load is kept: a scratch row, one for each thread. So is a row of a
-// product, also for one reader: a sum over the left factor's row at each element is no loop of vectors. And so is
-// what would be computed so often that a kernel grows faster than its ops.
+// In a kernel with row loops, a root that is not stored is computed again in every inner loop that
+// asks for it. For cheap arithmetic on a row that is in the L1 cache by then, that is the best one
+// can do. What costs more than a store and a load is kept: a scratch row, one for each thread. So
+// is a row of a product, also for one reader: a sum over the left factor's row at each element is
+// no loop of vectors. And so is what would be computed so often that a kernel grows faster than its
+// ops.
 #include <algorithm>
 
 #include "fusion/cost.h"
@@ -18,9 +19,10 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr int kWorthKeeping = 8;              ///< additions; a store and a load cost about two
-constexpr int kWorthKeepingOften = 2;         ///< the same for what every column of a product reads
-constexpr std::int64_t kMaxRow = 32 * 1024;   ///< bytes: half of a usual L1 cache, with room beside it
+constexpr int kWorthKeeping = 8;       ///< additions; a store and a load cost about two
+constexpr int kWorthKeepingOften = 2;  ///< the same for what every column of a product reads
+constexpr std::int64_t kMaxRow =
+    32 * 1024;  ///< bytes: half of a usual L1 cache, with room beside it
 
 /// Arithmetic for one element of a root, up to other roots and memory.
 int weight_of(const FusionPlan& plan, const Root& root) {
@@ -54,23 +56,28 @@ std::optional<std::int64_t> row_bytes(const FusionPlan& plan, const Root& root) 
   return inner ? std::optional(bytes) : std::nullopt;
 }
 
-/// Keeps what would be computed again and again: a root that several inner loops ask for, each of which is asked for
-/// by several in turn. Where no row of scratch memory holds it, it is stored. From then on it is computed once.
+/// Keeps what would be computed again and again: a root that several inner loops ask for, each of
+/// which is asked for by several in turn. Where no row of scratch memory holds it, it is stored.
+/// From then on it is computed once.
 class Repetitions {
  public:
   /// `leaves`: by value, whether another group reads it.
-  Repetitions(FusionPlan& plan, const std::vector<bool>& leaves) : plan_(plan), leaves_(leaves), asked_(plan.roots.size(), 0) {}
+  Repetitions(FusionPlan& plan, const std::vector<bool>& leaves)
+      : plan_(plan), leaves_(leaves), asked_(plan.roots.size(), 0) {}
 
   void limit() {
     for (const Group& group : plan_.groups) {
-      for (auto number = group.roots.rbegin(); group.roots.size() > 1 && number != group.roots.rend(); ++number) look_at(*number);
+      for (auto number = group.roots.rbegin();
+           group.roots.size() > 1 && number != group.roots.rend(); ++number)
+        look_at(*number);
     }
   }
 
  private:
   bool is_once(const Root& root) const {
     const auto& results = plan_.node_of(root).results;
-    const bool stored = std::ranges::all_of(results, [&](ValueId value) { return plan_.values[value].needed || leaves_[value]; });
+    const bool stored = std::ranges::all_of(
+        results, [&](ValueId value) { return plan_.values[value].needed || leaves_[value]; });
     if (root.scratch || stored) return true;
     for (std::size_t i = 0; i < root.domain.size(); ++i) {
       if (root.row_of[i] < 0 && root.domain[i] != SymExpr(1)) return false;
@@ -86,7 +93,8 @@ class Repetitions {
     const double each = is_once(root) ? 1 : std::max(times, 1.0);
     for (const Access& access : root.accesses) {
       const std::int32_t read = plan_.values[access.value].root;
-      if (plan_.roots[read].group == root.group) asked_[read] = std::min(asked_[read] + each, kMostTimes);
+      if (plan_.roots[read].group == root.group)
+        asked_[read] = std::min(asked_[read] + each, kMostTimes);
     }
   }
 
@@ -99,7 +107,8 @@ class Repetitions {
     for (ValueId value : plan_.node_of(root).results) plan_.values[value].needed = true;
   }
 
-  static constexpr double kMostAgain = 512;   ///< instructions that are computed again rather than kept
+  static constexpr double kMostAgain =
+      512;  ///< instructions that are computed again rather than kept
   static constexpr double kMostTimes = 1e9;
 
   FusionPlan& plan_;
@@ -129,7 +138,8 @@ void keep_rows(FusionPlan& plan) {
     if (!product && readers[value] < 2 && !often[value]) continue;
     auto bytes = row_bytes(plan, root);
     if (!bytes || *bytes > kMaxRow) continue;
-    if (product || weight_of(plan, root) >= (often[value] ? kWorthKeepingOften : kWorthKeeping)) root.scratch = true;
+    if (product || weight_of(plan, root) >= (often[value] ? kWorthKeepingOften : kWorthKeeping))
+      root.scratch = true;
   }
   Repetitions(plan, leaves).limit();
 }

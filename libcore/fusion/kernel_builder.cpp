@@ -3,14 +3,15 @@
 // A kernel is not assembled from pieces: it is the trace of asking for the elements that it stores.
 // element() walks from a value to what it is made of; views turn into other indices on the way and
 // leave no code; an instruction goes into the outermost open loop whose variables it needs, so
-// everything invariant is hoisted by construction. Each loop remembers which (value, index) pairs it
-// holds, so a value that is asked for twice at one index is computed once, and the walk over a graph
-// that shares subexpressions stays linear.
+// everything invariant is hoisted by construction. Each loop remembers which (value, index) pairs
+// it holds, so a value that is asked for twice at one index is computed once, and the walk over a
+// graph that shares subexpressions stays linear.
 //
-// A reduction is asked for like any other element. Its index says in which open loop it belongs; the
-// loops inside that one are laid aside, the reduction's own loops are opened, filled and closed there,
-// and the others are put back: they will follow it. Softmax needs no more than this: asking for the
-// element [i, j] of the quotient inside loops i and j puts the maximum's and the sum's loops into i.
+// A reduction is asked for like any other element. Its index says in which open loop it belongs;
+// the loops inside that one are laid aside, the reduction's own loops are opened, filled and closed
+// there, and the others are put back: they will follow it. Softmax needs no more than this: asking
+// for the element [i, j] of the quotient inside loops i and j puts the maximum's and the sum's
+// loops into i.
 #include "fusion/kernel_builder.h"
 
 #include <algorithm>
@@ -22,7 +23,11 @@
 namespace penstock::fusion {
 
 KernelBuilder::KernelBuilder(const FusionPlan& plan, std::int32_t group, ReadRoot read_root)
-    : plan_(plan), group_(group), read_root_(std::move(read_root)), facts_(plan.facts), scopes_(1) {}
+    : plan_(plan),
+      group_(group),
+      read_root_(std::move(read_root)),
+      facts_(plan.facts),
+      scopes_(1) {}
 
 bool KernelBuilder::shows_own_root(ValueId view) const {
   if (group_ < 0 || plan_.values[view].role != Role::view) return false;
@@ -48,7 +53,9 @@ void KernelBuilder::close_loop() {
   scopes_.back().loop.body.emplace_back(std::vector<Loop>{std::move(loop)});
 }
 
-std::vector<Statement> KernelBuilder::finish() { return std::move(scopes_.front().loop.body); }
+std::vector<Statement> KernelBuilder::finish() {
+  return std::move(scopes_.front().loop.body);
+}
 
 int KernelBuilder::depth_of(const SymExpr& expression) const {
   int depth = 0;

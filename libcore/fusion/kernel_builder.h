@@ -12,9 +12,9 @@
 
 namespace penstock::fusion {
 
-/// Makes the loops of one kernel by running its definition: whoever asks for an element of a value gets
-/// the scalar that holds it, and the instructions that compute it appear in the outermost loop where
-/// all they need is known. Asking twice gives the same scalar.
+/// Makes the loops of one kernel by running its definition: whoever asks for an element of a value
+/// gets the scalar that holds it, and the instructions that compute it appear in the outermost loop
+/// where all they need is known. Asking twice gives the same scalar.
 class KernelBuilder {
  public:
   /// Called for an element of a root; returns nothing to have it computed in place.
@@ -34,7 +34,8 @@ class KernelBuilder {
   ScalarId element(ValueId value, const Index& index);
   /// The same, of a root, computed here whatever `read_root` says.
   ScalarId compute(ValueId value, const Index& index);
-  /// The same, for an element that exists whatever mask is open here: computed once for all who ask under masks of theirs.
+  /// The same, for an element that exists whatever mask is open here: computed once for all who ask
+  /// under masks of theirs.
   ScalarId compute_unmasked(ValueId value, const Index& index);
   /// Whether element() reads the value from memory, so that a mask leaves the fill.
   bool is_loaded(ValueId value) const;
@@ -55,11 +56,12 @@ class KernelBuilder {
   /// Runs `body` where memory is read only if `condition` holds; -1: as it is.
   ScalarId masked(ScalarId condition, Argument otherwise, const std::function<ScalarId()>& body);
   ScalarId load(const Window& window, const Index& index, DType dtype);
-  /// Combines elements over the loops of `extents`, inside the loops that `outer` names; `body` gives
-  /// the element at the loops' variables. `owner` and `outer` identify the reduction. Results: one
-  /// scalar; welford: mean, M2 and count.
-  std::vector<ScalarId> reduce(std::string_view op, DType dtype, ValueId owner, const Sizes& extents,
-                               const Index& outer, const std::function<ScalarId(const Index&)>& body);
+  /// Combines elements over the loops of `extents`, inside the loops that `outer` names; `body`
+  /// gives the element at the loops' variables. `owner` and `outer` identify the reduction.
+  /// Results: one scalar; welford: mean, M2 and count.
+  std::vector<ScalarId> reduce(std::string_view op, DType dtype, ValueId owner,
+                               const Sizes& extents, const Index& outer,
+                               const std::function<ScalarId(const Index&)>& body);
 
   const FusionPlan& plan() const { return plan_; }
   const RangeFacts& facts() const { return facts_; }
@@ -81,7 +83,8 @@ class KernelBuilder {
   void remember(const std::string& key, int depth, std::vector<ScalarId> scalars);
   std::string key(std::string_view kind, std::int64_t id, const Index& index) const;
   std::vector<ScalarId> reduce_level(std::string_view op, DType dtype, const Sizes& extents,
-                                     Index& variables, const std::function<ScalarId(const Index&)>&);
+                                     Index& variables,
+                                     const std::function<ScalarId(const Index&)>&);
 
   bool shows_own_root(ValueId view) const;
 
@@ -112,8 +115,8 @@ ScalarId lower_reduce(KernelBuilder&, const Node&, std::size_t result, const Ind
 ScalarId lower_product(KernelBuilder&, const Node&, std::size_t result, const Index&);
 
 /// The element of `index` at `at` as a position along a dim of `size`: negative ones count from the
-/// end, and what is still outside is moved to the nearest element, so that no memory is touched that
-/// is not the tensor's.
+/// end, and what is still outside is moved to the nearest element, so that no memory is touched
+/// that is not the tensor's.
 SymExpr element_position(KernelBuilder& builder, ValueId index, const Index& at,
                          const SymExpr& size);
 

@@ -23,10 +23,14 @@ int operand_count(std::string_view op) {
   if (facts == nullptr) return -1;
   switch (facts->group) {
     case ops::PrimGroup::unary:
-    case ops::PrimGroup::cast: return 1;
-    case ops::PrimGroup::binary: return 2;
-    case ops::PrimGroup::ternary: return 3;
-    default: return -1;
+    case ops::PrimGroup::cast:
+      return 1;
+    case ops::PrimGroup::binary:
+      return 2;
+    case ops::PrimGroup::ternary:
+      return 3;
+    default:
+      return -1;
   }
 }
 
@@ -38,20 +42,23 @@ struct AccumulatorRow {
 constexpr auto kAnyNumber = [](DType) { return true; };
 constexpr auto kWhole = [](DType dtype) { return !is_floating(dtype); };
 constexpr AccumulatorRow kAccumulators[] = {
-    {"sum", kAnyNumber}, {"prod", kAnyNumber},   {"amax", kAnyNumber},   {"amin", kAnyNumber}, {"any", kWhole},
-    {"all", kWhole},     {"argmax", kAnyNumber}, {"argmin", kAnyNumber}, {"welford", is_floating}};
+    {"sum", kAnyNumber},    {"prod", kAnyNumber},   {"amax", kAnyNumber},
+    {"amin", kAnyNumber},   {"any", kWhole},        {"all", kWhole},
+    {"argmax", kAnyNumber}, {"argmin", kAnyNumber}, {"welford", is_floating}};
 
 /// Whether the bits of a number are its meaning: no floating number is taken.
 bool is_bitwise(std::string_view op) {
   return op == "and" || op == "or" || op == "xor" || op == "not" || op == "shl" || op == "shr";
 }
 
-constexpr std::int64_t kUnitsPerInstruction = 64;  ///< of the budget: an access may take milliseconds to prove
+constexpr std::int64_t kUnitsPerInstruction =
+    64;  ///< of the budget: an access may take milliseconds to prove
 
 /// Checks one kernel: scopes of scalars and variables, buffers, and indices.
 class KernelChecker {
  public:
-  KernelChecker(const LoopProgram& program, const LoopKernel& kernel, const RangeFacts& sizes, Budget* budget)
+  KernelChecker(const LoopProgram& program, const LoopKernel& kernel, const RangeFacts& sizes,
+                Budget* budget)
       : program_(program), kernel_(kernel), sizes_(sizes), budget_(budget) {
     for (const Symbol& symbol : program.interface.symbols) known_.insert(symbol.name);
   }
@@ -59,7 +66,8 @@ class KernelChecker {
   Result<void> run() {
     for (const std::string& symbol : known_) check_name(symbol);
     for (const Symbol& symbol : program_.interface.symbols) {
-      if (symbol.minimum < 0) broken(fmt::format("{} may be negative, which no size is", symbol.name));
+      if (symbol.minimum < 0)
+        broken(fmt::format("{} may be negative, which no size is", symbol.name));
     }
     body(kernel_.body);
     if (is_spent(budget_)) return check(budget_, "kernel " + kernel_.name);
@@ -80,14 +88,16 @@ class KernelChecker {
   }
 
   void define(ScalarId scalar, DType dtype, std::vector<ScalarId>& made) {
-    if (scalar < 0 || !ever_.insert(scalar).second) broken(fmt::format("v{} is made twice", scalar));
+    if (scalar < 0 || !ever_.insert(scalar).second)
+      broken(fmt::format("v{} is made twice", scalar));
     if (is_complex(dtype)) broken("kernels do not compute with complex numbers");
     scalars_.emplace(scalar, dtype);
     made.push_back(scalar);
   }
 
   void want(bool holds, const Instruction& instruction, std::string_view what) {
-    if (!holds) broken(fmt::format("{} of {}: {}", instruction.op, facts(instruction.dtype).name, what));
+    if (!holds)
+      broken(fmt::format("{} of {}: {}", instruction.op, facts(instruction.dtype).name, what));
   }
 
   /// Whether it divides by a number below 1.
@@ -95,20 +105,24 @@ class KernelChecker {
     return std::ranges::any_of(expression.terms(), [](const SymTerm& term) {
       return std::ranges::any_of(term.atoms, [](const auto& atom) {
         if (atom->kind == SymAtom::Kind::symbol) return false;
-        const bool divides = atom->kind == SymAtom::Kind::floordiv || atom->kind == SymAtom::Kind::mod;
-        return (divides && atom->operands[1].constant().value_or(1) < 1) || divides_wrongly(atom->operands[0]) ||
-               divides_wrongly(atom->operands[1]);
+        const bool divides =
+            atom->kind == SymAtom::Kind::floordiv || atom->kind == SymAtom::Kind::mod;
+        return (divides && atom->operands[1].constant().value_or(1) < 1) ||
+               divides_wrongly(atom->operands[0]) || divides_wrongly(atom->operands[1]);
       });
     });
   }
 
   void check_symbols(const SymExpr& expression) {
-    if (divides_wrongly(expression)) broken(fmt::format("{} divides by what is no size", expression.to_string()));
+    if (divides_wrongly(expression))
+      broken(fmt::format("{} divides by what is no size", expression.to_string()));
     expression.for_each_symbol([&](std::string_view name) {
       if (known_.contains(std::string(name))) return;
       const auto scalar = scalars_.find(scalar_of_symbol(name));
-      if (scalar == scalars_.end()) return broken(fmt::format("{} is not known where an index uses it", name));
-      if (is_floating(scalar->second)) broken(fmt::format("{} is no integer, and an index uses it", name));
+      if (scalar == scalars_.end())
+        return broken(fmt::format("{} is not known where an index uses it", name));
+      if (is_floating(scalar->second))
+        broken(fmt::format("{} is no integer, and an index uses it", name));
     });
   }
 
@@ -141,7 +155,8 @@ class KernelChecker {
     accesses_.enter(loop);
     const Schedule& schedule = loop.schedule;
     if (schedule.grain < 1 || schedule.unroll < 1 || schedule.tile < 0) {
-      broken(fmt::format("loop {}: grain and unroll are at least 1, tile at least 0", loop.variable));
+      broken(
+          fmt::format("loop {}: grain and unroll are at least 1, tile at least 0", loop.variable));
     }
     if (schedule.tile > 0 && !loop.accumulators.empty()) {
       broken(fmt::format("loop {}: a loop with accumulators has no tile", loop.variable));
@@ -154,9 +169,11 @@ class KernelChecker {
 
   void check_accumulator(const Accumulator& accumulator, std::vector<ScalarId>& outer) {
     const auto row = std::ranges::find(kAccumulators, accumulator.op, &AccumulatorRow::op);
-    if (row == std::end(kAccumulators)) return broken(fmt::format("no accumulator is called {}", accumulator.op));
+    if (row == std::end(kAccumulators))
+      return broken(fmt::format("no accumulator is called {}", accumulator.op));
     if (!row->takes(accumulator.dtype)) {
-      broken(fmt::format("{} has no meaning for {}", accumulator.op, facts(accumulator.dtype).name));
+      broken(
+          fmt::format("{} has no meaning for {}", accumulator.op, facts(accumulator.dtype).name));
     }
     if (accumulator.results.size() != (accumulator.op == "welford" ? 3U : 1U)) {
       broken(fmt::format("{} has a wrong number of results", accumulator.op));
@@ -190,10 +207,12 @@ class KernelChecker {
     const bool store = instruction.op == "store";
     want(operands.size() <= (store ? 2U : 1U) && operands.size() >= (store ? 1U : 0U), instruction,
          "has a wrong number of operands");
-    want(!is_complex(instruction.dtype), instruction, "kernels do not compute with complex numbers");
+    want(!is_complex(instruction.dtype), instruction,
+         "kernels do not compute with complex numbers");
     const bool masked = operands.size() == (store ? 2U : 1U);
     want(!masked || is_boolean(operands.back()), instruction, "its mask is not bool");
-    want(instruction.immediate.is_none() || is_constant(instruction.immediate), instruction, "its immediate is no number");
+    want(instruction.immediate.is_none() || is_constant(instruction.immediate), instruction,
+         "its immediate is no number");
   }
 
   /// Operands of one dtype, which decides that of the result; no promotion.
@@ -201,17 +220,21 @@ class KernelChecker {
     const std::string_view op = instruction.op;
     const int count = operand_count(op);
     if (count < 0) return broken(fmt::format("no instruction is called {}", op));
-    if (count != static_cast<int>(operands.size())) return broken(fmt::format("{} takes {} operands", op, count));
-    if (op == "constant") return want(is_constant(instruction.immediate), instruction, "its immediate is no number");
+    if (count != static_cast<int>(operands.size()))
+      return broken(fmt::format("{} takes {} operands", op, count));
+    if (op == "constant")
+      return want(is_constant(instruction.immediate), instruction, "its immediate is no number");
     if (op == "index" || op == "convert") return;
     const std::size_t first = op == "where" ? 1 : 0;
     want(first == 0 || is_boolean(operands[0]), instruction, "its condition is not bool");
     const DType dtype = operands[first];
-    for (std::size_t i = first; i < operands.size(); ++i) want(operands[i] == dtype, instruction, "its operands differ in dtype");
+    for (std::size_t i = first; i < operands.size(); ++i)
+      want(operands[i] == dtype, instruction, "its operands differ in dtype");
     const bool is_test = ops::find_op("prim." + instruction.op)->result == ops::PrimResult::bool_;
     want(instruction.dtype == (is_test ? DType::bool_ : dtype), instruction,
          fmt::format("does not follow from operands of {}", facts(dtype).name));
-    want(!is_floating(dtype) || !is_bitwise(op), instruction, "has no meaning for floating numbers");
+    want(!is_floating(dtype) || !is_bitwise(op), instruction,
+         "has no meaning for floating numbers");
   }
 
   /// Refuses what is not known to be inside.
@@ -233,9 +256,10 @@ class KernelChecker {
     }
     ScalarId mask = instruction.operands.size() == most ? instruction.operands.back() : -1;
     if (!accesses_.inside(instruction.index, first, last, mask)) {
-      broken(fmt::format("{} of element {} may be outside of buffer {}, which has elements {} to {}",
-                         instruction.op, instruction.index.to_string(), buffer.name,
-                         first.to_string(), last.to_string()));
+      broken(
+          fmt::format("{} of element {} may be outside of buffer {}, which has elements {} to {}",
+                      instruction.op, instruction.index.to_string(), buffer.name, first.to_string(),
+                      last.to_string()));
     }
   }
 
@@ -252,8 +276,8 @@ class KernelChecker {
 
 }  // namespace
 
-Result<void> verify_kernel(const LoopProgram& program, const LoopKernel& kernel, const RangeFacts& sizes,
-                           Budget* budget) {
+Result<void> verify_kernel(const LoopProgram& program, const LoopKernel& kernel,
+                           const RangeFacts& sizes, Budget* budget) {
   return KernelChecker(program, kernel, sizes, budget).run();
 }
 

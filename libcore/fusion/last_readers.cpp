@@ -8,7 +8,8 @@
 namespace penstock::fusion {
 
 bool is_scatter(const Node& node) {
-  return node.op == "prim.scatter" || node.op == "prim.scatter_add" || node.op == "prim.scatter_slice";
+  return node.op == "prim.scatter" || node.op == "prim.scatter_add" ||
+         node.op == "prim.scatter_slice";
 }
 
 LastReaders last_readers(const FusionPlan& plan) {

@@ -27,11 +27,14 @@ bool is_batched_product(const Node& node) {
 }
 
 /// Sizes in front of the last two.
-Sizes leading(const Sizes& sizes) { return {sizes.begin(), sizes.end() - 2}; }
+Sizes leading(const Sizes& sizes) {
+  return {sizes.begin(), sizes.end() - 2};
+}
 
 /// Whether `apart` has the last two sizes of `merged` and more dims in front of them.
 bool splits_batch(const Sizes& merged, const Sizes& apart) {
-  return merged.size() == 3 && apart.size() > 3 && std::equal(merged.end() - 2, merged.end(), apart.end() - 2);
+  return merged.size() == 3 && apart.size() > 3 &&
+         std::equal(merged.end() - 2, merged.end(), apart.end() - 2);
 }
 
 const Node* view_of(const FusionPlan& plan, ValueId value, std::string_view op) {
@@ -75,11 +78,13 @@ std::optional<Window> window_over(const FusionPlan& plan, ValueId value, const L
 }  // namespace
 
 std::optional<Window> expected_window(const FusionPlan& plan, ValueId value) {
-  return window_over(plan, value, [&](const TensorType& type) { return layout_strides(type, plan.interface()); });
+  return window_over(
+      plan, value, [&](const TensorType& type) { return layout_strides(type, plan.interface()); });
 }
 
 std::optional<Window> row_major_window(const FusionPlan& plan, ValueId value) {
-  return window_over(plan, value, [](const TensorType& type) { return contiguous_strides(type.sizes); });
+  return window_over(plan, value,
+                     [](const TensorType& type) { return contiguous_strides(type.sizes); });
 }
 
 Sizes batch_sizes(const FusionPlan& plan, std::int32_t position) {
@@ -101,7 +106,8 @@ ValueId read_apart(FusionPlan& plan, std::int32_t position, ValueId operand) {
   if (reshape == nullptr) return kNoValue;
   ValueId apart = operand_value(*reshape, "self");
   const Sizes& sizes = plan.type(apart).sizes;
-  if (!splits_batch(plan.type(operand).sizes, sizes) || !expected_window(plan, apart)) return kNoValue;
+  if (!splits_batch(plan.type(operand).sizes, sizes) || !expected_window(plan, apart))
+    return kNoValue;
   Sizes agreed = batch_sizes(plan, position);
   if (!agreed.empty() && agreed != leading(sizes)) return kNoValue;
   plan.batched[{position, operand}] = apart;
@@ -110,7 +116,8 @@ ValueId read_apart(FusionPlan& plan, std::int32_t position, ValueId operand) {
 
 bool write_in_place(FusionPlan& plan, ValueId value) {
   const Node* merge = view_of(plan, value, "prim.reshape");
-  const Node* exchange = merge != nullptr ? view_of(plan, operand_value(*merge, "self"), "prim.permute") : nullptr;
+  const Node* exchange =
+      merge != nullptr ? view_of(plan, operand_value(*merge, "self"), "prim.permute") : nullptr;
   if (exchange == nullptr) return false;
   ValueId permuted = operand_value(*merge, "self"), apart = operand_value(*exchange, "self");
   const Node* split = view_of(plan, apart, "prim.reshape");

@@ -90,7 +90,8 @@ class CallBuilder {
     return argument != nullptr ? *argument : std::move(missing);
   }
 
-  /// A bias is a row that is added to each row; other addends, and all behind a factor, are post-ops.
+  /// A bias is a row that is added to each row; other addends, and all behind a factor, are
+  /// post-ops.
   void matmul() {
     const auto [left, right, addend] = product_operands(node_);
     input(left);

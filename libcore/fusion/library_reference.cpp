@@ -175,11 +175,13 @@ double pool_element(const Attributes& attributes, const HostTensor& input, const
 }
 
 /// The first elements along a dim in their order, and their positions, as many as the results hold.
-void put_in_order(const LibraryCall& call, const Attributes& attributes, const HostTensor& input, HostTensor values,
-                  HostTensor positions) {
+void put_in_order(const LibraryCall& call, const Attributes& attributes, const HostTensor& input,
+                  HostTensor values, HostTensor positions) {
   const auto dim = static_cast<std::size_t>(attributes.integer("dim", 0));
-  ops::SortOrder order = attributes.flag("sorted") ? ops::SortOrder::first : ops::SortOrder::first_unsorted;
-  if (call.name == "sort") order = attributes.flag("stable") ? ops::SortOrder::stable : ops::SortOrder::unstable;
+  ops::SortOrder order =
+      attributes.flag("sorted") ? ops::SortOrder::first : ops::SortOrder::first_unsorted;
+  if (call.name == "sort")
+    order = attributes.flag("stable") ? ops::SortOrder::stable : ops::SortOrder::unstable;
   const bool scalar = input.sizes.empty();
   Index strips = values.sizes;
   if (!scalar) strips[dim] = std::min<std::int64_t>(strips[dim], 1);
@@ -187,9 +189,11 @@ void put_in_order(const LibraryCall& call, const Attributes& attributes, const H
     std::int64_t scalar_place = 0;
     std::int64_t& along = scalar ? scalar_place : at[dim];
     std::vector<double> elements;
-    for (along = 0; along < (scalar ? 1 : input.sizes[dim]); ++along) elements.push_back(number(input, at));
+    for (along = 0; along < (scalar ? 1 : input.sizes[dim]); ++along)
+      elements.push_back(number(input, at));
     const std::int64_t count = scalar ? 1 : values.sizes[dim];
-    const auto order_of_elements = ops::sorted_positions(elements, count, attributes.flag("descending"), order);
+    const auto order_of_elements =
+        ops::sorted_positions(elements, count, attributes.flag("descending"), order);
     for (along = 0; along < count; ++along) {
       const std::int64_t position = order_of_elements[static_cast<std::size_t>(along)];
       values.set_real(place(values, at), elements[static_cast<std::size_t>(position)]);
@@ -201,14 +205,16 @@ void put_in_order(const LibraryCall& call, const Attributes& attributes, const H
 void copy(const HostTensor& from, const HostTensor& to) {
   const auto size = static_cast<std::size_t>(facts(to.dtype).size);
   for_each_index(to.sizes, [&](const Index& at) {
-    std::memmove(to.memory->data() + place(to, at) * size, from.memory->data() + place(from, at) * size, size);
+    std::memmove(to.memory->data() + place(to, at) * size,
+                 from.memory->data() + place(from, at) * size, size);
   });
 }
 
 Result<void> check_index(const LibraryCall& call, const HostTensor& elements) {
   const IndexRange range = index_range(call.attributes);
   for (const std::int64_t element : elements.integers()) {
-    if (!range.holds(element)) return failure(Code::PS0808, beyond_message(call.op, element, range));
+    if (!range.holds(element))
+      return failure(Code::PS0808, beyond_message(call.op, element, range));
   }
   return {};
 }
@@ -248,7 +254,8 @@ Result<void> run_library_call(const LibraryCall& call,
     if (call.name == "matmul") {
       x = matmul_element(first, second, addend, at);
     } else if (call.name == "convolution") {
-      x = convolution_element(attributes, first, second, addend, scaled ? &scale : nullptr, at, out.sizes[1]);
+      x = convolution_element(attributes, first, second, addend, scaled ? &scale : nullptr, at,
+                              out.sizes[1]);
     } else {
       x = pool_element(attributes, first, at, call.name == "pool_max");
     }

@@ -8,8 +8,8 @@
 
 namespace penstock::fusion {
 
-/// What the calls of ir/library_calls.def compute, slow and obvious: one loop an output element, sums
-/// in double, post-ops in order.
+/// What the calls of ir/library_calls.def compute, slow and obvious: one loop an output element,
+/// sums in double, post-ops in order.
 Result<void> run_library_call(const LibraryCall& call,
                               const std::function<ops::HostTensor(BufferId)>& tensor);
 

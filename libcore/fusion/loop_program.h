@@ -23,36 +23,37 @@ using ScalarId = std::int32_t;
 ///   index     the integer `index` as a value of `dtype` (iota, masks of pads and triangles)
 struct Instruction {
   std::string op;
-  ScalarId result = -1;             ///< -1 for store
-  DType dtype = DType::float32;     ///< of the result (store: of the stored value)
+  ScalarId result = -1;          ///< -1 for store
+  DType dtype = DType::float32;  ///< of the result (store: of the stored value)
   std::vector<ScalarId> operands;
   BufferId buffer = kNoBuffer;
-  /// load, store: element index into the buffer's memory, offset and strides applied. Symbols: sizes
+  /// load, store: element index into the buffer's memory, offset and strides applied. Symbols:
+  /// sizes
   /// ("s0"), loop variables of the loops around ("i0") and integer scalars of this body ("v12").
   SymExpr index = 0;
-  Argument immediate;               ///< bool, int64 or double
+  Argument immediate;  ///< bool, int64 or double
 };
 
 /// A value carried through a loop and combined in every iteration.
 struct Accumulator {
-  std::string op;                   ///< sum prod amax amin any all argmax argmin welford
-  DType dtype = DType::float32;     ///< it is kept in (float32 for half types)
-  ScalarId value = -1;              ///< what the body gives in each iteration
-  std::vector<ScalarId> results;    ///< one; welford: mean, M2, count; arg*: the position
+  std::string op;                 ///< sum prod amax amin any all argmax argmin welford
+  DType dtype = DType::float32;   ///< it is kept in (float32 for half types)
+  ScalarId value = -1;            ///< what the body gives in each iteration
+  std::vector<ScalarId> results;  ///< one; welford: mean, M2, count; arg*: the position
 };
 
 /// How a loop is run: data, editable by hand, never changes the result beyond rounding order that
 /// the accumulators' tree implies.
 struct Schedule {
-  bool parallel = false;            ///< outermost spatial loop only
-  std::int64_t grain = 1;           ///< parallel: least iterations per thread
-  /// Unit-stride loop. Mostly the innermost; loops inside it have no `vectorize` and extents that it
-  /// does not vary: each vector lane runs them in step (a reduction over rows, for all columns).
+  bool parallel = false;   ///< outermost spatial loop only
+  std::int64_t grain = 1;  ///< parallel: least iterations per thread
+  /// Unit-stride loop. Mostly the innermost; loops inside it have no `vectorize` and extents that
+  /// it does not vary: each vector lane runs them in step (a reduction over rows, for all columns).
   bool vectorize = false;
   /// Iterations per block; the loop over blocks goes in front of the loops around that hold nothing
   /// else. 0: no blocks, and always so with accumulators.
   std::int64_t tile = 0;
-  std::int64_t unroll = 1;          ///< vectors (or iterations) per step
+  std::int64_t unroll = 1;  ///< vectors (or iterations) per step
 };
 
 struct Loop;
@@ -60,11 +61,11 @@ using Statement = std::variant<Instruction, std::vector<Loop>>;  ///< a vector o
 
 /// for variable in [0, extent): body. With accumulators it is a reduction.
 struct Loop {
-  std::string variable;             ///< "i0", unique in the kernel
+  std::string variable;  ///< "i0", unique in the kernel
   SymExpr extent;
   Schedule schedule;
   std::vector<Accumulator> accumulators;
-  std::vector<Statement> body;      ///< instructions and inner loops, in order
+  std::vector<Statement> body;  ///< instructions and inner loops, in order
 };
 
 /// One fused loop nest: what codegen turns into one function. Bodies are straight lines; all
@@ -82,12 +83,12 @@ using ProgramStep = std::variant<LoopKernel, LibraryCall, FallbackCall>;
 /// Level `loops`: what runs, on which memory, in which order.
 struct LoopProgram {
   Interface interface;
-  std::vector<Call> calls;          ///< of the graph, for reports
+  std::vector<Call> calls;  ///< of the graph, for reports
   std::vector<Buffer> buffers;
   std::vector<ProgramStep> steps;
   /// buffer that holds output i (an input's or another output's when it aliases or passes it on)
   std::vector<BufferId> outputs;
-  SymExpr arena_bytes = 0;          ///< length of the arena that temporaries lie in
+  SymExpr arena_bytes = 0;  ///< length of the arena that temporaries lie in
 };
 
 }  // namespace penstock

@@ -143,7 +143,8 @@ StepUses uses_of(const LoopProgram& program, const ProgramStep& step) {
   } else {
     const auto& fallback = std::get<FallbackCall>(step);
     for (const NamedArgument& argument : fallback.arguments) {
-      for_each_value(argument.value, [&](ValueId id) { add(uses.reads, static_cast<BufferId>(id)); });
+      for_each_value(argument.value,
+                     [&](ValueId id) { add(uses.reads, static_cast<BufferId>(id)); });
     }
     for (BufferId id : fallback.outputs) add(uses.writes, id);
   }
@@ -159,7 +160,8 @@ bool reads_then_writes(const Body& body, BufferId from, BufferId to) {
       written = &instruction.index;
     } else if (instruction.buffer == from) {
       // Behind the store, the element is another one.
-      fits &= instruction.op == "load" && written == nullptr && (read == nullptr || *read == instruction.index);
+      fits &= instruction.op == "load" && written == nullptr &&
+              (read == nullptr || *read == instruction.index);
       read = &instruction.index;
     }
   });

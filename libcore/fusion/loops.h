@@ -14,8 +14,12 @@ namespace penstock::fusion {
 
 using Body = std::vector<Statement>;
 
-inline const Instruction* as_instruction(const Statement& s) { return std::get_if<Instruction>(&s); }
-inline Instruction* as_instruction(Statement& s) { return std::get_if<Instruction>(&s); }
+inline const Instruction* as_instruction(const Statement& s) {
+  return std::get_if<Instruction>(&s);
+}
+inline Instruction* as_instruction(Statement& s) {
+  return std::get_if<Instruction>(&s);
+}
 inline const Loop* as_loop(const Statement& s) {
   auto* loops = std::get_if<std::vector<Loop>>(&s);
   return loops != nullptr ? &loops->front() : nullptr;

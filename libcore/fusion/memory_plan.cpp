@@ -1,16 +1,17 @@
 // Memory plan
 //
-// Temporaries live from the step that first writes them to the last one that reads them. A sweep over
-// the steps places each one when its life begins and frees its place when it ends, so places overlap
-// only for temporaries that never live together. A place is the smallest free block that it fits in
-// (best fit); free neighbours merge; the arena grows at its end. With n temporaries that is n log n.
+// Temporaries live from the step that first writes them to the last one that reads them. A sweep
+// over the steps places each one when its life begins and frees its place when it ends, so places
+// overlap only for temporaries that never live together. A place is the smallest free block that it
+// fits in (best fit); free neighbours merge; the arena grows at its end. With n temporaries that is
+// n log n.
 //
-// Before looking for a block, a temporary takes over the place of one that dies in the same step, if
-// the kernel reads each of its elements just before writing the same element (equal index in one
+// Before looking for a block, a temporary takes over the place of one that dies in the same step,
+// if the kernel reads each of its elements just before writing the same element (equal index in one
 // body): a chain of pointwise kernels stays in one place, warm in the cache.
 //
-// Sizes that are symbolic are not comparable: such places stand behind all others, one after the other,
-// and are used again only for temporaries of the very same size.
+// Sizes that are symbolic are not comparable: such places stand behind all others, one after the
+// other, and are used again only for temporaries of the very same size.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -137,7 +138,8 @@ class Planner {
     Buffer& buffer = program_.buffers[id];
     for (BufferId from : dying) {
       const Buffer& other = program_.buffers[from];
-      bool same = other.bytes == buffer.bytes && facts(other.dtype).size == facts(buffer.dtype).size;
+      bool same =
+          other.bytes == buffer.bytes && facts(other.dtype).size == facts(buffer.dtype).size;
       if (!same || !reads_then_writes(kernel->body, from, id)) continue;
       buffer.arena_offset = other.arena_offset;
       if (auto symbolic = symbolic_.find(from); symbolic != symbolic_.end()) {

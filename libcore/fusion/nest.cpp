@@ -6,9 +6,9 @@
 //   rows of a reduction are pinned; pointwise roots can take any of their dims as rows and leave
 //   the others to inner loops. So max (rows i) and exp(x - max) over (i, j) share rows i.
 //
-// The reader's access says how dims correspond: reading max at [d0] inside exp's domain (d0, d1) makes
-// exp's d0 the row. An alignment proposes rows for both groups; GroupMerger verifies it for every
-// access between them and refuses what would close a cycle.
+// The reader's access says how dims correspond: reading max at [d0] inside exp's domain (d0, d1)
+// makes exp's d0 the row. An alignment proposes rows for both groups; GroupMerger verifies it for
+// every access between them and refuses what would close a cycle.
 //
 // Zip is the same with all dims as rows: one loop nest whose body computes several roots.
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr double kLeastRows = 4;           ///< below, sharing a row loop costs parallelism …
+constexpr double kLeastRows = 4;            ///< below, sharing a row loop costs parallelism …
 constexpr double kSmallKernel = 16 * 1024;  ///< … unless it is all too small to split
 
 /// Only loops over independent elements and reductions merge.
@@ -55,8 +55,8 @@ Alignment adopt(const FusionPlan& plan, std::int32_t keep, std::int32_t change,
   return alignment;
 }
 
-/// The correspondence that one access shows: for every row of the group that is read, the row of the
-/// reader's group, or -1 where that is none.
+/// The correspondence that one access shows: for every row of the group that is read, the row of
+/// the reader's group, or -1 where that is none.
 std::vector<std::int32_t> corresponding_rows(const FusionPlan& plan, const Root& reader,
                                              const Access& access) {
   const Root& read = plan.roots[plan.values[access.value].root];
@@ -120,7 +120,8 @@ void nest_rows(FusionPlan& plan) {
     for (const Access& access : plan.roots[r].accesses) {
       const Root& reader = plan.roots[r];
       std::int32_t from = plan.roots[plan.values[access.value].root].group;
-      if (from == reader.group || !mergeable(plan, from) || !mergeable(plan, reader.group)) continue;
+      if (from == reader.group || !mergeable(plan, from) || !mergeable(plan, reader.group))
+        continue;
       if (auto alignment = common_rows(plan, reader, access)) {
         merger.merge(from, reader.group, *alignment);
       }
@@ -144,7 +145,8 @@ std::optional<Alignment> same_ranges(const FusionPlan& plan, const Root& reader,
   return alignment;
 }
 
-/// Groups with equal rows that read the same memory or the same root, each tried with the one before.
+/// Groups with equal rows that read the same memory or the same root, each tried with the one
+/// before.
 void zip_siblings(FusionPlan& plan, GroupMerger& merger) {
   std::map<std::string, std::int32_t> last;
   for (std::size_t r = 0; r < plan.roots.size(); ++r) {
@@ -154,14 +156,16 @@ void zip_siblings(FusionPlan& plan, GroupMerger& merger) {
     for (const SymExpr& size : group.rows) rows += ',' + size.to_string();
     if (group.rows.empty()) continue;
     std::vector<std::string> keys;
-    for (const Access& access : plan.roots[r].accesses) keys.push_back(rows + '%' + std::to_string(access.value));
+    for (const Access& access : plan.roots[r].accesses)
+      keys.push_back(rows + '%' + std::to_string(access.value));
     for (BufferId buffer : plan.roots[r].reads) keys.push_back(rows + '@' + std::to_string(buffer));
     for (const std::string& key : keys) {
       std::int32_t into = plan.roots[r].group;
       auto [found, is_new] = last.try_emplace(key, into);
       if (is_new) continue;
       std::int32_t from = std::exchange(found->second, into);
-      if (from == into || !mergeable(plan, from) || plan.groups[from].rows != plan.groups[into].rows ||
+      if (from == into || !mergeable(plan, from) ||
+          plan.groups[from].rows != plan.groups[into].rows ||
           plan.groups[from].pinned != plan.groups[into].pinned) {
         continue;
       }
@@ -183,7 +187,8 @@ void zip_ranges(FusionPlan& plan) {
     for (const Access& access : plan.roots[r].accesses) {
       const Root& reader = plan.roots[r];
       std::int32_t from = plan.roots[plan.values[access.value].root].group;
-      if (from == reader.group || !mergeable(plan, from) || !mergeable(plan, reader.group)) continue;
+      if (from == reader.group || !mergeable(plan, from) || !mergeable(plan, reader.group))
+        continue;
       if (auto alignment = same_ranges(plan, reader, access)) {
         merger.merge(from, reader.group, *alignment);
       }

@@ -1,16 +1,17 @@
 // Overwrite
 //
-// A loop that fills a tensor slice by slice comes here as a chain of scatters, each of which makes a new tensor of
-// the one before. As nested selections one element would look through all of them; as tensors of their own each
-// would be copied for the sake of one slice. So a long chain lies in one memory: a scatter writes its slice over what
-// it changes, and that is all it does:
+// A loop that fills a tensor slice by slice comes here as a chain of scatters, each of which makes
+// a new tensor of the one before. As nested selections one element would look through all of them;
+// as tensors of their own each would be copied for the sake of one slice. So a long chain lies in
+// one memory: a scatter writes its slice over what it changes, and that is all it does:
 //
-//   whatever reads the content that it changes stands before it, and so is done before it (GroupMerger keeps that
-//   order), library and fallback calls too;
-//   what it writes reads of that content at most the element that it writes; anything else is computed into memory
-//   of its own first.
+//   whatever reads the content that it changes stands before it, and so is done before it
+//   (GroupMerger keeps that order), library and fallback calls too; what it writes reads of that
+//   content at most the element that it writes; anything else is computed into memory of its own
+//   first.
 //
-// Where one of this does not hold, the scatter begins a memory of its own with a copy, and the chain goes on there.
+// Where one of this does not hold, the scatter begins a memory of its own with a copy, and the
+// chain goes on there.
 #include <algorithm>
 #include <map>
 
@@ -25,14 +26,15 @@ namespace {
 
 constexpr int kMaxSelections = 4;  ///< slices of a chain that is computed as nested selections
 
-/// How many slices were written, one over the other, by the time a value is made; and in the longest chain that
-/// goes through it.
+/// How many slices were written, one over the other, by the time a value is made; and in the
+/// longest chain that goes through it.
 class ChainLengths {
  public:
   explicit ChainLengths(const FusionPlan& plan) : lengths_(plan.values.size(), 0) {
     const std::vector<Node>& nodes = plan.graph().nodes;
     for (const Node& node : nodes) {
-      if (is_link(plan, node)) lengths_[node.results.front()] = 1 + lengths_[operand_value(node, "self")];
+      if (is_link(plan, node))
+        lengths_[node.results.front()] = 1 + lengths_[operand_value(node, "self")];
     }
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
       if (!is_link(plan, *node)) continue;
@@ -61,7 +63,8 @@ class Overwriter {
     for (std::int32_t writer : links_) plan_.roots[writer].over = changed_by(writer);
     find_accesses(plan_);
     std::vector<std::int32_t> mixed;
-    std::ranges::copy_if(links_, std::back_inserter(mixed), [&](std::int32_t w) { return reads_others(w); });
+    std::ranges::copy_if(links_, std::back_inserter(mixed),
+                         [&](std::int32_t w) { return reads_others(w); });
     if (compute_beforehand(plan_, mixed)) find_accesses(plan_);
     const LastReaders last = last_readers(plan_);
     for (std::int32_t writer : links_) {
@@ -74,15 +77,21 @@ class Overwriter {
   }
 
  private:
-  ValueId changed_by(std::int32_t writer) const { return operand_value(plan_.node_of(plan_.roots[writer]), "self"); }
-  ValueId made_by(std::int32_t writer) const { return plan_.node_of(plan_.roots[writer]).results.front(); }
+  ValueId changed_by(std::int32_t writer) const {
+    return operand_value(plan_.node_of(plan_.roots[writer]), "self");
+  }
+  ValueId made_by(std::int32_t writer) const {
+    return plan_.node_of(plan_.roots[writer]).results.front();
+  }
 
-  /// The scatters that may write over what they change: of several that change one content the last.
+  /// The scatters that may write over what they change: of several that change one content the
+  /// last.
   void find_links() {
     std::map<ValueId, std::int32_t> writers;  // by what they change
     for (std::size_t r = 0; r < plan_.roots.size(); ++r) {
       const Root& root = plan_.roots[r];
-      const bool scatters = root.group >= 0 && root.kind == RootKind::scatter && root.over == kNoValue;
+      const bool scatters =
+          root.group >= 0 && root.kind == RootKind::scatter && root.over == kNoValue;
       if (!scatters) continue;
       const auto number = static_cast<std::int32_t>(r);
       if (!is_own_memory(changed_by(number)) || plan_.values[made_by(number)].window) continue;
@@ -98,10 +107,12 @@ class Overwriter {
     const ValuePlan& facts = plan_.values[value];
     if (facts.role != Role::root || facts.window || facts.output >= 0) return false;
     const RootKind kind = plan_.roots[facts.root].kind;
-    return kind == RootKind::pointwise || kind == RootKind::reduction || kind == RootKind::join || kind == RootKind::scatter;
+    return kind == RootKind::pointwise || kind == RootKind::reduction || kind == RootKind::join ||
+           kind == RootKind::scatter;
   }
 
-  /// Whether the writer reads another element of what it changes than the one that it writes at the time.
+  /// Whether the writer reads another element of what it changes than the one that it writes at the
+  /// time.
   bool reads_others(std::int32_t writer) const {
     const Root& root = plan_.roots[writer];
     const Node& node = plan_.node_of(root);
@@ -138,7 +149,8 @@ void write_chains(FusionPlan& plan) {
   const ChainLengths lengths(plan);
   std::vector<bool> put_back(plan.values.size(), false);  // into an input
   for (const Root& root : plan.roots) {
-    if (root.kind == RootKind::copy) put_back[plan.base_of(operand_value(plan.node_of(root), "src"))] = true;
+    if (root.kind == RootKind::copy)
+      put_back[plan.base_of(operand_value(plan.node_of(root), "src"))] = true;
   }
   for (auto root = plan.roots.rbegin(); root != plan.roots.rend(); ++root) {
     const Node& node = plan.node_of(*root);
@@ -150,6 +162,8 @@ void write_chains(FusionPlan& plan) {
   }
 }
 
-void overwrite_chains(FusionPlan& plan) { Overwriter(plan).run(); }
+void overwrite_chains(FusionPlan& plan) {
+  Overwriter(plan).run();
+}
 
 }  // namespace penstock::fusion

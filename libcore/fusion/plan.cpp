@@ -24,11 +24,16 @@ RootKind kind_of(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   if (op == nullptr) return RootKind::pointwise;
   switch (op->group) {
-    case ops::PrimGroup::reduce: return RootKind::reduction;
-    case ops::PrimGroup::scan: return RootKind::scan;
-    case ops::PrimGroup::effect: return RootKind::copy;
-    case ops::PrimGroup::check: return RootKind::check;
-    default: return RootKind::pointwise;
+    case ops::PrimGroup::reduce:
+      return RootKind::reduction;
+    case ops::PrimGroup::scan:
+      return RootKind::scan;
+    case ops::PrimGroup::effect:
+      return RootKind::copy;
+    case ops::PrimGroup::check:
+      return RootKind::check;
+    default:
+      return RootKind::pointwise;
   }
 }
 
@@ -42,8 +47,10 @@ void add_root(FusionPlan& plan, std::int32_t position, std::int32_t region) {
   Root root;
   root.node = position;
   root.kind = kind_of(node);
-  if (root.kind == RootKind::copy) root.domain = plan.type(operand_value(node, "self")).sizes;
-  else if (root.kind != RootKind::check) root.domain = plan.type(node.results.front()).sizes;
+  if (root.kind == RootKind::copy)
+    root.domain = plan.type(operand_value(node, "self")).sizes;
+  else if (root.kind != RootKind::check)
+    root.domain = plan.type(node.results.front()).sizes;
   root.group = static_cast<std::int32_t>(plan.groups.size());
   Sizes rows;
   // A row of a product is a row of its result: the columns share the row of the left factor.
@@ -159,9 +166,11 @@ ValueId FusionPlan::base_of(ValueId value) const {
 
 int index_divisions(const FusionPlan& plan, const Node& view) {
   if (view.op != "prim.reshape") return 0;
-  const Sizes &from = plan.type(operand_value(view, "self")).sizes, &to = plan.type(view.results.front()).sizes;
+  const Sizes &from = plan.type(operand_value(view, "self")).sizes,
+              &to = plan.type(view.results.front()).sizes;
   const auto is_apart = [&](std::size_t first, std::size_t last) {
-    return std::count_if(from.begin() + static_cast<std::ptrdiff_t>(first), from.begin() + static_cast<std::ptrdiff_t>(last),
+    return std::count_if(from.begin() + static_cast<std::ptrdiff_t>(first),
+                         from.begin() + static_cast<std::ptrdiff_t>(last),
                          [](const SymExpr& size) { return size != SymExpr(1); }) > 1;
   };
   for (const ReshapeGroup& group : reshape_groups(from, to, plan.facts)) {
@@ -307,7 +316,8 @@ void ask(const FusionPlan& plan, const Root& root, KernelBuilder& builder) {
   for (const NamedArgument& argument : node.args) {
     for_each_value(argument.value, [&](ValueId operand) {
       if ((root.kind == RootKind::copy || root.over != kNoValue) && argument.name == "self") return;
-      each_element(operand, [&](ValueId value, const Index& at) { return builder.element(value, at); });
+      each_element(operand,
+                   [&](ValueId value, const Index& at) { return builder.element(value, at); });
     });
   }
 }

@@ -6,20 +6,20 @@
 
 namespace penstock::fusion {
 
-/// Gives every value a role: views are views, numbers made from nothing are inlined, everything else
-/// that is compiled is a root with a group of its own. Needs: level placed. Leaves: a plan that
-/// stores whatever it computes.
+/// Gives every value a role: views are views, numbers made from nothing are inlined, everything
+/// else that is compiled is a root with a group of its own. Needs: level placed. Leaves: a plan
+/// that stores whatever it computes.
 FusionPlan make_plan(PlacedGraph placed);
 
 /// All uses of values by nodes that are no views, in node order.
 std::vector<Use> collect_uses(const FusionPlan& plan);
 
-/// How many divisions deep the index of an element of `view` goes in its operand: what a reshape that puts dims
-/// together takes apart again.
+/// How many divisions deep the index of an element of `view` goes in its operand: what a reshape
+/// that puts dims together takes apart again.
 int index_divisions(const FusionPlan& plan, const Node& view);
 
-/// More would be taken apart of an index by one read: chains of such reshapes would make indices that double in length
-/// with each. A value in memory begins anew.
+/// More would be taken apart of an index by one read: chains of such reshapes would make indices
+/// that double in length with each. A value in memory begins anew.
 inline constexpr int kMaxDivisions = 2;
 
 /// Makes `value` a root in a group of its own; `plan` has no accesses yet.

@@ -1,9 +1,9 @@
 // Post-ops
 //
-// What a library can apply to its result, recognised in the expression that a kernel stores: each link a
-// pattern of the table below around exactly one inner value, the innermost one the load of the result.
-// The patterns are those that decompose writes for the activations; operands of commutative ops may
-// stand either way.
+// What a library can apply to its result, recognised in the expression that a kernel stores: each
+// link a pattern of the table below around exactly one inner value, the innermost one the load of
+// the result. The patterns are those that decompose writes for the activations; operands of
+// commutative ops may stand either way.
 #include "fusion/post_ops.h"
 
 #include <cmath>
@@ -90,7 +90,9 @@ class PostOpReader {
   using Result = std::optional<ScalarId>;
 
   Result relu(ScalarId s) const { return against(s, "maximum", 0); }
-  Result sigmoid(ScalarId s) const { return is(s, "sigmoid") ? Result(at(s).operands[0]) : Result(); }
+  Result sigmoid(ScalarId s) const {
+    return is(s, "sigmoid") ? Result(at(s).operands[0]) : Result();
+  }
   Result tanh(ScalarId s) const { return is(s, "tanh") ? Result(at(s).operands[0]) : Result(); }
   Result silu(ScalarId s) const {
     return either(s, "mul", [&](ScalarId x, ScalarId gate) {
@@ -136,7 +138,8 @@ class PostOpReader {
   }
   Result cube_of(ScalarId s) const {
     return either(s, "mul", [&](ScalarId square, ScalarId x) -> Result {
-      bool squares = is(square, "mul") && at(square).operands[0] == x && at(square).operands[1] == x;
+      bool squares =
+          is(square, "mul") && at(square).operands[0] == x && at(square).operands[1] == x;
       return squares ? Result(x) : Result();
     });
   }

@@ -24,12 +24,13 @@ bool loops_over_all(const PointwiseKernel& kernel, const Buffer& result);
 
 /// The post-ops that a kernel's value is of a buffer's elements.
 struct PostOpChain {
-  std::vector<PostOp> ops;                   ///< innermost first
-  std::vector<const Instruction*> operands;  ///< loads: the operands of those that take one, in order
+  std::vector<PostOp> ops;  ///< innermost first
+  std::vector<const Instruction*>
+      operands;  ///< loads: the operands of those that take one, in order
 };
 
-/// Reads the expression that a kernel stores, from the store inwards; nothing when it is no chain of
-/// post-ops around the element of `result` at the place of the store.
+/// Reads the expression that a kernel stores, from the store inwards; nothing when it is no chain
+/// of post-ops around the element of `result` at the place of the store.
 std::optional<PostOpChain> read_post_ops(const PointwiseKernel& kernel, BufferId result);
 
 }  // namespace penstock::fusion

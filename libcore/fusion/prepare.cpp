@@ -1,12 +1,12 @@
 // Prepare
 //
-// A kernel that reads parameters, buffers and constants alone gives the same in every run until one of
-// them is replaced or written: what batch normalisation adds to a bias, a mask, a table of positions. Its
-// results move out of the arena into memory that stays between runs, and the executor runs the kernel
-// only when an address or a version among what it reads has changed.
+// A kernel that reads parameters, buffers and constants alone gives the same in every run until one
+// of them is replaced or written: what batch normalisation adds to a bias, a mask, a table of
+// positions. Its results move out of the arena into memory that stays between runs, and the
+// executor runs the kernel only when an address or a version among what it reads has changed.
 //
-// A graph that writes a parameter itself reads it anew each time. Memory stays small: a result is kept
-// only if it is no larger than what it is computed from, or small anyhow.
+// A graph that writes a parameter itself reads it anew each time. Memory stays small: a result is
+// kept only if it is no larger than what it is computed from, or small anyhow.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,8 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr std::int64_t kSmall = std::int64_t{1} << 18;  ///< bytes that are kept whatever they come from
+constexpr std::int64_t kSmall = std::int64_t{1}
+                                << 18;  ///< bytes that are kept whatever they come from
 
 class Preparation {
  public:
@@ -46,13 +47,16 @@ class Preparation {
     switch (buffer.kind) {
       case Buffer::Kind::input: {
         InputKind kind = program_.interface.inputs[buffer.index].kind;
-        bool parameter = kind == InputKind::parameter || kind == InputKind::buffer || kind == InputKind::constant;
+        bool parameter = kind == InputKind::parameter || kind == InputKind::buffer ||
+                         kind == InputKind::constant;
         return parameter && !writers_.contains(id);
       }
       case Buffer::Kind::constant:
       case Buffer::Kind::prepared:
-      case Buffer::Kind::scratch: return true;
-      default: return false;
+      case Buffer::Kind::scratch:
+        return true;
+      default:
+        return false;
     }
   }
 
@@ -87,6 +91,8 @@ class Preparation {
 
 }  // namespace
 
-void prepare_parameters(LoopProgram& program) { Preparation(program).run(); }
+void prepare_parameters(LoopProgram& program) {
+  Preparation(program).run();
+}
 
 }  // namespace penstock::fusion

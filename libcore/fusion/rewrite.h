@@ -7,24 +7,25 @@
 // same; each may be left out.
 namespace penstock::fusion {
 
-/// Computes values where they are used, instead of storing them, when that moves fewer bytes and costs
-/// little arithmetic. Needs: make_plan's plan. Leaves: fewer roots, no accesses.
+/// Computes values where they are used, instead of storing them, when that moves fewer bytes and
+/// costs little arithmetic. Needs: make_plan's plan. Leaves: fewer roots, no accesses.
 void inline_values(FusionPlan& plan);
 
-/// Lets scatters write into the inputs that their results end up in, instead of copying these twice. Needs:
-/// final roles, find_accesses. Leaves: fewer copies.
+/// Lets scatters write into the inputs that their results end up in, instead of copying these
+/// twice. Needs: final roles, find_accesses. Leaves: fewer copies.
 void update_inputs(FusionPlan& plan);
 
-/// Has long chains of slices that are written one over the other written, not selected from; those too that end up in
-/// an input. Needs: every value's role, as make_plan gives it. Leaves: scatters.
+/// Has long chains of slices that are written one over the other written, not selected from; those
+/// too that end up in an input. Needs: every value's role, as make_plan gives it. Leaves: scatters.
 void write_chains(FusionPlan& plan);
 
-/// Lets scatters write over what they change, where nothing else needs that any more. Needs: final roles, find_accesses. Leaves:
-/// chains of scatters in one memory, accesses.
+/// Lets scatters write over what they change, where nothing else needs that any more. Needs: final
+/// roles, find_accesses. Leaves: chains of scatters in one memory, accesses.
 void overwrite_chains(FusionPlan& plan);
 
-/// Puts a reduction, what is computed from it and what it is computed from under common outer loops,
-/// one row after the other: softmax, layer_norm. Needs: find_accesses. Leaves: larger groups.
+/// Puts a reduction, what is computed from it and what it is computed from under common outer
+/// loops, one row after the other: softmax, layer_norm. Needs: find_accesses. Leaves: larger
+/// groups.
 void nest_rows(FusionPlan& plan);
 
 /// Computes roots of equal sizes in one loop nest, when one reads the other or both read the same
@@ -39,8 +40,8 @@ void keep_rows(FusionPlan& plan);
 /// Leaves: more kernels, which fuse_epilogues moves into the calls.
 void detach_activations(LoopProgram& program);
 
-/// Moves pointwise kernels behind a library call's result into the call. Needs: one loop for each dim.
-/// Leaves: fewer kernels; calls with post-ops.
+/// Moves pointwise kernels behind a library call's result into the call. Needs: one loop for each
+/// dim. Leaves: fewer kernels; calls with post-ops.
 void fuse_epilogues(LoopProgram& program);
 
 /// Merges inner loops of equal range that stand side by side, where no iteration needs a later one.
@@ -62,7 +63,8 @@ void schedule_loops(LoopProgram& program);
 /// Drops temporaries, and views, that no step names any more. Leaves: other numbers of buffers.
 void drop_unused_buffers(LoopProgram& program);
 
-/// Gives temporaries places in one arena, and drops those that nothing uses. Needs: all steps final.
+/// Gives temporaries places in one arena, and drops those that nothing uses. Needs: all steps
+/// final.
 void plan_memory(LoopProgram& program);
 
 }  // namespace penstock::fusion

@@ -1,9 +1,9 @@
 // Scaled weights
 //
-// Folding batch normalisation leaves a convolution whose weight is mul(parameter, broadcast(vector of out
-// channels)). Computed by a kernel it would lie in memory beside the parameter and its packed copy. The
-// library copies weights into its own layout anyhow, once while they do not change, and multiplies on
-// the way.
+// Folding batch normalisation leaves a convolution whose weight is mul(parameter, broadcast(vector
+// of out channels)). Computed by a kernel it would lie in memory beside the parameter and its
+// packed copy. The library copies weights into its own layout anyhow, once while they do not
+// change, and multiplies on the way.
 #include "fusion/scaled_weight.h"
 
 namespace penstock::fusion {
@@ -16,16 +16,19 @@ const Node* maker(const FusionPlan& plan, ValueId value, std::string_view op) {
   return &plan.graph().nodes[position];
 }
 
-std::optional<ScaledWeight> factors(const FusionPlan& plan, ValueId product, std::int64_t channels) {
+std::optional<ScaledWeight> factors(const FusionPlan& plan, ValueId product,
+                                    std::int64_t channels) {
   const Node* mul = plan.uses[product] == 1 ? maker(plan, product, "prim.mul") : nullptr;
   if (mul == nullptr) return std::nullopt;
   ValueId weight = operand_value(*mul, "self");
   const Node* broadcast = maker(plan, operand_value(*mul, "other"), "prim.broadcast");
-  if (broadcast == nullptr || weight == kNoValue || plan.values[weight].node >= 0) return std::nullopt;
+  if (broadcast == nullptr || weight == kNoValue || plan.values[weight].node >= 0)
+    return std::nullopt;
   ValueId scale = operand_value(*broadcast, "self");
-  bool vector = plan.type(scale).rank() == 1 &&
-                integer_list(*broadcast, "dims") == std::vector<std::int64_t>{channels} &&
-                plan.type(scale).sizes[0] == plan.type(product).sizes[static_cast<std::size_t>(channels)];
+  bool vector =
+      plan.type(scale).rank() == 1 &&
+      integer_list(*broadcast, "dims") == std::vector<std::int64_t>{channels} &&
+      plan.type(scale).sizes[0] == plan.type(product).sizes[static_cast<std::size_t>(channels)];
   return vector ? std::optional(ScaledWeight{weight, scale}) : std::nullopt;
 }
 

@@ -1,10 +1,10 @@
 // Split loops
 //
-// Looking through a reshape that regroups dims leaves indices such as 96*floordiv(i, 8) + mod(i, 8).
-// No vector unit walks those. A loop i over [0, n) whose indices divide i by c, where c divides n, becomes
-// two loops, o over [0, n/c) around k over [0, c), with i = o*c + k: then floordiv(i, c) is o and
-// mod(i, c) is k, and every access is affine again. Loops that turn out not to need it are merged again
-// by collapse, which runs later.
+// Looking through a reshape that regroups dims leaves indices such as 96*floordiv(i, 8) + mod(i,
+// 8). No vector unit walks those. A loop i over [0, n) whose indices divide i by c, where c divides
+// n, becomes two loops, o over [0, n/c) around k over [0, c), with i = o*c + k: then floordiv(i, c)
+// is o and mod(i, c) is k, and every access is affine again. Loops that turn out not to need it are
+// merged again by collapse, which runs later.
 #include <algorithm>
 
 #include "fusion/loops.h"
@@ -18,7 +18,8 @@ namespace {
 constexpr int kMaxSplits = 6;  ///< of one loop: a chain of reshapes has few divisors
 
 /// Divisors of `variable` in an expression.
-void find_divisors(const SymExpr& expression, std::string_view variable, std::vector<SymExpr>& found) {
+void find_divisors(const SymExpr& expression, std::string_view variable,
+                   std::vector<SymExpr>& found) {
   for (const SymTerm& term : expression.terms()) {
     for (const auto& atom : term.atoms) {
       if (atom->kind == SymAtom::Kind::symbol) continue;
@@ -75,8 +76,8 @@ class Splitter {
     facts_.set_index(loop.variable, loop.extent);
     facts_.set_index(inner.variable, inner.extent);
     Renaming renaming;
-    renaming.symbols.emplace(loop.variable,
-                             SymExpr::symbol(loop.variable) * *size + SymExpr::symbol(inner.variable));
+    renaming.symbols.emplace(
+        loop.variable, SymExpr::symbol(loop.variable) * *size + SymExpr::symbol(inner.variable));
     rename(inner.body, renaming);
     simplify_indices(inner.body);
     loop.body.clear();

@@ -19,7 +19,8 @@ std::string joined(const std::vector<SymExpr>& values) {
   return text;
 }
 
-constexpr std::string_view kKinds[] = {"input", "output", "constant", "temporary", "view", "scratch", "prepared"};
+constexpr std::string_view kKinds[] = {"input", "output",  "constant", "temporary",
+                                       "view",  "scratch", "prepared"};
 
 class Printer {
  public:
@@ -35,8 +36,8 @@ class Printer {
                      joined(buffer.strides));
       if (buffer.kind == Buffer::Kind::view) fmt::format_to(line_, " of @{}", name(buffer.base));
       if (buffer.offset != SymExpr(0)) fmt::format_to(line_, " from {}", buffer.offset.to_string());
-      bool placed = buffer.kind == Buffer::Kind::temporary || buffer.kind == Buffer::Kind::scratch ||
-                    buffer.kind == Buffer::Kind::prepared;
+      bool placed = buffer.kind == Buffer::Kind::temporary ||
+                    buffer.kind == Buffer::Kind::scratch || buffer.kind == Buffer::Kind::prepared;
       if (placed) fmt::format_to(line_, " at byte {}", buffer.arena_offset.to_string());
       out_ += '\n';
     }
@@ -48,7 +49,8 @@ class Printer {
   }
 
   void library(const LibraryCall& call) {
-    fmt::format_to(line_, "  library {} = {}({})", names(call.outputs), call.name, names(call.inputs));
+    fmt::format_to(line_, "  library {} = {}({})", names(call.outputs), call.name,
+                   names(call.inputs));
     for (const NamedArgument& attribute : call.attributes) {
       fmt::format_to(line_, " {}={}", attribute.name, to_string(attribute.value));
     }
@@ -98,7 +100,8 @@ class Printer {
 
   void loop(const Loop& loop, int depth) {
     const Schedule& schedule = loop.schedule;
-    fmt::format_to(line_, "{:{}}for {} in {}", "", depth * 2, loop.variable, loop.extent.to_string());
+    fmt::format_to(line_, "{:{}}for {} in {}", "", depth * 2, loop.variable,
+                   loop.extent.to_string());
     if (schedule.parallel) fmt::format_to(line_, " parallel grain {}", schedule.grain);
     if (schedule.vectorize) out_ += " vector";
     if (schedule.tile != 0) fmt::format_to(line_, " tile {}", schedule.tile);
@@ -119,7 +122,8 @@ class Printer {
     for (ScalarId operand : instruction.operands) {
       operands += fmt::format("{}v{}", operands.empty() ? "" : ", ", operand);
     }
-    std::string place = fmt::format("@{}[{}]", name(instruction.buffer), instruction.index.to_string());
+    std::string place =
+        fmt::format("@{}[{}]", name(instruction.buffer), instruction.index.to_string());
     fmt::format_to(line_, "{:{}}", "", depth * 2);
     if (instruction.op == "store") {
       bool masked = instruction.operands.size() > 1;

@@ -6,8 +6,8 @@
 //
 // Splitting alone changes no order. The block loop then goes outward over a loop that holds nothing
 // else, which changes the order in which iterations run: not over accumulators, and not where an
-// iteration reads or overwrites what another one wrote. The outermost parallel loop stays outermost,
-// or its own blocks do: then threads get whole blocks.
+// iteration reads or overwrites what another one wrote. The outermost parallel loop stays
+// outermost, or its own blocks do: then threads get whole blocks.
 #include "fusion/tile.h"
 
 #include <algorithm>

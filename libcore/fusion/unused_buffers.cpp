@@ -1,5 +1,5 @@
-// Drops buffers. A rewrite of steps may leave temporaries that no step names any more (what a library
-// call's epilogue computes stays in registers): they would have no place in the arena.
+// Drops buffers. A rewrite of steps may leave temporaries that no step names any more (what a
+// library call's epilogue computes stays in registers): they would have no place in the arena.
 #include <set>
 #include <vector>
 
@@ -16,7 +16,8 @@ void for_each_buffer(Body& body, const Visit& visit) {
   for (Statement& statement : body) {
     if (Loop* loop = as_loop(statement)) {
       for_each_buffer(loop->body, visit);
-    } else if (Instruction* instruction = as_instruction(statement); instruction->buffer != kNoBuffer) {
+    } else if (Instruction* instruction = as_instruction(statement);
+               instruction->buffer != kNoBuffer) {
       visit(instruction->buffer);
     }
   }

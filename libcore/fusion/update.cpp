@@ -1,17 +1,16 @@
 // Update
 //
-// What a program writes into a part of a tensor that it was given comes here as a function: a scatter
-// gives the tensor's new content, and a copy at the end puts it back. For a cache of keys and values that
-// is two passes over all of it for the sake of one row. So a scatter whose result ends up where its
-// argument lies writes there, and the copies are gone:
+// What a program writes into a part of a tensor that it was given comes here as a function: a
+// scatter gives the tensor's new content, and a copy at the end puts it back. For a cache of keys
+// and values that is two passes over all of it for the sake of one row. So a scatter whose result
+// ends up where its argument lies writes there, and the copies are gone:
 //
-//   the copy's source, seen through views and a chain of scatters, is made of the input's memory, and each
-//   scatter's window on that memory is what its argument shows;
-//   whatever reads a content that a scatter overwrites stands before it, and so is done before it
-//   (GroupMerger keeps that order), library and fallback calls too;
-//   what the scatter itself writes and where is not read from the memory that it changes, or is computed
-//   into memory of its own first;
-//   all checks of indices, which may refuse the run, stand before it.
+//   the copy's source, seen through views and a chain of scatters, is made of the input's memory,
+//   and each scatter's window on that memory is what its argument shows; whatever reads a content
+//   that a scatter overwrites stands before it, and so is done before it (GroupMerger keeps that
+//   order), library and fallback calls too; what the scatter itself writes and where is not read
+//   from the memory that it changes, or is computed into memory of its own first; all checks of
+//   indices, which may refuse the run, stand before it.
 //
 // Where one of this does not hold, the scatter makes a tensor of its own and the copy stays.
 #include <algorithm>
@@ -28,7 +27,7 @@ namespace {
 
 /// The scatters that an input's new content comes of, in the order in which they write.
 struct Chain {
-  std::int32_t copy;                  ///< the root that puts the content back
+  std::int32_t copy;  ///< the root that puts the content back
   ValueId input;
   std::vector<std::int32_t> writers;  ///< roots
 };
@@ -53,7 +52,8 @@ class Updater {
     for (std::size_t r = 0; r < plan_.roots.size(); ++r) {
       const Root& root = plan_.roots[r];
       if (root.group < 0 || root.kind != RootKind::copy) continue;
-      if (auto chain = find_chain(static_cast<std::int32_t>(r))) chains_.push_back(std::move(*chain));
+      if (auto chain = find_chain(static_cast<std::int32_t>(r)))
+        chains_.push_back(std::move(*chain));
     }
     if (chains_.empty()) return;
     for (const Chain& chain : chains_) mark(chain);
@@ -77,7 +77,8 @@ class Updater {
   /// The window that `value` shows of the memory of `base`, of which it is a view.
   std::optional<Window> window_through(ValueId value, ValueId base, const Window& memory) const {
     std::vector<ValueId> views;
-    for (; value != base; value = operand_value(plan_.node_of(value), "self")) views.push_back(value);
+    for (; value != base; value = operand_value(plan_.node_of(value), "self"))
+      views.push_back(value);
     std::optional<Window> window = memory;
     for (auto view = views.rbegin(); view != views.rend() && window; ++view) {
       window = view_window(plan_.graph(), plan_.node_of(*view), *window, plan_.facts);
@@ -90,7 +91,8 @@ class Updater {
     const auto [first, last] = outputs_.equal_range(value);
     return std::any_of(first, last, [&](const auto& output) {
       const OutputAlias& alias = plan_.interface().outputs[output.second].alias;
-      return alias.kind != OutputAlias::Kind::input || alias.index != static_cast<std::int32_t>(input);
+      return alias.kind != OutputAlias::Kind::input ||
+             alias.index != static_cast<std::int32_t>(input);
     });
   }
 
@@ -100,7 +102,8 @@ class Updater {
     const ValueId source = operand_value(node, "src");
     ValueId base = plan_.base_of(source);
     for (const Root* root = root_of(base); base != chain.input; root = root_of(base)) {
-      if (root == nullptr || !is_scatter(plan_.node_of(*root)) || is_apart(base, chain.input)) return std::nullopt;
+      if (root == nullptr || !is_scatter(plan_.node_of(*root)) || is_apart(base, chain.input))
+        return std::nullopt;
       chain.writers.push_back(plan_.values[base].root);
       base = plan_.base_of(operand_value(plan_.node_of(*root), "self"));
     }
@@ -154,11 +157,13 @@ class Updater {
     const BufferId memory = plan_.values[chain.input].window->base;
     if (std::ranges::find(root.reads, memory) != root.reads.end()) return true;
     return std::ranges::any_of(root.accesses, [&](const Access& access) {
-      return std::ranges::find(chain.writers, plan_.values[access.value].root) != chain.writers.end();
+      return std::ranges::find(chain.writers, plan_.values[access.value].root) !=
+             chain.writers.end();
     });
   }
 
-  /// Computes what a writer reads of its own memory beforehand, in memory of its own. Returns whether there was any.
+  /// Computes what a writer reads of its own memory beforehand, in memory of its own. Returns
+  /// whether there was any.
   bool set_apart() {
     std::vector<std::int32_t> mixed;
     for (const Chain& chain : chains_) {
@@ -196,11 +201,13 @@ class Updater {
   std::multimap<ValueId, std::size_t> outputs_;  ///< of the graph, by what they are windows on
   std::vector<Chain> chains_;
   LastReaders last_;
-  std::map<std::int32_t, RootKind> kinds_;       ///< of the writers, before they were marked
+  std::map<std::int32_t, RootKind> kinds_;  ///< of the writers, before they were marked
 };
 
 }  // namespace
 
-void update_inputs(FusionPlan& plan) { Updater(plan).run(); }
+void update_inputs(FusionPlan& plan) {
+  Updater(plan).run();
+}
 
 }  // namespace penstock::fusion

@@ -1,11 +1,11 @@
 // Zip loops
 //
-// Inner loops of one body often run over the same range: the mean and the maximum of a row, the row of
-// exponentials and their sum. The first moves down to the second and both bodies become one, if
-// nothing between them needs the first one's results, and no iteration reads what another iteration of
-// the other loop writes. A loop of elements does not join one that has loops inside, a product's or a
-// reduction's: it would no longer be a loop of vectors. In the merged body equal instructions are one, and a load of what was just
-// stored is the stored scalar.
+// Inner loops of one body often run over the same range: the mean and the maximum of a row, the row
+// of exponentials and their sum. The first moves down to the second and both bodies become one, if
+// nothing between them needs the first one's results, and no iteration reads what another iteration
+// of the other loop writes. A loop of elements does not join one that has loops inside, a product's
+// or a reduction's: it would no longer be a loop of vectors. In the merged body equal instructions
+// are one, and a load of what was just stored is the stored scalar.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -36,7 +36,8 @@ void add(const Body& body, Footprint& footprint);
 void add(const Statement& statement, Footprint& footprint) {
   if (const Loop* loop = as_loop(statement)) {
     add(loop->body, footprint);
-    for (const Accumulator& accumulator : loop->accumulators) footprint.used.insert(accumulator.value);
+    for (const Accumulator& accumulator : loop->accumulators)
+      footprint.used.insert(accumulator.value);
     return;
   }
   const Instruction& instruction = *as_instruction(statement);
@@ -120,7 +121,8 @@ void deduplicate(Loop& loop) {
 }
 
 bool has_loops(const Loop& loop) {
-  return std::any_of(loop.body.begin(), loop.body.end(), [](const Statement& s) { return as_loop(s) != nullptr; });
+  return std::any_of(loop.body.begin(), loop.body.end(),
+                     [](const Statement& s) { return as_loop(s) != nullptr; });
 }
 
 /// Merges loop `first` of the body into loop `second`, if that is sound. Returns whether it did.

@@ -9,14 +9,17 @@ namespace {
 
 using Kind = AttributePath::Kind;
 
-bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set != nullptr; }
+bool is_data_descriptor(PyObject* object) {
+  return Py_TYPE(object)->tp_descr_set != nullptr;
+}
 
 /// What reading a class attribute through the class gives without running foreign code; borrowed.
 PyObject* through_class(PyObject* found) {
   PyTypeObject* type = Py_TYPE(found);
   if (type->tp_descr_get == nullptr || PyFunction_Check(found)) return found;
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type) return found;
-  if (type == &PyProperty_Type || type == &PyMemberDescr_Type || type == &PyGetSetDescr_Type) return found;
+  if (type == &PyProperty_Type || type == &PyMemberDescr_Type || type == &PyGetSetDescr_Type)
+    return found;
   if (std::strcmp(type->tp_name, "functools._lru_cache_wrapper") == 0) return found;
   if (type != &PyStaticMethod_Type) return nullptr;
   PyObject* function = PyObject_GetAttrString(found, "__func__");
@@ -40,8 +43,8 @@ bool reads_as(PyTypeObject* type, PyTypeObject* other) {
   return found != nullptr && found == getattribute_of(other);
 }
 
-/// A `__getattribute__` in Python was followed while the segment was recorded, as any function: what is read of
-/// such an object itself is what object.__getattribute__ finds.
+/// A `__getattribute__` in Python was followed while the segment was recorded, as any function:
+/// what is read of such an object itself is what object.__getattribute__ finds.
 bool is_followed(PyTypeObject* type) {
   PyObject* found = getattribute_of(type);
   return found != nullptr && PyFunction_Check(found);
@@ -51,8 +54,8 @@ bool reads_generically(PyTypeObject* type) {
   return reads_as(type, &PyBaseObject_Type) || reads_as(type, &PyModule_Type) || is_followed(type);
 }
 
-/// A data descriptor written in C: a slot, the instance's dict, or a function of ours to call. A type
-/// made in Python has no other.
+/// A data descriptor written in C: a slot, the instance's dict, or a function of ours to call. A
+/// type made in Python has no other.
 void resolve_descriptor(PyTypeObject* type, PyObject* found, PyObject* name, AttributePath& path) {
   if (Py_TYPE(found) == &PyMemberDescr_Type) {
     PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
@@ -65,8 +68,8 @@ void resolve_descriptor(PyTypeObject* type, PyObject* found, PyObject* name, Att
   }
   if (Py_TYPE(found) != &PyGetSetDescr_Type) return;
   if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) {
-    const bool has_dict = type->tp_dictoffset != 0 ||
-                          (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
+    const bool has_dict =
+        type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
     if (has_dict) path.kind = Kind::dict;
     return;
   }

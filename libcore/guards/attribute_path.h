@@ -14,8 +14,9 @@ AttributePath resolve_attribute(PyObject* base, PyObject* name);
 inline bool path_fits(const AttributePath& path, PyObject* base) {
   if (path.version == 0) return false;
   PyTypeObject* type = Py_TYPE(base);
-  if (path.type != type) return path.type == reinterpret_cast<PyTypeObject*>(base) &&
-                                path.type->tp_version_tag == path.version;
+  if (path.type != type)
+    return path.type == reinterpret_cast<PyTypeObject*>(base) &&
+           path.type->tp_version_tag == path.version;
   return type->tp_version_tag == path.version;
 }
 

@@ -12,10 +12,10 @@
 
 namespace penstock::guards {
 
-using python::PyRef;
 using python::literal_of;
 using python::object_of;
 using python::plain_number;
+using python::PyRef;
 using python::qualified_name;
 using torch::type_of_tensor;
 
@@ -42,13 +42,16 @@ PyRef attribute(PyObject* object, const std::string& name) {
   return object == nullptr ? PyRef() : checked(PyObject_GetAttrString(object, name.c_str()));
 }
 
-PyRef number(std::int64_t value) { return PyRef::steal(PyLong_FromLongLong(value)); }
+PyRef number(std::int64_t value) {
+  return PyRef::steal(PyLong_FromLongLong(value));
+}
 
 }  // namespace
 
 PyRef GuardCheck::read_root(const SourceStep& step) {
   switch (step.kind) {
-    case SourceKind::local: return PyRef::borrow(frame_.local(static_cast<int>(step.index)));
+    case SourceKind::local:
+      return PyRef::borrow(frame_.local(static_cast<int>(step.index)));
     case SourceKind::cell: {
       PyObject* slot = frame_.local(static_cast<int>(step.index));
       if (slot != nullptr && PyCell_Check(slot)) return PyRef::borrow(PyCell_GET(slot));
@@ -67,10 +70,14 @@ PyRef GuardCheck::read_root(const SourceStep& step) {
       PyRef value = dict_value(frame_.globals(), step.name);
       return value ? value : dict_value(frame_.builtins(), step.name);
     }
-    case SourceKind::builtin: return dict_value(frame_.builtins(), step.name);
-    case SourceKind::module: return dict_value(PyImport_GetModuleDict(), step.name);
-    case SourceKind::number: return object_of(step.key);
-    default: return nullptr;
+    case SourceKind::builtin:
+      return dict_value(frame_.builtins(), step.name);
+    case SourceKind::module:
+      return dict_value(PyImport_GetModuleDict(), step.name);
+    case SourceKind::number:
+      return object_of(step.key);
+    default:
+      return nullptr;
   }
 }
 
@@ -79,7 +86,8 @@ PyRef GuardCheck::read(const SourceStep& step) {
   PyObject* base = value(step.base);
   if (base == nullptr) return nullptr;
   switch (step.kind) {
-    case SourceKind::attribute: return attribute(base, step.name);
+    case SourceKind::attribute:
+      return attribute(base, step.name);
     case SourceKind::instance: {
       PyRef dict = PyModule_Check(base) ? PyRef::borrow(PyModule_GetDict(base))
                                         : checked(PyObject_GenericGetDict(base, nullptr));
@@ -94,10 +102,14 @@ PyRef GuardCheck::read(const SourceStep& step) {
       if (!PyTuple_Check(base) && !PyList_Check(base)) return nullptr;
       if (step.index >= PySequence_Fast_GET_SIZE(base)) return nullptr;
       return PyRef::borrow(PySequence_Fast_GET_ITEM(base, step.index));
-    case SourceKind::type: return PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(base)));
-    case SourceKind::code: return attribute(base, "__code__");
-    case SourceKind::defaults: return attribute(base, "__defaults__");
-    case SourceKind::kwdefaults: return attribute(base, "__kwdefaults__");
+    case SourceKind::type:
+      return PyRef::borrow(reinterpret_cast<PyObject*>(Py_TYPE(base)));
+    case SourceKind::code:
+      return attribute(base, "__code__");
+    case SourceKind::defaults:
+      return attribute(base, "__defaults__");
+    case SourceKind::kwdefaults:
+      return attribute(base, "__kwdefaults__");
     case SourceKind::closure: {
       PyRef closure = attribute(base, "__closure__");
       if (!closure || !PyTuple_Check(closure.get())) return nullptr;
@@ -114,9 +126,12 @@ PyRef GuardCheck::read(const SourceStep& step) {
       const auto result = compute(step.operation(), *left, right.value_or(PythonNumber{}));
       return result ? object_of(*result) : nullptr;
     }
-    case SourceKind::self: return attribute(base, "__self__");
-    case SourceKind::function: return attribute(base, "__func__");
-    case SourceKind::length: return checked(PyLong_FromSsize_t(PyObject_Size(base)));
+    case SourceKind::self:
+      return attribute(base, "__self__");
+    case SourceKind::function:
+      return attribute(base, "__func__");
+    case SourceKind::length:
+      return checked(PyLong_FromSsize_t(PyObject_Size(base)));
     case SourceKind::size:
     case SourceKind::stride:
     case SourceKind::offset: {
@@ -130,7 +145,8 @@ PyRef GuardCheck::read(const SourceStep& step) {
       if (step.index >= static_cast<std::int64_t>(list.size())) return nullptr;
       return number(list[step.index]);
     }
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -188,7 +204,8 @@ bool GuardCheck::condition_holds(const Condition& condition) const {
   return left && right && penstock::holds(*left, condition.relation, *right);
 }
 
-/// The sources of a tensor's sizes that are others than the guard asks for, if nothing else is wrong.
+/// The sources of a tensor's sizes that are others than the guard asks for, if nothing else is
+/// wrong.
 std::vector<std::string> GuardCheck::other_sizes(const Guard& guard) {
   std::vector<std::string> sources;
   PyObject* object = value(guard.source);
@@ -196,7 +213,8 @@ std::vector<std::string> GuardCheck::other_sizes(const Guard& guard) {
   const auto type = type_of_tensor(bridge_, object);
   const TensorType expected = with_values(*guard.tensor);
   const bool alike = type && type->dtype == expected.dtype && type->rank() == expected.rank() &&
-                     type->device == expected.device && type->requires_grad == expected.requires_grad;
+                     type->device == expected.device &&
+                     type->requires_grad == expected.requires_grad;
   for (std::size_t dim = 0; alike && dim < expected.rank(); ++dim) {
     if (type->sizes[dim] == expected.sizes[dim]) continue;
     sources.push_back(interface_.sources.text(guard.source) + ".size(" + std::to_string(dim) + ")");
@@ -235,7 +253,8 @@ bool shares_memory(const torch::TensorBridge& bridge, PyObject* a, PyObject* b) 
 }  // namespace
 
 bool GuardCheck::holds(const Guard& guard) {
-  if (guard.kind == GuardKind::condition) return guard.condition && condition_holds(*guard.condition);
+  if (guard.kind == GuardKind::condition)
+    return guard.condition && condition_holds(*guard.condition);
   if (const auto mode = thread_mode(guard.kind)) return guard.expected == Argument(*mode);
   PyObject* object = value(guard.source);
   if (object == nullptr) return false;
@@ -256,13 +275,20 @@ bool GuardCheck::holds(const Guard& guard) {
     return name != nullptr && attribute(object, *name).get() != nullptr;
   };
   switch (guard.kind) {
-    case GuardKind::is_none: return object == Py_None;
-    case GuardKind::not_none: return object != Py_None;
-    case GuardKind::identity: return object == live;
-    case GuardKind::same_object: return object == value(guard.other);
-    case GuardKind::distinct_object: return object != value(guard.other);
-    case GuardKind::type_is: return reinterpret_cast<PyObject*>(Py_TYPE(object)) == live;
-    case GuardKind::equals: return same_literal(object, guard.expected);
+    case GuardKind::is_none:
+      return object == Py_None;
+    case GuardKind::not_none:
+      return object != Py_None;
+    case GuardKind::identity:
+      return object == live;
+    case GuardKind::same_object:
+      return object == value(guard.other);
+    case GuardKind::distinct_object:
+      return object != value(guard.other);
+    case GuardKind::type_is:
+      return reinterpret_cast<PyObject*>(Py_TYPE(object)) == live;
+    case GuardKind::equals:
+      return same_literal(object, guard.expected);
     case GuardKind::truth: {
       const int truth = PyObject_IsTrue(object);
       if (truth < 0) PyErr_Clear();
@@ -277,18 +303,24 @@ bool GuardCheck::holds(const Guard& guard) {
       PyRef keys = PyDict_Check(object) ? PyRef::steal(PyDict_Keys(object)) : PyRef();
       return keys && same_literal(keys.get(), guard.expected);
     }
-    case GuardKind::has_key: return has_key() == 1;
-    case GuardKind::lacks_key: return has_key() == 0;
-    case GuardKind::has_attribute: return has_attribute();
-    case GuardKind::lacks_attribute: return !has_attribute();
-    case GuardKind::tensor: return tensor_holds(guard, object, nullptr);
+    case GuardKind::has_key:
+      return has_key() == 1;
+    case GuardKind::lacks_key:
+      return has_key() == 0;
+    case GuardKind::has_attribute:
+      return has_attribute();
+    case GuardKind::lacks_attribute:
+      return !has_attribute();
+    case GuardKind::tensor:
+      return tensor_holds(guard, object, nullptr);
     case GuardKind::no_overlap: {
       PyObject* other = value(guard.other);
       return other != nullptr && !shares_memory(bridge_, object, other);
     }
     // Types and dicts change too rarely for a reference check to look at their versions.
     case GuardKind::type_version:
-    case GuardKind::dict_version: return true;
+    case GuardKind::dict_version:
+      return true;
     case GuardKind::global_state: {
       PyRef answer = PyRef::steal(PyObject_CallNoArgs(object));
       if (!answer) PyErr_Clear();
@@ -296,7 +328,8 @@ bool GuardCheck::holds(const Guard& guard) {
     }
     case GuardKind::grad_mode:
     case GuardKind::is_compiling:
-    case GuardKind::condition: break;
+    case GuardKind::condition:
+      break;
   }
   return true;
 }

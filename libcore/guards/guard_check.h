@@ -16,14 +16,18 @@ namespace penstock::guards {
 /// Objects that guards and recipes name by position.
 using LiveObjects = std::vector<python::PyRef>;
 
-/// Evaluates guards one by one on a frame at a segment's start, as they are written: the slow, obvious
-/// reference for compiled guards, and what explains why an entry does not fit.
+/// Evaluates guards one by one on a frame at a segment's start, as they are written: the slow,
+/// obvious reference for compiled guards, and what explains why an entry does not fit.
 class GuardCheck {
  public:
   GuardCheck(const Interface& interface, const LiveObjects& live, const python::Frame& frame,
              const torch::TensorBridge& bridge)
-      : interface_(interface), live_(live), frame_(frame), bridge_(bridge),
-        values_(interface.sources.size()), read_(interface.sources.size()) {
+      : interface_(interface),
+        live_(live),
+        frame_(frame),
+        bridge_(bridge),
+        values_(interface.sources.size()),
+        read_(interface.sources.size()) {
     bind_symbols();
   }
 
@@ -51,7 +55,8 @@ class GuardCheck {
   const torch::TensorBridge& bridge_;
   std::vector<python::PyRef> values_;
   std::vector<bool> read_;
-  std::map<std::string, std::int64_t, std::less<>> symbols_;  ///< the values that they have in this call
+  std::map<std::string, std::int64_t, std::less<>>
+      symbols_;  ///< the values that they have in this call
 };
 
 }  // namespace penstock::guards

@@ -37,8 +37,10 @@ bool is_of_view(GuardOp op) {
     case GuardOp::check_distinct:
     case GuardOp::bind_size:
     case GuardOp::check_size:
-    case GuardOp::check_condition: return true;
-    default: return false;
+    case GuardOp::check_condition:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -90,7 +92,8 @@ Result<void> GuardCompiler::compile() {
 void GuardCompiler::note_inputs() {
   std::unordered_map<SourceId, GuardTree*> trees;
   for (GuardTree& tree : program_.trees_) {
-    for (std::size_t i = tree.load; i < tree.load_end; ++i) trees.emplace(program_.steps_[i].slot, &tree);
+    for (std::size_t i = tree.load; i < tree.load_end; ++i)
+      trees.emplace(program_.steps_[i].slot, &tree);
   }
   for (std::size_t i = 0; i < interface_.inputs.size(); ++i) {
     const SourceId source = interface_.inputs[i].source;
@@ -131,7 +134,8 @@ void GuardCompiler::hold_number(SourceId id) {
   const Argument& value = interface_.sources[id].key;
   program_.is_number_[id] = 1;
   if (const auto* real = value.as<double>()) program_.numbers_[id] = PythonNumber::of(*real);
-  if (const auto* whole = value.as<std::int64_t>()) program_.numbers_[id] = PythonNumber::of(*whole);
+  if (const auto* whole = value.as<std::int64_t>())
+    program_.numbers_[id] = PythonNumber::of(*whole);
 }
 
 void GuardCompiler::need_recipe(const Recipe& recipe) {
@@ -209,8 +213,8 @@ std::vector<std::vector<SourceId>> GuardCompiler::roots() const {
     const SourceKind kind = interface_.sources[id].kind;
     const bool is_root = interface_.sources[id].base == kNoSource && kind != SourceKind::number;
     if (!nodes_[id].needed || !is_root) continue;
-    const bool global = kind == SourceKind::global || kind == SourceKind::builtin ||
-                        kind == SourceKind::module;
+    const bool global =
+        kind == SourceKind::global || kind == SourceKind::builtin || kind == SourceKind::module;
     global ? globals.push_back(id) : trees.push_back({id});
   }
   if (!globals.empty()) trees.push_back(std::move(globals));
@@ -268,8 +272,11 @@ Result<void> GuardCompiler::emit_computed() {
   for (SourceId id = 0; id < nodes_.size(); ++id) {
     const SourceStep& source = interface_.sources[id];
     if (!nodes_[id].needed || source.kind != SourceKind::computed) continue;
-    add({.op = GuardOp::compute_number, .slot = id, .base = source.base,
-         .index = static_cast<std::int32_t>(source.index), .number = source.other});
+    add({.op = GuardOp::compute_number,
+         .slot = id,
+         .base = source.base,
+         .index = static_cast<std::int32_t>(source.index),
+         .number = source.other});
     if (auto done = emit_checks(id); !done) return done;
   }
   return {};
@@ -326,7 +333,9 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
     step.number = PyObject_Hash(step.object);
   };
   switch (source.kind) {
-    case SourceKind::local: step.op = GuardOp::load_local; break;
+    case SourceKind::local:
+      step.op = GuardOp::load_local;
+      break;
     case SourceKind::cell: {
       const int first_free = code_->co_nlocalsplus - code_->co_nfreevars;
       step.op = GuardOp::load_content;
@@ -336,16 +345,26 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
       }
       break;
     }
-    case SourceKind::stack: step.op = GuardOp::load_stack; break;
-    case SourceKind::global: named(GuardOp::load_global); break;
-    case SourceKind::builtin: named(GuardOp::load_builtin); break;
-    case SourceKind::module: named(GuardOp::load_module); break;
+    case SourceKind::stack:
+      step.op = GuardOp::load_stack;
+      break;
+    case SourceKind::global:
+      named(GuardOp::load_global);
+      break;
+    case SourceKind::builtin:
+      named(GuardOp::load_builtin);
+      break;
+    case SourceKind::module:
+      named(GuardOp::load_module);
+      break;
     case SourceKind::attribute:
       named(GuardOp::load_attribute);
       step.index = static_cast<std::int32_t>(program_.attributes_.size());
       program_.attributes_.emplace_back();
       break;
-    case SourceKind::instance: named(GuardOp::load_instance); break;
+    case SourceKind::instance:
+      named(GuardOp::load_instance);
+      break;
     case SourceKind::dict_item: {
       step.op = GuardOp::load_dict_item;
       step.object = keep(python::object_of(source.key));
@@ -357,20 +376,45 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
       }
       break;
     }
-    case SourceKind::item: step.op = GuardOp::load_item; break;
-    case SourceKind::type: step.op = GuardOp::load_type; break;
-    case SourceKind::code: step.op = GuardOp::load_code; break;
-    case SourceKind::defaults: step.op = GuardOp::load_defaults; break;
-    case SourceKind::kwdefaults: step.op = GuardOp::load_kwdefaults; break;
-    case SourceKind::closure: step.op = GuardOp::load_closure_item; break;
-    case SourceKind::self: step.op = GuardOp::load_self; break;
-    case SourceKind::function: step.op = GuardOp::load_function; break;
-    case SourceKind::size: step.op = GuardOp::load_size; break;
-    case SourceKind::stride: step.op = GuardOp::load_stride; break;
-    case SourceKind::offset: step.op = GuardOp::load_offset; break;
-    case SourceKind::length: step.op = GuardOp::load_length; break;
+    case SourceKind::item:
+      step.op = GuardOp::load_item;
+      break;
+    case SourceKind::type:
+      step.op = GuardOp::load_type;
+      break;
+    case SourceKind::code:
+      step.op = GuardOp::load_code;
+      break;
+    case SourceKind::defaults:
+      step.op = GuardOp::load_defaults;
+      break;
+    case SourceKind::kwdefaults:
+      step.op = GuardOp::load_kwdefaults;
+      break;
+    case SourceKind::closure:
+      step.op = GuardOp::load_closure_item;
+      break;
+    case SourceKind::self:
+      step.op = GuardOp::load_self;
+      break;
+    case SourceKind::function:
+      step.op = GuardOp::load_function;
+      break;
+    case SourceKind::size:
+      step.op = GuardOp::load_size;
+      break;
+    case SourceKind::stride:
+      step.op = GuardOp::load_stride;
+      break;
+    case SourceKind::offset:
+      step.op = GuardOp::load_offset;
+      break;
+    case SourceKind::length:
+      step.op = GuardOp::load_length;
+      break;
     case SourceKind::number:
-    case SourceKind::computed: return {};
+    case SourceKind::computed:
+      return {};
   }
   add(step);
   return {};
@@ -404,11 +448,14 @@ GuardStep& GuardCompiler::add(GuardStep step) {
 }
 
 tl::unexpected<Diagnostic> GuardCompiler::refuse(const Guard& guard, std::string why) const {
-  const std::string source =
-      guard.source == kNoSource ? std::string(facts(guard.kind).name)
-                                : interface_.sources.text(guard.source);
-  Diagnostic diagnostic{Code::PS0503, "the guard on " + source + " cannot be checked: " + why,
-                        guard.location, {}, {}, Severity::warning};
+  const std::string source = guard.source == kNoSource ? std::string(facts(guard.kind).name)
+                                                       : interface_.sources.text(guard.source);
+  Diagnostic diagnostic{Code::PS0503,
+                        "the guard on " + source + " cannot be checked: " + why,
+                        guard.location,
+                        {},
+                        {},
+                        Severity::warning};
   return tl::unexpected(std::move(diagnostic));
 }
 

@@ -13,8 +13,8 @@ namespace penstock::guards {
 /// The sources that are needed (by guards, inputs, symbols and recipes) form a forest: what a path
 /// step reaches is a child of its base. Steps are written depth first, so that a base is loaded
 /// before its children: at each source its own checks, cheapest first, then its children. Trees are
-/// taken smallest first: arguments before the module whose hundred attributes seldom change. What starts
-/// from globals and modules, which seldom move, is taken together, as if it were one tree.
+/// taken smallest first: arguments before the module whose hundred attributes seldom change. What
+/// starts from globals and modules, which seldom move, is taken together, as if it were one tree.
 ///
 /// A tree's steps are cut into sections, which are skipped while nothing that they rely on has
 /// changed (guard_witness.h).
@@ -22,7 +22,8 @@ namespace penstock::guards {
 /// A check that relates two sources, or that needs symbols, is written as soon as its last operand
 /// is there: each operand counts down the checks waiting for it, so the work stays linear.
 ///
-/// What is computed of numbers, with its checks, stands behind the trees and is executed every time.
+/// What is computed of numbers, with its checks, stands behind the trees and is executed every
+/// time.
 class GuardCompiler {
  public:
   GuardCompiler(const Interface& interface, const LiveTable& live, PyCodeObject* code,
@@ -32,13 +33,13 @@ class GuardCompiler {
  private:
   struct Node {
     bool needed = false;
-    bool tensor = false;  // its view is needed
-    bool integer_input = false;  // an input of the graph reads an int object
-    std::vector<std::int32_t> checks;    // positions in Interface::guards
+    bool tensor = false;               // its view is needed
+    bool integer_input = false;        // an input of the graph reads an int object
+    std::vector<std::int32_t> checks;  // positions in Interface::guards
     std::vector<SourceId> children;
-    std::vector<std::int32_t> waiting;   // relational guards with this side not loaded yet
-    std::vector<std::int32_t> symbols;   // symbols whose value is read here
-    std::size_t weight = 0;              // checks in the whole tree
+    std::vector<std::int32_t> waiting;  // relational guards with this side not loaded yet
+    std::vector<std::int32_t> symbols;  // symbols whose value is read here
+    std::size_t weight = 0;             // checks in the whole tree
   };
   /// A check that waits for symbols.
   struct Deferred {
@@ -84,7 +85,7 @@ class GuardCompiler {
   PyCodeObject* code_;
   GuardProgram& program_;
   std::vector<Node> nodes_;
-  std::vector<bool> named_by_recipe_;  // by root source: a recipe needs an object below it
+  std::vector<bool> named_by_recipe_;        // by root source: a recipe needs an object below it
   std::vector<std::int32_t> guard_missing_;  // relational guards: sides not loaded yet
   std::unordered_map<std::string, std::int32_t> symbol_places_;
   std::vector<std::uint8_t> bound_;

@@ -89,8 +89,10 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     case GuardKind::is_none:
       step.object = Py_None;
       return plain(GuardOp::check_identity);
-    case GuardKind::not_none: return plain(GuardOp::check_not_none);
-    case GuardKind::identity: return emit_object_check(guard, step, GuardOp::check_identity);
+    case GuardKind::not_none:
+      return plain(GuardOp::check_not_none);
+    case GuardKind::identity:
+      return emit_object_check(guard, step, GuardOp::check_identity);
     case GuardKind::type_is:
       if (!typed) return emit_object_check(guard, step, GuardOp::check_type);
       step.number = guard.expected == Argument(std::string("float")) ? 1 : 0;
@@ -100,19 +102,27 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
       return plain(GuardOp::check_is_float);
     case GuardKind::same_object:
     case GuardKind::distinct_object:
-    case GuardKind::no_overlap: return {};  // written by loaded()
-    case GuardKind::equals: return emit_equals(guard, step);
+    case GuardKind::no_overlap:
+      return {};  // written by loaded()
+    case GuardKind::equals:
+      return emit_equals(guard, step);
     case GuardKind::truth:
       if (guard.expected.as<bool>() == nullptr) return refuse(guard, "it expects no bool");
       step.number = *guard.expected.as<bool>() ? 1 : 0;
       return plain(program_.is_number_[guard.source] != 0 ? GuardOp::check_nonzero
                                                           : GuardOp::check_truth);
-    case GuardKind::length: return number(GuardOp::check_length);
-    case GuardKind::dict_keys: return listed(GuardOp::check_keys);
-    case GuardKind::has_key: return named(GuardOp::check_has_key);
-    case GuardKind::lacks_key: return named(GuardOp::check_lacks_key);
-    case GuardKind::has_attribute: return named(GuardOp::check_has_attribute);
-    case GuardKind::lacks_attribute: return named(GuardOp::check_lacks_attribute);
+    case GuardKind::length:
+      return number(GuardOp::check_length);
+    case GuardKind::dict_keys:
+      return listed(GuardOp::check_keys);
+    case GuardKind::has_key:
+      return named(GuardOp::check_has_key);
+    case GuardKind::lacks_key:
+      return named(GuardOp::check_lacks_key);
+    case GuardKind::has_attribute:
+      return named(GuardOp::check_has_attribute);
+    case GuardKind::lacks_attribute:
+      return named(GuardOp::check_lacks_attribute);
     case GuardKind::type_version: {
       if (guard.expected.as<std::int64_t>() != nullptr) return number(GuardOp::check_type_version);
       PyObject* type = live_.get(guard.live);
@@ -122,11 +132,13 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
       return plain(GuardOp::check_type_version);
     }
     case GuardKind::dict_version:
-      // In process it is that of the recording; it means nothing elsewhere, so documents do not have it.
+      // In process it is that of the recording; it means nothing elsewhere, so documents do not
+      // have it.
       if (guard.live < 0) return number(GuardOp::check_dict_version);
       step.number = guard.live;
       return plain(GuardOp::check_dict_version);
-    case GuardKind::tensor: return emit_tensor(guard, step);
+    case GuardKind::tensor:
+      return emit_tensor(guard, step);
     case GuardKind::grad_mode:
     case GuardKind::is_compiling:
       if (guard.expected.as<bool>() == nullptr) return refuse(guard, "it expects no bool");
@@ -173,14 +185,16 @@ Result<void> GuardCompiler::emit_object_check(const Guard& guard, GuardStep step
     step.object = keep(object_of(guard.expected));
     PyErr_Clear();
   }
-  if (step.object == nullptr) return refuse(guard, "the object can only be kept by keeping it alive");
+  if (step.object == nullptr)
+    return refuse(guard, "the object can only be kept by keeping it alive");
   keep(python::PyRef::borrow(step.object));
   add(step);
   return {};
 }
 
 Result<void> GuardCompiler::emit_equals(const Guard& guard, GuardStep step) {
-  if (const auto* expression = guard.expected.as<SymExpr>(); expression && !expression->constant()) {
+  if (const auto* expression = guard.expected.as<SymExpr>();
+      expression && !expression->constant()) {
     SizeCheck check;
     check.expected = SizeProgram(*expression, [&](std::string_view n) { return symbol_place(n); });
     if (!check.expected.valid()) return refuse(guard, "unknown symbol");

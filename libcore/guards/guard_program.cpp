@@ -29,7 +29,9 @@ namespace {
 
 using torch::TensorView;
 
-bool is_code_function(PyObject* object) { return PyFunction_Check(object); }
+bool is_code_function(PyObject* object) {
+  return PyFunction_Check(object);
+}
 
 PyObject* closure_content(PyObject* closure, std::int32_t index) {
   if (closure == nullptr || index < 0 || index >= PyTuple_GET_SIZE(closure)) return nullptr;
@@ -104,12 +106,13 @@ bool holds_attribute(GuardStep& step, PyObject* object) {
     step.hint = hint;
     return true;
   }
-  PyTypeObject* type = PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object)
-                                            : Py_TYPE(object);
+  PyTypeObject* type =
+      PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
   return _PyType_Lookup(type, step.object) != nullptr;
 }
 
-/// A function of functools.lru_cache that has results to give: an empty one would run code of the program.
+/// A function of functools.lru_cache that has results to give: an empty one would run code of the
+/// program.
 bool is_filled_cache(PyObject* function) {
   if (std::strcmp(Py_TYPE(function)->tp_name, "functools._lru_cache_wrapper") != 0) return false;
   python::PyRef info = python::PyRef::steal(PyObject_CallMethod(function, "cache_info", nullptr));
@@ -167,13 +170,16 @@ PyObject* own_dict(PyObject* object) {
 bool nothing_hangs_on(PyObject* value) {
   if (!PyTuple_CheckExact(value)) return PyObject_IS_GC(value) == 0;
   PyObject* const* items = &PyTuple_GET_ITEM(value, 0);
-  return std::none_of(items, items + PyTuple_GET_SIZE(value), [](PyObject* item) { return PyObject_IS_GC(item) != 0; });
+  return std::none_of(items, items + PyTuple_GET_SIZE(value),
+                      [](PyObject* item) { return PyObject_IS_GC(item) != 0; });
 }
 
-/// What a C getter gives, or a member of C is, kept until it is asked again. Only what nothing hangs on: all else would be kept alive.
+/// What a C getter gives, or a member of C is, kept until it is asked again. Only what nothing
+/// hangs on: all else would be kept alive.
 PyObject* compute(AttributePath& path, PyObject* object) {
-  PyObject* value = path.field != nullptr ? PyMember_GetOne(reinterpret_cast<char*>(object), path.field)
-                                          : path.getter->get(object, path.getter->closure);
+  PyObject* value = path.field != nullptr
+                        ? PyMember_GetOne(reinterpret_cast<char*>(object), path.field)
+                        : path.getter->get(object, path.getter->closure);
   if (value == nullptr) PyErr_Clear();
   if (value != nullptr && !nothing_hangs_on(value)) Py_CLEAR(value);
   Py_XSETREF(path.kept, value);
@@ -195,7 +201,8 @@ bool GuardProgram::check_tensor(const TensorCheck& expected, const TensorView& v
   const std::size_t rank = expected.sizes.size();
   if (expected.fixed) {
     for (std::size_t i = 0; i < rank; ++i) {
-      if (view.sizes[i] != expected.sizes[i] || view.strides[i] != expected.strides[i]) return false;
+      if (view.sizes[i] != expected.sizes[i] || view.strides[i] != expected.strides[i])
+        return false;
     }
     return true;
   }
@@ -218,15 +225,22 @@ bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
       value = python::instance_value(base, step.object, step.number, step.hint);
       if (value == nullptr) value = path.value;
       break;
-    case AttributePath::Kind::constant: value = path.value; break;
+    case AttributePath::Kind::constant:
+      value = path.value;
+      break;
     case AttributePath::Kind::member:
       value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + path.offset);
       if (value == nullptr && path.null_is_none) value = Py_None;
       break;
-    case AttributePath::Kind::dict: value = own_dict(base); break;
-    case AttributePath::Kind::computed: value = compute(path, base); break;
+    case AttributePath::Kind::dict:
+      value = own_dict(base);
+      break;
+    case AttributePath::Kind::computed:
+      value = compute(path, base);
+      break;
     case AttributePath::Kind::unresolved:
-    case AttributePath::Kind::missing: break;
+    case AttributePath::Kind::missing:
+      break;
   }
   slots_[step.slot] = value;
   return value != nullptr;
@@ -245,7 +259,9 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
   PyObject* base = nullptr;
   if (step.base != kNoSource) base = slots_[step.base];
   switch (step.op) {
-    case GuardOp::load_local: value = frame.local(step.index); break;
+    case GuardOp::load_local:
+      value = frame.local(step.index);
+      break;
     case GuardOp::load_free:
       value = closure_content(PyFunction_GET_CLOSURE(frame.function()), step.index);
       break;
@@ -254,7 +270,9 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
       value = cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
       break;
     }
-    case GuardOp::load_stack: value = frame.stack()[step.index]; break;
+    case GuardOp::load_stack:
+      value = frame.stack()[step.index];
+      break;
     case GuardOp::load_global:
       value = python::dict_value(frame.globals(), step.object, step.number, step.hint);
       if (value != nullptr) break;
@@ -265,7 +283,8 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
     case GuardOp::load_module:
       value = python::dict_value(PyImport_GetModuleDict(), step.object, step.number, step.hint);
       break;
-    case GuardOp::load_attribute: return load_attribute(step, base);
+    case GuardOp::load_attribute:
+      return load_attribute(step, base);
     case GuardOp::load_instance:
       value = python::instance_value(base, step.object, step.number, step.hint);
       break;
@@ -274,8 +293,12 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
         value = python::dict_value(base, step.object, step.number, step.hint);
       }
       break;
-    case GuardOp::load_item: value = item_of(base, step.index); break;
-    case GuardOp::load_type: value = reinterpret_cast<PyObject*>(Py_TYPE(base)); break;
+    case GuardOp::load_item:
+      value = item_of(base, step.index);
+      break;
+    case GuardOp::load_type:
+      value = reinterpret_cast<PyObject*>(Py_TYPE(base));
+      break;
     case GuardOp::load_code:
       value = is_code_function(base) ? PyFunction_GET_CODE(base) : nullptr;
       break;
@@ -288,9 +311,8 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
       if (value == nullptr && is_code_function(base)) value = Py_None;
       break;
     case GuardOp::load_closure_item:
-      value = is_code_function(base)
-                  ? closure_content(PyFunction_GET_CLOSURE(base), step.index)
-                  : nullptr;
+      value = is_code_function(base) ? closure_content(PyFunction_GET_CLOSURE(base), step.index)
+                                     : nullptr;
       break;
     case GuardOp::load_self:
       if (PyMethod_Check(base)) value = PyMethod_GET_SELF(base);
@@ -313,9 +335,12 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
     case GuardOp::load_length:
       numbers_[step.slot].integer = length_of(base);
       return numbers_[step.slot].integer >= 0;
-    case GuardOp::compute_number: return compute_number(step);
-    case GuardOp::read_tensor: return read_tensor(step);
-    default: return false;
+    case GuardOp::compute_number:
+      return compute_number(step);
+    case GuardOp::read_tensor:
+      return read_tensor(step);
+    default:
+      return false;
   }
   slots_[step.slot] = value;
   return value != nullptr;
@@ -328,12 +353,18 @@ bool GuardProgram::run_check(GuardStep& step) {
       PyObject* expected = referent(step);
       return object == expected && (!step.weak || expected != Py_None);
     }
-    case GuardOp::check_not_none: return object != Py_None;
-    case GuardOp::check_same: return object == slots_[step.base];
-    case GuardOp::check_distinct: return object != slots_[step.base];
-    case GuardOp::check_type: return reinterpret_cast<PyObject*>(Py_TYPE(object)) == referent(step);
-    case GuardOp::check_literal: return matches(object, *literals_[step.index]);
-    case GuardOp::check_call: return matches_call(object, *literals_[step.index]);
+    case GuardOp::check_not_none:
+      return object != Py_None;
+    case GuardOp::check_same:
+      return object == slots_[step.base];
+    case GuardOp::check_distinct:
+      return object != slots_[step.base];
+    case GuardOp::check_type:
+      return reinterpret_cast<PyObject*>(Py_TYPE(object)) == referent(step);
+    case GuardOp::check_literal:
+      return matches(object, *literals_[step.index]);
+    case GuardOp::check_call:
+      return matches_call(object, *literals_[step.index]);
     case GuardOp::check_richly: {
       PyObject* expected = referent(step);
       if (Py_TYPE(object) != Py_TYPE(expected)) return false;
@@ -348,15 +379,22 @@ bool GuardProgram::run_check(GuardStep& step) {
     case GuardOp::check_real:
     case GuardOp::check_nonzero:
     case GuardOp::check_is_float:
-    case GuardOp::check_is_plain: return check_number(step);
-    case GuardOp::check_truth: return truth_of(object) == step.number;
-    case GuardOp::check_length: return length_of(object) == step.number;
-    case GuardOp::check_keys: return same_keys(object, *literals_[step.index]);
-    case GuardOp::check_has_key: return holds_key(step, object);
+    case GuardOp::check_is_plain:
+      return check_number(step);
+    case GuardOp::check_truth:
+      return truth_of(object) == step.number;
+    case GuardOp::check_length:
+      return length_of(object) == step.number;
+    case GuardOp::check_keys:
+      return same_keys(object, *literals_[step.index]);
+    case GuardOp::check_has_key:
+      return holds_key(step, object);
     case GuardOp::check_lacks_key:
       return (PyDict_Check(object) || PyAnySet_Check(object)) && !holds_key(step, object);
-    case GuardOp::check_has_attribute: return holds_attribute(step, object);
-    case GuardOp::check_lacks_attribute: return !holds_attribute(step, object);
+    case GuardOp::check_has_attribute:
+      return holds_attribute(step, object);
+    case GuardOp::check_lacks_attribute:
+      return !holds_attribute(step, object);
     case GuardOp::check_type_version:
       return Py_TYPE(object)->tp_version_tag == static_cast<std::uint32_t>(step.number);
     case GuardOp::check_dict_version:
@@ -366,9 +404,12 @@ bool GuardProgram::run_check(GuardStep& step) {
       return check_tensor(tensors_[step.index], views_[step.base]);
     case GuardOp::check_no_overlap:
       return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
-    case GuardOp::check_grad_mode: return torch::grad_enabled() == (step.number != 0);
-    case GuardOp::check_is_compiling: return torch::in_compiled_region() == (step.number != 0);
-    default: return false;
+    case GuardOp::check_grad_mode:
+      return torch::grad_enabled() == (step.number != 0);
+    case GuardOp::check_is_compiling:
+      return torch::in_compiled_region() == (step.number != 0);
+    default:
+      return false;
   }
 }
 
@@ -413,7 +454,8 @@ bool GuardProgram::run_noting(GuardStep& step, const python::Frame& frame, bool&
   return passed;
 }
 
-/// Where its witness does not hold. A section that changes on every call is recorded again ever more seldom.
+/// Where its witness does not hold. A section that changes on every call is recorded again ever
+/// more seldom.
 bool GuardProgram::run_section(GuardTree& tree, std::size_t index, const python::Frame& frame,
                                bool& moved) {
   constexpr unsigned kPatience = 4;
@@ -461,20 +503,22 @@ bool GuardProgram::check_tree(GuardTree& tree, const python::Frame& frame) {
     GuardSection& section = tree.sections[i];
     const auto missed = [&](std::uint32_t before) { return tree.sections[before].missed; };
     // Behind a failure nothing is loaded: what the sections there relied on may be gone.
-    section.witnessed = section.witnessed && passed && !moved &&
-                        std::ranges::none_of(section.relies_on, missed);
+    section.witnessed =
+        section.witnessed && passed && !moved && std::ranges::none_of(section.relies_on, missed);
     section.missed = !section.witnessed || !section.witness.holds();
     if (section.witnessed && section.missed) note_change(tree, section.witness.changed());
     if (!passed) continue;
     tree.moved = tree.moved || section.missed || section.loads_always;
-    passed = section.missed ? run_section(tree, i, frame, moved) : run_always(section, frame, moved);
+    passed =
+        section.missed ? run_section(tree, i, frame, moved) : run_always(section, frame, moved);
   }
   tree.moved = tree.moved || moved || !passed;
   return passed;
 }
 
 /// The steps of a tree whose tensor is pending. Nothing is remembered of it.
-bool GuardProgram::check_pending(GuardTree& tree, const torch::TensorView& view, const python::Frame& frame) {
+bool GuardProgram::check_pending(GuardTree& tree, const torch::TensorView& view,
+                                 const python::Frame& frame) {
   for (GuardSection& section : tree.sections) section.witnessed = false;
   tree.moved = true;
   if (!tree.takes_pending) return false;
@@ -499,7 +543,8 @@ bool GuardProgram::check(const python::Frame& frame, const PendingViews* pending
   for (GuardTree& tree : trees_) {
     const torch::TensorView* view = nullptr;
     if (pending != nullptr && tree.local >= 0) view = pending->find_view(tree.local);
-    if (view != nullptr ? !check_pending(tree, *view, frame) : !check_tree(tree, frame)) return false;
+    if (view != nullptr ? !check_pending(tree, *view, frame) : !check_tree(tree, frame))
+      return false;
   }
   for (std::size_t i = computed_; i < steps_.size(); ++i) {
     if (!run_step(steps_[i], frame)) return false;
@@ -527,7 +572,8 @@ Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& int
   if (!program->views_.empty()) {
     auto bridge = torch::TensorBridge::get();
     if (!bridge) return tl::unexpected(bridge.error());
-    if (*bridge == nullptr) return failure(Code::PS0503, "a guard needs torch, which is not imported");
+    if (*bridge == nullptr)
+      return failure(Code::PS0503, "a guard needs torch, which is not imported");
     program->bridge_ = *bridge;
   }
   return program;

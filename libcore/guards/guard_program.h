@@ -21,27 +21,26 @@ namespace penstock::guards {
 struct InputValue {
   /// Tensors, and numbers that are Python objects; null for a pending tensor.
   PyObject* object = nullptr;
-  const torch::TensorView* view = nullptr;   ///< tensors
-  std::int64_t integer = 0;                   ///< size, integer scalar
-  double real = 0;                            ///< scalar, also when it is an integer
+  const torch::TensorView* view = nullptr;  ///< tensors
+  std::int64_t integer = 0;                 ///< size, integer scalar
+  double real = 0;                          ///< scalar, also when it is an integer
 };
 
 /// The guards of one entry, compiled to a flat program over slots: every source is loaded once, its
 /// base before it; cheap and selective checks stand first; a symbol is bound by its first use and a
-/// condition fires as soon as its symbols are bound. Sections of steps that relied on nothing which has
-/// changed since are skipped (guard_witness.h). No foreign code runs, no Python error is left.
+/// condition fires as soon as its symbols are bound. Sections of steps that relied on nothing which
+/// has changed since are skipped (guard_witness.h). No foreign code runs, no Python error is left.
 ///
 /// Slots and tensor views belong to the program and are overwritten by the next check: guards run
 /// under the GIL and give it up nowhere. They are borrowed pointers; what a slot names is looked at
 /// only in the call that loaded it, or while a version number proves that its holder is unchanged.
 class GuardProgram {
  public:
-  /// Needs: torch imported if a guard or an input is a tensor. `interface` must outlive the program.
-  /// Fails for a guard that compares with an object that can be held neither strongly nor weakly,
-  /// and for sources that only Python code can read.
+  /// Needs: torch imported if a guard or an input is a tensor. `interface` must outlive the
+  /// program. Fails for a guard that compares with an object that can be held neither strongly nor
+  /// weakly, and for sources that only Python code can read.
   static Result<std::unique_ptr<GuardProgram>> compile(const Interface& interface,
-                                                       const LiveTable& live,
-                                                       PyCodeObject* code);
+                                                       const LiveTable& live, PyCodeObject* code);
   ~GuardProgram();
 
   /// True if all guards hold for the segment's start in `frame`. Inputs and symbols can be read
@@ -54,9 +53,9 @@ class GuardProgram {
   /// All guards that do not hold, with what was expected and what is there. Slow.
   std::vector<FailedGuard> explain(const python::Frame& frame);
 
-  /// After check(): writes the graph's inputs (Interface::inputs) that may have changed since they were
-  /// taken last into `values`, and adds their positions to `changed`. What is read of a tensor stays
-  /// where it is.
+  /// After check(): writes the graph's inputs (Interface::inputs) that may have changed since they
+  /// were taken last into `values`, and adds their positions to `changed`. What is read of a tensor
+  /// stays where it is.
   void take_inputs(std::span<InputValue> values, std::vector<std::uint32_t>& changed);
   /// After check(): input `index` of the graph.
   InputValue input(std::size_t index) const;
@@ -95,15 +94,16 @@ class GuardProgram {
   bool check_number(const GuardStep& step) const;
 
   const Interface& interface_;
-  std::vector<GuardStep> steps_;         // those without a source, tree by tree, what is computed
-  std::size_t computed_ = 0;             // where the last begin
+  std::vector<GuardStep> steps_;  // those without a source, tree by tree, what is computed
+  std::size_t computed_ = 0;      // where the last begin
   std::vector<GuardTree> trees_;
   std::vector<std::uint32_t> number_inputs_;  // taken anew on every call
-  std::vector<PyObject*> slots_;        // by SourceId; borrowed
-  std::vector<PythonNumber> numbers_;   // by SourceId; sizes, lengths and what is computed
-  std::vector<std::uint8_t> is_number_; // by SourceId
-  std::vector<std::int32_t> view_of_;   // by SourceId; -1: no tensor is read there
-  std::vector<std::int32_t> held_by_;   // by SourceId: section whose witness proves that it is the same; or -1
+  std::vector<PyObject*> slots_;              // by SourceId; borrowed
+  std::vector<PythonNumber> numbers_;         // by SourceId; sizes, lengths and what is computed
+  std::vector<std::uint8_t> is_number_;       // by SourceId
+  std::vector<std::int32_t> view_of_;         // by SourceId; -1: no tensor is read there
+  std::vector<std::int32_t>
+      held_by_;  // by SourceId: section whose witness proves that it is the same; or -1
   std::vector<torch::TensorView> views_;
   std::vector<std::int64_t> symbols_;
   std::vector<TensorCheck> tensors_;
@@ -111,7 +111,7 @@ class GuardProgram {
   std::vector<ConditionCheck> conditions_;
   std::vector<const Argument*> literals_;
   std::vector<AttributePath> attributes_;
-  std::vector<python::PyRef> kept_;     // keys, names, literals, weak references
+  std::vector<python::PyRef> kept_;  // keys, names, literals, weak references
   torch::TensorBridge* bridge_ = nullptr;
 };
 

@@ -13,7 +13,9 @@ namespace {
 static_assert(offsetof(PyTypeObject, tp_version_tag) % 8 == 0 &&
               offsetof(PyTypeObject, tp_finalize) == offsetof(PyTypeObject, tp_version_tag) + 8);
 
-bool is_heap_type(PyTypeObject* type) { return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
+bool is_heap_type(PyTypeObject* type) {
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+}
 
 /// True if finding a str in the dict compares with nothing but str.
 bool has_plain_keys(PyObject* dict) {
@@ -33,7 +35,8 @@ GuardProgram::Recorder::Recorder(GuardProgram& program, GuardTree& tree, std::si
   for (std::size_t i = 0; i < grades_.size(); ++i) {
     if (program.is_number_[i] != 0) grades_[i] = Grade::moving;
   }
-  constexpr std::size_t kMostWords = std::size_t{1} << 16;  // those of objects long gone are among them
+  constexpr std::size_t kMostWords = std::size_t{1}
+                                     << 16;  // those of objects long gone are among them
   if (tree.compared.size() > kMostWords) tree.compared.clear();
   section_.witness.clear();
   section_.relies_on.clear();
@@ -91,8 +94,8 @@ void GuardProgram::Recorder::expect(const void* at) {
   section_.witness.expect(at);
 }
 
-/// The object is of the type it was. No assignment to __class__ takes an object to or from a type that is
-/// not made in Python.
+/// The object is of the type it was. No assignment to __class__ takes an object to or from a type
+/// that is not made in Python.
 void GuardProgram::Recorder::type_of(PyObject* object, Grade grade) {
   if (grade != Grade::held || is_heap_type(Py_TYPE(object))) expect(&object->ob_type);
 }
@@ -110,7 +113,8 @@ bool GuardProgram::Recorder::dict(PyObject* dict, Grade grade) {
   return dict_version(dict);
 }
 
-/// The same of what can only be a dict, of whatever type. Not said of one that changes again and again.
+/// The same of what can only be a dict, of whatever type. Not said of one that changes again and
+/// again.
 bool GuardProgram::Recorder::dict_version(PyObject* dict) {
   const auto* version = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
   if (tree_.is_restless(version)) return false;
@@ -185,7 +189,8 @@ bool GuardProgram::Recorder::value(PyObject* object, Grade grade) {
   return true;
 }
 
-// -- loads ------------------------------------------------------------------------------------------
+// -- loads
+// ------------------------------------------------------------------------------------------
 
 bool GuardProgram::Recorder::covers_load(const GuardStep& step) {
   PyObject* base = program_.slots_[step.base];
@@ -196,7 +201,8 @@ bool GuardProgram::Recorder::covers_load(const GuardStep& step) {
     return loaded(step, Grade::same);
   };
   switch (step.op) {
-    case GuardOp::load_attribute: return attribute(step, base);
+    case GuardOp::load_attribute:
+      return attribute(step, base);
     case GuardOp::load_instance: {
       Grade grade = Grade::moving;
       type_of(base, known);
@@ -207,26 +213,32 @@ bool GuardProgram::Recorder::covers_load(const GuardStep& step) {
       if (dict(base, known)) return loaded(step, Grade::held);
       return dict_entry(base, step.object) && loaded(step, Grade::same);
     }
-    case GuardOp::load_item: return item(step, base);
-    case GuardOp::load_type: return field(&base->ob_type);
-    case GuardOp::load_code: return field(&reinterpret_cast<PyFunctionObject*>(base)->func_code);
+    case GuardOp::load_item:
+      return item(step, base);
+    case GuardOp::load_type:
+      return field(&base->ob_type);
+    case GuardOp::load_code:
+      return field(&reinterpret_cast<PyFunctionObject*>(base)->func_code);
     case GuardOp::load_defaults:
       return field(&reinterpret_cast<PyFunctionObject*>(base)->func_defaults);
     case GuardOp::load_kwdefaults:
       return field(&reinterpret_cast<PyFunctionObject*>(base)->func_kwdefaults);
-    case GuardOp::load_closure_item: return closure(step, base);
+    case GuardOp::load_closure_item:
+      return closure(step, base);
     case GuardOp::load_self:
       return field(PyMethod_Check(base)
                        ? static_cast<void*>(&reinterpret_cast<PyMethodObject*>(base)->im_self)
                        : &reinterpret_cast<PyCFunctionObject*>(base)->m_self);
-    case GuardOp::load_function: return field(&reinterpret_cast<PyMethodObject*>(base)->im_func);
+    case GuardOp::load_function:
+      return field(&reinterpret_cast<PyMethodObject*>(base)->im_func);
     case GuardOp::load_size:
     case GuardOp::load_stride:
     case GuardOp::load_offset:
       return views_[program_.view_of_[step.base]] != 0 && loaded(step, Grade::same);
     case GuardOp::load_length:
       return contents(base, known) && loaded(step, Grade::same);
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -241,7 +253,8 @@ bool GuardProgram::Recorder::attribute(const GuardStep& step, PyObject* base) {
       if (!instance_value(base, step.object, grade)) return false;
       return loaded(step, program_.slots_[step.slot] == path.value ? Grade::same : grade);
     }
-    case AttributePath::Kind::constant: return loaded(step, Grade::held);
+    case AttributePath::Kind::constant:
+      return loaded(step, Grade::held);
     case AttributePath::Kind::member:
       expect(reinterpret_cast<char*>(base) + path.offset);
       return loaded(step, Grade::same);
@@ -251,7 +264,8 @@ bool GuardProgram::Recorder::attribute(const GuardStep& step, PyObject* base) {
     }
     case AttributePath::Kind::computed:
     case AttributePath::Kind::unresolved:
-    case AttributePath::Kind::missing: break;
+    case AttributePath::Kind::missing:
+      break;
   }
   return false;
 }
@@ -295,21 +309,26 @@ bool GuardProgram::Recorder::tensor(const GuardStep& step) {
   return true;
 }
 
-// -- checks -----------------------------------------------------------------------------------------
+// -- checks
+// -----------------------------------------------------------------------------------------
 
 bool GuardProgram::Recorder::covers_check(const GuardStep& step) {
   const Grade grade = grade_of(step.slot);
   PyObject* object = program_.slots_[step.slot];
   switch (step.op) {
-    case GuardOp::check_identity: return grade == Grade::held || !step.weak;
+    case GuardOp::check_identity:
+      return grade == Grade::held || !step.weak;
     case GuardOp::check_not_none:
-    case GuardOp::check_number: return true;
+    case GuardOp::check_number:
+      return true;
     case GuardOp::check_type:
       type_of(object, grade);
       return !is_heap_type(Py_TYPE(object)) || type_version(Py_TYPE(object));
-    case GuardOp::check_literal: return value(object, grade);
+    case GuardOp::check_literal:
+      return value(object, grade);
     case GuardOp::check_truth:
-    case GuardOp::check_length: return contents(object, grade);
+    case GuardOp::check_length:
+      return contents(object, grade);
     case GuardOp::check_keys:
     case GuardOp::check_has_key:
     case GuardOp::check_lacks_key:
@@ -324,9 +343,12 @@ bool GuardProgram::Recorder::covers_check(const GuardStep& step) {
     case GuardOp::check_type_version:
       type_of(object, grade);
       return type_version(Py_TYPE(object));
-    case GuardOp::check_dict_version: return PyDict_Check(object) && dict(object, grade);
-    case GuardOp::check_tensor: return views_[step.base] != 0;
-    default: return false;
+    case GuardOp::check_dict_version:
+      return PyDict_Check(object) && dict(object, grade);
+    case GuardOp::check_tensor:
+      return views_[step.base] != 0;
+    default:
+      return false;
   }
 }
 

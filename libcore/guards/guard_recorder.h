@@ -44,7 +44,7 @@ class GuardProgram::Recorder {
 
   GuardProgram& program_;
   GuardTree& tree_;
-  const std::uint32_t index_;        // of the section in its tree
+  const std::uint32_t index_;  // of the section in its tree
   GuardSection& section_;
   std::vector<Grade> grades_;        // by SourceId
   std::vector<std::uint8_t> views_;  // by view: 1: the witness covers it

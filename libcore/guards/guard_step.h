@@ -15,8 +15,8 @@ namespace penstock::guards {
 enum class GuardOp : std::uint8_t {
   // loads: slot = from the frame, or from what `base` holds
   load_local,
-  load_free,       ///< a free variable before the prologue ran: in the function's closure
-  load_content,    ///< content of the cell in localsplus[index]
+  load_free,     ///< a free variable before the prologue ran: in the function's closure
+  load_content,  ///< content of the cell in localsplus[index]
   load_stack,
   load_global,
   load_builtin,
@@ -32,7 +32,7 @@ enum class GuardOp : std::uint8_t {
   load_closure_item,
   load_self,
   load_function,
-  load_size,       ///< numbers[slot] = size `index` of the tensor in `base`
+  load_size,  ///< numbers[slot] = size `index` of the tensor in `base`
   load_stride,
   load_offset,
   load_length,
@@ -41,7 +41,7 @@ enum class GuardOp : std::uint8_t {
   // checks of `slot`
   check_identity,  ///< with `object`, or what the weak reference `object` leads to
   check_not_none,
-  check_same,      ///< with slot `base`
+  check_same,  ///< with slot `base`
   check_distinct,
   check_type,
   check_literal,   ///< table literals
@@ -61,29 +61,29 @@ enum class GuardOp : std::uint8_t {
   check_lacks_attribute,
   check_type_version,
   check_dict_version,
-  check_tensor,    ///< table tensors
+  check_tensor,  ///< table tensors
   check_no_overlap,
   check_grad_mode,
   check_is_compiling,
   // sizes
-  bind_size,       ///< table sizes: the symbol gets the size
-  check_size,      ///< table sizes: the size equals the expression
-  bind_number,     ///< table sizes: the symbol gets the integer in `slot`
-  check_expression,///< table sizes: the integer in `slot` equals the expression
-  check_condition, ///< table conditions
+  bind_size,         ///< table sizes: the symbol gets the size
+  check_size,        ///< table sizes: the size equals the expression
+  bind_number,       ///< table sizes: the symbol gets the integer in `slot`
+  check_expression,  ///< table sizes: the integer in `slot` equals the expression
+  check_condition,   ///< table conditions
 };
 
 /// One step. Borrowed pointers belong to the program.
 struct GuardStep {
   GuardOp op = GuardOp::load_local;
-  bool weak = false;         ///< `object` is a weak reference
-  std::uint32_t hint = 0;    ///< where the key was found the last time (python::DictHint)
+  bool weak = false;       ///< `object` is a weak reference
+  std::uint32_t hint = 0;  ///< where the key was found the last time (python::DictHint)
   std::uint32_t slot = 0;
-  std::uint32_t base = 0;    ///< slot of the base or of the other side
-  std::int32_t guard = -1;   ///< position in Interface::guards; -1: a load that a guard needs
-  std::int32_t index = 0;    ///< position in the frame, a sequence or one of the tables
+  std::uint32_t base = 0;   ///< slot of the base or of the other side
+  std::int32_t guard = -1;  ///< position in Interface::guards; -1: a load that a guard needs
+  std::int32_t index = 0;   ///< position in the frame, a sequence or one of the tables
   PyObject* object = nullptr;
-  std::int64_t number = 0;   ///< a key's hash, an expected number or version
+  std::int64_t number = 0;  ///< a key's hash, an expected number or version
 };
 
 /// What a tensor must look like; symbolic dimensions are checked by steps of their own.
@@ -102,9 +102,9 @@ struct SizeCheck {
   std::int32_t view = -1;
   Part part = Part::size;
   std::int32_t dimension = 0;
-  std::int32_t symbol = -1;                    ///< bind: its place
+  std::int32_t symbol = -1;                       ///< bind: its place
   std::int64_t minimum = 0, maximum = INT64_MAX;  ///< bind: the symbol's range
-  SizeProgram expected;                        ///< check
+  SizeProgram expected;                           ///< check
 };
 
 struct ConditionCheck {
@@ -121,17 +121,19 @@ struct AttributePath {
     member,    ///< a slot at `offset`
     constant,  ///< `value`
     dict,      ///< __dict__: the instance's dict itself
-    computed,  ///< by `getter`, a C function of a type that is not made in Python, or from the C member `field`
+    computed,  ///< by `getter`, a C function of a type that is not made in Python, or from the C
+               ///< member `field`
   };
   PyTypeObject* type = nullptr;  ///< borrowed, compared only; for a class as base: that class
   std::uint32_t version = 0;
   Kind kind = Kind::unresolved;
-  PyObject* value = nullptr;     ///< constant, instance: what the type has; borrowed from it
-  Py_ssize_t offset = 0;         ///< member: where the pointer stands in the instance
-  bool null_is_none = false;     ///< member: an unset slot reads as None
+  PyObject* value = nullptr;  ///< constant, instance: what the type has; borrowed from it
+  Py_ssize_t offset = 0;      ///< member: where the pointer stands in the instance
+  bool null_is_none = false;  ///< member: an unset slot reads as None
   const PyGetSetDef* getter = nullptr;
-  PyMemberDef* field = nullptr;  ///< computed: a number or a text of C, of which each read makes an object
-  PyObject* kept = nullptr;      ///< computed: the result, until the next one; owned by the program
+  PyMemberDef* field =
+      nullptr;  ///< computed: a number or a text of C, of which each read makes an object
+  PyObject* kept = nullptr;  ///< computed: the result, until the next one; owned by the program
 };
 
 }  // namespace penstock::guards

@@ -25,7 +25,8 @@ constexpr KindHint kHints[] = {
      "Keep the value out of the compiled function, or pass it as a tensor if it changes often."},
     {GuardKind::identity, "Pass the same object each time, or look it up outside the function."},
     {GuardKind::type_is, "Call the function with one type, or split it by type."},
-    {GuardKind::grad_mode, "Call it under the same torch.no_grad() or torch.enable_grad() each time."},
+    {GuardKind::grad_mode,
+     "Call it under the same torch.no_grad() or torch.enable_grad() each time."},
     {GuardKind::is_compiling, "Call it inside of torch.compile each time, or outside each time."},
     {GuardKind::dict_version, "Do not change this dict between calls."},
     {GuardKind::type_version, "Do not change attributes of this class between calls."},
@@ -43,7 +44,8 @@ std::string tensor_text(const torch::TensorView& view) {
   std::string text = dtype ? std::string(facts(*dtype).name) : fmt::format("dtype {}", view.dtype);
   text += fmt::format("[{}]", fmt::join(view.sizes, ", "));
   text += fmt::format(" strides [{}]", fmt::join(view.strides, ", "));
-  if (view.device_type != 0) text += fmt::format(" device {}:{}", view.device_type, view.device_index);
+  if (view.device_type != 0)
+    text += fmt::format(" device {}:{}", view.device_type, view.device_index);
   if (view.requires_grad) text += " requires_grad";
   return text;
 }
@@ -78,9 +80,10 @@ bool GuardProgram::Trial::ready(const GuardStep& step) {
     return source != kNoSource && lost_[source] != 0;
   };
   if (step.op <= GuardOp::compute_number) {
-    const bool two = step.op == GuardOp::compute_number &&
-                     facts(static_cast<NumberOp>(step.index)).takes_two();
-    if (!is_lost(step.base) && !(two && is_lost(static_cast<std::uint32_t>(step.number)))) return true;
+    const bool two =
+        step.op == GuardOp::compute_number && facts(static_cast<NumberOp>(step.index)).takes_two();
+    if (!is_lost(step.base) && !(two && is_lost(static_cast<std::uint32_t>(step.number))))
+      return true;
     lost_[step.slot] = 1;
     return false;
   }
@@ -97,8 +100,9 @@ void GuardProgram::Trial::fail(const GuardStep& step) {
       report(step.guard, actual_of(step));
       note_sizes(step);
       // The steps behind it read the sizes of a tensor of as many dimensions.
-      const bool other_rank = step.op == GuardOp::check_tensor && program_.tensors_[step.index].sizes.size() !=
-                                                                      program_.views_[step.base].sizes.size();
+      const bool other_rank =
+          step.op == GuardOp::check_tensor &&
+          program_.tensors_[step.index].sizes.size() != program_.views_[step.base].sizes.size();
       if (other_rank) lost_[step.slot] = 1;
       return;
     }
@@ -118,7 +122,8 @@ void GuardProgram::Trial::fail(const GuardStep& step) {
 void GuardProgram::Trial::report_lost(SourceId source, std::string actual) {
   for (const std::int32_t guard : guards_of_[source]) report(guard, actual);
   if (!guards_of_[source].empty()) return;
-  FailedGuard failed{GuardKind::not_none, program_.interface_.sources.text(source), {}, {}, {}, {}, {}};
+  FailedGuard failed{
+      GuardKind::not_none, program_.interface_.sources.text(source), {}, {}, {}, {}, {}};
   failed.text = failed.source + " is there";
   failed.expected = "a value";
   failed.actual = std::move(actual);
@@ -182,18 +187,24 @@ std::string GuardProgram::Trial::symbols_text(const GuardStep& step) const {
 
 std::string GuardProgram::Trial::actual_of(const GuardStep& step) const {
   switch (step.op) {
-    case GuardOp::check_tensor: return tensor_text(program_.views_[step.base]);
+    case GuardOp::check_tensor:
+      return tensor_text(program_.views_[step.base]);
     case GuardOp::bind_size:
     case GuardOp::check_size:
       return tensor_text(program_.views_[program_.sizes_[step.index].view]);
-    case GuardOp::check_condition: return symbols_text(step);
-    case GuardOp::check_grad_mode: return torch::grad_enabled() ? "True" : "False";
-    case GuardOp::check_is_compiling: return torch::in_compiled_region() ? "True" : "False";
+    case GuardOp::check_condition:
+      return symbols_text(step);
+    case GuardOp::check_grad_mode:
+      return torch::grad_enabled() ? "True" : "False";
+    case GuardOp::check_is_compiling:
+      return torch::in_compiled_region() ? "True" : "False";
     case GuardOp::check_type:
     case GuardOp::check_type_version:
       return Py_TYPE(program_.slots_[step.slot])->tp_name;
-    case GuardOp::check_dict_version: return "changed";
-    default: break;
+    case GuardOp::check_dict_version:
+      return "changed";
+    default:
+      break;
   }
   if (program_.is_number_[step.slot] != 0) {
     const PythonNumber& number = program_.numbers_[step.slot];
@@ -212,6 +223,8 @@ std::string GuardProgram::Trial::actual_of(const GuardStep& step) const {
   return describe(object);
 }
 
-std::vector<FailedGuard> GuardProgram::Trial::take() { return std::move(failed_); }
+std::vector<FailedGuard> GuardProgram::Trial::take() {
+  return std::move(failed_);
+}
 
 }  // namespace penstock::guards

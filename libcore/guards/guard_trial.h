@@ -25,9 +25,9 @@ class GuardProgram::Trial {
   void note_sizes(const GuardStep& step);
 
   GuardProgram& program_;
-  std::vector<std::uint8_t> lost_;              // by SourceId
+  std::vector<std::uint8_t> lost_;                    // by SourceId
   std::vector<std::vector<std::int32_t>> guards_of_;  // by SourceId
-  std::map<std::int32_t, std::size_t> reported_;  // by guard: where in failed_
+  std::map<std::int32_t, std::size_t> reported_;      // by guard: where in failed_
   std::vector<FailedGuard> failed_;
 };
 

@@ -1,4 +1,5 @@
-// What a guard program holds: numbers, which it computes with, and the values of sources and inputs.
+// What a guard program holds: numbers, which it computes with, and the values of sources and
+// inputs.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -12,7 +13,8 @@ namespace penstock::guards {
 
 std::optional<PythonNumber> GuardProgram::number_of(std::uint32_t slot) const {
   if (is_number_[slot] != 0) return numbers_[slot];
-  return view_of_[slot] >= 0 ? torch::element_of(views_[view_of_[slot]]) : python::plain_number(slots_[slot]);
+  return view_of_[slot] >= 0 ? torch::element_of(views_[view_of_[slot]])
+                             : python::plain_number(slots_[slot]);
 }
 
 bool GuardProgram::integer_of(std::uint32_t slot, std::int64_t& value) const {
@@ -48,8 +50,10 @@ bool GuardProgram::check_number(const GuardStep& step) const {
       const bool truth = number->is_float ? number->real != 0 : number->integer != 0;
       return truth == (step.number != 0);
     }
-    case GuardOp::check_is_float: return number->is_float == (step.number != 0);
-    default: return true;
+    case GuardOp::check_is_float:
+      return number->is_float == (step.number != 0);
+    default:
+      return true;
   }
 }
 

@@ -29,9 +29,11 @@ bool nothing_hangs_on(PyObject* object) {
 /// A member of an enum.Enum: as its class, it is there for good, and holds a value.
 bool is_enum_member(PyObject* object) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "enum");
-  PyObject* kind = module == nullptr ? nullptr : PyDict_GetItemString(PyModule_GetDict(module), "EnumMeta");
+  PyObject* kind =
+      module == nullptr ? nullptr : PyDict_GetItemString(PyModule_GetDict(module), "EnumMeta");
   return kind != nullptr && PyType_Check(kind) &&
-         PyObject_TypeCheck(reinterpret_cast<PyObject*>(Py_TYPE(object)), reinterpret_cast<PyTypeObject*>(kind));
+         PyObject_TypeCheck(reinterpret_cast<PyObject*>(Py_TYPE(object)),
+                            reinterpret_cast<PyTypeObject*>(kind));
 }
 
 /// The module in sys.modules whose dict this is, or null.
@@ -64,7 +66,8 @@ LiveTable::LiveTable(const std::vector<python::PyRef>& objects) {
         // torch's dtypes and layouts are static singletons without weak references or a dict:
         // nothing can hang on an object whose type has neither items nor the collector's interest.
         // Nor do members of IntEnum and StrEnum have any.
-        if (!PyObject_IS_GC(object.get()) || is_enum_member(object.get())) holder = {object, false, false};
+        if (!PyObject_IS_GC(object.get()) || is_enum_member(object.get()))
+          holder = {object, false, false};
       }
     }
     holders_.push_back(std::move(holder));

@@ -112,14 +112,27 @@ std::int64_t SizeProgram::run(const std::int64_t* symbols) const {
     const std::int64_t right = *--top;
     std::int64_t& left = top[-1];
     switch (step.op) {
-      case Op::add: left = wrapped_add(left, right); break;
-      case Op::multiply: left = wrapped_multiply(left, right); break;
-      case Op::floordiv: left = floor_divide(left, right); break;
-      case Op::mod: left = floor_modulo(left, right); break;
-      case Op::minimum: left = std::min(left, right); break;
-      case Op::maximum: left = std::max(left, right); break;
+      case Op::add:
+        left = wrapped_add(left, right);
+        break;
+      case Op::multiply:
+        left = wrapped_multiply(left, right);
+        break;
+      case Op::floordiv:
+        left = floor_divide(left, right);
+        break;
+      case Op::mod:
+        left = floor_modulo(left, right);
+        break;
+      case Op::minimum:
+        left = std::min(left, right);
+        break;
+      case Op::maximum:
+        left = std::max(left, right);
+        break;
       case Op::number:
-      case Op::symbol: break;
+      case Op::symbol:
+        break;
     }
   }
   return stack[0];

@@ -37,7 +37,7 @@ class SizeProgram {
 
   std::vector<Step> steps_;
   std::int64_t constant_ = 0;
-  int depth_ = 0;      // operands on the stack at the place that is being compiled
+  int depth_ = 0;  // operands on the stack at the place that is being compiled
   int max_depth_ = 0;
   bool valid_ = true;
 };

@@ -7,7 +7,8 @@ namespace penstock::guards {
 namespace {
 
 constexpr std::size_t kBlock = TensorWords::kBlock;
-constexpr std::size_t kBefore = 2;  ///< words of a record before those that are compared: its kind, its reference count
+constexpr std::size_t kBefore =
+    2;  ///< words of a record before those that are compared: its kind, its reference count
 constexpr std::uint64_t kNothing[3] = {};
 using Block [[gnu::vector_size(64), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
 
@@ -19,7 +20,8 @@ bool same_objects(Objects objects, std::size_t handle) {
   for (const TensorWords::Object& object : objects) {
     const auto* words = reinterpret_cast<const std::uint64_t*>(object.at);
     difference |= words[handle] ^ reinterpret_cast<std::uint64_t>(object.record);
-    difference |= reinterpret_cast<std::uint64_t>(object.at->ob_type) ^ reinterpret_cast<std::uint64_t>(object.type);
+    difference |= reinterpret_cast<std::uint64_t>(object.at->ob_type) ^
+                  reinterpret_cast<std::uint64_t>(object.type);
   }
   return difference == 0;
 }
@@ -33,7 +35,8 @@ bool same_behind(std::span<const TensorWords::Behind> all) {
   return difference == 0;
 }
 
-/// All records, each against its own words and then the `rest` words that it has in common with others.
+/// All records, each against its own words and then the `rest` words that it has in common with
+/// others.
 struct Records {
   Objects objects;
   const TensorWords::Own* own;
@@ -46,7 +49,8 @@ struct Records {
 [[gnu::always_inline]] inline bool compare(const Records& records) {
   Block difference{};
   std::uint64_t more = 0;
-  const auto block = [&](const std::uint64_t* a, const std::uint64_t* b) __attribute__((always_inline)) {
+  const auto block = [&](const std::uint64_t* a, const std::uint64_t* b)
+      __attribute__((always_inline)) {
     difference |= *reinterpret_cast<const Block*>(a) ^ *reinterpret_cast<const Block*>(b);
   };
   const std::size_t rest = records.rest;
@@ -70,9 +74,15 @@ struct Records {
 
 using Compare = bool (*)(const Records&);
 
-bool compare_any(const Records& records) { return compare(records); }
-[[gnu::target("avx2")]] bool compare_avx2(const Records& records) { return compare(records); }
-[[gnu::target("avx512f")]] bool compare_avx512(const Records& records) { return compare(records); }
+bool compare_any(const Records& records) {
+  return compare(records);
+}
+[[gnu::target("avx2")]] bool compare_avx2(const Records& records) {
+  return compare(records);
+}
+[[gnu::target("avx512f")]] bool compare_avx512(const Records& records) {
+  return compare(records);
+}
 
 Compare for_this_cpu() {
   if (__builtin_cpu_supports("avx512f") != 0) return compare_avx512;
@@ -93,7 +103,8 @@ void TensorWords::clear() {
 /// Layouts are few: those of a section's tensors.
 std::uint32_t TensorWords::position_of(std::span<const std::uint64_t> rest) {
   std::size_t at = 0;
-  while (at < common_.size() && !std::ranges::equal(rest, std::span(common_).subspan(at, rest_))) at += rest_;
+  while (at < common_.size() && !std::ranges::equal(rest, std::span(common_).subspan(at, rest_)))
+    at += rest_;
   if (at >= common_.size()) common_.insert(common_.end(), rest.begin(), rest.end());
   return static_cast<std::uint32_t>(at);
 }
@@ -115,7 +126,8 @@ bool TensorWords::add(const torch::TensorBridge& bridge, PyObject* tensor,
   std::copy_n(behind.memory, 3, behind.memory_words.begin());
   behind.gradients_word = *behind.gradients;
   behind_.push_back(behind);
-  for (const std::uint64_t* at : std::span(watch.graph).first(watch.graph_count)) more_.push_back({at, *at});
+  for (const std::uint64_t* at : std::span(watch.graph).first(watch.graph_count))
+    more_.push_back({at, *at});
   return true;
 }
 
@@ -123,7 +135,8 @@ bool TensorWords::hold() const {
   static const Compare chosen = for_this_cpu();
   if (objects_.empty()) return true;
   return same_objects(objects_, handle_) &&
-         chosen({objects_, own_.data(), common_at_.data(), common_.data(), rest_, kind_}) && same_behind(behind_) &&
+         chosen({objects_, own_.data(), common_at_.data(), common_.data(), rest_, kind_}) &&
+         same_behind(behind_) &&
          std::ranges::all_of(more_, [](const Word& word) { return *word.at == word.value; });
 }
 

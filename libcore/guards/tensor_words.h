@@ -8,15 +8,17 @@
 
 namespace penstock::guards {
 
-/// Tensors that must stay what they were: for each of them, what its Python object, its record and what
-/// that leads to held. A model has hundreds, and they are compared on every call, limited by the cache
-/// lines that are read: so the part of the record that tensors of one layout have in common is kept once.
-/// First all objects are compared, then all records, then what is behind them, without a branch between.
+/// Tensors that must stay what they were: for each of them, what its Python object, its record and
+/// what that leads to held. A model has hundreds, and they are compared on every call, limited by
+/// the cache lines that are read: so the part of the record that tensors of one layout have in
+/// common is kept once. First all objects are compared, then all records, then what is behind them,
+/// without a branch between.
 class TensorWords {
  public:
   void clear();
 
-  /// The tensor must stay what it was when `view` was read from it. False where that cannot be seen.
+  /// The tensor must stay what it was when `view` was read from it. False where that cannot be
+  /// seen.
   bool add(const torch::TensorBridge& bridge, PyObject* tensor, const torch::TensorView& view);
 
   /// True if all are as they were. With the widest vectors that this CPU has.

@@ -14,10 +14,12 @@ namespace {
 
 bool is_ours(std::string_view file) {
   constexpr std::string_view kNames[] = {"/libpenstock-", "/_penstock", "/libdnnl.so"};
-  return std::ranges::any_of(kNames, [&](std::string_view name) { return file.find(name) != file.npos; });
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view name) { return file.find(name) != file.npos; });
 }
 
-/// Drops what was read of a file's segments that nobody writes, which are so the same when they are read again.
+/// Drops what was read of a file's segments that nobody writes, which are so the same when they are
+/// read again.
 int give_back_segments(dl_phdr_info* file, std::size_t, void*) {
   if (!is_ours(file->dlpi_name)) return 0;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -33,6 +35,8 @@ int give_back_segments(dl_phdr_info* file, std::size_t, void*) {
 
 }  // namespace
 
-void give_back_file_pages() { dl_iterate_phdr(give_back_segments, nullptr); }
+void give_back_file_pages() {
+  dl_iterate_phdr(give_back_segments, nullptr);
+}
 
 }  // namespace penstock::heap

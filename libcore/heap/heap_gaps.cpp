@@ -19,8 +19,8 @@ void HeapGaps::made(std::int64_t bytes) {
     rounded_.emplace();
   }
   if (end - begin_ < kMuch) return;
-  // All of the gaps at once would mostly be asked for again by the next ops. What was taken does not count: its
-  // pages are given back.
+  // All of the gaps at once would mostly be asked for again by the next ops. What was taken does
+  // not count: its pages are given back.
   const auto taken = static_cast<std::int64_t>(taken_.take(kMuch));
   begin_ = taken == 0 ? end : begin_ + taken;
 }

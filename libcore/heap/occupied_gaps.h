@@ -5,10 +5,12 @@
 
 namespace penstock::heap {
 
-/// Gaps of the heap that are taken, so that nothing comes to lie there, and whose pages are given back.
+/// Gaps of the heap that are taken, so that nothing comes to lie there, and whose pages are given
+/// back.
 ///
-/// Of the gaps that fit, the C library chooses the smallest, so these are taken first: they are the least likely to
-/// be of use to tensors of the size that the program makes now, and the others stay resident for them.
+/// Of the gaps that fit, the C library chooses the smallest, so these are taken first: they are the
+/// least likely to be of use to tensors of the size that the program makes now, and the others stay
+/// resident for them.
 class OccupiedGaps {
  public:
   OccupiedGaps() = default;

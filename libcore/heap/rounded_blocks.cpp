@@ -9,13 +9,18 @@ namespace {
 
 constexpr std::size_t kLeast = 208;
 
-/// How many live in the thread. Read by every allocation: in the part of thread-local memory that has a fixed place.
+/// How many live in the thread. Read by every allocation: in the part of thread-local memory that
+/// has a fixed place.
 [[gnu::tls_model("initial-exec")]] thread_local int living = 0;
 
 }  // namespace
 
-RoundedBlocks::RoundedBlocks() { ++living; }
-RoundedBlocks::~RoundedBlocks() { --living; }
+RoundedBlocks::RoundedBlocks() {
+  ++living;
+}
+RoundedBlocks::~RoundedBlocks() {
+  --living;
+}
 
 }  // namespace penstock::heap
 

@@ -57,18 +57,22 @@ struct Argument {
     friend bool operator==(const Dict&, const Dict&);
   };
 
-  /// A SymExpr is a symbolic integer; a plain int stays std::int64_t, bool stays bool (1 is not True).
+  /// A SymExpr is a symbolic integer; a plain int stays std::int64_t, bool stays bool (1 is not
+  /// True).
   using Datum = std::variant<None, bool, std::int64_t, double, std::string, SymExpr, DType, Value,
                              Complex, Ellipsis, Named, Bytes, Sequence, Dict>;
   Datum datum;
 
   Argument() = default;
   template <class T>
-    requires std::is_constructible_v<Datum, T&&> && (!std::is_same_v<std::decay_t<T>, Argument>)
-  Argument(T&& value) : datum(std::forward<T>(value)) {}  // NOLINT: a wrapper, meant to be implicit
+  requires std::is_constructible_v<Datum, T&&> &&
+      (!std::is_same_v<std::decay_t<T>, Argument>)Argument(T&& value)
+      : datum(std::forward<T>(value)) {}  // NOLINT: a wrapper, meant to be implicit
 
   template <class T>
-  const T* as() const { return std::get_if<T>(&datum); }
+  const T* as() const {
+    return std::get_if<T>(&datum);
+  }
   bool is_none() const { return std::holds_alternative<None>(datum); }
   friend bool operator==(const Argument& a, const Argument& b) { return a.datum == b.datum; }
 };
@@ -82,7 +86,8 @@ inline bool operator==(const Argument::Dict& a, const Argument::Dict& b) {
 
 /// Whether it is the int or float `number`.
 inline bool is_number(const Argument& argument, double number) {
-  if (const auto* integer = argument.as<std::int64_t>()) return static_cast<double>(*integer) == number;
+  if (const auto* integer = argument.as<std::int64_t>())
+    return static_cast<double>(*integer) == number;
   const auto* real = argument.as<double>();
   return real != nullptr && *real == number;
 }

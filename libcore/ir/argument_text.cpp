@@ -246,8 +246,8 @@ class Parser {
 
   Result<Argument> torch_name() {
     std::size_t size = 0;
-    while (size < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[size])) ||
-                                   text_[size] == '_')) {
+    while (size < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[size])) || text_[size] == '_')) {
       ++size;
     }
     std::string_view name = text_.substr(0, size);
@@ -275,8 +275,8 @@ class Parser {
     bool integer = true;
     for (; size < text_.size(); ++size) {
       char c = text_[size];
-      bool sign = (c == '-' || c == '+') &&
-                  (size == 0 || text_[size - 1] == 'e' || text_[size - 1] == 'E');
+      bool sign =
+          (c == '-' || c == '+') && (size == 0 || text_[size - 1] == 'e' || text_[size - 1] == 'E');
       if (std::isdigit(static_cast<unsigned char>(c)) || (sign && size == 0)) continue;
       if (!sign && c != '.' && c != 'e' && c != 'E') break;
       integer = false;
@@ -296,7 +296,9 @@ class Parser {
 
 }  // namespace
 
-std::string quote(std::string_view text) { return fmt::format("'{}'", escape(text, false)); }
+std::string quote(std::string_view text) {
+  return fmt::format("'{}'", escape(text, false));
+}
 
 std::string to_string_exact(double number) {
   if (std::isnan(number)) return "float('nan')";

@@ -25,10 +25,14 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 bool holds_for(CallAction action, CallableKind kind) {
   switch (facts(action).kinds) {
-    case Kinds::all: return true;
-    case Kinds::python: return kind == CallableKind::python;
-    case Kinds::c: return kind != CallableKind::python;
-    case Kinds::op: return kind == CallableKind::op;
+    case Kinds::all:
+      return true;
+    case Kinds::python:
+      return kind == CallableKind::python;
+    case Kinds::c:
+      return kind != CallableKind::python;
+    case Kinds::op:
+      return kind == CallableKind::op;
   }
   return false;
 }
@@ -64,9 +68,11 @@ class RuleReader {
 
   Result<void> read(std::string_view line, int number, std::vector<CallRule>& rules) {
     line_ = number;
-    if (line.find('\0') != std::string_view::npos) return wrong({line, 0}, "a rule file is text", "");
+    if (line.find('\0') != std::string_view::npos)
+      return wrong({line, 0}, "a rule file is text", "");
     std::vector<Word> words = words_of(line);
-    const auto comment = std::ranges::find_if(words, [](const Word& word) { return word.text[0] == '#'; });
+    const auto comment =
+        std::ranges::find_if(words, [](const Word& word) { return word.text[0] == '#'; });
     words.erase(comment, words.end());
     if (words.empty()) return {};
     CallRule rule;
@@ -84,7 +90,8 @@ class RuleReader {
     words.erase(colon, words.end());
     if (next >= words.size()) {
       return wrong(words.back(), "the rule names nothing that it is for",
-                   "Write names behind it, as in `" + std::string(facts(rule.action).word) + " mymodule.f`.");
+                   "Write names behind it, as in `" + std::string(facts(rule.action).word) +
+                       " mymodule.f`.");
     }
     for (; next < words.size(); ++next) {
       if (auto good = check_pattern(words[next]); !good) return good;
@@ -105,7 +112,9 @@ class RuleReader {
         all += (all.empty() ? "" : ", ") + std::string(one.word);
       }
       const std::string word(words[0].text);
-      return wrong(words[0], known ? "'" + word + "' needs code of penstock's behind it" : "no action is called '" + word + "'",
+      return wrong(words[0],
+                   known ? "'" + word + "' needs code of penstock's behind it"
+                         : "no action is called '" + word + "'",
                    "A rule begins with one of " + all + ".");
     }
     rule.action = static_cast<CallAction>(row - std::begin(kActions));
@@ -130,8 +139,10 @@ class RuleReader {
   Result<void> check_pattern(const Word& word) const {
     const std::size_t star = word.text.find('*');
     const bool attribute = word.text.starts_with('.');
-    if (attribute && (word.text.size() == 1 || word.text.find_first_of(".*", 1) != std::string_view::npos)) {
-      return wrong(word, "'" + std::string(word.text) + "' is no attribute", "Write an attribute of functions as ._is_constant.");
+    if (attribute &&
+        (word.text.size() == 1 || word.text.find_first_of(".*", 1) != std::string_view::npos)) {
+      return wrong(word, "'" + std::string(word.text) + "' is no attribute",
+                   "Write an attribute of functions as ._is_constant.");
     }
     if (star != std::string_view::npos && star + 1 != word.text.size()) {
       return wrong(word, "'*' stands inside '" + std::string(word.text) + "'",
@@ -160,7 +171,9 @@ class RuleReader {
 
 }  // namespace
 
-const CallActionFacts& facts(CallAction action) { return kActions[static_cast<std::size_t>(action)]; }
+const CallActionFacts& facts(CallAction action) {
+  return kActions[static_cast<std::size_t>(action)];
+}
 
 std::string CallRule::text() const {
   const std::string own = std::string(facts(action).word) + " " + pattern;
@@ -192,14 +205,16 @@ Result<void> CallRules::add(std::string_view text, const std::string& path, bool
 
 Result<void> CallRules::add_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) return failure(Code::PS0102, "cannot read the rule file " + path);
+  if (!file || std::filesystem::is_directory(path))
+    return failure(Code::PS0102, "cannot read the rule file " + path);
   std::string text;
   char piece[std::size_t{1} << 16];
   while (file.read(piece, sizeof piece) || file.gcount() > 0) {
     text.append(piece, static_cast<std::size_t>(file.gcount()));
     // A device may never end.
     if (text.size() > kMostRuleBytes) {
-      return failure(Code::PS0102, "cannot read the rule file " + path + ": it is longer than " + std::to_string(kMostRuleBytes >> 20) + " MiB");
+      return failure(Code::PS0102, "cannot read the rule file " + path + ": it is longer than " +
+                                       std::to_string(kMostRuleBytes >> 20) + " MiB");
     }
   }
   if (file.bad()) return failure(Code::PS0102, "cannot read the rule file " + path);
@@ -216,11 +231,12 @@ void CallRules::index(std::uint32_t position) {
   }
   const std::size_t length = pattern.size() - 1;
   prefixes_[pattern.substr(0, length)].push_back(position);
-  if (std::ranges::find(prefix_lengths_, length) == prefix_lengths_.end()) prefix_lengths_.push_back(length);
+  if (std::ranges::find(prefix_lengths_, length) == prefix_lengths_.end())
+    prefix_lengths_.push_back(length);
 }
 
-void CallRules::consider(const std::unordered_map<std::string, Positions>& table, const std::string& key,
-                         CallableKind kind, std::uint32_t& best) const {
+void CallRules::consider(const std::unordered_map<std::string, Positions>& table,
+                         const std::string& key, CallableKind kind, std::uint32_t& best) const {
   const auto found = table.find(key);
   if (found == table.end()) return;
   for (const std::uint32_t position : found->second) {

@@ -22,7 +22,7 @@ enum class CallAction : std::uint8_t {
 enum class CallableKind : std::uint8_t {
   python,  ///< Python code
   c,       ///< C code
-  op,      ///< C code that is an op of torch: a function of its namespaces or a method of its tensors
+  op,  ///< C code that is an op of torch: a function of its namespaces or a method of its tensors
 };
 
 /// The facts of one row of call_actions.def.
@@ -44,15 +44,16 @@ constexpr bool follows_code(CallAction action) {
 /// One line of a rule file for one of its patterns.
 struct CallRule {
   CallAction action = CallAction::inlined;
-  std::string pattern;           ///< a dotted name, or a prefix with '*' behind it
-  Code code = Code::PS0312;      ///< native, breaks, outside: of the break
-  std::string handler;           ///< model, serve
-  std::string reason;            ///< for people; NAME in it stands for the callable's name
-  std::string file;              ///< without its folder
+  std::string pattern;       ///< a dotted name, or a prefix with '*' behind it
+  Code code = Code::PS0312;  ///< native, breaks, outside: of the break
+  std::string handler;       ///< model, serve
+  std::string reason;        ///< for people; NAME in it stands for the callable's name
+  std::string file;          ///< without its folder
   int line = 0;
-  bool built_in = false;         ///< it came with penstock
+  bool built_in = false;  ///< it came with penstock
 
-  /// How reports name it: "outside builtins.print", of a user's file "my.rules:3: break mymodule.f".
+  /// How reports name it: "outside builtins.print", of a user's file "my.rules:3: break
+  /// mymodule.f".
   std::string text() const;
   /// Why a segment ends at the call of `name`.
   std::string reason_for(std::string_view name) const;
@@ -60,23 +61,24 @@ struct CallRule {
 
 /// Rules on callables, in the order in which they were added: the first that matches wins.
 ///
-/// A rule file has a rule a line, `ACTION [ARGUMENT] PATTERN… [: REASON]`, blanks between the words, and
-/// comments from '#' on (penstock-rules(5)). A pattern that begins with a dot is the name of an attribute
-/// that Python functions may have. Looking a name up costs a hash of it and of as many prefixes
-/// as patterns have lengths; callers keep what they found.
+/// A rule file has a rule a line, `ACTION [ARGUMENT] PATTERN… [: REASON]`, blanks between the
+/// words, and comments from '#' on (penstock-rules(5)). A pattern that begins with a dot is the
+/// name of an attribute that Python functions may have. Looking a name up costs a hash of it and of
+/// as many prefixes as patterns have lengths; callers keep what they found.
 class CallRules {
  public:
   CallRules() = default;
   CallRules(CallRules&&) = default;
   CallRules& operator=(CallRules&&) = default;
 
-  /// Adds the rules of a file behind those that are there already. `path` is for messages. A line that
-  /// is no rule is PS0101 with its place.
+  /// Adds the rules of a file behind those that are there already. `path` is for messages. A line
+  /// that is no rule is PS0101 with its place.
   Result<void> add(std::string_view text, const std::string& path, bool built_in);
   /// The same from a file, which may not be there (PS0102).
   Result<void> add_file(const std::string& path);
 
-  /// The first rule that can hold for a callable of that kind and matches one of its names; null: none.
+  /// The first rule that can hold for a callable of that kind and matches one of its names; null:
+  /// none.
   const CallRule* find(std::span<const std::string> names, CallableKind kind) const;
 
   const std::vector<CallRule>& all() const { return rules_; }

@@ -3,10 +3,11 @@
 // Every item gets a hash of its label, its facts and the hashes of its operands: it stands for the
 // whole computation that leads to the item, so items with equal hashes are the same, whatever they
 // are called and wherever they stand (equal ones are paired in order). One changed constant changes
-// the hashes of everything below it, so what is left is aligned in a second step: the longest common
-// subsequence of labels, by Myers' greedy algorithm, whose cost is the number of items times the
-// number of differences. Pairs found so are compared fact by fact, operands through the matching
-// itself; an item whose only difference was further up turns out equal and is not reported.
+// the hashes of everything below it, so what is left is aligned in a second step: the longest
+// common subsequence of labels, by Myers' greedy algorithm, whose cost is the number of items times
+// the number of differences. Pairs found so are compared fact by fact, operands through the
+// matching itself; an item whose only difference was further up turns out equal and is not
+// reported.
 
 #include "ir/diff.h"
 
@@ -30,7 +31,9 @@ void mix(std::uint64_t& hash, std::uint64_t value) {
   hash ^= hash >> 29;
 }
 
-void mix(std::uint64_t& hash, const std::string& text) { mix(hash, std::hash<std::string>{}(text)); }
+void mix(std::uint64_t& hash, const std::string& text) {
+  mix(hash, std::hash<std::string>{}(text));
+}
 
 std::vector<std::uint64_t> hashes(const DiffItems& items) {
   std::vector<std::uint64_t> out;
@@ -121,7 +124,10 @@ Pairs longest_common(const Positions& a, const Positions& b, const DiffItems& be
 class Comparer {
  public:
   Comparer(const DiffItems& before, const DiffItems& after)
-      : before_(before), after_(after), to_after_(before.size(), -1), to_before_(after.size(), -1) {}
+      : before_(before),
+        after_(after),
+        to_after_(before.size(), -1),
+        to_before_(after.size(), -1) {}
 
   std::vector<Difference> run() {
     match_equal();

@@ -51,8 +51,9 @@ void add_items(const Interface& interface, DiffItems& items);
 /// A graph of the levels torch, core and placed.
 DiffItems diff_items(const Graph& graph);
 
-/// Replaces each value in `argument` by "#k" and adds operands for them; `maker` says what makes it.
-std::string diff_text(const Argument& argument,
-                      const std::vector<DiffItem::Operand>& maker, DiffItem& item);
+/// Replaces each value in `argument` by "#k" and adds operands for them; `maker` says what makes
+/// it.
+std::string diff_text(const Argument& argument, const std::vector<DiffItem::Operand>& maker,
+                      DiffItem& item);
 
 }  // namespace penstock

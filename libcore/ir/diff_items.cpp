@@ -16,10 +16,14 @@ std::string text_of(const Recipe& recipe, const SourceTable& sources) {
     case Recipe::Kind::output:
     case Recipe::Kind::object:
       return fmt::format("{} {}", to_string(recipe.kind), recipe.index);
-    case Recipe::Kind::source: return sources.text(recipe.source);
-    case Recipe::Kind::literal: return to_string(recipe.literal);
-    case Recipe::Kind::symbol: return recipe.expression.to_string();
-    default: break;
+    case Recipe::Kind::source:
+      return sources.text(recipe.source);
+    case Recipe::Kind::literal:
+      return to_string(recipe.literal);
+    case Recipe::Kind::symbol:
+      return recipe.expression.to_string();
+    default:
+      break;
   }
   std::string items;
   for (const Recipe& item : recipe.items) {
@@ -58,7 +62,8 @@ void add_input(const Input& input, const SourceTable& sources, DiffItems& items)
   item.text = fmt::format("{}: {}", item.title, to_string(input.type));
   item.facts = {{"type", to_string(input.type)}};
   if (input.type.requires_grad) item.facts.push_back({"requires_grad", "True"});
-  if (input.type.storage >= 0) item.facts.push_back({"storage", std::to_string(input.type.storage)});
+  if (input.type.storage >= 0)
+    item.facts.push_back({"storage", std::to_string(input.type.storage)});
   items.push_back(std::move(item));
 }
 
@@ -67,7 +72,7 @@ void add_guard(const Guard& guard, const SourceTable& sources, DiffItems& items)
   DiffItem item;
   std::string about = guard.source == kNoSource ? "" : " of " + sources.text(guard.source);
   item.label = item.title = fmt::format("guard {}{}", facts(guard.kind).name, about);
-  std::string expected = guard.tensor                ? to_string(*guard.tensor)
+  std::string expected = guard.tensor               ? to_string(*guard.tensor)
                          : guard.other != kNoSource ? sources.text(guard.other)
                                                     : to_string(guard.expected);
   item.facts = {{"expected", expected}};
@@ -111,7 +116,8 @@ void add_node(const Node& node, const Graph& graph, std::vector<DiffItem::Operan
     const Value& value = graph.values[node.results[i]];
     item.facts.push_back({node.results.size() == 1 ? "type" : fmt::format("type of result {}", i),
                           value.is_scalar ? value.expression.to_string() : to_string(value.type)});
-    maker[node.results[i]] = {static_cast<std::int32_t>(items.size()), static_cast<std::int32_t>(i)};
+    maker[node.results[i]] = {static_cast<std::int32_t>(items.size()),
+                              static_cast<std::int32_t>(i)};
   }
   items.push_back(std::move(item));
 }
@@ -132,7 +138,8 @@ void add_items(const Interface& interface, DiffItems& items) {
   for (const Symbol& symbol : interface.symbols) add_symbol(symbol, sources, items);
   for (const Guard& guard : interface.guards) add_guard(guard, sources, items);
   for (const Mutation& mutation : interface.mutations) {
-    add_line(items, "mutation", fmt::format("output {} to input {}", mutation.output, mutation.input));
+    add_line(items, "mutation",
+             fmt::format("output {} to input {}", mutation.output, mutation.input));
   }
   for (const Recipe& object : interface.objects) {
     add_line(items, "object", text_of(object, sources));

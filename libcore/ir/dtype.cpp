@@ -25,7 +25,9 @@ std::optional<DType> find(Same same) {
 
 }  // namespace
 
-const DTypeFacts& facts(DType dtype) { return kRows[static_cast<int>(dtype)]; }
+const DTypeFacts& facts(DType dtype) {
+  return kRows[static_cast<int>(dtype)];
+}
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   return find([&](const DTypeFacts& row) { return row.name == name; });

@@ -31,9 +31,17 @@ std::optional<DType> dtype_from_name(std::string_view name);
 std::optional<DType> dtype_from_torch(int scalar_type);
 std::optional<DType> dtype_from_safetensors(std::string_view name);
 
-inline bool is_floating(DType t) { return facts(t).category == DTypeCategory::floating; }
-inline bool is_integral(DType t) { return facts(t).category == DTypeCategory::integral; }
-inline bool is_boolean(DType t) { return t == DType::bool_; }
-inline bool is_complex(DType t) { return facts(t).category == DTypeCategory::complex; }
+inline bool is_floating(DType t) {
+  return facts(t).category == DTypeCategory::floating;
+}
+inline bool is_integral(DType t) {
+  return facts(t).category == DTypeCategory::integral;
+}
+inline bool is_boolean(DType t) {
+  return t == DType::bool_;
+}
+inline bool is_complex(DType t) {
+  return facts(t).category == DTypeCategory::complex;
+}
 
 }  // namespace penstock

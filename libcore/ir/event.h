@@ -18,7 +18,7 @@ struct BreakEvent {
   EntryId after;
   std::string reason;  ///< the specific sentence
   std::string hint;
-  std::string rule;    ///< the rule on callables that decided, or empty
+  std::string rule;  ///< the rule on callables that decided, or empty
 };
 
 /// A frame that is not captured: document `skip`, one per code object and code.
@@ -26,7 +26,7 @@ struct SkipEvent {
   std::string code;
   std::string name;  ///< qualified name of the function
   std::optional<Location> location;
-  std::string rule;    ///< the rule that decided, or empty
+  std::string rule;  ///< the rule that decided, or empty
   std::string reason;
   bool bypass = false;  ///< penstock gave the frame up: a defect
 };
@@ -34,8 +34,8 @@ struct SkipEvent {
 /// A guard that did not hold, in words.
 struct FailedGuard {
   GuardKind kind;
-  std::string source;    ///< "L['x']", "" for state of the process
-  std::string text;      ///< the guard as reports print it
+  std::string source;  ///< "L['x']", "" for state of the process
+  std::string text;    ///< the guard as reports print it
   std::string expected;
   std::string actual;
   std::optional<Location> location;  ///< the user's line that consumed the fact
@@ -48,8 +48,8 @@ struct FailedGuard {
 
 /// Why none of a segment's entries fitted a call: document `recompile`.
 struct RecompileEvent {
-  EntryId id;                ///< of the entry that it led to; recompile is -1 when none was made
-  bool limit = false;        ///< the segment has its full number of entries and is stepped now
+  EntryId id;          ///< of the entry that it led to; recompile is -1 when none was made
+  bool limit = false;  ///< the segment has its full number of entries and is stepped now
   struct Entry {
     EntryId id;
     std::vector<FailedGuard> failed;
@@ -67,11 +67,11 @@ struct RestartEvent {
 /// What the gate found: whether an entry is faster than the plain Python that it replaces.
 struct GateReport {
   enum class Verdict : std::uint8_t {
-    none,      ///< there is no gate here: programs are not run in process
-    off,       ///< nothing is measured: --deterministic, or the entry is not executed
-    open,      ///< too few calls were measured
+    none,  ///< there is no gate here: programs are not run in process
+    off,   ///< nothing is measured: --deterministic, or the entry is not executed
+    open,  ///< too few calls were measured
     accepted,
-    refused,   ///< plain Python runs the calls
+    refused,  ///< plain Python runs the calls
   };
   Verdict verdict = Verdict::none;
   bool remembered = false;    ///< an earlier process measured

@@ -7,13 +7,17 @@
 
 namespace penstock {
 
-/// IEEE binary16 and bfloat16 as bit patterns. Rounds to nearest, ties to even; overflow is infinity.
+/// IEEE binary16 and bfloat16 as bit patterns. Rounds to nearest, ties to even; overflow is
+/// infinity.
 double from_float16(std::uint16_t bits);
 double from_bfloat16(std::uint16_t bits);
 std::uint16_t to_float16(double value);
 std::uint16_t to_bfloat16(double value);
-/// The same of float32, for many elements. NaN stays NaN, with its sign and the upper bits of its payload.
-inline float float_of_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+/// The same of float32, for many elements. NaN stays NaN, with its sign and the upper bits of its
+/// payload.
+inline float float_of_bfloat16(std::uint16_t bits) {
+  return std::bit_cast<float>(std::uint32_t{bits} << 16);
+}
 inline std::uint16_t float_to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>(bits >> 16 | 0x40U);

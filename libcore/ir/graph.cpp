@@ -10,7 +10,9 @@ namespace {
 constexpr std::string_view kLevels[] = {"torch", "core", "placed", "loops", "kernels"};
 }  // namespace
 
-std::string_view to_string(Level level) { return kLevels[static_cast<int>(level)]; }
+std::string_view to_string(Level level) {
+  return kLevels[static_cast<int>(level)];
+}
 
 std::optional<Level> level_from_name(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kLevels); ++i) {

@@ -20,7 +20,8 @@ enum class Level : std::uint8_t { torch, core, placed, loops, kernels };
 std::string_view to_string(Level level);
 std::optional<Level> level_from_name(std::string_view name);
 
-/// The Python stack at a call: a frame, and those that it was called from, which the calls made in them share.
+/// The Python stack at a call: a frame, and those that it was called from, which the calls made in
+/// them share.
 struct StackFrame {
   SharedText function;
   Location location;
@@ -30,9 +31,9 @@ using CallStack = std::shared_ptr<const StackFrame>;  ///< the innermost frame; 
 
 /// A public call as the program wrote it: what FX prints.
 struct Call {
-  std::string opcode;  ///< "call_function" or "call_method"
-  std::string name;    ///< unique: "truediv", "truediv_1"
-  std::string target;  ///< "operator.truediv", "torch.relu", "add_"
+  std::string opcode;          ///< "call_function" or "call_method"
+  std::string name;            ///< unique: "truediv", "truediv_1"
+  std::string target;          ///< "operator.truediv", "torch.relu", "add_"
   std::vector<Argument> args;  ///< values are those that the nodes of earlier calls made
   std::vector<NamedArgument> kwargs;
   CallStack stack;
@@ -51,9 +52,10 @@ struct Value {
 /// An op applied to values. `op` is "aten.NAME.OVERLOAD" (torch and core levels) or "prim.NAME".
 struct Node {
   std::string op;
-  std::vector<NamedArgument> args;  ///< by schema name and in schema order; defaults may be left out
-  std::vector<ValueId> results;     ///< none for an effect, several for a multi-output op
-  std::int32_t call = -1;           ///< position in Graph::calls; -1: made by a pass
+  std::vector<NamedArgument>
+      args;                      ///< by schema name and in schema order; defaults may be left out
+  std::vector<ValueId> results;  ///< none for an effect, several for a multi-output op
+  std::int32_t call = -1;        ///< position in Graph::calls; -1: made by a pass
 };
 
 /// What add_value knows of the names in a graph, so that a fresh one costs no search: filled on
@@ -70,10 +72,10 @@ struct Graph {
   Level level = Level::torch;
   Interface interface;
   std::vector<Value> values;
-  std::vector<Call> calls;      ///< kept through all passes for reports
+  std::vector<Call> calls;  ///< kept through all passes for reports
   std::vector<Node> nodes;
-  std::vector<ValueId> outputs; ///< one per Interface::outputs
-  NameIndex names;              ///< add_value's; no part of the graph's meaning
+  std::vector<ValueId> outputs;  ///< one per Interface::outputs
+  NameIndex names;               ///< add_value's; no part of the graph's meaning
 };
 
 /// The argument called `name`, or null when it stands at its default.

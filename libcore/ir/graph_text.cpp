@@ -37,8 +37,8 @@ std::string describe(const Symbol& symbol, const SourceTable& sources) {
 }
 
 std::string describe(const Input& input, const SourceTable& sources) {
-  std::string text = fmt::format("%{}: {} {}", input.name, to_string(input.type),
-                                 to_string(input.kind));
+  std::string text =
+      fmt::format("%{}: {} {}", input.name, to_string(input.type), to_string(input.kind));
   if (input.source != kNoSource) text += " = " + sources.text(input.source);
   return text;
 }
@@ -94,8 +94,8 @@ std::string to_text(const Graph& graph, const Node& node) {
     results.push_back(name(id));
     if (id < graph.values.size()) types.push_back(describe(graph.values[id]));
   }
-  std::string text = fmt::format("{}{}{}({})", join(results), results.empty() ? "" : " = ", node.op,
-                                 join(args));
+  std::string text =
+      fmt::format("{}{}{}({})", join(results), results.empty() ? "" : " = ", node.op, join(args));
   if (!types.empty()) text += " -> " + join(types);
   return text;
 }

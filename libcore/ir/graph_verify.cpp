@@ -105,13 +105,15 @@ class Checker {
                              graph_.interface.outputs.size(), graph_.outputs.size()));
     }
     for (ValueId id : graph_.outputs) {
-      if (id >= graph_.values.size() || !defined_[id]) return broken("outputs", "an output is never made");
+      if (id >= graph_.values.size() || !defined_[id])
+        return broken("outputs", "an output is never made");
     }
     for (std::size_t i = 0; i < graph_.outputs.size() && result_; ++i) {
       const Value& value = graph_.values[graph_.outputs[i]];
       if (!fits(value.type, graph_.interface.outputs[i].type)) {
         broken(fmt::format("output {}", i), fmt::format("it is described as {}, and %{} is {}",
-               to_string(graph_.interface.outputs[i].type), value.name, to_string(value.type)));
+                                                        to_string(graph_.interface.outputs[i].type),
+                                                        value.name, to_string(value.type)));
       }
     }
   }
@@ -135,6 +137,8 @@ class Checker {
 
 }  // namespace
 
-Result<void> verify_structure(const Graph& graph) { return Checker(graph).run(); }
+Result<void> verify_structure(const Graph& graph) {
+  return Checker(graph).run();
+}
 
 }  // namespace penstock

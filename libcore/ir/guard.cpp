@@ -19,16 +19,16 @@ struct RelationRow {
   bool swap;
 };
 // Longer texts first, so that "<=" is not read as "<".
-constexpr RelationRow kRelations[] = {{"==", Condition::Relation::equal, false},
-                                      {"!=", Condition::Relation::not_equal, false},
-                                      {"<=", Condition::Relation::less_equal, false},
-                                      {">=", Condition::Relation::less_equal, true},
-                                      {"<", Condition::Relation::less, false},
-                                      {">", Condition::Relation::less, true}};
+constexpr RelationRow kRelations[] = {
+    {"==", Condition::Relation::equal, false},      {"!=", Condition::Relation::not_equal, false},
+    {"<=", Condition::Relation::less_equal, false}, {">=", Condition::Relation::less_equal, true},
+    {"<", Condition::Relation::less, false},        {">", Condition::Relation::less, true}};
 
 }  // namespace
 
-const GuardFacts& facts(GuardKind kind) { return kRows[static_cast<int>(kind)]; }
+const GuardFacts& facts(GuardKind kind) {
+  return kRows[static_cast<int>(kind)];
+}
 
 std::optional<GuardKind> guard_kind_from_name(std::string_view name) {
   for (const GuardFacts& row : kRows) {
@@ -58,7 +58,8 @@ Result<Condition> parse_condition(std::string_view text) {
     return Condition{std::move(*left), row.relation, std::move(*right)};
   }
   return failure(Code::PS0201, fmt::format("condition '{}': no relation in it; expected one of "
-                                           "== != < <= > >=", text.substr(0, 80)));
+                                           "== != < <= > >=",
+                                           text.substr(0, 80)));
 }
 
 }  // namespace penstock

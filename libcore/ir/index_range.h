@@ -21,12 +21,13 @@ struct IndexRange {
   }
 };
 
-/// The range that attributes say: the integers `dim`, `size` and `ignored`, the flag `wraps`. What is left out is 0,
-/// none or false.
+/// The range that attributes say: the integers `dim`, `size` and `ignored`, the flag `wraps`. What
+/// is left out is 0, none or false.
 IndexRange index_range(std::span<const NamedArgument> attributes);
 
 /// What is to be said of an op that was given an element beyond.
-inline std::string beyond_message(std::string_view op, std::int64_t element, const IndexRange& range) {
+inline std::string beyond_message(std::string_view op, std::int64_t element,
+                                  const IndexRange& range) {
   return std::string(op) + ": index " + std::to_string(element) + " is out of range for dim " +
          std::to_string(range.dim) + " of size " + std::to_string(range.size);
 }

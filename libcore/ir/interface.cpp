@@ -18,10 +18,10 @@ constexpr std::string_view kRecipeKinds[] = {
 static_assert(std::size(kRecipeKinds) == static_cast<int>(Recipe::Kind::object) + 1);
 
 constexpr std::string_view kRestoreKinds[] = {
-    "local",         "unbind",   "stack",       "result",     "cell",          "set_attribute",
-    "delete_attribute", "set_item", "delete_item", "set_global", "delete_global", "append",
-    "extend",        "insert",   "pop",         "clear",      "update",        "add",
-    "remove",        "contents"};
+    "local",         "unbind",           "stack",    "result",      "cell",
+    "set_attribute", "delete_attribute", "set_item", "delete_item", "set_global",
+    "delete_global", "append",           "extend",   "insert",      "pop",
+    "clear",         "update",           "add",      "remove",      "contents"};
 static_assert(std::size(kRestoreKinds) == static_cast<int>(Restore::Kind::contents) + 1);
 
 template <class Kind, std::size_t size>
@@ -61,20 +61,27 @@ Result<EntryId> parse_entry_id(std::string_view text) {
   if (good && !rest.empty()) good = take(rest, '_') && take_number(rest, id.restart);
   if (good && rest.empty()) return id;
   return failure(Code::PS0201, fmt::format("'{}' is no entry id; expected FRAME/RECOMPILE or "
-                                           "FRAME/RECOMPILE_RESTART", text.substr(0, 80)));
+                                           "FRAME/RECOMPILE_RESTART",
+                                           text.substr(0, 80)));
 }
 
-std::string_view to_string(InputKind kind) { return kInputKinds[static_cast<int>(kind)]; }
+std::string_view to_string(InputKind kind) {
+  return kInputKinds[static_cast<int>(kind)];
+}
 std::optional<InputKind> input_kind_from_name(std::string_view name) {
   return find<InputKind>(kInputKinds, name);
 }
 
-std::string_view to_string(Recipe::Kind kind) { return kRecipeKinds[static_cast<int>(kind)]; }
+std::string_view to_string(Recipe::Kind kind) {
+  return kRecipeKinds[static_cast<int>(kind)];
+}
 std::optional<Recipe::Kind> recipe_kind_from_name(std::string_view name) {
   return find<Recipe::Kind>(kRecipeKinds, name);
 }
 
-std::string_view to_string(Restore::Kind kind) { return kRestoreKinds[static_cast<int>(kind)]; }
+std::string_view to_string(Restore::Kind kind) {
+  return kRestoreKinds[static_cast<int>(kind)];
+}
 std::optional<Restore::Kind> restore_kind_from_name(std::string_view name) {
   return find<Restore::Kind>(kRestoreKinds, name);
 }

@@ -18,14 +18,14 @@ struct EntryId {
   std::int32_t restart = 0;
   friend bool operator==(const EntryId&, const EntryId&) = default;
 };
-std::string to_string(const EntryId& id);            ///< "0/0", "1/20", "0/0_1"
+std::string to_string(const EntryId& id);  ///< "0/0", "1/20", "0/0_1"
 Result<EntryId> parse_entry_id(std::string_view text);
 
 /// A symbolic size.
 struct Symbol {
-  std::string name;              ///< "s0"
-  SourceId source = kNoSource;   ///< where its value is read; kNoSource for an unbacked one
-  std::int64_t minimum = 0;      ///< inclusive range
+  std::string name;             ///< "s0"
+  SourceId source = kNoSource;  ///< where its value is read; kNoSource for an unbacked one
+  std::int64_t minimum = 0;     ///< inclusive range
   std::int64_t maximum = INT64_MAX;
   std::optional<std::int64_t> hint;  ///< the value at capture; never baked in without a guard
 };
@@ -67,13 +67,19 @@ struct Mutation {
 /// made once in Interface::objects and named by `object`.
 struct Recipe {
   enum class Kind : std::uint8_t {
-    output,    ///< output `index` of the graph
-    source,    ///< what `source` held at segment start
-    literal,   ///< `literal`
-    symbol,    ///< the integer `expression`
-    list, tuple, dict, set, frozenset, slice,  ///< `items` (dict: key, value, key, value …)
+    output,   ///< output `index` of the graph
+    source,   ///< what `source` held at segment start
+    literal,  ///< `literal`
+    symbol,   ///< the integer `expression`
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    slice,     ///< `items` (dict: key, value, key, value …)
     instance,  ///< of class items[0] (of a dict's: then a dict of what is in it); name, value, …
-    function,  ///< code, globals (None: the frame's), name, defaults, kwdefaults, annotations, closure
+    function,  ///< code, globals (None: the frame's), name, defaults, kwdefaults, annotations,
+               ///< closure
     cell,      ///< the frame's own in slot `index`; index -1: a new one, items[0] its content
     method,    ///< bound method: items: function, self
     call,      ///< items[0](*items[1:]): only of constructors without side effects
@@ -93,16 +99,26 @@ std::optional<Recipe::Kind> recipe_kind_from_name(std::string_view name);
 /// One thing to do to the frame or the world when the graph has run, in program order.
 struct Restore {
   enum class Kind : std::uint8_t {
-    local,        ///< localsplus[index] = value (a cell slot: the cell object itself)
-    unbind,       ///< localsplus[index] becomes unbound
-    stack,        ///< operand stack slot `index` = value
-    result,       ///< the frame returns value
-    cell,         ///< contents of cell `target` = value
-    set_attribute, delete_attribute,  ///< target.name
-    set_item, delete_item,            ///< target[key]
-    set_global, delete_global,        ///< name in the globals of function `target`, or the root's
-    append, extend, insert, pop, clear, update, add, remove,  ///< method of list, dict, set, deque
-    contents,     ///< list/dict/set `target` gets exactly the contents of `value`
+    local,   ///< localsplus[index] = value (a cell slot: the cell object itself)
+    unbind,  ///< localsplus[index] becomes unbound
+    stack,   ///< operand stack slot `index` = value
+    result,  ///< the frame returns value
+    cell,    ///< contents of cell `target` = value
+    set_attribute,
+    delete_attribute,  ///< target.name
+    set_item,
+    delete_item,  ///< target[key]
+    set_global,
+    delete_global,  ///< name in the globals of function `target`, or the root's
+    append,
+    extend,
+    insert,
+    pop,
+    clear,
+    update,
+    add,
+    remove,    ///< method of list, dict, set, deque
+    contents,  ///< list/dict/set `target` gets exactly the contents of `value`
   };
   Kind kind = Kind::local;
   std::int32_t index = -1;
@@ -124,14 +140,14 @@ struct SegmentEnd {
 };
 
 /// A frame of a function that the segment inlined and in which it ends, below the root's or another
-/// one's. To make it real the frame around it, standing at its own call, calls the function with the
-/// arguments on its stack; the fresh frame then gets these contents and goes on at `offset`.
+/// one's. To make it real the frame around it, standing at its own call, calls the function with
+/// the arguments on its stack; the fresh frame then gets these contents and goes on at `offset`.
 struct InlinedFrame {
-  std::string name;                  ///< qualified name of the function
+  std::string name;  ///< qualified name of the function
   Recipe function;
-  std::int32_t offset = -1;          ///< code unit at which it stands: of the break, or of its call
+  std::int32_t offset = -1;  ///< code unit at which it stands: of the break, or of its call
   std::optional<Location> location;
-  std::vector<Restore> restore;      ///< local, unbind, cell and stack records of this frame
+  std::vector<Restore> restore;  ///< local, unbind, cell and stack records of this frame
 };
 
 /// Everything about how a graph meets its program; all levels carry it unchanged, so that `run` in
@@ -141,22 +157,22 @@ struct Interface {
   std::string name;                  ///< qualified name of the root: "toy_example"
   std::optional<Location> location;  ///< first line of the segment
   std::string after;                 ///< id of the segment before it in the same frame; "" for none
-  std::int32_t start_offset = 0;     ///< code unit at which the segment starts; 0: the frame's start
+  std::int32_t start_offset = 0;  ///< code unit at which the segment starts; 0: the frame's start
   SourceTable sources;
   std::vector<Symbol> symbols;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Mutation> mutations;
-  std::vector<Guard> guards;         ///< in checking order
-  std::vector<Recipe> objects;       ///< shared objects, made on demand
+  std::vector<Guard> guards;    ///< in checking order
+  std::vector<Recipe> objects;  ///< shared objects, made on demand
   ReturnTree returns;
   std::vector<Restore> restore;
   SegmentEnd end;
   /// When a segment ends inside functions that it inlined: their frames, outermost first. The root
   /// stands at its own call then (end.offset), with callable and arguments on its stack.
   std::vector<InlinedFrame> frames;
-  /// From the segment's start to its graph, less the ops that ran and the freeing of what they made; written
-  /// under meta.
+  /// From the segment's start to its graph, less the ops that ran and the freeing of what they
+  /// made; written under meta.
   std::int64_t capture_ns = 0;
 };
 

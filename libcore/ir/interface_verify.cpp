@@ -64,7 +64,8 @@ class Checker {
   }
 
   void check_symbols() {
-    if (known_.size() != interface_.symbols.size()) broken("symbols", "a symbol stands there twice");
+    if (known_.size() != interface_.symbols.size())
+      broken("symbols", "a symbol stands there twice");
     for (const Symbol& symbol : interface_.symbols) {
       std::string place = fmt::format("symbol {}", symbol.name);
       source(symbol.source, place);
@@ -82,7 +83,8 @@ class Checker {
       type(input.type, place);
       const bool number = input.kind == InputKind::size || input.kind == InputKind::scalar;
       if (number && input.type.rank() != 0) broken(place, "a number has no dims");
-      if (input.kind == InputKind::size && input.type.dtype != DType::int64) broken(place, "a size is of dtype int64");
+      if (input.kind == InputKind::size && input.type.dtype != DType::int64)
+        broken(place, "a size is of dtype int64");
     }
     for (std::size_t i = 0; i < interface_.outputs.size(); ++i) {
       const Output& output = interface_.outputs[i];
@@ -92,7 +94,8 @@ class Checker {
         index(output.alias.index, interface_.inputs.size(), "aliased input", place);
       } else if (output.alias.kind == OutputAlias::Kind::output) {
         index(output.alias.index, interface_.outputs.size(), "aliased output", place);
-        if (output.alias.index == static_cast<std::int32_t>(i)) broken(place, "it is an alias of itself");
+        if (output.alias.index == static_cast<std::int32_t>(i))
+          broken(place, "it is an alias of itself");
       }
     }
     for (const Mutation& mutation : interface_.mutations) {
@@ -120,7 +123,8 @@ class Checker {
       // Later stages prove by it that elements lie in their tensors.
       const auto left = value_(guard.condition->left), right = value_(guard.condition->right);
       if (left && right && !holds(*left, guard.condition->relation, *right)) {
-        broken(place, fmt::format("its condition {} does not hold for the recorded sizes", to_string(*guard.condition)));
+        broken(place, fmt::format("its condition {} does not hold for the recorded sizes",
+                                  to_string(*guard.condition)));
       }
     }
   }
@@ -200,12 +204,12 @@ std::unordered_set<std::string_view> symbol_names(const std::vector<Symbol>& sym
   return names;
 }
 
-Result<void> verify_type(const TensorType& type,
-                         const std::unordered_set<std::string_view>& known, const SizeValue& value,
-                         const std::string& place) {
+Result<void> verify_type(const TensorType& type, const std::unordered_set<std::string_view>& known,
+                         const SizeValue& value, const std::string& place) {
   if (type.sizes.size() != type.strides.size()) {
-    return failure(Code::PS0205, fmt::format("{} sizes but {} strides", type.sizes.size(),
-                                             type.strides.size()), place);
+    return failure(Code::PS0205,
+                   fmt::format("{} sizes but {} strides", type.sizes.size(), type.strides.size()),
+                   place);
   }
   std::string unknown;
   auto check = [&](const SymExpr& expression) {
@@ -235,12 +239,15 @@ Result<void> check_conditions(const Interface& interface, const SizeValue& value
     if (!guard.condition) continue;
     const auto left = value(guard.condition->left), right = value(guard.condition->right);
     if (!left || !right || holds(*left, guard.condition->relation, *right)) continue;
-    return failure(Code::PS0806, fmt::format("the graph is for sizes with {}", to_string(*guard.condition)),
+    return failure(Code::PS0806,
+                   fmt::format("the graph is for sizes with {}", to_string(*guard.condition)),
                    fmt::format("graph {}", to_string(interface.id)));
   }
   return {};
 }
 
-Result<void> verify_interface(const Interface& interface) { return Checker(interface).run(); }
+Result<void> verify_interface(const Interface& interface) {
+  return Checker(interface).run();
+}
 
 }  // namespace penstock

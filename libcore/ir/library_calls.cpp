@@ -13,7 +13,9 @@ constexpr LibraryCallFacts kLibraryCalls[] = {
 
 }  // namespace
 
-std::span<const LibraryCallFacts> all_library_calls() { return kLibraryCalls; }
+std::span<const LibraryCallFacts> all_library_calls() {
+  return kLibraryCalls;
+}
 
 const LibraryCallFacts* find_library_call(std::string_view name) {
   for (const LibraryCallFacts& call : kLibraryCalls) {

@@ -38,7 +38,8 @@ class CallChecker {
 
   Result<void> run() {
     facts_ = find_library_call(call_.name);
-    if (facts_ == nullptr) return failure(Code::PS0205, fmt::format("the library has no {}", call_.name), place_);
+    if (facts_ == nullptr)
+      return failure(Code::PS0205, fmt::format("the library has no {}", call_.name), place_);
     check_operands();
     if (result_) check_attributes();
     if (result_) check_packed();
@@ -47,7 +48,8 @@ class CallChecker {
     if (call_.name == "convolution") check_convolution();
     if (call_.name.starts_with("pool")) check_pool();
     if (call_.name == "sort" || call_.name == "topk") check_order();
-    if (call_.name == "check_index" && !is_integral(inputs_[0].dtype)) broken("indices are integers");
+    if (call_.name == "check_index" && !is_integral(inputs_[0].dtype))
+      broken("indices are integers");
     if (call_.name == "copy") check_copy();
     if (result_) check_post_ops();
     return std::move(result_);
@@ -55,14 +57,17 @@ class CallChecker {
 
  private:
   void broken(std::string_view message) {
-    if (result_) result_ = failure(Code::PS0205, fmt::format("{}: {}", call_.name, message), place_);
+    if (result_)
+      result_ = failure(Code::PS0205, fmt::format("{}: {}", call_.name, message), place_);
   }
   /// Breaks the call unless both sizes are equal or one is not known.
   void same(const Size& a, const Size& b, std::string_view message) {
     if (a && b && *a != *b) broken(fmt::format("{} ({} and {})", message, *a, *b));
   }
 
-  Size known(const SymExpr& size) const { return size.is_constant() ? size.constant() : value_(size); }
+  Size known(const SymExpr& size) const {
+    return size.is_constant() ? size.constant() : value_(size);
+  }
 
   Operand operand(BufferId id) {
     Operand made;
@@ -85,7 +90,8 @@ class CallChecker {
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       inputs_.push_back(operand(i < call_.inputs.size() ? call_.inputs[i] : kNoBuffer));
-      if (!inputs_.back().present && !inputs[i].ends_with('?')) broken(fmt::format("has no input {}", inputs[i]));
+      if (!inputs_.back().present && !inputs[i].ends_with('?'))
+        broken(fmt::format("has no input {}", inputs[i]));
     }
     for (BufferId id : call_.outputs) {
       outputs_.push_back(operand(id));
@@ -95,8 +101,10 @@ class CallChecker {
 
   void check_copy() {
     const Operand &from = inputs_[0], &to = outputs_[0];
-    if (from.dtype != to.dtype || from.rank() != to.rank()) return broken("has windows that differ");
-    for (std::size_t i = 0; i < from.rank(); ++i) same(from.sizes[i], to.sizes[i], "has windows that differ");
+    if (from.dtype != to.dtype || from.rank() != to.rank())
+      return broken("has windows that differ");
+    for (std::size_t i = 0; i < from.rank(); ++i)
+      same(from.sizes[i], to.sizes[i], "has windows that differ");
   }
 
   const Argument* attribute(std::string_view name) const {
@@ -114,7 +122,8 @@ class CallChecker {
   bool flag(std::string_view name) const { return *attribute(name)->as<bool>(); }
   Sizes list(std::string_view name) const {
     Sizes sizes;
-    for (const Argument& item : attribute(name)->as<Argument::Sequence>()->items) sizes.push_back(number(item));
+    for (const Argument& item : attribute(name)->as<Argument::Sequence>()->items)
+      sizes.push_back(number(item));
     return sizes;
   }
 
@@ -126,7 +135,8 @@ class CallChecker {
     const auto* list = argument.as<Argument::Sequence>();
     const std::size_t rank = inputs_[0].rank();
     return list != nullptr && rank >= 3 && list->items.size() == rank - 2 &&
-           std::ranges::all_of(list->items, [&](const Argument& item) { return is_number(item, least); });
+           std::ranges::all_of(list->items,
+                               [&](const Argument& item) { return is_number(item, least); });
   }
   bool is_of_type(const Argument& argument, std::string_view type) const {
     if (type.ends_with('?')) {
@@ -140,34 +150,43 @@ class CallChecker {
     if (type == "size") return is_number(argument, 0);
     if (type == "int") return is_number(argument, INT64_MIN);
     const auto* dim = argument.as<std::int64_t>();
-    return dim != nullptr && *dim >= 0 && *dim < std::max<std::int64_t>(static_cast<std::int64_t>(inputs_[0].rank()), 1);
+    return dim != nullptr && *dim >= 0 &&
+           *dim < std::max<std::int64_t>(static_cast<std::int64_t>(inputs_[0].rank()), 1);
   }
 
   void check_attributes() {
     const auto rows = words(facts_->attributes);
     for (std::string_view row : rows) {
-      const std::string_view name = row.substr(0, row.find(':')), type = row.substr(name.size() + 1);
+      const std::string_view name = row.substr(0, row.find(':')),
+                             type = row.substr(name.size() + 1);
       const Argument* argument = attribute(name);
       if (argument == nullptr) return broken(fmt::format("attribute '{}' is missing", name));
-      if (!is_of_type(*argument, type)) return broken(fmt::format("attribute '{}' does not fit the call", name));
+      if (!is_of_type(*argument, type))
+        return broken(fmt::format("attribute '{}' does not fit the call", name));
     }
-    if (call_.attributes.size() != rows.size()) broken(fmt::format("has {} attributes", rows.size()));
+    if (call_.attributes.size() != rows.size())
+      broken(fmt::format("has {} attributes", rows.size()));
   }
 
   void check_packed() {
     const auto names = words(facts_->inputs), packed = words(facts_->prepack);
     for (std::int32_t position : call_.prepack) {
-      const bool exists = position >= 0 && position < static_cast<std::int32_t>(call_.inputs.size());
-      if (!exists || std::ranges::find(packed, names[static_cast<std::size_t>(position)]) == packed.end()) {
+      const bool exists =
+          position >= 0 && position < static_cast<std::int32_t>(call_.inputs.size());
+      if (!exists ||
+          std::ranges::find(packed, names[static_cast<std::size_t>(position)]) == packed.end()) {
         return broken(fmt::format("input {} is none that is packed", position));
       }
-      if (!inputs_[static_cast<std::size_t>(position)].present) return broken("an input that is packed is missing");
+      if (!inputs_[static_cast<std::size_t>(position)].present)
+        return broken("an input that is packed is missing");
     }
   }
 
   void one_dtype() {
     const DType dtype = outputs_[0].dtype;
-    const auto differs = [&](const Operand& operand) { return operand.present && operand.dtype != dtype; };
+    const auto differs = [&](const Operand& operand) {
+      return operand.present && operand.dtype != dtype;
+    };
     if (std::ranges::any_of(inputs_, differs)) broken("its operands differ in dtype");
   }
 
@@ -175,14 +194,16 @@ class CallChecker {
   void check_row(const Operand& row, const Size& size, std::string_view name) {
     if (!row.present) return;
     if (row.rank() > 1) return broken(fmt::format("{} has more than one dim", name));
-    if (row.rank() == 1 && row.sizes[0] != 1) same(row.sizes[0], size, fmt::format("{} has another size", name));
+    if (row.rank() == 1 && row.sizes[0] != 1)
+      same(row.sizes[0], size, fmt::format("{} has another size", name));
   }
 
   void check_matmul() {
     one_dtype();
     const Sizes &a = inputs_[0].sizes, &b = inputs_[1].sizes, &out = outputs_[0].sizes;
     const std::size_t rank = out.size();
-    if (rank < 2 || a.size() != rank || b.size() != rank) return broken("its operands are not of one rank");
+    if (rank < 2 || a.size() != rank || b.size() != rank)
+      return broken("its operands are not of one rank");
     same(a[rank - 1], b[rank - 2], "the operands' inner sizes differ");
     same(a[rank - 2], out[rank - 2], "rows of the first operand and of the result differ");
     same(b[rank - 1], out[rank - 1], "columns of the second operand and of the result differ");
@@ -211,9 +232,12 @@ class CallChecker {
     if (!groups) return;
     const auto all_of = [&](const Size& size) { return size ? Size(*size * *groups) : Size(); };
     // Channels of a weight: whole ones first, then those of one group.
-    same(weight.sizes[0], transposed ? input.sizes[1] : out.sizes[1], "the weight has other channels");
-    same(all_of(weight.sizes[1]), transposed ? out.sizes[1] : input.sizes[1], "the weight has other channels in a group");
-    if (weight.sizes[0] && *weight.sizes[0] % *groups != 0) broken("its channels are no whole groups");
+    same(weight.sizes[0], transposed ? input.sizes[1] : out.sizes[1],
+         "the weight has other channels");
+    same(all_of(weight.sizes[1]), transposed ? out.sizes[1] : input.sizes[1],
+         "the weight has other channels in a group");
+    if (weight.sizes[0] && *weight.sizes[0] % *groups != 0)
+      broken("its channels are no whole groups");
     check_row(inputs_[2], out.sizes[1], "the bias");
     check_row(inputs_[3], out.sizes[1], "the scale");
     const Sizes stride = list("stride"), padding = list("padding"), dilation = list("dilation"),
@@ -236,7 +260,8 @@ class CallChecker {
     same(input.sizes[1], out.sizes[1], "the channels differ");
     const bool ceil = flag("ceil_mode");
     const Sizes window = list("kernel_size"), stride = list("stride"), padding = list("padding"),
-                dilation = attribute("dilation") == nullptr ? Sizes(window.size(), Size(1)) : list("dilation");
+                dilation = attribute("dilation") == nullptr ? Sizes(window.size(), Size(1))
+                                                            : list("dilation");
     for (std::size_t i = 0; i < window.size(); ++i) {
       const Size& size = input.sizes[i + 2];
       if (!size || !window[i] || !stride[i] || !padding[i] || !dilation[i]) continue;
@@ -253,8 +278,10 @@ class CallChecker {
   void check_order() {
     const Operand &input = inputs_[0], &values = outputs_[0], &positions = outputs_[1];
     if (is_complex(input.dtype)) return broken("complex numbers have no order");
-    if (values.dtype != input.dtype || positions.dtype != DType::int64) broken("its results are of a wrong dtype");
-    if (values.rank() != input.rank() || positions.rank() != input.rank()) return broken("its results differ in rank");
+    if (values.dtype != input.dtype || positions.dtype != DType::int64)
+      broken("its results are of a wrong dtype");
+    if (values.rank() != input.rank() || positions.rank() != input.rank())
+      return broken("its results differ in rank");
     const auto dim = static_cast<std::size_t>(*number_of("dim"));
     for (std::size_t i = 0; i < input.rank(); ++i) {
       same(values.sizes[i], positions.sizes[i], "its results differ in size");
@@ -273,16 +300,20 @@ class CallChecker {
     if (!is_floating(outputs_[0].dtype)) return broken("post-ops want floating numbers");
     for (const PostOp& op : call_.post_ops) {
       const std::string_view kind = to_string(op.kind);
-      if (std::ranges::find(kinds, kind) == kinds.end()) return broken(fmt::format("takes no post-op {}", kind));
+      if (std::ranges::find(kinds, kind) == kinds.end())
+        return broken(fmt::format("takes no post-op {}", kind));
       const bool wants = op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul;
       const Operand given = operand(op.operand);
-      if (given.present != wants) return broken(fmt::format("post-op {} has a wrong operand", kind));
+      if (given.present != wants)
+        return broken(fmt::format("post-op {} has a wrong operand", kind));
       if (!wants) continue;
       const Sizes& out = outputs_[0].sizes;
       if (given.dtype != outputs_[0].dtype) broken("the operand of a post-op is of another dtype");
-      if (given.rank() > out.size()) return broken("the operand of a post-op has more dims than the result");
+      if (given.rank() > out.size())
+        return broken("the operand of a post-op has more dims than the result");
       for (std::size_t i = 0, skip = out.size() - given.rank(); i < given.rank(); ++i) {
-        if (given.sizes[i] != 1) same(given.sizes[i], out[i + skip], "the operand of a post-op has another size");
+        if (given.sizes[i] != 1)
+          same(given.sizes[i], out[i + skip], "the operand of a post-op has another size");
       }
     }
   }
@@ -290,7 +321,8 @@ class CallChecker {
   /// No product of two sizes overflows it.
   using Wide = __int128;
   void same_wide(Wide wanted, const Size& found) {
-    if (found && wanted != *found) broken(fmt::format("its result has {} places in a dim, which does not follow", *found));
+    if (found && wanted != *found)
+      broken(fmt::format("its result has {} places in a dim, which does not follow", *found));
   }
 
   const LibraryCall& call_;
@@ -304,8 +336,8 @@ class CallChecker {
 
 }  // namespace
 
-Result<void> verify_library_call(const LibraryCall& call, const std::vector<Buffer>& buffers, const SizeValue& value,
-                                 const std::string& place) {
+Result<void> verify_library_call(const LibraryCall& call, const std::vector<Buffer>& buffers,
+                                 const SizeValue& value, const std::string& place) {
   return CallChecker(call, buffers, value, place).run();
 }
 

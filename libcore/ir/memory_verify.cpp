@@ -20,12 +20,16 @@ class MemoryChecker {
  public:
   MemoryChecker(const Interface& interface, const std::vector<Buffer>& buffers,
                 const SymExpr& arena_bytes, const SizeValue& value, bool inputs)
-      : interface_(interface), buffers_(buffers), value_(value), inputs_(inputs),
+      : interface_(interface),
+        buffers_(buffers),
+        value_(value),
+        inputs_(inputs),
         arena_bytes_(value(arena_bytes)) {}
 
   Result<void> run() const {
     if (arena_bytes_ && *arena_bytes_ < 0) return broken("the arena has a negative length");
-    if (arena_bytes_ && *arena_bytes_ > kMaxMemoryBytes) return broken("the arena is longer than any memory");
+    if (arena_bytes_ && *arena_bytes_ > kMaxMemoryBytes)
+      return broken("the arena is longer than any memory");
     for (const Buffer& buffer : buffers_) {
       if (auto kept = check_kept(buffer); !kept) return kept;
       auto memory = memory_of(buffer);
@@ -37,10 +41,10 @@ class MemoryChecker {
       Range used{(*window)->first * size, (*window)->behind * size};
       bool empty = used.first == used.behind;
       if (!empty && (used.first < (*memory)->first || used.behind > (*memory)->behind)) {
-        return broken(fmt::format("buffer {} reaches from byte {} to byte {} of a memory of {} bytes",
-                                  buffer.name, static_cast<std::int64_t>(used.first),
-                                  static_cast<std::int64_t>(used.behind),
-                                  static_cast<std::int64_t>((*memory)->behind)));
+        return broken(fmt::format(
+            "buffer {} reaches from byte {} to byte {} of a memory of {} bytes", buffer.name,
+            static_cast<std::int64_t>(used.first), static_cast<std::int64_t>(used.behind),
+            static_cast<std::int64_t>((*memory)->behind)));
       }
     }
     return {};
@@ -48,16 +52,19 @@ class MemoryChecker {
 
  private:
   Result<void> broken(std::string message) const {
-    return failure(Code::PS0205, std::move(message), fmt::format("graph {}", to_string(interface_.id)));
+    return failure(Code::PS0205, std::move(message),
+                   fmt::format("graph {}", to_string(interface_.id)));
   }
 
   /// Where a buffer stands in memory that is not made anew for every size.
   Result<void> check_kept(const Buffer& buffer) const {
     if (buffer.kind != Buffer::Kind::scratch && buffer.kind != Buffer::Kind::prepared) return {};
     const auto start = buffer.arena_offset.constant(), bytes = buffer.bytes.constant();
-    const bool fits = start && bytes && *start >= 0 && *start % 64 == 0 && *start <= kMaxMemoryBytes;
+    const bool fits =
+        start && bytes && *start >= 0 && *start % 64 == 0 && *start <= kMaxMemoryBytes;
     if (fits) return {};
-    return broken(fmt::format("buffer {} has no constant place that is a multiple of 64 bytes", buffer.name));
+    return broken(
+        fmt::format("buffer {} has no constant place that is a multiple of 64 bytes", buffer.name));
   }
 
   /// The elements of a window; the inner nothing: not known; the outer: a size is negative.
@@ -80,9 +87,11 @@ class MemoryChecker {
     return empty ? Range{} : out;
   }
 
-  /// The bytes of the memory that a buffer is a window on; nothing inside: not known or not checked.
+  /// The bytes of the memory that a buffer is a window on; nothing inside: not known or not
+  /// checked.
   Result<std::optional<Range>> memory_of(const Buffer& buffer) const {
-    if (buffer.kind == Buffer::Kind::view) return memory_of(buffers_[static_cast<std::size_t>(buffer.base)]);
+    if (buffer.kind == Buffer::Kind::view)
+      return memory_of(buffers_[static_cast<std::size_t>(buffer.base)]);
     if (buffer.kind == Buffer::Kind::input) return input_memory(buffer);
     auto bytes = value_(buffer.bytes);
     if (!bytes) return std::optional<Range>();

@@ -22,7 +22,8 @@ bool is_exact(PythonNumber number) {
   return number.is_float || (number.integer >= -kExact && number.integer <= kExact);
 }
 
-// -- floats, as Objects/floatobject.c has them ------------------------------------------------------
+// -- floats, as Objects/floatobject.c has them
+// ------------------------------------------------------
 
 std::optional<double> float_floordiv(double a, double b) {
   if (b == 0) return std::nullopt;
@@ -43,7 +44,9 @@ std::optional<double> float_modulo(double a, double b) {
   return rest;
 }
 
-bool is_odd(double value) { return std::fmod(std::fabs(value), 2.0) == 1.0; }
+bool is_odd(double value) {
+  return std::fmod(std::fabs(value), 2.0) == 1.0;
+}
 
 std::optional<double> float_power(double base, double exponent) {
   if (exponent == 0) return 1.0;
@@ -81,22 +84,32 @@ std::optional<PythonNumber> real(std::optional<double> value) {
 
 std::optional<PythonNumber> float_arithmetic(NumberOp op, double a, double b) {
   switch (op) {
-    case NumberOp::add: return PythonNumber::of(a + b);
-    case NumberOp::subtract: return PythonNumber::of(a - b);
-    case NumberOp::multiply: return PythonNumber::of(a * b);
-    case NumberOp::divide: return b == 0 ? std::nullopt : real(a / b);
-    case NumberOp::floordiv: return real(float_floordiv(a, b));
-    case NumberOp::modulo: return real(float_modulo(a, b));
-    case NumberOp::power: return real(float_power(a, b));
-    default: return std::nullopt;
+    case NumberOp::add:
+      return PythonNumber::of(a + b);
+    case NumberOp::subtract:
+      return PythonNumber::of(a - b);
+    case NumberOp::multiply:
+      return PythonNumber::of(a * b);
+    case NumberOp::divide:
+      return b == 0 ? std::nullopt : real(a / b);
+    case NumberOp::floordiv:
+      return real(float_floordiv(a, b));
+    case NumberOp::modulo:
+      return real(float_modulo(a, b));
+    case NumberOp::power:
+      return real(float_power(a, b));
+    default:
+      return std::nullopt;
   }
 }
 
-// -- ints ----------------------------------------------------------------------------------------------
+// -- ints
+// ----------------------------------------------------------------------------------------------
 
 std::optional<PythonNumber> integer_power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) {
-    if (!is_exact(PythonNumber::of(base)) || !is_exact(PythonNumber::of(exponent))) return std::nullopt;
+    if (!is_exact(PythonNumber::of(base)) || !is_exact(PythonNumber::of(exponent)))
+      return std::nullopt;
     return real(float_power(static_cast<double>(base), static_cast<double>(exponent)));
   }
   std::int64_t result = 1;
@@ -113,12 +126,19 @@ std::optional<PythonNumber> integer_arithmetic(NumberOp op, std::int64_t a, std:
   std::int64_t result = 0;
   bool overflowed = false;
   switch (op) {
-    case NumberOp::add: overflowed = __builtin_add_overflow(a, b, &result); break;
-    case NumberOp::subtract: overflowed = __builtin_sub_overflow(a, b, &result); break;
-    case NumberOp::multiply: overflowed = __builtin_mul_overflow(a, b, &result); break;
+    case NumberOp::add:
+      overflowed = __builtin_add_overflow(a, b, &result);
+      break;
+    case NumberOp::subtract:
+      overflowed = __builtin_sub_overflow(a, b, &result);
+      break;
+    case NumberOp::multiply:
+      overflowed = __builtin_mul_overflow(a, b, &result);
+      break;
     case NumberOp::divide:
       // Both exact, so that one rounding is the right one.
-      if (b == 0 || !is_exact(PythonNumber::of(a)) || !is_exact(PythonNumber::of(b))) return std::nullopt;
+      if (b == 0 || !is_exact(PythonNumber::of(a)) || !is_exact(PythonNumber::of(b)))
+        return std::nullopt;
       return PythonNumber::of(static_cast<double>(a) / static_cast<double>(b));
     case NumberOp::floordiv:
     case NumberOp::modulo: {
@@ -128,24 +148,33 @@ std::optional<PythonNumber> integer_arithmetic(NumberOp op, std::int64_t a, std:
       if (op == NumberOp::modulo) return PythonNumber::of(rounds_down ? rest + b : rest);
       return PythonNumber::of(a / b - (rounds_down ? 1 : 0));
     }
-    case NumberOp::power: return integer_power(a, b);
-    default: return std::nullopt;
+    case NumberOp::power:
+      return integer_power(a, b);
+    default:
+      return std::nullopt;
   }
   if (overflowed) return std::nullopt;
   return PythonNumber::of(result);
 }
 
-// -- both ----------------------------------------------------------------------------------------------
+// -- both
+// ----------------------------------------------------------------------------------------------
 
 template <class T>
 bool compared(NumberOp op, T a, T b) {
   switch (op) {
-    case NumberOp::less: return a < b;
-    case NumberOp::less_equal: return a <= b;
-    case NumberOp::equal: return a == b;
-    case NumberOp::not_equal: return a != b;
-    case NumberOp::greater: return a > b;
-    default: return a >= b;
+    case NumberOp::less:
+      return a < b;
+    case NumberOp::less_equal:
+      return a <= b;
+    case NumberOp::equal:
+      return a == b;
+    case NumberOp::not_equal:
+      return a != b;
+    case NumberOp::greater:
+      return a > b;
+    default:
+      return a >= b;
   }
 }
 
@@ -181,25 +210,36 @@ std::optional<PythonNumber> unary(NumberOp op, PythonNumber a) {
   switch (op) {
     case NumberOp::negative:
     case NumberOp::absolute: {
-      const bool keeps = op == NumberOp::absolute && !(a.is_float ? std::signbit(a.real) : a.integer < 0);
+      const bool keeps =
+          op == NumberOp::absolute && !(a.is_float ? std::signbit(a.real) : a.integer < 0);
       if (keeps) return a;
       if (a.is_float) return PythonNumber::of(-a.real);
       return a.integer == INT64_MIN ? std::nullopt : std::optional(PythonNumber::of(-a.integer));
     }
-    case NumberOp::to_int: return to_integer(a);
-    case NumberOp::to_float: return PythonNumber::of(a.as_double());
-    case NumberOp::sqrt: return function(std::sqrt, a.as_double());
-    case NumberOp::exp: return function(std::exp, a.as_double());
-    case NumberOp::log: return a.as_double() > 0 ? function(std::log, a.as_double()) : std::nullopt;
-    case NumberOp::sin: return function(std::sin, a.as_double());
-    case NumberOp::cos: return function(std::cos, a.as_double());
-    default: return std::nullopt;
+    case NumberOp::to_int:
+      return to_integer(a);
+    case NumberOp::to_float:
+      return PythonNumber::of(a.as_double());
+    case NumberOp::sqrt:
+      return function(std::sqrt, a.as_double());
+    case NumberOp::exp:
+      return function(std::exp, a.as_double());
+    case NumberOp::log:
+      return a.as_double() > 0 ? function(std::log, a.as_double()) : std::nullopt;
+    case NumberOp::sin:
+      return function(std::sin, a.as_double());
+    case NumberOp::cos:
+      return function(std::cos, a.as_double());
+    default:
+      return std::nullopt;
   }
 }
 
 }  // namespace
 
-const NumberOpFacts& facts(NumberOp op) { return kOps[static_cast<std::size_t>(op)]; }
+const NumberOpFacts& facts(NumberOp op) {
+  return kOps[static_cast<std::size_t>(op)];
+}
 
 std::optional<NumberOp> number_op(std::string_view text, NumberOpFacts::Form form) {
   const auto row = std::find_if(std::begin(kOps), std::end(kOps), [&](const NumberOpFacts& one) {

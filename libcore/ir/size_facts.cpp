@@ -6,10 +6,14 @@ Condition negation(const Condition& condition) {
   using Relation = Condition::Relation;
   const auto& [left, relation, right] = condition;
   switch (relation) {
-    case Relation::equal: return {left, Relation::not_equal, right};
-    case Relation::not_equal: return {left, Relation::equal, right};
-    case Relation::less: return {right, Relation::less_equal, left};
-    case Relation::less_equal: return {right, Relation::less, left};
+    case Relation::equal:
+      return {left, Relation::not_equal, right};
+    case Relation::not_equal:
+      return {left, Relation::equal, right};
+    case Relation::less:
+      return {right, Relation::less_equal, left};
+    case Relation::less_equal:
+      return {right, Relation::less, left};
   }
   return condition;
 }
@@ -24,8 +28,10 @@ void add_fact(RangeFacts& facts, const Condition& condition) {
   using Relation = Condition::Relation;
   const SymExpr difference = condition.right - condition.left;
   switch (condition.relation) {
-    case Relation::less: return facts.assume(difference - 1);
-    case Relation::less_equal: return facts.assume(difference);
+    case Relation::less:
+      return facts.assume(difference - 1);
+    case Relation::less_equal:
+      return facts.assume(difference);
     case Relation::equal:
       facts.assume(difference);
       return facts.assume(-difference);

@@ -11,10 +11,14 @@ Condition negation(const Condition& condition);
 /// Whether the relation holds of two numbers.
 constexpr bool holds(std::int64_t left, Condition::Relation relation, std::int64_t right) {
   switch (relation) {
-    case Condition::Relation::equal: return left == right;
-    case Condition::Relation::not_equal: return left != right;
-    case Condition::Relation::less: return left < right;
-    case Condition::Relation::less_equal: return left <= right;
+    case Condition::Relation::equal:
+      return left == right;
+    case Condition::Relation::not_equal:
+      return left != right;
+    case Condition::Relation::less:
+      return left < right;
+    case Condition::Relation::less_equal:
+      return left <= right;
   }
   return false;
 }

@@ -66,38 +66,52 @@ std::string path_text(const SourceStep& step, const std::string& base) {
     if (row.kind == step.kind) return fmt::format("{}.{}({})", base, row.name, step.index);
   }
   switch (step.kind) {
-    case SourceKind::stack: return fmt::format("S[{}]", step.index);
+    case SourceKind::stack:
+      return fmt::format("S[{}]", step.index);
     case SourceKind::attribute:
       return needs_getattr(step.name) ? fmt::format("getattr({}, {})", base, quote(step.name))
                                       : fmt::format("{}.{}", base, step.name);
-    case SourceKind::instance: return fmt::format("{}.__dict__[{}]", base, quote(step.name));
+    case SourceKind::instance:
+      return fmt::format("{}.__dict__[{}]", base, quote(step.name));
     case SourceKind::dict_item:
       // A key in brackets is a dict's: Python reads d[(3)] as d[3], and we tell it from an index.
       return step.key.as<std::int64_t>() ? fmt::format("{}[({})]", base, to_string(step.key))
                                          : fmt::format("{}[{}]", base, to_string(step.key));
-    case SourceKind::item: return fmt::format("{}[{}]", base, step.index);
+    case SourceKind::item:
+      return fmt::format("{}[{}]", base, step.index);
     case SourceKind::closure:
       return fmt::format("{}.__closure__[{}].cell_contents", base, step.index);
-    case SourceKind::type: return fmt::format("type({})", base);
-    case SourceKind::length: return fmt::format("len({})", base);
-    case SourceKind::offset: return fmt::format("{}.storage_offset()", base);
-    case SourceKind::number: return to_string(step.key);
-    default: return base;
+    case SourceKind::type:
+      return fmt::format("type({})", base);
+    case SourceKind::length:
+      return fmt::format("len({})", base);
+    case SourceKind::offset:
+      return fmt::format("{}.storage_offset()", base);
+    case SourceKind::number:
+      return to_string(step.key);
+    default:
+      return base;
   }
 }
 
 std::string computed_text(NumberOp operation, const std::string& left, const std::string& right) {
   const NumberOpFacts& row = facts(operation);
   switch (row.form) {
-    case NumberOpFacts::Form::infix: return fmt::format("({} {} {})", left, row.text, right);
-    case NumberOpFacts::Form::prefix: return fmt::format("({}{})", row.text, left);
-    case NumberOpFacts::Form::unary: return fmt::format("{}({})", row.text, left);
-    case NumberOpFacts::Form::binary: return fmt::format("{}({}, {})", row.text, left, right);
+    case NumberOpFacts::Form::infix:
+      return fmt::format("({} {} {})", left, row.text, right);
+    case NumberOpFacts::Form::prefix:
+      return fmt::format("({}{})", row.text, left);
+    case NumberOpFacts::Form::unary:
+      return fmt::format("{}({})", row.text, left);
+    case NumberOpFacts::Form::binary:
+      return fmt::format("{}({}, {})", row.text, left, right);
   }
   return {};
 }
 
-bool has_slot(SourceKind kind) { return kind == SourceKind::local || kind == SourceKind::cell; }
+bool has_slot(SourceKind kind) {
+  return kind == SourceKind::local || kind == SourceKind::cell;
+}
 
 /// What, beside the kind and the base, tells a step from others.
 enum class Told : std::uint8_t { by_name, by_key, by_numbers };
@@ -110,17 +124,21 @@ Told told(SourceKind kind) {
     case SourceKind::builtin:
     case SourceKind::module:
     case SourceKind::attribute:
-    case SourceKind::instance: return Told::by_name;
+    case SourceKind::instance:
+      return Told::by_name;
     case SourceKind::dict_item:
-    case SourceKind::number: return Told::by_key;
-    default: return Told::by_numbers;
+    case SourceKind::number:
+      return Told::by_key;
+    default:
+      return Told::by_numbers;
   }
 }
 
 /// Keys are equal if they are written alike: 1 is not True, 0.0 is not -0.0, nan is nan.
 bool same_key(const Argument& a, const Argument& b) {
   const auto *left = a.as<std::string>(), *right = b.as<std::string>();
-  if (left != nullptr || right != nullptr) return left != nullptr && right != nullptr && *left == *right;
+  if (left != nullptr || right != nullptr)
+    return left != nullptr && right != nullptr && *left == *right;
   return to_string(a) == to_string(b);
 }
 
@@ -128,9 +146,12 @@ bool same_key(const Argument& a, const Argument& b) {
 bool same_step(const SourceStep& a, const SourceStep& b) {
   if (a.kind != b.kind || a.base != b.base) return false;
   switch (told(a.kind)) {
-    case Told::by_name: return a.name == b.name;
-    case Told::by_key: return same_key(a.key, b.key);
-    case Told::by_numbers: break;
+    case Told::by_name:
+      return a.name == b.name;
+    case Told::by_key:
+      return same_key(a.key, b.key);
+    case Told::by_numbers:
+      break;
   }
   return a.index == b.index && a.other == b.other;
 }
@@ -139,7 +160,9 @@ std::size_t hash_of(const SourceStep& step) {
   const std::hash<std::string_view> text;
   std::size_t own = 0;
   switch (told(step.kind)) {
-    case Told::by_name: own = text(step.name); break;
+    case Told::by_name:
+      own = text(step.name);
+      break;
     case Told::by_key: {
       const auto* name = step.key.as<std::string>();
       own = name != nullptr ? text(*name) : text(to_string(step.key));
@@ -150,8 +173,9 @@ std::size_t hash_of(const SourceStep& step) {
       break;
   }
   // The table takes the low bits: an odd factor alone would leave those of `own` what they are.
-  std::size_t hash = (own ^ (static_cast<std::size_t>(step.base) << 8) ^ static_cast<std::size_t>(step.kind)) *
-                     0x9e3779b97f4a7c15u;
+  std::size_t hash =
+      (own ^ (static_cast<std::size_t>(step.base) << 8) ^ static_cast<std::size_t>(step.kind)) *
+      0x9e3779b97f4a7c15u;
   return hash ^ (hash >> 32);
 }
 
@@ -169,13 +193,15 @@ SourceTable::Slot& SourceTable::slot_of(const SourceStep& step, std::size_t hash
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     Slot& slot = slots_[at];
-    if (slot.id == kNoSource || (slot.hash == hash && same_step(steps_[slot.id], step))) return slot;
+    if (slot.id == kNoSource || (slot.hash == hash && same_step(steps_[slot.id], step)))
+      return slot;
   }
 }
 
 void SourceTable::grow() {
   constexpr std::size_t kFirst = 64;
-  const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::max(kFirst, slots_.size() * 2)));
+  const std::vector<Slot> old =
+      std::exchange(slots_, std::vector<Slot>(std::max(kFirst, slots_.size() * 2)));
   const std::size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
     if (slot.id == kNoSource) continue;
@@ -227,9 +253,8 @@ class Parser {
   static constexpr int kMaxDepth = 256;
 
   tl::unexpected<Diagnostic> fail(std::string_view what) const {
-    return failure(Code::PS0201, fmt::format("source '{}': {} at character {}",
-                                             text_.substr(0, 80), what,
-                                             text_.size() - rest_.size() + 1));
+    return failure(Code::PS0201, fmt::format("source '{}': {} at character {}", text_.substr(0, 80),
+                                             what, text_.size() - rest_.size() + 1));
   }
   bool take(std::string_view token) {
     if (!rest_.starts_with(token)) return false;
@@ -266,7 +291,8 @@ class Parser {
       auto name = quoted();
       if (!name) return tl::unexpected(name.error());
       if (!take("]")) return fail("expected ']'");
-      return table_.intern({row.kind, kNoSource, std::move(*name), has_slot(row.kind) ? -1 : 0, {}});
+      return table_.intern(
+          {row.kind, kNoSource, std::move(*name), has_slot(row.kind) ? -1 : 0, {}});
     }
     if (take("S[")) {
       auto index = integer();
@@ -320,7 +346,8 @@ class Parser {
   Result<SourceId> infix_or_prefix(int depth) {
     take("(");
     // A sign before a digit belongs to a number: negative literals are folded.
-    if (rest_.starts_with('-') && rest_.size() > 1 && std::isdigit(static_cast<unsigned char>(rest_[1])) == 0) {
+    if (rest_.starts_with('-') && rest_.size() > 1 &&
+        std::isdigit(static_cast<unsigned char>(rest_[1])) == 0) {
       rest_.remove_prefix(1);
       auto only = operand(depth);
       if (!only) return only;

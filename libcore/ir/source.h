@@ -17,29 +17,30 @@ inline constexpr SourceId kNoSource = ~SourceId{0};
 
 /// One step of the path by which a value is reached from the frame at segment start.
 enum class SourceKind : std::uint8_t {
-  local,      ///< L['name']: local variable; index = its slot in localsplus
-  cell,       ///< C['name']: content of a cell or free variable; index = its slot in localsplus
-  stack,      ///< S[index]: operand stack slot, 0 is the bottom
-  global,     ///< G['name']: the frame's globals
-  builtin,    ///< B['name']: the frame's builtins
-  module,     ///< M['name']: sys.modules
-  attribute,  ///< base.name, by the generic algorithm (descriptors included)
-  instance,   ///< base.__dict__['name'] without looking at the type
-  dict_item,  ///< base[key], base a dict; the key is a literal
-  item,       ///< base[index], base a list or tuple
-  type,       ///< type(base)
-  code,       ///< base.__code__
-  defaults,   ///< base.__defaults__
-  kwdefaults, ///< base.__kwdefaults__
-  closure,    ///< content of base.__closure__[index]
-  self,       ///< base.__self__
-  function,   ///< base.__func__
-  size,       ///< base.size(index), base a tensor
-  stride,     ///< base.stride(index)
-  offset,     ///< base.storage_offset()
-  length,     ///< len(base)
-  number,     ///< a plain int or float: key; an operand of `computed`
-  computed,   ///< what Python computes of numbers: NumberOp `index` of base and, if it takes two, other
+  local,       ///< L['name']: local variable; index = its slot in localsplus
+  cell,        ///< C['name']: content of a cell or free variable; index = its slot in localsplus
+  stack,       ///< S[index]: operand stack slot, 0 is the bottom
+  global,      ///< G['name']: the frame's globals
+  builtin,     ///< B['name']: the frame's builtins
+  module,      ///< M['name']: sys.modules
+  attribute,   ///< base.name, by the generic algorithm (descriptors included)
+  instance,    ///< base.__dict__['name'] without looking at the type
+  dict_item,   ///< base[key], base a dict; the key is a literal
+  item,        ///< base[index], base a list or tuple
+  type,        ///< type(base)
+  code,        ///< base.__code__
+  defaults,    ///< base.__defaults__
+  kwdefaults,  ///< base.__kwdefaults__
+  closure,     ///< content of base.__closure__[index]
+  self,        ///< base.__self__
+  function,    ///< base.__func__
+  size,        ///< base.size(index), base a tensor
+  stride,      ///< base.stride(index)
+  offset,      ///< base.storage_offset()
+  length,      ///< len(base)
+  number,      ///< a plain int or float: key; an operand of `computed`
+  computed,    ///< what Python computes of numbers: NumberOp `index` of base and, if it takes two,
+               ///< other
 };
 
 /// A path of steps, interned: equal paths have equal ids, so a fact is guarded once.
@@ -49,7 +50,7 @@ struct SourceStep {
   std::string name;           ///< variable, attribute or module
   std::int64_t index = 0;     ///< slot or position
   Argument key;               ///< dict_item, number
-  SourceId other = kNoSource; ///< computed: the second operand
+  SourceId other = kNoSource;  ///< computed: the second operand
 
   NumberOp operation() const { return static_cast<NumberOp>(index); }
 };

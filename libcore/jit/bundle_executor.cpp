@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "torch/tensor_versions.h"
 #include "torch/state.h"
+#include "torch/tensor_versions.h"
 
 namespace penstock::jit {
 
@@ -21,7 +21,8 @@ using runtime::PooledMemory;
 bool makes_only(const OutputPlan& plan) {
   std::vector<bool> seen(plan.made.size());
   for (const OutputPlan::PlannedOutput& output : plan.outputs) {
-    if (output.made < 0 || !output.whole || !output.calls.empty() || seen[output.made]) return false;
+    if (output.made < 0 || !output.whole || !output.calls.empty() || seen[output.made])
+      return false;
     seen[output.made] = true;
   }
   return plan.input_writes.empty() && plan.made_writes.empty();
@@ -44,9 +45,8 @@ std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
     if (const auto* call = std::get_if<LibraryCall>(&step)) {
       for (const std::int32_t position : call->prepack) note(call->inputs[position]);
     } else if (const auto* kernel = std::get_if<KernelCall>(&step)) {
-      const bool prepares = std::ranges::any_of(kernel->buffers, [&](BufferId id) {
-        return memory(id).kind == Buffer::Kind::prepared;
-      });
+      const bool prepares = std::ranges::any_of(
+          kernel->buffers, [&](BufferId id) { return memory(id).kind == Buffer::Kind::prepared; });
       if (prepares) std::ranges::for_each(kernel->buffers, note);
     }
   }
@@ -61,7 +61,9 @@ std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
 void copy_elements(const OutputTensor& result, const TensorLayout& layout, char* to) {
   const std::size_t rank = result.sizes.size();
   const auto element = static_cast<std::size_t>(facts(result.dtype).size);
-  const auto step = [&](std::int64_t stride) { return stride * static_cast<std::int64_t>(element); };
+  const auto step = [&](std::int64_t stride) {
+    return stride * static_cast<std::int64_t>(element);
+  };
   if (std::ranges::find(result.sizes, 0) != result.sizes.end()) return;
   const auto* from = static_cast<const char*>(result.data);
   std::vector<std::int64_t> index(rank);
@@ -168,15 +170,14 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
     return std::holds_alternative<FallbackCall>(step);
   });
   made->may_fail_halfway_ = !made->plan_.input_writes.empty() && calls_torch;
-  made->takes_pending_ = !calls_torch && made->plan_.input_writes.empty() &&
-                         std::ranges::all_of(made->plan_.outputs, [](const auto& output) {
-                           return output.input < 0;
-                         });
+  made->takes_pending_ =
+      !calls_torch && made->plan_.input_writes.empty() &&
+      std::ranges::all_of(made->plan_.outputs, [](const auto& output) { return output.input < 0; });
   made->leaves_pending_ = !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
   made->fallback_.set_numbers(number_buffers(bundle));
   forget_recording(bundle.interface);
-  auto executor = runtime::Executor::create(std::move(runtime), std::move(bundle), blobs,
-                                            &made->fallback_);
+  auto executor =
+      runtime::Executor::create(std::move(runtime), std::move(bundle), blobs, &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());
   made->executor_ = std::move(*executor);
   return made;
@@ -234,7 +235,8 @@ void BundleExecutor::pass_versions(std::span<const InputValue> inputs) {
     const InputValue& input = inputs[prepared.input];
     prepared.same = input.view != nullptr && input.object != nullptr;
     arguments_[prepared.input].version =
-        prepared.same ? versions_->of(bridge_, input.object, *input.view, prepared.known) : runtime::kUnversioned;
+        prepared.same ? versions_->of(bridge_, input.object, *input.view, prepared.known)
+                      : runtime::kUnversioned;
   }
 }
 
@@ -302,7 +304,8 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
 /// The kernels left the tensor as torch is to see it, in memory that is given away.
 bool BundleExecutor::is_own(std::size_t index) const {
   const OutputTensor& result = results_[index];
-  return result.memory && result.memory.data() == result.data && made_layouts_[index].offset() == 0 &&
+  return result.memory && result.memory.data() == result.data &&
+         made_layouts_[index].offset() == 0 &&
          made_layouts_[index].lies_as(result.sizes, result.strides);
 }
 
@@ -338,11 +341,13 @@ Result<void> BundleExecutor::make_tensors() {
 }
 
 /// What another output is a view of, too, is made once: torch may see a base in it.
-Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base, ViewsMade& known) {
+Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
+                                         ViewsMade& known) {
   PyRef view = PyRef::borrow(base);
   for (const OutputPlan::ViewCall& call : output.calls) {
     const ValueId result = call.node.results[call.result];
-    if (const auto found = std::ranges::find(known, result, &ViewsMade::value_type::first); found != known.end()) {
+    if (const auto found = std::ranges::find(known, result, &ViewsMade::value_type::first);
+        found != known.end()) {
       view = found->second;
       continue;
     }
@@ -375,7 +380,8 @@ Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs
       outputs[i] = std::move(*view);
     } else {
       output_layouts_[i].evaluate(symbols_);
-      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset : made_layouts_[output.made].offset();
+      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset
+                                   : made_layouts_[output.made].offset();
       outputs[i] = output_layouts_[i].view_of(base, start);
     }
     if (!outputs[i]) return tl::unexpected(take_error("a view could not be made"));

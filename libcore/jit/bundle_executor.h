@@ -13,9 +13,9 @@
 
 namespace penstock::jit {
 
-/// Runs a kernel bundle on the program's tensors: passes their memory in, makes torch tensors of the
-/// memory that comes out (no copy; it goes back to the pool when the last user of the storage is
-/// gone), and takes views where an output shares memory with an input or with another output.
+/// Runs a kernel bundle on the program's tensors: passes their memory in, makes torch tensors of
+/// the memory that comes out (no copy; it goes back to the pool when the last user of the storage
+/// is gone), and takes views where an output shares memory with an input or with another output.
 class BundleExecutor final : public Executor {
  public:
   /// `plan`: of the captured graph that `bundle` was compiled from; the bundle's outputs are the
@@ -48,7 +48,8 @@ class BundleExecutor final : public Executor {
                           std::span<python::PyRef> outputs);
   /// Views that were taken by calls, by the values of the captured graph.
   using ViewsMade = std::vector<std::pair<ValueId, python::PyRef>>;
-  Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base, ViewsMade& known);
+  Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
+                                   ViewsMade& known);
   Result<void> count_versions(std::span<const guards::InputValue> inputs);
   bool is_own(std::size_t index) const;
   PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;

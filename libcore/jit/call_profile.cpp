@@ -20,7 +20,8 @@ EntryProfile& CallProfile::add(const Interface& interface) {
   entry.entry = fmt::format("[{}]", to_string(interface.id));
   entry.function = interface.name;
   if (interface.location) {
-    entry.function += fmt::format("  {}:{}", interface.location->file.text(), interface.location->line);
+    entry.function +=
+        fmt::format("  {}:{}", interface.location->file.text(), interface.location->line);
   }
   return entry;
 }
@@ -45,12 +46,14 @@ std::int64_t CallProfile::measuring() {
 }
 
 std::string CallProfile::table() const {
-  std::string text = fmt::format("{:<10}{:>10}{:>14}{:>14}{:>16}{:>16}  {}\n", "entry", "calls", "total ms",
-                                 "kernels ms", "least call us", "least kernels", "function");
+  std::string text =
+      fmt::format("{:<10}{:>10}{:>14}{:>14}{:>16}{:>16}  {}\n", "entry", "calls", "total ms",
+                  "kernels ms", "least call us", "least kernels", "function");
   for (const EntryProfile& entry : entries_) {
     if (entry.calls == 0) continue;
-    text += fmt::format("{:<10}{:>10}{:>14.3f}{:>14.3f}{:>16.2f}{:>16.2f}  {}\n", entry.entry, entry.calls,
-                        static_cast<double>(entry.total) / 1e6, static_cast<double>(entry.kernels) / 1e6,
+    text += fmt::format("{:<10}{:>10}{:>14.3f}{:>14.3f}{:>16.2f}{:>16.2f}  {}\n", entry.entry,
+                        entry.calls, static_cast<double>(entry.total) / 1e6,
+                        static_cast<double>(entry.kernels) / 1e6,
                         static_cast<double>(entry.least_total) / 1e3,
                         static_cast<double>(entry.least_kernels) / 1e3, entry.function);
   }

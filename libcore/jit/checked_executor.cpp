@@ -24,8 +24,10 @@ class RandomState {
  public:
   RandomState() {
     PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-    if (torch != nullptr) generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
-    if (generator_) state_ = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
+    if (torch != nullptr)
+      generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
+    if (generator_)
+      state_ = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
     PyErr_Clear();
   }
   ~RandomState() { restore(); }
@@ -40,11 +42,13 @@ class RandomState {
   PyRef generator_, state_;
 };
 
-/// How many elements of the tensor's dtype its whole memory holds; negative when that cannot be told.
+/// How many elements of the tensor's dtype its whole memory holds; negative when that cannot be
+/// told.
 std::int64_t elements_of_memory(PyObject* tensor, const TensorView& view) {
   const auto dtype = dtype_from_torch(view.dtype);
   const PyRef storage = PyRef::steal(PyObject_CallMethod(tensor, "untyped_storage", nullptr));
-  const PyRef bytes = storage ? PyRef::steal(PyObject_CallMethod(storage.get(), "nbytes", nullptr)) : PyRef();
+  const PyRef bytes =
+      storage ? PyRef::steal(PyObject_CallMethod(storage.get(), "nbytes", nullptr)) : PyRef();
   if (!bytes || !dtype) return -1;
   return PyLong_AsLongLong(bytes.get()) / facts(*dtype).size;
 }
@@ -53,7 +57,8 @@ std::int64_t elements_of_memory(PyObject* tensor, const TensorView& view) {
 class Copies {
  public:
   /// False where an input is no dense tensor in the CPU's memory.
-  bool make(const Interface& interface, std::span<const InputValue> inputs, const torch::TensorBridge& bridge) {
+  bool make(const Interface& interface, std::span<const InputValue> inputs,
+            const torch::TensorBridge& bridge) {
     views_.resize(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       InputValue value = inputs[i];
@@ -67,8 +72,9 @@ class Copies {
       } else if (interface.inputs[i].kind == InputKind::generator) {
         return false;
       } else if (!object) {
-        object = PyRef::steal(is_floating(interface.inputs[i].type.dtype) ? PyFloat_FromDouble(value.real)
-                                                                          : PyLong_FromLongLong(value.integer));
+        object = PyRef::steal(is_floating(interface.inputs[i].type.dtype)
+                                  ? PyFloat_FromDouble(value.real)
+                                  : PyLong_FromLongLong(value.integer));
         if (!object) return false;
       }
       objects.push_back(std::move(object));
@@ -99,7 +105,8 @@ class Copies {
 
 class CheckedExecutor final : public Executor {
  public:
-  CheckedExecutor(std::unique_ptr<Executor> executor, Graph graph, const torch::TensorBridge& bridge)
+  CheckedExecutor(std::unique_ptr<Executor> executor, Graph graph,
+                  const torch::TensorBridge& bridge)
       : executor_(std::move(executor)), graph_(std::move(graph)), bridge_(bridge) {
     all_.resize(graph_.interface.inputs.size());
     std::iota(all_.begin(), all_.end(), 0U);
@@ -116,13 +123,15 @@ class CheckedExecutor final : public Executor {
   std::span<const Guard> guards() const override { return executor_->guards(); }
   bool takes_pending() const override { return runs_ >= kMost && executor_->takes_pending(); }
   bool leaves_pending() const override { return runs_ >= kMost && executor_->leaves_pending(); }
-  Result<bool> run_pending(const ExecutorCall& call, std::span<PendingTensor> pending, std::span<PyRef> outputs) override {
+  Result<bool> run_pending(const ExecutorCall& call, std::span<PendingTensor> pending,
+                           std::span<PyRef> outputs) override {
     return executor_->run_pending(call, pending, outputs);
   }
 
  private:
   static constexpr int kFirst = 3;  ///< runs that are compared …
-  static constexpr int kMost = 12;  ///< … and as many in all with sizes that were not compared before
+  static constexpr int kMost =
+      12;  ///< … and as many in all with sizes that were not compared before
 
   bool is_due(const ExecutorCall& call) {
     if (runs_ >= kMost) return false;
@@ -136,10 +145,14 @@ class CheckedExecutor final : public Executor {
   Result<void> check(const ExecutorCall& call) {
     RandomState random;
     Copies ours, torchs;
-    if (!ours.make(graph_.interface, call.inputs, bridge_) || !torchs.make(graph_.interface, call.inputs, bridge_)) return {};
+    if (!ours.make(graph_.interface, call.inputs, bridge_) ||
+        !torchs.make(graph_.interface, call.inputs, bridge_))
+      return {};
     std::vector<PyRef> outputs(graph_.outputs.size());
     bool written = false;
-    if (auto done = executor_->run({ours.values, all_, call.symbols, nullptr}, outputs, written); !done) return done;
+    if (auto done = executor_->run({ours.values, all_, call.symbols, nullptr}, outputs, written);
+        !done)
+      return done;
     random.restore();
     std::vector<PyRef> expected;
     if (!run_torch(call, torchs, expected)) return {};
@@ -153,17 +166,22 @@ class CheckedExecutor final : public Executor {
     const auto symbol_of = [&](std::string_view name) -> std::optional<std::int64_t> {
       const auto& symbols = graph_.interface.symbols;
       const auto found = std::ranges::find(symbols, name, &Symbol::name);
-      return found == symbols.end() ? std::nullopt : std::optional(call.symbols[found - symbols.begin()]);
+      return found == symbols.end() ? std::nullopt
+                                    : std::optional(call.symbols[found - symbols.begin()]);
     };
     for (const Node& node : graph_.nodes) {
-      auto results = ops_.call(node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
+      auto results = ops_.call(
+          node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
       if (!results) return false;
-      std::erase_if(*results, [&](const PyRef& result) { return !bridge_.is_tensor(result.get()); });
+      std::erase_if(*results,
+                    [&](const PyRef& result) { return !bridge_.is_tensor(result.get()); });
       if (results->size() < node.results.size()) return false;
-      for (std::size_t i = 0; i < node.results.size(); ++i) values[node.results[i]] = std::move((*results)[i]);
+      for (std::size_t i = 0; i < node.results.size(); ++i)
+        values[node.results[i]] = std::move((*results)[i]);
     }
     for (const ValueId id : graph_.outputs) outputs.push_back(values[id]);
-    return std::ranges::all_of(outputs, [](const PyRef& output) { return static_cast<bool>(output); });
+    return std::ranges::all_of(outputs,
+                               [](const PyRef& output) { return static_cast<bool>(output); });
   }
 
   Result<void> compare(const Copies& ours, const std::vector<PyRef>& outputs, const Copies& torchs,
@@ -172,11 +190,15 @@ class CheckedExecutor final : public Executor {
     for (std::size_t i = 0; i < ours.objects.size(); ++i) {
       if (ours.values[i].view == nullptr) continue;
       const std::string name = "input " + graph_.interface.inputs[i].name;
-      if (auto same = compare(name, ours.objects[i], torchs.objects[i], shared, expected_shared); !same) return same;
+      if (auto same = compare(name, ours.objects[i], torchs.objects[i], shared, expected_shared);
+          !same)
+        return same;
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::string name = "output " + std::to_string(i) + " (" + graph_.values[graph_.outputs[i]].name + ")";
-      if (auto same = compare(name, outputs[i], expected[i], shared, expected_shared); !same) return same;
+      const std::string name =
+          "output " + std::to_string(i) + " (" + graph_.values[graph_.outputs[i]].name + ")";
+      if (auto same = compare(name, outputs[i], expected[i], shared, expected_shared); !same)
+        return same;
     }
     return {};
   }
@@ -188,8 +210,8 @@ class CheckedExecutor final : public Executor {
     int place_of(const void* storage) { return first.emplace(storage, count++).first->second; }
   };
 
-  Result<void> compare(const std::string& name, const PyRef& ours, const PyRef& expected, Sharing& shared,
-                       Sharing& expected_shared) const {
+  Result<void> compare(const std::string& name, const PyRef& ours, const PyRef& expected,
+                       Sharing& shared, Sharing& expected_shared) const {
     TensorView a, b;
     const bool read = bridge_.read(ours.get(), a) && bridge_.read(expected.get(), b);
     PyErr_Clear();

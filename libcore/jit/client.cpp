@@ -37,8 +37,8 @@ CodeSegments* segments_of(const python::Bytecode& code) {
   return static_cast<CodeSegments*>(code.data(python::CodeSlot::jit));
 }
 
-/// The entry that another thread, or code that an op of it called, is inside: the slots of its guards
-/// must not be touched.
+/// The entry that another thread, or code that an op of it called, is inside: the slots of its
+/// guards must not be touched.
 const Entry* active_entry(const Segment& segment) {
   for (const auto& entry : segment.entries) {
     if (entry->is_active()) return entry.get();
@@ -46,13 +46,15 @@ const Entry* active_entry(const Segment& segment) {
   return nullptr;
 }
 
-/// Takes out the entries of which `goes` holds and that nobody is inside. What they hold is let go by the caller, where
-/// nothing is half done: dropping a tensor lets other threads in.
+/// Takes out the entries of which `goes` holds and that nobody is inside. What they hold is let go
+/// by the caller, where nothing is half done: dropping a tensor lets other threads in.
 template <class Goes>
-std::vector<std::unique_ptr<Entry>> take_out(std::vector<std::unique_ptr<Entry>>& entries, const Goes& goes) {
+std::vector<std::unique_ptr<Entry>> take_out(std::vector<std::unique_ptr<Entry>>& entries,
+                                             const Goes& goes) {
   const auto stays = [&](const auto& entry) { return entry->is_active() || !goes(*entry); };
   const auto first = std::stable_partition(entries.begin(), entries.end(), stays);
-  std::vector<std::unique_ptr<Entry>> taken(std::make_move_iterator(first), std::make_move_iterator(entries.end()));
+  std::vector<std::unique_ptr<Entry>> taken(std::make_move_iterator(first),
+                                            std::make_move_iterator(entries.end()));
   entries.erase(first, entries.end());
   return taken;
 }
@@ -68,7 +70,8 @@ bool may_take_branch(const python::Frame& frame) {
   return bridge && *bridge != nullptr && torch::has_torch_truth((*bridge)->tensor_type());
 }
 
-/// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute it.
+/// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute
+/// it.
 const Value* value_elsewhere(const Graph& graph) {
   const auto found = std::find_if(graph.values.begin(), graph.values.end(),
                                   [](const Value& value) { return value.type.device != "cpu"; });
@@ -81,7 +84,8 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
                      ClientOptions options)
     : compiler_(compiler), sink_(sink), verdicts_(verdicts), options_(std::move(options)) {}
 
-// -- calls -----------------------------------------------------------------------------------------
+// -- calls
+// -----------------------------------------------------------------------------------------
 
 Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
                                const PendingLocals* pending) {
@@ -91,7 +95,8 @@ Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
     Entry* entry = entries[i].get();
     if (!entry->serves(backend, backend_age_) || !entry->fits(frame, pending)) continue;
     // Another thread may have moved it while its guards were tested.
-    const auto found = std::ranges::find(entries, entry, [](const auto& each) { return each.get(); });
+    const auto found =
+        std::ranges::find(entries, entry, [](const auto& each) { return each.get(); });
     std::rotate(entries.begin(), found, found + 1);
     return entry;
   }
@@ -123,7 +128,8 @@ Finish JitClient::finish_call(python::Frame& frame) {
   return Finish::no;
 }
 
-/// Plain Python runs a call of the entry: it has no executor (any more), or it is Python's turn to be measured.
+/// Plain Python runs a call of the entry: it has no executor (any more), or it is Python's turn to
+/// be measured.
 bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
   const bool runs = entry.runs();
   if (runs && (!is_plain_turn(entry) || plain_run_.thread != nullptr)) {
@@ -189,8 +195,8 @@ Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   return answer;
 }
 
-/// Runs the entry, and behind each branch that is taken the entry that fits there. The call began at
-/// `called`.
+/// Runs the entry, and behind each branch that is taken the entry that fits there. The call began
+/// at `called`.
 Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches,
                       Clock::time_point called) {
   PendingLocals pending;
@@ -208,7 +214,7 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
     }
     answer.id = next->id();
     answer.branched = ran == Ran::branched;
-    answer.found = ran == Ran::raised                        ? Found::raised
+    answer.found = ran == Ran::raised                    ? Found::raised
                    : ran == Ran::done && next->returns() ? Found::returned
                                                          : Found::moved;
     answer.announced = answer.found == Found::moved && ran == Ran::done && next->announces();
@@ -220,7 +226,8 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
 }
 
 /// Runs the entry while its calls are measured.
-Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame, Clock::time_point called) {
+Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame,
+                          Clock::time_point called) {
   const auto begin = entry.gate->now();
   Lookup answer = run(segment, entry, frame, false, called);
   if (answer.found == Found::moved || answer.found == Found::returned) measured(entry, begin);
@@ -228,7 +235,8 @@ Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame, 
 }
 
 void JitClient::measured(Entry& entry, Gate::Nanoseconds begin) {
-  for (const auto until = Clock::now() + options_.handicap; Clock::now() < until;) {  // a sleep would be longer
+  for (const auto until = Clock::now() + options_.handicap;
+       Clock::now() < until;) {  // a sleep would be longer
   }
   entry.gate->entry_ran(begin);
   keep_verdict(*entry.gate, entry.verdict_key);
@@ -268,8 +276,8 @@ bool JitClient::was_refused(Entry& entry, const Graph& graph) {
   report = verdicts_->find(entry.verdict_key).value_or(GateReport{});
   entry.gate = std::make_shared<Gate>(report);
   if (options_.trace != nullptr) {
-    options_.trace->after({"gate", "look whether an earlier process has measured"}, Clock::now() - start,
-                          [] { return std::string(); });
+    options_.trace->after({"gate", "look whether an earlier process has measured"},
+                          Clock::now() - start, [] { return std::string(); });
   }
   return entry.gate->refuses();
 }
@@ -299,7 +307,8 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   for (std::size_t i = 0; i < entries.size(); ++i) {  // other threads may add some
     Entry* entry = entries[i].get();
     const bool is_new = entry->count->calls <= 1 && entry->id().recompile == segment.recompiles - 1;
-    if (is_new && !segment.gave_up) segment.changed.note_moment(entry->explain(frame), entry->is_dead());
+    if (is_new && !segment.gave_up)
+      segment.changed.note_moment(entry->explain(frame), entry->is_dead());
   }
   const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
   if (options_.weighs_recompiles && !recompile_pays(segment)) {
@@ -335,13 +344,16 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   return step(segment, nullptr);
 }
 
-/// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was not used again.
+/// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was
+/// not used again.
 bool JitClient::recompile_pays(Segment& segment) const {
   constexpr int kMostUnused = 3;
   if (torch::in_compiled_region()) return true;
-  const auto unused = std::ranges::count_if(segment.entries, [](const auto& entry) { return entry->count->calls <= 1; });
+  const auto unused = std::ranges::count_if(
+      segment.entries, [](const auto& entry) { return entry->count->calls <= 1; });
   if (unused >= kMostUnused) segment.gave_up = true;
-  return segment.missed >= segment.price * capture::TierUp::kSavedOneIn * (1 << std::min<std::ptrdiff_t>(unused, kMostUnused));
+  return segment.missed >= segment.price * capture::TierUp::kSavedOneIn *
+                               (1 << std::min<std::ptrdiff_t>(unused, kMostUnused));
 }
 
 bool JitClient::starts_at(const python::Bytecode& code, int offset) const {
@@ -349,7 +361,8 @@ bool JitClient::starts_at(const python::Bytecode& code, int offset) const {
   return segments != nullptr && segments->find(offset) != nullptr;
 }
 
-// -- recorded segments -----------------------------------------------------------------------------
+// -- recorded segments
+// -----------------------------------------------------------------------------
 
 EntryId JitClient::captured(CapturedSegment recorded) {
   python::Bytecode& bytecode = python::bytecode_of(recorded.code);
@@ -371,7 +384,8 @@ EntryId JitClient::captured(CapturedSegment recorded) {
   recorded.graph.interface.id = id;
   segment->misses = 0;
   segment->missed = {};
-  const auto contradiction = segment->changed.find_contradiction(recorded.graph.interface, segment->pending.entries);
+  const auto contradiction =
+      segment->changed.find_contradiction(recorded.graph.interface, segment->pending.entries);
   if (!segment->pending.entries.empty()) {
     segment->pending.id = id;
     drop_replaced(*segment, recorded.graph.interface);
@@ -396,7 +410,8 @@ EntryId JitClient::captured(CapturedSegment recorded) {
 void JitClient::drop_replaced(Segment& segment, const Interface& recorded) {
   for (const RecompileEvent::Entry& known : segment.pending.entries) {
     if (!segment.changed.replaces(recorded, known.failed)) continue;
-    const auto replaced = take_out(segment.entries, [&](const Entry& entry) { return entry.id() == known.id; });
+    const auto replaced =
+        take_out(segment.entries, [&](const Entry& entry) { return entry.id() == known.id; });
   }
 }
 
@@ -428,9 +443,12 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     (*entry)->why_not = kRefused;
   } else if (const Value* value = value_elsewhere(recorded.graph); value != nullptr) {
     (*entry)->why_not = value->name + " is on the device " + value->type.device;
-    // A tensor on meta has no data, so that there is nothing to compile and nothing to tell the user.
-    say({Code::PS0505, (*entry)->why_not, {}, {}, {}, Severity::warning}, interface, value->type.device != "meta");
-  } else if (auto given = give_executor(**entry, std::move(recorded.graph), recorded.code); !given) {
+    // A tensor on meta has no data, so that there is nothing to compile and nothing to tell the
+    // user.
+    say({Code::PS0505, (*entry)->why_not, {}, {}, {}, Severity::warning}, interface,
+        value->type.device != "meta");
+  } else if (auto given = give_executor(**entry, std::move(recorded.graph), recorded.code);
+             !given) {
     const bool at_limit = given.error().code == Code::PS0709;
     // Other sizes would take as long.
     if (at_limit) segment.gave_up = true;
@@ -438,7 +456,8 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
       // The next call that fits no entry is recorded for its own sizes.
       segment.changed.refuse_sizes();
       count.runs = 0;
-      return sink_.restarted({interface.id, "not compiled for sizes that change: " + given.error().message,
+      return sink_.restarted({interface.id,
+                              "not compiled for sizes that change: " + given.error().message,
                               interface.location});
     }
     (*entry)->why_not = given.error().message;
@@ -464,11 +483,14 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
   return {};
 }
 
-bool JitClient::wants_examples() const { return torch::region_backend() != nullptr; }
+bool JitClient::wants_examples() const {
+  return torch::region_backend() != nullptr;
+}
 
 bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& recorded) {
   entry.set_backend(PyRef::borrow(torch::region_backend()), backend_age_);
-  auto executor = without_exceptions([&] { return make_program_backend(recorded, backend_error_); });
+  auto executor =
+      without_exceptions([&] { return make_program_backend(recorded, backend_error_); });
   if (!executor) {
     entry.why_not = executor.error().message;
     say(std::move(executor.error()), recorded.graph.interface);
@@ -499,7 +521,8 @@ EntryCount& JitClient::new_count(const CapturedSegment& recorded) {
   EntryCount* count = options_.recorded ? options_.recorded(recorded) : nullptr;
   if (count == nullptr) count = &own_counters_.emplace_back();
   const EntryId id = recorded.graph.interface.id;
-  *count = {id.frame, id.recompile, static_cast<std::uint32_t>(recorded.graph.nodes.size()), 0, 1, 0, {}};
+  *count = {
+      id.frame, id.recompile, static_cast<std::uint32_t>(recorded.graph.nodes.size()), 0, 1, 0, {}};
   count->gate.verdict = GateReport::Verdict::off;
   counters_.push_back(count);
   return *count;
@@ -513,7 +536,12 @@ void JitClient::note_failure(Entry& entry) {
     entry.why_not = failure.message;
     entry.set_executor(nullptr);
     entry.count->runs = 0;
-    return say({Code::PS0506, "entry " + to_string(entry.id()) + ": " + failure.message, {}, {}, {}, Severity::warning},
+    return say({Code::PS0506,
+                "entry " + to_string(entry.id()) + ": " + failure.message,
+                {},
+                {},
+                {},
+                Severity::warning},
                entry.interface());
   }
   Diagnostic diagnostic{Code::PS0505, {}, {}, {}, {}, Severity::warning};

@@ -20,15 +20,16 @@ struct ClientOptions {
   int entry_limit = 8;  ///< entries per segment start, unless most of them are used again
   /// Every call by an entry takes so much longer while the gate measures: what --handicap asks for.
   std::chrono::nanoseconds handicap{0};
-  /// A call that fits no entry is recorded only once such calls have taken so long that it pays (capture/tier_up.h).
+  /// A call that fits no entry is recorded only once such calls have taken so long that it pays
+  /// (capture/tier_up.h).
   bool weighs_recompiles = false;
   /// The first runs of every entry are compared with torch's (jit/checked_executor.h).
   bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
   /// where its calls are counted; null: in the client's own memory.
   std::function<EntryCount*(const record::CapturedSegment&)> recorded;
-  /// Told how long capture and guards of every segment took; may be null. The compiler has a trace of
-  /// its own for what it does.
+  /// Told how long capture and guards of every segment took; may be null. The compiler has a trace
+  /// of its own for what it does.
   PassTrace* trace = nullptr;
   /// Told of every call that an entry runs; may be null. Outlives the client.
   CallProfile* profile = nullptr;
@@ -39,7 +40,8 @@ struct ClientOptions {
 /// Compiles recorded segments and runs later calls of them: the client of `penstock run PROGRAM`.
 class JitClient final : public capture::SegmentClient, public capture::BackendClient {
  public:
-  /// `compiler`, `sink` and `verdicts` must outlive the client. `verdicts` null: every entry is used.
+  /// `compiler`, `sink` and `verdicts` must outlive the client. `verdicts` null: every entry is
+  /// used.
   JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
             ClientOptions options);
 
@@ -59,7 +61,8 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches, Time called);
+  capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches,
+                      Time called);
   capture::Lookup measure(Segment& segment, Entry& entry, python::Frame& frame, Time called);
   bool leave_to_python(Entry& entry, PyThreadState* thread);
   void keep_verdict(const Gate& gate, const std::string& key);
@@ -109,7 +112,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   python::PyRef backend_error_;
   int backend_age_ = 0;
   bool compiled_last_ = false;
-  std::unordered_set<std::string> told_;   // one message per code object and diagnostic
+  std::unordered_set<std::string> told_;  // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.
   const void* fitted_frame_ = nullptr;

@@ -15,7 +15,8 @@ namespace {
 using python::PyRef;
 
 constexpr std::size_t kCopied = std::size_t{1} << 10;  ///< bytes that are compared with a copy
-constexpr std::size_t kHashed = std::size_t{1} << 16;  ///< bytes that are hashed rather than followed
+constexpr std::size_t kHashed = std::size_t{1}
+                                << 16;  ///< bytes that are hashed rather than followed
 
 bool is_of(const ContentVersions::Record& record, PyObject* tensor) {
   return record.tensor == tensor && PyWeakref_GET_OBJECT(record.weak.get()) == tensor;
@@ -63,7 +64,8 @@ std::uint64_t ContentVersions::of_elements(Record& record, const void* data, std
   return record.version = ++last_;
 }
 
-std::uint64_t ContentVersions::of_small(PyObject* tensor, const void* data, std::size_t bytes, Known& known) {
+std::uint64_t ContentVersions::of_small(PyObject* tensor, const void* data, std::size_t bytes,
+                                        Known& known) {
   if (!known.record || !is_of(*known.record, tensor)) known.record = find(tensor);
   if (!known.record) return runtime::kUnversioned;
   const std::uint64_t version = of_elements(*known.record, data, bytes);

@@ -15,8 +15,8 @@ using python::PyRef;
 
 namespace {
 
-/// Marks an entry as active. Wherever a tensor is dropped, torch lets other threads run: from the first guard to
-/// the last effect none of them may touch what the entry keeps of a call.
+/// Marks an entry as active. Wherever a tensor is dropped, torch lets other threads run: from the
+/// first guard to the last effect none of them may touch what the entry keeps of a call.
 class Activity {
  public:
   explicit Activity(bool& active) : active_(active), before_(std::exchange(active, true)) {}
@@ -53,7 +53,8 @@ Result<void> Entry::add_conditions(std::span<const Guard> guards, PyCodeObject* 
   }
   const std::size_t before = interface_.guards.size();
   for (const Guard& guard : guards) {
-    if (guard.condition && known.insert(to_string(*guard.condition)).second) interface_.guards.push_back(guard);
+    if (guard.condition && known.insert(to_string(*guard.condition)).second)
+      interface_.guards.push_back(guard);
   }
   if (interface_.guards.size() == before) return {};
   auto compiled = GuardProgram::compile(interface_, live_, code);
@@ -66,7 +67,8 @@ std::optional<Entry::Branch> Entry::find_branch(const Interface& interface,
                                                 const RestoreProgram& restore, PyCodeObject* code) {
   if (!restore.leaves_pending()) return std::nullopt;
   const TensorType& condition = interface.outputs[restore.condition()].type;
-  const bool one = std::ranges::all_of(condition.sizes, [](const SymExpr& size) { return size.constant() == 1; });
+  const bool one = std::ranges::all_of(condition.sizes,
+                                       [](const SymExpr& size) { return size.constant() == 1; });
   if (condition.dtype != DType::bool_ || !one || condition.device != "cpu") return std::nullopt;
   const python::Instruction* jump = python::bytecode_of(code).at(interface.end.offset);
   const auto truth = jump == nullptr ? std::nullopt : python::jumps_on(jump->opcode);
@@ -117,8 +119,8 @@ Result<Ran> Entry::execute(python::Frame* frame, bool& written, PendingLocals* l
   return penstock::failure(Code::PS0505, "what stands behind the segment could not be made");
 }
 
-/// Runs the graph and takes the branch behind it. `done`: the outputs had to be made, nothing else was
-/// done.
+/// Runs the graph and takes the branch behind it. `done`: the outputs had to be made, nothing else
+/// was done.
 Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
   pending_outputs_.resize(outputs_.size());
   auto pending = executor_->run_pending(executor_call(), pending_outputs_, outputs_);

@@ -19,24 +19,25 @@ namespace penstock::jit {
 
 /// How a run of an entry ended.
 enum class Ran : std::uint8_t {
-  done,    ///< the segment is behind us
-  refused, ///< nothing was changed: the segment has to be stepped
-  raised,  ///< an effect behind the graph raised; a Python error is set
+  done,      ///< the segment is behind us
+  refused,   ///< nothing was changed: the segment has to be stepped
+  raised,    ///< an effect behind the graph raised; a Python error is set
   branched,  ///< the branch behind the segment was taken as well; locals are pending
 };
 
 /// One compiled specialisation of a segment: guards in front, a graph, what to restore behind.
 class Entry {
  public:
-  /// Compiles guards and restore records. The graph's executor comes separately, so that it may come
-  /// later.
+  /// Compiles guards and restore records. The graph's executor comes separately, so that it may
+  /// come later.
   static Result<std::unique_ptr<Entry>> make(const record::CapturedSegment& segment);
 
-  /// Compiles the guards anew with the conditions on symbolic sizes among `guards`. Before the first call.
+  /// Compiles the guards anew with the conditions on symbolic sizes among `guards`. Before the
+  /// first call.
   Result<void> add_conditions(std::span<const Guard> guards, PyCodeObject* code);
 
-  /// Gives the entry its executor: from now on calls run it. Before that, for one that never gets any,
-  /// and with null, a fitting call is stepped.
+  /// Gives the entry its executor: from now on calls run it. Before that, for one that never gets
+  /// any, and with null, a fitting call is stepped.
   void set_executor(std::unique_ptr<Executor> executor);
   bool runs() const { return executor_ != nullptr && (gate == nullptr || !gate->refuses()); }
 
@@ -45,14 +46,14 @@ class Entry {
   std::vector<FailedGuard> explain(const python::Frame& frame);
   bool is_dead() const { return guards_->is_dead(); }
 
-  /// After fits(): runs a segment that is the frame's rest and leaves only a result. Needs no frame.
-  /// Null unless `ran` is done.
+  /// After fits(): runs a segment that is the frame's rest and leaves only a result. Needs no
+  /// frame. Null unless `ran` is done.
   python::PyRef run_direct(Ran& ran);
   bool is_direct() const { return runs() && restore_->only_returns(); }
 
-  /// After fits(): runs the segment on a linked frame. `pending` is what fits() was asked with; what is
-  /// left of it stands for locals behind the segment, unless the frame ended. `over_branch` needs
-  /// takes_branch(): takes the branch behind the segment too.
+  /// After fits(): runs the segment on a linked frame. `pending` is what fits() was asked with;
+  /// what is left of it stands for locals behind the segment, unless the frame ended. `over_branch`
+  /// needs takes_branch(): takes the branch behind the segment too.
   Ran run(python::Frame& frame, python::PyRef& result, PendingLocals& pending, bool over_branch);
   /// It ends before a branch on a bool that it computes, and may leave what it computes pending.
   bool takes_branch() const { return branch_.has_value() && runs() && executor_->leaves_pending(); }
@@ -67,14 +68,16 @@ class Entry {
   /// Unit at which stepping the segment ends; -1: the frame's return.
   std::int32_t end() const { return returns() ? -1 : interface_.end.offset; }
 
-  /// It is between its first guard and its last effect, in this or another thread: torch may have let others run.
+  /// It is between its first guard and its last effect, in this or another thread: torch may have
+  /// let others run.
   bool is_active() const { return active_; }
 
   /// Why the last run did not succeed; its severity is `note` where torch refused an op.
   const Diagnostic& failure() const { return failure_; }
 
-  /// True in regions whose graphs are compiled by the same function of the program's, or by penstock (null),
-  /// since `age`: what a function made before it was asked to forget serves no more.
+  /// True in regions whose graphs are compiled by the same function of the program's, or by
+  /// penstock (null), since `age`: what a function made before it was asked to forget serves no
+  /// more.
   bool serves(PyObject* backend, int age) const {
     return backend_.get() == backend && (backend == nullptr || age_ == age);
   }
@@ -84,15 +87,16 @@ class Entry {
   }
 
   EntryCount* count = nullptr;  ///< how often it fitted; not owned
-  std::string why_not;                   ///< why it has no executor, for reports
-  bool is_large = false;                 ///< the memory that calls take is worth some milliseconds
-  int failures = 0;                      ///< runs that failed
-  std::shared_ptr<Gate> gate;            ///< null: the entry is used, whatever it costs
-  std::string verdict_key;               ///< where its verdict is kept
-  /// Held while plain Python runs to be measured. What a recorded call and a compilation leave is spread over the heap:
-  /// Python's tensors would lie now in one gap and now in another, and take more memory than without penstock.
+  std::string why_not;          ///< why it has no executor, for reports
+  bool is_large = false;        ///< the memory that calls take is worth some milliseconds
+  int failures = 0;             ///< runs that failed
+  std::shared_ptr<Gate> gate;   ///< null: the entry is used, whatever it costs
+  std::string verdict_key;      ///< where its verdict is kept
+  /// Held while plain Python runs to be measured. What a recorded call and a compilation leave is
+  /// spread over the heap: Python's tensors would lie now in one gap and now in another, and take
+  /// more memory than without penstock.
   std::unique_ptr<heap::OccupiedGaps> gaps;
-  EntryProfile* profile = nullptr;       ///< of its calls, where somebody asks; not owned
+  EntryProfile* profile = nullptr;  ///< of its calls, where somebody asks; not owned
 
  private:
   /// A conditional jump on the topmost of the stack, in units.
@@ -120,8 +124,8 @@ class Entry {
   bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
   Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};
-  std::vector<guards::InputValue> inputs_;      ///< of the last call
-  std::vector<std::uint32_t> changed_;  ///< in the call that runs
+  std::vector<guards::InputValue> inputs_;  ///< of the last call
+  std::vector<std::uint32_t> changed_;      ///< in the call that runs
   // Of the call that runs: kept to save allocations, cleared behind it.
   std::vector<python::PyRef> outputs_;
   std::vector<PendingTensor> pending_outputs_;
@@ -129,17 +133,18 @@ class Entry {
 
 /// All entries of one segment start, most recently used first.
 struct Segment {
-  std::int32_t frame = 0;      ///< frame number
+  std::int32_t frame = 0;  ///< frame number
   std::int32_t offset = 0;
-  std::int32_t recompiles = 0; ///< entries made so far
+  std::int32_t recompiles = 0;  ///< entries made so far
   std::vector<std::unique_ptr<Entry>> entries;
-  bool gave_up = false;        ///< calls that fit no entry are stepped and recorded no more
-  std::int32_t end = -1;       ///< where stepping ends then
+  bool gave_up = false;   ///< calls that fit no entry are stepped and recorded no more
+  std::int32_t end = -1;  ///< where stepping ends then
   bool limit_reported = false;
-  int misses = 0;              ///< since the last entry was made
-  std::chrono::nanoseconds price{0};   ///< that the last entry took to record and compile
-  std::chrono::nanoseconds missed{0};  ///< that calls which fit none have taken since, where that is weighed
-  RecompileEvent pending;      ///< why the call that is being recorded now fitted no entry
+  int misses = 0;                     ///< since the last entry was made
+  std::chrono::nanoseconds price{0};  ///< that the last entry took to record and compile
+  std::chrono::nanoseconds missed{
+      0};                  ///< that calls which fit none have taken since, where that is weighed
+  RecompileEvent pending;  ///< why the call that is being recorded now fitted no entry
   record::ChangedNumbers changed;
 };
 

@@ -11,11 +11,12 @@ namespace penstock::jit {
 
 /// What an executor is called with; borrowed.
 struct ExecutorCall {
-  std::span<const guards::InputValue> inputs;     ///< one per Interface::inputs
+  std::span<const guards::InputValue> inputs;  ///< one per Interface::inputs
   /// Positions of those that may be others than in the executor's last call. All in its first one.
   std::span<const std::uint32_t> changed;
   const std::int64_t* symbols = nullptr;  ///< one per Interface::symbols
-  /// What kernels and making their outputs takes is added here, in nanoseconds; null: it is not measured.
+  /// What kernels and making their outputs takes is added here, in nanoseconds; null: it is not
+  /// measured.
   std::int64_t* kernel_time = nullptr;
 };
 
@@ -31,10 +32,12 @@ class Executor {
   virtual Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                            bool& written) = 0;
 
-  /// Guards of the graph, those among them that the compiler added: what it found out of symbolic sizes.
+  /// Guards of the graph, those among them that the compiler added: what it found out of symbolic
+  /// sizes.
   virtual std::span<const Guard> guards() const { return {}; }
 
-  /// True if an input may be pending (InputValue::object is null): nothing but its memory is needed.
+  /// True if an input may be pending (InputValue::object is null): nothing but its memory is
+  /// needed.
   virtual bool takes_pending() const { return false; }
   /// True if the outputs can be left pending: they are tensors of their own, the graph mutates
   /// nothing and calls no op of torch.
@@ -52,8 +55,8 @@ class GraphCompiler {
  public:
   virtual ~GraphCompiler() = default;
   virtual Result<std::unique_ptr<Executor>> compile(Graph graph) = 0;
-  /// Gives back memory that is kept for speed alone: plain Python is about to run what an entry would, in memory of
-  /// its own.
+  /// Gives back memory that is kept for speed alone: plain Python is about to run what an entry
+  /// would, in memory of its own.
   virtual void give_back_memory() = 0;
 };
 

@@ -13,7 +13,8 @@ constexpr nanoseconds kLong = std::chrono::milliseconds(1);
 /// A difference that no disturbance of a single call explains away easily.
 constexpr double kClear = 0.25;
 constexpr int kClearPairs = 3, kClearPairsOfLong = 2;
-/// Where none is clearly faster, and before an entry is refused; fewer where measuring has taken long.
+/// Where none is clearly faster, and before an entry is refused; fewer where measuring has taken
+/// long.
 constexpr int kMostPairs = 6, kMostPairsOfLong = 3;
 constexpr nanoseconds kMuch = std::chrono::seconds(1);
 
@@ -25,7 +26,8 @@ bool longer(nanoseconds a, nanoseconds b, double margin) {
 }  // namespace
 
 nanoseconds Gate::steady_time() {
-  return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
+  return std::chrono::duration_cast<nanoseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
 }
 
 Gate::Gate(GateReport& report, Clock clock) : report_(report), clock_(std::move(clock)) {
@@ -50,8 +52,11 @@ double Gate::Side::spread() const {
   return apart / static_cast<double>(std::max<std::int64_t>(least.count(), 1));
 }
 
-/// Plain Python first: its temporaries are gone before the entry takes memory for its weights and its own.
-Gate::Turn Gate::turn() const { return plain_.runs <= entry_.runs ? Turn::plain : Turn::entry; }
+/// Plain Python first: its temporaries are gone before the entry takes memory for its weights and
+/// its own.
+Gate::Turn Gate::turn() const {
+  return plain_.runs <= entry_.runs ? Turn::plain : Turn::entry;
+}
 
 void Gate::memory_was_given_back() {
   entry_.cold = plain_.cold = true;
@@ -75,20 +80,27 @@ void Gate::plain_ran(Nanoseconds begin) {
   decide();
 }
 
-double Gate::spread() const { return std::max(entry_.spread(), plain_.spread()); }
+double Gate::spread() const {
+  return std::max(entry_.spread(), plain_.spread());
+}
 
-double Gate::margin() const { return std::min(kMostMargin, spread()); }
+double Gate::margin() const {
+  return std::min(kMostMargin, spread());
+}
 
-/// Where the two least times of a side lie apart, it may still become faster: pages, caches and clocks warm up. Where
-/// neither side is clearly faster, measuring on costs next to nothing.
+/// Where the two least times of a side lie apart, it may still become faster: pages, caches and
+/// clocks warm up. Where neither side is clearly faster, measuring on costs next to nothing.
 int Gate::pairs_to_accept() const {
   const bool clear = longer(plain_.least, entry_.least, kClear);
   if (clear && spent_ >= kMuch) return 1;
-  if (clear && spread() <= kMostMargin) return entry_.least >= kLong ? kClearPairsOfLong : kClearPairs;
+  if (clear && spread() <= kMostMargin)
+    return entry_.least >= kLong ? kClearPairsOfLong : kClearPairs;
   return most_pairs();
 }
 
-int Gate::most_pairs() const { return spent_ >= kMuch ? kMostPairsOfLong : kMostPairs; }
+int Gate::most_pairs() const {
+  return spent_ >= kMuch ? kMostPairsOfLong : kMostPairs;
+}
 
 void Gate::decide() {
   if (entry_.runs < 1 || entry_.runs != plain_.runs) return;

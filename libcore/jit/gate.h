@@ -10,27 +10,30 @@
 
 // The gate: an entry that is slower than the plain Python that it replaces is not used.
 //
-// What it replaces is measured as it is: while the gate is open, every other call of the entry is run
-// by plain Python, as if there were no entry, and timed from the segment's start to its end. So no call
-// runs twice, what it writes, prints or draws happens once, and Python's own time, guards and what is
-// restored behind the graph all count where they arise. The price is that some early calls are as slow
-// as they would be without penstock.
+// What it replaces is measured as it is: while the gate is open, every other call of the entry is
+// run by plain Python, as if there were no entry, and timed from the segment's start to its end. So
+// no call runs twice, what it writes, prints or draws happens once, and Python's own time, guards
+// and what is restored behind the graph all count where they arise. The price is that some early
+// calls are as slow as they would be without penstock.
 //
-// A call of which the segment is the whole is run by CPython's evaluator. Where it ends before the function does,
-// the conductor steps it to the end, which makes the Python in it, not its ops, several times slower than it is:
-// such an entry may be accepted though plain Python would be a little faster.
+// A call of which the segment is the whole is run by CPython's evaluator. Where it ends before the
+// function does, the conductor steps it to the end, which makes the Python in it, not its ops,
+// several times slower than it is: such an entry may be accepted though plain Python would be a
+// little faster.
 //
-// Memory is part of what is measured, as it is in the steady state of both sides. A large entry gives back what it and
-// the compiler hold before Python's turn, so that the program never takes more memory than it would without penstock;
-// the run behind that pays for fresh pages, on either side, and would decide the verdict of anything that touches a few
-// mebibytes. So of each side the first run behind it does not count, and neither does an entry's very first one, which
-// packs weights and makes plans: the second of two runs in a row is timed, whoever's turn it is.
+// Memory is part of what is measured, as it is in the steady state of both sides. A large entry
+// gives back what it and the compiler hold before Python's turn, so that the program never takes
+// more memory than it would without penstock; the run behind that pays for fresh pages, on either
+// side, and would decide the verdict of anything that touches a few mebibytes. So of each side the
+// first run behind it does not count, and neither does an entry's very first one, which packs
+// weights and makes plans: the second of two runs in a row is timed, whoever's turn it is.
 //
-// Other processes only ever make a call slower, so of each side the least time counts. What cannot be told apart on
-// this machine now is how far a side's two least times lie from each other, the wider of the two sides; more than three
-// percent are never taken for noise. An entry that is faster by a wide margin is accepted after two pairs of long calls
-// or three of short ones; where times are unsteady (the first calls behind a compilation find a heap that was trimmed),
-// where neither side is clearly faster, and before an entry is refused, more are taken.
+// Other processes only ever make a call slower, so of each side the least time counts. What cannot
+// be told apart on this machine now is how far a side's two least times lie from each other, the
+// wider of the two sides; more than three percent are never taken for noise. An entry that is
+// faster by a wide margin is accepted after two pairs of long calls or three of short ones; where
+// times are unsteady (the first calls behind a compilation find a heap that was trimmed), where
+// neither side is clearly faster, and before an entry is refused, more are taken.
 
 namespace penstock::jit {
 
@@ -74,7 +77,7 @@ class Gate {
   /// What was measured of one side.
   struct Side {
     bool cold = false;  ///< its next run does not count
-    int runs = 0;  ///< those that count
+    int runs = 0;       ///< those that count
     Nanoseconds least{0}, second_least{0};
     /// False: the run does not count.
     bool ran(Nanoseconds time);

@@ -32,7 +32,8 @@ class ErrorKeeper {
 
 template <class Answer, class Work>
 Answer GuardedDriver::guarded(Frame* frame, Answer stopped, const Work& work) noexcept {
-  if (stopped_) [[unlikely]] return stopped;
+  if (stopped_) [[unlikely]]
+    return stopped;
   try {
     return work();
   } catch (const std::bad_alloc&) {
@@ -85,15 +86,24 @@ bool GuardedDriver::stepped(Frame& frame, const Instruction& at, Outcome outcome
 }
 
 void GuardedDriver::unwound(Frame& frame, int depth) {
-  guarded(&frame, true, [&] { driver_->unwound(frame, depth); return true; });
+  guarded(&frame, true, [&] {
+    driver_->unwound(frame, depth);
+    return true;
+  });
 }
 
 void GuardedDriver::ran(PyThreadState* thread, bool returned) {
-  guarded(nullptr, true, [&] { driver_->ran(thread, returned); return true; });
+  guarded(nullptr, true, [&] {
+    driver_->ran(thread, returned);
+    return true;
+  });
 }
 
 void GuardedDriver::leave(Frame& frame, Leaving how, PyObject* value) {
-  guarded(&frame, true, [&] { driver_->leave(frame, how, value); return true; });
+  guarded(&frame, true, [&] {
+    driver_->leave(frame, how, value);
+    return true;
+  });
 }
 
 }  // namespace penstock::jit

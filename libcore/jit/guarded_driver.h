@@ -8,10 +8,10 @@
 
 namespace penstock::jit {
 
-/// The last line between penstock and the program: a driver behind which no C++ exception escapes into
-/// CPython. After the first one the driver behind it is never asked again, for what it remembers may
-/// be half of a change: frames under way are left to the evaluator where they stand, with their state
-/// real, and the rest of the program is plain Python.
+/// The last line between penstock and the program: a driver behind which no C++ exception escapes
+/// into CPython. After the first one the driver behind it is never asked again, for what it
+/// remembers may be half of a change: frames under way are left to the evaluator where they stand,
+/// with their state real, and the rest of the program is plain Python.
 class GuardedDriver final : public python::FrameDriver {
  public:
   /// `report` is told once what was thrown.

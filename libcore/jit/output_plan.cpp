@@ -26,7 +26,8 @@ class Planner {
 
   Result<OutputPlan> run() {
     origins_.resize(graph_.values.size());
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) note_origins(static_cast<std::int32_t>(i));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      note_origins(static_cast<std::int32_t>(i));
     for (const Node& node : graph_.nodes) {
       if (auto written = note_write(node); !written) return tl::unexpected(written.error());
     }
@@ -39,7 +40,9 @@ class Planner {
   }
 
  private:
-  static Result<void> refuse(std::string message) { return failure(Code::PS0505, std::move(message)); }
+  static Result<void> refuse(std::string message) {
+    return failure(Code::PS0505, std::move(message));
+  }
   std::size_t input_count() const { return graph_.interface.inputs.size(); }
   const TensorType& type(ValueId id) const { return graph_.values[id].type; }
 
@@ -108,7 +111,8 @@ class Planner {
       const bool shared = i != memory && inputs[i].type.storage >= 0 &&
                           inputs[i].type.storage == inputs[memory].type.storage;
       // What they share may differ from call to call, and no guard says how.
-      if (shared) return refuse(inputs[memory].name + " is written and shares memory with " + inputs[i].name);
+      if (shared)
+        return refuse(inputs[memory].name + " is written and shares memory with " + inputs[i].name);
     }
     return {};
   }
@@ -159,10 +163,11 @@ class Planner {
   bool needs_call(const Node& node, ValueId result, ValueId base) const {
     const OpFacts* op = ops::find_op(node.op);
     if (op != nullptr && shares_without_view(op->id)) return true;
-    // Of several tensors each result is a view of its own; of one, torch ties the views together. What
-    // shares memory by an op that we do not know need not be a view to torch at all.
+    // Of several tensors each result is a view of its own; of one, torch ties the views together.
+    // What shares memory by an op that we do not know need not be a view to torch at all.
     const bool tied = (node.results.size() != 1 || op == nullptr) && !takes_others(node, base);
-    return tied || type(result).dtype != type(base).dtype || type(result).device != type(base).device;
+    return tied || type(result).dtype != type(base).dtype ||
+           type(result).device != type(base).device;
   }
 
   static bool takes_others(const Node& node, ValueId base) {
@@ -176,7 +181,8 @@ class Planner {
   /// Only the base may be a tensor: others are gone by then.
   Result<void> check_calls(const OutputPlan::PlannedOutput& output) const {
     for (const OutputPlan::ViewCall& call : output.calls) {
-      if (takes_others(call.node, call.base)) return refuse("an output is a view by " + call.node.op + ", which takes more tensors");
+      if (takes_others(call.node, call.base))
+        return refuse("an output is a view by " + call.node.op + ", which takes more tensors");
     }
     return {};
   }
@@ -184,11 +190,13 @@ class Planner {
   void count_writes() {
     for (std::size_t i = 0; i < input_count(); ++i) {
       auto found = writes_.find(static_cast<ValueId>(i));
-      if (found != writes_.end()) plan_.input_writes.push_back({static_cast<std::int32_t>(i), found->second});
+      if (found != writes_.end())
+        plan_.input_writes.push_back({static_cast<std::int32_t>(i), found->second});
     }
     for (std::size_t i = 0; i < made_values_.size(); ++i) {
       auto found = writes_.find(made_values_[i]);
-      if (found != writes_.end()) plan_.made_writes.push_back({static_cast<std::int32_t>(i), found->second});
+      if (found != writes_.end())
+        plan_.made_writes.push_back({static_cast<std::int32_t>(i), found->second});
     }
   }
 
@@ -211,14 +219,16 @@ class Planner {
   Graph& graph_;
   ops::RangeShapes shapes_;
   OutputPlan plan_;
-  std::vector<Origin> origins_;                      ///< by value
-  std::unordered_map<ValueId, int> writes_;          ///< by root
-  std::unordered_map<ValueId, std::int32_t> made_;   ///< by root
+  std::vector<Origin> origins_;                     ///< by value
+  std::unordered_map<ValueId, int> writes_;         ///< by root
+  std::unordered_map<ValueId, std::int32_t> made_;  ///< by root
   std::vector<ValueId> made_values_;
 };
 
 }  // namespace
 
-Result<OutputPlan> plan_outputs(Graph& graph) { return Planner(graph).run(); }
+Result<OutputPlan> plan_outputs(Graph& graph) {
+  return Planner(graph).run();
+}
 
 }  // namespace penstock::jit

@@ -9,8 +9,8 @@ namespace penstock::jit {
 
 /// How the outputs of a captured graph come about, so that they share memory, version counters and
 /// `_base` with what they share them with under plain Python. The kernels make whole tensors only:
-/// one for each memory that the graph makes and that an output lies in. Every output is one of those,
-/// or a view, taken by torch, of one or of an input.
+/// one for each memory that the graph makes and that an output lies in. Every output is one of
+/// those, or a view, taken by torch, of one or of an input.
 struct OutputPlan {
   /// A view op of the captured graph, to be called again.
   struct ViewCall {
@@ -39,10 +39,9 @@ struct OutputPlan {
   std::vector<Writes> made_writes;     ///< `index`: of a made tensor
 };
 
-/// Works out the plan of a graph of level torch. Leaves in `graph`: outputs that are the plan's made
-/// tensors, in order, with memory of their own. Linear in nodes and uses.
-/// PS0505 for a graph whose outputs cannot be made again so, or that writes memory which it sees in
-/// two ways.
+/// Works out the plan of a graph of level torch. Leaves in `graph`: outputs that are the plan's
+/// made tensors, in order, with memory of their own. Linear in nodes and uses. PS0505 for a graph
+/// whose outputs cannot be made again so, or that writes memory which it sees in two ways.
 Result<OutputPlan> plan_outputs(Graph& graph);
 
 }  // namespace penstock::jit

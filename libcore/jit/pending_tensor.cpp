@@ -8,12 +8,16 @@
 namespace penstock::jit {
 namespace {
 
-void release_memory(void* context) { delete static_cast<runtime::PooledMemory*>(context); }
+void release_memory(void* context) {
+  delete static_cast<runtime::PooledMemory*>(context);
+}
 
-/// The elements of `whole`, one behind another, shown as `view` lies in them; to torch it is a tensor of its own.
+/// The elements of `whole`, one behind another, shown as `view` lies in them; to torch it is a
+/// tensor of its own.
 python::PyRef shown_as(const torch::TensorView& view, PyObject* whole) {
   const python::PyRef shown = strided(whole, view.sizes, view.strides, view.storage_offset);
-  return shown ? python::PyRef::steal(PyObject_CallMethod(shown.get(), "detach", nullptr)) : nullptr;
+  return shown ? python::PyRef::steal(PyObject_CallMethod(shown.get(), "detach", nullptr))
+               : nullptr;
 }
 
 /// How many elements lie between the storage's first one and the view's last.

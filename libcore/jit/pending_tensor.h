@@ -11,23 +11,25 @@
 
 // Going on over branches.
 //
-// Problem. A branch on a tensor ends a segment: `if x.sum() < 0:`. The kernels in front take a fraction
-// of a microsecond; to make torch tensors of what they left, put them into the frame, step the branch
-// and look up the segment behind it takes several times that.
+// Problem. A branch on a tensor ends a segment: `if x.sum() < 0:`. The kernels in front take a
+// fraction of a microsecond; to make torch tensors of what they left, put them into the frame, step
+// the branch and look up the segment behind it takes several times that.
 //
-// Idea. The entry knows which of its outputs the branch asks, and the element is in memory. So it takes
-// the branch itself and runs the entry that fits there, on the memory that the first one left: the
-// locals are pending. Only what the last segment of the chain leaves becomes tensors.
+// Idea. The entry knows which of its outputs the branch asks, and the element is in memory. So it
+// takes the branch itself and runs the entry that fits there, on the memory that the first one
+// left: the locals are pending. Only what the last segment of the chain leaves becomes tensors.
 //
 // What makes it sound: nobody can look in between. No Python code runs inside the chain: no frame
-// object is out, no signal or other thread is waiting (else the chain ends before that branch), and what
-// the frame's slots held is let go of only behind the chain. Only segments that leave nothing but locals
-// and stack take part, with outputs that are tensors of their own; and an entry that asks more of a
-// pending tensor than can be read of one does not fit, so that the tensor is made and asked again.
+// object is out, no signal or other thread is waiting (else the chain ends before that branch), and
+// what the frame's slots held is let go of only behind the chain. Only segments that leave nothing
+// but locals and stack take part, with outputs that are tensors of their own; and an entry that
+// asks more of a pending tensor than can be read of one does not fit, so that the tensor is made
+// and asked again.
 
 namespace penstock::jit {
 
-/// A result of kernels that is no torch tensor yet: its memory, and what would be read of the tensor.
+/// A result of kernels that is no torch tensor yet: its memory, and what would be read of the
+/// tensor.
 struct PendingTensor {
   runtime::PooledMemory memory;
   torch::TensorView view;  ///< sizes and strides: the executor's

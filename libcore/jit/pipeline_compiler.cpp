@@ -16,8 +16,10 @@ bool is_large(const Graph& graph) {
   return bytes >= kMuch;
 }
 
-Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
-    const std::string& store, pipeline::CompileOptions options, bool deterministic, PassTrace& trace) {
+Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(const std::string& store,
+                                                                   pipeline::CompileOptions options,
+                                                                   bool deterministic,
+                                                                   PassTrace& trace) {
   auto opened = store::Store::open(store);
   if (!opened) return tl::unexpected(opened.error());
   std::unique_ptr<PipelineCompiler> compiler(
@@ -28,8 +30,9 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   const bool large = is_large(graph);
-  // While a call is recorded, small blocks that stay (the graph) come to lie between the tensors on the heap, so
-  // that the C library keeps the gaps; what the compiler needs would come on top of them.
+  // While a call is recorded, small blocks that stay (the graph) come to lie between the tensors on
+  // the heap, so that the C library keeps the gaps; what the compiler needs would come on top of
+  // them.
   if (large) malloc_trim(0);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
@@ -37,10 +40,12 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   if (large) heap::give_back_file_pages();
   if (!bundle) return tl::unexpected(bundle.error());
   const auto start = std::chrono::steady_clock::now();
-  auto executor = BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
+  auto executor =
+      BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
   trace_.after({"load", "load machine code and library kernels"},
                std::chrono::steady_clock::now() - start, [] { return std::string(); });
-  // What the compiler needed must not stay under the calls that come, the plain one that the gate measures first.
+  // What the compiler needed must not stay under the calls that come, the plain one that the gate
+  // measures first.
   if (large) malloc_trim(0);
   return executor;
 }

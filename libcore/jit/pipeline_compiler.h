@@ -14,12 +14,12 @@ namespace penstock::jit {
 /// The graph's tensors take so much memory that it is worth some milliseconds to keep it small.
 bool is_large(const Graph& graph);
 
-/// Compiles captured graphs by the stages of the pipe, in this process; code and kernels are kept in
-/// the store, so that a program's next run finds them.
+/// Compiles captured graphs by the stages of the pipe, in this process; code and kernels are kept
+/// in the store, so that a program's next run finds them.
 class PipelineCompiler final : public GraphCompiler {
  public:
-  /// `deterministic`: see runtime::Runtime. PS0210 where there is no place for the store. `trace` is told about every pass and outlives the
-  /// compiler.
+  /// `deterministic`: see runtime::Runtime. PS0210 where there is no place for the store. `trace`
+  /// is told about every pass and outlives the compiler.
   static Result<std::unique_ptr<PipelineCompiler>> create(const std::string& store,
                                                           pipeline::CompileOptions options,
                                                           bool deterministic, PassTrace& trace);

@@ -29,11 +29,12 @@ PyObject* source_globals() {
 }
 
 PyRef text_object(const std::string& text) {
-  return PyRef::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  return PyRef::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
 }
 
-/// Makes of a graph what fx_module_source.py takes. Null results: a Python error is set, or the graph
-/// holds what a module cannot.
+/// Makes of a graph what fx_module_source.py takes. Null results: a Python error is set, or the
+/// graph holds what a module cannot.
 class Description {
  public:
   explicit Description(PyObject* globals) : value_(PyDict_GetItemString(globals, "Value")) {}
@@ -43,7 +44,8 @@ class Description {
     PyRef list = PyRef::steal(PyList_New(0));
     for (std::size_t i = 0; list && i < interface.inputs.size(); ++i) {
       const PyRef source = text_object(interface.sources.text(interface.inputs[i].source));
-      PyRef pair = source ? PyRef::steal(PyTuple_Pack(2, source.get(), segment.inputs[i].get())) : PyRef();
+      PyRef pair =
+          source ? PyRef::steal(PyTuple_Pack(2, source.get(), segment.inputs[i].get())) : PyRef();
       if (!pair || PyList_Append(list.get(), pair.get()) < 0) return nullptr;
     }
     return list;
@@ -52,7 +54,8 @@ class Description {
   PyRef calls(const record::CapturedSegment& segment) const {
     PyRef list = PyRef::steal(PyList_New(0));
     for (std::size_t i = 0; i < segment.graph.calls.size(); ++i) {
-      PyRef row = list ? of(segment.graph.calls[i], segment.written_down.callables[i].get()) : PyRef();
+      PyRef row =
+          list ? of(segment.graph.calls[i], segment.written_down.callables[i].get()) : PyRef();
       if (!row || PyList_Append(list.get(), row.get()) < 0) return nullptr;
     }
     return list;
@@ -95,7 +98,8 @@ class Description {
     PyRef kwargs = PyRef::steal(PyDict_New());
     for (const NamedArgument& argument : call.kwargs) {
       const PyRef item = kwargs ? of(argument.value) : PyRef();
-      if (!item || PyDict_SetItemString(kwargs.get(), argument.name.c_str(), item.get()) < 0) return nullptr;
+      if (!item || PyDict_SetItemString(kwargs.get(), argument.name.c_str(), item.get()) < 0)
+        return nullptr;
     }
     const PyRef args = of_all(call.args, Argument::Sequence::Kind::tuple);
     const PyRef result = of(call.result);
@@ -103,15 +107,17 @@ class Description {
     const PyRef target = callable != nullptr ? PyRef::borrow(callable) : text_object(call.target);
     const PyRef stack = text_object(stack_text(call.stack));
     if (!kwargs || !args || !result || !opcode || !name || !target || !stack) return nullptr;
-    return PyRef::steal(PyTuple_Pack(7, opcode.get(), name.get(), target.get(), args.get(), kwargs.get(),
-                                     result.get(), stack.get()));
+    return PyRef::steal(PyTuple_Pack(7, opcode.get(), name.get(), target.get(), args.get(),
+                                     kwargs.get(), result.get(), stack.get()));
   }
 
   PyRef of(const Argument& argument) const {
     if (const auto* value = argument.as<Argument::Value>()) {
-      return PyRef::steal(PyObject_CallFunction(value_, "k", static_cast<unsigned long>(value->id)));
+      return PyRef::steal(
+          PyObject_CallFunction(value_, "k", static_cast<unsigned long>(value->id)));
     }
-    if (const auto* sequence = argument.as<Argument::Sequence>()) return of_all(sequence->items, sequence->kind);
+    if (const auto* sequence = argument.as<Argument::Sequence>())
+      return of_all(sequence->items, sequence->kind);
     if (const auto* dict = argument.as<Argument::Dict>()) return of(*dict);
     return python::object_of(argument);
   }
@@ -119,8 +125,10 @@ class Description {
   PyRef of(const Argument::Dict& dict) const {
     PyRef made = PyRef::steal(PyDict_New());
     for (const auto& [key, value] : dict.items) {
-      const PyRef key_object = made ? of(key) : PyRef(), value_object = key_object ? of(value) : PyRef();
-      if (!value_object || PyDict_SetItem(made.get(), key_object.get(), value_object.get()) < 0) return nullptr;
+      const PyRef key_object = made ? of(key) : PyRef(),
+                  value_object = key_object ? of(value) : PyRef();
+      if (!value_object || PyDict_SetItem(made.get(), key_object.get(), value_object.get()) < 0)
+        return nullptr;
     }
     return made;
   }
@@ -161,8 +169,8 @@ class Description {
     std::string out;
     for (const StackFrame* frame = stack.get(); frame != nullptr; frame = frame->caller.get()) {
       const Location& at = frame->location;
-      std::string one = "  File \"" + at.file.text() + "\", line " + std::to_string(at.line) + ", in " +
-                        std::string(frame->function.text()) + "\n";
+      std::string one = "  File \"" + at.file.text() + "\", line " + std::to_string(at.line) +
+                        ", in " + std::string(frame->function.text()) + "\n";
       if (const auto line = read_source_line(at.file.text(), at.line)) {
         const std::size_t begin = line->find_first_not_of(" \t");
         if (begin != std::string::npos) one += "    " + line->substr(begin) + "\n";
@@ -189,8 +197,11 @@ class ProgramBackend final : public Executor {
     // What goes wrong is the program's own, and may have happened behind what it wrote.
     written = true;
     const python::HookPause pause;
-    PyRef result = arguments ? PyRef::steal(PyObject_Call(function_.get(), arguments.get(), nullptr)) : PyRef();
-    PyRef items = result ? PyRef::steal(PySequence_Fast(result.get(), "a backend's function gave no tuple of outputs"))
+    PyRef result = arguments
+                       ? PyRef::steal(PyObject_Call(function_.get(), arguments.get(), nullptr))
+                       : PyRef();
+    PyRef items = result ? PyRef::steal(PySequence_Fast(
+                               result.get(), "a backend's function gave no tuple of outputs"))
                          : PyRef();
     if (items && PySequence_Fast_GET_SIZE(items.get()) != static_cast<Py_ssize_t>(outputs.size())) {
       PyErr_Format(PyExc_RuntimeError, "a backend's function gave %zd outputs, not %zu",
@@ -233,25 +244,32 @@ PyRef take_python_error() {
   return PyRef::steal(value);
 }
 
-Result<std::unique_ptr<Executor>> make_program_backend(const record::CapturedSegment& segment, PyRef& raised) {
+Result<std::unique_ptr<Executor>> make_program_backend(const record::CapturedSegment& segment,
+                                                       PyRef& raised) {
   const python::HookPause pause;
   PyObject* globals = source_globals();
   if (globals == nullptr) return not_shown();
   const Description description(globals);
   const PyRef inputs = description.inputs(segment), calls = description.calls(segment);
-  const PyRef outputs = Description::outputs(segment.graph), types = description.types(segment.graph);
+  const PyRef outputs = Description::outputs(segment.graph),
+              types = description.types(segment.graph);
   if (!inputs || !calls || !outputs || !types) return not_shown();
-  const PyRef module = PyRef::steal(PyObject_CallFunctionObjArgs(
-      PyDict_GetItemString(globals, "make_module"), inputs.get(), calls.get(), outputs.get(), types.get(), nullptr));
+  const PyRef module = PyRef::steal(
+      PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "make_module"), inputs.get(),
+                                   calls.get(), outputs.get(), types.get(), nullptr));
   if (!module) return not_shown();
-  PyRef function = PyRef::steal(PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "compile"),
-                                                             torch::region_backend(), module.get(), inputs.get(), nullptr));
+  PyRef function = PyRef::steal(
+      PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "compile"),
+                                   torch::region_backend(), module.get(), inputs.get(), nullptr));
   if (!function) return nullptr;
-  const PyRef written = Description::objects(segment.written_down.written), made = Description::objects(segment.outputs);
-  const PyRef state = segment.written_down.random_state ? segment.written_down.random_state : PyRef::borrow(Py_None);
+  const PyRef written = Description::objects(segment.written_down.written),
+              made = Description::objects(segment.outputs);
+  const PyRef state = segment.written_down.random_state ? segment.written_down.random_state
+                                                        : PyRef::borrow(Py_None);
   const bool ran = written && made &&
-                   PyRef::steal(PyObject_CallFunctionObjArgs(PyDict_GetItemString(globals, "run_first"), function.get(),
-                                                             inputs.get(), written.get(), state.get(), made.get(), nullptr));
+                   PyRef::steal(PyObject_CallFunctionObjArgs(
+                       PyDict_GetItemString(globals, "run_first"), function.get(), inputs.get(),
+                       written.get(), state.get(), made.get(), nullptr));
   if (!ran) raised = take_python_error();
   return std::make_unique<ProgramBackend>(std::move(function));
 }

@@ -22,7 +22,8 @@ class RestoreProgram {
   /// `interface` and `live` must outlive the program. Fails for a recipe that needs an object which
   /// can be held neither strongly nor weakly.
   static Result<std::unique_ptr<RestoreProgram>> compile(const Interface& interface,
-                                                         const guards::LiveTable& live, PyCodeObject* code);
+                                                         const guards::LiveTable& live,
+                                                         PyCodeObject* code);
 
   /// Makes the objects; must follow GuardProgram::check() with no foreign code between. False with
   /// a Python error set; nothing was changed then. `frame` may be null if only_returns().
@@ -45,9 +46,9 @@ class RestoreProgram {
   bool leaves_pending() const { return condition_ >= 0; }
   /// For leaves_pending(): the output on top of the stack.
   std::int32_t condition() const { return condition_; }
-  /// For leaves_pending(), in the place of make() and apply(): fills the slots of the frame that hold
-  /// no output, drops the condition, stands at `unit`, and leaves the outputs to `left`. False with a
-  /// Python error set; nothing was changed then.
+  /// For leaves_pending(), in the place of make() and apply(): fills the slots of the frame that
+  /// hold no output, drops the condition, stands at `unit`, and leaves the outputs to `left`. False
+  /// with a Python error set; nothing was changed then.
   bool leave_pending(const guards::GuardProgram& guards, std::span<PendingTensor> outputs,
                      python::Frame& frame, int unit, PendingLocals& left);
   /// Drops of `left` what apply() will give another object.
@@ -64,26 +65,26 @@ class RestoreProgram {
 
   struct MakeStep {
     Recipe::Kind kind;
-    bool live = false;              // `index` is a position in the table of live objects
-    std::uint32_t result = 0;       // slot in made_
-    std::uint32_t first = 0;        // operands_[first, first + count): slots in made_
+    bool live = false;         // `index` is a position in the table of live objects
+    std::uint32_t result = 0;  // slot in made_
+    std::uint32_t first = 0;   // operands_[first, first + count): slots in made_
     std::uint32_t count = 0;
-    std::int32_t index = -1;        // output, source, size program
-    bool fill = false;              // puts the operands into the container made before
-    PyObject* object = nullptr;     // an immutable literal; borrowed
+    std::int32_t index = -1;            // output, source, size program
+    bool fill = false;                  // puts the operands into the container made before
+    PyObject* object = nullptr;         // an immutable literal; borrowed
     const Argument* literal = nullptr;  // a mutable literal: made anew each time
   };
   struct ApplyStep {
     Restore::Kind kind;
     std::int32_t index = -1;
-    PyObject* name = nullptr;       // interned; borrowed
+    PyObject* name = nullptr;                        // interned; borrowed
     std::int32_t target = -1, key = -1, value = -1;  // slots in made_
   };
   /// A frame of an inlined function.
   struct FrameSteps {
-    std::uint32_t function = 0;     // slot in made_
+    std::uint32_t function = 0;  // slot in made_
     std::int32_t unit = 0;
-    std::vector<ApplyStep> steps;   // local, unbind, cell, stack
+    std::vector<ApplyStep> steps;  // local, unbind, cell, stack
   };
   class Compiler;
 
@@ -113,7 +114,7 @@ class RestoreProgram {
   std::vector<python::PyRef> kept_;
   std::int32_t end_depth_ = -1;  // operand stack depth behind the segment; -1: it returns
   std::int32_t end_offset_ = -1;
-  bool prologue_ = false;        // MAKE_CELL and COPY_FREE_VARS are to be done
+  bool prologue_ = false;  // MAKE_CELL and COPY_FREE_VARS are to be done
   bool only_returns_ = false;
   bool only_fills_ = false;
   std::int32_t condition_ = -1;

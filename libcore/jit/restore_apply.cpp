@@ -114,7 +114,8 @@ PyRef make_instance(PyObject* type) {
   }
   auto* made = reinterpret_cast<PyTypeObject*>(type);
   // The class may have a __new__ of its own, which was followed when the segment was recorded.
-  const newfunc make = PyType_IsSubtype(made, &PyDict_Type) ? PyDict_Type.tp_new : PyBaseObject_Type.tp_new;
+  const newfunc make =
+      PyType_IsSubtype(made, &PyDict_Type) ? PyDict_Type.tp_new : PyBaseObject_Type.tp_new;
   return PyRef::steal(make(made, no_arguments, nullptr));
 }
 
@@ -146,21 +147,27 @@ bool RestoreProgram::run(const MakeStep& step, const GuardProgram& guards,
 PyRef RestoreProgram::build(const MakeStep& step, const GuardProgram& guards,
                             std::span<const PyRef> outputs, const python::Frame* frame) {
   switch (step.kind) {
-    case Recipe::Kind::output: return outputs[step.index];
-    case Recipe::Kind::source: return guards.value(step.index);
+    case Recipe::Kind::output:
+      return outputs[step.index];
+    case Recipe::Kind::source:
+      return guards.value(step.index);
     case Recipe::Kind::literal: {
       if (step.literal != nullptr) return python::object_of(*step.literal);
       return PyRef::borrow(step.live ? live_.get(step.index) : step.object);
     }
     case Recipe::Kind::symbol:
       return PyRef::steal(PyLong_FromLongLong(sizes_[step.index].evaluate(guards.symbols())));
-    case Recipe::Kind::list: return PyRef::steal(PyList_New(0));
-    case Recipe::Kind::dict: return PyRef::steal(PyDict_New());
-    case Recipe::Kind::set: return PyRef::steal(PySet_New(nullptr));
+    case Recipe::Kind::list:
+      return PyRef::steal(PyList_New(0));
+    case Recipe::Kind::dict:
+      return PyRef::steal(PyDict_New());
+    case Recipe::Kind::set:
+      return PyRef::steal(PySet_New(nullptr));
     case Recipe::Kind::cell:
       if (step.index < 0) return PyRef::steal(PyCell_New(nullptr));
       return frame == nullptr ? PyRef{} : PyRef::borrow(frame->local(step.index));
-    default: return build_of(step, frame);
+    default:
+      return build_of(step, frame);
   }
 }
 
@@ -171,21 +178,25 @@ PyRef RestoreProgram::build_of(const MakeStep& step, const python::Frame* frame)
     items.push_back(made_[operands_[step.first + i]].get());
   }
   switch (step.kind) {
-    case Recipe::Kind::tuple: return make_tuple(items.data(), items.size());
+    case Recipe::Kind::tuple:
+      return make_tuple(items.data(), items.size());
     case Recipe::Kind::frozenset:
       return PyRef::steal(PyFrozenSet_New(make_tuple(items.data(), items.size()).get()));
     case Recipe::Kind::slice:
       if (items.size() != 3) return {};
       return PyRef::steal(PySlice_New(items[0], items[1], items[2]));
-    case Recipe::Kind::instance: return items.empty() ? PyRef{} : make_instance(items[0]);
-    case Recipe::Kind::function: return make_function(items.data(), items.size(), frame);
+    case Recipe::Kind::instance:
+      return items.empty() ? PyRef{} : make_instance(items[0]);
+    case Recipe::Kind::function:
+      return make_function(items.data(), items.size(), frame);
     case Recipe::Kind::method:
       return items.size() == 2 ? PyRef::steal(PyMethod_New(items[0], items[1])) : PyRef{};
     case Recipe::Kind::call:
       if (items.empty()) return {};
       return PyRef::steal(
           PyObject_Vectorcall(items[0], items.data() + 1, items.size() - 1, nullptr));
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -195,7 +206,8 @@ bool RestoreProgram::fill(const MakeStep& step) {
   if (step.kind == Recipe::Kind::cell) return PyCell_Set(container, item(0)) == 0;
   const bool pairs = step.kind == Recipe::Kind::dict || step.kind == Recipe::Kind::instance;
   std::uint32_t first = 0;
-  if (step.kind == Recipe::Kind::instance && step.count % 2 != 0) {  // what is in a dict comes first
+  if (step.kind == Recipe::Kind::instance &&
+      step.count % 2 != 0) {  // what is in a dict comes first
     if (!fill_dict(container, item(0))) return false;
     first = 1;
   }
@@ -352,22 +364,32 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
   PyObject* value = at(step.value);
   using Kind = Restore::Kind;
   switch (step.kind) {
-    case Kind::local: frame.set_local(step.index, PyRef::borrow(value)); return true;
-    case Kind::unbind: frame.set_local(step.index, nullptr); return true;
+    case Kind::local:
+      frame.set_local(step.index, PyRef::borrow(value));
+      return true;
+    case Kind::unbind:
+      frame.set_local(step.index, nullptr);
+      return true;
     case Kind::stack:
       frame.set_stack(frame.depth() - 1 - step.index, PyRef::borrow(value));
       return true;
-    case Kind::result: result = PyRef::borrow(value); return true;
+    case Kind::result:
+      result = PyRef::borrow(value);
+      return true;
     case Kind::cell:
       if (step.index >= 0) {
         frame.set_cell_content(step.index, PyRef::borrow(value));
         return true;
       }
       return PyCell_Set(target, value) == 0;
-    case Kind::set_attribute: return store_attribute(target, step.name, value);
-    case Kind::delete_attribute: return store_attribute(target, step.name, nullptr);
-    case Kind::set_item: return store_item(target, key, value);
-    case Kind::delete_item: return store_item(target, key, nullptr);
+    case Kind::set_attribute:
+      return store_attribute(target, step.name, value);
+    case Kind::delete_attribute:
+      return store_attribute(target, step.name, nullptr);
+    case Kind::set_item:
+      return store_item(target, key, value);
+    case Kind::delete_item:
+      return store_item(target, key, nullptr);
     case Kind::set_global:
     case Kind::delete_global: {
       PyObject* globals = target == nullptr ? frame.globals() : PyFunction_GetGlobals(target);
@@ -375,18 +397,26 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
       return step.kind == Kind::set_global ? PyDict_SetItem(globals, step.name, value) == 0
                                            : PyDict_DelItem(globals, step.name) == 0;
     }
-    case Kind::append: return call_method(target, "append", value, nullptr);
-    case Kind::extend: return call_method(target, "extend", value, nullptr);
-    case Kind::insert: return call_method(target, "insert", key, value);
-    case Kind::pop: return call_method(target, "pop", key, nullptr);
-    case Kind::clear: return call_method(target, "clear", nullptr, nullptr);
-    case Kind::update: return call_method(target, "update", value, nullptr);
-    case Kind::add: return call_method(target, "add", value, nullptr);
+    case Kind::append:
+      return call_method(target, "append", value, nullptr);
+    case Kind::extend:
+      return call_method(target, "extend", value, nullptr);
+    case Kind::insert:
+      return call_method(target, "insert", key, value);
+    case Kind::pop:
+      return call_method(target, "pop", key, nullptr);
+    case Kind::clear:
+      return call_method(target, "clear", nullptr, nullptr);
+    case Kind::update:
+      return call_method(target, "update", value, nullptr);
+    case Kind::add:
+      return call_method(target, "add", value, nullptr);
     case Kind::remove:
       // discard() is recorded as this too: what is not there is no error.
       return PySet_Check(target) ? PySet_Discard(target, value) >= 0
                                  : call_method(target, "remove", value, nullptr);
-    case Kind::contents: return replace_contents(target, value);
+    case Kind::contents:
+      return replace_contents(target, value);
   }
   return false;
 }

@@ -28,8 +28,10 @@ bool is_harmless(Recipe::Kind kind) {
     case Recipe::Kind::list:
     case Recipe::Kind::tuple:
     case Recipe::Kind::slice:
-    case Recipe::Kind::object: return true;
-    default: return false;
+    case Recipe::Kind::object:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -100,8 +102,9 @@ class RestoreProgram::Compiler {
                           record.kind == Kind::stack || record.kind == Kind::result;
     const bool own_cell = record.kind == Kind::cell && record.index >= 0;
     if (own_cell) own_cells_ = true;
-    const bool root_global = (record.kind == Kind::set_global ||
-                              record.kind == Kind::delete_global) && is_absent(record.target);
+    const bool root_global =
+        (record.kind == Kind::set_global || record.kind == Kind::delete_global) &&
+        is_absent(record.target);
     if (!of_frame && !own_cell && !root_global) {
       if (auto done = add(record.target, step.target); !done) return done;
     }
@@ -153,10 +156,11 @@ class RestoreProgram::Compiler {
 
   /// The function's first instructions make cells.
   bool has_prologue() const {
-    return std::ranges::any_of(python::bytecode_of(code_).instructions(), [](const auto& instruction) {
-      return instruction.opcode == python::Opcode::MAKE_CELL ||
-             instruction.opcode == python::Opcode::COPY_FREE_VARS;
-    });
+    return std::ranges::any_of(python::bytecode_of(code_).instructions(),
+                               [](const auto& instruction) {
+                                 return instruction.opcode == python::Opcode::MAKE_CELL ||
+                                        instruction.opcode == python::Opcode::COPY_FREE_VARS;
+                               });
   }
 
   static bool takes_value(Restore::Kind kind) {
@@ -166,8 +170,10 @@ class RestoreProgram::Compiler {
       case Restore::Kind::delete_item:
       case Restore::Kind::delete_global:
       case Restore::Kind::pop:
-      case Restore::Kind::clear: return false;
-      default: return true;
+      case Restore::Kind::clear:
+        return false;
+      default:
+        return true;
     }
   }
 
@@ -234,7 +240,9 @@ class RestoreProgram::Compiler {
 
   Result<void> resolve(const Recipe& recipe, MakeStep& step) {
     switch (recipe.kind) {
-      case Recipe::Kind::source: step.index = static_cast<std::int32_t>(recipe.source); return {};
+      case Recipe::Kind::source:
+        step.index = static_cast<std::int32_t>(recipe.source);
+        return {};
       case Recipe::Kind::symbol: {
         guards::SizeProgram size(recipe.expression, [&](std::string_view name) {
           for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
@@ -247,8 +255,10 @@ class RestoreProgram::Compiler {
         program_.sizes_.push_back(std::move(size));
         return {};
       }
-      case Recipe::Kind::literal: return resolve_literal(recipe, step);
-      default: return {};
+      case Recipe::Kind::literal:
+        return resolve_literal(recipe, step);
+      default:
+        return {};
     }
   }
 

@@ -25,7 +25,8 @@ std::string cpu_name() {
     unsigned* to = words + part * 4;
     __get_cpuid(0x80000002 + part, to, to + 1, to + 2, to + 3);
   }
-  return fmt::format("{} {:x}", std::string(reinterpret_cast<const char*>(words), 48).c_str(), words[12]);
+  return fmt::format("{} {:x}", std::string(reinterpret_cast<const char*>(words), 48).c_str(),
+                     words[12]);
 }
 
 /// Changes with every build of this code: its file's time and size.
@@ -91,8 +92,8 @@ std::optional<GateReport> StoredVerdicts::find(const std::string& key) const {
 }
 
 void StoredVerdicts::keep(const std::string& key, const GateReport& report) {
-  const std::string text = fmt::format("{} {} {} {}", static_cast<int>(report.verdict), report.entry_ns,
-                                       report.plain_ns, report.pairs);
+  const std::string text = fmt::format("{} {} {} {}", static_cast<int>(report.verdict),
+                                       report.entry_ns, report.plain_ns, report.pairs);
   // Without room for it the next process measures again.
   static_cast<void>(store_.put_kernel(key, text));
 }

@@ -16,7 +16,8 @@ using torch::TensorView;
 
 /// The error of a result is max|a-b| / (max|b| + 1e-6), as `run --check` has it.
 constexpr double kTolerance = 1e-3;
-/// Units in the last place that fused arithmetic may be off by, where these are coarser than the tolerance.
+/// Units in the last place that fused arithmetic may be off by, where these are coarser than the
+/// tolerance.
 constexpr double kHalfTolerance = 2e-3, kBrainTolerance = 1.6e-2;
 
 double tolerance_of(DType dtype) {
@@ -32,12 +33,15 @@ bool same_strides(const TensorView& a, const TensorView& b) {
   return true;
 }
 
-/// A tensor's elements in memory of their own, one behind the other. A complex number is two real ones.
+/// A tensor's elements in memory of their own, one behind the other. A complex number is two real
+/// ones.
 HostTensor copy(const TensorView& view, DType dtype) {
   std::vector<std::int64_t> sizes(view.sizes.begin(), view.sizes.end());
   const auto element = static_cast<std::size_t>(facts(dtype).size);
   if (is_complex(dtype)) sizes.push_back(2);
-  const DType part = dtype == DType::complex64 ? DType::float32 : dtype == DType::complex128 ? DType::float64 : dtype;
+  const DType part = dtype == DType::complex64    ? DType::float32
+                     : dtype == DType::complex128 ? DType::float64
+                                                  : dtype;
   HostTensor result = HostTensor::contiguous(part, std::move(sizes));
   std::byte* to = result.memory->data();
   std::vector<std::int64_t> index(view.sizes.size());
@@ -45,7 +49,8 @@ HostTensor copy(const TensorView& view, DType dtype) {
   for (bool more = !empty; more;) {
     std::int64_t place = 0;
     for (std::size_t dim = 0; dim < index.size(); ++dim) place += index[dim] * view.strides[dim];
-    const auto* from = static_cast<const std::byte*>(view.data) + place * static_cast<std::int64_t>(element);
+    const auto* from =
+        static_cast<const std::byte*>(view.data) + place * static_cast<std::int64_t>(element);
     std::memcpy(to, from, element);
     to += element;
     more = false;
@@ -57,7 +62,8 @@ HostTensor copy(const TensorView& view, DType dtype) {
   return result;
 }
 
-std::optional<std::string> real_difference(const HostTensor& ours, const HostTensor& expected, double tolerance) {
+std::optional<std::string> real_difference(const HostTensor& ours, const HostTensor& expected,
+                                           double tolerance) {
   const std::vector<double> a = ours.reals(), b = expected.reals();
   double worst = 0, largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -81,10 +87,12 @@ std::optional<std::string> difference(const TensorView& ours, const TensorView& 
   const auto dtype = dtype_from_torch(ours.dtype), other = dtype_from_torch(expected.dtype);
   if (!dtype || !other || dtype != other) return std::string("it has another dtype");
   if (!std::ranges::equal(ours.sizes, expected.sizes)) {
-    return fmt::format("its sizes are [{}], not [{}]", fmt::join(ours.sizes, ", "), fmt::join(expected.sizes, ", "));
+    return fmt::format("its sizes are [{}], not [{}]", fmt::join(ours.sizes, ", "),
+                       fmt::join(expected.sizes, ", "));
   }
   if (!same_strides(ours, expected)) {
-    return fmt::format("its strides are [{}], not [{}]", fmt::join(ours.strides, ", "), fmt::join(expected.strides, ", "));
+    return fmt::format("its strides are [{}], not [{}]", fmt::join(ours.strides, ", "),
+                       fmt::join(expected.strides, ", "));
   }
   const HostTensor a = copy(ours, *dtype), b = copy(expected, *dtype);
   if (is_floating(a.dtype)) return real_difference(a, b, tolerance_of(*dtype));

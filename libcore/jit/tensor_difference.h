@@ -7,9 +7,11 @@
 
 namespace penstock::jit {
 
-/// What tells `ours` from `expected`, two dense tensors in the CPU's memory, in words: dtype, sizes, strides that are
-/// taken, elements. Floating elements may differ as compiled arithmetic may (`run --check`); NaN and infinity are in
-/// the same places, all else is equal. Nothing where they are the same.
-std::optional<std::string> difference(const torch::TensorView& ours, const torch::TensorView& expected);
+/// What tells `ours` from `expected`, two dense tensors in the CPU's memory, in words: dtype,
+/// sizes, strides that are taken, elements. Floating elements may differ as compiled arithmetic may
+/// (`run --check`); NaN and infinity are in the same places, all else is equal. Nothing where they
+/// are the same.
+std::optional<std::string> difference(const torch::TensorView& ours,
+                                      const torch::TensorView& expected);
 
 }  // namespace penstock::jit

@@ -20,10 +20,12 @@ PyRef tuple_of(std::span<const std::int64_t> numbers) {
 
 }  // namespace
 
-PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides, std::int64_t offset) {
+PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes,
+              std::span<const std::int64_t> strides, std::int64_t offset) {
   const PyRef size = tuple_of(sizes), stride = tuple_of(strides);
   if (!size || !stride) return {};
-  return PyRef::steal(PyObject_CallMethod(tensor, "as_strided", "OOL", size.get(), stride.get(), static_cast<long long>(offset)));
+  return PyRef::steal(PyObject_CallMethod(tensor, "as_strided", "OOL", size.get(), stride.get(),
+                                          static_cast<long long>(offset)));
 }
 
 TensorLayout::TensorLayout(const TensorType& type,

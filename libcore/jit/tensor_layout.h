@@ -14,7 +14,8 @@
 namespace penstock::jit {
 
 /// tensor.as_strided(sizes, strides, offset). Null with a Python error set.
-python::PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes, std::span<const std::int64_t> strides, std::int64_t offset);
+python::PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes,
+                      std::span<const std::int64_t> strides, std::int64_t offset);
 
 /// Sizes, strides and offset of a tensor, counted in elements, as numbers of the call at hand.
 class TensorLayout {
@@ -43,7 +44,7 @@ class TensorLayout {
  private:
   std::size_t rank_;
   std::vector<guards::SizeProgram> programs_;  // sizes, strides, offset
-  std::vector<std::int64_t> numbers_;  // likewise
+  std::vector<std::int64_t> numbers_;          // likewise
   bool constant_ = true;
   python::PyRef size_tuple_, stride_tuple_;  // kept where the numbers never change
 };

@@ -8,8 +8,8 @@ namespace {
 
 const TensorType kNoTensor{};
 
-/// True for an input that stands for a Python number, although its type is a tensor without dims. To
-/// prims, which promote nothing, it is that tensor.
+/// True for an input that stands for a Python number, although its type is a tensor without dims.
+/// To prims, which promote nothing, it is that tensor.
 bool stands_for_number(const Node& node, const Graph& graph, ValueId id) {
   if (id >= graph.interface.inputs.size() || node.op.starts_with("prim.")) return false;
   InputKind kind = graph.interface.inputs[id].kind;
@@ -20,7 +20,7 @@ bool stands_for_number(const Node& node, const Graph& graph, ValueId id) {
 
 void Arguments::fail(std::string message) {
   if (error_) return;
-  error_ = Diagnostic{Code::PS0603, node_.op + ": " + std::move(message), std::nullopt, {}, {},
+  error_ = Diagnostic{Code::PS0603,   node_.op + ": " + std::move(message), std::nullopt, {}, {},
                       Severity::error};
 }
 
@@ -94,8 +94,10 @@ Operand Arguments::operand(std::string_view name) {
       return operand;
     }
   }
-  if (auto number = as_number(*argument)) operand.number = *number;
-  else misfit(name, "must be a tensor or a number");
+  if (auto number = as_number(*argument))
+    operand.number = *number;
+  else
+    misfit(name, "must be a tensor or a number");
   return operand;
 }
 
@@ -111,14 +113,17 @@ std::optional<SymExpr> Arguments::as_integer(const Argument& argument) const {
 }
 
 std::optional<Number> Arguments::as_number(const Argument& argument) const {
-  if (auto* truth = argument.as<bool>()) return Number{DTypeCategory::boolean, double(*truth), *truth ? 1 : 0};
+  if (auto* truth = argument.as<bool>())
+    return Number{DTypeCategory::boolean, double(*truth), *truth ? 1 : 0};
   if (auto* real = argument.as<double>()) return Number{DTypeCategory::floating, *real, 0};
-  if (auto* plane = argument.as<Argument::Complex>()) return Number{DTypeCategory::complex, plane->real, 0};
+  if (auto* plane = argument.as<Argument::Complex>())
+    return Number{DTypeCategory::complex, plane->real, 0};
   if (auto integer = as_integer(argument)) {
     double real = integer->is_constant() ? static_cast<double>(*integer->constant()) : 0;
     return Number{DTypeCategory::integral, real, *integer};
   }
-  if (auto* value = argument.as<Argument::Value>(); value && stands_for_number(node_, graph_, value->id)) {
+  if (auto* value = argument.as<Argument::Value>();
+      value && stands_for_number(node_, graph_, value->id)) {
     return Number{facts(graph_.values[value->id].type.dtype).category, 0, 0};
   }
   return std::nullopt;
@@ -146,8 +151,10 @@ std::vector<SymExpr> Arguments::integers(std::string_view name) {
   if (!list) return {integer(name)};
   std::vector<SymExpr> result;
   for (const Argument& item : list->items) {
-    if (auto integer = as_integer(item)) result.push_back(*integer);
-    else misfit(name, "must be a list of integers");
+    if (auto integer = as_integer(item))
+      result.push_back(*integer);
+    else
+      misfit(name, "must be a list of integers");
   }
   return result;
 }

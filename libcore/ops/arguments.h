@@ -13,8 +13,9 @@ namespace penstock::ops {
 /// A number among an op's arguments: a Python constant or a size.
 struct Number {
   DTypeCategory category = DTypeCategory::integral;
-  double real = 0;   ///< the value of a float; of a constant integer or bool, too; a complex number's real part
-  SymExpr integer;   ///< the value of an integer or bool
+  double real = 0;  ///< the value of a float; of a constant integer or bool, too; a complex
+                    ///< number's real part
+  SymExpr integer;  ///< the value of an integer or bool
 };
 
 /// A tensor argument that may be given as a number: `other` of add(a, 1).
@@ -25,8 +26,9 @@ struct Operand {
   bool is_tensor() const { return tensor != nullptr; }
 };
 
-/// Reads a node's arguments by name. The first error sticks: reading goes on with neutral values, and
-/// whoever drives the reading looks at `error()` once at the end; so rules read like their formulas.
+/// Reads a node's arguments by name. The first error sticks: reading goes on with neutral values,
+/// and whoever drives the reading looks at `error()` once at the end; so rules read like their
+/// formulas.
 class Arguments {
  public:
   Arguments(const Node& node, const Graph& graph) : node_(node), graph_(graph) {}
@@ -35,7 +37,8 @@ class Arguments {
   const Graph& graph() const { return graph_; }
   const std::optional<Diagnostic>& error() const { return error_; }
   bool failed() const { return error_.has_value(); }
-  /// Whether the error is that an argument is missing or of another kind than was asked for: no tensor, no integer.
+  /// Whether the error is that an argument is missing or of another kind than was asked for: no
+  /// tensor, no integer.
   bool has_wrong_kind() const { return wrong_kind_; }
   /// Records `message` unless an error stands already.
   void fail(std::string message);

@@ -30,7 +30,8 @@ class CoreContract {
   Result<void> check(const Node& node, std::size_t position) {
     const OpFacts* op = find_op(node.op);
     if (op && op->is_prim()) {
-      if (std::string wrong = wrong_arguments(graph_, node, *op); !wrong.empty()) return broken(position, wrong);
+      if (std::string wrong = wrong_arguments(graph_, node, *op); !wrong.empty())
+        return broken(position, wrong);
     }
     if (op && op->family == OpFamily::effect) return check_write(node, position);
     if (in_epilogue_) return broken(position, "stands behind the epilogue of writes");
@@ -43,7 +44,8 @@ class CoreContract {
     auto types = infer(node, graph_, shapes_);
     if (!types) return op->is_prim() ? broken(position, types.error().message) : Result<void>{};
     if (types->size() != node.results.size()) {
-      return broken(position, "has " + std::to_string(node.results.size()) + " results, gives " + std::to_string(types->size()));
+      return broken(position, "has " + std::to_string(node.results.size()) + " results, gives " +
+                                  std::to_string(types->size()));
     }
     for (std::size_t i = 0; i < types->size(); ++i) {
       const TensorType& made = (*types)[i];
@@ -60,8 +62,11 @@ class CoreContract {
     in_epilogue_ = true;
     const Argument* self = find_argument(node, "self");
     const auto* target = self ? self->as<Argument::Value>() : nullptr;
-    if (!target || target->id >= graph_.interface.inputs.size()) return broken(position, "writes what is no input");
-    auto names_it = [&](const Mutation& mutation) { return mutation.input == static_cast<std::int32_t>(target->id); };
+    if (!target || target->id >= graph_.interface.inputs.size())
+      return broken(position, "writes what is no input");
+    auto names_it = [&](const Mutation& mutation) {
+      return mutation.input == static_cast<std::int32_t>(target->id);
+    };
     const auto& mutations = graph_.interface.mutations;
     if (std::none_of(mutations.begin(), mutations.end(), names_it)) {
       return broken(position, "writes an input that the interface does not list as mutated");
@@ -80,7 +85,8 @@ class CoreContract {
 
 Result<void> verify_contract(const Graph& graph, Level level) {
   if (graph.level != level) {
-    return failure(Code::PS0604, "the graph is of level " + std::string(to_string(graph.level)) + ", not " + std::string(to_string(level)));
+    return failure(Code::PS0604, "the graph is of level " + std::string(to_string(graph.level)) +
+                                     ", not " + std::string(to_string(level)));
   }
   if (auto valid = verify_structure(graph); !valid) return valid;
   return level == Level::torch ? Result<void>{} : CoreContract(graph).run();

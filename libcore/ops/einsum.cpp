@@ -15,7 +15,9 @@ std::size_t label_of(char letter) {
   return letter - 'a' + 26;
 }
 
-bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
+bool is_letter(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
 
 /// The labels of one operand or of the result.
 std::vector<std::size_t> read_labels(Arguments& in, std::string_view text) {
@@ -24,7 +26,8 @@ std::vector<std::size_t> read_labels(Arguments& in, std::string_view text) {
     if (text[i] == ' ') continue;
     if (text[i] == '.') {
       bool first = std::find(labels.begin(), labels.end(), kEllipsis) == labels.end();
-      if (!first || text.substr(i, 3) != "...") in.fail("einsum(): found '.' that is not part of the one ellipsis");
+      if (!first || text.substr(i, 3) != "...")
+        in.fail("einsum(): found '.' that is not part of the one ellipsis");
       labels.push_back(kEllipsis);
       i += 2;
     } else if (is_letter(text[i])) {
@@ -44,12 +47,15 @@ class EquationReader {
     const std::size_t arrow = equation.find("->");
     read_operands(equation.substr(0, arrow));
     place_.fill(-1);
-    if (arrow == std::string_view::npos) place_implicit_result();
-    else place_result(read_labels(in_, equation.substr(arrow + 2)));
+    if (arrow == std::string_view::npos)
+      place_implicit_result();
+    else
+      place_result(read_labels(in_, equation.substr(arrow + 2)));
     result_.out_rank = next_;
     if (!ellipsis_placed_) place_ellipsis();
     for (std::size_t label = 0; label < kLetters; ++label) {
-      if (counts_[label] > 0 && place_[label] < 0) place_[label] = static_cast<std::int64_t>(next_++);
+      if (counts_[label] > 0 && place_[label] < 0)
+        place_[label] = static_cast<std::int64_t>(next_++);
     }
     result_.rank = next_;
     for (std::size_t i = 0; i < labels_.size() && !in_.failed(); ++i) place_operand(i);
@@ -63,7 +69,8 @@ class EquationReader {
       labels_.push_back(read_labels(in_, text.substr(0, comma)));
       if (comma != std::string_view::npos) text.remove_prefix(comma + 1);
     }
-    if (labels_.size() != ranks_.size()) return in_.fail("einsum(): the equation is for another number of operands");
+    if (labels_.size() != ranks_.size())
+      return in_.fail("einsum(): the equation is for another number of operands");
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       std::size_t letters = 0;
       for (std::size_t label : labels_[i]) {
@@ -72,7 +79,8 @@ class EquationReader {
         ++counts_[label];
       }
       const bool covers = letters != labels_[i].size();
-      if (covers ? letters > ranks_[i] : letters != ranks_[i]) return in_.fail("einsum(): the number of subscripts does not fit an operand's dims");
+      if (covers ? letters > ranks_[i] : letters != ranks_[i])
+        return in_.fail("einsum(): the number of subscripts does not fit an operand's dims");
       if (covers) covered_ = std::max(covered_, ranks_[i] - letters);
     }
   }
@@ -112,7 +120,8 @@ class EquationReader {
       }
       // What the ellipsis covers lines up from the right.
       const std::size_t own = ranks_[i] - (labels_[i].size() - 1);
-      for (std::size_t j = covered_ - own; j < covered_; ++j) places.push_back(static_cast<std::int64_t>(ellipsis_ + j));
+      for (std::size_t j = covered_ - own; j < covered_; ++j)
+        places.push_back(static_cast<std::int64_t>(ellipsis_ + j));
     }
   }
 
@@ -128,7 +137,8 @@ class EquationReader {
 
 }  // namespace
 
-EinsumEquation parse_einsum(Arguments& in, std::string_view equation, const std::vector<std::size_t>& ranks) {
+EinsumEquation parse_einsum(Arguments& in, std::string_view equation,
+                            const std::vector<std::size_t>& ranks) {
   return EquationReader(in, ranks).read(equation);
 }
 

@@ -10,19 +10,21 @@
 
 namespace penstock::ops {
 
-/// An einsum's equation over operands of known ranks. Every label is one dim of a common order: those of
-/// the result first, then those that are summed.
+/// An einsum's equation over operands of known ranks. Every label is one dim of a common order:
+/// those of the result first, then those that are summed.
 struct EinsumEquation {
-  std::vector<std::vector<std::int64_t>> places;  ///< by operand, by its dim: the dim of the common order
-  std::size_t out_rank = 0, rank = 0;             ///< dims of the result; dims of the common order
+  std::vector<std::vector<std::int64_t>>
+      places;                          ///< by operand, by its dim: the dim of the common order
+  std::size_t out_rank = 0, rank = 0;  ///< dims of the result; dims of the common order
 };
 
 /// Reads an equation as ATen does; what is wrong with it becomes an error of `in`.
-EinsumEquation parse_einsum(Arguments& in, std::string_view equation, const std::vector<std::size_t>& ranks);
+EinsumEquation parse_einsum(Arguments& in, std::string_view equation,
+                            const std::vector<std::size_t>& ranks);
 
-/// torch.einsum as ATen takes it apart: operands brought into the common order, then multiplied pair by
-/// pair, each pair as one batched matrix product over what can be summed already. Rule and decomposition
-/// are this one order of steps, done on types and on values:
+/// torch.einsum as ATen takes it apart: operands brought into the common order, then multiplied
+/// pair by pair, each pair as one batched matrix product over what can be summed already. Rule and
+/// decomposition are this one order of steps, done on types and on values:
 ///
 ///   sizes(t)  diagonal(t, first, second): in place of dim `first`  permute(t, dims)
 ///   append_dim(t): of size 1  reshape(t, sizes)  sum(t, dims, keep)  mul(a, b)  bmm(a, b)
@@ -34,7 +36,8 @@ class Einsum {
 
   Einsum(Inference& in, Algebra algebra) : in_(in), algebra_(std::move(algebra)) {}
 
-  Tensor run(const EinsumEquation& equation, const std::vector<Tensor>& operands, const Dims& path) {
+  Tensor run(const EinsumEquation& equation, const std::vector<Tensor>& operands,
+             const Dims& path) {
     out_rank_ = static_cast<std::int64_t>(equation.out_rank);
     rank_ = static_cast<std::int64_t>(equation.rank);
     counts_.assign(equation.rank, 0);
@@ -42,7 +45,8 @@ class Einsum {
     for (std::size_t i = 0; i < operands.size() && !in_.failed(); ++i) {
       left.push_back(aligned(operands[i], equation.places[i]));
     }
-    for (std::size_t step = 0; left.size() > 1 && !in_.failed(); ++step) contract_next(left, path, step);
+    for (std::size_t step = 0; left.size() > 1 && !in_.failed(); ++step)
+      contract_next(left, path, step);
     if (in_.failed()) return operands.front();
     if (out_rank_ == rank_) return left.front();
     Dims summed(rank_ - out_rank_);
@@ -62,7 +66,8 @@ class Einsum {
     std::int64_t dim = 0;
     for (std::int64_t place : places) {
       if (order[place] >= 0) {
-        if (!in_.equal(algebra_.sizes(t)[order[place]], algebra_.sizes(t)[dim])) in_.fail("einsum(): a repeated subscript has two sizes");
+        if (!in_.equal(algebra_.sizes(t)[order[place]], algebra_.sizes(t)[dim]))
+          in_.fail("einsum(): a repeated subscript has two sizes");
         if (in_.failed()) return t;
         t = algebra_.diagonal(t, order[place], dim);
         continue;
@@ -92,8 +97,10 @@ class Einsum {
     left.erase(left.begin() + second);
     left.erase(left.begin() + first);
     Tensor product = contract(std::move(a), std::move(b));
-    if (path.empty()) left.push_front(std::move(product));
-    else left.push_back(std::move(product));
+    if (path.empty())
+      left.push_front(std::move(product));
+    else
+      left.push_back(std::move(product));
   }
 
   /// Two operands multiplied, and summed over all that no other operand has.
@@ -120,12 +127,14 @@ class Einsum {
     Dims batch, rows, columns;
     for (std::int64_t dim = 0; dim < rank_; ++dim) {
       const bool in_a = spreads(a, dim), in_b = spreads(b, dim);
-      if (in_a && in_b && !in_.equal(algebra_.sizes(a)[dim], algebra_.sizes(b)[dim])) in_.fail("einsum(): a subscript has two sizes");
+      if (in_a && in_b && !in_.equal(algebra_.sizes(a)[dim], algebra_.sizes(b)[dim]))
+        in_.fail("einsum(): a subscript has two sizes");
       if (std::binary_search(summed.begin(), summed.end(), dim)) continue;
       (in_a && in_b ? batch : in_a ? rows : columns).push_back(dim);
     }
     if (in_.failed()) return a;
-    if (!rows.empty() && !columns.empty() && columns.back() < rows.front()) {  // the product comes out in order then
+    if (!rows.empty() && !columns.empty() &&
+        columns.back() < rows.front()) {  // the product comes out in order then
       std::swap(a, b);
       std::swap(rows, columns);
     }
@@ -139,7 +148,8 @@ class Einsum {
     }
     SymExpr depth = count(left, batch), inner = count(left, summed);
     a = algebra_.reshape(algebra_.permute(a, made), {depth, count(left, rows), inner});
-    b = algebra_.reshape(algebra_.permute(b, joined({batch, summed, columns, rows})), {depth, inner, count(right, columns)});
+    b = algebra_.reshape(algebra_.permute(b, joined({batch, summed, columns, rows})),
+                         {depth, inner, count(right, columns)});
     Dims back(made.size());
     for (std::size_t i = 0; i < made.size(); ++i) back[made[i]] = static_cast<std::int64_t>(i);
     return algebra_.permute(algebra_.reshape(algebra_.bmm(a, b), sizes), back);

@@ -40,15 +40,24 @@ constexpr Reference reference_of_join(OpId id) {
 
 constexpr Reference reference_of_reduction(OpId id) {
   switch (id) {
-    case OpId::prim_sum: return reference::sum;
-    case OpId::prim_prod: return reference::prod;
-    case OpId::prim_amax: return reference::amax;
-    case OpId::prim_amin: return reference::amin;
-    case OpId::prim_any: return reference::any;
-    case OpId::prim_all: return reference::all;
-    case OpId::prim_argmax: return reference::argmax;
-    case OpId::prim_argmin: return reference::argmin;
-    default: return reference::prim_welford;
+    case OpId::prim_sum:
+      return reference::sum;
+    case OpId::prim_prod:
+      return reference::prod;
+    case OpId::prim_amax:
+      return reference::amax;
+    case OpId::prim_amin:
+      return reference::amin;
+    case OpId::prim_any:
+      return reference::any;
+    case OpId::prim_all:
+      return reference::all;
+    case OpId::prim_argmax:
+      return reference::argmax;
+    case OpId::prim_argmin:
+      return reference::argmin;
+    default:
+      return reference::prim_welford;
   }
 }
 
@@ -151,14 +160,18 @@ Result<std::vector<HostTensor>> compute_in_place(const OpFacts& functional, Conc
   if (!results) return results;
   const Argument* argument = find_argument(concrete.node, "self");
   const auto* self = argument == nullptr ? nullptr : argument->as<Argument::Value>();
-  if (self == nullptr || results->empty()) return failure(Code::PS0603, concrete.node.op + ": writes what is no tensor");
+  if (self == nullptr || results->empty())
+    return failure(Code::PS0603, concrete.node.op + ": writes what is no tensor");
   HostTensor target = concrete.tensors[self->id];
   const HostTensor& content = results->front();
   if (content.sizes != target.sizes) {
-    return failure(Code::PS0603, concrete.node.op + ": the result does not have the argument's sizes");
+    return failure(Code::PS0603,
+                   concrete.node.op + ": the result does not have the argument's sizes");
   }
-  if (is_floating(content.dtype)) target.assign(content.reals());
-  else target.assign(content.integers());
+  if (is_floating(content.dtype))
+    target.assign(content.reals());
+  else
+    target.assign(content.integers());
   return std::vector<HostTensor>{target};
 }
 
@@ -167,7 +180,8 @@ HostTensor shape_of(const TensorType& type) {
   HostTensor tensor;
   tensor.dtype = type.dtype;
   for (const SymExpr& size : type.sizes) tensor.sizes.push_back(size.constant().value_or(0));
-  for (const SymExpr& stride : type.strides) tensor.strides.push_back(stride.constant().value_or(0));
+  for (const SymExpr& stride : type.strides)
+    tensor.strides.push_back(stride.constant().value_or(0));
   return tensor;
 }
 
@@ -183,7 +197,8 @@ bool lies_inside(const HostTensor& tensor) {
   return first >= 0 && last < length;
 }
 
-/// What is wrong with a type that a rule gave; empty: nothing. Only edited graphs ask for such tensors.
+/// What is wrong with a type that a rule gave; empty: nothing. Only edited graphs ask for such
+/// tensors.
 std::string unusable(const InferredResult& result, const std::vector<HostTensor>& tensors) {
   const SizeValue unknown = [](const SymExpr&) { return std::optional<std::int64_t>(); };
   if (auto sound = verify_type(result.type, {}, unknown, {}); !sound) return sound.error().message;
@@ -196,7 +211,8 @@ std::string unusable(const InferredResult& result, const std::vector<HostTensor>
   HostTensor tensor = shape_of(result.type);
   tensor.offset = result.type.storage_offset.constant().value_or(0);
   tensor.memory = tensors[result.alias].memory;
-  return lies_inside(tensor) ? std::string() : "the result reaches out of the memory that it shares";
+  return lies_inside(tensor) ? std::string()
+                             : "the result reaches out of the memory that it shares";
 }
 
 /// What ATen looks at before it computes.
@@ -218,8 +234,11 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
   auto inferred = infer_results(concrete.node, concrete.graph, shapes);
   if (!inferred) return tl::unexpected(inferred.error());
   const auto has_complex = [](const auto& each) { return is_complex(each.dtype); };
-  const auto gives_complex = [](const InferredResult& result) { return is_complex(result.type.dtype); };
-  if (std::ranges::any_of(concrete.tensors, has_complex) || std::ranges::any_of(*inferred, gives_complex)) {
+  const auto gives_complex = [](const InferredResult& result) {
+    return is_complex(result.type.dtype);
+  };
+  if (std::ranges::any_of(concrete.tensors, has_complex) ||
+      std::ranges::any_of(*inferred, gives_complex)) {
     return failure(Code::PS0602, concrete.node.op + " has no reference for complex numbers");
   }
   Evaluation evaluation(op, concrete.node, concrete.graph, concrete.tensors);
@@ -227,7 +246,8 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
     if (std::string wrong = unusable(result, concrete.tensors); !wrong.empty()) {
       return failure(Code::PS0603, concrete.node.op + ": " + wrong);
     }
-    HostTensor tensor = result.alias == kNoValue ? HostTensor::allocate(result.type) : shape_of(result.type);
+    HostTensor tensor =
+        result.alias == kNoValue ? HostTensor::allocate(result.type) : shape_of(result.type);
     if (result.alias != kNoValue) {
       tensor.memory = concrete.tensors[result.alias].memory;
       tensor.offset = result.type.storage_offset.constant().value_or(0);
@@ -244,7 +264,8 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
 
 }  // namespace
 
-Result<std::vector<HostTensor>> evaluate(const Node& node, const Graph& graph, const TensorOf& tensor_of,
+Result<std::vector<HostTensor>> evaluate(const Node& node, const Graph& graph,
+                                         const TensorOf& tensor_of,
                                          const SymbolValue& symbol_value) {
   const OpFacts* op = find_op(node.op);
   if (!op) return failure(Code::PS0602, node.op + " has no reference");

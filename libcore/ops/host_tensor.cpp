@@ -13,18 +13,21 @@ namespace {
 template <class T>
 T load(const HostTensor& tensor, std::int64_t place) {
   T value;
-  std::memcpy(&value, tensor.memory->data() + place * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+  std::memcpy(&value, tensor.memory->data() + place * static_cast<std::int64_t>(sizeof(T)),
+              sizeof(T));
   return value;
 }
 
 template <class T>
 void store(HostTensor& tensor, std::int64_t place, T value) {
-  std::memcpy(tensor.memory->data() + place * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+  std::memcpy(tensor.memory->data() + place * static_cast<std::int64_t>(sizeof(T)), &value,
+              sizeof(T));
 }
 
 /// What a cast of a floating value to an integer gives on this machine where C++ leaves it open.
 std::int64_t truncate(double value) {
-  return value >= -9.3e18 && value < 9.2233720368547e18 ? static_cast<std::int64_t>(value) : INT64_MIN;
+  return value >= -9.3e18 && value < 9.2233720368547e18 ? static_cast<std::int64_t>(value)
+                                                        : INT64_MIN;
 }
 
 }  // namespace
@@ -76,51 +79,81 @@ TensorType HostTensor::type() const {
 
 double HostTensor::real_at(std::int64_t place) const {
   switch (dtype) {
-    case DType::float32: return load<float>(*this, place);
-    case DType::float64: return load<double>(*this, place);
-    case DType::complex64: return load<std::complex<float>>(*this, place).real();
-    case DType::complex128: return load<std::complex<double>>(*this, place).real();
-    case DType::float16: return from_float16(load<std::uint16_t>(*this, place));
-    case DType::bfloat16: return from_bfloat16(load<std::uint16_t>(*this, place));
-    default: return static_cast<double>(integer_at(place));
+    case DType::float32:
+      return load<float>(*this, place);
+    case DType::float64:
+      return load<double>(*this, place);
+    case DType::complex64:
+      return load<std::complex<float>>(*this, place).real();
+    case DType::complex128:
+      return load<std::complex<double>>(*this, place).real();
+    case DType::float16:
+      return from_float16(load<std::uint16_t>(*this, place));
+    case DType::bfloat16:
+      return from_bfloat16(load<std::uint16_t>(*this, place));
+    default:
+      return static_cast<double>(integer_at(place));
   }
 }
 
 std::int64_t HostTensor::integer_at(std::int64_t place) const {
   switch (dtype) {
-    case DType::bool_: return load<std::uint8_t>(*this, place) != 0;
-    case DType::uint8: return load<std::uint8_t>(*this, place);
-    case DType::int8: return load<std::int8_t>(*this, place);
-    case DType::int16: return load<std::int16_t>(*this, place);
-    case DType::int32: return load<std::int32_t>(*this, place);
-    case DType::int64: return load<std::int64_t>(*this, place);
-    default: return truncate(real_at(place));
+    case DType::bool_:
+      return load<std::uint8_t>(*this, place) != 0;
+    case DType::uint8:
+      return load<std::uint8_t>(*this, place);
+    case DType::int8:
+      return load<std::int8_t>(*this, place);
+    case DType::int16:
+      return load<std::int16_t>(*this, place);
+    case DType::int32:
+      return load<std::int32_t>(*this, place);
+    case DType::int64:
+      return load<std::int64_t>(*this, place);
+    default:
+      return truncate(real_at(place));
   }
 }
 
 void HostTensor::set_real(std::int64_t place, double value) {
   switch (dtype) {
-    case DType::float32: return store(*this, place, static_cast<float>(value));
-    case DType::float64: return store(*this, place, value);
-    case DType::complex64: return store(*this, place, std::complex<float>(static_cast<float>(value)));
-    case DType::complex128: return store(*this, place, std::complex<double>(value));
-    case DType::float16: return store(*this, place, to_float16(value));
-    case DType::bfloat16: return store(*this, place, to_bfloat16(value));
-    case DType::bool_: return store<std::uint8_t>(*this, place, value != 0);
-    default: return set_integer(place, truncate(value));
+    case DType::float32:
+      return store(*this, place, static_cast<float>(value));
+    case DType::float64:
+      return store(*this, place, value);
+    case DType::complex64:
+      return store(*this, place, std::complex<float>(static_cast<float>(value)));
+    case DType::complex128:
+      return store(*this, place, std::complex<double>(value));
+    case DType::float16:
+      return store(*this, place, to_float16(value));
+    case DType::bfloat16:
+      return store(*this, place, to_bfloat16(value));
+    case DType::bool_:
+      return store<std::uint8_t>(*this, place, value != 0);
+    default:
+      return set_integer(place, truncate(value));
   }
 }
 
 void HostTensor::set_integer(std::int64_t place, std::int64_t value) {
   switch (dtype) {
-    case DType::bool_: return store<std::uint8_t>(*this, place, value != 0);
-    case DType::uint8: return store(*this, place, static_cast<std::uint8_t>(value));
-    case DType::int8: return store(*this, place, static_cast<std::int8_t>(value));
-    case DType::int16: return store(*this, place, static_cast<std::int16_t>(value));
-    case DType::int32: return store(*this, place, static_cast<std::int32_t>(value));
-    case DType::int64: return store(*this, place, value);
-    case DType::float32: return store(*this, place, static_cast<float>(value));
-    default: return set_real(place, static_cast<double>(value));
+    case DType::bool_:
+      return store<std::uint8_t>(*this, place, value != 0);
+    case DType::uint8:
+      return store(*this, place, static_cast<std::uint8_t>(value));
+    case DType::int8:
+      return store(*this, place, static_cast<std::int8_t>(value));
+    case DType::int16:
+      return store(*this, place, static_cast<std::int16_t>(value));
+    case DType::int32:
+      return store(*this, place, static_cast<std::int32_t>(value));
+    case DType::int64:
+      return store(*this, place, value);
+    case DType::float32:
+      return store(*this, place, static_cast<float>(value));
+    default:
+      return set_real(place, static_cast<double>(value));
   }
 }
 
@@ -144,7 +177,8 @@ std::vector<double> HostTensor::reals() const {
   for (std::int64_t place : places()) {
     values.push_back(real_at(place));
     if (dtype == DType::complex64) values.push_back(load<std::complex<float>>(*this, place).imag());
-    if (dtype == DType::complex128) values.push_back(load<std::complex<double>>(*this, place).imag());
+    if (dtype == DType::complex128)
+      values.push_back(load<std::complex<double>>(*this, place).imag());
   }
   return values;
 }
@@ -162,7 +196,8 @@ void HostTensor::assign(const std::vector<double>& values) {
     if (dtype == DType::complex128) {
       store(*this, place, std::complex(value, values[next++]));
     } else if (dtype == DType::complex64) {
-      store(*this, place, std::complex(static_cast<float>(value), static_cast<float>(values[next++])));
+      store(*this, place,
+            std::complex(static_cast<float>(value), static_cast<float>(values[next++])));
     } else {
       set_real(place, value);
     }

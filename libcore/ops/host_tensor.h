@@ -10,8 +10,8 @@
 namespace penstock::ops {
 
 /// A strided tensor in host memory: what reference semantics work on. Copies share the memory.
-/// Where one number is read of a complex element it is the real part; what is written as one number has no imaginary
-/// part. Whole tensors are read and written with both parts.
+/// Where one number is read of a complex element it is the real part; what is written as one number
+/// has no imaginary part. Whole tensors are read and written with both parts.
 struct HostTensor {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes;
@@ -36,7 +36,8 @@ struct HostTensor {
 
   /// Places of all elements in row-major order.
   std::vector<std::int64_t> places() const;
-  /// All elements in row-major order; of complex ones the real part and behind it the imaginary one.
+  /// All elements in row-major order; of complex ones the real part and behind it the imaginary
+  /// one.
   std::vector<double> reals() const;
   std::vector<std::int64_t> integers() const;
   /// Writes all elements, in the order of reals(); values are rounded or wrapped to the dtype.

@@ -36,7 +36,8 @@ std::vector<IndexUse> listed_uses(const Row& row, Arguments& arguments) {
     if (value == nullptr) continue;
     const DType dtype = arguments.graph().values[value->id].type.dtype;
     if (!is_integral(dtype) || dtype == DType::uint8) return {};
-    uses.push_back({value->id, static_cast<std::int64_t>(dim), table.sizes[dim], row.wraps, std::nullopt});
+    uses.push_back(
+        {value->id, static_cast<std::int64_t>(dim), table.sizes[dim], row.wraps, std::nullopt});
   }
   return uses;
 }

@@ -18,8 +18,8 @@ struct IndexUse {
   std::optional<std::int64_t> ignored;  ///< and so is this one
 };
 
-/// Those of a node of the op, an ATen one or prim.check_index; none where masks choose, or numbers of a dtype that no
-/// index has.
+/// Those of a node of the op, an ATen one or prim.check_index; none where masks choose, or numbers
+/// of a dtype that no index has.
 std::vector<IndexUse> index_uses(const OpFacts& op, Arguments& arguments);
 
 }  // namespace penstock::ops

@@ -12,17 +12,28 @@ constexpr Rule prim_rule(OpId id, PrimGroup group) {
   switch (group) {
     case PrimGroup::unary:
     case PrimGroup::binary:
-    case PrimGroup::ternary: return rules::prim_pointwise;
-    case PrimGroup::cast: return id == OpId::prim_convert ? rules::prim_convert : rules::prim_clone;
-    case PrimGroup::view: return rules::prim_view;
-    case PrimGroup::reduce: return rules::prim_reduce;
-    case PrimGroup::scan: return rules::prim_scan;
-    case PrimGroup::create: return rules::prim_create;
-    case PrimGroup::join: return rules::prim_join;
-    case PrimGroup::index: return rules::prim_index;
-    case PrimGroup::effect: return rules::prim_copy;
-    case PrimGroup::check: return rules::prim_check_index;
-    case PrimGroup::none: break;
+    case PrimGroup::ternary:
+      return rules::prim_pointwise;
+    case PrimGroup::cast:
+      return id == OpId::prim_convert ? rules::prim_convert : rules::prim_clone;
+    case PrimGroup::view:
+      return rules::prim_view;
+    case PrimGroup::reduce:
+      return rules::prim_reduce;
+    case PrimGroup::scan:
+      return rules::prim_scan;
+    case PrimGroup::create:
+      return rules::prim_create;
+    case PrimGroup::join:
+      return rules::prim_join;
+    case PrimGroup::index:
+      return rules::prim_index;
+    case PrimGroup::effect:
+      return rules::prim_copy;
+    case PrimGroup::check:
+      return rules::prim_check_index;
+    case PrimGroup::none:
+      break;
   }
   return nullptr;
 }

@@ -10,7 +10,8 @@ Interpolation interpolation_of(std::string_view op, bool align_corners) {
 }
 
 double source_step(const Interpolation& kind, std::int64_t from, std::int64_t to, double scale) {
-  if (kind.align_corners) return to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
+  if (kind.align_corners)
+    return to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
   return scale > 0 ? 1 / scale : static_cast<double>(from) / static_cast<double>(to);
 }
 
@@ -26,9 +27,12 @@ std::vector<double> scale_factors(Arguments& arguments) {
   const Argument* given = arguments.find("scale_factors");
   const auto* list = given ? given->as<Argument::Sequence>() : nullptr;
   for (const Argument& item : list ? list->items : std::vector<Argument>{}) {
-    if (const auto* real = item.as<double>()) scales.push_back(*real);
-    else if (const auto* whole = item.as<std::int64_t>()) scales.push_back(static_cast<double>(*whole));
-    else arguments.fail("scale_factors must be plain numbers");
+    if (const auto* real = item.as<double>())
+      scales.push_back(*real);
+    else if (const auto* whole = item.as<std::int64_t>())
+      scales.push_back(static_cast<double>(*whole));
+    else
+      arguments.fail("scale_factors must be plain numbers");
   }
   return scales;
 }

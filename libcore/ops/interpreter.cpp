@@ -11,8 +11,8 @@ namespace {
 
 using Bindings = std::unordered_map<std::string, std::int64_t>;
 
-/// Symbols take their numbers from the sizes, strides and offsets that are one symbol alone, and from
-/// size inputs.
+/// Symbols take their numbers from the sizes, strides and offsets that are one symbol alone, and
+/// from size inputs.
 Result<Bindings> bind_symbols(const Graph& graph, const std::vector<HostTensor>& inputs) {
   Bindings bindings;
   auto bind = [&](const SymExpr& expression, std::int64_t number) {
@@ -22,7 +22,8 @@ Result<Bindings> bind_symbols(const Graph& graph, const std::vector<HostTensor>&
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorType& type = graph.interface.inputs[i].type;
     if (type.rank() != inputs[i].sizes.size() || type.dtype != inputs[i].dtype) {
-      return failure(Code::PS0603, "input " + graph.interface.inputs[i].name + " is not " + to_string(type));
+      return failure(Code::PS0603,
+                     "input " + graph.interface.inputs[i].name + " is not " + to_string(type));
     }
     for (std::size_t d = 0; d < type.rank(); ++d) {
       bind(type.sizes[d], inputs[i].sizes[d]);
@@ -40,7 +41,8 @@ Result<Bindings> bind_symbols(const Graph& graph, const std::vector<HostTensor>&
 Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTensor> inputs,
                                           const ValueMade& made) {
   if (inputs.size() != graph.interface.inputs.size()) {
-    return failure(Code::PS0603, "the graph takes " + std::to_string(graph.interface.inputs.size()) +
+    return failure(Code::PS0603, "the graph takes " +
+                                     std::to_string(graph.interface.inputs.size()) +
                                      " inputs, given are " + std::to_string(inputs.size()));
   }
   auto bindings = bind_symbols(graph, inputs);
@@ -57,13 +59,14 @@ Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTe
     const Node& node = graph.nodes[i];
     auto results = evaluate(node, graph, tensor_of, symbol_value);
     if (!results) {
-      results.error().place = "graph " + to_string(graph.interface.id) + " node " + std::to_string(i);
+      results.error().place =
+          "graph " + to_string(graph.interface.id) + " node " + std::to_string(i);
       if (!results.error().location) results.error().location = location_of(graph.calls, node.call);
       return tl::unexpected(results.error());
     }
     if (results->size() < node.results.size()) {
-      return failure(Code::PS0603, node.op + " gives " + std::to_string(results->size()) + " results, not " +
-                                       std::to_string(node.results.size()));
+      return failure(Code::PS0603, node.op + " gives " + std::to_string(results->size()) +
+                                       " results, not " + std::to_string(node.results.size()));
     }
     for (std::size_t r = 0; r < node.results.size(); ++r) {
       HostTensor& value = values[node.results[r]] = std::move((*results)[r]);
@@ -72,7 +75,8 @@ Result<std::vector<HostTensor>> interpret(const Graph& graph, std::vector<HostTe
   }
   std::vector<HostTensor> outputs;
   for (ValueId id : graph.outputs) {
-    if (values[id].memory == nullptr) return failure(Code::PS0603, "output " + graph.values[id].name + " is no tensor");
+    if (values[id].memory == nullptr)
+      return failure(Code::PS0603, "output " + graph.values[id].name + " is no tensor");
     outputs.push_back(values[id]);
   }
   return outputs;

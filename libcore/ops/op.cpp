@@ -11,16 +11,24 @@ namespace {
 
 constexpr OpFamily family_of(PrimGroup group) {
   switch (group) {
-    case PrimGroup::cast: return OpFamily::cast;
-    case PrimGroup::view: return OpFamily::view;
-    case PrimGroup::join: return OpFamily::join;
+    case PrimGroup::cast:
+      return OpFamily::cast;
+    case PrimGroup::view:
+      return OpFamily::view;
+    case PrimGroup::join:
+      return OpFamily::join;
     case PrimGroup::reduce:
-    case PrimGroup::scan: return OpFamily::reduction;
+    case PrimGroup::scan:
+      return OpFamily::reduction;
     case PrimGroup::index:
-    case PrimGroup::check: return OpFamily::index;
-    case PrimGroup::create: return OpFamily::create;
-    case PrimGroup::effect: return OpFamily::effect;
-    default: return OpFamily::pointwise;
+    case PrimGroup::check:
+      return OpFamily::index;
+    case PrimGroup::create:
+      return OpFamily::create;
+    case PrimGroup::effect:
+      return OpFamily::effect;
+    default:
+      return OpFamily::pointwise;
   }
 }
 
@@ -29,11 +37,16 @@ constexpr std::uint8_t flags_of(PrimGroup group) {
     case PrimGroup::unary:
     case PrimGroup::binary:
     case PrimGroup::ternary:
-    case PrimGroup::cast: return kPointwise;
-    case PrimGroup::view: return kView;
-    case PrimGroup::reduce: return kReduction;
-    case PrimGroup::effect: return kMutates;
-    default: return kNone;
+    case PrimGroup::cast:
+      return kPointwise;
+    case PrimGroup::view:
+      return kView;
+    case PrimGroup::reduce:
+      return kReduction;
+    case PrimGroup::effect:
+      return kMutates;
+    default:
+      return kNone;
   }
 }
 
@@ -46,9 +59,15 @@ constexpr PrimResult result_of(std::string_view column) {
 }
 
 constexpr OpFacts kRows[] = {
-#define PS_PRIM(name, group, operands, attributes, result)                      \
-  {OpId::prim_##name, "prim." #name, family_of(PrimGroup::group), flags_of(PrimGroup::group), \
-   PrimGroup::group, result_of(#result), operands, attributes},
+#define PS_PRIM(name, group, operands, attributes, result) \
+  {OpId::prim_##name,                                      \
+   "prim." #name,                                          \
+   family_of(PrimGroup::group),                            \
+   flags_of(PrimGroup::group),                             \
+   PrimGroup::group,                                       \
+   result_of(#result),                                     \
+   operands,                                               \
+   attributes},
 #include "ops/prims.def"
 #undef PS_PRIM
 #define PS_OP(id, name, family, flags, rule, reference) \
@@ -59,10 +78,12 @@ constexpr OpFacts kRows[] = {
 static_assert(std::size(kRows) == static_cast<std::size_t>(OpId::count));
 
 constexpr std::string_view kFamilyNames[] = {
-    "pointwise", "activation", "cast", "in_place", "reduction", "norm", "matmul", "recurrent", "view",
-    "join",      "create",     "index", "loss",    "convolution", "pool", "resample", "random", "effect"};
-constexpr std::string_view kGroupNames[] = {"none", "unary", "binary", "ternary", "cast", "view",
-                                            "join", "reduce", "scan",  "index",   "create", "effect", "check"};
+    "pointwise", "activation",  "cast", "in_place", "reduction", "norm",
+    "matmul",    "recurrent",   "view", "join",     "create",    "index",
+    "loss",      "convolution", "pool", "resample", "random",    "effect"};
+constexpr std::string_view kGroupNames[] = {"none",   "unary",  "binary", "ternary", "cast",
+                                            "view",   "join",   "reduce", "scan",    "index",
+                                            "create", "effect", "check"};
 
 /// "aten.add_.Tensor" → "aten.add.Tensor"; "aten.__iand__.Tensor" → "aten.__and__.Tensor".
 std::string functional_name(std::string_view name) {
@@ -77,12 +98,20 @@ std::string functional_name(std::string_view name) {
 
 }  // namespace
 
-std::string_view to_string(OpFamily family) { return kFamilyNames[static_cast<int>(family)]; }
-std::string_view to_string(PrimGroup group) { return kGroupNames[static_cast<int>(group)]; }
+std::string_view to_string(OpFamily family) {
+  return kFamilyNames[static_cast<int>(family)];
+}
+std::string_view to_string(PrimGroup group) {
+  return kGroupNames[static_cast<int>(group)];
+}
 
-const OpFacts& facts(OpId id) { return kRows[static_cast<std::size_t>(id)]; }
+const OpFacts& facts(OpId id) {
+  return kRows[static_cast<std::size_t>(id)];
+}
 
-std::span<const OpFacts> all_ops() { return kRows; }
+std::span<const OpFacts> all_ops() {
+  return kRows;
+}
 
 std::string padding_mode(const OpFacts& op, std::string given) {
   if (op.name.find("reflection_pad") != std::string_view::npos) return "reflect";
@@ -92,7 +121,8 @@ std::string padding_mode(const OpFacts& op, std::string given) {
 
 std::size_t spatial_dims(std::string_view op) {
   for (std::size_t i = 0; i + 1 < op.size(); ++i) {
-    if (op[i] >= '1' && op[i] <= '3' && op[i + 1] == 'd') return static_cast<std::size_t>(op[i] - '0');
+    if (op[i] >= '1' && op[i] <= '3' && op[i + 1] == 'd')
+      return static_cast<std::size_t>(op[i] - '0');
   }
   return 0;
 }
@@ -100,8 +130,8 @@ std::size_t spatial_dims(std::string_view op) {
 bool is_product(std::string_view op) {
   const OpFacts* known = find_op(op);
   if (known == nullptr) return false;
-  return known->id == OpId::mm_default || known->id == OpId::bmm_default || known->id == OpId::addmm_default ||
-         known->id == OpId::baddbmm_default;
+  return known->id == OpId::mm_default || known->id == OpId::bmm_default ||
+         known->id == OpId::addmm_default || known->id == OpId::baddbmm_default;
 }
 
 bool writes_by_name(std::string_view op) {
@@ -118,16 +148,40 @@ struct AliasRow {
 
 /// Names under which torch has an op once more, with the same parameters in each of its overloads.
 constexpr AliasRow kAliases[] = {
-    {"absolute", "abs"}, {"negative", "neg"}, {"multiply", "mul"}, {"divide", "div"}, {"true_divide", "div"},
-    {"subtract", "sub"}, {"clip", "clamp"}, {"fix", "trunc"}, {"arccos", "acos"}, {"arcsin", "asin"},
-    {"arctan", "atan"}, {"arctan2", "atan2"}, {"greater", "gt"}, {"greater_equal", "ge"}, {"less", "lt"},
-    {"less_equal", "le"}, {"not_equal", "ne"}, {"concatenate", "cat"}, {"moveaxis", "movedim"},
-    {"swapdims", "transpose"}, {"ger", "outer"}, {"special_expit", "sigmoid"}, {"special_exp2", "exp2"},
-    {"special_expm1", "expm1"}, {"special_log1p", "log1p"}, {"special_erf", "erf"}, {"special_erfc", "erfc"},
-    {"special_logsumexp", "logsumexp"}, {"special_logit", "logit"}, {"linalg_matmul", "matmul"},
+    {"absolute", "abs"},
+    {"negative", "neg"},
+    {"multiply", "mul"},
+    {"divide", "div"},
+    {"true_divide", "div"},
+    {"subtract", "sub"},
+    {"clip", "clamp"},
+    {"fix", "trunc"},
+    {"arccos", "acos"},
+    {"arcsin", "asin"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"greater", "gt"},
+    {"greater_equal", "ge"},
+    {"less", "lt"},
+    {"less_equal", "le"},
+    {"not_equal", "ne"},
+    {"concatenate", "cat"},
+    {"moveaxis", "movedim"},
+    {"swapdims", "transpose"},
+    {"ger", "outer"},
+    {"special_expit", "sigmoid"},
+    {"special_exp2", "exp2"},
+    {"special_expm1", "expm1"},
+    {"special_log1p", "log1p"},
+    {"special_erf", "erf"},
+    {"special_erfc", "erfc"},
+    {"special_logsumexp", "logsumexp"},
+    {"special_logit", "logit"},
+    {"linalg_matmul", "matmul"},
 };
 
-/// "aten.multiply_.Tensor" for "aten.mul_.Tensor"; empty for a row that has no other name of this kind.
+/// "aten.multiply_.Tensor" for "aten.mul_.Tensor"; empty for a row that has no other name of this
+/// kind.
 std::string aliased(std::string_view name, const AliasRow& row) {
   constexpr std::string_view kSpace = "aten.";
   if (!name.starts_with(kSpace)) return {};
@@ -136,7 +190,8 @@ std::string aliased(std::string_view name, const AliasRow& row) {
   const bool in_place = base.ends_with('_') && base != row.name;
   if (in_place) base.remove_suffix(1);
   if (base != row.name) return {};
-  return std::string(kSpace) + std::string(row.alias) + (in_place ? "_" : "") + std::string(name.substr(overload));
+  return std::string(kSpace) + std::string(row.alias) + (in_place ? "_" : "") +
+         std::string(name.substr(overload));
 }
 
 using Index = std::unordered_map<std::string_view, const OpFacts*>;
@@ -152,7 +207,8 @@ void add_aliases(Index& map) {
     if (!by_name.contains(base) && base.ends_with('_')) base.remove_suffix(1);
     const auto found = by_name.find(base);
     if (found == by_name.end()) continue;
-    for (const AliasRow* alias : found->second) map.emplace(names.emplace_back(aliased(row.name, *alias)), &row);
+    for (const AliasRow* alias : found->second)
+      map.emplace(names.emplace_back(aliased(row.name, *alias)), &row);
   }
 }
 

@@ -22,8 +22,24 @@ enum class OpId : std::uint16_t {
 
 /// Which file of a room holds what belongs to an op.
 enum class OpFamily : std::uint8_t {
-  pointwise, activation, cast, in_place, reduction, norm, matmul, recurrent, view, join, create, index, loss,
-  convolution, pool, resample, random, effect,
+  pointwise,
+  activation,
+  cast,
+  in_place,
+  reduction,
+  norm,
+  matmul,
+  recurrent,
+  view,
+  join,
+  create,
+  index,
+  loss,
+  convolution,
+  pool,
+  resample,
+  random,
+  effect,
 };
 std::string_view to_string(OpFamily family);
 
@@ -42,7 +58,18 @@ enum OpFlag : std::uint8_t {
 /// What a prim takes and gives; the groups of prims.def.
 enum class PrimGroup : std::uint8_t {
   none,  ///< not a prim
-  unary, binary, ternary, cast, view, join, reduce, scan, index, create, effect, check,
+  unary,
+  binary,
+  ternary,
+  cast,
+  view,
+  join,
+  reduce,
+  scan,
+  index,
+  create,
+  effect,
+  check,
 };
 std::string_view to_string(PrimGroup group);
 
@@ -52,7 +79,7 @@ enum class PrimResult : std::uint8_t { same, bool_, int64, attr };
 /// The facts of one op.
 struct OpFacts {
   OpId id;
-  std::string_view name;        ///< "aten.add.Tensor", "prim.add"; lives as long as the program
+  std::string_view name;  ///< "aten.add.Tensor", "prim.add"; lives as long as the program
   OpFamily family;
   std::uint8_t flags;           ///< of OpFlag
   PrimGroup group;              ///< `none` for ATen ops
@@ -72,7 +99,8 @@ std::string padding_mode(const OpFacts& op, std::string given);
 /// All rows, prims first, in the order of OpId.
 std::span<const OpFacts> all_ops();
 
-/// How many spatial dims an op on images has by its name: 2 for "aten.max_pool2d.default"; 0 for other ops.
+/// How many spatial dims an op on images has by its name: 2 for "aten.max_pool2d.default"; 0 for
+/// other ops.
 std::size_t spatial_dims(std::string_view op);
 
 /// True for matrix products as level core has them: mm, bmm, addmm, baddbmm.

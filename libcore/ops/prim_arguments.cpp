@@ -27,7 +27,8 @@ bool is_number_value(const Graph& graph, const Argument& argument) {
 }
 
 bool is_size(const Graph& graph, const Argument& argument) {
-  return argument.as<std::int64_t>() != nullptr || argument.as<SymExpr>() != nullptr || is_number_value(graph, argument);
+  return argument.as<std::int64_t>() != nullptr || argument.as<SymExpr>() != nullptr ||
+         is_number_value(graph, argument);
 }
 
 /// Counted from the front; that there are so many is for the shape rules.
@@ -56,7 +57,8 @@ bool is_of_type(const Graph& graph, const Argument& argument, std::string_view t
   if (type == "dim") return is_dim(argument);
   if (type == "dims") return all(is_dim) && !has_twice(*argument.as<Argument::Sequence>());
   if (type == "number") {
-    return is_size(graph, argument) || argument.as<bool>() != nullptr || argument.as<double>() != nullptr;
+    return is_size(graph, argument) || argument.as<bool>() != nullptr ||
+           argument.as<double>() != nullptr;
   }
   if (type == "dtype") return argument.as<DType>() != nullptr;
   if (type == "flag") return argument.as<bool>() != nullptr;
@@ -75,7 +77,8 @@ std::string wrong_arguments(const Graph& graph, const Node& node, const OpFacts&
     const std::string_view name = row.substr(0, row.find(':')), type = row.substr(name.size() + 1);
     const Argument* argument = find_argument(node, name);
     if (argument == nullptr) return fmt::format("argument '{}' is missing", name);
-    if (!is_of_type(graph, *argument, type)) return fmt::format("argument '{}' is not of type {}", name, type);
+    if (!is_of_type(graph, *argument, type))
+      return fmt::format("argument '{}' is not of type {}", name, type);
     ++found;
   }
   // Where tensors are made, it may be said on which device.

@@ -44,10 +44,14 @@ DType promote(DType a, DType b) {
 
 DType number_dtype(DTypeCategory category) {
   switch (category) {
-    case DTypeCategory::boolean: return DType::bool_;
-    case DTypeCategory::integral: return DType::int64;
-    case DTypeCategory::floating: return kDefaultDType;
-    case DTypeCategory::complex: return DType::complex64;
+    case DTypeCategory::boolean:
+      return DType::bool_;
+    case DTypeCategory::integral:
+      return DType::int64;
+    case DTypeCategory::floating:
+      return kDefaultDType;
+    case DTypeCategory::complex:
+      return DType::complex64;
   }
   return kDefaultDType;
 }
@@ -60,7 +64,9 @@ void ResultType::add_tensor(DType dtype, bool has_dims) {
   combine(has_dims ? with_dims_ : without_dims_, dtype);
 }
 
-void ResultType::add_number(DTypeCategory category) { combine(number_, number_dtype(category)); }
+void ResultType::add_number(DTypeCategory category) {
+  combine(number_, number_dtype(category));
+}
 
 DType ResultType::dtype() const {
   return prefer(with_dims_, prefer(without_dims_, number_)).value_or(DType::bool_);

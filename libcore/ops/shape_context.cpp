@@ -15,10 +15,14 @@ std::optional<bool> prove(const Condition& condition, const RangeFacts& facts) {
   const auto& [left, relation, right] = condition;
   auto negate = [](std::optional<bool> truth) { return truth ? std::optional(!*truth) : truth; };
   switch (relation) {
-    case Relation::equal: return prove_equal(left, right, facts);
-    case Relation::not_equal: return negate(prove_equal(left, right, facts));
-    case Relation::less: return prove_less(left, right, facts);
-    case Relation::less_equal: return prove_less_equal(left, right, facts);
+    case Relation::equal:
+      return prove_equal(left, right, facts);
+    case Relation::not_equal:
+      return negate(prove_equal(left, right, facts));
+    case Relation::less:
+      return prove_less(left, right, facts);
+    case Relation::less_equal:
+      return prove_less_equal(left, right, facts);
   }
   return std::nullopt;
 }
@@ -26,7 +30,8 @@ std::optional<bool> prove(const Condition& condition, const RangeFacts& facts) {
 /// a == b and b == a are one question.
 Condition in_order(const Condition& asked) {
   const bool symmetric = asked.relation == Relation::equal || asked.relation == Relation::not_equal;
-  const bool swaps = symmetric && asked.right.to_string() < asked.left.to_string() && !asked.right.is_constant();
+  const bool swaps =
+      symmetric && asked.right.to_string() < asked.left.to_string() && !asked.right.is_constant();
   return swaps ? Condition{asked.right, asked.relation, asked.left} : asked;
 }
 
@@ -48,7 +53,8 @@ void RangeShapes::note(const Condition& condition) {
 
 std::optional<bool> RangeShapes::decide(const Condition& asked) {
   const Condition condition = in_order(asked);
-  if (const auto known = known_.find(to_string(condition)); known != known_.end()) return known->second;
+  if (const auto known = known_.find(to_string(condition)); known != known_.end())
+    return known->second;
   return prove(condition, facts_);
 }
 

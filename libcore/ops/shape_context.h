@@ -34,8 +34,8 @@ class RangeShapes : public ShapeContext {
   std::unordered_map<std::string, bool> known_;  ///< by the condition's text
 };
 
-/// Decides by ranges and the guards recorded so far, then by the symbols' hints; what a hint decided
-/// becomes a guard of the graph, so that nothing is baked in unseen.
+/// Decides by ranges and the guards recorded so far, then by the symbols' hints; what a hint
+/// decided becomes a guard of the graph, so that nothing is baked in unseen.
 class GuardingShapes : public RangeShapes {
  public:
   /// `interface` receives the guards and must outlive this.

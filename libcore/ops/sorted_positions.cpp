@@ -6,8 +6,8 @@
 
 namespace penstock::ops {
 
-std::vector<std::int64_t> sorted_positions(std::span<const double> elements, std::int64_t count, bool descending,
-                                           SortOrder order) {
+std::vector<std::int64_t> sorted_positions(std::span<const double> elements, std::int64_t count,
+                                           bool descending, SortOrder order) {
   std::vector<std::int64_t> positions(elements.size());
   std::iota(positions.begin(), positions.end(), 0);
   const auto less = [&](std::int64_t i, std::int64_t j) {
@@ -20,7 +20,8 @@ std::vector<std::int64_t> sorted_positions(std::span<const double> elements, std
     std::stable_sort(begin, end, less);
   } else if (order == SortOrder::unstable) {
     std::sort(begin, end, less);
-  } else if (constexpr std::int64_t kFew = 64; count * kFew <= static_cast<std::int64_t>(elements.size())) {
+  } else if (constexpr std::int64_t kFew = 64;
+             count * kFew <= static_cast<std::int64_t>(elements.size())) {
     std::partial_sort(begin, begin + count, end, less);
   } else {
     std::nth_element(begin, begin + count - 1, end, less);

@@ -21,7 +21,8 @@ Result<void> broken(const PlacedGraph& placed, std::size_t region, std::string m
                  fmt::format("graph {} region {}", to_string(placed.graph.interface.id), region));
 }
 
-Result<void> check_region(const PlacedGraph& placed, std::size_t number, ops::ShapeContext& shapes) {
+Result<void> check_region(const PlacedGraph& placed, std::size_t number,
+                          ops::ShapeContext& shapes) {
   const Region& region = placed.regions[number];
   if (region.reason.empty() && region.placement == Placement::fallback) {
     return broken(placed, number, "a fallback region gives no reason");
@@ -37,7 +38,8 @@ Result<void> check_region(const PlacedGraph& placed, std::size_t number, ops::Sh
     }
     const ops::OpFacts* facts = ops::find_op(op);
     if (region.placement == Placement::fallback || facts == nullptr || facts->is_prim()) continue;
-    if (const std::string wrong = partition::misfit(placed.graph, placed.graph.nodes[i], shapes); !wrong.empty()) {
+    if (const std::string wrong = partition::misfit(placed.graph, placed.graph.nodes[i], shapes);
+        !wrong.empty()) {
       return broken(placed, number, fmt::format("{}: {}", op, wrong));
     }
   }
@@ -80,8 +82,9 @@ Result<void> verify_contract(const PlacedGraph& placed) {
     const Region& region = placed.regions[r];
     if (region.first != next || region.last <= region.first ||
         static_cast<std::size_t>(region.last) > placed.graph.nodes.size()) {
-      return broken(placed, r, fmt::format("covers nodes [{}, {}), expected to start at {}",
-                                           region.first, region.last, next));
+      return broken(placed, r,
+                    fmt::format("covers nodes [{}, {}), expected to start at {}", region.first,
+                                region.last, next));
     }
     next = region.last;
     if (auto checked = check_region(placed, r, shapes); !checked) return checked;

@@ -1,20 +1,20 @@
 // Regions
 //
-// Neighbouring nodes with one placement form a region; every change of placement costs a pass through
-// memory, and what fusion may fuse ends at a region's border. So the nodes are put into an order
-// that changes placement rarely. Regions of an order are free of cycles by construction, and the
-// order is found by scheduling backwards: all compiled nodes whose users are placed, as long as
+// Neighbouring nodes with one placement form a region; every change of placement costs a pass
+// through memory, and what fusion may fuse ends at a region's border. So the nodes are put into an
+// order that changes placement rarely. Regions of an order are free of cycles by construction, and
+// the order is found by scheduling backwards: all compiled nodes whose users are placed, as long as
 // there are any; then all library and fallback nodes; and again. Backwards, because a node then
-// stands as late as it may, in the region of its first user, where it can be fused: forwards, all that
-// is computed from parameters alone would gather in front and lie in memory until it is used. Nodes
-// of equal standing keep the order of the graph, so that the result is determined.
+// stands as late as it may, in the region of its first user, where it can be fused: forwards, all
+// that is computed from parameters alone would gather in front and lie in memory until it is used.
+// Nodes of equal standing keep the order of the graph, so that the result is determined.
 //
 // Checks of indices, which nobody waits for, then move to the front as far as they may.
 //
-// Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or a
-// view of it goes first, and a write waits for the one before it; random ops keep their order, for
-// they draw from one stream. Checks of indices that no random number decides go before the first of them: a run that
-// fails is done again by torch, which draws anew.
+// Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or
+// a view of it goes first, and a write waits for the one before it; random ops keep their order,
+// for they draw from one stream. Checks of indices that no random number decides go before the
+// first of them: a run that fails is done again by torch, which draws anew.
 #include "partition/partition.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ namespace penstock::partition {
 
 namespace {
 
-constexpr PassFacts kPlace = {"place", "Decide for every node whether it is compiled, a library call or torch's"};
+constexpr PassFacts kPlace = {
+    "place", "Decide for every node whether it is compiled, a library call or torch's"};
 constexpr PassFacts kRegions = {"regions", "Reorder the nodes into few regions of one placement"};
 constexpr PassFacts kPasses[] = {kPlace, kRegions};
 
@@ -113,8 +114,8 @@ class DependenceGraph {
   std::vector<ValueId> memory_of_;  ///< the value that a view shows; the value itself for others
   Edges readers_;                   ///< by memory: nodes that read it since its last write
   std::int32_t first_random_ = -1, last_random_ = -1;
-  std::vector<bool> drawn_;            ///< by value: random numbers decide it
-  std::vector<std::int32_t> checks_;   ///< that they do not decide
+  std::vector<bool> drawn_;           ///< by value: random numbers decide it
+  std::vector<std::int32_t> checks_;  ///< that they do not decide
 };
 
 /// The order of the head comment.
@@ -150,16 +151,22 @@ std::vector<std::int32_t> schedule(const Edges& successors, const std::vector<Pl
   return order;
 }
 
-/// Checks of indices, which nobody uses, as early as they may: a graph that fails has done little by then, and drawn
-/// no random number that it need not have.
-std::vector<std::int32_t> with_early_checks(const Graph& graph, const std::vector<std::int32_t>& order) {
-  const auto is_check = [&](std::int32_t node) { return graph.nodes[node].op == "prim.check_index"; };
+/// Checks of indices, which nobody uses, as early as they may: a graph that fails has done little
+/// by then, and drawn no random number that it need not have.
+std::vector<std::int32_t> with_early_checks(const Graph& graph,
+                                            const std::vector<std::int32_t>& order) {
+  const auto is_check = [&](std::int32_t node) {
+    return graph.nodes[node].op == "prim.check_index";
+  };
   std::vector<std::int32_t> result;
   std::vector<std::vector<std::int32_t>> checks(graph.values.size());  ///< by what they look at
-  const auto add_checks = [&](ValueId value) { result.insert(result.end(), checks[value].begin(), checks[value].end()); };
+  const auto add_checks = [&](ValueId value) {
+    result.insert(result.end(), checks[value].begin(), checks[value].end());
+  };
   for (std::int32_t node : order) {
     if (!is_check(node)) continue;
-    for_each_value(*find_argument(graph.nodes[node], "self"), [&](ValueId id) { checks[id].push_back(node); });
+    for_each_value(*find_argument(graph.nodes[node], "self"),
+                   [&](ValueId id) { checks[id].push_back(node); });
   }
   for (ValueId input = 0; input < graph.interface.inputs.size(); ++input) add_checks(input);
   for (std::int32_t node : order) {
@@ -197,7 +204,8 @@ std::vector<Region> cut(const std::vector<Node>& nodes, const std::vector<Placed
 
 std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& options) {
   std::vector<std::int32_t> uses = count_uses(graph);
-  Interface interface = graph.interface;  // takes guards that a rule may record: the graph has those it needs
+  Interface interface =
+      graph.interface;  // takes guards that a rule may record: the graph has those it needs
   ops::GuardingShapes shapes(interface);
   std::vector<PlacedNode> placed;
   placed.reserve(graph.nodes.size());
@@ -212,7 +220,9 @@ std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& op
 
 }  // namespace
 
-std::span<const PassFacts> partition_passes() { return kPasses; }
+std::span<const PassFacts> partition_passes() {
+  return kPasses;
+}
 
 Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassTrace& trace) {
   using Clock = std::chrono::steady_clock;
@@ -231,7 +241,8 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
   trace.after(kPlace, Clock::now() - begin, [&] { return to_text(result); });
 
   begin = Clock::now();
-  std::vector<std::int32_t> order = with_early_checks(graph, schedule(DependenceGraph(graph).take(), placed));
+  std::vector<std::int32_t> order =
+      with_early_checks(graph, schedule(DependenceGraph(graph).take(), placed));
   std::vector<Node> nodes;
   std::vector<PlacedNode> reordered;
   for (std::int32_t position : order) {

@@ -29,7 +29,9 @@ struct Candidate {
 
 using Predicate = std::string (*)(const Candidate&);
 
-std::string always(const Candidate&) { return {}; }
+std::string always(const Candidate&) {
+  return {};
+}
 
 /// The library's kernels take float32 and bfloat16; sums of other types it would compute otherwise
 /// than torch does, or not at all.
@@ -50,10 +52,10 @@ bool is_plain_number(const Argument* argument) {
   return argument == nullptr || argument->as<std::int64_t>() || argument->as<double>();
 }
 
-/// Multiplications up to which a product's own loops take less time than a call of the library, of which half a
-/// microsecond goes before and behind its kernel (Zen 4: 16x16 times 16x16 0.35 us in loops, 0.52 by a call;
-/// 32x16 times 16x16 0.89 and 0.62). With few rows the library falls further behind: one row times 128x128 is
-/// 0.85 us in loops and 2.7 by a call.
+/// Multiplications up to which a product's own loops take less time than a call of the library, of
+/// which half a microsecond goes before and behind its kernel (Zen 4: 16x16 times 16x16 0.35 us in
+/// loops, 0.52 by a call; 32x16 times 16x16 0.89 and 0.62). With few rows the library falls further
+/// behind: one row times 128x128 is 0.85 us in loops and 2.7 by a call.
 constexpr std::int64_t kSmallProduct = 4096, kSmallProductOfFewRows = 16384;
 constexpr std::int64_t kFewRows = 4;
 
@@ -81,7 +83,8 @@ std::string small_product(const Candidate& candidate) {
   all.push_back(left->sizes.back());
   if (!known_count(all, few ? kSmallProductOfFewRows : kSmallProduct)) return "it is large";
   for (std::string_view name : {"alpha", "beta"}) {
-    if (!is_plain_number(find_argument(candidate.node, name))) return fmt::format("{} is no plain number", name);
+    if (!is_plain_number(find_argument(candidate.node, name)))
+      return fmt::format("{} is no plain number", name);
   }
   return {};
 }
@@ -117,7 +120,8 @@ bool has_padding(const Node& node) {
   const Argument* padding = find_argument(node, "padding");
   const auto* list = padding != nullptr ? padding->as<Argument::Sequence>() : nullptr;
   if (list == nullptr) return !is_number(padding, 0);
-  return std::any_of(list->items.begin(), list->items.end(), [](const Argument& item) { return !penstock::is_number(item, 0); });
+  return std::any_of(list->items.begin(), list->items.end(),
+                     [](const Argument& item) { return !penstock::is_number(item, 0); });
 }
 
 /// The library divides by the window's size, or by what of it lies in the image.
@@ -128,8 +132,10 @@ std::string plain_average(const Candidate& candidate) {
   const Argument* divisor = find_argument(candidate.node, "divisor_override");
   if (divisor != nullptr && !divisor->is_none()) return "it has a divisor of its own";
   const Argument* counts = find_argument(candidate.node, "count_include_pad");
-  bool overhangs = is_true(find_argument(candidate.node, "ceil_mode")) && (counts == nullptr || is_true(counts));
-  if (overhangs && has_padding(candidate.node)) return "it counts padding, and windows reach beyond it";
+  bool overhangs =
+      is_true(find_argument(candidate.node, "ceil_mode")) && (counts == nullptr || is_true(counts));
+  if (overhangs && has_padding(candidate.node))
+    return "it counts padding, and windows reach beyond it";
   return float_operands(candidate);
 }
 
@@ -190,15 +196,18 @@ std::string misfit(const Graph& graph, const Node& node, ops::ShapeContext& shap
   return types ? std::string() : types.error().message;
 }
 
-PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses, ops::ShapeContext& shapes) {
+PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses,
+                 ops::ShapeContext& shapes) {
   const ops::OpFacts* op = ops::find_op(node.op);
   const bool prim = op != nullptr && op->is_prim();
   const std::span<const Row> rows = rows_of(node.op);
-  if (!prim && rows.empty()) return {Placement::fallback, "there is neither a lowering nor a library call"};
+  if (!prim && rows.empty())
+    return {Placement::fallback, "there is neither a lowering nor a library call"};
   std::string obstacle = common_obstacle(graph, node);
   if (!obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
   if (prim) return {Placement::compiled, {}};
-  if (obstacle = misfit(graph, node, shapes); !obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
+  if (obstacle = misfit(graph, node, shapes); !obstacle.empty())
+    return {Placement::fallback, std::move(obstacle)};
   for (const Row& row : rows) {
     obstacle = row.predicate({graph, node, uses});
     if (!obstacle.empty()) continue;

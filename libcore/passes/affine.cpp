@@ -1,13 +1,15 @@
 // Affine ops behind a convolution
 //
-// Batch normalisation in inference multiplies every channel by a number and adds another. A convolution
-// does both for nothing: out * scale + shift is the convolution with weight * scale and bias * scale +
-// shift. So a chain of such ops on a convolution's result becomes part of its weight and bias.
+// Batch normalisation in inference multiplies every channel by a number and adds another. A
+// convolution does both for nothing: out * scale + shift is the convolution with weight * scale and
+// bias * scale + shift. So a chain of such ops on a convolution's result becomes part of its weight
+// and bias.
 //
-// What is folded depends on parameters, buffers and constants alone, and on none that the graph writes.
-// It then costs nothing in a steady call: fusion computes such values when the parameters change (their
-// address or their version), not in every run. The chain ends at the last op that takes a vector of
-// channels: a number that is added behind it belongs to an activation, which the library applies itself.
+// What is folded depends on parameters, buffers and constants alone, and on none that the graph
+// writes. It then costs nothing in a steady call: fusion computes such values when the parameters
+// change (their address or their version), not in every run. The chain ends at the last op that
+// takes a vector of channels: a number that is added behind it belongs to an activation, which the
+// library applies itself.
 #include <algorithm>
 #include <optional>
 
@@ -46,8 +48,11 @@ struct Chain {
 class ChainFinder {
  public:
   explicit ChainFinder(const Graph& graph)
-      : graph_(graph), makers_(graph.values.size(), -1), user_(graph.values.size(), -1),
-        uses_(graph.values.size(), 0), settled_(graph.values.size(), false) {
+      : graph_(graph),
+        makers_(graph.values.size(), -1),
+        user_(graph.values.size(), -1),
+        uses_(graph.values.size(), 0),
+        settled_(graph.values.size(), false) {
     for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i) settled_[i] = is_parameter(i);
     for (const Node& node : graph.nodes) {
       ValueId written = node.op == "prim.copy_" ? operand(node, "self") : kNoValue;
@@ -60,7 +65,8 @@ class ChainFinder {
   std::vector<Chain> find() const {
     std::vector<Chain> chains;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (graph_.nodes[i].op != "aten.convolution.default" || !takes_scale(graph_.nodes[i])) continue;
+      if (graph_.nodes[i].op != "aten.convolution.default" || !takes_scale(graph_.nodes[i]))
+        continue;
       Chain chain{i, {}};
       ValueId end = graph_.nodes[i].results.front();
       while (auto link = next(end)) {
@@ -97,10 +103,13 @@ class ChainFinder {
     }
   }
 
-  /// Weight and bias are parameters, of one dtype with the result, and the weight has a dim of channels.
+  /// Weight and bias are parameters, of one dtype with the result, and the weight has a dim of
+  /// channels.
   bool takes_scale(const Node& node) const {
-    ValueId weight = operand(node, "weight"), bias = operand(node, "bias"), input = operand(node, "input");
-    if (weight == kNoValue || !settled_[weight] || (bias != kNoValue && !settled_[bias])) return false;
+    ValueId weight = operand(node, "weight"), bias = operand(node, "bias"),
+            input = operand(node, "input");
+    if (weight == kNoValue || !settled_[weight] || (bias != kNoValue && !settled_[bias]))
+      return false;
     if (!find_argument(node, "bias")) return false;
     const TensorType& type = graph_.values[node.results.front()].type;
     bool plain = type.dtype == DType::float32 && graph_.values[weight].type.dtype == type.dtype &&
@@ -187,12 +196,14 @@ class Affine {
   /// `value` op `other`; an absent value is `missing` everywhere.
   ValueId combine(std::string_view op, ValueId value, const Argument& other, double missing) {
     bool keeps = (missing == 0 && op == "add") || (missing == 1 && op == "mul");
-    if (value == kNoValue && keeps && other.as<Argument::Value>()) return other.as<Argument::Value>()->id;
+    if (value == kNoValue && keeps && other.as<Argument::Value>())
+      return other.as<Argument::Value>()->id;
     if (value == kNoValue) {
       value = rewrite_.emit_one("prim.full", {arg("size", list_of(std::vector{channels_})),
                                               arg("value", missing), arg("dtype", DType::float32)});
     }
-    return rewrite_.emit_one("prim." + std::string(op), {arg("self", Argument::Value{value}), arg("other", other)});
+    return rewrite_.emit_one("prim." + std::string(op),
+                             {arg("self", Argument::Value{value}), arg("other", other)});
   }
 
   Rewrite& rewrite_;
@@ -218,10 +229,12 @@ void fold(Rewrite& rewrite, const Chain& chain) {
     ValueId weight = operand(node, "weight");
     const Argument* transposed = find_argument(node, "transposed");
     std::int64_t dim = transposed && *transposed == Argument(true) ? 1 : 0;
-    ValueId scale = rewrite.emit_one("prim.broadcast", {arg("self", Argument::Value{affine.scale()}),
-                                                        arg("size", list_of(rewrite.type(weight).sizes)),
-                                                        arg("dims", list_of(std::vector{dim}))});
-    weight = rewrite.emit_one("prim.mul", {arg("self", Argument::Value{weight}), arg("other", Argument::Value{scale})});
+    ValueId scale =
+        rewrite.emit_one("prim.broadcast", {arg("self", Argument::Value{affine.scale()}),
+                                            arg("size", list_of(rewrite.type(weight).sizes)),
+                                            arg("dims", list_of(std::vector{dim}))});
+    weight = rewrite.emit_one(
+        "prim.mul", {arg("self", Argument::Value{weight}), arg("other", Argument::Value{scale})});
     set(node, "weight", Argument::Value{weight});
   }
   if (affine.shift() != kNoValue) set(node, "bias", Argument::Value{affine.shift()});

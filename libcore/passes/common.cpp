@@ -9,7 +9,8 @@ namespace penstock::passes {
 
 namespace {
 
-/// Whether two nodes with equal op and arguments give the same. Opaque ops that nobody knows may not.
+/// Whether two nodes with equal op and arguments give the same. Opaque ops that nobody knows may
+/// not.
 bool is_pure(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   if (!op || node.results.empty()) return false;
@@ -41,7 +42,8 @@ Result<Graph> merge_common(Graph input) {
       rewrite.keep(std::move(node));
       continue;
     }
-    for (std::size_t i = 0; i < node.results.size(); ++i) rewrite.replace(node.results[i], found->second[i]);
+    for (std::size_t i = 0; i < node.results.size(); ++i)
+      rewrite.replace(node.results[i], found->second[i]);
   }
   return rewrite.finish();
 }

@@ -14,11 +14,13 @@ struct ComplexMove {
   std::vector<NamedArgument> args;
 };
 
-/// True for a prim that makes, moves or converts complex elements and computes nothing with them. No kernel holds
-/// those, and torch runs no prims: its own ops stand for such a prim.
-bool moves_complex(std::string_view prim, const std::vector<NamedArgument>& args, const Graph& graph);
+/// True for a prim that makes, moves or converts complex elements and computes nothing with them.
+/// No kernel holds those, and torch runs no prims: its own ops stand for such a prim.
+bool moves_complex(std::string_view prim, const std::vector<NamedArgument>& args,
+                   const Graph& graph);
 
 /// The ops of torch's that do what the prim does, each on the result of the one before it.
-std::vector<ComplexMove> complex_moves(std::string_view prim, std::vector<NamedArgument> args, const Graph& graph);
+std::vector<ComplexMove> complex_moves(std::string_view prim, std::vector<NamedArgument> args,
+                                       const Graph& graph);
 
 }  // namespace penstock::passes

@@ -6,18 +6,19 @@
 namespace penstock::passes {
 
 /// Takes every ATen op apart by the row of decompose/decompositions.def.
-/// Needs: level torch. Leaves: prims and opaque ops; in-place ops are their functional namesake and a
-/// prim.copy_ into their first argument; views still share memory with what they look at.
+/// Needs: level torch. Leaves: prims and opaque ops; in-place ops are their functional namesake and
+/// a prim.copy_ into their first argument; views still share memory with what they look at.
 Result<Graph> lower_ops(Graph graph);
 
-/// Makes the graph a function: every prim.copy_ becomes a new value of what it wrote, views of it are
-/// looked at again, and inputs that were written are copied into once, at the end.
-/// Needs: lower_ops. Leaves: no mutation but an epilogue of prim.copy_; Interface::mutations and the
+/// Makes the graph a function: every prim.copy_ becomes a new value of what it wrote, views of it
+/// are looked at again, and inputs that were written are copied into once, at the end. Needs:
+/// lower_ops. Leaves: no mutation but an epilogue of prim.copy_; Interface::mutations and the
 /// outputs' aliases.
 Result<Graph> functionalise(Graph graph);
 
 /// Folds what multiplies and shifts the channels of a convolution's result (batch normalisation in
-/// inference) into its weight and bias, where both come from parameters alone. Needs: compose_views.
+/// inference) into its weight and bias, where both come from parameters alone. Needs:
+/// compose_views.
 Result<Graph> fold_affine(Graph graph);
 
 /// Makes outputs with memory of their own lie as the interface says (strides).
@@ -27,8 +28,9 @@ Result<Graph> restore_layouts(Graph graph);
 /// Folds constants: ops on splats, arithmetic with neutral numbers, conversions that do nothing.
 Result<Graph> fold_constants(Graph graph);
 
-/// Drops checks of indices (prim.check_index) that cannot fail for what computes them, and those that are done
-/// already; others look at what lies in memory, behind views. Remainders of what is one go too. Needs: functionalise.
+/// Drops checks of indices (prim.check_index) that cannot fail for what computes them, and those
+/// that are done already; others look at what lies in memory, behind views. Remainders of what is
+/// one go too. Needs: functionalise.
 Result<Graph> settle_checks(Graph graph);
 
 /// Merges nodes that compute the same. Needs: functionalise.

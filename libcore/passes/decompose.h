@@ -17,9 +17,9 @@ struct DecomposeOptions {
 /// The passes that decompose runs, in order.
 std::span<const PassFacts> decompose_passes();
 
-/// Replaces ATen ops by prims. Needs: a graph of level torch. Leaves: level core (verified): only prims
-/// and opaque ops, promotion and broadcasting explicit, no mutation but an epilogue of prim.copy_ into
-/// inputs, alias map of outputs. Every pass is linear in nodes and uses.
+/// Replaces ATen ops by prims. Needs: a graph of level torch. Leaves: level core (verified): only
+/// prims and opaque ops, promotion and broadcasting explicit, no mutation but an epilogue of
+/// prim.copy_ into inputs, alias map of outputs. Every pass is linear in nodes and uses.
 Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace& trace);
 
 }  // namespace penstock::passes

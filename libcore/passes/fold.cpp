@@ -1,6 +1,6 @@
 // Constants. A tensor whose elements are all one known number (prim.full, and what views and
-// conversions make of it) is put as that number into the ops that take one; ops that a neutral number
-// turns into nothing go.
+// conversions make of it) is put as that number into the ops that take one; ops that a neutral
+// number turns into nothing go.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,12 +25,15 @@ double real_value(const Argument& number) {
   return *number.as<bool>() ? 1 : 0;
 }
 
-/// `number` as an element of `dtype`; nothing when the conversion is not defined (a NaN to integer).
+/// `number` as an element of `dtype`; nothing when the conversion is not defined (a NaN to
+/// integer).
 std::optional<Argument> converted(const Argument& number, DType dtype) {
   if (is_boolean(dtype)) return Argument(real_value(number) != 0);
   if (is_floating(dtype)) return Argument(round_to(real_value(number), dtype));
   if (!is_integral(dtype)) return std::nullopt;
-  if (!number.as<double>()) return Argument(static_cast<std::int64_t>(number.as<bool>() ? real_value(number) : *number.as<std::int64_t>()));
+  if (!number.as<double>())
+    return Argument(static_cast<std::int64_t>(number.as<bool>() ? real_value(number)
+                                                                : *number.as<std::int64_t>()));
   double value = real_value(number);
   if (!(value > -9.2e18 && value < 9.2e18)) return std::nullopt;
   return Argument(static_cast<std::int64_t>(value));
@@ -70,12 +73,15 @@ class Folding {
         }
         return false;
       case ops::PrimGroup::view:
-      case ops::PrimGroup::cast: return fold_copy(op, node);
-      case ops::PrimGroup::binary: return fold_binary(op, node);
+      case ops::PrimGroup::cast:
+        return fold_copy(op, node);
+      case ops::PrimGroup::binary:
+        return fold_binary(op, node);
       case ops::PrimGroup::ternary:
         if (op.id == ops::OpId::prim_where) take_numbers(node, {"self", "other"});
         return false;
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -90,7 +96,9 @@ class Folding {
     auto number = uniform(*find_argument(node, "self"));
     if (number && converts) number = converted(*number, type.dtype);
     if (!number || op.id == ops::OpId::prim_as_strided || type.device != "cpu") return false;
-    ValueId splat = rewrite_.emit_one("prim.full", {arg("size", list_of(type.sizes)), arg("value", *number), arg("dtype", type.dtype)});
+    ValueId splat = rewrite_.emit_one(
+        "prim.full",
+        {arg("size", list_of(type.sizes)), arg("value", *number), arg("dtype", type.dtype)});
     splats_.emplace(splat, *number);
     rewrite_.replace(node.results.front(), splat);
     return true;
@@ -99,7 +107,8 @@ class Folding {
   /// Puts numbers for splats among the named arguments, but for the last tensor.
   void take_numbers(Node& node, std::initializer_list<std::string_view> names) {
     std::size_t tensors = 0;
-    for (std::string_view name : names) tensors += find_argument(node, name)->as<Argument::Value>() != nullptr;
+    for (std::string_view name : names)
+      tensors += find_argument(node, name)->as<Argument::Value>() != nullptr;
     for (NamedArgument& argument : node.args) {
       bool named = std::find(names.begin(), names.end(), argument.name) != names.end();
       if (!named || tensors < 2 || !argument.value.as<Argument::Value>()) continue;
@@ -119,7 +128,8 @@ class Folding {
     const Argument* right = find_argument(node, "other");
     if (!kept || !is_constant_number(*right)) return false;
     double number = real_value(*right);
-    bool one = op.id == ops::OpId::prim_mul || op.id == ops::OpId::prim_div || op.id == ops::OpId::prim_pow;
+    bool one = op.id == ops::OpId::prim_mul || op.id == ops::OpId::prim_div ||
+               op.id == ops::OpId::prim_pow;
     // x + 0 is not x for x = -0; x - 0 is.
     bool integral = !is_floating(rewrite_.type(kept->id).dtype);
     bool zero = op.id == ops::OpId::prim_sub || (op.id == ops::OpId::prim_add && integral);
@@ -129,11 +139,14 @@ class Folding {
   }
 
   Rewrite rewrite_;
-  std::unordered_map<ValueId, Argument> splats_;  ///< by value: the number that all its elements are
+  std::unordered_map<ValueId, Argument>
+      splats_;  ///< by value: the number that all its elements are
 };
 
 }  // namespace
 
-Result<Graph> fold_constants(Graph graph) { return Folding(std::move(graph)).run(); }
+Result<Graph> fold_constants(Graph graph) {
+  return Folding(std::move(graph)).run();
+}
 
 }  // namespace penstock::passes

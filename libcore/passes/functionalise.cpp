@@ -1,13 +1,14 @@
 // Turning writes into values.
 //
-// Every value is a window on one memory: the value that made the memory (a root), or a view of another
-// window. A root's memory has a version, which grows with every write. A window remembers the version
-// that its newest content belongs to; when it is read at an older one, its view is taken again from its
-// parent's newest content. A write to a window gives it new content, and walks up to the root: each
-// parent's new content is its old content with the window replaced (a scatter_slice where the window is a
-// region of it, whatever views lie between; a reshape back where dims were regrouped). What is left to do at
-// the end is one copy_ into every input whose memory was written. Each read and write costs the length of its
-// chain of views, which programs keep short, and makes one node for the memory.
+// Every value is a window on one memory: the value that made the memory (a root), or a view of
+// another window. A root's memory has a version, which grows with every write. A window remembers
+// the version that its newest content belongs to; when it is read at an older one, its view is
+// taken again from its parent's newest content. A write to a window gives it new content, and walks
+// up to the root: each parent's new content is its old content with the window replaced (a
+// scatter_slice where the window is a region of it, whatever views lie between; a reshape back
+// where dims were regrouped). What is left to do at the end is one copy_ into every input whose
+// memory was written. Each read and write costs the length of its chain of views, which programs
+// keep short, and makes one node for the memory.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -26,7 +27,8 @@ namespace {
 
 /// What is known of one value of the graph.
 struct Window {
-  ValueId root = kNoValue;    ///< the value that made the memory; kNoValue: not seen yet, itself a root
+  ValueId root =
+      kNoValue;  ///< the value that made the memory; kNoValue: not seen yet, itself a root
   ValueId parent = kNoValue;  ///< what it is a view of; kNoValue for a root
   std::int32_t view = -1;     ///< the old node that takes the view
   std::int32_t result = 0;    ///< which of its results it is
@@ -54,9 +56,9 @@ class Functionalisation {
   }
 
  private:
-  /// Inputs that are the same memory seen the same way are one where it is written; others that overlap
-  /// are refused then. Where it is not written every input stands for itself: another call may pass
-  /// other memory.
+  /// Inputs that are the same memory seen the same way are one where it is written; others that
+  /// overlap are refused then. Where it is not written every input stands for itself: another call
+  /// may pass other memory.
   void join_inputs() {
     const Interface& interface = rewrite_.graph().interface;
     const std::unordered_set<std::int32_t> written = written_storages();
@@ -68,8 +70,10 @@ class Functionalisation {
       const TensorType& first = interface.inputs[found->second].type;
       bool same = first.sizes == type.sizes && first.strides == type.strides &&
                   first.storage_offset == type.storage_offset && first.dtype == type.dtype;
-      if (same) windows_[id] = windows_[found->second];
-      else overlapping_.push_back({found->second, id});
+      if (same)
+        windows_[id] = windows_[found->second];
+      else
+        overlapping_.push_back({found->second, id});
     }
   }
 
@@ -80,11 +84,14 @@ class Functionalisation {
     std::vector<ValueId> base(windows_.size());
     std::iota(base.begin(), base.end(), ValueId{0});
     for (const Node& node : rewrite_.old_nodes()) {
-      const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+      const auto* self =
+          node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
       const ops::OpFacts* op = ops::find_op(node.op);
       for (ValueId result : node.results) {
         const bool view = op != nullptr && op->has(ops::kView) && self != nullptr;
-        const ValueId seen = view ? self->id : op != nullptr ? kNoValue : sharing_argument(node, result);
+        const ValueId seen = view            ? self->id
+                             : op != nullptr ? kNoValue
+                                             : sharing_argument(node, result);
         if (seen != kNoValue) base[result] = base[seen];
       }
       const ValueId root = self != nullptr ? base[self->id] : kNoValue;
@@ -98,19 +105,21 @@ class Functionalisation {
   void visit(const Node& node, std::int32_t position) {
     if (node.op == "prim.copy_") return visit_write(node);
     const ops::OpFacts* op = ops::find_op(node.op);
-    if (op != nullptr && op->has(ops::kMutates)) return fail(node, "writes its argument, and was not taken apart");
+    if (op != nullptr && op->has(ops::kMutates))
+      return fail(node, "writes its argument, and was not taken apart");
     const std::vector<ValueId> bases = bases_of(node, op);
     Node now = with_contents(node);
     for (std::size_t i = 0; i < bases.size(); ++i) {
       if (bases[i] == kNoValue) continue;
       const ValueId root = windows_[bases[i]].root, made = node.results[i];
-      windows_[made] = {root, bases[i], position, static_cast<std::int32_t>(i), versions_[root], made};
+      windows_[made] = {root, bases[i], position, static_cast<std::int32_t>(i), versions_[root],
+                        made};
     }
     rewrite_.keep(std::move(now));
   }
 
-  /// By result: the value whose memory it shares, if it does: reshape may have to copy. Of an op that is not
-  /// taken apart, or that no table knows, it is known from the run that was recorded.
+  /// By result: the value whose memory it shares, if it does: reshape may have to copy. Of an op
+  /// that is not taken apart, or that no table knows, it is known from the run that was recorded.
   std::vector<ValueId> bases_of(const Node& node, const ops::OpFacts* op) {
     std::vector<ValueId> bases(node.results.size(), kNoValue);
     const bool prim = op != nullptr && op->is_prim();
@@ -118,10 +127,12 @@ class Functionalisation {
     if (op != nullptr && op->has(ops::kView)) {
       auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
       if (!results && prim) rewrite_.fail(results.error());
-      for (std::size_t i = 0; results && i < bases.size() && i < results->size(); ++i) bases[i] = (*results)[i].alias;
+      for (std::size_t i = 0; results && i < bases.size() && i < results->size(); ++i)
+        bases[i] = (*results)[i].alias;
       if (results) return bases;
     }
-    for (std::size_t i = 0; !prim && i < bases.size(); ++i) bases[i] = sharing_argument(node, node.results[i]);
+    for (std::size_t i = 0; !prim && i < bases.size(); ++i)
+      bases[i] = sharing_argument(node, node.results[i]);
     return bases;
   }
 
@@ -158,14 +169,16 @@ class Functionalisation {
     return windows_[id].content;
   }
 
-  /// Takes the view `id` of its parent's newest content, and with it the other results of the same op.
+  /// Takes the view `id` of its parent's newest content, and with it the other results of the same
+  /// op.
   void take_again(ValueId id) {
     const Window window = windows_[id];
     const Node& old = rewrite_.old_nodes()[window.view];
     std::vector<NamedArgument> args = old.args;
     const ValueId parent = read(window.parent);
     for (NamedArgument& argument : args) {
-      map_values(argument.value, [&](ValueId value) { return value == window.parent ? parent : value; });
+      map_values(argument.value,
+                 [&](ValueId value) { return value == window.parent ? parent : value; });
     }
     std::vector<ValueId> made;
     if (ops::find_op(old.op) != nullptr) {
@@ -177,7 +190,9 @@ class Functionalisation {
     }
     for (std::size_t i = 0; i < made.size() && i < old.results.size(); ++i) {
       Window& sibling = windows_[old.results[i]];
-      if (sibling.view != window.view || sibling.parent != window.parent || sibling.version == versions_[window.root]) continue;
+      if (sibling.view != window.view || sibling.parent != window.parent ||
+          sibling.version == versions_[window.root])
+        continue;
       sibling.content = made[i];
       sibling.version = versions_[window.root];
     }
@@ -200,8 +215,9 @@ class Functionalisation {
         id = shown.memory;
       } else {
         const Window window = windows_[id];
-        content = written_through(rewrite_, rewrite_.old_nodes()[window.view], static_cast<std::size_t>(window.result),
-                                  read(window.parent), content);
+        content =
+            written_through(rewrite_, rewrite_.old_nodes()[window.view],
+                            static_cast<std::size_t>(window.result), read(window.parent), content);
         id = window.parent;
       }
       if (rewrite_.failed()) return;
@@ -222,11 +238,13 @@ class Functionalisation {
     std::optional<Region> region;
   };
 
-  /// What the window `id` shows of the farthest window that it is a region of. What lies between needs no new content:
-  /// it is taken again when somebody reads it.
+  /// What the window `id` shows of the farthest window that it is a region of. What lies between
+  /// needs no new content: it is taken again when somebody reads it.
   Shown shown_region(ValueId id) const {
     std::vector<ValueId> chain;  // from `id` up
-    for (ValueId at = id; windows_[at].parent != kNoValue && is_regular(at); at = windows_[at].parent) chain.push_back(at);
+    for (ValueId at = id; windows_[at].parent != kNoValue && is_regular(at);
+         at = windows_[at].parent)
+      chain.push_back(at);
     if (chain.empty()) return {};
     const Shown shown = shown_through(chain);
     return shown.region ? shown : shown_through({id});
@@ -244,9 +262,7 @@ class Functionalisation {
   }
 
   /// Whether the window shows a region of its parent.
-  bool is_regular(ValueId id) const {
-    return shown_through({id}).region.has_value();
-  }
+  bool is_regular(ValueId id) const { return shown_through({id}).region.has_value(); }
 
   /// The content of `memory` after `content` was written into a region of it.
   ValueId written_region(const Region& region, ValueId memory, ValueId content) {
@@ -256,18 +272,21 @@ class Functionalisation {
     const std::vector<SymExpr> sizes = sizes_in(region, rewrite_.type(content).sizes);
     const bool whole = covers(region, rewrite_.type(content).sizes, rewrite_.type(memory));
     if (!std::ranges::is_sorted(order)) {
-      content = rewrite_.emit_one("prim.permute", {arg("self", Argument::Value{content}), arg("dims", list_of(order))});
+      content = rewrite_.emit_one(
+          "prim.permute", {arg("self", Argument::Value{content}), arg("dims", list_of(order))});
     }
     if (rewrite_.failed()) return memory;
     if (rewrite_.type(content).sizes != sizes) content = reshape(content, sizes);
     if (whole || rewrite_.failed()) return content;
-    return rewrite_.emit_one("prim.scatter_slice",
-                             {arg("self", Argument::Value{read(memory)}), arg("src", Argument::Value{content}),
-                              arg("start", list_of(region.start)), arg("step", list_of(region.step))});
+    return rewrite_.emit_one(
+        "prim.scatter_slice",
+        {arg("self", Argument::Value{read(memory)}), arg("src", Argument::Value{content}),
+         arg("start", list_of(region.start)), arg("step", list_of(region.step))});
   }
 
   ValueId reshape(ValueId content, const std::vector<SymExpr>& sizes) {
-    return rewrite_.emit_one("prim.reshape", {arg("self", Argument::Value{content}), arg("size", list_of(sizes))});
+    return rewrite_.emit_one("prim.reshape",
+                             {arg("self", Argument::Value{content}), arg("size", list_of(sizes))});
   }
 
   /// Outputs become what their windows show at the end; aliases are recorded; inputs are written.
@@ -279,9 +298,12 @@ class Functionalisation {
       ValueId id = graph.outputs[i], root = windows_[id].root;
       OutputAlias& alias = graph.interface.outputs[i].alias;
       auto [first, is_new] = first_output.try_emplace(root, static_cast<std::int32_t>(i));
-      if (root < inputs) alias = {OutputAlias::Kind::input, static_cast<std::int32_t>(root)};
-      else if (!is_new) alias = {OutputAlias::Kind::output, first->second};
-      else alias = {};
+      if (root < inputs)
+        alias = {OutputAlias::Kind::input, static_cast<std::int32_t>(root)};
+      else if (!is_new)
+        alias = {OutputAlias::Kind::output, first->second};
+      else
+        alias = {};
       graph.outputs[i] = read(id);
     }
     for (ValueId input = 0; input < inputs && !rewrite_.failed(); ++input) {
@@ -294,7 +316,8 @@ class Functionalisation {
     ValueId content = read(input);
     auto number = static_cast<std::int32_t>(input);
     auto& mutations = graph.interface.mutations;
-    bool known = std::any_of(mutations.begin(), mutations.end(), [&](const Mutation& m) { return m.input == number; });
+    bool known = std::any_of(mutations.begin(), mutations.end(),
+                             [&](const Mutation& m) { return m.input == number; });
     if (!known) {
       mutations.push_back({number, static_cast<std::int32_t>(graph.outputs.size())});
       graph.outputs.push_back(content);
@@ -302,16 +325,22 @@ class Functionalisation {
       graph.interface.outputs.push_back({std::move(type), {OutputAlias::Kind::input, number}, {}});
     }
     rewrite_.set_call(-1);
-    rewrite_.emit("prim.copy_", {arg("self", Argument::Value{input}), arg("src", Argument::Value{content})});
+    rewrite_.emit("prim.copy_",
+                  {arg("self", Argument::Value{input}), arg("src", Argument::Value{content})});
   }
 
   void fail(const Node& node, std::string_view message) {
-    rewrite_.fail({Code::PS0602, node.op + " " + std::string(message), std::nullopt, {}, {}, Severity::error});
+    rewrite_.fail({Code::PS0602,
+                   node.op + " " + std::string(message),
+                   std::nullopt,
+                   {},
+                   {},
+                   Severity::error});
   }
 
   Rewrite rewrite_;
-  std::vector<Window> windows_;           ///< by value of the graph as it came in
-  std::vector<std::int32_t> versions_;    ///< by root
+  std::vector<Window> windows_;         ///< by value of the graph as it came in
+  std::vector<std::int32_t> versions_;  ///< by root
   std::vector<std::pair<ValueId, ValueId>> pending_;
   std::unordered_map<std::int32_t, ValueId> storages_;
   std::vector<std::pair<ValueId, ValueId>> overlapping_;
@@ -319,6 +348,8 @@ class Functionalisation {
 
 }  // namespace
 
-Result<Graph> functionalise(Graph graph) { return Functionalisation(std::move(graph)).run(); }
+Result<Graph> functionalise(Graph graph) {
+  return Functionalisation(std::move(graph)).run();
+}
 
 }  // namespace penstock::passes

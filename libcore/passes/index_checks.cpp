@@ -1,8 +1,9 @@
 // Checks of indices
 //
-// What most programs index with cannot be outside: positions that an arange, a sort or an argmax of that very dim
-// gives, remainders, clamped numbers. Bounds go through the graph in its order, as expressions over its sizes; a check
-// whose bounds are proved to be inside the dim goes, and so does a remainder of what is one. Where nothing is known of an operand nothing is known of the
+// What most programs index with cannot be outside: positions that an arange, a sort or an argmax of
+// that very dim gives, remainders, clamped numbers. Bounds go through the graph in its order, as
+// expressions over its sizes; a check whose bounds are proved to be inside the dim goes, and so
+// does a remainder of what is one. Where nothing is known of an operand nothing is known of the
 // result, so that inputs, parameters and what torch computes keep their checks.
 #include <algorithm>
 #include <optional>
@@ -36,14 +37,18 @@ constexpr std::int64_t kLarge = std::int64_t{1} << 31;
 class Settling {
  public:
   explicit Settling(Graph graph)
-      : rewrite_(std::move(graph)), facts_(size_facts(rewrite_.graph().interface)),
-        bounds_(rewrite_.graph().values.size()), shown_(rewrite_.graph().values.size(), kNoValue) {}
+      : rewrite_(std::move(graph)),
+        facts_(size_facts(rewrite_.graph().interface)),
+        bounds_(rewrite_.graph().values.size()),
+        shown_(rewrite_.graph().values.size(), kNoValue) {}
 
   Result<Graph> run() {
     const Graph& graph = rewrite_.graph();
-    const bool checks = std::ranges::any_of(
-        rewrite_.old_nodes(), [](const Node& node) { return node.op == "prim.check_index" || node.op == "prim.remainder"; });
-    for (std::size_t i = 0; checks && i < graph.interface.inputs.size(); ++i) bound_known(static_cast<ValueId>(i));
+    const bool checks = std::ranges::any_of(rewrite_.old_nodes(), [](const Node& node) {
+      return node.op == "prim.check_index" || node.op == "prim.remainder";
+    });
+    for (std::size_t i = 0; checks && i < graph.interface.inputs.size(); ++i)
+      bound_known(static_cast<ValueId>(i));
     for (const Node& old : rewrite_.old_nodes()) {
       Node node = rewrite_.current(old);
       const ops::OpFacts* op = ops::find_op(node.op);
@@ -65,7 +70,9 @@ class Settling {
     if (arguments.failed()) return false;
     if (const MaybeBounds& known = bounds_[use.index]) {
       const SymExpr least = use.wraps ? -use.size : SymExpr(0);
-      if (is_nonnegative(known->lower - least, facts_) && is_nonnegative(use.size - 1 - known->upper, facts_)) return true;
+      if (is_nonnegative(known->lower - least, facts_) &&
+          is_nonnegative(use.size - 1 - known->upper, facts_))
+        return true;
     }
     ValueId shown = use.index;
     while (shown_[shown] != kNoValue) shown = shown_[shown];
@@ -83,16 +90,21 @@ class Settling {
   bool is_remainder(const Node& node) {
     const MaybeBounds self = of(node, "self"), divisor = of(node, "other");
     const auto* value = find_argument(node, "self")->as<Argument::Value>();
-    if (value == nullptr || !self || !divisor || !is_integral(rewrite_.type(value->id).dtype)) return false;
-    if (!is_nonnegative(self->lower, facts_) || !is_nonnegative(divisor->lower - 1 - self->upper, facts_)) return false;
+    if (value == nullptr || !self || !divisor || !is_integral(rewrite_.type(value->id).dtype))
+      return false;
+    if (!is_nonnegative(self->lower, facts_) ||
+        !is_nonnegative(divisor->lower - 1 - self->upper, facts_))
+      return false;
     rewrite_.replace(node.results.front(), value->id);
     return true;
   }
 
   void bound_known(ValueId id) {
     const Value& value = rewrite_.graph().values[id];
-    if (value.is_scalar) bounds_[id] = Bounds{value.expression, value.expression};
-    else bounds_[id] = of_dtype(value.type.dtype);
+    if (value.is_scalar)
+      bounds_[id] = Bounds{value.expression, value.expression};
+    else
+      bounds_[id] = of_dtype(value.type.dtype);
   }
 
   /// What fits into a dtype, where that is little.
@@ -104,7 +116,8 @@ class Settling {
 
   void bound(const ops::OpFacts& op, const Node& node) {
     if (node.results.empty()) return;
-    const bool sorts = op.id == OpId::sort_default || op.id == OpId::sort_stable || op.id == OpId::topk_default;
+    const bool sorts =
+        op.id == OpId::sort_default || op.id == OpId::sort_stable || op.id == OpId::topk_default;
     if (sorts && node.results.size() == 2) return bound_positions(node);
     const ValueId result = node.results.front();
     const Value& value = rewrite_.graph().values[result];
@@ -123,7 +136,8 @@ class Settling {
     const TensorType& self = arguments.tensor("self");
     const std::int64_t dim = arguments.dim("dim", -1, self.rank());
     if (arguments.failed()) return;
-    bounds_[node.results[1]] = Bounds{0, self.rank() == 0 ? SymExpr(0) : self.sizes[static_cast<std::size_t>(dim)] - 1};
+    bounds_[node.results[1]] =
+        Bounds{0, self.rank() == 0 ? SymExpr(0) : self.sizes[static_cast<std::size_t>(dim)] - 1};
   }
 
   /// Whether numbers in these bounds are the same in the dtype.
@@ -131,7 +145,8 @@ class Settling {
     if (dtype == DType::uint8 || is_boolean(dtype)) return false;
     const int bits = 8 * facts(dtype).size - 1;
     const SymExpr largest = (std::int64_t{1} << bits) - 1;
-    return is_nonnegative(known.lower + largest, facts_) && is_nonnegative(largest - known.upper, facts_);
+    return is_nonnegative(known.lower + largest, facts_) &&
+           is_nonnegative(largest - known.upper, facts_);
   }
 
   /// The operand whose elements the node's result has, all of them, and no other number.
@@ -143,13 +158,18 @@ class Settling {
     const DType to = rewrite_.type(node.results.front()).dtype;
     switch (op.id) {
       case OpId::prim_convert:
-        return is_integral(from.dtype) && facts(to).size >= facts(from.dtype).size && to != DType::uint8 ? value->id : kNoValue;
+        return is_integral(from.dtype) && facts(to).size >= facts(from.dtype).size &&
+                       to != DType::uint8
+                   ? value->id
+                   : kNoValue;
       case OpId::prim_clone:
       case OpId::prim_reshape:
       case OpId::prim_permute:
       case OpId::prim_broadcast:
-      case OpId::prim_flip: return value->id;
-      default: return kNoValue;
+      case OpId::prim_flip:
+        return value->id;
+      default:
+        return kNoValue;
     }
   }
 
@@ -166,22 +186,32 @@ class Settling {
 
   MaybeBounds of_prim(const ops::OpFacts& op, const Node& node) const {
     switch (op.group) {
-      case ops::PrimGroup::create: return op.id == OpId::prim_iota ? of_iota(node) : of(node, "value");
-      case ops::PrimGroup::cast: return of_cast(node);
-      case ops::PrimGroup::view: return op.id == OpId::prim_as_strided ? std::nullopt : of(node, "self");
-      case ops::PrimGroup::ternary: return op.id == OpId::prim_where ? either(of(node, "self"), of(node, "other")) : std::nullopt;
-      case ops::PrimGroup::binary: return of_binary(op, of(node, "self"), of(node, "other"));
-      case ops::PrimGroup::join: return of_join(op, node);
-      case ops::PrimGroup::reduce: return of_reduction(op, node);
+      case ops::PrimGroup::create:
+        return op.id == OpId::prim_iota ? of_iota(node) : of(node, "value");
+      case ops::PrimGroup::cast:
+        return of_cast(node);
+      case ops::PrimGroup::view:
+        return op.id == OpId::prim_as_strided ? std::nullopt : of(node, "self");
+      case ops::PrimGroup::ternary:
+        return op.id == OpId::prim_where ? either(of(node, "self"), of(node, "other"))
+                                         : std::nullopt;
+      case ops::PrimGroup::binary:
+        return of_binary(op, of(node, "self"), of(node, "other"));
+      case ops::PrimGroup::join:
+        return of_join(op, node);
+      case ops::PrimGroup::reduce:
+        return of_reduction(op, node);
       case ops::PrimGroup::index:
         if (op.id == OpId::prim_scatter) return either(of(node, "self"), of(node, "src"));
         return op.id == OpId::prim_scatter_add ? std::nullopt : of(node, "self");
-      default: return std::nullopt;
+      default:
+        return std::nullopt;
     }
   }
 
   MaybeBounds of_iota(const Node& node) const {
-    const MaybeBounds start = of(node, "start"), length = of(node, "length"), step = of(node, "step");
+    const MaybeBounds start = of(node, "start"), length = of(node, "length"),
+                      step = of(node, "step");
     if (!start || !length || !step || !step->lower.constant()) return std::nullopt;
     const SymExpr last = start->lower + (length->lower - 1) * step->lower;
     return *step->lower.constant() < 0 ? Bounds{last, start->lower} : Bounds{start->lower, last};
@@ -211,42 +241,60 @@ class Settling {
     ops::Arguments arguments(node, rewrite_.graph());
     const TensorType& self = arguments.tensor("self");
     std::vector<SymExpr> reduced;
-    for (const std::int64_t dim : arguments.dims("dims", self.rank())) reduced.push_back(self.sizes[static_cast<std::size_t>(dim)]);
+    for (const std::int64_t dim : arguments.dims("dims", self.rank()))
+      reduced.push_back(self.sizes[static_cast<std::size_t>(dim)]);
     if (arguments.failed()) return std::nullopt;
     return Bounds{0, element_count(reduced) - 1};
   }
 
   MaybeBounds of_binary(const ops::OpFacts& op, const MaybeBounds& a, const MaybeBounds& b) const {
     switch (op.id) {
-      case OpId::prim_maximum: return at_least(a, b);
-      case OpId::prim_minimum: return at_most(a, b);
-      case OpId::prim_remainder: return of_remainder(b);
-      case OpId::prim_and: return of_and(a, b);
-      default: break;
+      case OpId::prim_maximum:
+        return at_least(a, b);
+      case OpId::prim_minimum:
+        return at_most(a, b);
+      case OpId::prim_remainder:
+        return of_remainder(b);
+      case OpId::prim_and:
+        return of_and(a, b);
+      default:
+        break;
     }
     if (!a || !b) return std::nullopt;
     switch (op.id) {
-      case OpId::prim_add: return small(*a) && small(*b) ? MaybeBounds({a->lower + b->lower, a->upper + b->upper}) : std::nullopt;
-      case OpId::prim_sub: return small(*a) && small(*b) ? MaybeBounds({a->lower - b->upper, a->upper - b->lower}) : std::nullopt;
-      case OpId::prim_mul: return of_product(*a, *b);
+      case OpId::prim_add:
+        return small(*a) && small(*b) ? MaybeBounds({a->lower + b->lower, a->upper + b->upper})
+                                      : std::nullopt;
+      case OpId::prim_sub:
+        return small(*a) && small(*b) ? MaybeBounds({a->lower - b->upper, a->upper - b->lower})
+                                      : std::nullopt;
+      case OpId::prim_mul:
+        return of_product(*a, *b);
       case OpId::prim_fmod:
-        return is_nonnegative(a->lower, facts_) && is_nonnegative(b->lower - 1, facts_) ? MaybeBounds({0, b->upper - 1}) : std::nullopt;
+        return is_nonnegative(a->lower, facts_) && is_nonnegative(b->lower - 1, facts_)
+                   ? MaybeBounds({0, b->upper - 1})
+                   : std::nullopt;
       case OpId::prim_floordiv:
         return is_nonnegative(b->lower - 1, facts_) && is_nonnegative(a->lower, facts_)
-                   ? MaybeBounds({0, floordiv(a->upper, b->lower)}) : std::nullopt;
-      default: return std::nullopt;
+                   ? MaybeBounds({0, floordiv(a->upper, b->lower)})
+                   : std::nullopt;
+      default:
+        return std::nullopt;
     }
   }
 
   /// Whether sums and products of two such do not leave the 64 bits. Sizes of dims do not.
   bool small(const Bounds& known) const {
-    const auto fits = [](const SymExpr& bound) { return !bound.constant() || (*bound.constant() < kLarge && *bound.constant() > -kLarge); };
+    const auto fits = [](const SymExpr& bound) {
+      return !bound.constant() || (*bound.constant() < kLarge && *bound.constant() > -kLarge);
+    };
     return fits(known.lower) && fits(known.upper);
   }
 
   MaybeBounds of_product(const Bounds& a, const Bounds& b) const {
     const bool positive = is_nonnegative(a.lower, facts_) && is_nonnegative(b.lower, facts_);
-    return positive && small(a) && small(b) ? MaybeBounds({a.lower * b.lower, a.upper * b.upper}) : std::nullopt;
+    return positive && small(a) && small(b) ? MaybeBounds({a.lower * b.lower, a.upper * b.upper})
+                                            : std::nullopt;
   }
 
   /// The remainder has the divisor's sign.
@@ -290,13 +338,15 @@ class Settling {
 
   Rewrite rewrite_;
   RangeFacts facts_;
-  std::vector<MaybeBounds> bounds_;    ///< by value
-  std::vector<ValueId> shown_;         ///< by value: shown_by
+  std::vector<MaybeBounds> bounds_;  ///< by value
+  std::vector<ValueId> shown_;       ///< by value: shown_by
   std::unordered_set<std::string> done_;
 };
 
 }  // namespace
 
-Result<Graph> settle_checks(Graph graph) { return Settling(std::move(graph)).run(); }
+Result<Graph> settle_checks(Graph graph) {
+  return Settling(std::move(graph)).run();
+}
 
 }  // namespace penstock::passes

@@ -1,6 +1,6 @@
-// Outputs as torch lays them out. A value's own layout follows from the prims that made it; where the
-// program's result lay differently (channels_last, a transposed product), the elements are copied once
-// in the order that the interface wants, and permuted back as a view.
+// Outputs as torch lays them out. A value's own layout follows from the prims that made it; where
+// the program's result lay differently (channels_last, a transposed product), the elements are
+// copied once in the order that the interface wants, and permuted back as a view.
 #include <algorithm>
 #include <numeric>
 #include <unordered_set>
@@ -105,12 +105,14 @@ class Layouts {
   }
 
   Rewrite rewrite_;
-  std::vector<ValueId> roots_;            ///< by value: the value whose memory it shares
-  std::unordered_set<ValueId> owned_;     ///< roots that an output has already
+  std::vector<ValueId> roots_;         ///< by value: the value whose memory it shares
+  std::unordered_set<ValueId> owned_;  ///< roots that an output has already
 };
 
 }  // namespace
 
-Result<Graph> restore_layouts(Graph graph) { return Layouts(std::move(graph)).run(); }
+Result<Graph> restore_layouts(Graph graph) {
+  return Layouts(std::move(graph)).run();
+}
 
 }  // namespace penstock::passes

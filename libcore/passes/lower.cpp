@@ -89,14 +89,16 @@ class Lowering {
     finish(node, results);
   }
 
-  /// The values that compute the results of `node`; empty when the op stays as it is: it is opaque, prims do not
-  /// compute with its dtypes, its arguments are none that its rule or its decomposition takes, or torch gave
-  /// something else than the decomposition does (another dtype, where the default dtype was another).
+  /// The values that compute the results of `node`; empty when the op stays as it is: it is opaque,
+  /// prims do not compute with its dtypes, its arguments are none that its rule or its
+  /// decomposition takes, or torch gave something else than the decomposition does (another dtype,
+  /// where the default dtype was another).
   std::vector<ValueId> take_apart(const OpFacts& op, const Node& node) {
     const DecompositionRow& row = decomposition_row(op.id);
     if (!row.function || has_complex(node) || rewrite_.failed()) return {};
     const auto inferred = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
-    // The rule of a view may refuse strides that the operand has only here: torch took the view of its own.
+    // The rule of a view may refuse strides that the operand has only here: torch took the view of
+    // its own.
     if (!inferred && row.function != view_as_reshape) return {};
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition decomposition(op, node, rewrite_, row.detail);
@@ -115,7 +117,8 @@ class Lowering {
   bool is_as_recorded(const Node& node, const std::vector<ValueId>& results) const {
     if (results.size() < node.results.size()) return false;
     for (std::size_t i = 0; i < node.results.size(); ++i) {
-      const TensorType &made = rewrite_.type(results[i]), &recorded = rewrite_.type(node.results[i]);
+      const TensorType &made = rewrite_.type(results[i]),
+                       &recorded = rewrite_.type(node.results[i]);
       if (made.dtype != recorded.dtype || made.rank() != recorded.rank()) return false;
       for (std::size_t dim = 0; dim < made.rank(); ++dim) {
         const auto gap = (made.sizes[dim] - recorded.sizes[dim]).constant();
@@ -161,7 +164,8 @@ class Lowering {
     named_[made] = true;
   }
 
-  /// self.op_(…) is copy_(self, op(self, …)); copy_, fill_ and zero_ have the content as an argument.
+  /// self.op_(…) is copy_(self, op(self, …)); copy_, fill_ and zero_ have the content as an
+  /// argument.
   void lower_in_place(const OpFacts& op, Node& node) {
     Arguments arguments(node, rewrite_.graph());
     ValueId self = arguments.value("self");
@@ -176,7 +180,8 @@ class Lowering {
 
   ValueId content_of(const OpFacts& op, const Node& node, ValueId self) {
     if (op.id == OpId::copy__default) return given(op, node, self, "src");
-    if (op.id == OpId::fill__Scalar || op.id == OpId::fill__Tensor) return given(op, node, self, "value");
+    if (op.id == OpId::fill__Scalar || op.id == OpId::fill__Tensor)
+      return given(op, node, self, "value");
     if (op.id == OpId::zero__default) {
       Decomposition d(op, node, rewrite_, {});
       return splat(d, self, std::int64_t{0});
@@ -206,9 +211,12 @@ class Lowering {
     const Operand value = d.operand(name);
     ValueId content = self;
     if (d.failed()) return fail_with(d, self);
-    if (value.is_tensor() || d.is_number_input(name)) content = d.convert(value.value, dtype);
-    else if (value.number.category == DTypeCategory::floating) content = splat(d, self, value.number.real);
-    else content = splat(d, self, Decomposition::integer_argument(value.number.integer));
+    if (value.is_tensor() || d.is_number_input(name))
+      content = d.convert(value.value, dtype);
+    else if (value.number.category == DTypeCategory::floating)
+      content = splat(d, self, value.number.real);
+    else
+      content = splat(d, self, Decomposition::integer_argument(value.number.integer));
     return d.failed() ? fail_with(d, self) : content;
   }
 
@@ -220,37 +228,47 @@ class Lowering {
   /// A tensor of the sizes and dtype of `self` whose elements are all the number.
   ValueId splat(Decomposition& d, ValueId self, Argument number) {
     const DType dtype = d.dtype_of(self);
-    if (const auto* real = number.as<double>(); real != nullptr && !is_floating(dtype) && !is_complex(dtype)) {
-      number = is_boolean(dtype) ? Argument(*real != 0) : Argument(static_cast<std::int64_t>(*real));
+    if (const auto* real = number.as<double>();
+        real != nullptr && !is_floating(dtype) && !is_complex(dtype)) {
+      number =
+          is_boolean(dtype) ? Argument(*real != 0) : Argument(static_cast<std::int64_t>(*real));
     }
     if (const auto* integer = number.as<std::int64_t>()) {
       const std::int64_t whole = *integer;
-      if (is_boolean(dtype)) number = whole != 0;
-      else if (is_integral(dtype)) number = wrap_to(whole, dtype);
-      else number = static_cast<double>(whole);
+      if (is_boolean(dtype))
+        number = whole != 0;
+      else if (is_integral(dtype))
+        number = wrap_to(whole, dtype);
+      else
+        number = static_cast<double>(whole);
     } else if (number.as<SymExpr>() != nullptr && (is_boolean(dtype) || is_complex(dtype))) {
       d.fail("a size is written into elements of " + std::string(penstock::facts(dtype).name));
     }
     return d.full(d.sizes(self), std::move(number), dtype);
   }
 
-  /// An op that ops.def does not know stays as it is, unless it is a composite. If its name says that it writes its
-  /// first argument, it writes a copy instead, and the copy's content is what the argument gets.
+  /// An op that ops.def does not know stays as it is, unless it is a composite. If its name says
+  /// that it writes its first argument, it writes a copy instead, and the copy's content is what
+  /// the argument gets.
   void lower_unknown(Node node) {
-    if (find_argument(node, "out") != nullptr) return fail(node, "ops that write an argument called 'out' are not supported");
+    if (find_argument(node, "out") != nullptr)
+      return fail(node, "ops that write an argument called 'out' are not supported");
     if (!ops::writes_by_name(node.op)) {
       const std::vector<ValueId> results = take_composite(node);
       return finish(node, results);
     }
     const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
-    if (!self || node.results.size() > 1) return fail(node, "writes something that is not its first argument");
+    if (!self || node.results.size() > 1)
+      return fail(node, "writes something that is not its first argument");
     const ValueId target = self->id, content = written_content(node, target);
     if (rewrite_.failed()) return;
-    rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
+    rewrite_.emit("prim.copy_",
+                  {arg("self", value_argument(target)), arg("src", value_argument(content))});
     for (ValueId result : node.results) rewrite_.replace(result, target);
   }
 
-  /// What `target`, the first argument of an op that ops.def does not know, holds after the op has written it.
+  /// What `target`, the first argument of an op that ops.def does not know, holds after the op has
+  /// written it.
   ValueId written_content(const Node& node, ValueId target) {
     Node pure = node;
     pure.op.erase(pure.op.rfind('.') - 1, 1);
@@ -267,8 +285,8 @@ class Lowering {
     return content;
   }
 
-  /// The values that compute the results of a composite; empty for other ops, and where they would be other than
-  /// torch's: strides too, as no rule says them and views behind count on them.
+  /// The values that compute the results of a composite; empty for other ops, and where they would
+  /// be other than torch's: strides too, as no rule says them and views behind count on them.
   std::vector<ValueId> take_composite(const Node& node) {
     const Composite* composite = find_composite(node.op);
     if (composite == nullptr || has_complex(node) || rewrite_.failed()) return {};
@@ -280,7 +298,8 @@ class Lowering {
     Decomposition decomposition(facts, node, rewrite_, composite->detail);
     composite->function(decomposition);
     std::vector<ValueId> results = decomposition.results();
-    bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept() && is_as_recorded(node, results);
+    bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept() &&
+                 is_as_recorded(node, results);
     for (std::size_t i = 0; whole && i < node.results.size(); ++i) {
       whole = lies_as_recorded(rewrite_.type(results[i]), rewrite_.type(node.results[i]));
     }
@@ -298,7 +317,8 @@ class Lowering {
   }
 
   void fail(const Node& node, std::string_view message) {
-    Diagnostic error{Code::PS0602, node.op + ": " + std::string(message), std::nullopt, {}, {}, Severity::error};
+    Diagnostic error{Code::PS0602,   node.op + ": " + std::string(message), std::nullopt, {}, {},
+                     Severity::error};
     rewrite_.fail(std::move(error));
   }
 
@@ -308,7 +328,9 @@ class Lowering {
 
 }  // namespace
 
-const DecompositionRow& decomposition_row(ops::OpId id) { return kTable.rows[static_cast<std::size_t>(id)]; }
+const DecompositionRow& decomposition_row(ops::OpId id) {
+  return kTable.rows[static_cast<std::size_t>(id)];
+}
 
 const Composite* find_composite(std::string_view op) {
   static const auto* const index = [] {
@@ -321,9 +343,13 @@ const Composite* find_composite(std::string_view op) {
 }
 
 OpFacts facts_of(const Composite& composite) {
-  return {OpId::count, composite.op, OpFamily::pointwise, kNone, PrimGroup::none, PrimResult::same, {}, {}};
+  return {
+      OpId::count, composite.op, OpFamily::pointwise, kNone, PrimGroup::none, PrimResult::same, {},
+      {}};
 }
 
-Result<Graph> lower_ops(Graph graph) { return Lowering(std::move(graph)).run(); }
+Result<Graph> lower_ops(Graph graph) {
+  return Lowering(std::move(graph)).run();
+}
 
 }  // namespace penstock::passes

@@ -1,6 +1,7 @@
-// Regions compose: a slice of a slice is a slice, a permutation reorders what the view's dims walk, and a reshape
-// that puts in or drops dims of one element renumbers them. So a write through any chain of these is one write
-// into the memory that all of them show, and costs one node however long the chain is.
+// Regions compose: a slice of a slice is a slice, a permutation reorders what the view's dims walk,
+// and a reshape that puts in or drops dims of one element renumbers them. So a write through any
+// chain of these is one write into the memory that all of them show, and costs one node however
+// long the chain is.
 #include "passes/region.h"
 
 #include <algorithm>
@@ -18,8 +19,10 @@ std::vector<SymExpr> integers(const Node& node, std::string_view name) {
   const auto* list = argument != nullptr ? argument->as<Argument::Sequence>() : nullptr;
   if (list == nullptr) return result;
   for (const Argument& item : list->items) {
-    if (const auto* plain = item.as<std::int64_t>()) result.emplace_back(*plain);
-    else if (const auto* symbolic = item.as<SymExpr>()) result.push_back(*symbolic);
+    if (const auto* plain = item.as<std::int64_t>())
+      result.emplace_back(*plain);
+    else if (const auto* symbolic = item.as<SymExpr>())
+      result.push_back(*symbolic);
   }
   return result;
 }
@@ -41,20 +44,25 @@ std::optional<Region> sliced(Region region, const Node& node) {
 
 std::optional<Region> permuted(Region region, const Node& node) {
   std::vector<std::int64_t> dims;
-  for (const SymExpr& dim : integers(node, "dims")) dims.push_back(region.dims.at(dim.constant().value_or(0)));
+  for (const SymExpr& dim : integers(node, "dims"))
+    dims.push_back(region.dims.at(dim.constant().value_or(0)));
   region.dims = std::move(dims);
   return region;
 }
 
 /// Dims of one element may come and go; all others stay as they are.
-std::optional<Region> reshaped(Region region, const std::vector<SymExpr>& from, const std::vector<SymExpr>& to) {
+std::optional<Region> reshaped(Region region, const std::vector<SymExpr>& from,
+                               const std::vector<SymExpr>& to) {
   std::vector<std::int64_t> dims;
   std::size_t next = 0;
   for (const SymExpr& size : to) {
     while (next < from.size() && from[next] != size && from[next] == SymExpr(1)) ++next;
-    if (next < from.size() && from[next] == size) dims.push_back(region.dims[next++]);
-    else if (size == SymExpr(1)) dims.push_back(-1);
-    else return std::nullopt;
+    if (next < from.size() && from[next] == size)
+      dims.push_back(region.dims[next++]);
+    else if (size == SymExpr(1))
+      dims.push_back(-1);
+    else
+      return std::nullopt;
   }
   while (next < from.size() && from[next] == SymExpr(1)) ++next;
   if (next != from.size()) return std::nullopt;
@@ -72,16 +80,20 @@ Region whole_region(const TensorType& type) {
   return region;
 }
 
-std::optional<Region> narrowed(Region region, const Node& node, const TensorType& operand, const TensorType& result) {
+std::optional<Region> narrowed(Region region, const Node& node, const TensorType& operand,
+                               const TensorType& result) {
   if (node.op == "prim.slice") return sliced(std::move(region), node);
   if (node.op == "prim.permute") return permuted(std::move(region), node);
   const bool same_elements = element_count(operand.sizes) == element_count(result.sizes);
-  const bool keeps_order = node.op == "prim.reshape" || (node.op == "prim.broadcast" && same_elements);
+  const bool keeps_order =
+      node.op == "prim.reshape" || (node.op == "prim.broadcast" && same_elements);
   return keeps_order ? reshaped(std::move(region), operand.sizes, result.sizes) : std::nullopt;
 }
 
 bool covers(const Region& region, const std::vector<SymExpr>& sizes, const TensorType& whole) {
-  const auto is = [](std::int64_t number) { return [=](const SymExpr& e) { return e == SymExpr(number); }; };
+  const auto is = [](std::int64_t number) {
+    return [=](const SymExpr& e) { return e == SymExpr(number); };
+  };
   return sizes_in(region, sizes) == whole.sizes && std::ranges::all_of(region.start, is(0)) &&
          std::ranges::all_of(region.step, is(1));
 }
@@ -96,7 +108,8 @@ std::vector<SymExpr> sizes_in(const Region& region, const std::vector<SymExpr>& 
 
 std::vector<std::int64_t> order_in(const Region& region) {
   std::vector<std::int64_t> order;
-  for (std::size_t i = 0; i < region.dims.size(); ++i) order.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < region.dims.size(); ++i)
+    order.push_back(static_cast<std::int64_t>(i));
   std::ranges::stable_sort(order, {}, [&](std::int64_t dim) {
     return region.dims[dim] < 0 ? std::numeric_limits<std::int64_t>::max() : region.dims[dim];
   });

@@ -27,13 +27,17 @@ Argument make_list(std::vector<Item> items) {
 Argument list_of(const std::vector<SymExpr>& integers) {
   Argument::Sequence list{Argument::Sequence::Kind::list, {}};
   for (const SymExpr& integer : integers) {
-    if (auto plain = integer.constant()) list.items.emplace_back(*plain);
-    else list.items.emplace_back(integer);
+    if (auto plain = integer.constant())
+      list.items.emplace_back(*plain);
+    else
+      list.items.emplace_back(integer);
   }
   return list;
 }
 
-Argument list_of(const std::vector<std::int64_t>& integers) { return make_list(integers); }
+Argument list_of(const std::vector<std::int64_t>& integers) {
+  return make_list(integers);
+}
 
 Argument list_of(const std::vector<ValueId>& values) {
   Argument::Sequence list{Argument::Sequence::Kind::list, {}};
@@ -42,7 +46,9 @@ Argument list_of(const std::vector<ValueId>& values) {
 }
 
 Rewrite::Rewrite(Graph graph)
-    : graph_(std::move(graph)), old_nodes_(std::exchange(graph_.nodes, {})), shapes_(graph_.interface) {
+    : graph_(std::move(graph)),
+      old_nodes_(std::exchange(graph_.nodes, {})),
+      shapes_(graph_.interface) {
   graph_.nodes.reserve(old_nodes_.size());
 }
 
@@ -61,16 +67,20 @@ Node Rewrite::current(const Node& node) const {
 
 void Rewrite::replace(ValueId value, ValueId replacement) {
   if (value == replacement) return;
-  for (auto id = static_cast<ValueId>(stands_for_.size()); id <= value; ++id) stands_for_.push_back(id);
+  for (auto id = static_cast<ValueId>(stands_for_.size()); id <= value; ++id)
+    stands_for_.push_back(id);
   stands_for_[value] = current(replacement);
 }
 
-void Rewrite::keep(Node node) { graph_.nodes.push_back(std::move(node)); }
+void Rewrite::keep(Node node) {
+  graph_.nodes.push_back(std::move(node));
+}
 
 void Rewrite::keep_inferred(Node node) {
   if (failed()) return;
   if (const ops::OpFacts* op = ops::find_op(node.op)) {
-    // A rule that fails here (a result whose size depends on data) leaves the types that were recorded.
+    // A rule that fails here (a result whose size depends on data) leaves the types that were
+    // recorded.
     if (auto types = ops::infer(node, graph_, shapes_)) {
       for (std::size_t i = 0; i < node.results.size() && i < types->size(); ++i) {
         TensorType& type = graph_.values[node.results[i]].type;

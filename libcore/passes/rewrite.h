@@ -15,11 +15,12 @@ Argument list_of(const std::vector<SymExpr>& integers);
 Argument list_of(const std::vector<std::int64_t>& integers);
 Argument list_of(const std::vector<ValueId>& values);
 
-/// A graph whose nodes are made anew, one after the other, while its values stay: ids remain valid, new
-/// values are appended, and a value that something else now computes is replaced everywhere at the end.
-/// The first error sticks; `finish` returns it.
+/// A graph whose nodes are made anew, one after the other, while its values stay: ids remain valid,
+/// new values are appended, and a value that something else now computes is replaced everywhere at
+/// the end. The first error sticks; `finish` returns it.
 ///
-/// Prims hold no complex elements: a prim that only moves some is emitted as the op of torch's that does so.
+/// Prims hold no complex elements: a prim that only moves some is emitted as the op of torch's that
+/// does so.
 class Rewrite {
  public:
   explicit Rewrite(Graph graph);
@@ -30,7 +31,9 @@ class Rewrite {
   ops::ShapeContext& shapes() { return shapes_; }
   const std::vector<Node>& old_nodes() const { return old_nodes_; }
   /// The type of a value; that of no tensor at all for an id that a failed step gave.
-  const TensorType& type(ValueId id) const { return id < graph_.values.size() ? graph_.values[id].type : kNoTensor; }
+  const TensorType& type(ValueId id) const {
+    return id < graph_.values.size() ? graph_.values[id].type : kNoTensor;
+  }
 
   /// `node` with every argument replaced by what stands for it now.
   Node current(const Node& node) const;
@@ -45,7 +48,8 @@ class Rewrite {
   /// Makes a node of the op and returns its results, with the types that the op's rule gives.
   std::vector<ValueId> emit(std::string_view op, std::vector<NamedArgument> args);
   /// The same with types that the caller knows: for ops of torch's, which may have no rule.
-  std::vector<ValueId> emit_as(std::string_view op, std::vector<NamedArgument> args, std::vector<TensorType> types);
+  std::vector<ValueId> emit_as(std::string_view op, std::vector<NamedArgument> args,
+                               std::vector<TensorType> types);
   /// The same for an op with one result.
   ValueId emit_one(std::string_view op, std::vector<NamedArgument> args);
   /// The call that new nodes belong to.

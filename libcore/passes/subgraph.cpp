@@ -77,7 +77,8 @@ class Extraction {
     Input input;
     input.kind = InputKind::user;
     input.name = value.name;
-    input.source = out_.interface.sources.intern({SourceKind::local, kNoSource, value.name, -1, {}});
+    input.source =
+        out_.interface.sources.intern({SourceKind::local, kNoSource, value.name, -1, {}});
     input.type = value.type;
     input.blob = blob_of_(id);
     return input;
@@ -126,7 +127,8 @@ class Extraction {
   void add_outputs() {
     std::vector<std::int32_t> place(graph_.outputs.size(), -1);
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      if (made_[graph_.outputs[i]]) place[i] = add_output(graph_.outputs[i], graph_.interface.outputs[i]);
+      if (made_[graph_.outputs[i]])
+        place[i] = add_output(graph_.outputs[i], graph_.interface.outputs[i]);
     }
     add_mutations(place);
     std::vector<bool> given(graph_.values.size(), false);

@@ -1,5 +1,6 @@
-// Writes through views. A view that only rearranges is undone; one that leaves elements out is put back over them.
-// Views over elements that prims do not hold (complex ones) are ATen's own, and so is what undoes them.
+// Writes through views. A view that only rearranges is undone; one that leaves elements out is put
+// back over them. Views over elements that prims do not hold (complex ones) are ATen's own, and so
+// is what undoes them.
 #include "passes/view_writes.h"
 
 #include <algorithm>
@@ -27,24 +28,34 @@ class ViewWrite {
  private:
   ValueId through_prim(const ops::OpFacts& op) {
     switch (op.id) {
-      case OpId::prim_reshape: return reshape_back();
-      case OpId::prim_permute: return permute_back(op);
-      case OpId::prim_slice: return over_parent("prim.scatter_slice", {"start", "step"});
-      case OpId::prim_broadcast: return repeats() ? refuse(kRepeats) : reshape_back();
-      default: return refuse(kRepeats);
+      case OpId::prim_reshape:
+        return reshape_back();
+      case OpId::prim_permute:
+        return permute_back(op);
+      case OpId::prim_slice:
+        return over_parent("prim.scatter_slice", {"start", "step"});
+      case OpId::prim_broadcast:
+        return repeats() ? refuse(kRepeats) : reshape_back();
+      default:
+        return refuse(kRepeats);
     }
   }
 
   ValueId through_aten(const ops::OpFacts& op) {
     switch (op.id) {
-      case OpId::slice_Tensor: return over_parent("aten.slice_scatter.default", {"dim", "start", "end", "step"});
-      case OpId::select_int: return over_parent("aten.select_scatter.default", {"dim", "index"});
-      case OpId::narrow_default: return over_slice(op, 0);
+      case OpId::slice_Tensor:
+        return over_parent("aten.slice_scatter.default", {"dim", "start", "end", "step"});
+      case OpId::select_int:
+        return over_parent("aten.select_scatter.default", {"dim", "index"});
+      case OpId::narrow_default:
+        return over_slice(op, 0);
       case OpId::split_Tensor:
       case OpId::split_sizes:
       case OpId::split_with_sizes_default:
-      case OpId::chunk_default: return over_slice(op, result_);
-      case OpId::unbind_int: return over_piece();
+      case OpId::chunk_default:
+        return over_slice(op, result_);
+      case OpId::unbind_int:
+        return over_piece();
       case OpId::permute_default:
       case OpId::transpose_int:
       case OpId::t_default:
@@ -52,25 +63,31 @@ class ViewWrite {
       case OpId::mT_default:
       case OpId::swapaxes_default:
       case OpId::movedim_int:
-      case OpId::movedim_intlist: return permute_back(op);
+      case OpId::movedim_intlist:
+        return permute_back(op);
       case OpId::alias_default:
-      case OpId::detach_default: return content_;
+      case OpId::detach_default:
+        return content_;
       case OpId::diagonal_default:
         return over_parent("aten.diagonal_scatter.default", {"offset", "dim1", "dim2"});
-      case OpId::as_strided_default: return refuse(kRepeats);
-      default: return repeats() ? refuse(kRepeats) : reshape_back();
+      case OpId::as_strided_default:
+        return refuse(kRepeats);
+      default:
+        return repeats() ? refuse(kRepeats) : reshape_back();
     }
   }
 
   /// Whether elements of the parent are seen twice, or not at all.
   bool repeats() const {
-    return element_count(rewrite_.type(parent_).sizes) != element_count(rewrite_.type(content_).sizes);
+    return element_count(rewrite_.type(parent_).sizes) !=
+           element_count(rewrite_.type(content_).sizes);
   }
 
   ValueId reshape_back() {
     if (repeats()) return refuse(kRepeats);
     const std::vector<SymExpr> sizes = rewrite_.type(parent_).sizes;
-    return rewrite_.emit_one("prim.reshape", {arg("self", Argument::Value{content_}), arg("size", list_of(sizes))});
+    return rewrite_.emit_one("prim.reshape",
+                             {arg("self", Argument::Value{content_}), arg("size", list_of(sizes))});
   }
 
   ValueId permute_back(const ops::OpFacts& op) {
@@ -79,33 +96,37 @@ class ViewWrite {
     if (in.failed()) return refuse(in.error()->message);
     std::vector<std::int64_t> inverse(dims.size());
     for (std::size_t i = 0; i < dims.size(); ++i) inverse[dims[i]] = static_cast<std::int64_t>(i);
-    return rewrite_.emit_one("prim.permute", {arg("self", Argument::Value{content_}), arg("dims", list_of(inverse))});
+    return rewrite_.emit_one(
+        "prim.permute", {arg("self", Argument::Value{content_}), arg("dims", list_of(inverse))});
   }
 
   /// The parent with the content where the view's own arguments `names` say.
   ValueId over_parent(std::string_view op, std::initializer_list<std::string_view> names) {
-    std::vector<NamedArgument> args = {arg("self", Argument::Value{parent_}), arg("src", Argument::Value{content_})};
+    std::vector<NamedArgument> args = {arg("self", Argument::Value{parent_}),
+                                       arg("src", Argument::Value{content_})};
     for (std::string_view name : names) {
       if (const Argument* given = find_argument(view_, name)) args.push_back(arg(name, *given));
     }
     return put(op, std::move(args));
   }
 
-  /// The parent with the content in a run of one dim: piece `piece` of those that the view cuts it into.
+  /// The parent with the content in a run of one dim: piece `piece` of those that the view cuts it
+  /// into.
   ValueId over_slice(const ops::OpFacts& op, std::size_t piece) {
     ops::Inference in(op, view_, rewrite_.graph(), rewrite_.shapes());
     const TensorType whole = rewrite_.type(parent_);
     const std::int64_t dim = in.dim("dim", 0, whole.rank());
     auto types = ops::infer(view_, rewrite_.graph(), rewrite_.shapes());
-    if (in.failed() || whole.rank() == 0 || !types || piece >= types->size()) return refuse(kRepeats);
+    if (in.failed() || whole.rank() == 0 || !types || piece >= types->size())
+      return refuse(kRepeats);
     SymExpr start = op.id == OpId::narrow_default ? in.integer("start") : SymExpr(0);
     if (in.less(start, SymExpr(0))) start += whole.sizes[dim];
     for (std::size_t i = 0; i < piece; ++i) start += (*types)[i].sizes[dim];
     const SymExpr end = start + (*types)[piece].sizes[dim];
     if (in.failed()) return refuse(in.error()->message);
     return put("aten.slice_scatter.default",
-               {arg("self", Argument::Value{parent_}), arg("src", Argument::Value{content_}), arg("dim", dim),
-                arg("start", integer(start)), arg("end", integer(end))});
+               {arg("self", Argument::Value{parent_}), arg("src", Argument::Value{content_}),
+                arg("dim", dim), arg("start", integer(start)), arg("end", integer(end))});
   }
 
   /// The parent with the content as one of the pieces that it is unbound into.
@@ -134,7 +155,12 @@ class ViewWrite {
   }
 
   ValueId refuse(std::string_view message) {
-    rewrite_.fail({Code::PS0602, view_.op + " " + std::string(message), std::nullopt, {}, {}, Severity::error});
+    rewrite_.fail({Code::PS0602,
+                   view_.op + " " + std::string(message),
+                   std::nullopt,
+                   {},
+                   {},
+                   Severity::error});
     return parent_;
   }
 
@@ -149,7 +175,8 @@ class ViewWrite {
 
 }  // namespace
 
-ValueId written_through(Rewrite& rewrite, const Node& view, std::size_t result, ValueId parent, ValueId content) {
+ValueId written_through(Rewrite& rewrite, const Node& view, std::size_t result, ValueId parent,
+                        ValueId content) {
   return ViewWrite(rewrite, view, result, parent, content).run();
 }
 

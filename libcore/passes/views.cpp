@@ -1,6 +1,6 @@
 // View algebra: a chain of views of one kind is one view, and a view that changes nothing is none.
-// Copies go too: at level core a value has no identity, so a copy only asks for a layout, and what an
-// output needs of that is restored at the end (layout.cpp).
+// Copies go too: at level core a value has no identity, so a copy only asks for a layout, and what
+// an output needs of that is restored at the end (layout.cpp).
 #include <algorithm>
 #include <unordered_map>
 
@@ -16,8 +16,10 @@ std::vector<SymExpr> integers(const Node& node, std::string_view name) {
   const Argument* argument = find_argument(node, name);
   const auto* list = argument ? argument->as<Argument::Sequence>() : nullptr;
   for (const Argument& item : list ? list->items : std::vector<Argument>{}) {
-    if (const auto* plain = item.as<std::int64_t>()) result.emplace_back(*plain);
-    else if (const auto* symbolic = item.as<SymExpr>()) result.push_back(*symbolic);
+    if (const auto* plain = item.as<std::int64_t>())
+      result.emplace_back(*plain);
+    else if (const auto* symbolic = item.as<SymExpr>())
+      result.push_back(*symbolic);
   }
   return result;
 }
@@ -107,8 +109,10 @@ class ViewAlgebra {
     const std::vector<SymExpr>& own = rewrite_.type(viewed(maker)).sizes;
     std::vector<std::int64_t> places = constants(node, "dims"), kept;
     for (std::size_t i = 0; i < lifted.size(); ++i) {
-      if (kept.size() < own.size() && lifted[i] == own[kept.size()]) kept.push_back(places[i]);
-      else if (lifted[i] != SymExpr(1)) return;
+      if (kept.size() < own.size() && lifted[i] == own[kept.size()])
+        kept.push_back(places[i]);
+      else if (lifted[i] != SymExpr(1))
+        return;
     }
     if (kept.size() != own.size()) return;
     set(node, "dims", list_of(kept));
@@ -134,13 +138,16 @@ class ViewAlgebra {
 
   bool changes_nothing(const Node& node) const {
     if (node.op == "prim.clone") return true;
-    bool view = node.op == "prim.reshape" || node.op == "prim.permute" || node.op == "prim.broadcast" ||
-                node.op == "prim.slice";
-    if (!view || rewrite_.type(node.results.front()).sizes != rewrite_.type(viewed(node)).sizes) return false;
-    if (node.op == "prim.permute" || node.op == "prim.broadcast") return is_identity(constants(node, "dims"));
+    bool view = node.op == "prim.reshape" || node.op == "prim.permute" ||
+                node.op == "prim.broadcast" || node.op == "prim.slice";
+    if (!view || rewrite_.type(node.results.front()).sizes != rewrite_.type(viewed(node)).sizes)
+      return false;
+    if (node.op == "prim.permute" || node.op == "prim.broadcast")
+      return is_identity(constants(node, "dims"));
     if (node.op == "prim.slice") {
       std::vector<SymExpr> step = integers(node, "step");
-      return std::all_of(step.begin(), step.end(), [](const SymExpr& s) { return s == SymExpr(1); });
+      return std::all_of(step.begin(), step.end(),
+                         [](const SymExpr& s) { return s == SymExpr(1); });
     }
     return true;
   }
@@ -151,6 +158,8 @@ class ViewAlgebra {
 
 }  // namespace
 
-Result<Graph> compose_views(Graph graph) { return ViewAlgebra(std::move(graph)).run(); }
+Result<Graph> compose_views(Graph graph) {
+  return ViewAlgebra(std::move(graph)).run();
+}
 
 }  // namespace penstock::passes

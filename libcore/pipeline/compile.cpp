@@ -10,7 +10,8 @@ Result<KernelBundle> compile(Graph graph, const CompileOptions& given, codegen::
                              PassTrace& trace) {
   Budget budget(given.limits);
   CompileOptions options = given;
-  options.decompose.budget = options.partition.budget = options.fuse.budget = options.codegen.budget = &budget;
+  options.decompose.budget = options.partition.budget = options.fuse.budget =
+      options.codegen.budget = &budget;
   auto core = passes::decompose(std::move(graph), options.decompose, trace);
   if (!core) return tl::unexpected(core.error());
   auto placed = partition::partition(std::move(*core), options.partition, trace);

@@ -8,7 +8,8 @@ std::optional<std::string> StoredCode::find(std::string_view key) {
   auto entry = store_.kernel(key);
   if (!entry) return std::nullopt;
   std::string blob(entry->bytes());
-  // The blob may have been pruned while its entry was kept, or be damaged: then the code is made again.
+  // The blob may have been pruned while its entry was kept, or be damaged: then the code is made
+  // again.
   if (!store_.intact(blob)) return std::nullopt;
   return blob;
 }

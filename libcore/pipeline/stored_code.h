@@ -9,8 +9,8 @@
 
 namespace penstock::pipeline {
 
-/// Puts generated code into a store, and finds what was generated before: under a kernel's key stands
-/// the hash of its blob.
+/// Puts generated code into a store, and finds what was generated before: under a kernel's key
+/// stands the hash of its blob.
 class StoredCode : public codegen::CodeSink {
  public:
   explicit StoredCode(store::Store& store) : store_(store) {}

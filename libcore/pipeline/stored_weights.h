@@ -7,8 +7,8 @@
 
 namespace penstock::pipeline {
 
-/// Packed weights in a store: the process that packs one writes it, the next one maps it. Where the store
-/// cannot be written, every process packs for itself.
+/// Packed weights in a store: the process that packs one writes it, the next one maps it. Where the
+/// store cannot be written, every process packs for itself.
 class StoredWeights : public runtime::PackedStore {
  public:
   explicit StoredWeights(store::Store& store) : store_(store) {}

@@ -18,10 +18,8 @@ struct Namespace {
   std::string_view holder, shown;
 };
 constexpr Namespace kNamespaces[] = {
-    {"torch._C._VariableFunctionsClass", "torch."},
-    {"torch._C._nn", "torch.nn.functional."},
-    {"torch._C._linalg", "torch.linalg."},
-    {"torch._C._fft", "torch.fft."},
+    {"torch._C._VariableFunctionsClass", "torch."}, {"torch._C._nn", "torch.nn.functional."},
+    {"torch._C._linalg", "torch.linalg."},          {"torch._C._fft", "torch.fft."},
     {"torch._C._special", "torch.special."},
 };
 constexpr std::string_view kTensorMethods = "torch.Tensor.";
@@ -49,11 +47,13 @@ std::string owner_of(PyCFunctionObject* c, PyRef& holder) {
   if (c->m_module != nullptr && PyUnicode_Check(c->m_module)) return text_of(c->m_module);
   // A method is named by the class in which it stands, not by the subclass that it was bound to.
   const bool of_class = PyType_Check(c->m_self) && (c->m_ml->ml_flags & METH_CLASS) != 0;
-  PyObject* order = (of_class ? reinterpret_cast<PyTypeObject*>(c->m_self) : Py_TYPE(c->m_self))->tp_mro;
+  PyObject* order =
+      (of_class ? reinterpret_cast<PyTypeObject*>(c->m_self) : Py_TYPE(c->m_self))->tp_mro;
   const PyTypeObject* kind = of_class ? &PyClassMethodDescr_Type : &PyMethodDescr_Type;
   for (Py_ssize_t i = 0; order != nullptr && i < PyTuple_GET_SIZE(order); ++i) {
     auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
-    PyObject* own = type->tp_dict == nullptr ? nullptr : PyDict_GetItemString(type->tp_dict, c->m_ml->ml_name);
+    PyObject* own =
+        type->tp_dict == nullptr ? nullptr : PyDict_GetItemString(type->tp_dict, c->m_ml->ml_name);
     const bool found = own != nullptr && Py_TYPE(own) == kind &&
                        reinterpret_cast<PyMethodDescrObject*>(own)->d_method == c->m_ml;
     if (!found) continue;
@@ -68,7 +68,8 @@ std::array<std::string, 2> names_of(PyCodeObject* code, PyObject* globals) {
   const std::string name = text_of(code->co_qualname);
   const std::string module(module_name(globals));
   const std::string full = module.empty() ? name : module + "." + name;
-  return {full, full.starts_with("torch._tensor.Tensor.") ? "torch.Tensor" + full.substr(20) : full};
+  return {full,
+          full.starts_with("torch._tensor.Tensor.") ? "torch.Tensor" + full.substr(20) : full};
 }
 
 Served served_by(const CallRule& rule) {
@@ -84,7 +85,8 @@ bool is_tensor_base(PyTypeObject* type) {
          std::strcmp(type->tp_name, "torch._C._TensorBase") == 0;
 }
 
-Callables::Callables(CallRules rules) : rules_(std::make_unique<const CallRules>(std::move(rules))) {
+Callables::Callables(CallRules rules)
+    : rules_(std::make_unique<const CallRules>(std::move(rules))) {
   for (const std::string& attribute : rules_->attributes()) {
     attributes_.push_back(PyRef::steal(PyUnicode_InternFromString(attribute.c_str() + 1)));
   }
@@ -113,7 +115,8 @@ KnownFunction Callables::resolve(PyObject* object) const {
     auto* c = reinterpret_cast<PyCFunctionObject*>(object);
     known.owner = owner_of(c, known.holder);
     known.name = c->m_ml->ml_name;
-    known.method = known.holder && is_tensor_base(reinterpret_cast<PyTypeObject*>(known.holder.get()));
+    known.method =
+        known.holder && is_tensor_base(reinterpret_cast<PyTypeObject*>(known.holder.get()));
     if (!known.holder) known.holder = PyRef::borrow(object);
   }
   std::array<std::string, 2> names;
@@ -135,13 +138,15 @@ KnownFunction Callables::resolve(PyObject* object) const {
 
 /// How a function is found again.
 struct Callables::Key {
-  const void* address = nullptr;     ///< null: it is not kept
-  PyTypeObject* bound_to = nullptr;  ///< the address is its method table's: of the class that it was taken from
+  const void* address = nullptr;  ///< null: it is not kept
+  PyTypeObject* bound_to =
+      nullptr;  ///< the address is its method table's: of the class that it was taken from
 };
 
 Callables::Key Callables::key_of(PyObject* object) {
   if (Py_TYPE(object) == &PyMethodDescr_Type) {
-    return {reinterpret_cast<PyMethodDescrObject*>(object)->d_method, reinterpret_cast<PyDescrObject*>(object)->d_type};
+    return {reinterpret_cast<PyMethodDescrObject*>(object)->d_method,
+            reinterpret_cast<PyDescrObject*>(object)->d_type};
   }
   if (!PyCFunction_Check(object)) return {object};
   auto* c = reinterpret_cast<PyCFunctionObject*>(object);
@@ -163,7 +168,8 @@ std::shared_ptr<const KnownFunction> Callables::of(PyObject* object) {
     PyRef owner = PyRef::steal(PyObject_GetAttrString(object, "__objclass__"));
     PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
     if (owner && name && PyType_Check(owner.get())) {
-      slot = PyRef::borrow(PyDict_GetItemWithError(reinterpret_cast<PyTypeObject*>(owner.get())->tp_dict, name.get()));
+      slot = PyRef::borrow(PyDict_GetItemWithError(
+          reinterpret_cast<PyTypeObject*>(owner.get())->tp_dict, name.get()));
     }
     PyErr_Clear();
     if (slot && is_descriptor(slot.get())) object = slot.get();
@@ -173,7 +179,8 @@ std::shared_ptr<const KnownFunction> Callables::of(PyObject* object) {
   if (found != functions_.end()) {
     PyObject* holder = found->second->holder.get();
     const bool same = key.bound_to == nullptr ||
-                      (PyType_Check(holder) && PyType_IsSubtype(key.bound_to, reinterpret_cast<PyTypeObject*>(holder)));
+                      (PyType_Check(holder) &&
+                       PyType_IsSubtype(key.bound_to, reinterpret_cast<PyTypeObject*>(holder)));
     if (same) return found->second;
   }
   auto known = std::make_shared<KnownFunction>(resolve(object));
@@ -196,7 +203,8 @@ KnownCode& Callables::of(PyCodeObject* code, PyObject* globals) const {
 }
 
 KnownCode& Callables::of_function(PyObject* function) const {
-  return of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)), PyFunction_GET_GLOBALS(function));
+  return of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)),
+            PyFunction_GET_GLOBALS(function));
 }
 
 const CallRule& Callables::rule_of(PyObject* function) const {
@@ -210,7 +218,8 @@ const CallRule& Callables::rule_of(PyObject* function) const {
     if (value == Py_True) names.push_back("." + text_of(attribute.get()));
   }
   if (names.empty()) return rule;
-  const auto own_names = names_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)), PyFunction_GET_GLOBALS(function));
+  const auto own_names = names_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function)),
+                                  PyFunction_GET_GLOBALS(function));
   names.insert(names.end(), own_names.begin(), own_names.end());
   return *rules_->find(names, CallableKind::python);
 }
@@ -218,7 +227,8 @@ const CallRule& Callables::rule_of(PyObject* function) const {
 const CallRule& Callables::of_tensor(const std::string& name) {
   auto [place, added] = tensor_rules_.try_emplace(name, nullptr);
   if (added) {
-    const std::array<std::string, 2> names = {"torch._C.TensorBase." + name, std::string(kTensorMethods) + name};
+    const std::array<std::string, 2> names = {"torch._C.TensorBase." + name,
+                                              std::string(kTensorMethods) + name};
     place->second = rules_->find(names, CallableKind::op);
   }
   return *place->second;

@@ -17,26 +17,26 @@ namespace penstock::policy {
 /// A C function, a method of a C type, or a slot of one, by its rule.
 struct KnownFunction {
   CallableKind kind = CallableKind::c;
-  bool method = false;          ///< of tensors
-  std::string owner;            ///< the module or class that holds it
-  std::string name;             ///< "relu"
-  std::string shown;            ///< under which people know it: "torch.relu", "print"
+  bool method = false;  ///< of tensors
+  std::string owner;    ///< the module or class that holds it
+  std::string name;     ///< "relu"
+  std::string shown;    ///< under which people know it: "torch.relu", "print"
   const CallRule* rule = nullptr;
-  python::PyRef holder;         ///< the type whose method it is, or what keeps its address in use
+  python::PyRef holder;  ///< the type whose method it is, or what keeps its address in use
 };
 
 /// Python code by its rule; kept with the code object.
 struct KnownCode final : python::CodeData {
   const CallRule* rule = nullptr;
   Served served = Served::none;
-  bool told = false;          ///< that a rule of the user's leaves it to Python
+  bool told = false;  ///< that a rule of the user's leaves it to Python
 };
 
 /// Which rule is for a callable. Rules are looked up once per callable.
 class Callables {
  public:
-  /// The rules that come with penstock, behind those of the file `path` ("": none). Whether the models that they
-  /// name are there, record/models.h asks.
+  /// The rules that come with penstock, behind those of the file `path` ("": none). Whether the
+  /// models that they name are there, record/models.h asks.
   static Result<Callables> make(const std::string& path);
 
   /// Of a PyCFunction, a method or slot descriptor, a method-wrapper.
@@ -44,7 +44,8 @@ class Callables {
   /// Of code whose globals are `globals`.
   KnownCode& of(PyCodeObject* code, PyObject* globals) const;
   KnownCode& of_function(PyObject* function) const;
-  /// The rule for calls of a function of Python: that of its code, or one for an attribute which it has.
+  /// The rule for calls of a function of Python: that of its code, or one for an attribute which it
+  /// has.
   const CallRule& rule_of(PyObject* function) const;
   /// The rule for the attribute or method of tensors that is called `name`.
   const CallRule& of_tensor(const std::string& name);

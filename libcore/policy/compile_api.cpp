@@ -11,8 +11,8 @@ using python::PyRef;
 
 namespace {
 
-/// torch's own modules, while they are imported, disable Dynamo for functions of theirs: that is left
-/// as it is, for a backend of the program's may start Dynamo yet.
+/// torch's own modules, while they are imported, disable Dynamo for functions of theirs: that is
+/// left as it is, for a backend of the program's may start Dynamo yet.
 bool called_by_torch(const python::Frame& frame) {
   const python::RunningFrame caller(frame.caller());
   if (!caller) return false;
@@ -52,7 +52,8 @@ PyObject* CompileApi::handlers() {
   if (globals && name && code &&
       PyDict_SetItemString(globals.get(), "__builtins__", PyEval_GetBuiltins()) == 0 &&
       PyDict_SetItemString(globals.get(), "__name__", name.get()) == 0 &&
-      PyDict_SetItemString(globals.get(), "RUNS_BACKENDS", torch::runs_backends() ? Py_True : Py_False) == 0 &&
+      PyDict_SetItemString(globals.get(), "RUNS_BACKENDS",
+                           torch::runs_backends() ? Py_True : Py_False) == 0 &&
       PyRef::steal(PyEval_EvalCode(code.get(), globals.get(), globals.get()))) {
     globals_ = std::move(globals);
   } else {
@@ -64,7 +65,8 @@ PyObject* CompileApi::handlers() {
 
 bool CompileApi::serve(python::Frame& frame, const CallRule& rule, PyRef& result) {
   if (handlers() == nullptr) return false;
-  if (rule.handler == "disable" && rule.pattern.starts_with("torch._dynamo") && called_by_torch(frame)) {
+  if (rule.handler == "disable" && rule.pattern.starts_with("torch._dynamo") &&
+      called_by_torch(frame)) {
     return false;
   }
   const python::HookPause pause;

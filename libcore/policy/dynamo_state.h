@@ -8,7 +8,8 @@
 
 namespace penstock::policy {
 
-/// What the program told TorchDynamo of a function (torch._dynamo.allow_in_graph, disallow_in_graph).
+/// What the program told TorchDynamo of a function (torch._dynamo.allow_in_graph,
+/// disallow_in_graph).
 enum class InGraph : std::uint8_t {
   undecided,
   whole,  ///< a graph has its calls as one
@@ -18,7 +19,8 @@ enum class InGraph : std::uint8_t {
 /// Asked of any callable; runs no Python code.
 InGraph in_graph(PyObject* callable);
 
-/// Counts a graph of so many calls in torch._dynamo.utils.counters, if the program has imported that.
+/// Counts a graph of so many calls in torch._dynamo.utils.counters, if the program has imported
+/// that.
 void count_graph(std::size_t calls);
 /// Counts the end of a graph there.
 void count_graph_break(const std::string& reason);

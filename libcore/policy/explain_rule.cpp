@@ -17,13 +17,16 @@ std::string take_error() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
-  const PyRef kind = PyRef::steal(type), error = PyRef::steal(value), trace = PyRef::steal(traceback);
+  const PyRef kind = PyRef::steal(type), error = PyRef::steal(value),
+              trace = PyRef::steal(traceback);
   const PyRef text = error ? PyRef::steal(PyObject_Str(error.get())) : PyRef();
   PyErr_Clear();
   return python::qualified_name(kind.get()) + (text ? ": " + text_of(text.get()) : std::string());
 }
 
-tl::unexpected<Diagnostic> unknown(std::string message) { return failure(Code::PS0101, std::move(message)); }
+tl::unexpected<Diagnostic> unknown(std::string message) {
+  return failure(Code::PS0101, std::move(message));
+}
 
 /// Imports and looks up what a dotted name names.
 Result<PyRef> find_object(const std::string& name) {
@@ -42,10 +45,13 @@ Result<PyRef> find_object(const std::string& name) {
     PyRef next = PyRef::steal(PyObject_GetAttrString(object.get(), part.c_str()));
     if (!next) {
       PyErr_Clear();
-      next = PyModule_Check(object.get()) ? PyRef::steal(PyImport_ImportModule((path + "." + part).c_str())) : PyRef();
+      next = PyModule_Check(object.get())
+                 ? PyRef::steal(PyImport_ImportModule((path + "." + part).c_str()))
+                 : PyRef();
     }
     if (!next) {
-      const std::string why = PyErr_Occurred() == nullptr ? std::string() : " (" + take_error() + ")";
+      const std::string why =
+          PyErr_Occurred() == nullptr ? std::string() : " (" + take_error() + ")";
       return unknown(path + " has no '" + part + "'" + why);
     }
     object = std::move(next);
@@ -69,14 +75,16 @@ class Explanation {
   Result<std::string> of(const std::string& name, PyObject* object) {
     if (PyMethod_Check(object)) object = PyMethod_GET_FUNCTION(object);
     if (PyFunction_Check(object)) return of_code(name, object);
-    const bool descriptor = Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type ||
+    const bool descriptor = Py_TYPE(object) == &PyMethodDescr_Type ||
+                            Py_TYPE(object) == &PyWrapperDescr_Type ||
                             Py_TYPE(object) == &PyClassMethodDescr_Type;
     if (descriptor || PyCFunction_Check(object) || Py_TYPE(object) == &_PyMethodWrapper_Type) {
       const auto known = callables_.of(object);
       std::string full = known->owner.empty() ? known->name : known->owner + "." + known->name;
       return describe(name + ": the C function " + full, *known->rule, known->shown);
     }
-    if (Py_TYPE(object) == &PyGetSetDescr_Type && is_tensor_base(reinterpret_cast<PyDescrObject*>(object)->d_type)) {
+    if (Py_TYPE(object) == &PyGetSetDescr_Type &&
+        is_tensor_base(reinterpret_cast<PyDescrObject*>(object)->d_type)) {
       const std::string own = text_of(reinterpret_cast<PyDescrObject*>(object)->d_name);
       return describe(name + ": an attribute of tensors", callables_.of_tensor(own), own);
     }
@@ -90,13 +98,16 @@ class Explanation {
     const std::string module(module_name(PyFunction_GET_GLOBALS(function)));
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
     const std::string full = module + "." + text_of(code->co_qualname);
-    return describe(name + ": Python code" + (full == name ? "" : ", " + full), callables_.rule_of(function), full);
+    return describe(name + ": Python code" + (full == name ? "" : ", " + full),
+                    callables_.rule_of(function), full);
   }
 
   Result<std::string> of_class(const std::string& name, PyTypeObject* type) {
     if (makes_module_or_optimizer(type)) {
-      return name + ": a class of modules or optimizers\n"
-             "  native: Python runs its constructor, and all that it calls; a segment that comes to it ends there\n"
+      return name +
+             ": a class of modules or optimizers\n"
+             "  native: Python runs its constructor, and all that it calls; a segment that comes "
+             "to it ends there\n"
              "  rule: none: that holds for all such classes\n";
     }
     for (const char* method : {"__init__", "__new__"}) {
@@ -104,7 +115,8 @@ class Explanation {
       PyObject* found = _PyType_Lookup(type, text.get());
       if (found != nullptr && PyFunction_Check(found)) return of_code(name + "." + method, found);
     }
-    return name + ": a class without constructors in Python\n"
+    return name +
+           ": a class without constructors in Python\n"
            "  rule: none: capture makes its instances, or ends the segment, by what the type is\n";
   }
 
@@ -112,8 +124,10 @@ class Explanation {
     PyRef text = PyRef::steal(PyUnicode_InternFromString("__call__"));
     PyObject* found = _PyType_Lookup(Py_TYPE(object), text.get());
     if (found != nullptr && PyFunction_Check(found)) return of_code(name + ".__call__", found);
-    if (found == nullptr) return unknown(name + " is of type " + Py_TYPE(object)->tp_name + ", and is not called");
-    return name + ": an object of type " + Py_TYPE(object)->tp_name + ", called by C code\n"
+    if (found == nullptr)
+      return unknown(name + " is of type " + Py_TYPE(object)->tp_name + ", and is not called");
+    return name + ": an object of type " + Py_TYPE(object)->tp_name +
+           ", called by C code\n"
            "  rule: none: capture follows the call, or ends the segment, by what the type is\n";
   }
 

@@ -5,11 +5,20 @@
 namespace penstock::policy {
 
 bool makes_tensor_of_nothing(std::string_view name) {
-  for (std::string_view one :
-       {"rand", "randn", "randint", "randperm", "zeros", "ones", "empty", "full", "arange", "eye",
-        "linspace", "logspace", "tensor", "as_tensor", "from_numpy", "normal", "bernoulli",
-        "manual_seed", "asarray", "frombuffer", "empty_strided", "is_grad_enabled", "numel",
-        "is_floating_point", "is_complex", "promote_types", "result_type", "can_cast"}) {
+  for (std::string_view one : {"rand",          "randn",
+                               "randint",       "randperm",
+                               "zeros",         "ones",
+                               "empty",         "full",
+                               "arange",        "eye",
+                               "linspace",      "logspace",
+                               "tensor",        "as_tensor",
+                               "from_numpy",    "normal",
+                               "bernoulli",     "manual_seed",
+                               "asarray",       "frombuffer",
+                               "empty_strided", "is_grad_enabled",
+                               "numel",         "is_floating_point",
+                               "is_complex",    "promote_types",
+                               "result_type",   "can_cast"}) {
     if (name == one) return true;
   }
   return false;
@@ -33,16 +42,19 @@ PyObject* called(const python::Frame& frame, const python::Instruction& instruct
 
 }  // namespace
 
-bool fills_tensor(const python::Frame& frame, const python::Instruction& instruction, Callables& callables) {
+bool fills_tensor(const python::Frame& frame, const python::Instruction& instruction,
+                  Callables& callables) {
   if (instruction.opcode != python::Opcode::CALL) return false;
   PyObject* callable = called(frame, instruction);
   if (!PyCFunction_Check(callable)) return false;
   const auto known = callables.of(callable);
-  const bool fills = known->name == "ones" || known->name == "zeros" || known->name == "full" || known->name == "arange";
+  const bool fills = known->name == "ones" || known->name == "zeros" || known->name == "full" ||
+                     known->name == "arange";
   return fills && !known->method && known->rule->action == CallAction::graph;
 }
 
-bool calls_op(const python::Frame& frame, const python::Instruction& instruction, Callables& callables) {
+bool calls_op(const python::Frame& frame, const python::Instruction& instruction,
+              Callables& callables) {
   PyObject* callable = called(frame, instruction);
   if (!PyCFunction_Check(callable) && Py_TYPE(callable) != &PyMethodDescr_Type) return false;
   const auto known = callables.of(callable);

@@ -98,10 +98,11 @@ std::string_view module_name(PyObject* globals) {
   static PyObject* const key = PyUnicode_InternFromString("__name__");
   PyObject* name = PyDict_GetItemWithError(globals, key);
   Py_ssize_t size = 0;
-  const char* text = name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size)
-                                                              : nullptr;
+  const char* text =
+      name != nullptr && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size) : nullptr;
   PyErr_Clear();
-  return text == nullptr ? std::string_view() : std::string_view(text, static_cast<std::size_t>(size));
+  return text == nullptr ? std::string_view()
+                         : std::string_view(text, static_cast<std::size_t>(size));
 }
 
 bool RootPolicy::is_native(const Frame& frame) const {
@@ -121,7 +122,8 @@ namespace {
 /// The folder of the standard library with a slash behind it; empty where Python does not know it.
 std::string library_folder() {
   PyObject* folder = PySys_GetObject("_stdlib_dir");
-  const char* text = folder != nullptr && PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : nullptr;
+  const char* text =
+      folder != nullptr && PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : nullptr;
   PyErr_Clear();
   return text == nullptr ? std::string() : std::string(text) + "/";
 }
@@ -130,11 +132,14 @@ std::string library_folder() {
 
 bool RootPolicy::imports_library(const Frame& frame) {
   PyCodeObject* code = frame.code();
-  if ((code->co_flags & CO_OPTIMIZED) != 0 || PyUnicode_CompareWithASCIIString(code->co_name, "<module>") != 0) return false;
+  if ((code->co_flags & CO_OPTIMIZED) != 0 ||
+      PyUnicode_CompareWithASCIIString(code->co_name, "<module>") != 0)
+    return false;
   if (module_name(frame.globals()) == "__main__") return false;
   static const std::string library = library_folder();
   const std::string file = text_of(code->co_filename);
-  return file.find("/site-packages/") != std::string::npos || file.find("/dist-packages/") != std::string::npos ||
+  return file.find("/site-packages/") != std::string::npos ||
+         file.find("/dist-packages/") != std::string::npos ||
          (!library.empty() && file.starts_with(library));
 }
 
@@ -145,7 +150,8 @@ bool RootPolicy::is_below_native(const Frame& frame) const {
   for (int i = 0; above && i < kFar; ++i, above = above.caller()) {
     if ((above.code()->co_flags & CO_OPTIMIZED) == 0) continue;
     if (is_constructor(above)) return true;
-    if (callables_.of(above.code(), above.globals()).rule->action == CallAction::native) return true;
+    if (callables_.of(above.code(), above.globals()).rule->action == CallAction::native)
+      return true;
   }
   return false;
 }

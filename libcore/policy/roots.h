@@ -14,19 +14,22 @@ class RootPolicy {
  public:
   /// `only`: a glob on qualified names, empty for all.
   /// `callables` must outlive it.
-  RootPolicy(std::string only, const Callables& callables) : only_(std::move(only)), callables_(callables) {}
+  RootPolicy(std::string only, const Callables& callables)
+      : only_(std::move(only)), callables_(callables) {}
 
-  /// True when the frame may never be a root nor conducted: module and class bodies, constructors of
-  /// modules and optimizers, code in which no segment starts by its rule.
+  /// True when the frame may never be a root nor conducted: module and class bodies, constructors
+  /// of modules and optimizers, code in which no segment starts by its rule.
   bool is_native(const python::Frame& frame) const;
-  /// True when a constructor, or code that a rule leaves to Python with all that it calls, is below this
-  /// frame on the stack.
+  /// True when a constructor, or code that a rule leaves to Python with all that it calls, is below
+  /// this frame on the stack.
   bool is_below_native(const python::Frame& frame) const;
-  /// True for module and class bodies, constructors of modules and optimizers, and code that a rule leaves
-  /// to Python with all that it calls: the ops that run there are none of a root's tensor code.
+  /// True for module and class bodies, constructors of modules and optimizers, and code that a rule
+  /// leaves to Python with all that it calls: the ops that run there are none of a root's tensor
+  /// code.
   bool is_apart(const python::Frame& frame) const;
-  /// True for the body of a module that is imported from where Python or a package manager installs them: the standard
-  /// library, site-packages and dist-packages. None of it is the program's own code.
+  /// True for the body of a module that is imported from where Python or a package manager installs
+  /// them: the standard library, site-packages and dist-packages. None of it is the program's own
+  /// code.
   static bool imports_library(const python::Frame& frame);
   /// True when the code names torch, or a global that is a tensor or module. The answer is the same
   /// as long as the globals are.
@@ -41,7 +44,8 @@ class RootPolicy {
   const Callables& callables_;
 };
 
-/// The name of the module whose globals these are; empty where there is none. Valid while they hold it.
+/// The name of the module whose globals these are; empty where there is none. Valid while they hold
+/// it.
 std::string_view module_name(PyObject* globals);
 
 /// True for torch.nn.Module and its subclasses' instances.

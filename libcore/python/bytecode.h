@@ -54,14 +54,18 @@ struct Instruction {
   std::int32_t index = 0;           ///< its place in Bytecode::instructions
 };
 
-/// The truth at which a conditional jump that pops what it asks takes its jump; nothing for other opcodes.
+/// The truth at which a conditional jump that pops what it asks takes its jump; nothing for other
+/// opcodes.
 constexpr std::optional<bool> jumps_on(Opcode opcode) {
   switch (opcode) {
     case Opcode::POP_JUMP_FORWARD_IF_TRUE:
-    case Opcode::POP_JUMP_BACKWARD_IF_TRUE: return true;
+    case Opcode::POP_JUMP_BACKWARD_IF_TRUE:
+      return true;
     case Opcode::POP_JUMP_FORWARD_IF_FALSE:
-    case Opcode::POP_JUMP_BACKWARD_IF_FALSE: return false;
-    default: return std::nullopt;
+    case Opcode::POP_JUMP_BACKWARD_IF_FALSE:
+      return false;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -93,8 +97,8 @@ struct CodeData {
 /// Whose data: one slot each per code object. `rule`: of capture as well.
 enum class CodeSlot : std::uint8_t { capture, rule, jit, windows, count };
 
-/// A code object with what we keep of it (co_extra). Its bytes are decoded when first asked for: of the code
-/// that a program runs, most is never conducted.
+/// A code object with what we keep of it (co_extra). Its bytes are decoded when first asked for: of
+/// the code that a program runs, most is never conducted.
 class Bytecode {
  public:
   explicit Bytecode(PyCodeObject* code) : code_(code) {}
@@ -108,13 +112,15 @@ class Bytecode {
   /// The instruction that starts at `unit`, or null when no instruction starts there.
   const Instruction* at(int unit) const {
     const Decoded& known = decoded();
-    if (unit < 0 || unit >= static_cast<int>(known.index.size()) || known.index[unit] < 0) return nullptr;
+    if (unit < 0 || unit >= static_cast<int>(known.index.size()) || known.index[unit] < 0)
+      return nullptr;
     return &known.instructions[known.index[unit]];
   }
   /// The same for a unit known to be an instruction's start.
   const Instruction& starting_at(int unit) const {
     const Decoded& known = decoded();
-    return known.instructions[static_cast<std::size_t>(known.index[static_cast<std::size_t>(unit)])];
+    return known
+        .instructions[static_cast<std::size_t>(known.index[static_cast<std::size_t>(unit)])];
   }
   /// The instruction that contains `unit` (a prefix, an opcode or a cache).
   const Instruction& containing(int unit) const;
@@ -151,7 +157,8 @@ class Bytecode {
     SharedText file, qualified_name;
   };
   Decoded& decoded() const {
-    if (decoded_ == nullptr) [[unlikely]] decode();
+    if (decoded_ == nullptr) [[unlikely]]
+      decode();
     return *decoded_;
   }
   void decode() const;

@@ -15,7 +15,8 @@ enum class Entry : std::uint8_t {
   native_told,
   /// Natively, and torch's ops below are not counted (torch/op_counter.h).
   native_apart,
-  /// As native_apart, and whatever it calls runs without the hook too. Only where no other thread of Python's is there.
+  /// As native_apart, and whatever it calls runs without the hook too. Only where no other thread
+  /// of Python's is there.
   unhooked,
   /// The driver did all that the call does: Frame::attachment is the result, an owned reference, or
   /// null with a Python error set. Only for calls (not resumes); nothing else is called then. The
@@ -65,7 +66,8 @@ class FrameDriver {
   /// An exception was dispatched to a handler inside the frame: the stack was cut to `depth`, the
   /// exception pushed; frame.unit() is the handler.
   virtual void unwound(Frame&, int /*depth*/) {}
-  /// A frame for which enter() answered `native_told` has ended: it `returned`, or a Python error is set.
+  /// A frame for which enter() answered `native_told` has ended: it `returned`, or a Python error
+  /// is set.
   virtual void ran(PyThreadState*, bool /*returned*/) {}
   /// The activation ends. `value` is borrowed, null unless returned or yielded.
   virtual void leave(Frame&, Leaving, PyObject* /*value*/) {}

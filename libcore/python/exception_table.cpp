@@ -47,9 +47,9 @@ void Bytecode::decode_handlers(Decoded& made) const {
 
 const Handler* Bytecode::handler(int unit) const {
   const std::vector<Handler>& all = handlers();
-  const auto after = std::upper_bound(all.begin(), all.end(), unit, [](int wanted, const Handler& handler) {
-    return wanted < handler.start;
-  });
+  const auto after =
+      std::upper_bound(all.begin(), all.end(), unit,
+                       [](int wanted, const Handler& handler) { return wanted < handler.start; });
   if (after == all.begin()) return nullptr;
   const Handler& candidate = *(after - 1);
   return unit < candidate.end ? &candidate : nullptr;

@@ -16,15 +16,16 @@ class RunningFrame {
   explicit operator bool() const { return raw_ != nullptr; }
   RunningFrame caller() const;
   PyCodeObject* code() const;
-  PyObject* globals() const;         ///< borrowed
-  PyObject* local(int slot) const;   ///< borrowed; null when unbound
+  PyObject* globals() const;        ///< borrowed
+  PyObject* local(int slot) const;  ///< borrowed; null when unbound
 
  private:
   _PyInterpreterFrame* raw_;
 };
 
-/// The slots of a generator that is not running, as co_localsplusnames lists them. One that was made has its
-/// arguments bound, its cells made and its free variables copied, though it has not been started.
+/// The slots of a generator that is not running, as co_localsplusnames lists them. One that was
+/// made has its arguments bound, its cells made and its free variables copied, though it has not
+/// been started.
 PyObject* const* generator_slots(PyObject* generator);
 
 /// A frame that we execute in the evaluator's place, made by the conductor for one activation (one
@@ -68,7 +69,9 @@ class Frame {
     const PyRef old = PyRef::steal(slots_[slot]);
     slots_[slot] = value.release();
   }
-  PyRef take_local(int slot) { return PyRef::steal(std::exchange(slots_[slot], nullptr)); }  ///< unbinds
+  PyRef take_local(int slot) {
+    return PyRef::steal(std::exchange(slots_[slot], nullptr));
+  }                                        ///< unbinds
   PyObject* cell_content(int slot) const;  ///< borrowed; null when empty
   void set_cell_content(int slot, PyRef value);
 
@@ -105,8 +108,8 @@ class Frame {
   /// must run only while linked.
   void link();
   void unlink();
-  /// Said before link(): the thread's stack of frames goes without this one, so that nothing that it calls, and no
-  /// traceback, shows it.
+  /// Said before link(): the thread's stack of frames goes without this one, so that nothing that
+  /// it calls, and no traceback, shows it.
   void hide() { hidden_ = true; }
   bool hidden() const { return hidden_; }
   /// The frame that is `f_back` of what this one calls.

@@ -26,7 +26,8 @@ struct FrameCounts {
   // Of a driver that walks frames symbolically:
   std::uint64_t walked = 0;        ///< activations, from their first instruction to their last
   std::uint64_t instructions = 0;  ///< that they executed
-  std::uint64_t followed = 0;      ///< of these; each of the others ended a walk, and the next began behind it
+  std::uint64_t followed =
+      0;  ///< of these; each of the others ended a walk, and the next began behind it
 };
 
 }  // namespace penstock::python

@@ -18,7 +18,8 @@ namespace {
 FrameDriver* g_driver = nullptr;
 FrameCounts g_own_counts;
 FrameCounts* g_counts = &g_own_counts;
-int g_suspended = 0;  // frames that switched the hook off: below the stack margin, or because the driver wants it
+int g_suspended =
+    0;  // frames that switched the hook off: below the stack margin, or because the driver wants it
 
 thread_local int t_paused __attribute__((tls_model("initial-exec"))) = 0;
 

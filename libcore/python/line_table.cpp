@@ -16,7 +16,8 @@ SharedText text_of(PyObject* str) {
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(str, &size);
   if (text == nullptr) PyErr_Clear();
-  return text == nullptr ? SharedText() : SharedText(std::string(text, static_cast<std::size_t>(size)));
+  return text == nullptr ? SharedText()
+                         : SharedText(std::string(text, static_cast<std::size_t>(size)));
 }
 
 class LineReader {

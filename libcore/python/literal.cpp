@@ -122,7 +122,8 @@ PyRef make_sequence(const Argument::Sequence& sequence) {
     PyErr_SetString(PyExc_ValueError, "a slice has three parts");
     return {};
   }
-  return PyRef::steal(PySlice_New(PyTuple_GET_ITEM(tuple.get(), 0), PyTuple_GET_ITEM(tuple.get(), 1),
+  return PyRef::steal(PySlice_New(PyTuple_GET_ITEM(tuple.get(), 0),
+                                  PyTuple_GET_ITEM(tuple.get(), 1),
                                   PyTuple_GET_ITEM(tuple.get(), 2)));
 }
 
@@ -165,8 +166,8 @@ struct Maker {
     return {};
   }
   PyRef operator()(const Argument::Bytes& bytes) const {
-    return PyRef::steal(PyBytes_FromStringAndSize(bytes.bytes.data(),
-                                                  static_cast<Py_ssize_t>(bytes.bytes.size())));
+    return PyRef::steal(
+        PyBytes_FromStringAndSize(bytes.bytes.data(), static_cast<Py_ssize_t>(bytes.bytes.size())));
   }
   PyRef operator()(const Argument::Sequence& sequence) const { return make_sequence(sequence); }
   PyRef operator()(const Argument::Dict& dict) const { return make_dict(dict); }
@@ -199,7 +200,9 @@ PyRef object_of(PythonNumber number) {
                                       : PyLong_FromLongLong(number.integer));
 }
 
-bool is_torch_size(PyObject* object) { return is_type(object, "torch.Size"); }
+bool is_torch_size(PyObject* object) {
+  return is_type(object, "torch.Size");
+}
 
 namespace {
 
@@ -230,7 +233,9 @@ std::optional<Argument> literal(PyObject* object, int depth) {
 
 }  // namespace
 
-std::optional<Argument> literal_of(PyObject* object) { return literal(object, 0); }
+std::optional<Argument> literal_of(PyObject* object) {
+  return literal(object, 0);
+}
 
 bool is_immutable_literal(PyObject* object) {
   if (PyTuple_CheckExact(object)) {
@@ -243,7 +248,9 @@ bool is_immutable_literal(PyObject* object) {
   return literal_of(object).has_value();
 }
 
-PyRef object_of(const Argument& literal) { return std::visit(Maker{}, literal.datum); }
+PyRef object_of(const Argument& literal) {
+  return std::visit(Maker{}, literal.datum);
+}
 
 bool is_immutable(const Argument& literal) {
   if (literal.as<Argument::Dict>() != nullptr) return false;

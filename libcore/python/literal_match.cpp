@@ -7,7 +7,9 @@
 namespace penstock::python {
 namespace {
 
-bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool same_bits(double a, double b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
 
 bool matches_int(PyObject* object, std::int64_t expected) {
   if (!PyLong_CheckExact(object)) return false;
@@ -67,7 +69,8 @@ bool matches_dict(PyObject* object, const Argument::Dict& expected) {
   return true;
 }
 
-/// torch's dtypes, layouts and memory formats are there once, devices are made anew by whoever asks.
+/// torch's dtypes, layouts and memory formats are there once, devices are made anew by whoever
+/// asks.
 bool matches_word(PyObject* object, const PyRef& word) {
   if (!word) PyErr_Clear();
   if (!word || Py_TYPE(object) != Py_TYPE(word.get())) return false;
@@ -98,7 +101,8 @@ struct Matcher {
   }
   bool operator()(Argument::Ellipsis) const { return object == Py_Ellipsis; }
   bool operator()(const Argument::Named& named) const {
-    return named.kind != Argument::Named::Kind::object && matches_word(object, object_of(Argument(named)));
+    return named.kind != Argument::Named::Kind::object &&
+           matches_word(object, object_of(Argument(named)));
   }
   bool operator()(const Argument::Bytes& bytes) const {
     return PyBytes_CheckExact(object) &&

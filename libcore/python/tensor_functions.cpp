@@ -8,8 +8,12 @@ TensorFunctions g_functions;  // of the process, as the hook is
 
 }  // namespace
 
-void set_tensor_functions(const TensorFunctions& functions) { g_functions = functions; }
+void set_tensor_functions(const TensorFunctions& functions) {
+  g_functions = functions;
+}
 
-const TensorFunctions& tensor_functions() { return g_functions; }
+const TensorFunctions& tensor_functions() {
+  return g_functions;
+}
 
 }  // namespace penstock::python

@@ -8,7 +8,8 @@ namespace penstock::python {
 struct TensorFunctions {
   /// The truth of `object` if it is a tensor whose element is at hand; -1: Python is to be asked.
   int (*truth)(PyObject* object) = nullptr;
-  /// This thread begins to run frames apart (Entry::native_apart), or is back from it. Both or none.
+  /// This thread begins to run frames apart (Entry::native_apart), or is back from it. Both or
+  /// none.
   void (*apart_begins)() = nullptr;
   void (*apart_ends)() = nullptr;
 };

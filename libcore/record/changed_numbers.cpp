@@ -16,12 +16,15 @@ std::string number_of(GuardKind kind, const std::string& source) {
 /// What stands for reading a source, which is no guard of its own.
 constexpr std::string_view kLoad = "load";
 
-std::string key_of(std::string_view what, const std::string& source) { return std::string(what) + " " + source; }
+std::string key_of(std::string_view what, const std::string& source) {
+  return std::string(what) + " " + source;
+}
 std::string key_of(const FailedGuard& guard) {
   return key_of(guard.is_load ? kLoad : facts(guard.kind).name, guard.source);
 }
 
-/// Facts that hold of one object or of one state alone: another recording makes another guard of the same words.
+/// Facts that hold of one object or of one state alone: another recording makes another guard of
+/// the same words.
 bool is_of_moment(GuardKind kind) {
   switch (kind) {
     case GuardKind::identity:
@@ -30,8 +33,10 @@ bool is_of_moment(GuardKind kind) {
     case GuardKind::no_overlap:
     case GuardKind::type_is:
     case GuardKind::type_version:
-    case GuardKind::dict_version: return true;
-    default: return false;
+    case GuardKind::dict_version:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -42,12 +47,13 @@ bool says_all(GuardKind kind) {
 
 }  // namespace
 
-std::optional<std::string> ChangedNumbers::find_contradiction(const Interface& recorded,
-                                                              const std::vector<RecompileEvent::Entry>& entries) {
+std::optional<std::string> ChangedNumbers::find_contradiction(
+    const Interface& recorded, const std::vector<RecompileEvent::Entry>& entries) {
   std::unordered_map<std::string, const FailedGuard*> failed;
   for (const RecompileEvent::Entry& entry : entries) {
     for (const FailedGuard& guard : entry.failed) {
-      if (!guard.source.empty() && (guard.is_load || says_all(guard.kind))) failed.emplace(key_of(guard), &guard);
+      if (!guard.source.empty() && (guard.is_load || says_all(guard.kind)))
+        failed.emplace(key_of(guard), &guard);
     }
   }
   if (failed.empty()) return std::nullopt;
@@ -62,8 +68,10 @@ std::optional<std::string> ChangedNumbers::find_contradiction(const Interface& r
   }
   for (const Guard& guard : recorded.guards) {
     if (guard.source == kNoSource || !says_all(guard.kind)) continue;
-    const auto same = failed.find(key_of(facts(guard.kind).name, recorded.sources.text(guard.source)));
-    if (same != failed.end() && !same->second->is_load && same->second->value == guard.expected) remember(*same->second);
+    const auto same =
+        failed.find(key_of(facts(guard.kind).name, recorded.sources.text(guard.source)));
+    if (same != failed.end() && !same->second->is_load && same->second->value == guard.expected)
+      remember(*same->second);
   }
   return found;
 }
@@ -71,7 +79,8 @@ std::optional<std::string> ChangedNumbers::find_contradiction(const Interface& r
 void ChangedNumbers::note_moment(const std::vector<FailedGuard>& failed, bool is_dead) {
   constexpr int kMost = 3;  // entries; fewer may be chance
   for (const FailedGuard& guard : failed) {
-    const bool state = guard.kind == GuardKind::type_version || guard.kind == GuardKind::dict_version;
+    const bool state =
+        guard.kind == GuardKind::type_version || guard.kind == GuardKind::dict_version;
     if (!state && !(is_dead && guard.kind == GuardKind::identity)) continue;
     if (++moments_[key_of(guard)] >= kMost) never_.emplace(key_of(guard), guard.text);
   }

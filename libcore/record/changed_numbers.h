@@ -10,9 +10,9 @@
 
 namespace penstock::record {
 
-/// What one segment's entries have taught about calls that fitted none of them. The numbers that were found to
-/// change: the next recording makes them inputs of its graph, where their uses allow it. And the guards that cannot
-/// hold: the next recording ends before what asks for one.
+/// What one segment's entries have taught about calls that fitted none of them. The numbers that
+/// were found to change: the next recording makes them inputs of its graph, where their uses allow
+/// it. And the guards that cannot hold: the next recording ends before what asks for one.
 class ChangedNumbers {
  public:
   /// Adds the numbers of guards that did not hold.
@@ -26,15 +26,18 @@ class ChangedNumbers {
   /// was recorded: all of them asked for numbers that are inputs now.
   bool replaces(const Interface& recorded, const std::vector<FailedGuard>& failed) const;
 
-  /// A guard of `recorded` that did not hold for the very call that was recorded, as a guard of an older entry found:
-  /// it says of that call what is not so, and will say so of every other. Remembered, and given as reports print it.
+  /// A guard of `recorded` that did not hold for the very call that was recorded, as a guard of an
+  /// older entry found: it says of that call what is not so, and will say so of every other.
+  /// Remembered, and given as reports print it.
   std::optional<std::string> find_contradiction(const Interface& recorded,
                                                 const std::vector<RecompileEvent::Entry>& entries);
-  /// An entry that no call ever fitted failed for a fact that stands for one moment: an object that is gone now, the
-  /// state of a dict or class that changes again and again. Remembered when it is so every time.
+  /// An entry that no call ever fitted failed for a fact that stands for one moment: an object that
+  /// is gone now, the state of a dict or class that changes again and again. Remembered when it is
+  /// so every time.
   void note_moment(const std::vector<FailedGuard>& failed, bool is_dead);
 
-  /// The guard, as reports print it, if one on that fact of the source cannot hold; null: nothing is known of it.
+  /// The guard, as reports print it, if one on that fact of the source cannot hold; null: nothing
+  /// is known of it.
   const std::string* never_holds(GuardKind kind, const std::string& source) const;
   /// The same of reading the source at all.
   const std::string* never_loads(const std::string& source) const;
@@ -43,8 +46,9 @@ class ChangedNumbers {
  private:
   bool refuses_sizes_ = false;
   std::unordered_set<std::string> sources_;  ///< as SourceTable::text writes them
-  std::unordered_map<std::string, std::string> never_;  ///< guards by kind and source, and how reports print them
-  std::unordered_map<std::string, int> moments_;        ///< entries that such guards made useless
+  std::unordered_map<std::string, std::string>
+      never_;  ///< guards by kind and source, and how reports print them
+  std::unordered_map<std::string, int> moments_;  ///< entries that such guards made useless
 };
 
 }  // namespace penstock::record

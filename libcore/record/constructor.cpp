@@ -16,15 +16,18 @@ PyObject* construct(PyObject* self, PyObject* const* arguments, Py_ssize_t count
   const Py_ssize_t total = count + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
   std::vector<PyObject*> all = {object};
   all.insert(all.end(), arguments, arguments + total);
-  PyRef result = PyRef::steal(PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), all.data(), static_cast<std::size_t>(count + 1), names));
+  PyRef result = PyRef::steal(PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), all.data(),
+                                                  static_cast<std::size_t>(count + 1), names));
   if (!result) return nullptr;
   if (result.get() != Py_None) {
-    return PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'", Py_TYPE(result.get())->tp_name);
+    return PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'",
+                        Py_TYPE(result.get())->tp_name);
   }
   return PyRef::borrow(object).release();
 }
 
-PyMethodDef g_construct = {"construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(construct)),
+PyMethodDef g_construct = {"construct",
+                           reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(construct)),
                            METH_FASTCALL | METH_KEYWORDS, nullptr};
 
 PyObject* make_construct(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
@@ -33,8 +36,9 @@ PyObject* make_construct(PyObject*, PyObject* const* arguments, Py_ssize_t count
   return self ? PyCFunction_New(&g_construct, self.get()) : nullptr;
 }
 
-PyMethodDef g_make_construct = {"construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_construct)),
-                                METH_FASTCALL, nullptr};
+PyMethodDef g_make_construct = {
+    "construct", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_construct)),
+    METH_FASTCALL, nullptr};
 
 }  // namespace
 
@@ -48,12 +52,15 @@ PyObject* construct_function() {
 
 int callable_position(const python::Frame& frame, const python::Instruction& instruction) {
   switch (instruction.opcode) {
-    case python::Opcode::CALL: {  // null and a callable, or a function and self, below the arguments
+    case python::Opcode::CALL: {  // null and a callable, or a function and self, below the
+                                  // arguments
       const int last = frame.depth() - 1 - instruction.argument;
       return frame.stack()[last - 1] == nullptr ? last : last - 1;
     }
-    case python::Opcode::CALL_FUNCTION_EX: return frame.depth() - 2 - (instruction.argument & 1);
-    default: return -1;
+    case python::Opcode::CALL_FUNCTION_EX:
+      return frame.depth() - 2 - (instruction.argument & 1);
+    default:
+      return -1;
   }
 }
 

@@ -8,14 +8,15 @@
 #include "python/literal.h"
 #include "record/walk.h"
 
-// What is in objects. An object is followed once something looks into it or writes it: then it has an
-// ObjectShadow, found by identity, so that all paths to it see the same contents. Contents of an object
-// that existed before have sources derived from the object's own; what is written is kept over them.
+// What is in objects. An object is followed once something looks into it or writes it: then it has
+// an ObjectShadow, found by identity, so that all paths to it see the same contents. Contents of an
+// object that existed before have sources derived from the object's own; what is written is kept
+// over them.
 
 namespace penstock::record {
 
-using python::PyRef;
 using python::literal_of;
+using python::PyRef;
 
 ObjectShadow* Objects::find(PyObject* object) {
   auto found = by_identity_.find(object);
@@ -31,9 +32,9 @@ namespace {
 
 /// Objects that programs make by the hundred and let go of at once.
 bool is_passing(PyObject* object) {
-  return PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) || PyCell_Check(object) ||
-         PySlice_Check(object) || PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type ||
-         Py_TYPE(object) == &_PyMethodWrapper_Type;
+  return PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
+         PyCell_Check(object) || PySlice_Check(object) || PyMethod_Check(object) ||
+         Py_TYPE(object) == &PySuper_Type || Py_TYPE(object) == &_PyMethodWrapper_Type;
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ Shadow Objects::fresh(PyObject* object, std::vector<Shadow> items) {
   shadow.listed = true;
   shadow.items = std::move(items);
   by_identity_[object] = id;
-  if (is_passing(object) || (releases_all_ && !PyCFunction_Check(object))) passing_.push_back({object, id});
+  if (is_passing(object) || (releases_all_ && !PyCFunction_Check(object)))
+    passing_.push_back({object, id});
   return Shadow::fresh(id);
 }
 
@@ -59,7 +61,8 @@ void Objects::release_dead() {
 }
 
 bool Objects::release_some() {
-  constexpr std::size_t kLatest = 64;  // older ones live long: looking at them each time would add up
+  constexpr std::size_t kLatest =
+      64;  // older ones live long: looking at them each time would add up
   const std::size_t first = passing_.size() - std::min(passing_.size(), kLatest);
   // What a suspended generator runs when it is let go of is release_abandoned()'s affair.
   const auto is_dead = [&](const Passing& passing) {
@@ -86,7 +89,8 @@ bool Objects::release_some() {
 
 PyRef Objects::release(ObjectId id) {
   ObjectShadow& generator = objects_[id];
-  if (releases_all_) std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
+  if (releases_all_)
+    std::erase_if(passing_, [id](const Passing& passing) { return passing.id == id; });
   by_identity_.erase(generator.object.get());
   generator.generator = nullptr;
   return std::exchange(generator.object, PyRef());
@@ -95,7 +99,8 @@ PyRef Objects::release(ObjectId id) {
 void Objects::guard_same(Shadow known, Shadow again) {
   const SourceId first = known.source(), other = again.source();
   if (first == kNoSource || other == kNoSource || first == other) return;
-  Guard same{GuardKind::same_object, other, first, walk_.recorder.guards().text(first), {}, {}, {}, -1};
+  Guard same{
+      GuardKind::same_object, other, first, walk_.recorder.guards().text(first), {}, {}, {}, -1};
   walk_.recorder.guards().add(std::move(same), [this] { return walk_.here(); });
 }
 
@@ -120,7 +125,8 @@ Shadow Objects::old_item(const ObjectShadow& known, Py_ssize_t index) {
   if (source == kNoSource) return Shadow::constant();
   // What a constant tuple holds is as constant as the tuple.
   const SourceId item = walk_.recorder.guards().source(SourceKind::item, source, {}, index);
-  const bool constant = PyTuple_CheckExact(known.object.get()) && known.origin.is(Shadow::Kind::constant);
+  const bool constant =
+      PyTuple_CheckExact(known.object.get()) && known.origin.is(Shadow::Kind::constant);
   return constant ? Shadow::constant(item) : Shadow::sourced(item);
 }
 
@@ -161,8 +167,9 @@ const std::vector<Shadow>& Objects::items(Operand sequence) {
 bool Objects::size_is_known(Operand container, std::string_view asked) {
   const ObjectShadow* known = find(container.object);
   if (known == nullptr || !known->written || container.shadow.source() == kNoSource) return true;
-  return walk_.verdict.broke(Code::PS0303, "the " + std::string(asked) +
-                                 " of a dict or set that was changed before is asked for");
+  return walk_.verdict.broke(
+      Code::PS0303,
+      "the " + std::string(asked) + " of a dict or set that was changed before is asked for");
 }
 
 bool Objects::guard_size(Operand container) {
@@ -181,7 +188,8 @@ ObjectId Objects::instance_dict(Operand instance) {
     return kNoSource;
   }
   if (auto found = by_identity_.find(dict.get()); found != by_identity_.end()) {
-    if (objects_[found->second].is_instance_dict) guard_same(objects_[found->second].owner, instance.shadow);
+    if (objects_[found->second].is_instance_dict)
+      guard_same(objects_[found->second].owner, instance.shadow);
     return found->second;
   }
   const ObjectId id = static_cast<ObjectId>(objects_.size());
@@ -190,9 +198,9 @@ ObjectId Objects::instance_dict(Operand instance) {
   shadow.is_instance_dict = true;
   shadow.owner = instance.shadow;
   const SourceId source = instance.shadow.source();
-  shadow.origin = source == kNoSource
-                       ? instance.shadow
-                       : Shadow::sourced(walk_.recorder.guards().source(SourceKind::attribute, source, "__dict__"));
+  shadow.origin = source == kNoSource ? instance.shadow
+                                      : Shadow::sourced(walk_.recorder.guards().source(
+                                            SourceKind::attribute, source, "__dict__"));
   by_identity_.emplace(dict.get(), id);
   return id;
 }
@@ -230,7 +238,8 @@ Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
     } else if (value == nullptr) {
       walk_.facts.add_guard(GuardKind::lacks_key, dict.origin.source(), *literal);
     } else if (instance) {
-      result = Shadow::sourced(walk_.recorder.guards().source(SourceKind::instance, base, python::text_of(key)));
+      result = Shadow::sourced(
+          walk_.recorder.guards().source(SourceKind::instance, base, python::text_of(key)));
     } else {
       SourceStep step{SourceKind::dict_item, base, {}, 0, *literal};
       result = Shadow::sourced(walk_.recorder.guards().source(std::move(step)));
@@ -240,15 +249,16 @@ Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
   return result;
 }
 
-/// What an older dict has for a key that documents cannot hold, such as a class. The guard holds for this state of
-/// the dict alone, so that the value must be one that does not change either.
+/// What an older dict has for a key that documents cannot hold, such as a class. The guard holds
+/// for this state of the dict alone, so that the value must be one that does not change either.
 Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value) {
   const SourceId source = dict.origin.source();
   if (value == nullptr && PyType_Check(key)) {
     walk_.facts.add_guard(GuardKind::lacks_key, source, python::qualified_name(key), key);
     return Shadow::null();
   }
-  if (value != nullptr && !is_known_by_identity(value) && !python::is_immutable_literal(value)) return {};
+  if (value != nullptr && !is_known_by_identity(value) && !python::is_immutable_literal(value))
+    return {};
   if (dict.written || source == kNoSource || !PyDict_CheckExact(dict.object.get())) return {};
   Guard unchanged{GuardKind::dict_version, source, kNoSource, {}, {}, {}, {}, -1};
   unchanged.live = static_cast<std::int64_t>(python::dict_version(dict.object.get()));
@@ -279,7 +289,8 @@ bool Objects::consume_keys(Operand dict) {
   const SourceId source = known.origin.source();
   if (source == kNoSource || known.listed) return true;
   if (known.written) {
-    return walk_.verdict.broke(Code::PS0303, "the keys of a dict that was changed before are gone over");
+    return walk_.verdict.broke(Code::PS0303,
+                               "the keys of a dict that was changed before are gone over");
   }
   if (PyODict_Check(dict.object)) {
     // The guard checks the order of the keys as a dict has them.
@@ -294,7 +305,8 @@ bool Objects::consume_keys(Operand dict) {
   for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
     auto literal = literal_of(key);
     if (!literal) {
-      return walk_.verdict.broke(Code::PS0303, "a dict whose keys are no plain values is gone over");
+      return walk_.verdict.broke(Code::PS0303,
+                                 "a dict whose keys are no plain values is gone over");
     }
     keys.items.push_back(std::move(*literal));
   }

@@ -40,25 +40,26 @@ class Objects {
 
   /// The dict that holds an instance's attributes; kNoSource when it is not followed.
   ObjectId instance_dict(Operand instance);
-  /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded. Unknown, whether it is
-  /// there or not, where no guard can tell.
+  /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded. Unknown,
+  /// whether it is there or not, where no guard can tell.
   Shadow dict_value(ObjectId dict, PyObject* key, PyObject* value);
   void dict_store(ObjectId dict, PyObject* key, Shadow value);
   /// Guards which keys a dict has, in order.
   bool consume_keys(Operand dict);
-  /// False and a break where the segment changed a dict or set that is older: what its size was at the
-  /// start is not known then. `asked`: its size or its truth.
+  /// False and a break where the segment changed a dict or set that is older: what its size was at
+  /// the start is not known then. `asked`: its size or its truth.
   bool size_is_known(Operand container, std::string_view asked);
   /// Guards the number of keys of a dict or set, if it is known.
   bool guard_size(Operand container);
 
-  /// Lets go of containers, bound methods and the like that were made in the segment and that the program has
-  /// let go of: a call's `args` would keep every tensor that was ever passed, and objects kept by the thousand
-  /// would have Python collect garbage where it would not without us.
+  /// Lets go of containers, bound methods and the like that were made in the segment and that the
+  /// program has let go of: a call's `args` would keep every tensor that was ever passed, and
+  /// objects kept by the thousand would have Python collect garbage where it would not without us.
   void release_dead();
   /// From now on lets go of all objects made in the segment that the program has let go of.
   void release_all() { releases_all_ = true; }
-  /// Lets go of a generator that the program has let go of; it may run code when the reference goes.
+  /// Lets go of a generator that the program has let go of; it may run code when the reference
+  /// goes.
   python::PyRef release(ObjectId generator);
   /// Time that freeing what release_dead lets go of took: plain Python frees it too.
   std::chrono::nanoseconds freeing() const { return freeing_; }

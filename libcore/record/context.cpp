@@ -10,8 +10,10 @@ using python::PyRef;
 
 PyRef random_state() {
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  PyRef generator = torch == nullptr ? PyRef() : PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
-  PyRef state = generator ? PyRef::steal(PyObject_CallMethod(generator.get(), "get_state", nullptr)) : PyRef();
+  PyRef generator =
+      torch == nullptr ? PyRef() : PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
+  PyRef state = generator ? PyRef::steal(PyObject_CallMethod(generator.get(), "get_state", nullptr))
+                          : PyRef();
   PyErr_Clear();
   return state;
 }
@@ -34,7 +36,13 @@ bool Context::sets_grad_mode(bool enabled) {
   last_grad_change_ = {root.frame->code(), root.instruction->offset};
   // What runs the graph's calls must see it; a graph that is compiled knows no gradients.
   if (for_backend_) {
-    walk_.recorder.add_call({"call_function", "_set_grad_enabled", "torch._C._set_grad_enabled", {Argument(enabled)}, {}, walk_.stack(), {}});
+    walk_.recorder.add_call({"call_function",
+                             "_set_grad_enabled",
+                             "torch._C._set_grad_enabled",
+                             {Argument(enabled)},
+                             {},
+                             walk_.stack(),
+                             {}});
   }
   // Entries are judged by the mode at their start: what asks for gradients must not hide behind it.
   if (enabled && !grad_at_start_) {
@@ -44,7 +52,8 @@ bool Context::sets_grad_mode(bool enabled) {
 }
 
 std::optional<RaisePlace> Context::grad_mode_change() const {
-  return grad_guarded_ && torch::grad_enabled() != grad_at_start_ ? std::optional(last_grad_change_) : std::nullopt;
+  return grad_guarded_ && torch::grad_enabled() != grad_at_start_ ? std::optional(last_grad_change_)
+                                                                  : std::nullopt;
 }
 
 bool Context::guard_setting(std::string_view name, std::string_view holder_name) {
@@ -55,10 +64,13 @@ bool Context::guard_setting(std::string_view name, std::string_view holder_name)
                      : PyRef::steal(PyObject_CallMethod(module, text.c_str(), nullptr));
   if (!answer) PyErr_Clear();
   auto literal = answer ? python::literal_of(answer.get()) : std::nullopt;
-  if (!literal) return walk_.verdict.broke(Code::PS0306, "what " + of + "." + text + " answers is not understood");
+  if (!literal)
+    return walk_.verdict.broke(Code::PS0306,
+                               "what " + of + "." + text + " answers is not understood");
   const SourceId holder = walk_.recorder.guards().source(SourceKind::module, kNoSource, of);
-  walk_.facts.add_guard(GuardKind::global_state, walk_.recorder.guards().source(SourceKind::attribute, holder, text),
-            std::move(*literal));
+  walk_.facts.add_guard(GuardKind::global_state,
+                        walk_.recorder.guards().source(SourceKind::attribute, holder, text),
+                        std::move(*literal));
   return true;
 }
 
@@ -76,7 +88,8 @@ bool Context::guard_default_dtype(const PlannedNode& node, const TensorType& res
 
 std::optional<RaisePlace> Context::lost_variable() const {
   for (const OpenContext& variable : variables_) {
-    if (Py_REFCNT(variable.token.get()) <= 2) return variable.place;  // held here, and as an object that was made
+    if (Py_REFCNT(variable.token.get()) <= 2)
+      return variable.place;  // held here, and as an object that was made
   }
   return std::nullopt;
 }

@@ -22,7 +22,8 @@ struct OpenContext {
   RaisePlace place;  ///< of the call that set it
 };
 
-/// The state of the process that a segment runs in: gradient mode, torch's settings, context variables.
+/// The state of the process that a segment runs in: gradient mode, torch's settings, context
+/// variables.
 class Context {
  public:
   explicit Context(Walk& walk);
@@ -30,22 +31,24 @@ class Context {
   void guard_grad_mode();
   /// The instruction is about to set gradient mode.
   bool sets_grad_mode(bool enabled);
-  /// The instruction, in the segment's own frame, behind which gradient mode differs from that at the start; no code
-  /// where none is known. Nothing when it does not differ.
+  /// The instruction, in the segment's own frame, behind which gradient mode differs from that at
+  /// the start; no code where none is known. Nothing when it does not differ.
   std::optional<RaisePlace> grad_mode_change() const;
   /// Guards what NAME() of the module answers. False with the reason if it cannot be asked.
   bool guard_setting(std::string_view name, std::string_view module = "torch._C");
-  /// Guards the default dtype when the result's dtype comes from it: it is floating and no operand is.
+  /// Guards the default dtype when the result's dtype comes from it: it is floating and no operand
+  /// is.
   bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
 
   /// Context variables that are set, the last one behind the others.
   std::vector<OpenContext>& variables() { return variables_; }
-  /// The first call that set a context variable and whose token nobody holds: what is behind the segment could not
-  /// set it again.
+  /// The first call that set a context variable and whose token nobody holds: what is behind the
+  /// segment could not set it again.
   std::optional<RaisePlace> lost_variable() const;
 
   bool compiling_at_start() const { return compiling_at_start_; }
-  /// A function of the program's gets the graph and runs its calls: what penstock cannot compile may be in it.
+  /// A function of the program's gets the graph and runs its calls: what penstock cannot compile
+  /// may be in it.
   bool for_backend() const { return for_backend_; }
   /// for_backend(): the state of torch's generator of random numbers at the segment's start.
   python::PyRef random_state() const { return random_state_; }

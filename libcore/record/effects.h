@@ -38,7 +38,9 @@ class Effects {
 
   /// An attribute of that name is set on a tensor, or deleted.
   void set_on_tensor(std::string attribute) { set_on_tensors_.insert(std::move(attribute)); }
-  bool is_set_on_tensor(const std::string& attribute) const { return set_on_tensors_.contains(attribute); }
+  bool is_set_on_tensor(const std::string& attribute) const {
+    return set_on_tensors_.contains(attribute);
+  }
 
  private:
   Objects& objects_;

@@ -15,7 +15,8 @@ void Facts::add_guard(GuardKind kind, SourceId source, Argument expected, PyObje
 }
 
 void Facts::add_live_guard(GuardKind kind, SourceId source, PyObject* object) {
-  if (!walk_.recorder.guards().stands(kind, source, object)) add_guard(kind, source, qualified_name(object), object);
+  if (!walk_.recorder.guards().stands(kind, source, object))
+    add_guard(kind, source, qualified_name(object), object);
 }
 
 bool Facts::consume_type(Operand operand) {
@@ -56,23 +57,30 @@ bool Facts::consume_address(Operand operand) {
   if (single) return consume(operand);
   const bool made = operand.shadow.is(Shadow::Kind::fresh) || operand.shadow.is(Shadow::Kind::node);
   if (!made && is_known_by_identity(object)) return consume_identity(operand);
-  // An argument mostly is another tensor each time. What takes no weak reference cannot be told from others.
-  const bool passes = walk_.is_tensor(object) && Py_TYPE(object) != walk_.recorder.bridge().parameter_type();
-  const bool told = operand.shadow.is(Shadow::Kind::sourced) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
+  // An argument mostly is another tensor each time. What takes no weak reference cannot be told
+  // from others.
+  const bool passes =
+      walk_.is_tensor(object) && Py_TYPE(object) != walk_.recorder.bridge().parameter_type();
+  const bool told =
+      operand.shadow.is(Shadow::Kind::sourced) && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
   if (told && !passes) return consume_identity(operand);
-  return walk_.verdict.broke(Code::PS0303, std::string("the identity of a ") + Py_TYPE(object)->tp_name +
-                                 " differs from call to call");
+  return walk_.verdict.broke(
+      Code::PS0303,
+      std::string("the identity of a ") + Py_TYPE(object)->tp_name + " differs from call to call");
 }
 
 /// A list may be deep, or hold itself.
 bool Facts::consume_items(Operand sequence) {
   constexpr int kDeepest = 64;
-  if (consuming_ >= kDeepest) return walk_.verdict.broke(Code::PS0303, "a list that is nested too deeply is used as a plain value");
+  if (consuming_ >= kDeepest)
+    return walk_.verdict.broke(Code::PS0303,
+                               "a list that is nested too deeply is used as a plain value");
   ++consuming_;
   const std::vector<Shadow> all = walk_.objects.items(sequence);
   bool known = true;
   for (std::size_t i = 0; known && i < all.size(); ++i) {
-    known = consume({all[i], PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i))});
+    known =
+        consume({all[i], PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i))});
   }
   --consuming_;
   return known;
@@ -80,14 +88,16 @@ bool Facts::consume_items(Operand sequence) {
 
 bool Facts::consume(Operand operand) {
   switch (operand.shadow.kind) {
-    case Shadow::Kind::constant: return true;
+    case Shadow::Kind::constant:
+      return true;
     case Shadow::Kind::unknown:
     case Shadow::Kind::null:
       return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
     case Shadow::Kind::node:
       return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
     case Shadow::Kind::fresh:
-    case Shadow::Kind::sourced: break;
+    case Shadow::Kind::sourced:
+      break;
   }
   PyObject* object = operand.object;
   if (PyTuple_Check(object) || PyList_CheckExact(object)) return consume_items(operand);
@@ -98,14 +108,16 @@ bool Facts::consume(Operand operand) {
            (all.size() < 3 || consume({all[2], slice->step}));
   }
   if (operand.shadow.is(Shadow::Kind::fresh)) {
-    return walk_.verdict.broke(Code::PS0303, std::string("an object of type ") + Py_TYPE(object)->tp_name +
-                                   " that was made here is used as a plain value");
+    return walk_.verdict.broke(Code::PS0303, std::string("an object of type ") +
+                                                 Py_TYPE(object)->tp_name +
+                                                 " that was made here is used as a plain value");
   }
   if (walk_.is_tensor(object)) {
     return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
   }
   const SourceId source = operand.shadow.index;
-  if (walk_.sizes.is_element(source)) return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
+  if (walk_.sizes.is_element(source))
+    return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
   if (object == Py_None) {
     add_guard(GuardKind::is_none, source, {});
     return true;
@@ -118,28 +130,36 @@ bool Facts::consume(Operand operand) {
     }
   }
   // A member of an enumeration, a singleton: the same object means the same value.
-  if (Py_TYPE(object)->tp_as_number == nullptr || PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) {
+  if (Py_TYPE(object)->tp_as_number == nullptr ||
+      PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) {
     PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(object)));
     if (qualified_name(meta) == "enum.EnumType") return consume_identity(operand);
   }
-  return walk_.verdict.broke(Code::PS0303, std::string("a value of type ") + Py_TYPE(object)->tp_name +
-                                 " cannot be checked before the segment runs");
+  return walk_.verdict.broke(Code::PS0303, std::string("a value of type ") +
+                                               Py_TYPE(object)->tp_name +
+                                               " cannot be checked before the segment runs");
 }
 
 bool Facts::consume_hashed(Operand operand) {
   const PyTypeObject* type = Py_TYPE(operand.object);
-  const bool by_identity = type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
-  return by_identity && !walk_.is_tensor(operand.object) ? consume_identity(operand) : consume(operand);
+  const bool by_identity = type->tp_hash == PyBaseObject_Type.tp_hash &&
+                           type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+  return by_identity && !walk_.is_tensor(operand.object) ? consume_identity(operand)
+                                                         : consume(operand);
 }
 
 namespace {
 
-/// True for a number or str, of a subclass too, whose truth is that of the built-in type: it runs no Python code.
+/// True for a number or str, of a subclass too, whose truth is that of the built-in type: it runs
+/// no Python code.
 bool has_builtin_truth(PyObject* object) {
-  const PyTypeObject* base = PyLong_Check(object) ? &PyLong_Type : PyFloat_Check(object) ? &PyFloat_Type : &PyUnicode_Type;
+  const PyTypeObject* base = PyLong_Check(object)    ? &PyLong_Type
+                             : PyFloat_Check(object) ? &PyFloat_Type
+                                                     : &PyUnicode_Type;
   const PyTypeObject* type = Py_TYPE(object);
   return type->tp_as_number->nb_bool == base->tp_as_number->nb_bool &&
-         (base != &PyUnicode_Type || type->tp_as_mapping->mp_length == base->tp_as_mapping->mp_length);
+         (base != &PyUnicode_Type ||
+          type->tp_as_mapping->mp_length == base->tp_as_mapping->mp_length);
 }
 
 }  // namespace
@@ -152,12 +172,14 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     return truth < 0 ? std::nullopt : std::optional(truth == 1);
   };
   auto refuse = [&]() -> std::optional<bool> {
-    walk_.verdict.broke(Code::PS0303, std::string("the truth of a ") + Py_TYPE(object)->tp_name + " is not followed");
+    walk_.verdict.broke(Code::PS0303, std::string("the truth of a ") + Py_TYPE(object)->tp_name +
+                                          " is not followed");
     return std::nullopt;
   };
   if (walk_.is_tensor(object)) {
     const auto truth = is_known_tensor(operand) ? real_truth() : std::nullopt;
-    if (!truth) walk_.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
+    if (!truth)
+      walk_.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
     return truth;
   }
   if (operand.shadow.is(Shadow::Kind::constant)) return real_truth();
@@ -168,7 +190,8 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
   if (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) {
     const bool is_sourced = operand.shadow.is(Shadow::Kind::sourced);
     if (!has_builtin_truth(object)) return refuse();
-    if (is_sourced && !PyLong_CheckExact(object) && !PyFloat_CheckExact(object) && !PyUnicode_CheckExact(object)) {
+    if (is_sourced && !PyLong_CheckExact(object) && !PyFloat_CheckExact(object) &&
+        !PyUnicode_CheckExact(object)) {
       return consume(operand) ? real_truth() : std::nullopt;
     }
     if (is_sourced) {
@@ -194,16 +217,18 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     return real_truth();
   }
   PyTypeObject* type = Py_TYPE(object);
-  const bool plain = (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
-                     (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
-                     (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
+  const bool plain =
+      (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
+      (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
+      (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
   if (!plain) return refuse();
   if (!consume_type(operand)) return std::nullopt;
   return true;
 }
 
 bool Facts::is_known_tensor(Operand operand) const {
-  return operand.shadow.is(Shadow::Kind::node) && walk_.is_tensor(operand.object) && walk_.recorder.is_known(operand.shadow.index);
+  return operand.shadow.is(Shadow::Kind::node) && walk_.is_tensor(operand.object) &&
+         walk_.recorder.is_known(operand.shadow.index);
 }
 
 void Facts::guard_type_version(Operand operand) {
@@ -211,7 +236,8 @@ void Facts::guard_type_version(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::sourced)) consume_type(operand);
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
   const SourceId source = operand.shadow.source();
-  if (source == kNoSource || !PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE)) return;
+  if (source == kNoSource || !PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE))
+    return;
   if (!versioned_.insert(type).second) return;
   add_live_guard(GuardKind::type_version, source, type);
 }

@@ -17,8 +17,8 @@ class Facts {
  public:
   explicit Facts(Walk& walk) : walk_(walk) {}
 
-  /// Makes the operand a constant of the segment by guarding its value; false (with the reason) when
-  /// its value cannot be known.
+  /// Makes the operand a constant of the segment by guarding its value; false (with the reason)
+  /// when its value cannot be known.
   bool consume(Operand operand);
   /// Guards the type; true for anything but unknown.
   bool consume_type(Operand operand);

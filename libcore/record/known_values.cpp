@@ -9,14 +9,17 @@ namespace penstock::record {
 namespace {
 
 /// Made without being filled: aten.empty, new_empty, empty_like, empty_strided.
-bool leaves_memory_as_it_is(std::string_view op) { return op.find("empty") != op.npos; }
+bool leaves_memory_as_it_is(std::string_view op) {
+  return op.find("empty") != op.npos;
+}
 
 }  // namespace
 
 bool KnownValues::is_known(const Argument& argument) const {
   if (const auto* value = argument.as<Argument::Value>()) return has(value->id);
   if (const auto* sequence = argument.as<Argument::Sequence>()) {
-    return std::ranges::all_of(sequence->items, [this](const Argument& item) { return is_known(item); });
+    return std::ranges::all_of(sequence->items,
+                               [this](const Argument& item) { return is_known(item); });
   }
   const auto* size = argument.as<SymExpr>();
   return size == nullptr || size->is_constant();
@@ -24,12 +27,15 @@ bool KnownValues::is_known(const Argument& argument) const {
 
 void KnownValues::note(const Node& node, const std::vector<TensorType>& types) {
   const ops::OpFacts* facts = ops::find_op(node.op);
-  if (facts == nullptr || facts->has(ops::kRandom) || facts->has(ops::kMutates) || leaves_memory_as_it_is(node.op)) return;
+  if (facts == nullptr || facts->has(ops::kRandom) || facts->has(ops::kMutates) ||
+      leaves_memory_as_it_is(node.op))
+    return;
   const auto is_constant = [](const SymExpr& size) { return size.is_constant(); };
-  const bool fixed = std::ranges::all_of(types, [&](const TensorType& type) {
-    return std::ranges::all_of(type.sizes, is_constant);
-  });
-  if (!fixed || !std::ranges::all_of(node.args, [this](const NamedArgument& a) { return is_known(a.value); })) return;
+  const bool fixed = std::ranges::all_of(
+      types, [&](const TensorType& type) { return std::ranges::all_of(type.sizes, is_constant); });
+  if (!fixed ||
+      !std::ranges::all_of(node.args, [this](const NamedArgument& a) { return is_known(a.value); }))
+    return;
   for (const ValueId id : node.results) {
     if (known_.size() <= id) known_.resize(id + 1, false);
     known_[id] = true;

@@ -6,8 +6,8 @@
 
 namespace penstock::record {
 
-/// Which tensors of a segment have the same elements whenever it runs: those that are made of constants alone, as
-/// arange(16) > 3. A program may branch on them without a guard.
+/// Which tensors of a segment have the same elements whenever it runs: those that are made of
+/// constants alone, as arange(16) > 3. A program may branch on them without a guard.
 class KnownValues {
  public:
   /// `node` was appended; `types` are its results'.

@@ -1,11 +1,13 @@
-// Functions of C by Python functions of ours. A rule of the walker's says what an instruction does; what a function of
-// C does with tensors that pass through it (operator.add, functools.reduce, an iterator of itertools, sorted with a
-// key) it would have to be told one by one, and could not look into the functions that those call. So while a segment
-// is recorded the call's operand is exchanged for a function of Python that does the same, whose frame is followed as
-// any other. Behind the segment nothing of it is left: one that would end inside such a frame ends before its call. The
-// frames are hidden: what they call, and tracebacks, show the caller's instead. What shows is the type of an iterator,
-// which is a generator then: where the program did not ask for torch.compile, as TorchDynamo does the same there, it is
-// made only for an instruction that uses it up at once.
+// Functions of C by Python functions of ours. A rule of the walker's says what an instruction does;
+// what a function of C does with tensors that pass through it (operator.add, functools.reduce, an
+// iterator of itertools, sorted with a key) it would have to be told one by one, and could not look
+// into the functions that those call. So while a segment is recorded the call's operand is
+// exchanged for a function of Python that does the same, whose frame is followed as any other.
+// Behind the segment nothing of it is left: one that would end inside such a frame ends before its
+// call. The frames are hidden: what they call, and tracebacks, show the caller's instead. What
+// shows is the type of an iterator, which is a generator then: where the program did not ask for
+// torch.compile, as TorchDynamo does the same there, it is made only for an instruction that uses
+// it up at once.
 
 #include "record/polyfills.h"
 #include "python/hook.h"
@@ -25,7 +27,8 @@ using python::PyRef;
 
 namespace {
 
-/// The globals of polyfills_source.py, until the process ends; null before the first call that asks for one.
+/// The globals of polyfills_source.py, until the process ends; null before the first call that asks
+/// for one.
 PyObject* g_globals = nullptr;
 
 /// Null, without an error, where no tensor can be, or the code does not run.
@@ -55,7 +58,9 @@ PyObject* find_polyfill(PyObject* callable) {
     PyObject* self = PyCFunction_GET_SELF(callable);
     const bool of_object = self != nullptr && !PyModule_Check(self);
     if (of_object && !PyType_Check(self)) return nullptr;  // its self is no argument
-    if (of_object) key = PyRef::steal(Py_BuildValue("(Os)", self, reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
+    if (of_object)
+      key = PyRef::steal(Py_BuildValue(
+          "(Os)", self, reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
   } else if (!PyType_Check(callable) && Py_TYPE(callable) != &PyMethodDescr_Type) {
     return nullptr;
   }
@@ -64,15 +69,19 @@ PyObject* find_polyfill(PyObject* callable) {
   return found;
 }
 
-/// Guards which function it is. A method of a class is made anew by each look: it is known by its class.
+/// Guards which function it is. A method of a class is made anew by each look: it is known by its
+/// class.
 bool consume_callable(Walk& walk, Operand callable) {
-  const bool of_class = PyCFunction_Check(callable.object) && (PyCFunction_GET_FLAGS(callable.object) & METH_CLASS) != 0;
-  if (!of_class || !callable.shadow.is(Shadow::Kind::sourced)) return of_class || walk.facts.consume_identity(callable);
+  const bool of_class = PyCFunction_Check(callable.object) &&
+                        (PyCFunction_GET_FLAGS(callable.object) & METH_CLASS) != 0;
+  if (!of_class || !callable.shadow.is(Shadow::Kind::sourced))
+    return of_class || walk.facts.consume_identity(callable);
   const SourceStep& step = walk.recorder.graph().interface.sources[callable.shadow.index];
   if (step.kind != SourceKind::attribute || step.base == kNoSource) {
     return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
   }
-  return walk.facts.consume_identity({Shadow::sourced(step.base), PyCFunction_GET_SELF(callable.object)});
+  return walk.facts.consume_identity(
+      {Shadow::sourced(step.base), PyCFunction_GET_SELF(callable.object)});
 }
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
@@ -83,15 +92,21 @@ bool gives_generator(PyObject* callable, PyObject* function) {
 
 /// True for functions and types of C that go over their only argument, and keep nothing of it.
 bool uses_up(PyObject* callable) {
-  const std::array<PyTypeObject*, 5> types = {&PyList_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyDict_Type};
-  const auto is_callable = [&](PyTypeObject* type) { return reinterpret_cast<PyObject*>(type) == callable; };
+  const std::array<PyTypeObject*, 5> types = {&PyList_Type, &PyTuple_Type, &PySet_Type,
+                                              &PyFrozenSet_Type, &PyDict_Type};
+  const auto is_callable = [&](PyTypeObject* type) {
+    return reinterpret_cast<PyObject*>(type) == callable;
+  };
   if (std::ranges::any_of(types, is_callable)) return true;
   const std::array<const char*, 6> names = {"any", "all", "sum", "min", "max", "sorted"};
-  const auto is_function = [&](const char* name) { return PyDict_GetItemString(PyEval_GetBuiltins(), name) == callable; };
+  const auto is_function = [&](const char* name) {
+    return PyDict_GetItemString(PyEval_GetBuiltins(), name) == callable;
+  };
   return PyCFunction_Check(callable) && std::ranges::any_of(names, is_function);
 }
 
-/// True if the instruction behind the frame's call, which pops so much, goes over what it gives and nothing else sees that.
+/// True if the instruction behind the frame's call, which pops so much, goes over what it gives and
+/// nothing else sees that.
 bool is_used_up(const FrameShadow& f, int pops) {
   const python::Bytecode& code = f.frame->bytecode();
   const python::Instruction* next = code.at(f.instruction->next);
@@ -102,9 +117,12 @@ bool is_used_up(const FrameShadow& f, int pops) {
     case Opcode::UNPACK_SEQUENCE:
     case Opcode::UNPACK_EX:
     case Opcode::LIST_EXTEND:
-    case Opcode::SET_UPDATE: return true;
-    case Opcode::CALL: break;
-    default: return false;
+    case Opcode::SET_UPDATE:
+      return true;
+    case Opcode::CALL:
+      break;
+    default:
+      return false;
   }
   if (next->argument != 1 || f.frame->depth() < pops + 2) return false;
   return f.frame->peek(pops + 1) == nullptr && uses_up(f.frame->peek(pops));
@@ -112,7 +130,9 @@ bool is_used_up(const FrameShadow& f, int pops) {
 
 }  // namespace
 
-bool is_polyfill(PyObject* globals) { return globals != nullptr && globals == g_globals; }
+bool is_polyfill(PyObject* globals) {
+  return globals != nullptr && globals == g_globals;
+}
 
 std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost) {
   std::optional<RaisePlace> outermost;
@@ -122,15 +142,19 @@ std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost) {
   return outermost;
 }
 
-std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> positional,
+std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
+                                  std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
   const int at = callable_position(*f.frame, *f.instruction);
   if (at < 0 || f.frame->stack()[at] != callable.object) return std::nullopt;
   PyObject* function = find_polyfill(callable.object);
   if (function == nullptr) return std::nullopt;
-  if (gives_generator(callable.object, function) && !torch::in_compiled_region() && !is_used_up(f, pops)) return std::nullopt;
+  if (gives_generator(callable.object, function) && !torch::in_compiled_region() &&
+      !is_used_up(f, pops))
+    return std::nullopt;
   if (!consume_callable(walk, callable)) return false;
-  if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional), std::move(keywords), pops)) {
+  if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
+                     std::move(keywords), pops)) {
     return false;
   }
   PyRef before = PyRef::steal(f.frame->stack()[at]);

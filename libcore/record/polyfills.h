@@ -11,13 +11,16 @@ namespace penstock::record {
 /// True for the globals of polyfills_source.py: code of ours that stands for functions of C.
 bool is_polyfill(PyObject* globals);
 
-/// The outermost call under way that runs such code: nothing can go on inside it, for another call runs C code.
+/// The outermost call under way that runs such code: nothing can go on inside it, for another call
+/// runs C code.
 std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost);
 
-/// Follows a call of a function or iterator of C (itertools.chain, functools.reduce, operator.add) as a call of the
-/// Python function that does the same: the instruction calls that one. What it gives differs in its type
-/// where that is an iterator's. Nothing where there is none, or the callable is not the instruction's own.
-std::optional<bool> call_polyfill(Walk& walk, FrameShadow& frame, Operand callable, std::vector<Operand> positional,
+/// Follows a call of a function or iterator of C (itertools.chain, functools.reduce, operator.add)
+/// as a call of the Python function that does the same: the instruction calls that one. What it
+/// gives differs in its type where that is an iterator's. Nothing where there is none, or the
+/// callable is not the instruction's own.
+std::optional<bool> call_polyfill(Walk& walk, FrameShadow& frame, Operand callable,
+                                  std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
 
 /// The Python code behind it: polyfills_source.py.

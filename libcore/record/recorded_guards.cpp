@@ -8,9 +8,9 @@ using python::PyRef;
 
 namespace {
 
-/// Equal for guards that check the same, of those that are not on a live object. Every instruction of a program
-/// may ask for a guard, mostly for one that stands already: no source is spelled out, and most keys are so short
-/// that they take no memory.
+/// Equal for guards that check the same, of those that are not on a live object. Every instruction
+/// of a program may ask for a guard, mostly for one that stands already: no source is spelled out,
+/// and most keys are so short that they take no memory.
 std::string identity_of(const Guard& guard) {
   std::string key(1, static_cast<char>(guard.kind));
   const auto add = [&](const auto& number) {
@@ -35,8 +35,9 @@ SourceId RecordedGuards::source(SourceStep step) {
 
 void RecordedGuards::add(Guard guard, const std::function<Location()>& location) {
   // What is expected of a live object follows from which object it is.
-  const bool is_new = guard.live >= 0 ? live_facts_.insert({guard.kind, guard.source, guard.live}).second
-                                      : facts_.insert(identity_of(guard)).second;
+  const bool is_new = guard.live >= 0
+                          ? live_facts_.insert({guard.kind, guard.source, guard.live}).second
+                          : facts_.insert(identity_of(guard)).second;
   if (!is_new) return;
   if (changed_ != nullptr && changed_->knows_failures() && guard.source != kNoSource) {
     refuse(changed_->never_holds(guard.kind, text(guard.source)));

@@ -21,7 +21,8 @@ namespace penstock::record {
 class RecordedGuards {
  public:
   /// `interface` gets them. `changed` may be null.
-  RecordedGuards(Interface& interface, const ChangedNumbers* changed) : interface_(interface), changed_(changed) {}
+  RecordedGuards(Interface& interface, const ChangedNumbers* changed)
+      : interface_(interface), changed_(changed) {}
 
   SourceId source(SourceStep step);
   SourceId source(SourceKind kind, SourceId base, std::string name = {}, std::int64_t index = 0) {
@@ -56,13 +57,14 @@ class RecordedGuards {
     friend bool operator==(const LiveFact&, const LiveFact&) = default;
     struct Hash {
       std::size_t operator()(const LiveFact& fact) const {
-        const auto source = static_cast<std::size_t>(fact.source) << 8 | static_cast<std::size_t>(fact.kind);
+        const auto source =
+            static_cast<std::size_t>(fact.source) << 8 | static_cast<std::size_t>(fact.kind);
         return source * 31 + static_cast<std::size_t>(fact.live);
       }
     };
   };
   std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already
-  std::unordered_set<std::string> facts_;                    ///< guarded already, without a live object
+  std::unordered_set<std::string> facts_;  ///< guarded already, without a live object
 
   Interface& interface_;
   const ChangedNumbers* changed_;

@@ -72,7 +72,8 @@ bool Recorder::wants_symbols(PyObject* tensor, SourceId source) const {
   if (inputs_.contains(tensor)) return true;
   if (!bridge_.is_plain_tensor(tensor)) return false;
   const auto type = type_of_tensor(bridge_, tensor);
-  return type && kind_of(tensor, *type, source) != InputKind::parameter && sizes_.wants(tensor, *type, source);
+  return type && kind_of(tensor, *type, source) != InputKind::parameter &&
+         sizes_.wants(tensor, *type, source);
 }
 
 std::optional<ValueId> Recorder::input_at(SourceId source) const {
@@ -80,16 +81,19 @@ std::optional<ValueId> Recorder::input_at(SourceId source) const {
   return found == input_at_.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// What kind of input a tensor is that `source` leads to. A parameter that no module is asked for, where those of
-/// several sizes have come by, is one of many that a loop goes over (an optimizer's step): data, and no weight.
+/// What kind of input a tensor is that `source` leads to. A parameter that no module is asked for,
+/// where those of several sizes have come by, is one of many that a loop goes over (an optimizer's
+/// step): data, and no weight.
 InputKind Recorder::kind_of(PyObject* tensor, const TensorType& type, SourceId source) const {
   const SourceStep& step = graph_.interface.sources[source];
   if (Py_TYPE(tensor) == bridge_.parameter_type()) {
-    const bool of_module = step.kind == SourceKind::dict_item && graph_.interface.sources[step.base].name == "_parameters";
+    const bool of_module = step.kind == SourceKind::dict_item &&
+                           graph_.interface.sources[step.base].name == "_parameters";
     return of_module || !sizes_.has_changed(type, source) ? InputKind::parameter : InputKind::user;
   }
   if (step.kind != SourceKind::dict_item) return InputKind::user;
-  return graph_.interface.sources[step.base].name == "_buffers" ? InputKind::buffer : InputKind::user;
+  return graph_.interface.sources[step.base].name == "_buffers" ? InputKind::buffer
+                                                                : InputKind::user;
 }
 
 std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
@@ -139,7 +143,8 @@ ValueId Recorder::number(PyObject* number, SourceId source) {
   return id;
 }
 
-std::optional<SymExpr> Recorder::size_number(PyObject* number, std::int64_t value, SourceId source) {
+std::optional<SymExpr> Recorder::size_number(PyObject* number, std::int64_t value,
+                                             SourceId source) {
   auto symbol = sizes_.name_number(value, source);
   if (!symbol) return std::nullopt;
   Value& input = graph_.values[add_number(InputKind::size, number, source)];
@@ -161,8 +166,7 @@ ValueId Recorder::add_number(InputKind kind, PyObject* number, SourceId source) 
 }
 
 bool Recorder::is_number(ValueId id) const {
-  return is_input(id) &&
-         graph_.interface.inputs[input_by_value_[id]].kind == InputKind::scalar;
+  return is_input(id) && graph_.interface.inputs[input_by_value_[id]].kind == InputKind::scalar;
 }
 
 std::vector<std::pair<SourceId, std::int64_t>> Recorder::offsets_around(ValueId id) const {
@@ -170,7 +174,8 @@ std::vector<std::pair<SourceId, std::int64_t>> Recorder::offsets_around(ValueId 
   for (const auto& [tensor, input] : inputs_) {
     if (input != id && (storages_[id] == nullptr || storages_[input] != storages_[id])) continue;
     const auto offset = sizes_.value(graph_.values[input].type.storage_offset);
-    if (offset) offsets.emplace_back(graph_.interface.inputs[input_by_value_[input]].source, *offset);
+    if (offset)
+      offsets.emplace_back(graph_.interface.inputs[input_by_value_[input]].source, *offset);
   }
   std::ranges::sort(offsets);
   return offsets;
@@ -215,7 +220,8 @@ std::int32_t Recorder::add_call(Call call, PyRef callable) {
   return static_cast<std::int32_t>(graph_.calls.size()) - 1;
 }
 
-std::optional<TensorType> Recorder::result_type(PyObject* tensor, const std::vector<ValueId>& arguments) {
+std::optional<TensorType> Recorder::result_type(PyObject* tensor,
+                                                const std::vector<ValueId>& arguments) {
   auto known = type_of_tensor(bridge_, tensor);
   if (!known) return std::nullopt;
   TensorType& type = *known;
@@ -232,14 +238,16 @@ std::optional<TensorType> Recorder::result_type(PyObject* tensor, const std::vec
   return known;
 }
 
-/// The types with sizes that follow from those of the arguments. Rules tell numbers from tensors by the
-/// inputs, which stand first among a finished graph's values only: here a number is the literal that it is.
+/// The types with sizes that follow from those of the arguments. Rules tell numbers from tensors by
+/// the inputs, which stand first among a finished graph's values only: here a number is the literal
+/// that it is.
 void Recorder::infer_sizes(const Node& node, std::vector<TensorType>& types) {
   Node plain = node;
   for (NamedArgument& argument : plain.args) {
     const auto* value = argument.value.as<Argument::Value>();
     if (value == nullptr || !is_number(value->id)) continue;
-    const auto number = python::literal_of(originals_[static_cast<std::size_t>(input_by_value_[value->id])].get());
+    const auto number =
+        python::literal_of(originals_[static_cast<std::size_t>(input_by_value_[value->id])].get());
     if (number) argument.value = *number;
   }
   std::vector<Input> inputs = std::exchange(graph_.interface.inputs, {});
@@ -291,7 +299,10 @@ bool Recorder::uses_first_node() const {
   bool used = false;
   for (std::size_t at = 1; !used && at < graph_.nodes.size(); ++at) {
     for (const NamedArgument& argument : graph_.nodes[at].args) {
-      for_each_value(argument.value, [&](ValueId id) { used = used || std::ranges::find(graph_.nodes[0].results, id) != graph_.nodes[0].results.end(); });
+      for_each_value(argument.value, [&](ValueId id) {
+        used =
+            used || std::ranges::find(graph_.nodes[0].results, id) != graph_.nodes[0].results.end();
+      });
     }
   }
   return used;
@@ -299,13 +310,15 @@ bool Recorder::uses_first_node() const {
 
 namespace {
 
-/// Whether an op made the tensor, which shares no memory that the graph knows, as a view of another that it kept to
-/// itself, as pools of one dim do, and ravel of what it has to copy.
+/// Whether an op made the tensor, which shares no memory that the graph knows, as a view of another
+/// that it kept to itself, as pools of one dim do, and ravel of what it has to copy.
 bool shows_hidden_base(const Graph& graph, ValueId id, PyObject* tensor) {
   const PyRef base = PyRef::steal(PyObject_GetAttrString(tensor, "_base"));
   if (!base) PyErr_Clear();
   if (!base || base.get() == Py_None) return false;
-  const auto makes = [&](const Node& node) { return std::ranges::find(node.results, id) != node.results.end(); };
+  const auto makes = [&](const Node& node) {
+    return std::ranges::find(node.results, id) != node.results.end();
+  };
   return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), makes);
 }
 
@@ -321,8 +334,10 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   auto [found, added] =
       outputs_.emplace(id, static_cast<std::int32_t>(graph_.interface.outputs.size()));
   if (!added) return found->second;
-  if (!is_input(id) && graph_.values[id].type.storage < 0 && shows_hidden_base(graph_, id, object) &&
-      std::ranges::count(storages_, storages_[id]) == 1) {  // an index of several parts goes through views without a tensor
+  if (!is_input(id) && graph_.values[id].type.storage < 0 &&
+      shows_hidden_base(graph_, id, object) &&
+      std::ranges::count(storages_, storages_[id]) ==
+          1) {  // an index of several parts goes through views without a tensor
     id = view_of_whole(id);
   }
   Output output{graph_.values[id].type, {}, {}};

@@ -34,30 +34,33 @@ class Recorder {
   /// its type, at first use. Nothing for a tensor that has no strides.
   std::optional<ValueId> input(PyObject* tensor, SourceId source,
                                const std::function<Location()>& location);
-  /// True if sizes of the tensor may be symbols: it must be an input before they are used. An input that
-  /// another source led to first is one already.
+  /// True if sizes of the tensor may be symbols: it must be an input before they are used. An input
+  /// that another source led to first is one already.
   bool wants_symbols(PyObject* tensor, SourceId source) const;
   /// The input that `source` leads to, if it is one.
   std::optional<ValueId> input_at(SourceId source) const;
   SymbolicSizes& sizes() { return sizes_; }
-  /// The graph's value for a number that is an input; makes it one at first use. Its type and what it
-  /// is computed of must be guarded.
+  /// The graph's value for a number that is an input; makes it one at first use. Its type and what
+  /// it is computed of must be guarded.
   ValueId number(PyObject* number, SourceId source);
   bool is_number(ValueId id) const;
-  /// The symbol of a number that says how large something is, which becomes an input; nothing for one that
-  /// stays a constant. Its type must be guarded.
+  /// The symbol of a number that says how large something is, which becomes an input; nothing for
+  /// one that stays a constant. Its type must be guarded.
   std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
   /// True for a tensor whose elements the segment decides.
   bool is_known(ValueId id) const { return known_values_.has(id); }
   /// True if the segment wrote the memory that value `id` is in.
-  bool is_written(ValueId id) const { return storages_[id] == nullptr || written_storages_.contains(storages_[id]); }
-  /// Where the inputs in whose storage value `id` lies start in it: the sources of the tensors, and their offsets.
+  bool is_written(ValueId id) const {
+    return storages_[id] == nullptr || written_storages_.contains(storages_[id]);
+  }
+  /// Where the inputs in whose storage value `id` lies start in it: the sources of the tensors, and
+  /// their offsets.
   std::vector<std::pair<SourceId, std::int64_t>> offsets_around(ValueId id) const;
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
-  /// Appends a call; its result is set when its nodes are known. `callable`: the function that was called,
-  /// if another one may have the name that the call's target has.
+  /// Appends a call; its result is set when its nodes are known. `callable`: the function that was
+  /// called, if another one may have the name that the call's target has.
   std::int32_t add_call(Call call, python::PyRef callable = {});
   /// Appends a node of the last call with tensor results of the given types.
   ValueId add_node(const std::string& op, std::vector<NamedArgument> args, TensorType type);
@@ -77,7 +80,9 @@ class Recorder {
   std::int32_t output(ValueId id, PyObject* object);
 
   const Value& value(ValueId id) const { return graph_.values[id]; }
-  bool is_input(ValueId id) const { return id < input_by_value_.size() && input_by_value_[id] >= 0; }
+  bool is_input(ValueId id) const {
+    return id < input_by_value_.size() && input_by_value_[id] >= 0;
+  }
   std::size_t node_count() const { return graph_.nodes.size(); }
   /// True if a node takes what the first one gives.
   bool uses_first_node() const;
@@ -108,16 +113,16 @@ class Recorder {
   bool keep_examples_;
   Graph graph_;
   RecordedGuards guards_;
-  std::unordered_map<PyObject*, ValueId> inputs_;           ///< by the tensor object
-  std::unordered_map<SourceId, ValueId> input_at_;          ///< by every source that led to it
-  std::unordered_map<SourceId, ValueId> numbers_;           ///< inputs that are numbers
+  std::unordered_map<PyObject*, ValueId> inputs_;   ///< by the tensor object
+  std::unordered_map<SourceId, ValueId> input_at_;  ///< by every source that led to it
+  std::unordered_map<SourceId, ValueId> numbers_;   ///< inputs that are numbers
   std::unordered_map<const void*, ValueId> input_in_storage_;
-  std::vector<std::int32_t> input_by_value_;                ///< input number, or -1
-  std::vector<python::PyRef> originals_;                    ///< the input tensors themselves
-  std::vector<const void*> storages_;                       ///< by value: identity while it lives
+  std::vector<std::int32_t> input_by_value_;  ///< input number, or -1
+  std::vector<python::PyRef> originals_;      ///< the input tensors themselves
+  std::vector<const void*> storages_;         ///< by value: identity while it lives
   std::unordered_map<ValueId, std::int32_t> outputs_;
   std::unordered_map<std::string, int> call_names_;
-  std::vector<bool> written_;                               ///< by input
+  std::vector<bool> written_;  ///< by input
   std::unordered_set<const void*> written_storages_;
   std::int32_t next_storage_ = 0;
   heap::HeapGaps heap_gaps_;

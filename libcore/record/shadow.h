@@ -22,8 +22,8 @@ struct Shadow {
   enum class Kind : std::uint8_t {
     unknown,   ///< nothing: may not be used by a segment
     null,      ///< an empty slot or CPython's null on the operand stack
-    constant,  ///< the same object, or an equal literal, whenever the guards hold; `index`: its source,
-               ///< where it has one
+    constant,  ///< the same object, or an equal literal, whenever the guards hold; `index`: its
+               ///< source, where it has one
     sourced,   ///< reached from the segment's start by source `index`; a fact is guarded when used
     node,      ///< a tensor made by the graph: value `index`
     fresh,     ///< made in the segment: object `index` says what is in it
@@ -39,9 +39,7 @@ struct Shadow {
 
   bool is(Kind other) const { return kind == other; }
   /// The source by which facts about the value may be guarded, or kNoSource.
-  SourceId source() const {
-    return is(Kind::constant) || is(Kind::sourced) ? index : kNoSource;
-  }
+  SourceId source() const { return is(Kind::constant) || is(Kind::sourced) ? index : kNoSource; }
   friend bool operator==(Shadow, Shadow) = default;
 };
 
@@ -51,7 +49,8 @@ struct FrameShadow;
 struct RaisePlace {
   PyCodeObject* code = nullptr;
   int unit = -1;
-  /// In code of torch's, which others run as well: by which calls it was reached (FrameShadow::path); 0: whatever called it.
+  /// In code of torch's, which others run as well: by which calls it was reached
+  /// (FrameShadow::path); 0: whatever called it.
   std::size_t path = 0;
   auto operator<=>(const RaisePlace&) const = default;
 };
@@ -59,19 +58,21 @@ struct RaisePlace {
 /// What an iterator goes over; its real state is in the real iterator.
 struct IteratorShadow {
   enum class Kind : std::uint8_t {
-    items,          ///< of list or tuple `object`, from `next` on, `step` apart
-    keys, values, pairs,  ///< of dict `object`, in the order of `key_list`
-    numbers,        ///< constants: a range, the characters of a str
-    enumerate,      ///< (number, what bases[0] gives)
-    zip,            ///< tuples of what the bases give
-    same,           ///< `object`, again and again
-    generator,      ///< what generator `object` yields
-    method,         ///< what __next__ of `object`, a function of Python, returns
-    sequence,       ///< what __getitem__ of `object`, a function of Python, returns for `next` and on
-    iterator,       ///< what iterator `object`, followed on its own, gives
+    items,  ///< of list or tuple `object`, from `next` on, `step` apart
+    keys,
+    values,
+    pairs,      ///< of dict `object`, in the order of `key_list`
+    numbers,    ///< constants: a range, the characters of a str
+    enumerate,  ///< (number, what bases[0] gives)
+    zip,        ///< tuples of what the bases give
+    same,       ///< `object`, again and again
+    generator,  ///< what generator `object` yields
+    method,     ///< what __next__ of `object`, a function of Python, returns
+    sequence,   ///< what __getitem__ of `object`, a function of Python, returns for `next` and on
+    iterator,   ///< what iterator `object`, followed on its own, gives
   };
   Kind kind = Kind::items;
-  Shadow shadow;            ///< of `object`
+  Shadow shadow;  ///< of `object`
   python::PyRef object;
   python::PyRef key_list;
   std::int64_t next = 0, step = 1;
@@ -88,20 +89,20 @@ struct ObjectShadow {
   bool is_instance_dict = false;
   Shadow owner;
 
-  bool listed = false;        ///< `items` holds all items of a list or tuple, or a cell's content;
-                              ///< else only those that a list got at its end in the segment
+  bool listed = false;  ///< `items` holds all items of a list or tuple, or a cell's content;
+                        ///< else only those that a list got at its end in the segment
   bool is_length_guarded = false;
   std::vector<Shadow> items;  ///< list, tuple, slice, bound method (function, self), super, cell
   /// dict, set and instance dict: shadows of the values written or looked up, by key. The keys are
   /// real objects in `keys`, mapped to positions in `values`.
   python::PyRef keys;
   std::vector<Shadow> values;
-  int own_slot = -1;          ///< a cell of the segment's own frame: its slot
-  bool written = false;       ///< changed in the segment
+  int own_slot = -1;     ///< a cell of the segment's own frame: its slot
+  bool written = false;  ///< changed in the segment
   std::unique_ptr<IteratorShadow> iterator;
   std::unique_ptr<FrameShadow> generator;  ///< a suspended generator's frame
-  bool is_in_block = false;   ///< that is suspended inside a `try` or `with`
-  bool is_gone_over = false;  ///< by an enumerate or zip that the segment made
+  bool is_in_block = false;                ///< that is suspended inside a `try` or `with`
+  bool is_gone_over = false;               ///< by an enumerate or zip that the segment made
 };
 
 }  // namespace penstock::record

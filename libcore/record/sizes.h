@@ -18,8 +18,8 @@ namespace penstock::record {
 class ChangedNumbers;
 class Walk;
 
-/// Sizes of tensors that are symbols (objects/size.cpp), and numbers of the program that change from call to call
-/// (objects/number.cpp).
+/// Sizes of tensors that are symbols (objects/size.cpp), and numbers of the program that change
+/// from call to call (objects/number.cpp).
 class Sizes {
  public:
   /// `changed` may be null.
@@ -30,13 +30,14 @@ class Sizes {
   /// Makes the tensor an input if a size of it is to be a symbol.
   bool name_sizes(Operand tensor);
   bool has_symbolic_sizes(Operand tensor) const;
-  /// An int as an expression of symbolic sizes, or a constant; nothing for other numbers. `as_size`: it says
-  /// how large something is, so numbers that change become symbols too.
+  /// An int as an expression of symbolic sizes, or a constant; nothing for other numbers.
+  /// `as_size`: it says how large something is, so numbers that change become symbols too.
   std::optional<SymExpr> expression_of(Operand number, bool as_size);
   Shadow size_shadow(const SymExpr& size);
   /// The truth of a comparison of sizes, guarded if it depends on them; nothing when they are none.
   std::optional<bool> compare_sizes(NumberOp op, Operand left, Operand right);
-  /// Holds the segment to inputs that lie where they do in the storage of `tensor`: they may lie anywhere in it.
+  /// Holds the segment to inputs that lie where they do in the storage of `tensor`: they may lie
+  /// anywhere in it.
   void guard_offset(ValueId tensor);
   bool takes_size(const torch::ResolvedCall& call, std::string_view parameter) const;
   void check_sizes(torch::ResolvedCall& call);
@@ -51,7 +52,9 @@ class Sizes {
   /// The number that the tensor at this source holds.
   SourceId element(SourceId tensor);
   /// Remembers the object for a number that is no size of a tensor.
-  void follow(SourceId number, PyObject* object) { followed_numbers_.try_emplace(number, python::PyRef::borrow(object)); }
+  void follow(SourceId number, PyObject* object) {
+    followed_numbers_.try_emplace(number, python::PyRef::borrow(object));
+  }
   SourceId number_source(Operand number);
   SourceId computed(NumberOp op, SourceId left, SourceId right);
   /// Of how many numbers that one is computed.
@@ -60,8 +63,8 @@ class Sizes {
   /// `self`; nothing when it must be a constant.
   std::optional<Argument> number_input(Operand number, const std::string& op,
                                        std::string_view parameter, std::optional<DType> self);
-  /// The length of a container that was found to change; unknown when it is a constant or the segment
-  /// has changed more of it than its end.
+  /// The length of a container that was found to change; unknown when it is a constant or the
+  /// segment has changed more of it than its end.
   Shadow followed_length(Operand container);
 
  private:
@@ -78,7 +81,8 @@ class Sizes {
   const ChangedNumbers* changed_;
   std::unordered_map<SourceId, int> operand_counts_;   ///< of computed numbers
   std::unordered_map<SourceId, SymExpr> expressions_;  ///< of numbers made of sizes
-  std::unordered_set<SourceId> of_elements_;  ///< numbers that are elements of tensors, or computed of such
+  std::unordered_set<SourceId>
+      of_elements_;  ///< numbers that are elements of tensors, or computed of such
   std::unordered_map<SourceId, python::PyRef> followed_numbers_;  ///< that are no sizes of tensors
 };
 

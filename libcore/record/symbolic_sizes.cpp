@@ -30,7 +30,8 @@ void read_marks(PyObject* attributes, const char* name, std::unordered_set<std::
 bool has_symbols(const Argument& argument) {
   if (const auto* expression = argument.as<SymExpr>()) return !expression->is_constant();
   if (const auto* sequence = argument.as<Argument::Sequence>()) {
-    return std::ranges::any_of(sequence->items, [](const Argument& item) { return has_symbols(item); });
+    return std::ranges::any_of(sequence->items,
+                               [](const Argument& item) { return has_symbols(item); });
   }
   return false;
 }
@@ -50,8 +51,8 @@ void for_each_expression(Argument& argument, const std::function<void(SymExpr&)>
   }
 }
 
-/// Where the strides of a tensor follow from its sizes, what they are: a dimension lies around another
-/// one, whose size and stride make its own.
+/// Where the strides of a tensor follow from its sizes, what they are: a dimension lies around
+/// another one, whose size and stride make its own.
 void name_strides(TensorType& type, const std::vector<std::int64_t>& sizes,
                   const std::vector<std::int64_t>& strides) {
   std::vector<std::size_t> order(sizes.size());
@@ -76,7 +77,8 @@ void name_strides(TensorType& type, const std::vector<std::int64_t>& sizes,
 SizeMarks marks_of(PyObject* tensor) {
   SizeMarks marks;
   PyObject** attributes = _PyObject_GetDictPtr(tensor);  // makes none
-  if (attributes == nullptr || *attributes == nullptr || PyDict_GET_SIZE(*attributes) == 0) return marks;
+  if (attributes == nullptr || *attributes == nullptr || PyDict_GET_SIZE(*attributes) == 0)
+    return marks;
   read_marks(*attributes, "_dynamo_dynamic_indices", marks.dynamic);
   read_marks(*attributes, "_dynamo_weak_dynamic_indices", marks.dynamic);
   read_marks(*attributes, "_dynamo_unbacked_indices", marks.dynamic);
@@ -122,10 +124,13 @@ bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId sou
 }
 
 SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_t dim) {
-  auto [found, added] = by_value_.try_emplace(size, "s" + std::to_string(interface_.symbols.size()));
+  auto [found, added] =
+      by_value_.try_emplace(size, "s" + std::to_string(interface_.symbols.size()));
   const std::string& name = found->second;
   if (added) {
-    add_symbol(name, size, interface_.sources.intern({SourceKind::size, source, {}, static_cast<std::int64_t>(dim), {}}));
+    add_symbol(name, size,
+               interface_.sources.intern(
+                   {SourceKind::size, source, {}, static_cast<std::int64_t>(dim), {}}));
   }
   return SymExpr::symbol(name);
 }
@@ -155,7 +160,8 @@ void SymbolicSizes::name_sizes(PyObject* tensor, TensorType& type, SourceId sour
   for (const SymExpr& size : type.sizes) sizes.push_back(*size.constant());
   for (const SymExpr& stride : type.strides) strides.push_back(*stride.constant());
   for (std::size_t dim = 0; dim < sizes.size(); ++dim) {
-    if (is_wanted(sizes[dim], source, dim, marks)) type.sizes[dim] = symbol_for(sizes[dim], source, dim);
+    if (is_wanted(sizes[dim], source, dim, marks))
+      type.sizes[dim] = symbol_for(sizes[dim], source, dim);
   }
   name_strides(type, sizes, strides);
 }
@@ -214,24 +220,32 @@ bool SymbolicSizes::replaces(const std::vector<TensorType>& inferred,
   return true;
 }
 
-/// The sizes of an op without a rule are those of what it is taken apart into, and so is where a view begins.
-bool SymbolicSizes::infer_parts(const Node& node, const Graph& graph, std::vector<TensorType>& types) {
+/// The sizes of an op without a rule are those of what it is taken apart into, and so is where a
+/// view begins.
+bool SymbolicSizes::infer_parts(const Node& node, const Graph& graph,
+                                std::vector<TensorType>& types) {
   std::unordered_set<std::int32_t> shown;
   for (const NamedArgument& argument : node.args) {
-    for_each_value(argument.value, [&](ValueId id) { shown.insert(graph.values[id].type.storage); });
+    for_each_value(argument.value,
+                   [&](ValueId id) { shown.insert(graph.values[id].type.storage); });
   }
-  const auto is_view = [&](const TensorType& type) { return type.storage >= 0 && shown.contains(type.storage); };
+  const auto is_view = [&](const TensorType& type) {
+    return type.storage >= 0 && shown.contains(type.storage);
+  };
   auto sized = shapes_.is_exhausted() ? std::nullopt : passes::composite_sizes(node, graph);
   if (!sized || !replaces(sized->types, types)) return false;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    if (is_view(types[i]) && value(sized->types[i].storage_offset) != value(types[i].storage_offset)) return false;
+    if (is_view(types[i]) &&
+        value(sized->types[i].storage_offset) != value(types[i].storage_offset))
+      return false;
   }
   for (const Condition& condition : sized->conditions) shapes_.decide(condition);
   for (std::size_t i = 0; i < types.size(); ++i) {
     types[i].sizes = std::move(sized->types[i].sizes);
     if (is_view(types[i])) types[i].storage_offset = std::move(sized->types[i].storage_offset);
     for (std::size_t dim = 0; dim < types[i].rank(); ++dim) {
-      if (!sized->types[i].strides[dim].is_constant()) types[i].strides[dim] = sized->types[i].strides[dim];
+      if (!sized->types[i].strides[dim].is_constant())
+        types[i].strides[dim] = sized->types[i].strides[dim];
     }
     keep_from_empty(types[i]);
   }
@@ -241,7 +255,8 @@ bool SymbolicSizes::infer_parts(const Node& node, const Graph& graph, std::vecto
 /// What is empty at other sizes is an entry of its own.
 void SymbolicSizes::keep_from_empty(const TensorType& type) {
   for (const SymExpr& size : type.sizes) {
-    if (!size.is_constant() && value(size) > 0) shapes_.decide({1, Condition::Relation::less_equal, size});
+    if (!size.is_constant() && value(size) > 0)
+      shapes_.decide({1, Condition::Relation::less_equal, size});
   }
 }
 
@@ -252,7 +267,8 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   for (const NamedArgument& argument : node.args) {
     symbolic = symbolic || has_symbols(argument.value);
     for_each_value(argument.value, [&](ValueId id) {
-      if (penstock::record::has_symbols(graph.values[id].type)) given.push_back(&graph.values[id].type);
+      if (penstock::record::has_symbols(graph.values[id].type))
+        given.push_back(&graph.values[id].type);
     });
   }
   if (!symbolic && given.empty()) return;
@@ -260,7 +276,8 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   // Where the prover is lost the sizes stay what they are.
   auto inferred = shapes_.is_exhausted() ? failure(Code::PS0605, "sizes take too much to prove")
                                          : ops::infer_results(node, graph, shapes_);
-  if (!inferred && ops::find_op(node.op) == nullptr && infer_parts(node, graph, types)) return locate(before);
+  if (!inferred && ops::find_op(node.op) == nullptr && infer_parts(node, graph, types))
+    return locate(before);
   std::vector<TensorType> ruled;
   if (inferred) {
     for (ops::InferredResult& result : *inferred) ruled.push_back(std::move(result.type));
@@ -289,8 +306,10 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
 
 namespace {
 
-/// Puts what `value_of` gives in the place of symbols. Guards on sizes that hold by themselves then go.
-void substitute(Graph& graph, const std::function<std::optional<SymExpr>(std::string_view)>& value_of) {
+/// Puts what `value_of` gives in the place of symbols. Guards on sizes that hold by themselves then
+/// go.
+void substitute(Graph& graph,
+                const std::function<std::optional<SymExpr>(std::string_view)>& value_of) {
   const auto replace = [&](SymExpr& expression) { expression = expression.substitute(value_of); };
   for (Value& value : graph.values) {
     for_each_expression(value.type, replace);
@@ -317,13 +336,14 @@ void substitute(Graph& graph, const std::function<std::optional<SymExpr>(std::st
   });
 }
 
-/// A symbol that a condition says to be equal to an expression of others; of several the one that was made
-/// last. `order` gives a symbol's place among them.
+/// A symbol that a condition says to be equal to an expression of others; of several the one that
+/// was made last. `order` gives a symbol's place among them.
 struct Equal {
   std::string symbol;
   SymExpr expression;
 };
-std::optional<Equal> solved(const Condition& condition, const std::function<int(std::string_view)>& order) {
+std::optional<Equal> solved(const Condition& condition,
+                            const std::function<int(std::string_view)>& order) {
   if (condition.relation != Condition::Relation::equal) return std::nullopt;
   const SymExpr difference = condition.left - condition.right;
   std::unordered_map<std::string, int> occurrences;
@@ -332,7 +352,8 @@ std::optional<Equal> solved(const Condition& condition, const std::function<int(
   for (const SymTerm& term : difference.terms()) {
     if (std::abs(term.coefficient) != 1 || term.atoms.size() != 1) continue;
     const std::string& name = term.atoms.front()->text;
-    const bool alone = term.atoms.front()->kind == SymAtom::Kind::symbol && occurrences.at(name) == 1;
+    const bool alone =
+        term.atoms.front()->kind == SymAtom::Kind::symbol && occurrences.at(name) == 1;
     if (!alone || (found && order(found->symbol) > order(name))) continue;
     const SymExpr own = SymExpr(term.coefficient) * SymExpr::symbol(name);
     found = Equal{name, (own - difference) * SymExpr(term.coefficient)};
@@ -354,26 +375,30 @@ void SymbolicSizes::make_constant(Graph& graph) {
     interface_.guards.push_back(
         {GuardKind::equals, symbol.source, kNoSource, *symbol.hint, {}, {}, found->second, -1});
   }
-  std::erase_if(interface_.symbols, [&](const Symbol& symbol) { return specialised_.contains(symbol.name); });
+  std::erase_if(interface_.symbols,
+                [&](const Symbol& symbol) { return specialised_.contains(symbol.name); });
 }
 
 /// Sizes that must be equal are then one expression, which is what the compiler knows them by.
 void SymbolicSizes::make_equal(Graph& graph) {
   const auto order = [&](std::string_view name) {
     const auto found = std::ranges::find(interface_.symbols, name, &Symbol::name);
-    return found == interface_.symbols.end() ? -1 : static_cast<int>(found - interface_.symbols.begin());
+    return found == interface_.symbols.end() ? -1
+                                             : static_cast<int>(found - interface_.symbols.begin());
   };
   for (std::size_t i = 0; i < interface_.guards.size();) {
     const Guard guard = interface_.guards[i];
     const auto equal = guard.condition ? solved(*guard.condition, order) : std::nullopt;
     const int at = equal ? order(equal->symbol) : -1;
     // A number of the program is read where it is.
-    const bool is_size = at >= 0 && interface_.sources[interface_.symbols[at].source].kind == SourceKind::size;
+    const bool is_size =
+        at >= 0 && interface_.sources[interface_.symbols[at].source].kind == SourceKind::size;
     if (!is_size) {
       ++i;
       continue;
     }
-    const Condition in_range{interface_.symbols[at].minimum, Condition::Relation::less_equal, equal->expression};
+    const Condition in_range{interface_.symbols[at].minimum, Condition::Relation::less_equal,
+                             equal->expression};
     interface_.symbols.erase(interface_.symbols.begin() + at);
     interface_.guards.erase(interface_.guards.begin() + static_cast<std::ptrdiff_t>(i));
     substitute(graph, [&](std::string_view name) {
@@ -381,7 +406,8 @@ void SymbolicSizes::make_equal(Graph& graph) {
     });
     const RangeFacts facts = size_facts(interface_);
     if (!prove_less_equal(in_range.left, in_range.right, facts).value_or(false)) {
-      interface_.guards.push_back({GuardKind::condition, kNoSource, kNoSource, {}, {}, in_range, guard.location, -1});
+      interface_.guards.push_back(
+          {GuardKind::condition, kNoSource, kNoSource, {}, {}, in_range, guard.location, -1});
     }
     i = 0;
   }

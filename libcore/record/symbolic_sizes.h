@@ -29,16 +29,21 @@ struct SizeMarks {
 };
 SizeMarks marks_of(PyObject* tensor);
 
-/// The symbols of one segment that is being recorded. An input's size becomes a symbol when it was seen
-/// to change (the policy); equal sizes share one; 0 and 1 are never symbols, for torch itself treats
-/// them apart. The sizes of what ops make follow by the ops' shape rules, whose questions become guards;
-/// where no rule knows, the symbols that the op was given are constants after all, by a guard.
+/// The symbols of one segment that is being recorded. An input's size becomes a symbol when it was
+/// seen to change (the policy); equal sizes share one; 0 and 1 are never symbols, for torch itself
+/// treats them apart. The sizes of what ops make follow by the ops' shape rules, whose questions
+/// become guards; where no rule knows, the symbols that the op was given are constants after all,
+/// by a guard.
 class SymbolicSizes {
  public:
   /// `interface` gets symbols and guards; `here` says which line asks. `changed` may be null.
   SymbolicSizes(Interface& interface, const ChangedNumbers* changed, DynamicSizes policy,
                 std::function<Location()> here)
-      : interface_(interface), changed_(changed), policy_(policy), here_(std::move(here)), shapes_(interface) {}
+      : interface_(interface),
+        changed_(changed),
+        policy_(policy),
+        here_(std::move(here)),
+        shapes_(interface) {}
 
   bool any() const { return !interface_.symbols.empty(); }
   /// True if numbers of the program may be symbols.
@@ -49,11 +54,11 @@ class SymbolicSizes {
   bool has_changed(const TensorType& type, SourceId source) const;
   /// Makes symbols of the sizes in an input's type, and strides that follow from them.
   void name_sizes(PyObject* tensor, TensorType& type, SourceId source);
-  /// A symbol for a number of the program that says how large something is, other than any before. Nothing
-  /// for one that stays a constant: 0, 1, negative, or symbols are not wanted.
+  /// A symbol for a number of the program that says how large something is, other than any before.
+  /// Nothing for one that stays a constant: 0, 1, negative, or symbols are not wanted.
   std::optional<SymExpr> name_number(std::int64_t number, SourceId source);
-  /// The types of a node's results by its shape rule. `types` holds the real ones: their sizes, strides
-  /// and offsets are replaced where they depend on symbols. `node` is not in `graph` yet.
+  /// The types of a node's results by its shape rule. `types` holds the real ones: their sizes,
+  /// strides and offsets are replaced where they depend on symbols. `node` is not in `graph` yet.
   void infer(const Node& node, const Graph& graph, std::vector<TensorType>& types);
   /// The truth of a comparison, which holds of every size or becomes a guard.
   std::optional<bool> decide(const Condition& condition);
@@ -64,8 +69,8 @@ class SymbolicSizes {
   std::optional<std::int64_t> value(const SymExpr& expression) const;
   /// Where a symbol's value is read.
   SourceId source_of(std::string_view symbol) const;
-  /// Puts constants in the place of the symbols that were specialised, and what a guard says that others
-  /// are equal to in theirs.
+  /// Puts constants in the place of the symbols that were specialised, and what a guard says that
+  /// others are equal to in theirs.
   void finish(Graph& graph);
 
  private:
@@ -77,7 +82,8 @@ class SymbolicSizes {
   void make_equal(Graph& graph);
   bool infer_parts(const Node& node, const Graph& graph, std::vector<TensorType>& types);
   void keep_from_empty(const TensorType& type);
-  bool replaces(const std::vector<TensorType>& inferred, const std::vector<TensorType>& types) const;
+  bool replaces(const std::vector<TensorType>& inferred,
+                const std::vector<TensorType>& types) const;
   void locate(std::size_t first_guard);
 
   Interface& interface_;

@@ -7,8 +7,8 @@
 namespace penstock::record {
 
 bool is_handled(const FrameShadow& frame);
-/// What LOAD_GLOBAL of the name finds in the frame's globals and builtins. Borrowed; null, without an error, where there
-/// is none.
+/// What LOAD_GLOBAL of the name finds in the frame's globals and builtins. Borrowed; null, without
+/// an error, where there is none.
 PyObject* find_global(const python::Frame& frame, PyObject* name);
 Shadow global_value(Walk& walk, FrameShadow& frame, PyObject* name, PyObject* value);
 /// Fills the locals of a frame that begins.

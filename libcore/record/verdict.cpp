@@ -9,16 +9,19 @@ namespace penstock::record {
 
 namespace {
 
-/// True where torch's own Python code runs: TorchDynamo does not look into most of it, so a graph can hold its call.
+/// True where torch's own Python code runs: TorchDynamo does not look into most of it, so a graph
+/// can hold its call.
 bool is_inside_torch(const FrameShadow* f) {
   while (f != nullptr && f->caller != nullptr && is_polyfill(f->frame->globals())) f = f->caller;
-  return f != nullptr && f->frame != nullptr && policy::module_name(f->frame->globals()).starts_with("torch.");
+  return f != nullptr && f->frame != nullptr &&
+         policy::module_name(f->frame->globals()).starts_with("torch.");
 }
 
 }  // namespace
 
 bool Verdict::broke(Code code, std::string reason, bool anywhere) {
-  reason_ = BreakReason{code, std::move(reason), false, anywhere && !is_inside_torch(walk_.innermost()), {}};
+  reason_ = BreakReason{
+      code, std::move(reason), false, anywhere && !is_inside_torch(walk_.innermost()), {}};
   return false;
 }
 

@@ -49,8 +49,8 @@ class Verdict {
   const std::string& spoiled_by() const { return spoiled_; }
   Code spoil_code() const { return spoil_code_; }
   const std::optional<RaisePlace>& spoiled_at() const { return spoiled_at_; }
-  /// The instruction before which a spoiled segment has to end the next time: gradient mode would differ
-  /// behind it, or what it runs could not be made real. No code when it was something else.
+  /// The instruction before which a spoiled segment has to end the next time: gradient mode would
+  /// differ behind it, or what it runs could not be made real. No code when it was something else.
   RaisePlace must_end_before() const { return spoiled() ? end_before_ : RaisePlace{}; }
 
  private:

@@ -17,8 +17,9 @@ namespace penstock::record {
 using python::Frame;
 using python::PyRef;
 
-Walk::Walk(const torch::TensorBridge& bridge, torch::SchemaTable& schema_table, const policy::CompileApi& api,
-           policy::Callables& known_callables, const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples)
+Walk::Walk(const torch::TensorBridge& bridge, torch::SchemaTable& schema_table,
+           const policy::CompileApi& api, policy::Callables& known_callables,
+           const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples)
     : schemas(schema_table),
       compile_api(api),
       callables(known_callables),
@@ -76,9 +77,9 @@ FrameShadow& Walk::start(Frame& frame) {
     }
   }
   for (int i = 0; i < frame.depth(); ++i) {
-    shadow.push(frame.stack()[i] == nullptr
-                    ? Shadow::null()
-                    : Shadow::sourced(recorder.guards().source(SourceKind::stack, kNoSource, {}, i)));
+    shadow.push(frame.stack()[i] == nullptr ? Shadow::null()
+                                            : Shadow::sourced(recorder.guards().source(
+                                                  SourceKind::stack, kNoSource, {}, i)));
   }
   return shadow;
 }
@@ -90,7 +91,9 @@ bool Walk::before(FrameShadow& frame, const python::Instruction& instruction) {
   effects.begin_instruction();
   const bool goes_on = apply_rule(*this, frame, instruction);
   if (recorder.guards().unholdable() && !verdict.spoiled()) {
-    verdict.spoil_here("no call fits a segment that relies on this: " + *recorder.guards().unholdable(), Code::PS0313);
+    verdict.spoil_here(
+        "no call fits a segment that relies on this: " + *recorder.guards().unholdable(),
+        Code::PS0313);
   }
   if (!goes_on && !verdict.spoiled()) return false;
   ++frame.steps;
@@ -113,7 +116,8 @@ void Walk::after(FrameShadow& frame) {
 
 bool Walk::expects(Frame& frame) const {
   const Expected& expected = innermost_->expected;
-  // C code that the instruction runs may call the same function for reasons of its own, further down.
+  // C code that the instruction runs may call the same function for reasons of its own, further
+  // down.
   if (frame.caller() != innermost_->frame->visible() && !expected.through) return false;
   if (frame.is_generator()) {
     return expected.generator != nullptr && frame.generator() == expected.generator;
@@ -126,8 +130,11 @@ namespace {
 
 /// FrameShadow::path of what the frame's instruction calls.
 std::size_t path_below(const FrameShadow& f) {
-  const auto mixed = [](std::size_t hash, std::size_t more) { return (hash ^ more) * 0x9e3779b97f4a7c15u + (hash >> 29); };
-  return mixed(mixed(f.path, reinterpret_cast<std::size_t>(f.frame->code())), static_cast<std::size_t>(f.instruction->offset) + 1);
+  const auto mixed = [](std::size_t hash, std::size_t more) {
+    return (hash ^ more) * 0x9e3779b97f4a7c15u + (hash >> 29);
+  };
+  return mixed(mixed(f.path, reinterpret_cast<std::size_t>(f.frame->code())),
+               static_cast<std::size_t>(f.instruction->offset) + 1);
 }
 
 /// Asked while an exception may be under way, which a look into a dict of CPython's would drop.
@@ -167,8 +174,11 @@ FrameShadow& Walk::enter(Frame& frame) {
       expected.positional[0] = {objects.fresh(expected.self), expected.self};
       objects.find(expected.self)->made_at = program_place(innermost_);
     }
-    if (expected.rows_of) expected.positional[0].shadow = row(*this, frame.local(0), *expected.rows_of, expected.arrived - 1);
-    if (expected.new_tuple) expected.positional[1].shadow = objects.fresh(frame.local(1), *expected.new_tuple);
+    if (expected.rows_of)
+      expected.positional[0].shadow =
+          row(*this, frame.local(0), *expected.rows_of, expected.arrived - 1);
+    if (expected.new_tuple)
+      expected.positional[1].shadow = objects.fresh(frame.local(1), *expected.new_tuple);
     bind_arguments(*this, shadow, {frame.code(), frame.slots(), false}, expected);
   }
   innermost_ = &shadow;
@@ -181,11 +191,15 @@ namespace {
 bool goes_on_behind_error(const Expected& expected) {
   if (expected.otherwise.object != nullptr) return PyErr_ExceptionMatches(PyExc_AttributeError);
   switch (expected.caught) {
-    case Caught::none: return false;
-    case Caught::no_attribute: return PyErr_ExceptionMatches(PyExc_AttributeError);
-    case Caught::end_of_iterator: return PyErr_ExceptionMatches(PyExc_StopIteration);
+    case Caught::none:
+      return false;
+    case Caught::no_attribute:
+      return PyErr_ExceptionMatches(PyExc_AttributeError);
+    case Caught::end_of_iterator:
+      return PyErr_ExceptionMatches(PyExc_StopIteration);
     case Caught::end_of_sequence:
-      return PyErr_ExceptionMatches(PyExc_StopIteration) || PyErr_ExceptionMatches(PyExc_IndexError);
+      return PyErr_ExceptionMatches(PyExc_StopIteration) ||
+             PyErr_ExceptionMatches(PyExc_IndexError);
   }
   return false;
 }
@@ -266,7 +280,9 @@ std::optional<RaisePlace> Walk::open_constructor() const {
   return outermost;
 }
 
-RaisePlace Walk::place_of(const FrameShadow& f) { return {f.frame->code(), f.instruction->offset, is_of_torch(f) ? f.path : 0}; }
+RaisePlace Walk::place_of(const FrameShadow& f) {
+  return {f.frame->code(), f.instruction->offset, is_of_torch(f) ? f.path : 0};
+}
 
 RaisePlace Walk::program_place(const FrameShadow* f) const {
   const auto is_inner = [&] {

@@ -17,8 +17,9 @@ namespace penstock::runtime {
 namespace {
 
 /// The tags of a dynamic section that bring nothing to life.
-constexpr Elf64_Sxword kQuietTags[] = {DT_NULL,   DT_HASH,   DT_STRTAB,  DT_SYMTAB,    DT_STRSZ,   DT_SYMENT, DT_SONAME, DT_RELA,
-                                       DT_RELASZ, DT_RELAENT, DT_FLAGS, DT_RELACOUNT, DT_FLAGS_1, DT_GNU_HASH, DT_BIND_NOW};
+constexpr Elf64_Sxword kQuietTags[] = {
+    DT_NULL,   DT_HASH,    DT_STRTAB, DT_SYMTAB,    DT_STRSZ,   DT_SYMENT,   DT_SONAME,  DT_RELA,
+    DT_RELASZ, DT_RELAENT, DT_FLAGS,  DT_RELACOUNT, DT_FLAGS_1, DT_GNU_HASH, DT_BIND_NOW};
 
 /// Reads an ELF file that may say anything about itself.
 class ElfReader {
@@ -27,13 +28,16 @@ class ElfReader {
 
   std::string unsafe_part() {
     Elf64_Ehdr header;
-    if (!read(header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is no ELF file";
-    const bool fits = header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB &&
-                      header.e_machine == EM_X86_64 && header.e_type == ET_DYN && header.e_phentsize == sizeof(Elf64_Phdr);
+    if (!read(header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+      return "it is no ELF file";
+    const bool fits = header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                      header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64 &&
+                      header.e_type == ET_DYN && header.e_phentsize == sizeof(Elf64_Phdr);
     if (!fits) return "it is no shared object for x86-64";
     for (std::size_t i = 0; i < header.e_phnum; ++i) {
       Elf64_Phdr segment;
-      if (!read(segment, header.e_phoff + i * sizeof segment)) return "its table of segments is cut off";
+      if (!read(segment, header.e_phoff + i * sizeof segment))
+        return "its table of segments is cut off";
       segments_.push_back(segment);
     }
     if (std::string wrong = check_segments(); !wrong.empty()) return wrong;
@@ -51,7 +55,9 @@ class ElfReader {
   /// Where an address of the mapped file stands in it; beyond its end: nowhere.
   std::uint64_t offset_of(std::uint64_t address) const {
     for (const Elf64_Phdr& segment : segments_) {
-      if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
+      if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
+          address - segment.p_vaddr >= segment.p_filesz)
+        continue;
       return segment.p_offset + (address - segment.p_vaddr);
     }
     return ~std::uint64_t{0};
@@ -59,19 +65,25 @@ class ElfReader {
 
   std::string check_segments() const {
     for (const Elf64_Phdr& segment : segments_) {
-      const bool inside = segment.p_offset <= bytes_.size() && segment.p_filesz <= bytes_.size() - segment.p_offset;
-      if (!inside || segment.p_memsz > std::uint64_t{1} << 40) return "a segment reaches behind its end";
-      if ((segment.p_flags & PF_W) != 0 && (segment.p_flags & PF_X) != 0) return "a segment is written and executed";
-      if (segment.p_type == PT_INTERP || segment.p_type == PT_TLS) return "it wants more of the loader than to be mapped";
+      const bool inside =
+          segment.p_offset <= bytes_.size() && segment.p_filesz <= bytes_.size() - segment.p_offset;
+      if (!inside || segment.p_memsz > std::uint64_t{1} << 40)
+        return "a segment reaches behind its end";
+      if ((segment.p_flags & PF_W) != 0 && (segment.p_flags & PF_X) != 0)
+        return "a segment is written and executed";
+      if (segment.p_type == PT_INTERP || segment.p_type == PT_TLS)
+        return "it wants more of the loader than to be mapped";
     }
     return {};
   }
 
   std::string check_dynamic() {
-    const auto found = std::ranges::find(segments_, static_cast<Elf64_Word>(PT_DYNAMIC), &Elf64_Phdr::p_type);
+    const auto found =
+        std::ranges::find(segments_, static_cast<Elf64_Word>(PT_DYNAMIC), &Elf64_Phdr::p_type);
     if (found == segments_.end()) return "it has no dynamic section";
     std::uint64_t relocations = 0, relocation_bytes = 0, symbols = 0, gnu_hash = 0, hash = 0;
-    for (std::uint64_t at = found->p_offset; at < found->p_offset + found->p_filesz; at += sizeof(Elf64_Dyn)) {
+    for (std::uint64_t at = found->p_offset; at < found->p_offset + found->p_filesz;
+         at += sizeof(Elf64_Dyn)) {
       Elf64_Dyn entry;
       if (!read(entry, at)) return "its dynamic section is cut off";
       if (entry.d_tag == DT_NULL) break;
@@ -84,12 +96,15 @@ class ElfReader {
       if (entry.d_tag == DT_GNU_HASH) gnu_hash = entry.d_un.d_ptr;
       if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
     }
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= relocation_bytes; at += sizeof(Elf64_Rela)) {
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= relocation_bytes;
+         at += sizeof(Elf64_Rela)) {
       Elf64_Rela relocation;
       if (!read(relocation, offset_of(relocations + at))) return "its relocations are cut off";
-      if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE) return "a relocation is not of its own addresses";
+      if (ELF64_R_TYPE(relocation.r_info) != R_X86_64_RELATIVE)
+        return "a relocation is not of its own addresses";
     }
-    return check_symbols(symbols, gnu_hash != 0 ? symbols_of_gnu_hash(gnu_hash) : symbols_of_hash(hash));
+    return check_symbols(symbols,
+                         gnu_hash != 0 ? symbols_of_gnu_hash(gnu_hash) : symbols_of_hash(hash));
   }
 
   std::uint32_t word_at(std::uint64_t address) const {
@@ -99,15 +114,20 @@ class ElfReader {
     return word;
   }
 
-  /// The table of symbols has no length of its own; nobody finds one behind the last that the hashes lead to.
-  std::uint64_t symbols_of_hash(std::uint64_t hash) const { return hash == 0 ? 0 : word_at(hash + 4); }
+  /// The table of symbols has no length of its own; nobody finds one behind the last that the
+  /// hashes lead to.
+  std::uint64_t symbols_of_hash(std::uint64_t hash) const {
+    return hash == 0 ? 0 : word_at(hash + 4);
+  }
 
   std::uint64_t symbols_of_gnu_hash(std::uint64_t hash) const {
-    const std::uint64_t buckets = word_at(hash), first = word_at(hash + 4), bloom = word_at(hash + 8);
+    const std::uint64_t buckets = word_at(hash), first = word_at(hash + 4),
+                        bloom = word_at(hash + 8);
     const std::uint64_t bucket_at = hash + 16 + 8 * bloom, chain_at = bucket_at + 4 * buckets;
     const std::uint64_t most = bytes_.size() / 4;
     std::uint64_t last = 0;
-    for (std::uint64_t i = 0; i < std::min(buckets, most); ++i) last = std::max<std::uint64_t>(last, word_at(bucket_at + 4 * i));
+    for (std::uint64_t i = 0; i < std::min(buckets, most); ++i)
+      last = std::max<std::uint64_t>(last, word_at(bucket_at + 4 * i));
     if (last < first || last == 0) return first;
     // A chain ends with an odd word.
     while (last - first < most && (word_at(chain_at + 4 * (last - first)) & 1) == 0) ++last;
@@ -117,7 +137,8 @@ class ElfReader {
   std::string check_symbols(std::uint64_t symbols, std::uint64_t count) const {
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(count, bytes_.size()); ++i) {
       Elf64_Sym symbol;
-      if (!read(symbol, offset_of(symbols + i * sizeof symbol))) return "its table of symbols is cut off";
+      if (!read(symbol, offset_of(symbols + i * sizeof symbol)))
+        return "its table of symbols is cut off";
       if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return "a symbol is chosen by a function";
       if (ELF64_ST_TYPE(symbol.st_info) == STT_TLS) return "a symbol is a thread's own";
     }
@@ -140,7 +161,9 @@ bool write_all(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
-std::string unsafe_part(std::string_view elf) { return ElfReader(elf).unsafe_part(); }
+std::string unsafe_part(std::string_view elf) {
+  return ElfReader(elf).unsafe_part();
+}
 
 CodeImage::CodeImage(CodeImage&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), bytes_(std::exchange(other.bytes_, {})) {}
@@ -165,21 +188,26 @@ Result<CodeImage> CodeImage::copy(std::string_view bytes, const std::string& nam
   CodeImage image;
   image.descriptor_ = memfd_create(("penstock-" + name).c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   const bool sealed = image.descriptor_ >= 0 && write_all(image.descriptor_, bytes) &&
-                      fcntl(image.descriptor_, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
-  if (!sealed) return failure(Code::PS0705, std::string("no memory for code: ") + std::strerror(errno));
+                      fcntl(image.descriptor_, F_ADD_SEALS,
+                            F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  if (!sealed)
+    return failure(Code::PS0705, std::string("no memory for code: ") + std::strerror(errno));
   if (bytes.empty()) return image;
   void* memory = mmap(nullptr, bytes.size(), PROT_READ, MAP_PRIVATE, image.descriptor_, 0);
-  if (memory == MAP_FAILED) return failure(Code::PS0705, std::string("code cannot be mapped: ") + std::strerror(errno));
+  if (memory == MAP_FAILED)
+    return failure(Code::PS0705, std::string("code cannot be mapped: ") + std::strerror(errno));
   image.bytes_ = {static_cast<const char*>(memory), bytes.size()};
   return image;
 }
 
 std::string CodeImage::path() const {
-  // The number of a descriptor is used again, that of a file is not: its bits stand in the path as what the system skips.
+  // The number of a descriptor is used again, that of a file is not: its bits stand in the path as
+  // what the system skips.
   struct stat facts {};
   fstat(descriptor_, &facts);
   std::string path = "/proc/self/fd/";
-  for (std::uint64_t rest = facts.st_ino; rest != 0; rest >>= 1) path += (rest & 1) != 0 ? "./" : "/";
+  for (std::uint64_t rest = facts.st_ino; rest != 0; rest >>= 1)
+    path += (rest & 1) != 0 ? "./" : "/";
   return path + std::to_string(descriptor_);
 }
 

@@ -37,7 +37,8 @@ std::string find_component(std::string_view name, std::string_view folder) {
   return {};
 }
 
-Result<std::shared_ptr<Library>> open_library(bool deterministic, std::shared_ptr<PackedStore> packed) {
+Result<std::shared_ptr<Library>> open_library(bool deterministic,
+                                              std::shared_ptr<PackedStore> packed) {
   constexpr const char* kName = "libpenstock-onednn.so";
   std::string path = find_component(kName, "libcore/runtime");
   // Never closed: oneDNN keeps threads and caches that outlive it badly.

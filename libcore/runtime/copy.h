@@ -11,6 +11,8 @@ namespace penstock::runtime {
 Result<std::unique_ptr<LibraryKernel>> make_copy(const LibraryOperands& operands);
 
 /// Whether it is that call.
-inline bool is_copy(const LibraryCall& call) { return call.name == "copy"; }
+inline bool is_copy(const LibraryCall& call) {
+  return call.name == "copy";
+}
 
 }  // namespace penstock::runtime

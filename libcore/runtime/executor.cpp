@@ -15,8 +15,8 @@ namespace penstock::runtime {
 
 namespace {
 
-/// A buffer whose memory a run finds: what a run reads of it, apart from all else that is known of a buffer,
-/// which would take the kernels' place in the caches.
+/// A buffer whose memory a run finds: what a run reads of it, apart from all else that is known of
+/// a buffer, which would take the kernels' place in the caches.
 struct MemorySource {
   BufferId buffer;
   Buffer::Kind kind;   ///< input, output, temporary or prepared
@@ -39,7 +39,7 @@ struct Executor::State {
   std::vector<void*> pointers;               ///< by pointer of the plan
   std::vector<std::uint64_t> versions;
   std::vector<StoredWindow> stored;
-  std::uint64_t next_version = 1;            ///< of prepared memory
+  std::uint64_t next_version = 1;  ///< of prepared memory
 
   Result<void> load(BlobSource& blobs);
   Result<void> check_counts(std::size_t inputs, std::size_t outputs) const;
@@ -48,13 +48,15 @@ struct Executor::State {
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
                    std::vector<StepTime>* times);
   bool is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs);
-  Result<bool> run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch, int threads,
-                         bool may_start_again, std::vector<StepTime>* times);
-  Result<bool> run_step(const PlannedStep& step, const Plan& plan, std::span<const TensorArgument> inputs,
-                        char* scratch, int threads, bool may_start_again);
+  Result<bool> run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch,
+                         int threads, bool may_start_again, std::vector<StepTime>* times);
+  Result<bool> run_step(const PlannedStep& step, const Plan& plan,
+                        std::span<const TensorArgument> inputs, char* scratch, int threads,
+                        bool may_start_again);
   void run_kernel(const PlannedStep& step, const Plan& plan, char* scratch, int threads);
   Result<bool> run_library_call(const PlannedStep& step, const Plan& plan,
-                                std::span<const TensorArgument> inputs, char* scratch, bool may_start_again);
+                                std::span<const TensorArgument> inputs, char* scratch,
+                                bool may_start_again);
   Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };
@@ -76,8 +78,8 @@ Result<const KernelBundle::Code*> choose_code(const KernelBundle& bundle) {
   for (const KernelBundle::Code& code : bundle.code) {
     if (cpu_has(code.features, &missing)) return &code;
   }
-  return failure(Code::PS0706, "the kernels are for " + bundle.target + "; this CPU has no " +
-                                   missing);
+  return failure(Code::PS0706,
+                 "the kernels are for " + bundle.target + "; this CPU has no " + missing);
 }
 
 }  // namespace
@@ -87,12 +89,14 @@ Result<std::shared_ptr<SharedObject>> LoadedCode::load(const std::string& blob, 
   std::weak_ptr<SharedObject>& known = loaded_[blob];
   if (auto there = known.lock()) {
     // What may be run depends on what it is run for, which the source knows.
-    if (auto good = blobs.check_code(blob, there->elf()); !good) return tl::unexpected(std::move(good.error()));
+    if (auto good = blobs.check_code(blob, there->elf()); !good)
+      return tl::unexpected(std::move(good.error()));
     return there;
   }
   auto bytes = blobs.code(blob);
   if (!bytes) return tl::unexpected(std::move(bytes.error()));
-  auto opened = SharedObject::open(*bytes, blob, [&](std::string_view mapped) { return blobs.check_code(blob, mapped); });
+  auto opened = SharedObject::open(
+      *bytes, blob, [&](std::string_view mapped) { return blobs.check_code(blob, mapped); });
   if (opened) known = *opened;
   return opened;
 }
@@ -101,7 +105,8 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   bool kernels = false, library_calls = false;
   for (const BundleStep& step : bundle.steps) {
     kernels |= std::holds_alternative<KernelCall>(step);
-    if (auto* call = std::get_if<LibraryCall>(&step)) library_calls |= !is_index_check(*call) && !is_copy(*call);
+    if (auto* call = std::get_if<LibraryCall>(&step))
+      library_calls |= !is_index_check(*call) && !is_copy(*call);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));
@@ -135,9 +140,9 @@ Result<void> Executor::State::load(BlobSource& blobs) {
       if (!found) return tl::unexpected(found.error());
       auto bytes = buffer.bytes.constant();
       if (!bytes || *bytes < 0 || found->size() < static_cast<std::size_t>(*bytes)) {
-        return failure(Code::PS0207, "blob " + buffer.blob + " has " + std::to_string(found->size()) +
-                                         " bytes for constant " + buffer.name + " of " +
-                                         buffer.bytes.to_string());
+        return failure(Code::PS0207, "blob " + buffer.blob + " has " +
+                                         std::to_string(found->size()) + " bytes for constant " +
+                                         buffer.name + " of " + buffer.bytes.to_string());
       }
       data = found->data();
     } else if (buffer.kind != Buffer::Kind::view && buffer.kind != Buffer::Kind::scratch) {
@@ -154,7 +159,8 @@ Result<void> Executor::State::load(BlobSource& blobs) {
 Result<void> Executor::State::check_counts(std::size_t inputs, std::size_t outputs) const {
   if (inputs == bundle.interface.inputs.size() && outputs == bundle.outputs.size()) return {};
   return failure(Code::PS0806, "the bundle has " + std::to_string(bundle.interface.inputs.size()) +
-                                   " inputs and " + std::to_string(bundle.outputs.size()) + " outputs");
+                                   " inputs and " + std::to_string(bundle.outputs.size()) +
+                                   " outputs");
 }
 
 Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) {
@@ -182,8 +188,8 @@ Result<std::unique_ptr<Plan>> Executor::State::next_plan() {
     return last;
   }
   auto plan = make_plan({bundle, functions, runtime->library.get(), plans}, symbols);
-  // Packed weights and the arena are about to come on top of what the plain program has freed and the C library
-  // has kept.
+  // Packed weights and the arena are about to come on top of what the plain program has freed and
+  // the C library has kept.
   if (plan && (*plan)->arena_bytes >= kMuchMemory) malloc_trim(0);
   return plan;
 }
@@ -211,8 +217,8 @@ void Executor::State::run_kernel(const PlannedStep& step, const Plan& plan, char
 
 /// Whether the kernel got through: else the steps are to run again from the first.
 Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Plan& plan,
-                                               std::span<const TensorArgument> inputs, char* scratch,
-                                               bool may_start_again) {
+                                               std::span<const TensorArgument> inputs,
+                                               char* scratch, bool may_start_again) {
   versions.clear();
   stored.clear();
   for (std::size_t i = 0; i < step.version_of.size(); ++i) {
@@ -221,7 +227,8 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
                        : source == -1 ? 0
                        : source == -3 ? plan.prepared.version
                                       : kUnversioned);
-    stored.push_back({source >= 0 ? inputs[source].stored : nullptr, plan.pointer_start[step.first + i]});
+    stored.push_back(
+        {source >= 0 ? inputs[source].stored : nullptr, plan.pointer_start[step.first + i]});
   }
   void* const* first = pointers.data() + step.first;
   LibraryMemory memory;
@@ -234,7 +241,8 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
   bool start_again = false;
   if (may_start_again) memory.start_again = &start_again;
   if (auto ran = step.kernel->run(memory); !ran) {
-    if (!ran.error().location) ran.error().location = location_of(bundle.calls, std::get<LibraryCall>(*step.step).calls);
+    if (!ran.error().location)
+      ran.error().location = location_of(bundle.calls, std::get<LibraryCall>(*step.step).calls);
     return tl::unexpected(std::move(ran.error()));
   }
   return !start_again;
@@ -269,8 +277,8 @@ bool Executor::State::is_prepared(Prepared& prepared, std::span<const TensorArgu
 
 /// Whether it got through, as run_library_call.
 Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan,
-                                       std::span<const TensorArgument> inputs, char* scratch, int threads,
-                                       bool may_start_again) {
+                                       std::span<const TensorArgument> inputs, char* scratch,
+                                       int threads, bool may_start_again) {
   if (step.kernel != nullptr) return run_library_call(step, plan, inputs, scratch, may_start_again);
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
@@ -281,8 +289,9 @@ Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan
 }
 
 /// Whether all got through, as run_step; those that may not run twice do so in any case.
-Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch,
-                                        int threads, bool may_start_again, std::vector<StepTime>* times) {
+Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs,
+                                        char* scratch, int threads, bool may_start_again,
+                                        std::vector<StepTime>* times) {
   const bool prepared = is_prepared(plan.prepared, inputs);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (prepared && plan.steps[i].prepares) continue;
@@ -348,8 +357,12 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
         complete = complete && own;
         break;
       }
-      case Buffer::Kind::prepared: memory = plan.prepared.memory.data(); break;
-      default: memory = arena.data(); break;
+      case Buffer::Kind::prepared:
+        memory = plan.prepared.memory.data();
+        break;
+      default:
+        memory = arena.data();
+        break;
     }
   }
   if (!complete) return failure(Code::PS0803, "no memory for outputs and temporaries");
@@ -357,7 +370,8 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     BufferId memory = plan.pointer_memory[i];
     pointers[i] = memory == kNoBuffer
-                      ? nullptr : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
+                      ? nullptr
+                      : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
   }
   char* scratch_data = static_cast<char*>(scratch.data());
   auto done = run_steps(plan, inputs, scratch_data, threads, true, times);
@@ -381,10 +395,13 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<Runtime> runt
   return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }
 
-const KernelBundle& Executor::bundle() const { return state_->bundle; }
+const KernelBundle& Executor::bundle() const {
+  return state_->bundle;
+}
 
 Result<void> Executor::prepare(std::span<const TensorArgument> inputs) {
-  if (auto fits = state_->check_counts(inputs.size(), state_->bundle.outputs.size()); !fits) return fits;
+  if (auto fits = state_->check_counts(inputs.size(), state_->bundle.outputs.size()); !fits)
+    return fits;
   auto planned = state_->plan_for(inputs);
   return planned ? Result<void>() : tl::unexpected(std::move(planned.error()));
 }

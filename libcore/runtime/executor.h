@@ -18,8 +18,8 @@
 
 namespace penstock::runtime {
 
-/// A tensor, or a number of rank 0, that a bundle is called with. `data` is its first element; sizes and
-/// strides count elements and live as long as the call.
+/// A tensor, or a number of rank 0, that a bundle is called with. `data` is its first element;
+/// sizes and strides count elements and live as long as the call.
 struct TensorArgument {
   void* data = nullptr;
   std::span<const std::int64_t> sizes, strides;
@@ -32,10 +32,10 @@ struct OutputTensor {
   void* data = nullptr;
   DType dtype = DType::float32;
   std::span<const std::int64_t> sizes, strides;
-  PooledMemory memory;           ///< holds the data; empty when it is someone else's
-  std::int32_t input = -1;       ///< a window on the memory of this input
-  std::int32_t output = -1;      ///< a window on the memory of this earlier output
-  bool constant = false;         ///< a window on a constant of the bundle: to be read only
+  PooledMemory memory;       ///< holds the data; empty when it is someone else's
+  std::int32_t input = -1;   ///< a window on the memory of this input
+  std::int32_t output = -1;  ///< a window on the memory of this earlier output
+  bool constant = false;     ///< a window on a constant of the bundle: to be read only
 };
 
 /// Where a bundle's blobs are.
@@ -68,7 +68,8 @@ class FallbackRunner {
 
 class SharedObject;
 
-/// The code that executors of a process have loaded, by its blob; what several run is loaded once. Thread-safe.
+/// The code that executors of a process have loaded, by its blob; what several run is loaded once.
+/// Thread-safe.
 class LoadedCode {
  public:
   Result<std::shared_ptr<SharedObject>> load(const std::string& blob, BlobSource& blobs);
@@ -82,28 +83,28 @@ class LoadedCode {
 struct Runtime {
   std::shared_ptr<MemoryPool> memory = std::make_shared<MemoryPool>();
   ThreadTeam threads;
-  bool deterministic = false;  ///< results have the same bits for any number of threads
+  bool deterministic = false;           ///< results have the same bits for any number of threads
   std::shared_ptr<PackedStore> packed;  ///< keeps packed weights of stored tensors; may be null
-  std::shared_ptr<Library> library;  ///< opened by the first bundle that calls it
+  std::shared_ptr<Library> library;     ///< opened by the first bundle that calls it
   LoadedCode code;
 };
 
 /// One step of a profile.
 struct StepTime {
-  std::string name;            ///< kernel, or the library's name and its implementation
-  std::string op;              ///< library and fallback calls: where it came from
+  std::string name;  ///< kernel, or the library's name and its implementation
+  std::string op;    ///< library and fallback calls: where it came from
   std::int64_t nanoseconds = 0;
   std::int64_t flops = 0, bytes = 0;  ///< 0: not known
   bool parallel = false;
 };
 
-/// Runs one kernel bundle. Everything that depends on sizes alone is worked out once per set of sizes
-/// and kept. Used by one thread at a time; several executors may run at once.
+/// Runs one kernel bundle. Everything that depends on sizes alone is worked out once per set of
+/// sizes and kept. Used by one thread at a time; several executors may run at once.
 class Executor {
  public:
   /// Loads the code. PS0705, PS0706 (the CPU lacks a feature), PS0707, PS0206 as the source says.
-  /// `blobs` and `fallback` outlive the executor; `fallback` may be null: bundles with fallback calls
-  /// are then PS0801.
+  /// `blobs` and `fallback` outlive the executor; `fallback` may be null: bundles with fallback
+  /// calls are then PS0801.
   static Result<std::unique_ptr<Executor>> create(std::shared_ptr<Runtime> runtime,
                                                   KernelBundle bundle, BlobSource& blobs,
                                                   FallbackRunner* fallback = nullptr);
@@ -111,10 +112,12 @@ class Executor {
 
   const KernelBundle& bundle() const;
 
-  /// Works out what run() needs for inputs of these sizes, so that its first call starts with a kernel.
+  /// Works out what run() needs for inputs of these sizes, so that its first call starts with a
+  /// kernel.
   Result<void> prepare(std::span<const TensorArgument> inputs);
-  /// Runs all steps. Inputs are those of the bundle's interface, in order; `outputs` has as many places.
-  /// Fails before anything is written, unless a fallback call fails or a stored weight is damaged.
+  /// Runs all steps. Inputs are those of the bundle's interface, in order; `outputs` has as many
+  /// places. Fails before anything is written, unless a fallback call fails or a stored weight is
+  /// damaged.
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs);
   /// The same, timing each step.
   Result<std::vector<StepTime>> profile(std::span<const TensorArgument> inputs,

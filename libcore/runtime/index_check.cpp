@@ -16,13 +16,16 @@ struct Row {
   std::int64_t count, step;
 };
 
-/// Whether all are at least `least` and fewer than `inside` above it, or `ignored`: one comparison of unsigned numbers
-/// each, of all in any case, so that it is done in vectors.
+/// Whether all are at least `least` and fewer than `inside` above it, or `ignored`: one comparison
+/// of unsigned numbers each, of all in any case, so that it is done in vectors.
 template <class T>
-[[gnu::always_inline]] inline bool all_inside(Row<T> row, std::int64_t least, std::uint64_t inside, std::int64_t ignored) {
+[[gnu::always_inline]] inline bool all_inside(Row<T> row, std::int64_t least, std::uint64_t inside,
+                                              std::int64_t ignored) {
   const auto is_beyond = [=](std::int64_t element) -> std::uint64_t {
-    const std::uint64_t from_least = static_cast<std::uint64_t>(element) - static_cast<std::uint64_t>(least);
-    return static_cast<std::uint64_t>(from_least >= inside) & static_cast<std::uint64_t>(element != ignored);
+    const std::uint64_t from_least =
+        static_cast<std::uint64_t>(element) - static_cast<std::uint64_t>(least);
+    return static_cast<std::uint64_t>(from_least >= inside) &
+           static_cast<std::uint64_t>(element != ignored);
   };
   std::uint64_t beyond = 0;
   if (row.step == 1) {
@@ -36,7 +39,8 @@ template <class T>
 
 /// For the CPUs that kernels are made for, and for others.
 template <class T>
-[[gnu::target("avx2"), gnu::optimize("O3")]] bool row_inside_avx2(Row<T> row, std::int64_t least, std::uint64_t inside,
+[[gnu::target("avx2"), gnu::optimize("O3")]] bool row_inside_avx2(Row<T> row, std::int64_t least,
+                                                                  std::uint64_t inside,
                                                                   std::int64_t ignored) {
   return all_inside(row, least, inside, ignored);
 }
@@ -49,11 +53,13 @@ const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
 
 class IndexCheck : public LibraryKernel {
  public:
-  IndexCheck(const Operand& elements, IndexRange range, std::string op) : range_(range), op_(std::move(op)) {
+  IndexCheck(const Operand& elements, IndexRange range, std::string op)
+      : range_(range), op_(std::move(op)) {
     // Dims that one stride walks are one.
     for (std::size_t i = 0; i < elements.sizes.size(); ++i) {
       if (elements.sizes[i] == 1) continue;
-      const bool continues = !sizes_.empty() && strides_.back() == elements.sizes[i] * elements.strides[i];
+      const bool continues =
+          !sizes_.empty() && strides_.back() == elements.sizes[i] * elements.strides[i];
       if (continues) {
         sizes_.back() *= elements.sizes[i];
         strides_.back() = elements.strides[i];
@@ -97,7 +103,8 @@ class IndexCheck : public LibraryKernel {
     const auto inside = static_cast<std::uint64_t>(range_.size - least);
     // Without one to be ignored, one that cannot be there or is good.
     const std::int64_t ignored = range_.ignored.value_or(inside == 0 ? INT64_MIN : least);
-    const bool good = kHasAvx2 ? row_inside_avx2(row, least, inside, ignored) : row_inside(row, least, inside, ignored);
+    const bool good = kHasAvx2 ? row_inside_avx2(row, least, inside, ignored)
+                               : row_inside(row, least, inside, ignored);
     if (good) return std::nullopt;
     for (std::int64_t i = 0; i < columns_; ++i) {
       const std::int64_t element = row.first[i * step_];
@@ -108,11 +115,16 @@ class IndexCheck : public LibraryKernel {
 
   static Look choose(DType dtype) {
     switch (dtype) {
-      case DType::uint8: return &IndexCheck::look<std::uint8_t>;
-      case DType::int8: return &IndexCheck::look<std::int8_t>;
-      case DType::int16: return &IndexCheck::look<std::int16_t>;
-      case DType::int32: return &IndexCheck::look<std::int32_t>;
-      default: return &IndexCheck::look<std::int64_t>;
+      case DType::uint8:
+        return &IndexCheck::look<std::uint8_t>;
+      case DType::int8:
+        return &IndexCheck::look<std::int8_t>;
+      case DType::int16:
+        return &IndexCheck::look<std::int16_t>;
+      case DType::int32:
+        return &IndexCheck::look<std::int32_t>;
+      default:
+        return &IndexCheck::look<std::int64_t>;
     }
   }
 
@@ -125,7 +137,8 @@ class IndexCheck : public LibraryKernel {
 
 }  // namespace
 
-std::unique_ptr<LibraryKernel> make_index_check(const LibraryCall& call, const LibraryOperands& operands) {
+std::unique_ptr<LibraryKernel> make_index_check(const LibraryCall& call,
+                                                const LibraryOperands& operands) {
   return std::make_unique<IndexCheck>(operands.inputs[0], index_range(call.attributes), call.op);
 }
 

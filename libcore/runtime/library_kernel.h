@@ -16,7 +16,8 @@ namespace penstock::runtime {
 /// tensor whose storage escapes counting has this version and is never packed ahead.
 inline constexpr std::uint64_t kUnversioned = ~std::uint64_t{0};
 
-/// What a library call works on, with the sizes of one plan: element counts, offset applied elsewhere.
+/// What a library call works on, with the sizes of one plan: element counts, offset applied
+/// elsewhere.
 struct Operand {
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes, strides;
@@ -31,14 +32,15 @@ struct LibraryOperands {
   friend bool operator==(const LibraryOperands&, const LibraryOperands&) = default;
 };
 
-/// A tensor that lies in a store: its contents have a name, and are looked at only when they are read.
+/// A tensor that lies in a store: its contents have a name, and are looked at only when they are
+/// read.
 class StoredTensor {
  public:
   virtual ~StoredTensor() = default;
   /// Stands for the bytes in memory, in every process.
   virtual std::string_view name() const = 0;
-  /// To be called before the bytes are read: PS0207 when they are not those that were stored. Looks at
-  /// them once.
+  /// To be called before the bytes are read: PS0207 when they are not those that were stored. Looks
+  /// at them once.
   virtual Result<void> check() = 0;
 };
 
@@ -50,12 +52,13 @@ struct StoredWindow {
 
 /// Where they lie in one run. `versions` stand for the contents of the inputs.
 struct LibraryMemory {
-  std::span<void* const> inputs, outputs, post_ops;
+  std::span<void*const> inputs, outputs, post_ops;
   std::span<const std::uint64_t> versions;
   void* scratch = nullptr;
   std::span<const StoredWindow> stored = {};  ///< by input; empty: none is
-  /// Set to true by a kernel that has overwritten what it must read again: the caller has to run all steps
-  /// from the first, with null here. Null: the caller cannot, and the kernel keeps a copy first.
+  /// Set to true by a kernel that has overwritten what it must read again: the caller has to run
+  /// all steps from the first, with null here. Null: the caller cannot, and the kernel keeps a copy
+  /// first.
   bool* start_again = nullptr;
 };
 
@@ -63,8 +66,8 @@ struct LibraryMemory {
 class PackedStore {
  public:
   virtual ~PackedStore() = default;
-  /// The `bytes` bytes that were kept under `key`, aligned to 64, or null. `key` says all that they depend
-  /// on.
+  /// The `bytes` bytes that were kept under `key`, aligned to 64, or null. `key` says all that they
+  /// depend on.
   virtual std::shared_ptr<const void> find(std::string_view key, std::size_t bytes) = 0;
   /// Keeps them, if there is room.
   virtual void keep(std::string_view key, std::string_view bytes) = 0;
@@ -76,8 +79,8 @@ class LibraryKernel {
   virtual ~LibraryKernel() = default;
   /// Bytes of LibraryMemory::scratch, 64-byte aligned.
   virtual std::size_t scratch_bytes() const = 0;
-  /// PS0207 when an input is damaged in its store, PS0803 when there is no memory, PS0808 when an index is out of
-  /// range; nothing is written then.
+  /// PS0207 when an input is damaged in its store, PS0803 when there is no memory, PS0808 when an
+  /// index is out of range; nothing is written then.
   virtual Result<void> run(const LibraryMemory& memory) = 0;
   /// Whether it works in the calling thread only.
   virtual bool is_alone() const { return false; }
@@ -94,14 +97,15 @@ class Library {
                                                       const LibraryOperands& operands) = 0;
 };
 
-/// Opens libpenstock-onednn.so, which keeps oneDNN out of processes that make no library call. PS0707
-/// when it cannot be opened. `deterministic`: results have the same bits for any number of threads; a
-/// kernel is then run once when it is made. `packed` may be null.
+/// Opens libpenstock-onednn.so, which keeps oneDNN out of processes that make no library call.
+/// PS0707 when it cannot be opened. `deterministic`: results have the same bits for any number of
+/// threads; a kernel is then run once when it is made. `packed` may be null.
 Result<std::shared_ptr<Library>> open_library(bool deterministic = false,
                                               std::shared_ptr<PackedStore> packed = nullptr);
 
-/// The file `name` of an installation or a build tree, seen from the file that holds the caller's code;
-/// `folder` is its place in the build tree, from the root. Empty: not found, try the loader's own search.
+/// The file `name` of an installation or a build tree, seen from the file that holds the caller's
+/// code; `folder` is its place in the build tree, from the root. Empty: not found, try the loader's
+/// own search.
 std::string find_component(std::string_view name, std::string_view folder);
 
 }  // namespace penstock::runtime

@@ -106,6 +106,8 @@ void MemoryPool::give_back() {
   }
 }
 
-MemoryPool::~MemoryPool() { give_back(); }
+MemoryPool::~MemoryPool() {
+  give_back();
+}
 
 }  // namespace penstock::runtime

@@ -10,8 +10,8 @@
 namespace penstock::runtime {
 
 /// Memory that is used again instead of given back: a fresh page costs more to fault in than most
-/// kernels take to fill it. Blocks lie on 64-byte boundaries. Thread-safe; a block may be released on
-/// any thread.
+/// kernels take to fill it. Blocks lie on 64-byte boundaries. Thread-safe; a block may be released
+/// on any thread.
 ///
 /// Sizes are rounded up to four classes a power of two. At most `limit` bytes lie idle; beyond that
 /// a released block is freed.

@@ -14,7 +14,8 @@ namespace {
 /// Fills in a plan. What it asks about sizes that are not constant it notes, for the next sizes.
 class Planner {
  public:
-  Planner(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols) : context_(context), plan_(plan) {
+  Planner(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols)
+      : context_(context), plan_(plan) {
     const auto& names = context.bundle.symbols;
     for (std::size_t i = 0; i < names.size(); ++i) values_[names[i]] = symbols[i];
     plan_.symbols = std::move(symbols);
@@ -61,9 +62,11 @@ class Planner {
   Result<void> check_sizes(const std::vector<Guard>& guards) const {
     for (const Guard& guard : guards) {
       if (!guard.condition) continue;
-      const auto left = known_value(guard.condition->left), right = known_value(guard.condition->right);
+      const auto left = known_value(guard.condition->left),
+                 right = known_value(guard.condition->right);
       if (!left || !right || holds(*left, guard.condition->relation, *right)) continue;
-      return failure(Code::PS0806, "the graph is for sizes of which " + to_string(*guard.condition) + " holds");
+      return failure(Code::PS0806,
+                     "the graph is for sizes of which " + to_string(*guard.condition) + " holds");
     }
     return {};
   }
@@ -80,8 +83,9 @@ class Planner {
     sized_ = true;
     const auto result = known_value(expression);
     if (!result && !problem_) {
-      problem_ = failure(Code::PS0802, "size '" + expression.to_string() +
-                                           "' is not determined by the inputs").value();
+      problem_ = failure(Code::PS0802,
+                         "size '" + expression.to_string() + "' is not determined by the inputs")
+                     .value();
     }
     return result.value_or(0);
   }
@@ -104,7 +108,8 @@ class Planner {
     for (const SymExpr& size : buffer.sizes) window.sizes.push_back(value(size));
     window.strides.clear();
     for (const SymExpr& stride : buffer.strides) window.strides.push_back(value(stride));
-    bool temporary = buffer.kind == Buffer::Kind::temporary, prepared = buffer.kind == Buffer::Kind::prepared;
+    bool temporary = buffer.kind == Buffer::Kind::temporary,
+         prepared = buffer.kind == Buffer::Kind::prepared;
     plan_.arena_offsets[id] = temporary || prepared ? value(buffer.arena_offset) : 0;
     if (prepared) {
       auto end = static_cast<std::size_t>(value(buffer.arena_offset) + value(buffer.bytes));
@@ -123,11 +128,13 @@ class Planner {
     return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, known, false);
   }
 
-  /// Only weights that may be packed are read otherwise: through their kernel, which looks at them itself.
+  /// Only weights that may be packed are read otherwise: through their kernel, which looks at them
+  /// itself.
   void note_read(BufferId buffer) {
     if (buffer == kNoBuffer) return;
     const Buffer& memory = memory_of(buffer);
-    if (memory.kind == Buffer::Kind::input) plan_.reads[static_cast<std::size_t>(memory.index)] = true;
+    if (memory.kind == Buffer::Kind::input)
+      plan_.reads[static_cast<std::size_t>(memory.index)] = true;
   }
 
   /// Sizes of the buffer, or of the memory that it is a window on, depend on symbols.
@@ -150,17 +157,20 @@ class Planner {
     ++next_pointer_;
   }
 
-  /// The step's pointers stand behind those of the steps before, or where they stood for other sizes.
+  /// The step's pointers stand behind those of the steps before, or where they stood for other
+  /// sizes.
   Result<void> set_step(std::size_t index) {
     const BundleStep& step = context_.bundle.steps[index];
     PlannedStep planned;
     const bool again = plan_.steps[index].step != nullptr;
-    next_pointer_ = again ? static_cast<std::size_t>(plan_.steps[index].first) : plan_.pointer_memory.size();
+    next_pointer_ =
+        again ? static_cast<std::size_t>(plan_.steps[index].first) : plan_.pointer_memory.size();
     planned.step = &step;
     planned.first = static_cast<std::int32_t>(next_pointer_);
     Result<void> done;
     if (auto* kernel = std::get_if<KernelCall>(&step)) done = set_kernel(*kernel, planned);
-    if (auto* call = std::get_if<LibraryCall>(&step)) done = set_library_call(*call, index, planned);
+    if (auto* call = std::get_if<LibraryCall>(&step))
+      done = set_library_call(*call, index, planned);
     if (auto* call = std::get_if<FallbackCall>(&step)) {
       for (const NamedArgument& argument : call->arguments) {
         for_each_value(argument.value, [&](ValueId id) { note_read(id); });
@@ -176,7 +186,8 @@ class Planner {
     if (problem_) return tl::unexpected(*problem_);
     plan_.scratch_bytes = 0;
     for (const PlannedStep& step : plan_.steps) {
-      const std::size_t library = step.kernel == nullptr ? 0 : (step.kernel->scratch_bytes() + 63) / 64 * 64;
+      const std::size_t library =
+          step.kernel == nullptr ? 0 : (step.kernel->scratch_bytes() + 63) / 64 * 64;
       plan_.scratch_bytes = std::max({plan_.scratch_bytes, step.scratch_bytes, library});
     }
     return {};
@@ -203,7 +214,9 @@ class Planner {
     return {};
   }
 
-  const Buffer& memory_of(BufferId buffer) const { return context_.bundle.buffers[plan_.windows[buffer].memory]; }
+  const Buffer& memory_of(BufferId buffer) const {
+    return context_.bundle.buffers[plan_.windows[buffer].memory];
+  }
 
   /// Whether the graph writes to it at some time.
   bool is_written_input(const Buffer& memory) const {
@@ -267,11 +280,13 @@ class Planner {
     return count;
   }
 
-  /// What a call does, for profiles: two operations a multiplied pair, each operand read or written once.
+  /// What a call does, for profiles: two operations a multiplied pair, each operand read or written
+  /// once.
   static void count_work(std::string_view name, PlannedStep& planned) {
     const LibraryOperands& operands = planned.operands;
     auto add_bytes = [&](const Operand& operand) {
-      if (!operand.sizes.empty()) planned.bytes += product(operand.sizes) * facts(operand.dtype).size;
+      if (!operand.sizes.empty())
+        planned.bytes += product(operand.sizes) * facts(operand.dtype).size;
     };
     for (const Operand& operand : operands.inputs) add_bytes(operand);
     for (const Operand& operand : operands.outputs) add_bytes(operand);
@@ -295,7 +310,8 @@ class Planner {
   Result<std::shared_ptr<LibraryKernel>> library_kernel(const LibraryCall& call, std::size_t index,
                                                         const PlannedStep& planned) const {
     auto same = [&](const PlannedStep& made) {
-      return made.kernel != nullptr && made.operands == planned.operands && made.attributes == planned.attributes;
+      return made.kernel != nullptr && made.operands == planned.operands &&
+             made.attributes == planned.attributes;
     };
     if (same(plan_.steps[index])) return plan_.steps[index].kernel;
     for (const std::unique_ptr<Plan>& other : context_.others) {
@@ -303,8 +319,10 @@ class Planner {
     }
     LibraryCall concrete = call;
     concrete.attributes = planned.attributes;
-    if (is_index_check(call)) return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
-    auto kernel = is_copy(call) ? make_copy(planned.operands) : context_.library->make(concrete, planned.operands);
+    if (is_index_check(call))
+      return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
+    auto kernel = is_copy(call) ? make_copy(planned.operands)
+                                : context_.library->make(concrete, planned.operands);
     if (!kernel) return tl::unexpected(std::move(kernel.error()));
     return std::shared_ptr<LibraryKernel>(std::move(*kernel));
   }
@@ -386,11 +404,13 @@ std::optional<SymbolBinding> find_symbol(const KernelBundle& bundle, const std::
 Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
                                         std::vector<std::int64_t> symbols) {
   auto plan = std::make_unique<Plan>();
-  if (auto made = Planner(context, *plan, std::move(symbols)).make(); !made) return tl::unexpected(std::move(made.error()));
+  if (auto made = Planner(context, *plan, std::move(symbols)).make(); !made)
+    return tl::unexpected(std::move(made.error()));
   return plan;
 }
 
-Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols) {
+Result<void> resize_plan(const PlanContext& context, Plan& plan,
+                         std::vector<std::int64_t> symbols) {
   return Planner(context, plan, std::move(symbols)).resize();
 }
 
@@ -398,9 +418,12 @@ std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArg
   const TensorArgument& input = inputs[static_cast<std::size_t>(binding.input)];
   const auto dimension = static_cast<std::size_t>(binding.dimension);
   switch (binding.kind) {
-    case SymbolBinding::Kind::size: return input.sizes[dimension];
-    case SymbolBinding::Kind::stride: return input.strides[dimension];
-    case SymbolBinding::Kind::number: break;
+    case SymbolBinding::Kind::size:
+      return input.sizes[dimension];
+    case SymbolBinding::Kind::stride:
+      return input.strides[dimension];
+    case SymbolBinding::Kind::number:
+      break;
   }
   return *static_cast<const std::int64_t*>(input.data);
 }

@@ -14,8 +14,8 @@ namespace penstock::runtime {
 
 /// A buffer with its sizes: elements, and bytes from the start of the memory that it lies in.
 struct Window {
-  BufferId memory;          ///< the buffer whose memory it is; itself unless a view
-  std::int64_t start = 0;   ///< bytes from there to the first element
+  BufferId memory;         ///< the buffer whose memory it is; itself unless a view
+  std::int64_t start = 0;  ///< bytes from there to the first element
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes, strides;
 };
@@ -28,9 +28,9 @@ struct Prepared {
     friend bool operator==(const Contents&, const Contents&) = default;
   };
   PooledMemory memory;
-  std::vector<std::int32_t> inputs;     ///< of the bundle, that the steps read
-  std::vector<Contents> made_of;        ///< by `inputs`, when the steps ran last; empty: never
-  std::uint64_t version = 0;            ///< counts the times that the steps ran
+  std::vector<std::int32_t> inputs;  ///< of the bundle, that the steps read
+  std::vector<Contents> made_of;     ///< by `inputs`, when the steps ran last; empty: never
+  std::uint64_t version = 0;         ///< counts the times that the steps ran
 };
 
 /// One step, ready to run. `first` and `count` name its pointers in the table that a run fills in.
@@ -41,29 +41,32 @@ struct PlannedStep {
   penstock_kernel function = nullptr;
   std::int64_t extent = 1, grain = 1;
   bool parallel = false;
-  bool prepares = false;  ///< runs only when Prepared::made_of has changed
+  bool prepares = false;          ///< runs only when Prepared::made_of has changed
   std::size_t scratch_bytes = 0;  ///< per thread, a multiple of 64
   std::int64_t flops = 0, bytes = 0;
   // Library call:
   std::vector<NamedArgument> attributes;  ///< with numbers in the place of sizes
   LibraryOperands operands;
-  std::shared_ptr<LibraryKernel> kernel;  ///< of these; shared with plans in which they are the same
+  std::shared_ptr<LibraryKernel>
+      kernel;  ///< of these; shared with plans in which they are the same
   std::int32_t inputs = 0, outputs = 0, post_ops = 0;
-  std::vector<std::int32_t> version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none, -3 prepared
+  std::vector<std::int32_t>
+      version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none, -3 prepared
 };
 
 /// Everything about a bundle that depends on its sizes.
 struct Plan {
   std::vector<std::int64_t> symbols;
-  std::vector<Window> windows;              ///< by buffer
-  std::vector<std::int64_t> arena_offsets;  ///< by buffer; temporaries and prepared ones
-  std::vector<std::size_t> output_bytes;    ///< by buffer; outputs only
+  std::vector<Window> windows;                     ///< by buffer
+  std::vector<std::int64_t> arena_offsets;         ///< by buffer; temporaries and prepared ones
+  std::vector<std::size_t> output_bytes;           ///< by buffer; outputs only
   std::size_t arena_bytes = 0, scratch_bytes = 0;  ///< scratch: per thread, the most of any step
   std::size_t prepared_bytes = 0;
-  std::vector<bool> reads;                  ///< by input: whether a step or an output shows its memory itself
+  std::vector<bool> reads;  ///< by input: whether a step or an output shows its memory itself
   Prepared prepared;
   std::vector<PlannedStep> steps;
-  std::size_t repeatable = 0;               ///< so many steps may run again: they write no input and call no torch
+  std::size_t repeatable =
+      0;  ///< so many steps may run again: they write no input and call no torch
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from
   std::vector<std::int64_t> pointer_start;  ///< and the bytes to add
   std::vector<BufferId> sized_buffers;      ///< of which anything above depends on the symbols
@@ -75,8 +78,9 @@ struct PlanContext {
   const KernelBundle& bundle;
   const std::unordered_map<std::string, penstock_kernel>& functions;
   Library* library;
-  /// For other sizes of the same bundle, run by the same thread. What a library made for a call whose operands
-  /// these sizes do not change serves both: most of a model that decodes, one token longer each time.
+  /// For other sizes of the same bundle, run by the same thread. What a library made for a call
+  /// whose operands these sizes do not change serves both: most of a model that decodes, one token
+  /// longer each time.
   std::span<const std::unique_ptr<Plan>> others = {};
 };
 
@@ -84,8 +88,8 @@ struct PlanContext {
 Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
                                         std::vector<std::int64_t> symbols);
 
-/// Makes a plan of the same bundle one for other sizes, by what depends on them alone. Where that fails, it is a plan
-/// for nothing.
+/// Makes a plan of the same bundle one for other sizes, by what depends on them alone. Where that
+/// fails, it is a plan for nothing.
 Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols);
 
 /// Where the value of a symbol is read.

@@ -35,7 +35,8 @@ bool cpu_has(const std::vector<std::string>& features, std::string* missing) {
   return true;
 }
 
-Result<std::shared_ptr<SharedObject>> SharedObject::open(std::string_view elf, const std::string& name,
+Result<std::shared_ptr<SharedObject>> SharedObject::open(std::string_view elf,
+                                                         const std::string& name,
                                                          const Check& check) {
   auto image = CodeImage::copy(elf, name);
   if (!image) return tl::unexpected(std::move(image.error()));
@@ -54,7 +55,9 @@ Result<std::shared_ptr<SharedObject>> SharedObject::open(std::string_view elf, c
   return object;
 }
 
-SharedObject::~SharedObject() { dlclose(handle_); }
+SharedObject::~SharedObject() {
+  dlclose(handle_);
+}
 
 penstock_kernel SharedObject::function(const std::string& name) const {
   return reinterpret_cast<penstock_kernel>(dlsym(handle_, name.c_str()));

@@ -21,10 +21,11 @@ class SharedObject {
   /// Whether these bytes, which nobody can change any more, may be run.
   using Check = std::function<Result<void>(std::string_view code)>;
 
-  /// Maps the ELF file whose bytes these are; `name` is for debuggers. Nothing of it runs before `check` has seen what is
-  /// mapped, nor when it is opened. PS0705 when it cannot be opened, would run by itself, or was made for another
-  /// kernel_abi.h.
-  static Result<std::shared_ptr<SharedObject>> open(std::string_view elf, const std::string& name, const Check& check);
+  /// Maps the ELF file whose bytes these are; `name` is for debuggers. Nothing of it runs before
+  /// `check` has seen what is mapped, nor when it is opened. PS0705 when it cannot be opened, would
+  /// run by itself, or was made for another kernel_abi.h.
+  static Result<std::shared_ptr<SharedObject>> open(std::string_view elf, const std::string& name,
+                                                    const Check& check);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
   SharedObject& operator=(const SharedObject&) = delete;

@@ -42,11 +42,10 @@ ThreadTeam::ThreadTeam() {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
     return function != nullptr;
   };
-  bool complete = symbol(parallel_, "GOMP_parallel") &&
-                  symbol(thread_number_, "omp_get_thread_num") &&
-                  symbol(max_threads_, "omp_get_max_threads") &&
-                  symbol(set_threads_, "omp_set_num_threads") &&
-                  symbol(in_parallel_, "omp_in_parallel");
+  bool complete =
+      symbol(parallel_, "GOMP_parallel") && symbol(thread_number_, "omp_get_thread_num") &&
+      symbol(max_threads_, "omp_get_max_threads") && symbol(set_threads_, "omp_set_num_threads") &&
+      symbol(in_parallel_, "omp_in_parallel");
   if (!complete) parallel_ = nullptr;
 }
 

@@ -5,11 +5,12 @@
 namespace penstock::runtime {
 
 /// libgomp's threads: the pool that torch and oneDNN use in the same process, so that nobody's
-/// threads wait for a CPU that another pool spins on. OMP_NUM_THREADS and torch.set_num_threads rule.
+/// threads wait for a CPU that another pool spins on. OMP_NUM_THREADS and torch.set_num_threads
+/// rule.
 class ThreadTeam {
  public:
-  /// Binds to the libgomp that the process has, or loads the system's. Without one everything runs on
-  /// the calling thread.
+  /// Binds to the libgomp that the process has, or loads the system's. Without one everything runs
+  /// on the calling thread.
   ThreadTeam();
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -22,8 +23,8 @@ class ThreadTeam {
   void resize(int threads) const;
 
   using Work = void (*)(void* data, std::int64_t begin, std::int64_t end, int thread);
-  /// Splits [0, extent) into at most one piece a thread, none of fewer than `grain` iterations but the
-  /// last, and runs them. The pieces of a long range begin at multiples of 64.
+  /// Splits [0, extent) into at most one piece a thread, none of fewer than `grain` iterations but
+  /// the last, and runs them. The pieces of a long range begin at multiples of 64.
   void run(std::int64_t extent, std::int64_t grain, int threads, Work work, void* data) const;
 
  private:

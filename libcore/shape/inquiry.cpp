@@ -19,7 +19,9 @@ std::int64_t saturate(__int128 value) {
   return static_cast<std::int64_t>(value);
 }
 
-bool infinite(std::int64_t bound) { return bound == kLowest || bound == kHighest; }
+bool infinite(std::int64_t bound) {
+  return bound == kLowest || bound == kHighest;
+}
 
 std::int64_t add_bounds(std::int64_t a, std::int64_t b) {
   if (infinite(a)) return a;
@@ -38,8 +40,9 @@ Interval operator+(const Interval& a, const Interval& b) {
 }
 
 Interval operator*(const Interval& a, const Interval& b) {
-  auto [low, high] = std::minmax({multiply_bounds(a.lower, b.lower), multiply_bounds(a.lower, b.upper),
-                                  multiply_bounds(a.upper, b.lower), multiply_bounds(a.upper, b.upper)});
+  auto [low, high] =
+      std::minmax({multiply_bounds(a.lower, b.lower), multiply_bounds(a.lower, b.upper),
+                   multiply_bounds(a.upper, b.lower), multiply_bounds(a.upper, b.upper)});
   return {low, high};
 }
 
@@ -69,13 +72,18 @@ Interval find_bounds(const SymAtom& atom, Inquiry& inquiry, int depth) {
   Interval a = bounds(atom.operands[0], inquiry, depth + 1);
   Interval b = bounds(atom.operands[1], inquiry, depth + 1);
   switch (atom.kind) {
-    case Kind::floordiv: return b.lower > 0 ? divide(a, b) : Interval{};
+    case Kind::floordiv:
+      return b.lower > 0 ? divide(a, b) : Interval{};
     case Kind::mod:
       if (b.lower <= 0) return {};
-      return {0, std::min(infinite(b.upper) ? kHighest : b.upper - 1, a.lower >= 0 ? a.upper : kHighest)};
-    case Kind::minimum: return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)};
-    case Kind::maximum: return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
-    case Kind::symbol: break;
+      return {0, std::min(infinite(b.upper) ? kHighest : b.upper - 1,
+                          a.lower >= 0 ? a.upper : kHighest)};
+    case Kind::minimum:
+      return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)};
+    case Kind::maximum:
+      return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
+    case Kind::symbol:
+      break;
   }
   return {};
 }

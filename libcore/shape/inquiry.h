@@ -12,8 +12,9 @@ namespace penstock {
 /// Levels of expressions within expressions that a proof looks into.
 inline constexpr int kMaxDepth = 12;
 
-/// One question to the prover: the facts, the work that it may still take, and what was found on the way. Work is
-/// counted in atoms and terms that are looked at, so that an answer depends on nothing but the question.
+/// One question to the prover: the facts, the work that it may still take, and what was found on
+/// the way. Work is counted in atoms and terms that are looked at, so that an answer depends on
+/// nothing but the question.
 class Inquiry {
  public:
   explicit Inquiry(const RangeFacts& facts) : facts_(facts), left_(facts.grant()) {}
@@ -32,7 +33,9 @@ class Inquiry {
   /// What was found of an atom with as many levels left to look into, or more.
   std::optional<Interval> known_bounds(const SymAtom& atom, int depth) const {
     const auto found = bounds_.find(atom.text);
-    return found == bounds_.end() || found->second.first > depth ? std::nullopt : std::optional(found->second.second);
+    return found == bounds_.end() || found->second.first > depth
+               ? std::nullopt
+               : std::optional(found->second.second);
   }
   void note_bounds(const SymAtom& atom, int depth, Interval interval) {
     if (left_ > 0) bounds_.insert_or_assign(atom.text, std::pair(depth, interval));
@@ -49,7 +52,8 @@ class Inquiry {
  private:
   const RangeFacts& facts_;
   std::int64_t left_, spent_ = 0;
-  std::unordered_map<std::string, std::pair<int, Interval>> bounds_;  ///< by an atom's text: at which depth, and what
+  std::unordered_map<std::string, std::pair<int, Interval>>
+      bounds_;  ///< by an atom's text: at which depth, and what
   std::unordered_map<std::string, SymExpr> simplified_;
 };
 

@@ -1,17 +1,19 @@
 // Deciding comparisons of index expressions, and dividing them.
 //
-// Index expressions are polynomials whose atoms (symbols, floordiv, mod, min, max) have bounds. Four
-// methods decide `e >= 0`:
+// Index expressions are polynomials whose atoms (symbols, floordiv, mod, min, max) have bounds.
+// Four methods decide `e >= 0`:
 //   intervals     numeric bounds of every atom, combined term by term; cheap, blind to correlation
-//   cases         e = C*min(a, b) + rest with C of known sign: of C*a + rest and C*b + rest both must be
+//   cases         e = C*min(a, b) + rest with C of known sign: of C*a + rest and C*b + rest both
+//   must be
 //                 at least 0, or one of them (C <= 0, and the other way round for max)
 //   elimination   an atom A, e = C*A + rest with C of known sign, takes the value
-//                 that makes e smallest: its lower bound for C >= 0, else its upper bound. The bounds may
-//                 be symbolic (i <= n - 1), which is what decides n*j + i < n*m. Of a // d, d > 0, they
-//                 are a - d + 1 <= d * (a // d) <= a; e is multiplied by d for that.
-//   assumptions   of c >= 0 (a guard s1 <= s0): where e = m*c + rest with m >= 0, rest >= 0 suffices
-// Every elimination removes one atom for bounds over symbols set earlier, and the depth is limited, so
-// the search ends; failing to decide is a legal answer everywhere.
+//                 that makes e smallest: its lower bound for C >= 0, else its upper bound. The
+//                 bounds may be symbolic (i <= n - 1), which is what decides n*j + i < n*m. Of a //
+//                 d, d > 0, they are a - d + 1 <= d * (a // d) <= a; e is multiplied by d for that.
+//   assumptions   of c >= 0 (a guard s1 <= s0): where e = m*c + rest with m >= 0, rest >= 0
+//   suffices
+// Every elimination removes one atom for bounds over symbols set earlier, and the depth is limited,
+// so the search ends; failing to decide is a legal answer everywhere.
 //
 // Division by a monomial d uses two identities of floor division:
 //   (q*d + r) // d   = q + r // d
@@ -33,7 +35,9 @@ using AtomRef = std::shared_ptr<const SymAtom>;
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-bool infinite(std::int64_t bound) { return bound == kLowest || bound == kHighest; }
+bool infinite(std::int64_t bound) {
+  return bound == kLowest || bound == kHighest;
+}
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   std::int64_t quotient = a / b;
@@ -62,7 +66,8 @@ SymRange symbolic_range(const SymAtom& atom, Inquiry& inquiry) {
     // Of an index i <= 3*n - 1, i // 3 is at most n - 1.
     const std::string_view index = atom.operands[0].symbol_name();
     const SymRange& of_index = inquiry.facts().of(index);
-    if (!index.empty() && of_index.upper) range.upper = simplify(floordiv(*of_index.upper, atom.operands[1]), inquiry);
+    if (!index.empty() && of_index.upper)
+      range.upper = simplify(floordiv(*of_index.upper, atom.operands[1]), inquiry);
   }
   return range;
 }
@@ -118,7 +123,8 @@ class Search {
   bool nonnegative(const SymExpr& expression, int depth) {
     if (auto value = expression.constant()) return *value >= 0;
     if (bounds(expression, inquiry_, 0).lower >= 0) return true;
-    if (depth > kMaxDepth || --left_ < 0 || !inquiry_.spend(expression.terms().size())) return false;
+    if (depth > kMaxDepth || --left_ < 0 || !inquiry_.spend(expression.terms().size()))
+      return false;
     // What was not found with as many levels left is not found now.
     const std::string text = expression.to_string();
     const auto [failed, is_new] = failed_.try_emplace(text, kMaxDepth + 1);
@@ -142,7 +148,8 @@ class Search {
     for (const AtomRef& atom : atoms) {
       const std::vector<SymExpr> left = eliminated(expression, atom, depth);
       if (left.empty()) continue;
-      return std::any_of(left.begin(), left.end(), [&](const SymExpr& e) { return nonnegative(e, depth + 1); });
+      return std::any_of(left.begin(), left.end(),
+                         [&](const SymExpr& e) { return nonnegative(e, depth + 1); });
     }
     return false;
   }
@@ -158,17 +165,22 @@ class Search {
     }
     auto others = std::stable_partition(atoms.begin(), atoms.end(), [&](const AtomRef& atom) {
       SymRange range = symbolic_range(*atom, inquiry_);
-      return (range.upper && !range.upper->is_constant()) || (range.lower && !range.lower->is_constant());
+      return (range.upper && !range.upper->is_constant()) ||
+             (range.lower && !range.lower->is_constant());
     });
     // Of divisions those of divisions first, then the coarsest: it is bounded by the finer ones.
-    const auto order = [](const AtomRef& atom) { return std::pair(levels(*atom), atom->operands[1].constant().value_or(0)); };
-    const auto rest = std::stable_partition(others, atoms.end(), [](const AtomRef& atom) { return atom->kind == Kind::floordiv; });
-    std::stable_sort(others, rest, [&](const AtomRef& a, const AtomRef& b) { return order(a) > order(b); });
+    const auto order = [](const AtomRef& atom) {
+      return std::pair(levels(*atom), atom->operands[1].constant().value_or(0));
+    };
+    const auto rest = std::stable_partition(
+        others, atoms.end(), [](const AtomRef& atom) { return atom->kind == Kind::floordiv; });
+    std::stable_sort(others, rest,
+                     [&](const AtomRef& a, const AtomRef& b) { return order(a) > order(b); });
     return atoms;
   }
 
-  /// What is left when `atom`, whose coefficient has a known sign, takes its worst bound: if one of them is
-  /// at least 0, so is the expression.
+  /// What is left when `atom`, whose coefficient has a known sign, takes its worst bound: if one of
+  /// them is at least 0, so is the expression.
   std::vector<SymExpr> eliminated(const SymExpr& expression, const AtomRef& atom, int depth) {
     std::vector<SymExpr> left;
     const auto [coefficient, rest] = factored(expression, atom);
@@ -177,50 +189,58 @@ class Search {
     if (atom->kind == Kind::floordiv && bounds(atom->operands[1], inquiry_, 0).lower > 0) {
       const SymExpr &dividend = atom->operands[0], &divisor = atom->operands[1];
       const SymExpr worst = rises ? dividend - divisor + 1 : dividend;
-      const bool fits = is_small(divisor) && is_small(rest) && is_small(coefficient) && is_small(worst);
+      const bool fits =
+          is_small(divisor) && is_small(rest) && is_small(coefficient) && is_small(worst);
       if (fits) {
-        for (const SymTerm& term : rest.terms()) add_bounded(*atom, term, coefficient, rest, rises, left);
+        for (const SymTerm& term : rest.terms())
+          add_bounded(*atom, term, coefficient, rest, rises, left);
         left.push_back(divisor * rest + coefficient * worst);
       }
     }
     const SymRange range = symbolic_range(*atom, inquiry_);
-    if (const auto& worst = rises ? range.lower : range.upper) left.push_back(rest + coefficient * *worst);
+    if (const auto& worst = rises ? range.lower : range.upper)
+      left.push_back(rest + coefficient * *worst);
     return left;
   }
 
-  /// The same for a division `atom` = x // (c*d) beside another one, y // c, where x - y is a number e. As x // (c*d) is
-  /// (x // c) // d and x // c lies between y // c + e // c and that with e / c rounded up, d times the atom is at most the
-  /// latter, and at least the former less d - 1.
-  static void add_bounded(const SymAtom& atom, const SymTerm& term, const SymExpr& coefficient, const SymExpr& rest, bool rises,
-                          std::vector<SymExpr>& left) {
+  /// The same for a division `atom` = x // (c*d) beside another one, y // c, where x - y is a
+  /// number e. As x // (c*d) is (x // c) // d and x // c lies between y // c + e // c and that with
+  /// e / c rounded up, d times the atom is at most the latter, and at least the former less d - 1.
+  static void add_bounded(const SymAtom& atom, const SymTerm& term, const SymExpr& coefficient,
+                          const SymExpr& rest, bool rises, std::vector<SymExpr>& left) {
     const auto whole = atom.operands[1].constant();
     if (!whole) return;
     for (const AtomRef& finer : term.atoms) {
-      const auto part = finer->kind == Kind::floordiv ? finer->operands[1].constant() : std::nullopt;
+      const auto part =
+          finer->kind == Kind::floordiv ? finer->operands[1].constant() : std::nullopt;
       if (!part || *part <= 0 || *part >= *whole || *whole % *part != 0) continue;
       const auto apart = (atom.operands[0] - finer->operands[0]).constant();
       if (!apart) continue;
       const std::int64_t d = *whole / *part;
       const SymExpr quotient = make_expression(0, {SymTerm{1, {finer}}});
-      const SymExpr worst = quotient + (rises ? floor_divide(*apart, *part) - d + 1 : -floor_divide(-*apart, *part));
+      const SymExpr worst =
+          quotient + (rises ? floor_divide(*apart, *part) - d + 1 : -floor_divide(-*apart, *part));
       left.push_back(SymExpr(d) * rest + coefficient * worst);
     }
   }
 
-  /// Whether the expression is at least 0 in each case of `atom`, a minimum or maximum; nothing: its
-  /// coefficient has no known sign.
+  /// Whether the expression is at least 0 in each case of `atom`, a minimum or maximum; nothing:
+  /// its coefficient has no known sign.
   std::optional<bool> holds_in_cases(const SymExpr& expression, const AtomRef& atom, int depth) {
     const auto [coefficient, rest] = factored(expression, atom);
     const bool rises = nonnegative(coefficient, depth + 1);
     if (!rises && !nonnegative(-coefficient, depth + 1)) return std::nullopt;
-    const auto holds = [&](int operand) { return nonnegative(rest + coefficient * atom->operands[operand], depth + 1); };
+    const auto holds = [&](int operand) {
+      return nonnegative(rest + coefficient * atom->operands[operand], depth + 1);
+    };
     const bool both = rises == (atom->kind == Kind::minimum);
     return both ? holds(0) && holds(1) : holds(0) || holds(1);
   }
 
   /// Whether an assumption that takes a term away leaves something that is at least 0.
   bool follows_from_assumptions(const SymExpr& expression, int depth) {
-    // The latest first: they are of the place in question, as a mask around an access, the first ones of all sizes.
+    // The latest first: they are of the place in question, as a mask around an access, the first
+    // ones of all sizes.
     struct Candidate {
       const SymTerm* term;
       const RangeFacts::Taken* taken;
@@ -228,20 +248,26 @@ class Search {
     std::vector<Candidate> candidates;
     for (const SymTerm& term : expression.terms()) {
       for (const AtomRef& atom : term.atoms) {
-        for (const RangeFacts::Taken& taken : inquiry_.facts().assumptions_on(atom->text)) candidates.push_back({&term, &taken});
+        for (const RangeFacts::Taken& taken : inquiry_.facts().assumptions_on(atom->text))
+          candidates.push_back({&term, &taken});
       }
     }
-    std::ranges::stable_sort(candidates, std::greater<>(), [](const Candidate& one) { return one.taken->number; });
+    std::ranges::stable_sort(candidates, std::greater<>(),
+                             [](const Candidate& one) { return one.taken->number; });
     for (const auto& [term, taken] : candidates) {
       if (!inquiry_.spend()) return false;
-      if (follows_from(expression, *term, *taken->assumption, taken->assumption->terms()[taken->term], depth)) return true;
+      if (follows_from(expression, *term, *taken->assumption,
+                       taken->assumption->terms()[taken->term], depth))
+        return true;
     }
     return false;
   }
 
   /// The same for the term `taken` of `assumption` and the term `term` of the expression.
-  bool follows_from(const SymExpr& expression, const SymTerm& term, const SymExpr& assumption, const SymTerm& taken, int depth) {
-    // A term that lifts the sum is worth taking away where nothing but a number is left of the assumption.
+  bool follows_from(const SymExpr& expression, const SymTerm& term, const SymExpr& assumption,
+                    const SymTerm& taken, int depth) {
+    // A term that lifts the sum is worth taking away where nothing but a number is left of the
+    // assumption.
     if (taken.coefficient > 0 && assumption.terms().size() > 1) return false;
     if ((term.coefficient < 0) != (taken.coefficient < 0)) return false;
     const auto times = divide_term(term, taken);
@@ -255,7 +281,8 @@ class Search {
   Inquiry& inquiry_;
   bool assumes_;
   int left_ = kMostSteps;  ///< until it gives up
-  std::unordered_map<std::string, int> failed_;  ///< by text: the least depth at which nothing was found
+  std::unordered_map<std::string, int>
+      failed_;  ///< by text: the least depth at which nothing was found
 };
 
 bool nonnegative(const SymExpr& expression, Inquiry& inquiry) {
@@ -274,8 +301,10 @@ std::optional<SymTerm> divide_term(const SymTerm& term, const SymTerm& divisor) 
   SymTerm quotient{term.coefficient / divisor.coefficient, {}};
   auto next = divisor.atoms.begin();
   for (const AtomRef& atom : term.atoms) {  // both sorted by text
-    if (next != divisor.atoms.end() && (*next)->text == atom->text) ++next;
-    else quotient.atoms.push_back(atom);
+    if (next != divisor.atoms.end() && (*next)->text == atom->text)
+      ++next;
+    else
+      quotient.atoms.push_back(atom);
   }
   if (next != divisor.atoms.end()) return std::nullopt;
   return quotient;
@@ -302,8 +331,10 @@ struct Split {
 Split split(const SymExpr& expression, const SymTerm& divisor) {
   Split result;
   for (const SymTerm& term : expression.terms()) {
-    if (auto quotient = divide_term(term, divisor)) result.quotient += from_term(*quotient);
-    else result.rest += from_term(term);
+    if (auto quotient = divide_term(term, divisor))
+      result.quotient += from_term(*quotient);
+    else
+      result.rest += from_term(term);
   }
   std::int64_t constant = expression.constant_term();
   if (divisor.atoms.empty()) {
@@ -329,10 +360,10 @@ struct Division {
 };
 
 /// Divides by `divisor` if the inquiry make both parts free of a division by it.
-std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor,
-                                       Inquiry& inquiry) {
+std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor, Inquiry& inquiry) {
   Interval range = bounds(a, inquiry, 0);
-  if (auto d = divisor.constant(); d && *d > 0 && !infinite(range.lower) && !infinite(range.upper)) {
+  if (auto d = divisor.constant();
+      d && *d > 0 && !infinite(range.lower) && !infinite(range.upper)) {
     std::int64_t k = floor_divide(range.lower, *d);
     if (k == floor_divide(range.upper, *d)) return Division{k, a - SymExpr(k) * divisor};
   }
@@ -340,7 +371,8 @@ std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor,
   return std::nullopt;
 }
 
-/// The second identity: a // (g*b) for the common factors g of divisor and a's terms, largest first.
+/// The second identity: a // (g*b) for the common factors g of divisor and a's terms, largest
+/// first.
 std::optional<Division> divide_by_factor(const SymExpr& a, const SymTerm& divisor,
                                          Inquiry& inquiry) {
   std::vector<SymTerm> factors;
@@ -366,8 +398,7 @@ std::optional<Division> divide_by_factor(const SymExpr& a, const SymTerm& diviso
 }
 
 /// (x // c) // d = x // (c*d) for positive c and d.
-std::optional<SymExpr> nested_quotient(const SymExpr& a, const SymExpr& divisor,
-                                       Inquiry& inquiry) {
+std::optional<SymExpr> nested_quotient(const SymExpr& a, const SymExpr& divisor, Inquiry& inquiry) {
   if (a.constant_term() != 0 || a.terms().size() != 1) return std::nullopt;
   const SymTerm& term = a.terms().front();
   if (term.coefficient != 1 || term.atoms.size() != 1) return std::nullopt;
@@ -415,32 +446,41 @@ SymExpr simplify_operation(const AtomRef& atom, Inquiry& inquiry) {
   SymExpr a = simplify(atom->operands[0], inquiry);
   SymExpr b = simplify(atom->operands[1], inquiry);
   switch (atom->kind) {
-    case Kind::floordiv: return divide_simplified(a, b, inquiry).quotient;
-    case Kind::mod: return divide_simplified(a, b, inquiry).remainder;
+    case Kind::floordiv:
+      return divide_simplified(a, b, inquiry).quotient;
+    case Kind::mod:
+      return divide_simplified(a, b, inquiry).remainder;
     case Kind::minimum:
       if (nonnegative(b - a, inquiry)) return a;
       return nonnegative(a - b, inquiry) ? b : minimum(a, b);
     case Kind::maximum:
       if (nonnegative(b - a, inquiry)) return b;
       return nonnegative(a - b, inquiry) ? a : maximum(a, b);
-    case Kind::symbol: break;
+    case Kind::symbol:
+      break;
   }
   return a;
 }
 
-/// a % b as a - b * (a // b): in these terms what is cut off and what was added to make it whole cancel out.
+/// a % b as a - b * (a // b): in these terms what is cut off and what was added to make it whole
+/// cancel out.
 SymExpr without_remainders(const SymExpr& expression) {
   const auto is_remainder = [](const AtomRef& atom) {
     return atom->kind == Kind::mod && atom->operands[1].constant().value_or(0) > 0;
   };
-  const auto has_remainder = [&](const SymTerm& term) { return std::ranges::any_of(term.atoms, is_remainder); };
+  const auto has_remainder = [&](const SymTerm& term) {
+    return std::ranges::any_of(term.atoms, is_remainder);
+  };
   if (std::ranges::none_of(expression.terms(), has_remainder)) return expression;
   SymExpr sum(expression.constant_term());
   for (const SymTerm& term : expression.terms()) {
     SymExpr product(term.coefficient);
     for (const AtomRef& atom : term.atoms) {
       const SymExpr alone = make_expression(0, {SymTerm{1, {atom}}});
-      product *= is_remainder(atom) ? atom->operands[0] - atom->operands[1] * floordiv(atom->operands[0], atom->operands[1]) : alone;
+      product *= is_remainder(atom)
+                     ? atom->operands[0] -
+                           atom->operands[1] * floordiv(atom->operands[0], atom->operands[1])
+                     : alone;
     }
     sum += product;
   }
@@ -463,7 +503,8 @@ SymExpr simplify(const SymExpr& expression, Inquiry& inquiry) {
 /// b - a, simplified; and without remainders, where it has some.
 std::vector<SymExpr> differences(const SymExpr& a, const SymExpr& b, Inquiry& inquiry) {
   std::vector<SymExpr> texts = {simplify(b - a, inquiry)};
-  if (SymExpr divided = without_remainders(texts.front()); divided != texts.front()) texts.push_back(std::move(divided));
+  if (SymExpr divided = without_remainders(texts.front()); divided != texts.front())
+    texts.push_back(std::move(divided));
   return texts;
 }
 

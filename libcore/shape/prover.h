@@ -20,15 +20,15 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// Inclusive bounds of one symbol; either may mention other symbols (an index below a size), but not
-/// in a cycle. Nothing: unbounded.
+/// Inclusive bounds of one symbol; either may mention other symbols (an index below a size), but
+/// not in a cycle. Nothing: unbounded.
 struct SymRange {
   std::optional<SymExpr> lower;
   std::optional<SymExpr> upper;
 };
 
-/// What is known of symbols: ranges of sizes (s0 >= 2) and of loop indices (0 <= i <= s0 - 1), and what
-/// relates sizes to each other (s1 <= s0).
+/// What is known of symbols: ranges of sizes (s0 >= 2) and of loop indices (0 <= i <= s0 - 1), and
+/// what relates sizes to each other (s1 <= s0).
 class RangeFacts {
  public:
   RangeFacts();
@@ -49,9 +49,11 @@ class RangeFacts {
   const std::vector<Taken>& assumptions_on(std::string_view atom) const;
   bool assumes() const;
 
-  /// The work that questions with these facts and their copies took so far, in atoms and terms that were looked at.
+  /// The work that questions with these facts and their copies took so far, in atoms and terms that
+  /// were looked at.
   std::int64_t work() const;
-  /// Once questions took `units` of work together, one more may take little: more answers are "not known" then.
+  /// Once questions took `units` of work together, one more may take little: more answers are "not
+  /// known" then.
   void set_limit(std::int64_t units) { limit_ = units; }
   bool is_exhausted() const { return work() >= limit_; }
   /// What one more question may take.
@@ -77,14 +79,16 @@ Interval bounds(const SymExpr& expression, const RangeFacts& facts);
 /// Whether `expression` is known to be at least 0. False: not known.
 bool is_nonnegative(const SymExpr& expression, const RangeFacts& facts);
 
-/// The truth of a comparison, or nothing when the facts do not decide it, or not with the work that is granted.
+/// The truth of a comparison, or nothing when the facts do not decide it, or not with the work that
+/// is granted.
 std::optional<bool> prove_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts);
 std::optional<bool> prove_less(const SymExpr& a, const SymExpr& b, const RangeFacts& facts);
 std::optional<bool> prove_less_equal(const SymExpr& a, const SymExpr& b, const RangeFacts& facts);
 
 /// An equal expression with fewer divisions: floordiv and mod go where intervals or divisibility
 /// decide them, min and max where the order of their operands is known.
-///   0 <= i < 8:  floordiv(8*j + i, 8) → j;  mod(8*j + i, 8) → i;  floordiv(8*j + i, 32) → floordiv(j, 4)
+///   0 <= i < 8:  floordiv(8*j + i, 8) → j;  mod(8*j + i, 8) → i;  floordiv(8*j + i, 32) →
+///   floordiv(j, 4)
 SymExpr simplify(const SymExpr& expression, const RangeFacts& facts);
 
 }  // namespace penstock

@@ -9,8 +9,10 @@ namespace penstock {
 
 namespace {
 
-constexpr std::int64_t kMostForOne = 20'000;  ///< units of work for one question: some milliseconds …
-constexpr std::int64_t kLeastForOne = 200;    ///< … and where all are too much what intervals alone decide
+constexpr std::int64_t kMostForOne =
+    20'000;  ///< units of work for one question: some milliseconds …
+constexpr std::int64_t kLeastForOne =
+    200;  ///< … and where all are too much what intervals alone decide
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   std::int64_t quotient = a / b;
@@ -26,12 +28,15 @@ bool is_small(const SymExpr& expression) {
                      [&](const SymTerm& term) { return small(term.coefficient); });
 }
 
-/// What c*(a // d) + r >= 0 says of a itself, for numbers c and d > 0: as a - d + 1 <= d * (a // d) <= a.
+/// What c*(a // d) + r >= 0 says of a itself, for numbers c and d > 0: as a - d + 1 <= d * (a // d)
+/// <= a.
 std::optional<SymExpr> of_dividend(const SymExpr& expression) {
   for (const SymTerm& term : expression.terms()) {
-    const bool quotient = term.atoms.size() == 1 && term.atoms.front()->kind == SymAtom::Kind::floordiv;
+    const bool quotient =
+        term.atoms.size() == 1 && term.atoms.front()->kind == SymAtom::Kind::floordiv;
     if (!quotient || !is_small(expression)) continue;
-    const SymExpr &dividend = term.atoms.front()->operands[0], &divisor = term.atoms.front()->operands[1];
+    const SymExpr &dividend = term.atoms.front()->operands[0],
+                  &divisor = term.atoms.front()->operands[1];
     if (divisor.constant().value_or(0) <= 0 || !is_small(dividend) || !is_small(divisor)) continue;
     const SymExpr most = term.coefficient > 0 ? dividend : dividend - divisor + 1;
     return divisor * (expression - make_expression(0, {term})) + SymExpr(term.coefficient) * most;
@@ -42,7 +47,8 @@ std::optional<SymExpr> of_dividend(const SymExpr& expression) {
 }  // namespace
 
 struct RangeFacts::Assumptions {
-  std::map<std::string, std::vector<Taken>, std::less<>> by_atom;  ///< by the text of a term's first atom
+  std::map<std::string, std::vector<Taken>, std::less<>>
+      by_atom;  ///< by the text of a term's first atom
   std::set<std::string> texts;
   std::shared_ptr<std::int64_t> work = std::make_shared<std::int64_t>(0);
 };
@@ -57,12 +63,14 @@ void RangeFacts::set_index(std::string_view symbol, const SymExpr& extent) {
   set(symbol, {SymExpr(0), extent - SymExpr(1)});
 }
 
-/// symbol >= bound, or symbol <= bound. False where its range says this otherwise, by an expression.
+/// symbol >= bound, or symbol <= bound. False where its range says this otherwise, by an
+/// expression.
 bool RangeFacts::narrow(std::string_view symbol, bool from_below, std::int64_t bound) {
   SymRange& range = ranges_[std::string(symbol)];
   std::optional<SymExpr>& side = from_below ? range.lower : range.upper;
   if (side && !side->is_constant()) return false;
-  if (!side || (from_below ? *side->constant() < bound : *side->constant() > bound)) side = SymExpr(bound);
+  if (!side || (from_below ? *side->constant() < bound : *side->constant() > bound))
+    side = SymExpr(bound);
   return true;
 }
 
@@ -76,9 +84,11 @@ void RangeFacts::assume(const SymExpr& expression) {
   for (SymTerm& term : terms) term.coefficient /= divisor;
   const std::int64_t constant = floor_divide(expression.constant_term(), divisor);
   const SymTerm& first = terms.front();
-  const bool alone = terms.size() == 1 && first.atoms.size() == 1 && first.atoms.front()->kind == SymAtom::Kind::symbol;
+  const bool alone = terms.size() == 1 && first.atoms.size() == 1 &&
+                     first.atoms.front()->kind == SymAtom::Kind::symbol;
   const bool from_below = first.coefficient > 0;
-  if (alone && narrow(first.atoms.front()->text, from_below, from_below ? -constant : constant)) return;
+  if (alone && narrow(first.atoms.front()->text, from_below, from_below ? -constant : constant))
+    return;
   SymExpr assumption = make_expression(constant, std::move(terms));
   Assumptions& own = own_assumptions();
   if (!own.texts.insert(assumption.to_string()).second) return;
@@ -99,13 +109,21 @@ const std::vector<RangeFacts::Taken>& RangeFacts::assumptions_on(std::string_vie
   return found == assumptions_->by_atom.end() ? none : found->second;
 }
 
-bool RangeFacts::assumes() const { return !assumptions_->by_atom.empty(); }
+bool RangeFacts::assumes() const {
+  return !assumptions_->by_atom.empty();
+}
 
-std::int64_t RangeFacts::work() const { return *assumptions_->work; }
+std::int64_t RangeFacts::work() const {
+  return *assumptions_->work;
+}
 
-void RangeFacts::charge(std::int64_t units) const { *assumptions_->work += units; }
+void RangeFacts::charge(std::int64_t units) const {
+  *assumptions_->work += units;
+}
 
-std::int64_t RangeFacts::grant() const { return std::clamp(limit_ - work(), kLeastForOne, kMostForOne); }
+std::int64_t RangeFacts::grant() const {
+  return std::clamp(limit_ - work(), kLeastForOne, kMostForOne);
+}
 
 const SymRange& RangeFacts::of(std::string_view symbol) const {
   static const SymRange unbounded;

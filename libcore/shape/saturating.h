@@ -5,11 +5,13 @@
 
 namespace penstock {
 
-// Arithmetic on sizes. What does not fit in 64 bits is the largest or the least number there is: a document may ask for
-// any sizes, and memory of that many bytes is refused, where a number that wrapped around might pass for a small one.
+// Arithmetic on sizes. What does not fit in 64 bits is the largest or the least number there is: a
+// document may ask for any sizes, and memory of that many bytes is refused, where a number that
+// wrapped around might pass for a small one.
 
 constexpr std::int64_t saturated(bool negative) {
-  return negative ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+  return negative ? std::numeric_limits<std::int64_t>::min()
+                  : std::numeric_limits<std::int64_t>::max();
 }
 
 constexpr std::int64_t saturating_add(std::int64_t a, std::int64_t b) {

@@ -65,22 +65,32 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 
 std::int64_t evaluate_atom(Kind kind, std::int64_t a, std::int64_t b) {
   switch (kind) {
-    case Kind::floordiv: return floor_divide(a, b);
-    case Kind::mod: return b == -1 ? 0 : a - floor_divide(a, b) * b;
-    case Kind::minimum: return std::min(a, b);
-    case Kind::maximum: return std::max(a, b);
-    case Kind::symbol: break;
+    case Kind::floordiv:
+      return floor_divide(a, b);
+    case Kind::mod:
+      return b == -1 ? 0 : a - floor_divide(a, b) * b;
+    case Kind::minimum:
+      return std::min(a, b);
+    case Kind::maximum:
+      return std::max(a, b);
+    case Kind::symbol:
+      break;
   }
   return 0;
 }
 
 SymExpr apply(Kind kind, const SymExpr& a, const SymExpr& b) {
   switch (kind) {
-    case Kind::floordiv: return floordiv(a, b);
-    case Kind::mod: return mod(a, b);
-    case Kind::minimum: return minimum(a, b);
-    case Kind::maximum: return maximum(a, b);
-    case Kind::symbol: break;
+    case Kind::floordiv:
+      return floordiv(a, b);
+    case Kind::mod:
+      return mod(a, b);
+    case Kind::minimum:
+      return minimum(a, b);
+    case Kind::maximum:
+      return maximum(a, b);
+    case Kind::symbol:
+      break;
   }
   return a;
 }
@@ -176,8 +186,7 @@ bool operator==(const SymExpr& a, const SymExpr& b) {
   if (a.terms_ == b.terms_) return true;
   return std::equal(a.terms().begin(), a.terms().end(), b.terms().begin(),
                     [](const SymTerm& x, const SymTerm& y) {
-                      return x.coefficient == y.coefficient &&
-                             compare_atoms(x.atoms, y.atoms) == 0;
+                      return x.coefficient == y.coefficient && compare_atoms(x.atoms, y.atoms) == 0;
                     });
 }
 
@@ -185,8 +194,10 @@ std::string SymExpr::to_string() const {
   std::string text;
   for (const SymTerm& term : terms()) {
     bool negative = term.coefficient < 0;
-    if (negative) text += '-';
-    else if (!text.empty()) text += '+';
+    if (negative)
+      text += '-';
+    else if (!text.empty())
+      text += '+';
     std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(term.coefficient)
                                        : static_cast<std::uint64_t>(term.coefficient);
     if (magnitude != 1) text += std::to_string(magnitude) + '*';
@@ -254,25 +265,33 @@ std::optional<std::int64_t> SymExpr::evaluate(
 
 namespace {
 
-constexpr std::int64_t kLargestDivisor = std::int64_t{1} << 31;  ///< that division in two steps is put together to
+constexpr std::int64_t kLargestDivisor = std::int64_t{1}
+                                         << 31;  ///< that division in two steps is put together to
 
-SymExpr one_term(const SymTerm& term) { return make_expression(0, {term}); }
+SymExpr one_term(const SymTerm& term) {
+  return make_expression(0, {term});
+}
 
 /// The only atom of the term, where it is of this kind; else null.
 const SymAtom* alone(const SymTerm& term, Kind kind) {
-  return term.atoms.size() == 1 && term.atoms.front()->kind == kind ? term.atoms.front().get() : nullptr;
+  return term.atoms.size() == 1 && term.atoms.front()->kind == kind ? term.atoms.front().get()
+                                                                    : nullptr;
 }
 
-/// (x // c + k) // d = (x + k*c) // (c*d), for numbers c, d > 0 and k: sizes behind several strides are one division.
+/// (x // c + k) // d = (x + k*c) // (c*d), for numbers c, d > 0 and k: sizes behind several strides
+/// are one division.
 std::optional<SymExpr> nested_quotient(const SymExpr& a, std::int64_t d) {
   if (a.terms().size() != 1 || a.terms().front().coefficient != 1) return std::nullopt;
   const SymAtom* inner = alone(a.terms().front(), Kind::floordiv);
   const std::int64_t c = inner != nullptr ? inner->operands[1].constant().value_or(0) : 0;
-  if (c <= 0 || c >= kLargestDivisor || d >= kLargestDivisor / c || a.constant_term() >= kLargestDivisor) return std::nullopt;
+  if (c <= 0 || c >= kLargestDivisor || d >= kLargestDivisor / c ||
+      a.constant_term() >= kLargestDivisor)
+    return std::nullopt;
   return floordiv(inner->operands[0] + SymExpr(a.constant_term()) * SymExpr(c), c * d);
 }
 
-/// (x + y % d) // d where d divides x + y, but for a number k: (x + y + k) // d - y // d, what is cut off or made whole.
+/// (x + y % d) // d where d divides x + y, but for a number k: (x + y + k) // d - y // d, what is
+/// cut off or made whole.
 std::optional<SymExpr> whole_quotient(const SymExpr& a, std::int64_t d) {
   for (const SymTerm& term : a.terms()) {
     const SymAtom* remainder = alone(term, Kind::mod);
@@ -280,21 +299,25 @@ std::optional<SymExpr> whole_quotient(const SymExpr& a, std::int64_t d) {
     const SymExpr sum = a - one_term(term) + SymExpr(term.coefficient) * remainder->operands[0];
     SymExpr quotient, rest;
     split_by_divisor(sum, d, quotient, rest);
-    if (rest.is_constant()) return quotient - SymExpr(term.coefficient) * floordiv(remainder->operands[0], d);
+    if (rest.is_constant())
+      return quotient - SymExpr(term.coefficient) * floordiv(remainder->operands[0], d);
   }
   return std::nullopt;
 }
 
-/// a // d for d > 0 that divides no term of a: the first term positive, no common factor, no division in two steps.
+/// a // d for d > 0 that divides no term of a: the first term positive, no common factor, no
+/// division in two steps.
 SymExpr canonical_quotient(const SymExpr& a, std::int64_t d) {
   // -x // d is minus the quotient that is rounded up.
   if (a.terms().front().coefficient < 0) return -floordiv(SymExpr(d - 1) - a, d);
   std::int64_t common = d;
-  for (const SymTerm& term : a.terms()) common = term.coefficient == saturated(true) ? 1 : std::gcd(common, term.coefficient);
+  for (const SymTerm& term : a.terms())
+    common = term.coefficient == saturated(true) ? 1 : std::gcd(common, term.coefficient);
   if (common > 1) {
     std::vector<SymTerm> terms = a.terms();
     for (SymTerm& term : terms) term.coefficient /= common;
-    return floordiv(make_expression(floor_divide(a.constant_term(), common), std::move(terms)), d / common);
+    return floordiv(make_expression(floor_divide(a.constant_term(), common), std::move(terms)),
+                    d / common);
   }
   if (auto whole = whole_quotient(a, d)) return *whole;
   if (auto nested = nested_quotient(a, d)) return *nested;
@@ -312,7 +335,8 @@ SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
   SymExpr quotient, rest;
   split_by_divisor(a, *divisor, quotient, rest);
   if (rest.is_constant()) return quotient;  // 0 <= rest < d by construction
-  return *divisor > 0 ? quotient + canonical_quotient(rest, *divisor) : quotient + function(Kind::floordiv, rest, b);
+  return *divisor > 0 ? quotient + canonical_quotient(rest, *divisor)
+                      : quotient + function(Kind::floordiv, rest, b);
 }
 
 SymExpr mod(const SymExpr& a, const SymExpr& b) {
@@ -371,12 +395,13 @@ class Parser {
   static bool is_large(const SymExpr& expression) {
     const std::vector<SymTerm>& terms = expression.terms();
     return terms.size() > kMostTerms ||
-           std::any_of(terms.begin(), terms.end(), [](const SymTerm& term) { return term.atoms.size() > kHighestDegree; });
+           std::any_of(terms.begin(), terms.end(),
+                       [](const SymTerm& term) { return term.atoms.size() > kHighestDegree; });
   }
 
   Result<SymExpr> fail(std::string_view what) const {
-    return failure(Code::PS0201, "size expression '" + std::string(text_.substr(0, 80)) + "': " +
-                                     std::string(what) + " at character " +
+    return failure(Code::PS0201, "size expression '" + std::string(text_.substr(0, 80)) +
+                                     "': " + std::string(what) + " at character " +
                                      std::to_string(position_ + 1));
   }
   void skip_space() {
@@ -428,8 +453,9 @@ class Parser {
     }
     skip_space();
     std::size_t start = position_;
-    while (position_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_')) {
+    while (
+        position_ < text_.size() &&
+        (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_')) {
       ++position_;
     }
     std::string_view word = text_.substr(start, position_ - start);
@@ -469,6 +495,8 @@ class Parser {
 
 }  // namespace
 
-Result<SymExpr> parse_sym_expr(std::string_view text) { return Parser(text).parse(); }
+Result<SymExpr> parse_sym_expr(std::string_view text) {
+  return Parser(text).parse();
+}
 
 }  // namespace penstock

@@ -35,11 +35,11 @@ struct SymTerm {
 /// polynomials compare equal. Immutable; copies share. A constant costs no allocation.
 ///
 /// Division rounds to minus infinity as Python's // does, and mod has the sign of the divisor.
-/// What does not fit in 64 bits is the largest or the least number (shape/saturating.h): only damaged documents have such
-/// sizes, and one that wrapped around might pass for a small one.
+/// What does not fit in 64 bits is the largest or the least number (shape/saturating.h): only
+/// damaged documents have such sizes, and one that wrapped around might pass for a small one.
 class SymExpr {
  public:
-  SymExpr() = default;                              ///< 0
+  SymExpr() = default;                               ///< 0
   SymExpr(std::int64_t value) : constant_(value) {}  // NOLINT: sizes are mostly plain numbers
   SymExpr(int value) : constant_(value) {}           // NOLINT
   /// The symbol `name`: a letter or '_', then letters, digits, '_'.

@@ -43,8 +43,7 @@ class NoSizeSignal {
 };
 
 tl::unexpected<Diagnostic> failed(std::string_view what, const std::string& path, int error) {
-  return failure(Code::PS0210,
-                 fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
+  return failure(Code::PS0210, fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
 }
 
 /// Writes all of `bytes`; 0, or the error.
@@ -146,7 +145,8 @@ bool holds(const std::string& path, std::span<const std::string_view> pieces) {
   });
   const auto rest = pieces.subspan(at);
   return read && wanted.empty() &&
-         std::all_of(rest.begin(), rest.end(), [](std::string_view piece) { return piece.empty(); });
+         std::all_of(rest.begin(), rest.end(),
+                     [](std::string_view piece) { return piece.empty(); });
 }
 
 Mapping::Mapping(Mapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}

@@ -11,8 +11,8 @@
 namespace penstock::store {
 
 /// A file that appears under its name whole or not at all: written beside its place, then renamed.
-/// Every failure is PS0210 with the system's reason, and leaves nothing behind. A file-size limit is
-/// an error like a full disk: its signal is kept from the process.
+/// Every failure is PS0210 with the system's reason, and leaves nothing behind. A file-size limit
+/// is an error like a full disk: its signal is kept from the process.
 class NewFile {
  public:
   /// Opens one for `path`; makes the folders above it.
@@ -36,8 +36,9 @@ class NewFile {
 /// Writes the pieces to a NewFile.
 Result<void> write_file(const std::string& path, std::span<const std::string_view> pieces);
 
-/// Hands the bytes of a file to `see`, piece by piece, until that gives false. False when the file cannot
-/// be read to its end. Reads instead of mapping: a disk that fails is an answer here, no signal.
+/// Hands the bytes of a file to `see`, piece by piece, until that gives false. False when the file
+/// cannot be read to its end. Reads instead of mapping: a disk that fails is an answer here, no
+/// signal.
 bool read_pieces(const std::string& path, const std::function<bool(std::string_view)>& see);
 
 /// Whether the file holds just these bytes.

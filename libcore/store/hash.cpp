@@ -12,7 +12,9 @@ struct Hasher::State {
   XXH3_state_t state;
 };
 
-Hasher::Hasher() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->state); }
+Hasher::Hasher() : state_(std::make_unique<State>()) {
+  XXH3_128bits_reset(&state_->state);
+}
 Hasher::~Hasher() = default;
 
 void Hasher::add(std::string_view bytes) {
@@ -30,7 +32,9 @@ std::string hash_of(std::span<const std::string_view> pieces) {
   return hasher.name();
 }
 
-std::string hash_of(std::string_view bytes) { return hash_of(std::span(&bytes, 1)); }
+std::string hash_of(std::string_view bytes) {
+  return hash_of(std::span(&bytes, 1));
+}
 
 bool is_hash(std::string_view text) {
   return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {

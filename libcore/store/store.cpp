@@ -30,9 +30,12 @@ constexpr std::int64_t kRenewSeconds = 600;
 
 std::string_view folder_of(Store::Entry::Kind kind) {
   switch (kind) {
-    case Store::Entry::Kind::blob: return "blobs";
-    case Store::Entry::Kind::kernel: return "kernels";
-    case Store::Entry::Kind::packed: return "packed";
+    case Store::Entry::Kind::blob:
+      return "blobs";
+    case Store::Entry::Kind::kernel:
+      return "kernels";
+    case Store::Entry::Kind::packed:
+      return "packed";
   }
   return {};
 }
@@ -51,7 +54,9 @@ void touch(const std::string& path) {
 }
 
 /// Stands behind a packed weight: tells whether it is whole, and the one of its key.
-std::string seal_of(std::string_view key, std::string_view bytes) { return hash_of(std::array{key, bytes}); }
+std::string seal_of(std::string_view key, std::string_view bytes) {
+  return hash_of(std::array{key, bytes});
+}
 
 tl::unexpected<Diagnostic> damaged(std::string_view hash) {
   return failure(Code::PS0207, fmt::format("the bytes of blob {} are damaged", hash));
@@ -88,7 +93,8 @@ std::string reason_of_packed(std::string_view key, const std::string& path) {
 std::string reason_of_kernel(const std::string& path) {
   bool text = true;
   const bool read = read_pieces(path, [&](std::string_view piece) {
-    text = text && std::all_of(piece.begin(), piece.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
+    text = text && std::all_of(piece.begin(), piece.end(),
+                               [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
     return text;
   });
   if (!text) return "it is no text";
@@ -97,9 +103,12 @@ std::string reason_of_kernel(const std::string& path) {
 
 std::string reason_of(Store::Entry::Kind kind, std::string_view name, const std::string& path) {
   switch (kind) {
-    case Store::Entry::Kind::blob: return reason_of_blob(name, path);
-    case Store::Entry::Kind::kernel: return reason_of_kernel(path);
-    case Store::Entry::Kind::packed: return reason_of_packed(name, path);
+    case Store::Entry::Kind::blob:
+      return reason_of_blob(name, path);
+    case Store::Entry::Kind::kernel:
+      return reason_of_kernel(path);
+    case Store::Entry::Kind::packed:
+      return reason_of_packed(name, path);
   }
   return {};
 }
@@ -126,13 +135,16 @@ Result<void> remove(const Found& one, Store::Removed& removed) {
 Result<std::vector<Found>> find_all(const std::string& directory) {
   std::vector<Found> found;
   struct stat whole {};
-  const int error = stat(directory.c_str(), &whole) != 0 ? errno : S_ISDIR(whole.st_mode) ? 0 : ENOTDIR;
+  const int error = stat(directory.c_str(), &whole) != 0 ? errno
+                    : S_ISDIR(whole.st_mode)             ? 0
+                                                         : ENOTDIR;
   if (error == ENOENT) return found;
   if (error != 0) {
     return failure(Code::PS0210, fmt::format("cannot read the store '{}': {}", directory,
                                              std::generic_category().message(error)));
   }
-  for (auto kind : {Store::Entry::Kind::blob, Store::Entry::Kind::kernel, Store::Entry::Kind::packed}) {
+  for (auto kind :
+       {Store::Entry::Kind::blob, Store::Entry::Kind::kernel, Store::Entry::Kind::packed}) {
     std::error_code error;
     files::path root = files::path(directory) / folder_of(kind);
     if (!files::exists(root, error)) continue;
@@ -144,12 +156,14 @@ Result<std::vector<Found>> find_all(const std::string& directory) {
       std::string name = at->path().filename().string();
       bool unfinished = name.starts_with(kUnfinished);
       if (!unfinished && !is_hash(name)) continue;
-      found.push_back({{kind, name, static_cast<std::uint64_t>(facts.st_size),
-                        facts.st_mtim.tv_sec}, at->path().string(), unfinished});
+      found.push_back(
+          {{kind, name, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec},
+           at->path().string(),
+           unfinished});
     }
     if (error) {
-      return failure(Code::PS0210, fmt::format("cannot read the store '{}': {}", directory,
-                                               error.message()));
+      return failure(Code::PS0210,
+                     fmt::format("cannot read the store '{}': {}", directory, error.message()));
     }
   }
   return found;
@@ -166,8 +180,9 @@ Result<std::string> store_directory(const std::string& option) {
   if (auto named = variable("PENSTOCK_STORE"); !named.empty()) return named;
   if (auto cache = variable("XDG_CACHE_HOME"); cache.starts_with('/')) return cache + "/penstock";
   if (auto home = variable("HOME"); !home.empty()) return home + "/.cache/penstock";
-  return failure(Code::PS0210, "there is no place for the store: neither PENSTOCK_STORE nor HOME is "
-                               "set");
+  return failure(Code::PS0210,
+                 "there is no place for the store: neither PENSTOCK_STORE nor HOME is "
+                 "set");
 }
 
 Store::Store(std::string directory, std::uint64_t limit)
@@ -201,8 +216,10 @@ Result<std::string> Store::put(std::span<const std::string_view> pieces) {
   std::uint64_t size = 0;
   for (std::string_view piece : pieces) size += piece.size();
   struct stat facts {};
-  // The bytes are looked at: a file that a bad disk or a crash has spoilt would otherwise be kept for ever.
-  if (stat(path.c_str(), &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == size && holds(path, pieces)) {
+  // The bytes are looked at: a file that a bad disk or a crash has spoilt would otherwise be kept
+  // for ever.
+  if (stat(path.c_str(), &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == size &&
+      holds(path, pieces)) {
     touch(path);
     return hash;
   }
@@ -210,7 +227,8 @@ Result<std::string> Store::put(std::span<const std::string_view> pieces) {
   return hash;
 }
 
-Result<void> Store::put_as(std::string_view hash, const std::function<Result<std::string_view>()>& next) {
+Result<void> Store::put_as(std::string_view hash,
+                           const std::function<Result<std::string_view>()>& next) {
   if (!is_hash(hash)) {
     return failure(Code::PS0207, fmt::format("'{}' is no name of a blob", hash.substr(0, 80)));
   }
@@ -294,7 +312,8 @@ std::optional<PackedWeight> Store::packed(std::string_view key, std::size_t size
 
 Result<void> Store::put_packed(std::string_view key, std::string_view bytes) {
   if (!is_hash(key)) {
-    return failure(Code::PS0601, fmt::format("'{}' is no key of a packed weight", key.substr(0, 80)));
+    return failure(Code::PS0601,
+                   fmt::format("'{}' is no key of a packed weight", key.substr(0, 80)));
   }
   const std::string seal = seal_of(key, bytes);
   return write(packed_path(key), std::array{bytes, std::string_view(seal)});
@@ -340,7 +359,8 @@ Result<std::vector<Store::Damage>> Store::verify() const {
     if (reason.empty() || access(one.path.c_str(), F_OK) != 0) continue;
     out.push_back({std::move(one.entry), std::move(one.path), std::move(reason)});
   }
-  std::sort(out.begin(), out.end(), [](const Damage& a, const Damage& b) { return a.path < b.path; });
+  std::sort(out.begin(), out.end(),
+            [](const Damage& a, const Damage& b) { return a.path < b.path; });
   return out;
 }
 
@@ -361,9 +381,8 @@ Result<Store::Removed> Store::repair() {
 Result<Store::Removed> Store::prune(std::uint64_t limit, std::int64_t keep_seconds) {
   auto found = find_all(directory_);
   if (!found) return tl::unexpected(found.error());
-  std::sort(found->begin(), found->end(), [](const Found& a, const Found& b) {
-    return a.entry.last_used < b.entry.last_used;
-  });
+  std::sort(found->begin(), found->end(),
+            [](const Found& a, const Found& b) { return a.entry.last_used < b.entry.last_used; });
   std::uint64_t total = 0;
   for (const Found& one : *found) total += one.entry.bytes;
   std::int64_t now = std::time(nullptr);

@@ -60,16 +60,16 @@ struct PackedWeight {
   std::string_view bytes;  ///< aligned to a page
 };
 
-/// Where a store lies: `option` (--store), else $PENSTOCK_STORE, else $XDG_CACHE_HOME/penstock, else
-/// $HOME/.cache/penstock. PS0210 when none of them is set.
+/// Where a store lies: `option` (--store), else $PENSTOCK_STORE, else $XDG_CACHE_HOME/penstock,
+/// else $HOME/.cache/penstock. PS0210 when none of them is set.
 Result<std::string> store_directory(const std::string& option = {});
 
 /// Blobs by the hash of their bytes, and kernels and packed weights by a key of the caller's.
 ///
-/// Layout: blobs/ab/abcdef…, kernels/ab/abcdef…, packed/ab/abcdef…. A file appears whole or not at all (temporary file,
-/// then rename), so any number of processes may read and write; two that write the same blob write
-/// the same bytes; a Store may be used by several threads. Nothing is made before the first write. What was used last is kept longest: the
-/// times of files are the order.
+/// Layout: blobs/ab/abcdef…, kernels/ab/abcdef…, packed/ab/abcdef…. A file appears whole or not at
+/// all (temporary file, then rename), so any number of processes may read and write; two that write
+/// the same blob write the same bytes; a Store may be used by several threads. Nothing is made
+/// before the first write. What was used last is kept longest: the times of files are the order.
 class Store {
  public:
   /// Where `limit` is not given: what a store may hold, in bytes.
@@ -81,13 +81,13 @@ class Store {
 
   const std::string& directory() const { return directory_; }
 
-  /// Keeps bytes and returns their hash. A file that has the name but other bytes is replaced. PS0210 when
-  /// there is no room or no permission.
+  /// Keeps bytes and returns their hash. A file that has the name but other bytes is replaced.
+  /// PS0210 when there is no room or no permission.
   Result<std::string> put(std::span<const std::string_view> pieces);
   Result<std::string> put(std::string_view bytes) { return put(std::span(&bytes, 1)); }
-  /// Keeps the blob called `hash`, whose bytes `next` gives piece by piece, an empty one at the end. What
-  /// `next` fails with, PS0210, or PS0207 when the bytes are not those that the hash stands for: then
-  /// nothing is kept.
+  /// Keeps the blob called `hash`, whose bytes `next` gives piece by piece, an empty one at the
+  /// end. What `next` fails with, PS0210, or PS0207 when the bytes are not those that the hash
+  /// stands for: then nothing is kept.
   Result<void> put_as(std::string_view hash, const std::function<Result<std::string_view>()>& next);
 
   /// The bytes of a blob. PS0206 when it is missing, PS0207 when its bytes are not those that the
@@ -106,8 +106,9 @@ class Store {
   std::string kernel_path(std::string_view key) const;
   Result<void> put_kernel(std::string_view key, std::string_view bytes);
 
-  /// The packed weight of `size` bytes kept under `key` (a hash). Nothing when there is none, or when the
-  /// file is not as it was written: it holds a hash behind the bytes, which is looked at every time.
+  /// The packed weight of `size` bytes kept under `key` (a hash). Nothing when there is none, or
+  /// when the file is not as it was written: it holds a hash behind the bytes, which is looked at
+  /// every time.
   std::optional<PackedWeight> packed(std::string_view key, std::size_t size) const;
   std::string packed_path(std::string_view key) const;
   /// Puts one in the place of what is there.
@@ -130,8 +131,8 @@ class Store {
     std::string path;
     std::string reason;
   };
-  /// Reads every file and gives those whose bytes are not what their names, or the hashes behind them, stand
-  /// for, in the order of their paths.
+  /// Reads every file and gives those whose bytes are not what their names, or the hashes behind
+  /// them, stand for, in the order of their paths.
   Result<std::vector<Damage>> verify() const;
 
   /// What was removed.

@@ -30,7 +30,8 @@ std::string Trust::key() const {
   if (descriptor < 0) return {};
   std::string key(kKeyBytes, '\0');
   struct stat facts {};
-  const bool own = fstat(descriptor, &facts) == 0 && facts.st_uid == geteuid() && (facts.st_mode & 077) == 0;
+  const bool own =
+      fstat(descriptor, &facts) == 0 && facts.st_uid == geteuid() && (facts.st_mode & 077) == 0;
   const bool whole = read(descriptor, key.data(), key.size()) == static_cast<ssize_t>(key.size());
   close(descriptor);
   return own && whole ? key : std::string();
@@ -42,12 +43,14 @@ Result<std::string> Trust::make_key() {
   std::error_code ignored;
   std::filesystem::create_directories(directory_, ignored);
   std::string made(kKeyBytes, '\0');
-  if (getrandom(made.data(), made.size(), 0) != static_cast<ssize_t>(made.size())) return failed(path);
+  if (getrandom(made.data(), made.size(), 0) != static_cast<ssize_t>(made.size()))
+    return failed(path);
   // It appears whole, and the first of several writers wins.
   std::string temporary = directory_ + "/" + std::string(kUnfinished) + "XXXXXX";
   const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0) return failed(path);
-  const bool written = write(descriptor, made.data(), made.size()) == static_cast<ssize_t>(made.size());
+  const bool written =
+      write(descriptor, made.data(), made.size()) == static_cast<ssize_t>(made.size());
   close(descriptor);
   const bool linked = written && link(temporary.c_str(), path.c_str()) == 0;
   const int problem = errno;
@@ -59,7 +62,8 @@ Result<std::string> Trust::make_key() {
   return others;
 }
 
-std::string Trust::record_path(std::string_view key, std::string_view statement, std::string_view code) const {
+std::string Trust::record_path(std::string_view key, std::string_view statement,
+                               std::string_view code) const {
   const std::array<std::string_view, 1> whole = {code};
   const std::string code_hash = strong_hash(whole);
   const std::array<std::string_view, 2> pieces = {code_hash, statement};

@@ -12,8 +12,8 @@ namespace {
 constexpr std::int32_t kBool = 11;  // c10::ScalarType
 constexpr std::int32_t kCpu = 0;    // c10::DeviceType
 
-/// The one element of a bool tensor whose memory is at hand, read as torch would: the branch behind a
-/// comparison of tensors. -1 for everything else, of which torch is asked.
+/// The one element of a bool tensor whose memory is at hand, read as torch would: the branch behind
+/// a comparison of tensors. -1 for everything else, of which torch is asked.
 int truth_of_element(PyObject* object) {
   if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return -1;
   const auto bridge = TensorBridge::get();

@@ -38,7 +38,9 @@ PyObject* descriptor(const TensorBridge& bridge, const char* name, PyTypeObject*
   return found != nullptr && Py_TYPE(found) == kind ? found : nullptr;
 }
 
-bool is_dead(const PyRef& weak) { return PyWeakref_GET_OBJECT(weak.get()) == Py_None; }
+bool is_dead(const PyRef& weak) {
+  return PyWeakref_GET_OBJECT(weak.get()) == Py_None;
+}
 
 }  // namespace
 

@@ -11,8 +11,8 @@
 
 namespace penstock::torch {
 
-/// Notes the ways by which a program gets at a tensor's memory so that its writes are not counted in
-/// the tensor's version: `.data`, whose tensor counts on its own, and `.numpy()`. Needs the GIL.
+/// Notes the ways by which a program gets at a tensor's memory so that its writes are not counted
+/// in the tensor's version: `.data`, whose tensor counts on its own, and `.numpy()`. Needs the GIL.
 class MemoryEscapes {
  public:
   /// The one of the process, as torch is.

@@ -38,10 +38,12 @@ std::unique_ptr<ObserverContext> op_starts(const void* record) {
   return nullptr;
 }
 
-void op_ends(const void*, ObserverContext*) { --g_depth; }
+void op_ends(const void*, ObserverContext*) {
+  --g_depth;
+}
 
-/// at::RecordFunctionCallback. The flags are one per scope and three more; only the first, for ops, is
-/// set, and there is room for scopes that later versions add.
+/// at::RecordFunctionCallback. The flags are one per scope and three more; only the first, for ops,
+/// is set, and there is room for scopes that later versions add.
 struct Callback {
   std::unique_ptr<ObserverContext> (*start)(const void*) = op_starts;
   void (*end)(const void*, ObserverContext*) = op_ends;
@@ -49,7 +51,8 @@ struct Callback {
   std::array<bool, 40> flags{true};
 };
 
-/// One op that runs others (zeros: empty and zero_) has to count as one, and by its name as a factory.
+/// One op that runs others (zeros: empty and zero_) has to count as one, and by its name as a
+/// factory.
 bool counts_rightly(PyObject* torch) {
   const std::int64_t before = g_ops, factories = g_factory_ops;
   const PyRef zeros = PyRef::steal(PyObject_CallMethod(torch, "zeros", "i", 1));
@@ -72,7 +75,8 @@ Registry find_registry() {
       reinterpret_cast<std::uint64_t (*)(Callback)>(
           dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE")),
       reinterpret_cast<void (*)(std::uint64_t)>(dlsym(library, "_ZN2at14removeCallbackEm"))};
-  g_name = reinterpret_cast<const char* (*)(const void*)>(dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
+  g_name = reinterpret_cast<const char* (*)(const void*)>(
+      dlsym(library, "_ZNK2at14RecordFunction4nameEv"));
   if (found.add == nullptr || found.remove == nullptr || g_name == nullptr) return {};
   const std::uint64_t handle = found.add(Callback{});
   const bool right = counts_rightly(torch);
@@ -104,14 +108,24 @@ bool count_ops(bool (*is_factory)(std::string_view name)) {
   return counts;
 }
 
-void count_op_as_run() { g_ops += g_counting != 0 ? 1 : 0; }
+void count_op_as_run() {
+  g_ops += g_counting != 0 ? 1 : 0;
+}
 
-std::int64_t ops_run() { return g_ops; }
+std::int64_t ops_run() {
+  return g_ops;
+}
 
-std::int64_t factory_ops_run() { return g_factory_ops; }
+std::int64_t factory_ops_run() {
+  return g_factory_ops;
+}
 
-void begin_ops_apart() { ++g_apart; }
+void begin_ops_apart() {
+  ++g_apart;
+}
 
-void end_ops_apart() { --g_apart; }
+void end_ops_apart() {
+  --g_apart;
+}
 
 }  // namespace penstock::torch

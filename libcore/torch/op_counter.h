@@ -5,13 +5,14 @@
 
 namespace penstock::torch {
 
-/// Lets torch tell us of every op that it runs from now on, on all threads, as it tells its own profiler
-/// (at::addGlobalCallback). `is_factory` tells by an op's name without "aten::" whether it makes tensors
-/// of nothing. False where this torch does not tell, or tells something else than we think:
-/// ops_run() stays 0 then. Costs an op about 100 ns. Needs the GIL, and torch imported.
+/// Lets torch tell us of every op that it runs from now on, on all threads, as it tells its own
+/// profiler (at::addGlobalCallback). `is_factory` tells by an op's name without "aten::" whether it
+/// makes tensors of nothing. False where this torch does not tell, or tells something else than we
+/// think: ops_run() stays 0 then. Costs an op about 100 ns. Needs the GIL, and torch imported.
 bool count_ops(bool (*is_factory)(std::string_view name));
 
-/// The same until stop_counting_ops(), which is called as often. What was counted before and between stays.
+/// The same until stop_counting_ops(), which is called as often. What was counted before and
+/// between stays.
 bool start_counting_ops(bool (*is_factory)(std::string_view name));
 void stop_counting_ops();
 

@@ -24,8 +24,8 @@ class TorchOps {
 
   /// Calls "aten.NAME.OVERLOAD" with arguments by schema name (unnamed ones in front by position).
   /// The results are the op's outputs: one tensor, or the items of the tuple or list that it
-  /// returned. A failure carries torch's message, with severity `note` where the op itself raised; no Python
-  /// error is left set.
+  /// returned. A failure carries torch's message, with severity `note` where the op itself raised;
+  /// no Python error is left set.
   Result<std::vector<python::PyRef>> call(const std::string& op,
                                           const std::vector<NamedArgument>& arguments,
                                           const ValueOf& value_of, const SymbolOf& symbol_of);

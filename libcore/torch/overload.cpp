@@ -7,23 +7,24 @@
 // torch's generated bindings try one signature after the other (SchemaTable gives our schemas the
 // same order) and take the first to which all arguments bind. Binding goes by the kind of each
 // argument alone, so a list of kinds decides, not values. Three rules are not visible in schemas:
-//  - for a fixed list of ops a plain number binds to a Tensor parameter (it becomes a wrapped number):
+//  - for a fixed list of ops a plain number binds to a Tensor parameter (it becomes a wrapped
+//  number):
 //    that is why `a + 1` is add.Tensor, and `a < 1` is lt.Scalar;
 //  - NumPy's names are taken for some keywords (axis for dim, keepdims for keepdim), and the first
 //    parameter of a function is called `input`;
 //  - when the only positional parameter is a list of integers, it takes all positional numbers.
-// The overload's result tensors ("out") are separate schemas for the dispatcher, one optional keyword
-// for Python: they are considered exactly when `out` is given.
+// The overload's result tensors ("out") are separate schemas for the dispatcher, one optional
+// keyword for Python: they are considered exactly when `out` is given.
 
 namespace penstock::torch {
 
 namespace {
 
 constexpr std::string_view kNumbersAsTensors[] = {
-    "add",      "add_",      "div",          "div_",          "divide",       "divide_",
-    "mul",      "mul_",      "multiply",     "multiply_",     "sub",          "sub_",
-    "subtract", "subtract_", "true_divide",  "true_divide_",  "floor_divide", "floor_divide_",
-    "copy_",    "to",
+    "add",          "add_",         "div",           "div_",      "divide",
+    "divide_",      "mul",          "mul_",          "multiply",  "multiply_",
+    "sub",          "sub_",         "subtract",      "subtract_", "true_divide",
+    "true_divide_", "floor_divide", "floor_divide_", "copy_",     "to",
 };
 
 bool takes_numbers_as_tensors(const std::string& name) {
@@ -36,7 +37,9 @@ bool is_number(const Argument& a) {
          a.as<SymExpr>();
 }
 
-bool is_integer(const Argument& a) { return a.as<std::int64_t>() || a.as<SymExpr>(); }
+bool is_integer(const Argument& a) {
+  return a.as<std::int64_t>() || a.as<SymExpr>();
+}
 
 bool is_named(const Argument& a, Argument::Named::Kind kind) {
   auto* named = a.as<Argument::Named>();
@@ -44,24 +47,36 @@ bool is_named(const Argument& a, Argument::Named::Kind kind) {
 }
 
 /// The names "float", "int", "bool" of Python's types stand for dtypes.
-bool is_dtype(const Argument& a) { return a.as<DType>() != nullptr; }
+bool is_dtype(const Argument& a) {
+  return a.as<DType>() != nullptr;
+}
 
 bool binds_one(const Parameter& p, const Argument& a, bool numbers) {
   switch (p.type) {
-    case ParameterType::tensor: return a.as<Argument::Value>() || (numbers && is_number(a));
-    case ParameterType::scalar: return is_number(a);
-    case ParameterType::integer: return is_integer(a);
-    case ParameterType::floating: return is_integer(a) || a.as<double>();
-    case ParameterType::boolean: return a.as<bool>();
-    case ParameterType::string: return a.as<std::string>();
-    case ParameterType::dtype: return is_dtype(a);
-    case ParameterType::layout: return is_named(a, Argument::Named::Kind::layout);
+    case ParameterType::tensor:
+      return a.as<Argument::Value>() || (numbers && is_number(a));
+    case ParameterType::scalar:
+      return is_number(a);
+    case ParameterType::integer:
+      return is_integer(a);
+    case ParameterType::floating:
+      return is_integer(a) || a.as<double>();
+    case ParameterType::boolean:
+      return a.as<bool>();
+    case ParameterType::string:
+      return a.as<std::string>();
+    case ParameterType::dtype:
+      return is_dtype(a);
+    case ParameterType::layout:
+      return is_named(a, Argument::Named::Kind::layout);
     case ParameterType::device:
       return is_named(a, Argument::Named::Kind::device) || a.as<std::string>() || is_integer(a);
-    case ParameterType::memory_format: return is_named(a, Argument::Named::Kind::memory_format);
+    case ParameterType::memory_format:
+      return is_named(a, Argument::Named::Kind::memory_format);
     case ParameterType::generator:
     case ParameterType::name:
-    case ParameterType::other: return false;
+    case ParameterType::other:
+      return false;
   }
   return false;
 }
@@ -144,7 +159,9 @@ std::optional<Argument> gathered_numbers(const Schema& schema,
 /// Which parameter is called `self`; the first if none is.
 std::size_t place_of_self(const Schema& schema) {
   const auto found = std::ranges::find(schema.parameters, "self", &Parameter::name);
-  return found == schema.parameters.end() ? 0 : static_cast<std::size_t>(found - schema.parameters.begin());
+  return found == schema.parameters.end()
+             ? 0
+             : static_cast<std::size_t>(found - schema.parameters.begin());
 }
 
 bool bind_positional(const Schema& schema, const std::vector<Argument>& positional, bool method,
@@ -156,7 +173,8 @@ bool bind_positional(const Schema& schema, const std::vector<Argument>& position
     return true;
   }
   if (positional.size() > positional_count(schema)) return false;
-  // The tensor before the dot is `self`, wherever that stands: x.where(condition, y), x.polygamma(n).
+  // The tensor before the dot is `self`, wherever that stands: x.where(condition, y),
+  // x.polygamma(n).
   const std::size_t self = method ? place_of_self(schema) : 0;
   for (std::size_t i = 0; i < positional.size(); ++i) binding.values[i] = &positional[i];
   const auto first = binding.values.begin();

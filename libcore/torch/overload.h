@@ -11,7 +11,7 @@ namespace penstock::torch {
 /// A call bound to the parameters of an overload.
 struct ResolvedCall {
   const Schema* schema = nullptr;
-  std::vector<NamedArgument> args;  ///< schema order; parameters at their default are left out
+  std::vector<NamedArgument> args;     ///< schema order; parameters at their default are left out
   std::vector<const Argument*> given;  ///< by position in `args`: the argument that it was made of
 };
 
@@ -24,7 +24,8 @@ std::optional<ResolvedCall> resolve_overload(SchemaTable& table, const std::stri
                                              const std::vector<NamedArgument>& keywords,
                                              bool method);
 
-/// The same call bound to the overload that it names ("" is the default one), as torch.ops takes it.
+/// The same call bound to the overload that it names ("" is the default one), as torch.ops takes
+/// it.
 std::optional<ResolvedCall> resolve_named_overload(SchemaTable& table, const std::string& name,
                                                    const std::string& overload,
                                                    const std::vector<Argument>& positional,

@@ -19,12 +19,18 @@ struct TypeName {
   ParameterType type;
 };
 constexpr TypeName kTypeNames[] = {
-    {"Tensor", ParameterType::tensor},       {"Scalar", ParameterType::scalar},
-    {"SymInt", ParameterType::integer},      {"int", ParameterType::integer},
-    {"float", ParameterType::floating},      {"bool", ParameterType::boolean},
-    {"str", ParameterType::string},          {"ScalarType", ParameterType::dtype},
-    {"Layout", ParameterType::layout},       {"Device", ParameterType::device},
-    {"MemoryFormat", ParameterType::memory_format}, {"Generator", ParameterType::generator},
+    {"Tensor", ParameterType::tensor},
+    {"Scalar", ParameterType::scalar},
+    {"SymInt", ParameterType::integer},
+    {"int", ParameterType::integer},
+    {"float", ParameterType::floating},
+    {"bool", ParameterType::boolean},
+    {"str", ParameterType::string},
+    {"ScalarType", ParameterType::dtype},
+    {"Layout", ParameterType::layout},
+    {"Device", ParameterType::device},
+    {"MemoryFormat", ParameterType::memory_format},
+    {"Generator", ParameterType::generator},
 };
 
 /// Cuts `text` at top-level occurrences of ", ".
@@ -188,10 +194,10 @@ std::string binding_type(const std::string& type) {
   struct Row {
     std::string_view schema, binding;
   };
-  static constexpr Row kRows[] = {{"int[", "IntArrayRef["}, {"int", "int64_t"},
-                                  {"SymInt[", "SymIntArrayRef["}, {"float[", "ArrayRef<double>["},
-                                  {"float", "double"}, {"str", "c10::string_view"},
-                                  {"Tensor[", "TensorList["}};
+  static constexpr Row kRows[] = {
+      {"int[", "IntArrayRef["},        {"int", "int64_t"},  {"SymInt[", "SymIntArrayRef["},
+      {"float[", "ArrayRef<double>["}, {"float", "double"}, {"str", "c10::string_view"},
+      {"Tensor[", "TensorList["}};
   for (const Row& row : kRows) {
     if (type.starts_with(row.schema)) {
       return std::string(row.binding) + type.substr(row.schema.size());
@@ -220,9 +226,8 @@ bool is_hidden(const Schema& schema) {
 
 void sort_overloads(std::vector<Schema>& overloads) {
   std::erase_if(overloads, is_hidden);
-  std::stable_sort(overloads.begin(), overloads.end(), [](const Schema& a, const Schema& b) {
-    return order_text(a) < order_text(b);
-  });
+  std::stable_sort(overloads.begin(), overloads.end(),
+                   [](const Schema& a, const Schema& b) { return order_text(a) < order_text(b); });
   std::vector<Schema> sorted;
   std::vector<bool> taken(overloads.size());
   auto blocked = [&](std::size_t i) {
@@ -251,8 +256,7 @@ namespace {
 PyRef call_torch_c(const char* function, const std::string& argument) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
   if (module == nullptr) return nullptr;
-  PyRef result =
-      PyRef::steal(PyObject_CallMethod(module, function, "s", argument.c_str()));
+  PyRef result = PyRef::steal(PyObject_CallMethod(module, function, "s", argument.c_str()));
   if (!result) PyErr_Clear();
   return result;
 }

@@ -14,8 +14,8 @@ using python::PyRef;
 
 namespace {
 
-/// c10::impl::PODLocalDispatchKeySet: keys included and excluded in this thread, as differences from
-/// the ordinary state.
+/// c10::impl::PODLocalDispatchKeySet: keys included and excluded in this thread, as differences
+/// from the ordinary state.
 using LocalKeys = std::array<std::uint64_t, 2>;
 
 /// What torch exports about the state of a thread.
@@ -23,7 +23,7 @@ struct StateAbi {
   bool (*grad_enabled)() = nullptr;
   bool (*inference_mode)() = nullptr;
   std::int64_t (*function_modes)() = nullptr;
-  void* core = nullptr;       ///< libc10: local_keys() finds each thread's record in it
+  void* core = nullptr;        ///< libc10: local_keys() finds each thread's record in it
   LocalKeys inference_keys{};  ///< what inference mode alone sets
 };
 
@@ -45,8 +45,8 @@ void learn_inference_keys(StateAbi& abi, PyObject* torch) {
   const PyRef mode =
       internals ? PyRef::steal(PyObject_CallMethod(internals.get(), "_InferenceMode", "O", Py_True))
                 : PyRef();
-  const PyRef entered = mode ? PyRef::steal(PyObject_CallMethod(mode.get(), "__enter__", nullptr))
-                             : PyRef();
+  const PyRef entered =
+      mode ? PyRef::steal(PyObject_CallMethod(mode.get(), "__enter__", nullptr)) : PyRef();
   if (entered) {
     if (const LocalKeys* keys = local_keys(abi)) abi.inference_keys = *keys;
     PyRef::steal(PyObject_CallMethod(mode.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));

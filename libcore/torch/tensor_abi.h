@@ -38,31 +38,35 @@ struct TensorBridge::Abi {
   Getter<std::int32_t> device_type = nullptr;
   Getter<std::int32_t> device_index = nullptr;
   Getter<std::int32_t> layout = nullptr;
-  Getter<void*> data = nullptr;          ///< to be read: memory that is shared until it is written stays shared
-  Getter<void*> writable_data = nullptr; ///< gives such a tensor memory of its own
+  Getter<void*> data =
+      nullptr;  ///< to be read: memory that is shared until it is written stays shared
+  Getter<void*> writable_data = nullptr;  ///< gives such a tensor memory of its own
   bool usable = false;
 
-  int handle_offset = kUnknown;       ///< bytes into the Python object
-  int storage_word = kUnknown;        ///< words into the TensorImpl
-  int data_word = kUnknown;           ///< words into what that points to: the address of the memory
-  int version_word = kUnknown;        ///< word of the TensorImpl that points to the counter …
-  int version_half = kUnknown;        ///< … and the 32-bit word of its target
-  int autograd_word = kUnknown;       ///< null: neither requires_grad nor grad_fn
-  /// Words of what the autograd word points to that are set where an op made the tensor and not on a
-  /// leaf: grad_fn is one of them.
+  int handle_offset = kUnknown;  ///< bytes into the Python object
+  int storage_word = kUnknown;   ///< words into the TensorImpl
+  int data_word = kUnknown;      ///< words into what that points to: the address of the memory
+  int version_word = kUnknown;   ///< word of the TensorImpl that points to the counter …
+  int version_half = kUnknown;   ///< … and the 32-bit word of its target
+  int autograd_word = kUnknown;  ///< null: neither requires_grad nor grad_fn
+  /// Words of what the autograd word points to that are set where an op made the tensor and not on
+  /// a leaf: grad_fn is one of them.
   std::array<int, 8> graph_words{};
   int graph_word_count = 0;  ///< 0: not known
-  /// Word of what the autograd word points to that is set once a tangent of forward mode was attached.
+  /// Word of what the autograd word points to that is set once a tangent of forward mode was
+  /// attached.
   int tangent_word = kUnknown;
   int requires_grad_byte = kUnknown;  ///< of what that word points to: set on such leaves
   int keys_word = kUnknown;           ///< word of the TensorImpl: its dispatch keys
   std::uint64_t plain_keys = 0;       ///< keys of an ordinary tensor on the CPU
-  std::uint64_t view_keys = 0;        ///< keys of tensors whose memory holds other numbers: conjugate views …
-  int record_words = 0;               ///< length of a TensorImpl; 0: unknown
-  std::uint64_t record_kind = 0;      ///< first word of a plain tensor's TensorImpl
-  int resizable_byte = kUnknown;      ///< of a storage: may be given other memory; both or none of this …
-  int allocator_word = kUnknown;      ///< … and the word of a storage that says where that comes from,
-  std::uint64_t allocator = 0;        ///< as it stands in tensors that torch allocated
+  std::uint64_t view_keys =
+      0;                 ///< keys of tensors whose memory holds other numbers: conjugate views …
+  int record_words = 0;  ///< length of a TensorImpl; 0: unknown
+  std::uint64_t record_kind = 0;  ///< first word of a plain tensor's TensorImpl
+  int resizable_byte =
+      kUnknown;  ///< of a storage: may be given other memory; both or none of this …
+  int allocator_word = kUnknown;  ///< … and the word of a storage that says where that comes from,
+  std::uint64_t allocator = 0;    ///< as it stands in tensors that torch allocated
 
   const dlpack::ExchangeApi* exchange = nullptr;
   python::PyRef from_dlpack;
@@ -91,8 +95,8 @@ struct TensorBridge::Abi {
   const std::uint64_t* words(PyObject* tensor) const {
     return *static_cast<const std::uint64_t* const*>(handle(tensor));
   }
-  /// Whether a tensor requires gradients: 1, 0, or -1 where its record does not tell. It does if it is
-  /// a leaf marked so, or if it has a grad_fn, which stands in one of the graph words.
+  /// Whether a tensor requires gradients: 1, 0, or -1 where its record does not tell. It does if it
+  /// is a leaf marked so, or if it has a grad_fn, which stands in one of the graph words.
   int grad_state(const std::uint64_t* words) const {
     const auto* record = reinterpret_cast<const std::uint64_t*>(words[autograd_word]);
     if (record == nullptr) return 0;

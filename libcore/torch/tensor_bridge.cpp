@@ -13,7 +13,7 @@ using python::PyRef;
 namespace {
 
 constexpr std::uint64_t kBackendBits = 0xffff;  // of a dispatch key set (c10/core/DispatchKeySet.h)
-constexpr std::int32_t kMeta = 14;  // c10::DeviceType: has no memory
+constexpr std::int32_t kMeta = 14;              // c10::DeviceType: has no memory
 
 }  // namespace
 
@@ -108,7 +108,9 @@ std::uint32_t TensorBridge::version(PyObject* tensor) const {
 
 bool TensorBridge::make_writable(PyObject* tensor, const TensorView& view) const {
   void* data = nullptr;
-  if (!abi_->usable || view.data == nullptr || abi_->writable_data(abi_->handle(tensor), &data) != 0) return true;
+  if (!abi_->usable || view.data == nullptr ||
+      abi_->writable_data(abi_->handle(tensor), &data) != 0)
+    return true;
   return data == view.data;
 }
 
@@ -130,7 +132,8 @@ bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& 
     const auto* storage = reinterpret_cast<const std::uint64_t*>(words[abi.storage_word]);
     const std::int64_t start = view.storage_offset * facts(*dtype).size;
     const auto* data = static_cast<const char*>(view.data);
-    if (data == nullptr || reinterpret_cast<const char*>(storage[abi.data_word]) + start != data) return false;
+    if (data == nullptr || reinterpret_cast<const char*>(storage[abi.data_word]) + start != data)
+      return false;
     watch.memory = {storage + abi.data_word, 3};
   }
   if (const std::uint64_t gradients = words[abi.autograd_word]; gradients != 0) {
@@ -139,7 +142,8 @@ bool TensorBridge::watch(PyObject* tensor, const TensorView& view, TensorWatch& 
     for (int i = 0; grad_state == 0 && i < abi.graph_word_count; ++i) {
       watch.graph[watch.graph_count++] = record + abi.graph_words[i];
     }
-    if (abi.tangent_word != Abi::kUnknown) watch.graph[watch.graph_count++] = record + abi.tangent_word;
+    if (abi.tangent_word != Abi::kUnknown)
+      watch.graph[watch.graph_count++] = record + abi.tangent_word;
   }
   return true;
 }
@@ -209,8 +213,8 @@ bool TensorBridge::read(PyObject* tensor, TensorView& view) const {
                                     ? storage_attribute(tensor).value_or(0)
                                     : abi_->words(tensor)[abi_->storage_word];
   view.storage = reinterpret_cast<const void*>(storage);
-  view.has_version = fast_version() ? abi_->has_version(tensor)
-                                    : number_attribute(tensor, "_version").has_value();
+  view.has_version =
+      fast_version() ? abi_->has_version(tensor) : number_attribute(tensor, "_version").has_value();
   view.requires_grad = requires_grad(tensor);
   return true;
 }

@@ -24,7 +24,7 @@ struct TensorView {
   std::int32_t dtype = 0;
   std::int32_t device_type = 0;
   std::int32_t device_index = 0;
-  bool has_version = true;    ///< writes are counted: not those of inference tensors
+  bool has_version = true;  ///< writes are counted: not those of inference tensors
   bool requires_grad = false;
   /// Holds sizes and strides where they had to be read by attribute.
   std::shared_ptr<std::int64_t[]> extents;
@@ -36,25 +36,31 @@ struct TensorSpec {
   std::span<const std::int64_t> strides;
   std::int32_t dtype = 6;  ///< c10::ScalarType (6: float32)
   void* data = nullptr;
-  /// Whether the storage may be given other memory later, as that of a tensor which torch allocated.
+  /// Whether the storage may be given other memory later, as that of a tensor which torch
+  /// allocated.
   bool resizable = false;
-  /// Runs when the last user of the storage is gone, or it is given other memory: on any thread, perhaps without the GIL.
+  /// Runs when the last user of the storage is gone, or it is given other memory: on any thread,
+  /// perhaps without the GIL.
   void (*release)(void* context) = nullptr;
   void* context = nullptr;
 };
 
 /// Memory that says whether a tensor is as it was when it was read: while all of it holds the same,
-/// and the Python object is of the same type, so does its view. To be compared in this order: what comes
-/// later may be read only where what comes before is unchanged.
+/// and the Python object is of the same type, so does its view. To be compared in this order: what
+/// comes later may be read only where what comes before is unchanged.
 struct TensorWatch {
   using Words = std::span<const std::uint64_t>;
-  const std::uint64_t* handle = nullptr;  ///< in the Python object: where the tensor's record (its TensorImpl) is
-  /// The record behind its reference count. Its first two words stand before: what class of C++ it is, which
-  /// must be compared too, and the count.
+  const std::uint64_t* handle =
+      nullptr;  ///< in the Python object: where the tensor's record (its TensorImpl) is
+  /// The record behind its reference count. Its first two words stand before: what class of C++ it
+  /// is, which must be compared too, and the count.
   Words record;
-  Words memory;  ///< where the elements are, and who frees them (memory may be shared lazily); none on meta
-  const std::uint64_t* gradients = nullptr;          ///< the word that holds requires_grad; null: there is none
-  std::array<const std::uint64_t*, 9> graph{};       ///< null while no op made the tensor, and no tangent was attached
+  Words memory;  ///< where the elements are, and who frees them (memory may be shared lazily); none
+                 ///< on meta
+  const std::uint64_t* gradients =
+      nullptr;  ///< the word that holds requires_grad; null: there is none
+  std::array<const std::uint64_t*, 9>
+      graph{};  ///< null while no op made the tensor, and no tangent was attached
   std::size_t graph_count = 0;
 };
 
@@ -79,16 +85,18 @@ class TensorBridge {
   PyTypeObject* tensor_type() const { return tensor_type_; }
   PyTypeObject* parameter_type() const { return parameter_type_; }
 
-  /// True if the tensor's elements are its memory seen through its strides: not for sparse, quantized,
-  /// nested and opaque tensors, nor for a conjugate or negative view, whose memory holds the numbers
-  /// before that, nor for what a functorch transform wraps. A tensor that carries a tangent of forward-mode
-  /// differentiation is not dense either: there is more to it than its memory.
+  /// True if the tensor's elements are its memory seen through its strides: not for sparse,
+  /// quantized, nested and opaque tensors, nor for a conjugate or negative view, whose memory holds
+  /// the numbers before that, nor for what a functorch transform wraps. A tensor that carries a
+  /// tangent of forward-mode differentiation is not dense either: there is more to it than its
+  /// memory.
   bool is_dense(PyObject* tensor) const;
   /// Fills `view`. False with a Python error set if the tensor is not dense.
   /// Meant for plain tensors: a subclass may hide what it is behind what it reports.
   bool read(PyObject* tensor, TensorView& view) const;
-  /// Makes sure that what read() filled `view` with may be written. False where the tensor's memory was shared until
-  /// it is written (torch._lazy_clone) and had to be copied: what was read is out of date then.
+  /// Makes sure that what read() filled `view` with may be written. False where the tensor's memory
+  /// was shared until it is written (torch._lazy_clone) and had to be copied: what was read is out
+  /// of date then.
   bool make_writable(PyObject* tensor, const TensorView& view) const;
   /// Says where to look whether the tensor is still what read() filled `view` with just now. False
   /// where that cannot be done: torch's layout was not found out, or is another for this tensor.

@@ -25,8 +25,8 @@ using python::PyRef;
 
 namespace {
 
-/// Reads memory that may not exist: the kernel refuses to write from a bad address. By the bare system call, for
-/// sanitizers would take the question for an access.
+/// Reads memory that may not exist: the kernel refuses to write from a bad address. By the bare
+/// system call, for sanitizers would take the question for an access.
 bool read_safely(const void* address, void* into, std::size_t size) {
   int ends[2];
   if (pipe(ends) != 0) return false;
@@ -119,8 +119,8 @@ void TensorBridge::Abi::find_storage(PyObject* scratch, PyObject* other) {
   }
 }
 
-/// The first word of a storage that holds the address of its memory. The next may hold the same: what
-/// to free; behind that stands the function that frees it.
+/// The first word of a storage that holds the address of its memory. The next may hold the same:
+/// what to free; behind that stands the function that frees it.
 void TensorBridge::Abi::find_data(PyObject* scratch, PyObject* other) {
   constexpr int kStorageWords = 8;  // of a StorageImpl, as far as we look
   using Words = std::array<std::uint64_t, kStorageWords>;
@@ -274,7 +274,8 @@ void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
 
 namespace {
 
-/// The level of forward-mode differentiation that is open, or one that is open as long as this lives.
+/// The level of forward-mode differentiation that is open, or one that is open as long as this
+/// lives.
 class DualLevel {
  public:
   explicit DualLevel(PyObject* internals) : internals_(internals) {
@@ -288,7 +289,8 @@ class DualLevel {
     const PyRef exit = attribute(internals_, "_exit_dual_level");
     const PyRef names = PyRef::steal(Py_BuildValue("{s:l}", "level", number_));
     const PyRef nothing = PyRef::steal(PyTuple_New(0));
-    if (exit && names && nothing) PyRef::steal(PyObject_Call(exit.get(), nothing.get(), names.get()));
+    if (exit && names && nothing)
+      PyRef::steal(PyObject_Call(exit.get(), nothing.get(), names.get()));
     PyErr_Clear();
   }
   DualLevel(const DualLevel&) = delete;
@@ -303,8 +305,8 @@ class DualLevel {
 
 }  // namespace
 
-/// What a view with a tangent has in the record behind the autograd word and a plain view has not: a pointer, and
-/// who owns what that points to.
+/// What a view with a tangent has in the record behind the autograd word and a plain view has not:
+/// a pointer, and who owns what that points to.
 void TensorBridge::Abi::find_tangent(PyObject* scratch, PyObject* other) {
   if (autograd_word == kUnknown) return;
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
@@ -312,14 +314,17 @@ void TensorBridge::Abi::find_tangent(PyObject* scratch, PyObject* other) {
   if (!internals) return PyErr_Clear();
   const DualLevel level(internals.get());
   const PyRef view = PyRef::steal(PyObject_CallMethod(scratch, "view_as", "O", scratch));
-  const PyRef dual =
-      view ? PyRef::steal(PyObject_CallMethod(torch, "_make_dual", "OOl", scratch, other, level.number())) : view;
+  const PyRef dual = view ? PyRef::steal(PyObject_CallMethod(torch, "_make_dual", "OOl", scratch,
+                                                             other, level.number()))
+                          : view;
   PyErr_Clear();
-  if (!dual || words(view.get())[autograd_word] == 0 || words(dual.get())[autograd_word] == 0) return;
+  if (!dual || words(view.get())[autograd_word] == 0 || words(dual.get())[autograd_word] == 0)
+    return;
   const auto* plain = reinterpret_cast<const std::uint64_t*>(words(view.get())[autograd_word]);
   const auto* record = reinterpret_cast<const std::uint64_t*>(words(dual.get())[autograd_word]);
   const std::size_t length = std::min(malloc_usable_size(const_cast<std::uint64_t*>(plain)),
-                                      malloc_usable_size(const_cast<std::uint64_t*>(record))) / 8;
+                                      malloc_usable_size(const_cast<std::uint64_t*>(record))) /
+                             8;
   std::vector<int> set;
   for (std::size_t word = 1; word < length; ++word) {
     if (plain[word] == 0 && record[word] != 0) set.push_back(static_cast<int>(word));
@@ -329,12 +334,15 @@ void TensorBridge::Abi::find_tangent(PyObject* scratch, PyObject* other) {
 
 /// Where the record does not tell, whatever has one may have a tangent while a level is open.
 bool TensorBridge::Abi::has_tangent(PyObject* tensor) const {
-  const auto* record = autograd_word == kUnknown ? nullptr
-                                                 : reinterpret_cast<const std::uint64_t*>(words(tensor)[autograd_word]);
+  const auto* record = autograd_word == kUnknown
+                           ? nullptr
+                           : reinterpret_cast<const std::uint64_t*>(words(tensor)[autograd_word]);
   if (autograd_word != kUnknown && record == nullptr) return false;
   if (record != nullptr && tangent_word != kUnknown) return record[tangent_word] != 0;
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.autograd.forward_ad");
-  PyObject* level = module == nullptr ? nullptr : PyDict_GetItemString(PyModule_GetDict(module), "_current_level");
+  PyObject* level = module == nullptr
+                        ? nullptr
+                        : PyDict_GetItemString(PyModule_GetDict(module), "_current_level");
   return level != nullptr && PyLong_Check(level) && PyLong_AsLong(level) >= 0;
 }
 
@@ -346,20 +354,25 @@ void TensorBridge::Abi::find_keys(PyObject* scratch, PyObject* other) {
   const auto keys_of = [&](PyObject* tensor) -> std::optional<std::uint64_t> {
     const PyRef keys =
         PyRef::steal(PyObject_CallMethod(internals.get(), "_dispatch_keys", "O", tensor));
-    const PyRef raw = keys ? PyRef::steal(PyObject_CallMethod(keys.get(), "raw_repr", nullptr)) : keys;
+    const PyRef raw =
+        keys ? PyRef::steal(PyObject_CallMethod(keys.get(), "raw_repr", nullptr)) : keys;
     if (!raw) return std::nullopt;
     return PyLong_AsUnsignedLongLong(raw.get());
   };
   const PyRef complex =
-      internals ? PyRef::steal(PyObject_CallMethod(torch, "complex", "OO", scratch, other)) : PyRef();
-  const PyRef view = complex ? PyRef::steal(PyObject_CallMethod(complex.get(), "conj", nullptr)) : complex;
+      internals ? PyRef::steal(PyObject_CallMethod(torch, "complex", "OO", scratch, other))
+                : PyRef();
+  const PyRef view =
+      complex ? PyRef::steal(PyObject_CallMethod(complex.get(), "conj", nullptr)) : complex;
   ImplWords words{}, view_words{};
   const auto keys = view ? keys_of(scratch) : std::nullopt;
   const auto view_keys_seen = keys ? keys_of(view.get()) : std::nullopt;
   const auto keys_named = [&](const char* name) -> std::uint64_t {
     const PyRef kinds = attribute(internals.get(), "DispatchKey");
     const PyRef key = kinds ? attribute(kinds.get(), name) : kinds;
-    const PyRef set = key ? PyRef::steal(PyObject_CallMethod(internals.get(), "DispatchKeySet", "O", key.get())) : key;
+    const PyRef set =
+        key ? PyRef::steal(PyObject_CallMethod(internals.get(), "DispatchKeySet", "O", key.get()))
+            : key;
     const PyRef raw = set ? PyRef::steal(PyObject_CallMethod(set.get(), "raw_repr", nullptr)) : set;
     const std::uint64_t bits = raw ? PyLong_AsUnsignedLongLong(raw.get()) : 0;
     PyErr_Clear();

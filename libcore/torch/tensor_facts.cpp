@@ -17,10 +17,14 @@ std::vector<SymExpr> sizes_of(std::span<const std::int64_t> numbers) {
 
 std::string device_text(const TensorView& view) {
   switch (view.device_type) {
-    case 0: return "cpu";
-    case 1: return "cuda:" + std::to_string(view.device_index);
-    case 14: return "meta";
-    default: return "device" + std::to_string(view.device_type);
+    case 0:
+      return "cpu";
+    case 1:
+      return "cuda:" + std::to_string(view.device_index);
+    case 14:
+      return "meta";
+    default:
+      return "device" + std::to_string(view.device_type);
   }
 }
 
@@ -49,10 +53,14 @@ std::optional<PythonNumber> element_of(const TensorView& view) {
   const auto dtype = dtype_from_torch(view.dtype);
   if (!one || !dtype || view.device_type != 0 || view.data == nullptr) return std::nullopt;
   switch (*dtype) {
-    case DType::int64: return PythonNumber::of(*static_cast<const std::int64_t*>(view.data));
-    case DType::int32: return PythonNumber::of(std::int64_t{*static_cast<const std::int32_t*>(view.data)});
-    case DType::int16: return PythonNumber::of(std::int64_t{*static_cast<const std::int16_t*>(view.data)});
-    default: return std::nullopt;
+    case DType::int64:
+      return PythonNumber::of(*static_cast<const std::int64_t*>(view.data));
+    case DType::int32:
+      return PythonNumber::of(std::int64_t{*static_cast<const std::int32_t*>(view.data)});
+    case DType::int16:
+      return PythonNumber::of(std::int64_t{*static_cast<const std::int16_t*>(view.data)});
+    default:
+      return std::nullopt;
   }
 }
 

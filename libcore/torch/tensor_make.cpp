@@ -84,12 +84,8 @@ PyRef TensorBridge::make(const TensorSpec& spec) const {
   }
   std::copy(spec.sizes.begin(), spec.sizes.end(), extents);
   std::copy(spec.strides.begin(), spec.strides.end(), extents + dimensions);
-  const dlpack::Tensor tensor{spec.data,
-                              {1, 0},
-                              static_cast<std::int32_t>(dimensions),
-                              *dtype,
-                              extents,
-                              extents + dimensions,
+  const dlpack::Tensor tensor{spec.data, {1, 0},  static_cast<std::int32_t>(dimensions),
+                              *dtype,    extents, extents + dimensions,
                               0};
   Managed* block = made.get();
   PyRef result;

@@ -1,5 +1,5 @@
-// Times compiled kernels, one a line as JSON: {"name", "threads", "us", "gbs", "compile_ms"}. With a name as
-// argument, that one alone. tests/bench/kernels.py runs it beside torch.
+// Times compiled kernels, one a line as JSON: {"name", "threads", "us", "gbs", "compile_ms"}. With
+// a name as argument, that one alone. tests/bench/kernels.py runs it beside torch.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "../unit/pipeline/compiled.h"
 
@@ -36,8 +36,8 @@ void gelu_tanh(GraphBuilder& b) {
   ValueId given = b.input(sizes), bias = b.input({3072});
   ValueId x = b.binary("add", given, b.broadcast(bias, sizes, {1}));
   ValueId cube = b.binary("mul", b.binary("mul", x, x), x);
-  ValueId inner = b.binary("mul", b.binary("add", x, b.binary("mul", cube, 0.044715)),
-                           0.79788456080286536);
+  ValueId inner =
+      b.binary("mul", b.binary("add", x, b.binary("mul", cube, 0.044715)), 0.79788456080286536);
   b.output(b.binary("mul", b.binary("mul", x, 0.5), b.binary("add", b.unary("tanh", inner), 1.0)));
 }
 
@@ -59,9 +59,15 @@ void layer_norm(GraphBuilder& b, std::int64_t count, std::int64_t width) {
                     b.broadcast(bias, sizes, {1})));
 }
 
-void column_sum(GraphBuilder& b) { b.output(b.reduce("sum", b.input({2048, 1024}), {0})); }
-void total_sum(GraphBuilder& b) { b.output(b.reduce("sum", b.input({2048, 1024}), {0, 1})); }
-void small(GraphBuilder& b) { b.output(b.binary("add", b.input({8}), 1.0)); }
+void column_sum(GraphBuilder& b) {
+  b.output(b.reduce("sum", b.input({2048, 1024}), {0}));
+}
+void total_sum(GraphBuilder& b) {
+  b.output(b.reduce("sum", b.input({2048, 1024}), {0, 1}));
+}
+void small(GraphBuilder& b) {
+  b.output(b.binary("add", b.input({8}), 1.0));
+}
 
 const std::pair<const char*, std::function<void(GraphBuilder&)>> kKernels[] = {
     {"add_1048576", add},
@@ -89,7 +95,8 @@ void shift_buffers(std::vector<Statement>& body, BufferId shift) {
 double microseconds(const std::function<void()>& body) {
   auto start = std::chrono::steady_clock::now();
   body();
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 /// Processor time to make all kernels in one program, on one thread, a function.
@@ -144,15 +151,17 @@ void measure(const char* name, const std::function<void(GraphBuilder&)>& build) 
   std::vector<double> samples;
   for (int i = 0; i < 41; ++i) {
     samples.push_back(microseconds([&] {
-      for (int k = 0; k < repeats; ++k) call();
-    }) / repeats);
+                        for (int k = 0; k < repeats; ++k) call();
+                      }) /
+                      repeats);
   }
   std::nth_element(samples.begin(), samples.begin() + 20, samples.end());
-  std::printf("{\"name\": \"%s\", \"threads\": %d, \"us\": %.2f, \"gbs\": %.1f, \"compile_ms\": %.2f, "
-              "\"functions\": %d}\n",
-              name, test_runtime()->threads.size(), samples[20],
-              static_cast<double>(bytes) / samples[20] * 1e-3,
-              static_cast<double>(made.compile_ns + made.link_ns) * 1e-6, made.functions);
+  std::printf(
+      "{\"name\": \"%s\", \"threads\": %d, \"us\": %.2f, \"gbs\": %.1f, \"compile_ms\": %.2f, "
+      "\"functions\": %d}\n",
+      name, test_runtime()->threads.size(), samples[20],
+      static_cast<double>(bytes) / samples[20] * 1e-3,
+      static_cast<double>(made.compile_ns + made.link_ns) * 1e-6, made.functions);
   std::fflush(stdout);
 }
 

@@ -1,5 +1,5 @@
-// What verify accepts, no later stage breaks on: one edit after the other that a level's contract has to refuse, made
-// wherever the seeds have a place for it.
+// What verify accepts, no later stage breaks on: one edit after the other that a level's contract
+// has to refuse, made wherever the seeds have a place for it.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -63,10 +63,14 @@ TEST_CASE("the seeds are sound at every level") {
 }
 
 TEST_CASE("numbers of types are those of tensors that can be") {
-  const Json edits[] = {{{"strides", {4, -1}}, {"sizes", {2, 2}}}, {{"sizes", {-1}}, {"strides", {1}}}, {{"offset", -1}},
-                        {{"sizes", {INT64_MAX, 4}}, {"strides", {1, 1}}}, {{"sizes", {2, 2}}, {"strides", {INT64_MAX, 1}}},
-                        {{"sizes", Json(std::vector<int>(65, 1))}, {"strides", Json(std::vector<int>(65, 1))}},
-                        {{"sizes", {2}}, {"strides", {1, 1}}}};
+  const Json edits[] = {
+      {{"strides", {4, -1}}, {"sizes", {2, 2}}},
+      {{"sizes", {-1}}, {"strides", {1}}},
+      {{"offset", -1}},
+      {{"sizes", {INT64_MAX, 4}}, {"strides", {1, 1}}},
+      {{"sizes", {2, 2}}, {"strides", {INT64_MAX, 1}}},
+      {{"sizes", Json(std::vector<int>(65, 1))}, {"strides", Json(std::vector<int>(65, 1))}},
+      {{"sizes", {2}}, {"strides", {1, 1}}}};
   for (Level level : {Level::torch, Level::core, Level::placed, Level::loops}) {
     for (const Json& seed : fuzz::seeds_of(level)) {
       for (const Json& edit : edits) {
@@ -135,9 +139,11 @@ TEST_CASE("dtypes of scalars follow from those of their operands") {
       const Json::json_pointer pointer(path);
       if (pointer.back() != "dtype") continue;
       const Json& instruction = seed["steps"].at(pointer.parent_pointer());
-      // What makes a number out of nothing, or converts one, may be of any dtype where nothing else uses it.
+      // What makes a number out of nothing, or converts one, may be of any dtype where nothing else
+      // uses it.
       const std::string op = instruction.value("op", "");
-      if (op == "constant" || op == "index" || op == "convert" || !instruction.contains("operands")) continue;
+      if (op == "constant" || op == "index" || op == "convert" || !instruction.contains("operands"))
+        continue;
       for (const char* other : {"bool", "int32", "float64", "complex64"}) {
         if (value == other) continue;
         Json record = seed;
@@ -164,8 +170,10 @@ TEST_CASE("attributes of library calls are all there, and of their types") {
             Json& attributes = record["steps"][s]["attributes"];
             const std::string name = attributes[a]["name"];
             if (name == "ignored" && wrong.is_number()) continue;
-            if (wrong.is_null()) attributes.erase(a);
-            else attributes[a] = {{"name", name}, {"const", wrong}};
+            if (wrong.is_null())
+              attributes.erase(a);
+            else
+              attributes[a] = {{"name", name}, {"const", wrong}};
             edited += is_refused(record);
           }
         }
@@ -182,7 +190,8 @@ TEST_CASE("attributes of library calls are all there, and of their types") {
 }
 
 int main(int argc, char** argv) {
-  std::string folder = (std::filesystem::temp_directory_path() / "penstock-contract-XXXXXX").string();
+  std::string folder =
+      (std::filesystem::temp_directory_path() / "penstock-contract-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   setenv("PENSTOCK_FUZZ_FOLDER", folder.c_str(), 1);
   const int status = doctest::Context(argc, argv).run();

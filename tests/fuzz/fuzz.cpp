@@ -1,5 +1,6 @@
-// The driver. Damaged inputs are tried in a child process, one after the other; what ends the child, or keeps it too
-// long, is kept, and another child goes on behind it. Input number n of a seed is always the same.
+// The driver. Damaged inputs are tried in a child process, one after the other; what ends the
+// child, or keeps it too long, is kept, and another child goes on behind it. Input number n of a
+// seed is always the same.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -48,16 +49,16 @@ struct Options {
   std::uint64_t seed = 1;
   std::uint64_t first = 0, runs = ~std::uint64_t{0};
   std::string keep = "fuzz-findings";
-  std::string input;  ///< one file, tried once
-  std::string replay; ///< a folder of files READER-NAME, tried once each
+  std::string input;   ///< one file, tried once
+  std::string replay;  ///< a folder of files READER-NAME, tried once each
 };
 
 /// What parent and child share.
 struct Shared {
-  volatile std::uint64_t number = 0;   ///< of the input at hand
+  volatile std::uint64_t number = 0;  ///< of the input at hand
   volatile std::uint64_t accepted = 0;
-  volatile std::int64_t started = 0;   ///< when, in nanoseconds of the steady clock
-  volatile bool internal = false;      ///< the input at hand has brought out an internal error
+  volatile std::int64_t started = 0;  ///< when, in nanoseconds of the steady clock
+  volatile bool internal = false;     ///< the input at hand has brought out an internal error
   char message[400] = {};
 };
 
@@ -66,7 +67,9 @@ std::string input_of(const Reader& reader, const Options& options, std::uint64_t
   return reader.damage(mutator);
 }
 
-std::int64_t now() { return Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+std::int64_t now() {
+  return Clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 Outcome try_input(const Reader& reader, const std::string& bytes) {
   try {
@@ -76,7 +79,8 @@ Outcome try_input(const Reader& reader, const std::string& bytes) {
   }
 }
 
-[[noreturn]] void child(const Reader& reader, const Options& options, Shared& shared, Clock::time_point end) {
+[[noreturn]] void child(const Reader& reader, const Options& options, Shared& shared,
+                        Clock::time_point end) {
 #if !defined(__SANITIZE_ADDRESS__)
   const rlimit limit{kMostMemory, kMostMemory};
   setrlimit(RLIMIT_AS, &limit);
@@ -87,7 +91,8 @@ Outcome try_input(const Reader& reader, const std::string& bytes) {
     const Outcome outcome = try_input(reader, bytes);
     if (outcome.accepted) shared.accepted = shared.accepted + 1;
     if (outcome.internal) {
-      std::snprintf(shared.message, sizeof shared.message, "%s: %s", outcome.stage.c_str(), outcome.internal->message.c_str());
+      std::snprintf(shared.message, sizeof shared.message, "%s: %s", outcome.stage.c_str(),
+                    outcome.internal->message.c_str());
       shared.internal = true;
       _exit(3);
     }
@@ -115,15 +120,18 @@ std::string wait_for(pid_t pid, Shared& shared) {
   }
 }
 
-void keep(const Reader& reader, const Options& options, std::uint64_t number, const std::string& why) {
+void keep(const Reader& reader, const Options& options, std::uint64_t number,
+          const std::string& why) {
   std::filesystem::create_directories(options.keep);
-  const std::string path = options.keep + "/" + std::string(reader.name) + "-" + std::to_string(options.seed) + "-" + std::to_string(number);
+  const std::string path = options.keep + "/" + std::string(reader.name) + "-" +
+                           std::to_string(options.seed) + "-" + std::to_string(number);
   std::ofstream(path, std::ios::binary) << input_of(reader, options, number);
   std::cout << reader.name << ": " << path << ": " << why << std::endl;
 }
 
 Shared* make_shared() {
-  return new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;
+  return new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                   0)) Shared;
 }
 
 /// How many inputs were tried, and how many of them brought something out.
@@ -134,7 +142,9 @@ struct Sum {
 Sum fuzz(const Reader& reader, const Options& options) {
   Shared* shared = make_shared();
   shared->number = options.first;
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::ratio<60>>(options.minutes));
+  const auto end =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double, std::ratio<60>>(options.minutes));
   {
     // Seeds are made once, here, and not by every child.
     static_cast<void>(input_of(reader, options, 0));
@@ -151,8 +161,8 @@ Sum fuzz(const Reader& reader, const Options& options) {
     keep(reader, options, shared->number, why);
     shared->number = shared->number + 1;
   }
-  std::cout << reader.name << ": " << shared->number - options.first << " inputs, " << shared->accepted << " accepted, "
-            << findings << " findings" << std::endl;
+  std::cout << reader.name << ": " << shared->number - options.first << " inputs, "
+            << shared->accepted << " accepted, " << findings << " findings" << std::endl;
   return {shared->number - options.first, findings};
 }
 
@@ -176,7 +186,9 @@ Sum replay(const std::string& folder) {
       const pid_t pid = fork();
       if (pid == 0) {
         const Outcome outcome = try_input(reader, bytes_of(entry.path()));
-        if (outcome.internal) std::snprintf(shared->message, sizeof shared->message, "%s", outcome.internal->message.c_str());
+        if (outcome.internal)
+          std::snprintf(shared->message, sizeof shared->message, "%s",
+                        outcome.internal->message.c_str());
         shared->internal = outcome.internal.has_value();
         _exit(outcome.internal ? 3 : 0);
       }
@@ -190,9 +202,12 @@ Sum replay(const std::string& folder) {
 }
 
 int usage() {
-  std::cerr << "usage: penstock-fuzz [READER…] [--minutes N] [--seed N] [--first N] [--runs N] [--keep DIR]\n"
-               "       penstock-fuzz READER --input FILE\n       penstock-fuzz --replay DIR\nreaders:\n";
-  for (const Reader& reader : kReaders) std::cerr << "  " << reader.name << "\t" << reader.what << "\n";
+  std::cerr
+      << "usage: penstock-fuzz [READER…] [--minutes N] [--seed N] [--first N] [--runs N] [--keep "
+         "DIR]\n"
+         "       penstock-fuzz READER --input FILE\n       penstock-fuzz --replay DIR\nreaders:\n";
+  for (const Reader& reader : kReaders)
+    std::cerr << "  " << reader.name << "\t" << reader.what << "\n";
   return 2;
 }
 
@@ -201,14 +216,22 @@ bool parse(int argc, char** argv, Options& options) {
     const std::string word = argv[i];
     if (word.starts_with("--")) {
       if (++i >= argc) return false;
-      if (word == "--minutes") options.minutes = std::atof(argv[i]);
-      else if (word == "--seed") options.seed = std::strtoull(argv[i], nullptr, 10);
-      else if (word == "--first") options.first = std::strtoull(argv[i], nullptr, 10);
-      else if (word == "--runs") options.runs = std::strtoull(argv[i], nullptr, 10);
-      else if (word == "--keep") options.keep = argv[i];
-      else if (word == "--input") options.input = argv[i];
-      else if (word == "--replay") options.replay = argv[i];
-      else return false;
+      if (word == "--minutes")
+        options.minutes = std::atof(argv[i]);
+      else if (word == "--seed")
+        options.seed = std::strtoull(argv[i], nullptr, 10);
+      else if (word == "--first")
+        options.first = std::strtoull(argv[i], nullptr, 10);
+      else if (word == "--runs")
+        options.runs = std::strtoull(argv[i], nullptr, 10);
+      else if (word == "--keep")
+        options.keep = argv[i];
+      else if (word == "--input")
+        options.input = argv[i];
+      else if (word == "--replay")
+        options.replay = argv[i];
+      else
+        return false;
       continue;
     }
     bool found = false;

@@ -1,5 +1,5 @@
-// Documents of every level: what is accepted goes through all later stages, is interpreted, and, where no code of the
-// document's own is in it, run.
+// Documents of every level: what is accepted goes through all later stages, is interpreted, and,
+// where no code of the document's own is in it, run.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -31,7 +31,8 @@ namespace {
 using formats::GraphDocument;
 using ops::HostTensor;
 
-/// Graphs that take longer to run are only looked at: what they do is not a question of the document.
+/// Graphs that take longer to run are only looked at: what they do is not a question of the
+/// document.
 constexpr std::int64_t kMostWork = 1 << 18;
 
 std::vector<std::string> lines_of(const std::string& path) {
@@ -64,7 +65,9 @@ const std::vector<std::string>& seed_lines() {
 class NoCode : public codegen::CodeSink {
  public:
   std::optional<std::string> find(std::string_view) override { return std::nullopt; }
-  Result<std::string> put(std::string_view, std::string_view elf) override { return store::hash_of(elf); }
+  Result<std::string> put(std::string_view, std::string_view elf) override {
+    return store::hash_of(elf);
+  }
 };
 
 /// seeds_of, made anew.
@@ -136,8 +139,10 @@ std::optional<std::vector<HostTensor>> inputs_of(const Interface& interface) {
     std::int64_t next = 0;
     for (std::int64_t place : tensor.places()) {
       if (is_complex(type.dtype)) break;
-      if (is_floating(type.dtype)) tensor.set_real(place, static_cast<double>(++next % 7) - 3);
-      else tensor.set_integer(place, ++next % 3);
+      if (is_floating(type.dtype))
+        tensor.set_real(place, static_cast<double>(++next % 7) - 3);
+      else
+        tensor.set_integer(place, ++next % 3);
     }
     if (input.kind == InputKind::size) {
       for (const Symbol& symbol : interface.symbols) {
@@ -179,7 +184,8 @@ std::int64_t work_of(const std::vector<Statement>& body, const SizeValue& value)
       ++work;
       continue;
     }
-    const std::int64_t extent = std::max<std::int64_t>(value(loops->front().extent).value_or(64), 1);
+    const std::int64_t extent =
+        std::max<std::int64_t>(value(loops->front().extent).value_or(64), 1);
     if (extent > kMostWork) return kMostWork + 1;
     work += extent * std::min(work_of(loops->front().body, value), kMostWork + 1);
     if (work > kMostWork) return kMostWork + 1;
@@ -225,7 +231,8 @@ class Stages {
   void go(const Graph& graph) {
     static_cast<void>(to_text(graph));
     if (is_small(graph)) {
-      if (auto inputs = inputs_of(graph.interface)) note("interpret", ops::interpret(graph, std::move(*inputs)));
+      if (auto inputs = inputs_of(graph.interface))
+        note("interpret", ops::interpret(graph, std::move(*inputs)));
     }
     if (graph.level == Level::torch) {
       auto core = passes::decompose(graph, {}, silent_);
@@ -258,9 +265,13 @@ class Stages {
 
   /// What has code of its own is not run: it may do anything.
   void go(const KernelBundle& bundle) {
-    const auto is_kernel = [](const BundleStep& step) { return std::holds_alternative<KernelCall>(step); };
+    const auto is_kernel = [](const BundleStep& step) {
+      return std::holds_alternative<KernelCall>(step);
+    };
     const SizeValue value = recorded_sizes(bundle.interface.symbols);
-    if (std::ranges::any_of(bundle.steps, is_kernel) || !is_small(bundle.buffers, bundle.arena_bytes, value)) return;
+    if (std::ranges::any_of(bundle.steps, is_kernel) ||
+        !is_small(bundle.buffers, bundle.arena_bytes, value))
+      return;
     if (auto inputs = inputs_of(bundle.interface)) run(bundle, *inputs);
   }
 
@@ -279,7 +290,9 @@ class Stages {
   }
 
   void run(const KernelBundle& bundle, std::vector<HostTensor>& inputs) {
-    auto engine = tools::make_executor({bundle, {}}, tools::executor_inputs(bundle.interface, inputs), scratch_store(), {.threads = 1, .trust = true});
+    auto engine =
+        tools::make_executor({bundle, {}}, tools::executor_inputs(bundle.interface, inputs),
+                             scratch_store(), {.threads = 1, .trust = true});
     note("load", engine);
     if (!engine) return;
     note("run", (*engine)->run());
@@ -300,17 +313,28 @@ const std::vector<Json>& seeds_of(Level level) {
 
 void Outcome::note(std::string_view which, const Diagnostic& diagnostic) {
   const CodeFacts& row = facts(diagnostic.code);
-  said.push_back(std::string(which) + ": " + std::string(row.id) + " " + diagnostic.message + " " + diagnostic.place);
+  said.push_back(std::string(which) + ": " + std::string(row.id) + " " + diagnostic.message + " " +
+                 diagnostic.place);
   if (row.exit_status != 5 || internal) return;
   internal = diagnostic;
   stage = which;
 }
 
-std::string damage_torch(Mutator& mutator) { return damage_level<Level::torch>(mutator); }
-std::string damage_core(Mutator& mutator) { return damage_level<Level::core>(mutator); }
-std::string damage_placed(Mutator& mutator) { return damage_level<Level::placed>(mutator); }
-std::string damage_loops(Mutator& mutator) { return damage_level<Level::loops>(mutator); }
-std::string damage_kernels(Mutator& mutator) { return damage_level<Level::kernels>(mutator); }
+std::string damage_torch(Mutator& mutator) {
+  return damage_level<Level::torch>(mutator);
+}
+std::string damage_core(Mutator& mutator) {
+  return damage_level<Level::core>(mutator);
+}
+std::string damage_placed(Mutator& mutator) {
+  return damage_level<Level::placed>(mutator);
+}
+std::string damage_loops(Mutator& mutator) {
+  return damage_level<Level::loops>(mutator);
+}
+std::string damage_kernels(Mutator& mutator) {
+  return damage_level<Level::kernels>(mutator);
+}
 
 std::string damage_stream(Mutator& mutator) {
   const std::vector<std::string>& lines = seed_lines();
@@ -320,7 +344,9 @@ std::string damage_stream(Mutator& mutator) {
     if (mutator.below(2) == 0) mutator.edit(record);
     stream += record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  return mutator.below(2) == 0 ? stream : mutator.edit_text(stream, {"{", "[", "\"", "\\u0000", "1e999", "-0", "null"});
+  return mutator.below(2) == 0
+             ? stream
+             : mutator.edit_text(stream, {"{", "[", "\"", "\\u0000", "1e999", "-0", "null"});
 }
 
 Outcome run_documents(const std::string& bytes) {
@@ -336,7 +362,8 @@ Outcome run_documents(const std::string& bytes) {
   }
   for (const formats::Document& document : documents) {
     outcome.accepted = true;
-    for (formats::Encoding encoding : {formats::Encoding::json, formats::Encoding::pretty, formats::Encoding::cbor}) {
+    for (formats::Encoding encoding :
+         {formats::Encoding::json, formats::Encoding::pretty, formats::Encoding::cbor}) {
       auto written = formats::encode(document, {encoding, true, false, {}});
       if (!written) outcome.note("write", written.error());
     }

@@ -18,10 +18,11 @@ class Mutator {
 
   std::size_t below(std::size_t bound) { return bound == 0 ? 0 : random_() % bound; }
 
-  /// Edits some places of a document: numbers become edge values, records and items are dropped, doubled and
-  /// exchanged, strings and whole values take the place of others under the same key.
+  /// Edits some places of a document: numbers become edge values, records and items are dropped,
+  /// doubled and exchanged, strings and whole values take the place of others under the same key.
   void edit(Json& document);
-  /// Edits a text that is not made of records: bytes change, vanish and are doubled; `words` are put in.
+  /// Edits a text that is not made of records: bytes change, vanish and are doubled; `words` are
+  /// put in.
   std::string edit_text(std::string text, const std::vector<std::string_view>& words);
 
  private:

@@ -11,10 +11,10 @@ namespace penstock::fuzz {
 
 /// What became of one damaged input.
 struct Outcome {
-  bool accepted = false;              ///< the reader took it
-  std::optional<Diagnostic> internal; ///< a stage said that penstock is at fault (exit status 5)
-  std::string stage;                  ///< that stage
-  std::vector<std::string> said;      ///< by all stages
+  bool accepted = false;               ///< the reader took it
+  std::optional<Diagnostic> internal;  ///< a stage said that penstock is at fault (exit status 5)
+  std::string stage;                   ///< that stage
+  std::vector<std::string> said;       ///< by all stages
 
   /// Notes what a stage said of an input that was accepted.
   void note(std::string_view which, const Diagnostic& diagnostic);

@@ -24,14 +24,17 @@ std::string bytes_of(const std::string& path) {
   return bytes.str();
 }
 
-std::string folder() { return std::getenv("PENSTOCK_FUZZ_FOLDER"); }
+std::string folder() {
+  return std::getenv("PENSTOCK_FUZZ_FOLDER");
+}
 
 /// A tensor file with a header that a blob may have.
 std::string tensor_file() {
   static const std::string numbers(24, '\1');
-  return formats::encode_safetensors({{"weight", DType::float32, {2, 3}, numbers},
-                                      {"mask", DType::bool_, {3}, std::string_view(numbers).substr(0, 3)},
-                                      {"empty", DType::int64, {0, 4}, {}}});
+  return formats::encode_safetensors(
+      {{"weight", DType::float32, {2, 3}, numbers},
+       {"mask", DType::bool_, {3}, std::string_view(numbers).substr(0, 3)},
+       {"empty", DType::int64, {0, 4}, {}}});
 }
 
 /// A packed file of the seeds' first stream and two blobs.
@@ -63,7 +66,8 @@ std::string packed_file() {
 
 std::string damage_pack(Mutator& mutator) {
   static const std::string seed = packed_file();
-  return mutator.edit_text(seed, {"PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "documents.json", "blobs/"});
+  return mutator.edit_text(seed,
+                           {"PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "documents.json", "blobs/"});
 }
 
 Outcome run_pack(const std::string& bytes) {
@@ -97,9 +101,11 @@ Outcome run_pack(const std::string& bytes) {
 
 std::string damage_tensors(Mutator& mutator) {
   std::string bytes = tensor_file();
-  if (mutator.below(3) == 0) return mutator.edit_text(bytes, {"\"", "{", "[", "-1", "9223372036854775807", "F32", "BOOL"});
+  if (mutator.below(3) == 0)
+    return mutator.edit_text(bytes, {"\"", "{", "[", "-1", "9223372036854775807", "F32", "BOOL"});
   std::uint64_t length = 0;
-  for (int i = 7; i >= 0; --i) length = length << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
+  for (int i = 7; i >= 0; --i)
+    length = length << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
   Json header = Json::parse(bytes.substr(8, length));
   mutator.edit(header);
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -121,8 +127,12 @@ Outcome run_tensors(const std::string& bytes) {
     for (char byte : tensor.bytes) sum += static_cast<unsigned char>(byte);
     std::int64_t count = 1;
     for (std::int64_t size : tensor.sizes) count *= size;
-    const bool fits = static_cast<std::int64_t>(tensor.bytes.size()) == count * facts(tensor.dtype).size;
-    if (!fits) outcome.note("read", {Code::PS0601, "a tensor has not the bytes of its sizes", {}, {}, {}, Severity::error});
+    const bool fits =
+        static_cast<std::int64_t>(tensor.bytes.size()) == count * facts(tensor.dtype).size;
+    if (!fits)
+      outcome.note(
+          "read",
+          {Code::PS0601, "a tensor has not the bytes of its sizes", {}, {}, {}, Severity::error});
   }
   static_cast<void>(sum);
   return outcome;
@@ -131,7 +141,8 @@ Outcome run_tensors(const std::string& bytes) {
 std::string damage_rules(Mutator& mutator) {
   static const std::string seed = bytes_of(PENSTOCK_RULES);
   const std::size_t start = mutator.below(seed.size());
-  return mutator.edit_text(seed.substr(start, 400), {"*", ":", "#", ".", "outside ", "breaks PS0301 ", "serve ", "\n", "NAME"});
+  return mutator.edit_text(seed.substr(start, 400), {"*", ":", "#", ".", "outside ",
+                                                     "breaks PS0301 ", "serve ", "\n", "NAME"});
 }
 
 Outcome run_rules(const std::string& bytes) {
@@ -147,11 +158,34 @@ Outcome run_rules(const std::string& bytes) {
 }
 
 std::string damage_size(Mutator& mutator) {
-  static constexpr std::string_view kSeeds[] = {"2*s0+1", "floordiv(s1, 8)", "s0*s1-3", "min(s0, max(s1, 4)) % 7",
-                                                "mod(floordiv(s0+3, 4), s1)", "(s0+s1)*(s0-s1)", "-s0//2"};
+  static constexpr std::string_view kSeeds[] = {"2*s0+1",
+                                                "floordiv(s1, 8)",
+                                                "s0*s1-3",
+                                                "min(s0, max(s1, 4)) % 7",
+                                                "mod(floordiv(s0+3, 4), s1)",
+                                                "(s0+s1)*(s0-s1)",
+                                                "-s0//2"};
   const std::string seed(kSeeds[mutator.below(std::size(kSeeds))]);
-  return mutator.edit_text(seed, {"s0", "s1", "*", "+", "-", "//", "%", "(", ")", "floordiv(", "mod(", "min(", ", ",
-                                  "9223372036854775807", "-9223372036854775808", "0", "1", " <= ", " == ", "-1"});
+  return mutator.edit_text(seed, {"s0",
+                                  "s1",
+                                  "*",
+                                  "+",
+                                  "-",
+                                  "//",
+                                  "%",
+                                  "(",
+                                  ")",
+                                  "floordiv(",
+                                  "mod(",
+                                  "min(",
+                                  ", ",
+                                  "9223372036854775807",
+                                  "-9223372036854775808",
+                                  "0",
+                                  "1",
+                                  " <= ",
+                                  " == ",
+                                  "-1"});
 }
 
 Outcome run_size(const std::string& bytes) {
@@ -166,10 +200,13 @@ Outcome run_size(const std::string& bytes) {
   }
   auto again = parse_sym_expr(parsed->to_string());
   if (!again) {
-    outcome.note("write", {Code::PS0601, "a size is not read as it was written", {}, {}, {}, Severity::error});
+    outcome.note(
+        "write",
+        {Code::PS0601, "a size is not read as it was written", {}, {}, {}, Severity::error});
     return outcome;
   }
-  for (std::int64_t number : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{3}, INT64_MAX, INT64_MIN}) {
+  for (std::int64_t number :
+       {std::int64_t{0}, std::int64_t{-1}, std::int64_t{3}, INT64_MAX, INT64_MIN}) {
     static_cast<void>(parsed->evaluate([&](std::string_view) { return std::optional(number); }));
   }
   RangeFacts facts;
@@ -183,10 +220,12 @@ Outcome run_size(const std::string& bytes) {
 }
 
 std::string damage_source(Mutator& mutator) {
-  static constexpr std::string_view kSeeds[] = {"L['self']._modules['fc'].weight", "(L['rate'] / (1 - L['beta']))",
-                                                "G['np'].x[0][-1]", "len(L['x'].shape)", "L['x'].size()[1]"};
+  static constexpr std::string_view kSeeds[] = {"L['self']._modules['fc'].weight",
+                                                "(L['rate'] / (1 - L['beta']))", "G['np'].x[0][-1]",
+                                                "len(L['x'].shape)", "L['x'].size()[1]"};
   const std::string seed(kSeeds[mutator.below(std::size(kSeeds))]);
-  return mutator.edit_text(seed, {"L['", "']", ".", "[", "]", "(", ")", "-", "1e999", "len(", "\\", "'", "\"", " ** ", "min("});
+  return mutator.edit_text(seed, {"L['", "']", ".", "[", "]", "(", ")", "-", "1e999", "len(", "\\",
+                                  "'", "\"", " ** ", "min("});
 }
 
 Outcome run_source(const std::string& bytes) {
@@ -200,7 +239,9 @@ Outcome run_source(const std::string& bytes) {
   }
   SourceTable other;
   if (!parse_source(table.text(*parsed), other)) {
-    outcome.note("write", {Code::PS0601, "a source is not read as it was written", {}, {}, {}, Severity::error});
+    outcome.note(
+        "write",
+        {Code::PS0601, "a source is not read as it was written", {}, {}, {}, Severity::error});
   }
   return outcome;
 }

@@ -62,9 +62,10 @@ class GraphBuilder {
                 type(sizes(self), DType::bool_));
   }
   ValueId where(ValueId condition, ValueId self, Argument other) {
-    return node("prim.where",
-                {{"condition", value(condition)}, {"self", value(self)}, {"other", std::move(other)}},
-                fresh(self));
+    return node(
+        "prim.where",
+        {{"condition", value(condition)}, {"self", value(self)}, {"other", std::move(other)}},
+        fresh(self));
   }
   ValueId convert(ValueId self, DType dtype) {
     return node("prim.convert", {{"self", value(self)}, {"dtype", dtype}},
@@ -93,8 +94,8 @@ class GraphBuilder {
       if (from.sizes[i] == to[dims[i]]) result.strides[dims[i]] = from.strides[i];
       items.emplace_back(dims[i]);
     }
-    return node("prim.broadcast", {{"self", value(self)}, {"size", list(to)}, {"dims", list(items)}},
-                result);
+    return node("prim.broadcast",
+                {{"self", value(self)}, {"size", list(to)}, {"dims", list(items)}}, result);
   }
   ValueId reduce(std::string_view prim, ValueId self, std::vector<std::int64_t> dims) {
     return graph.nodes[reduce_node(prim, self, std::move(dims))].results.front();
@@ -118,7 +119,10 @@ class GraphBuilder {
     to.storage_offset += to.strides[dim] * SymExpr(start);
     to.strides[dim] *= step;
     return node("prim.slice",
-                {{"self", value(self)}, {"start", list(starts)}, {"stop", list(stops)}, {"step", list(steps)}},
+                {{"self", value(self)},
+                 {"start", list(starts)},
+                 {"stop", list(stops)},
+                 {"step", list(steps)}},
                 to);
   }
   ValueId flip(ValueId self, std::vector<std::int64_t> dims) {
@@ -131,7 +135,10 @@ class GraphBuilder {
     highs[dim] = high;
     to[dim] += low + high;
     return node("prim.pad",
-                {{"self", value(self)}, {"low", list(lows)}, {"high", list(highs)}, {"value", std::move(fill)}},
+                {{"self", value(self)},
+                 {"low", list(lows)},
+                 {"high", list(highs)},
+                 {"value", std::move(fill)}},
                 type(to, dtype(self)));
   }
   ValueId cat(const std::vector<ValueId>& parts, std::size_t dim) {
@@ -149,7 +156,8 @@ class GraphBuilder {
     return node("prim.gather", {{"self", value(self)}, {"index", value(index)}, {"dim", dim}},
                 type(sizes(index), dtype(self)));
   }
-  ValueId scatter(std::string_view prim, ValueId self, ValueId index, ValueId src, std::int64_t dim) {
+  ValueId scatter(std::string_view prim, ValueId self, ValueId index, ValueId src,
+                  std::int64_t dim) {
     return node(name(prim),
                 {{"self", value(self)}, {"index", value(index)}, {"src", value(src)}, {"dim", dim}},
                 fresh(self));

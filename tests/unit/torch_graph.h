@@ -24,7 +24,8 @@ class TorchGraph {
     return SymExpr::symbol(name);
   }
 
-  ValueId input(std::vector<SymExpr> sizes, DType dtype = DType::float32, std::int32_t storage = -1) {
+  ValueId input(std::vector<SymExpr> sizes, DType dtype = DType::float32,
+                std::int32_t storage = -1) {
     TensorType type;
     type.dtype = dtype;
     type.strides = contiguous_strides(sizes);

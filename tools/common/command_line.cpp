@@ -80,12 +80,14 @@ CLI::Validator number_from(T least, const char* kind) {
 
 void CommandLine::integer(const std::string& names, int& target, const std::string& placeholder,
                           const std::string& help, int least) {
-  state_->placed(state_->app.add_option(names, target, help), placeholder)->check(number_from(least, "whole number"));
+  state_->placed(state_->app.add_option(names, target, help), placeholder)
+      ->check(number_from(least, "whole number"));
 }
 
 void CommandLine::real(const std::string& names, double& target, const std::string& placeholder,
                        const std::string& help) {
-  state_->placed(state_->app.add_option(names, target, help), placeholder)->check(number_from(0.0, "number"));
+  state_->placed(state_->app.add_option(names, target, help), placeholder)
+      ->check(number_from(0.0, "number"));
 }
 
 namespace {
@@ -175,7 +177,8 @@ void CommandLine::python_options(std::vector<std::string>& target) {
     if (option.value.empty()) {
       state_->placed(state_->app.add_flag(name, help), "");
     } else {
-      state_->placed(state_->app.add_option(name, help), std::string(option.value))->allow_extra_args(true);
+      state_->placed(state_->app.add_option(name, help), std::string(option.value))
+          ->allow_extra_args(true);
     }
   }
 }
@@ -227,8 +230,9 @@ struct Split {
   std::vector<std::string> program;  ///< `--`, or the program's first word, and all behind it
 };
 
-/// The user's program starts at the first word that is neither an option nor an option's value, -m and -c among
-/// them. A first word that is no program means that there is none, unless options of python's stand before it.
+/// The user's program starts at the first word that is neither an option nor an option's value, -m
+/// and -c among them. A first word that is no program means that there is none, unless options of
+/// python's stand before it.
 Split split(const CLI::App& app, const std::vector<std::string>& arguments, bool with_python,
             bool (*is_program)(const std::string&)) {
   Split out;
@@ -238,7 +242,8 @@ Split split(const CLI::App& app, const std::vector<std::string>& arguments, bool
     const bool is_option = argument.size() >= 2 && argument[0] == '-';
     if (!is_option && is_program != nullptr && out.python.empty() && !is_program(argument)) break;
     const PythonWord python = with_python ? python_word(argument) : PythonWord::no;
-    if (!is_option || argument == "--" || argument == "-m" || argument == "-c" || python == PythonWord::program) {
+    if (!is_option || argument == "--" || argument == "-m" || argument == "-c" ||
+        python == PythonWord::program) {
       out.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
       return out;
     }
@@ -251,7 +256,8 @@ Split split(const CLI::App& app, const std::vector<std::string>& arguments, bool
     }
     if (takes_value && at + 1 < arguments.size()) target.push_back(arguments[++at]);
   }
-  out.own.insert(out.own.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end());
+  out.own.insert(out.own.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at),
+                 arguments.end());
   return out;
 }
 
@@ -261,14 +267,16 @@ Result<void> CommandLine::parse(int argc, char** argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   std::vector<std::string> tail;
   if (state_->program) {
-    Split parts = split(state_->app, arguments, state_->python_options != nullptr, state_->is_program);
+    Split parts =
+        split(state_->app, arguments, state_->python_options != nullptr, state_->is_program);
     arguments = std::move(parts.own);
     tail = std::move(parts.program);
     state_->has_separator = !tail.empty() && tail.front() == "--";
     if (state_->has_separator) tail.erase(tail.begin());
     state_->has_program = !tail.empty();
     if (!parts.python.empty() && tail.empty()) {
-      return usage(fmt::format("{} is an option of python's, but no program stands behind it", parts.python.front()),
+      return usage(fmt::format("{} is an option of python's, but no program stands behind it",
+                               parts.python.front()),
                    "Name the program, or - to read it from standard input.");
     }
     if (state_->python_options != nullptr) *state_->python_options = std::move(parts.python);
@@ -283,7 +291,9 @@ Result<void> CommandLine::parse(int argc, char** argv) {
     // What reaches CLI11 shares a dash with an option of ours: nobody would hand it to python.
     if (option->get_group() == kPythonGroup && option->count() > 0) {
       const std::string name = option->get_name();
-      return usage(fmt::format("{} is an option of python's: write it apart from those of penstock", name), "");
+      return usage(
+          fmt::format("{} is an option of python's: write it apart from those of penstock", name),
+          "");
     }
   }
   std::vector<std::string> rest = state_->app.remaining(false);

@@ -64,15 +64,15 @@ class CommandLine {
   /// Narrows program(): only a first word for which `is_program` holds starts a program; behind
   /// another one options go on.
   void program_if(bool (*is_program)(const std::string& word));
-  /// Takes python's own options (python_options.def), which may stand among ours in front of a program, and puts
-  /// them into `target` as they were written.
+  /// Takes python's own options (python_options.def), which may stand among ours in front of a
+  /// program, and puts them into `target` as they were written.
   void python_options(std::vector<std::string>& target);
   /// Whether parse() met a program, where program() allows one.
   bool has_program() const;
   /// Whether `--` stood in front of it.
   bool has_separator() const;
-  /// The first word behind the program's name that is an option of ours in one of `groups`, which was not given in
-  /// front of it; empty: there is none.
+  /// The first word behind the program's name that is an option of ours in one of `groups`, which
+  /// was not given in front of it; empty: there is none.
   std::string option_behind_program(std::span<const std::string_view> groups) const;
   /// Adds passes that --list-passes and --describe name, in the order in which they run.
   void passes(std::span<const PassFacts> rows);

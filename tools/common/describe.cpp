@@ -24,7 +24,8 @@ constexpr struct {
     {"NO_COLOR", "No colour when not empty."},
     {"FORCE_COLOR", "Colour even where there is no terminal."},
     {"COLUMNS", "The width of text for people."},
-    {"PENSTOCK_COMPILE", "What penstock run takes --compile for when it is not given: auto or now."},
+    {"PENSTOCK_COMPILE",
+     "What penstock run takes --compile for when it is not given: auto or now."},
     {"PENSTOCK_STORE", "The directory of the blob store, when --store does not name one."},
     {"PENSTOCK_TRACE", "A file to which every stage appends its part of one Chrome trace."},
 };
@@ -70,8 +71,8 @@ void append_wrapped(std::string& out, const std::string& text, std::size_t inden
   out += '\n';
 }
 
-/// The groups of the options in the order in which help shows them: the tool's own, those of python, then those that
-/// all tools share.
+/// The groups of the options in the order in which help shows them: the tool's own, those of
+/// python, then those that all tools share.
 std::vector<std::string> groups_of(const CLI::App& app) {
   std::vector<std::string> groups;
   for (const CLI::Option* option : app.get_options()) {
@@ -81,9 +82,10 @@ std::vector<std::string> groups_of(const CLI::App& app) {
   auto shared = [](const std::string& group) {
     return group == "Output" || group == "Passes" || group == "Messages" || group == "About";
   };
-  auto first_shared = std::stable_partition(groups.begin(), groups.end(),
-                                            [&](const std::string& group) { return !shared(group); });
-  std::stable_partition(groups.begin(), first_shared, [](const std::string& group) { return group != "Python"; });
+  auto first_shared = std::stable_partition(
+      groups.begin(), groups.end(), [&](const std::string& group) { return !shared(group); });
+  std::stable_partition(groups.begin(), first_shared,
+                        [](const std::string& group) { return group != "Python"; });
   return groups;
 }
 

@@ -194,7 +194,7 @@ void Stage::report(const Diagnostic& reported) {
   how.color = color(STDERR_FILENO);
   how.explain = settings_.verbose;
   tell(settings_.diagnostics == "json" ? render_json(diagnostic, program)
-                                                           : render(diagnostic, program, how));
+                                       : render(diagnostic, program, how));
 }
 
 void Stage::say(std::string_view text) {
@@ -229,7 +229,8 @@ Result<std::string> read_all(int descriptor, const std::string& name, const Stag
   ssize_t count = 0;
   while ((count = ::read(descriptor, block, sizeof block)) != 0) {
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(Code::PS0102, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    if (count < 0)
+      return failure(Code::PS0102, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
     bytes.append(block, static_cast<std::size_t>(count));
     if (!most) {
       auto known = length(bytes);
@@ -237,7 +238,9 @@ Result<std::string> read_all(int descriptor, const std::string& name, const Stag
       most = *known;
     }
     if (most && bytes.size() > *most) {
-      return failure(Code::PS0102, fmt::format("{} goes on behind the {} bytes that its header promises", name, *most));
+      return failure(
+          Code::PS0102,
+          fmt::format("{} goes on behind the {} bytes that its header promises", name, *most));
     }
   }
   return bytes;

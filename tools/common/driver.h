@@ -20,9 +20,9 @@ namespace penstock::tools {
 
 /// The values of the options that all tools share.
 struct Settings {
-  std::vector<std::string> files;  ///< the positionals; "-" is standard input
+  std::vector<std::string> files;   ///< the positionals; "-" is standard input
   std::vector<std::string> python;  ///< python's own options, for the Python that runs the program
-  std::string output;              ///< -o; empty or "-": standard output
+  std::string output;               ///< -o; empty or "-": standard output
   std::string emit = "auto";
   bool pretty = false;
   std::string diagnostics = "human";
@@ -48,7 +48,8 @@ class Stage {
     bool passes = false;    ///< --list-passes, --print-after, …
     std::vector<std::string> emits = {"json", "cbor", "text"};  ///< values of --emit beside auto
     bool program = false;  ///< from the first word on, everything belongs to the user's program
-    bool python = false;   ///< that program is a Python one, and python's own options may stand before it
+    bool python =
+        false;  ///< that program is a Python one, and python's own options may stand before it
     std::string epilogue = {};  ///< stands behind the options in --help
   };
 
@@ -76,9 +77,11 @@ class Stage {
   Result<Output*> output();
   /// Writes text to the output.
   Result<void> write(std::string_view text);
-  /// From what has been read of a file: how many bytes it has, once that is known, or why it is none that is wanted.
+  /// From what has been read of a file: how many bytes it has, once that is known, or why it is
+  /// none that is wanted.
   using Length = std::function<Result<std::optional<std::uint64_t>>(std::string_view start)>;
-  /// The bytes of `file` ("-": standard input); PS0102 when it cannot be read, or goes on behind its length.
+  /// The bytes of `file` ("-": standard input); PS0102 when it cannot be read, or goes on behind
+  /// its length.
   Result<std::string> read(const std::string& file, const Length& length);
   /// The positionals, or "-" when there are none.
   std::vector<std::string> inputs() const;

@@ -22,7 +22,8 @@ struct ExitFacts {
 
 /// All rows, ascending by status.
 std::span<const ExitFacts> exit_codes();
-/// Those of one tool, with what they mean there (statuses.def); of the dispatcher, "", and of a tool without rows: all.
+/// Those of one tool, with what they mean there (statuses.def); of the dispatcher, "", and of a
+/// tool without rows: all.
 std::vector<ExitFacts> exit_codes_of(std::string_view tool);
 
 /// What the shell sees for `code`.

@@ -90,9 +90,11 @@ Result<std::filesystem::path> find_parts() {
 
 /// Memory behind a descriptor could not be had, for the reason in errno.
 tl::unexpected<Diagnostic> no_memory(std::string_view what) {
-  if (errno == EMFILE || errno == ENFILE) return failure(Code::PS0117, fmt::format("{}: {}", what, strerror(errno)));
+  if (errno == EMFILE || errno == ENFILE)
+    return failure(Code::PS0117, fmt::format("{}: {}", what, strerror(errno)));
   auto failed = failure(Code::PS0106, fmt::format("{}: {}", what, strerror(errno)));
-  failed.value().hint = "Raise the limit on file sizes (ulimit -f), which holds for memory too, or free memory.";
+  failed.value().hint =
+      "Raise the limit on file sizes (ulimit -f), which holds for memory too, or free memory.";
   return failed;
 }
 
@@ -123,8 +125,8 @@ struct Child {
   int output;
 };
 
-/// A duplicate that a program inherits: out of its way, as far as the limit on open files allows. Negative: there is
-/// no room for one.
+/// A duplicate that a program inherits: out of its way, as far as the limit on open files allows.
+/// Negative: there is no room for one.
 int inheritable(int descriptor) {
   int made = -1;
   for (int first = kFirstDescriptor; made < 0 && first > STDERR_FILENO; first /= 2) {
@@ -257,8 +259,10 @@ Result<LaunchOutcome> launch(const LaunchOptions& options) {
   const int documents = options.move_stdout ? STDOUT_FILENO : options.output;
   const Descriptor settings_copy(inheritable(*settings)), shared_copy(inheritable(*shared));
   const Descriptor output_copy(documents < 0 ? -1 : inheritable(documents));
-  if (settings_copy.get() < 0 || shared_copy.get() < 0 || (documents >= 0 && output_copy.get() < 0)) {
-    return failure(Code::PS0117, fmt::format("nothing can be handed to the program's process: {}", strerror(errno)));
+  if (settings_copy.get() < 0 || shared_copy.get() < 0 ||
+      (documents >= 0 && output_copy.get() < 0)) {
+    return failure(Code::PS0117, fmt::format("nothing can be handed to the program's process: {}",
+                                             strerror(errno)));
   }
   const Child child{*python, *parts, settings_copy.get(), shared_copy.get(), output_copy.get()};
   if (options.last) {
@@ -285,7 +289,8 @@ Diagnostic become_plain_program(const LaunchOptions& options) {
   auto python = find_python(options.python);
   if (!python) return python.error();
   execute(*python, options);
-  return failure(Code::PS0111, fmt::format("{} cannot be started: {}", *python, strerror(errno))).value();
+  return failure(Code::PS0111, fmt::format("{} cannot be started: {}", *python, strerror(errno)))
+      .value();
 }
 
 void exit_like(const LaunchOutcome& outcome) {
@@ -307,17 +312,17 @@ std::string describe_frames(const python::FrameCounts& frames) {
   std::string walked;
   if (frames.walked != 0) {
     walked = fmt::format(", {} walked ({:.2f}%), {} of {} instructions followed", frames.walked,
-                         100.0 * static_cast<double>(frames.walked) / static_cast<double>(bodies), frames.followed,
-                         frames.instructions);
+                         100.0 * static_cast<double>(frames.walked) / static_cast<double>(bodies),
+                         frames.followed, frames.instructions);
   }
   return fmt::format(
       "frames: {} seen, {} conducted ({:.2f}%){}, {} left to the evaluator in the middle, native: "
       "{} traced, {} short of stack, {} by the driver, {} marked; besides, {} calls that only made "
       "a "
       "generator, {} refused by the recursion limit",
-      bodies, frames.conducted, share, walked, frames.exited, native(Native::traced), native(Native::stack),
-      native(Native::driver), native(Native::skipped), native(Native::generator),
-      native(Native::limit));
+      bodies, frames.conducted, share, walked, frames.exited, native(Native::traced),
+      native(Native::stack), native(Native::driver), native(Native::skipped),
+      native(Native::generator), native(Native::limit));
 }
 
 }  // namespace penstock::tools

@@ -24,8 +24,8 @@ struct LaunchOptions {
   bool move_stdout = false;
   /// A descriptor for documents instead (-1: none); the child gets a duplicate.
   int output = -1;
-  /// Nothing is left to do behind the program: this process becomes it, with its number, its place in job control and
-  /// all signals that are sent to it.
+  /// Nothing is left to do behind the program: this process becomes it, with its number, its place
+  /// in job control and all signals that are sent to it.
   bool last = false;
   /// Without the extension (no such Python version, no torch) the program does not run at all.
   bool required = true;
@@ -44,9 +44,10 @@ struct LaunchOutcome {
 /// python on PATH. An absolute path, or PS0111.
 Result<std::string> find_python(const std::string& wanted);
 
-/// Runs the program in a child process: passes signals on (signal_relay.h), waits, and reports. Failures before the
-/// program started are diagnostics (PS0106, PS0111 and the like). Where the extension is not required,
-/// a program that it refused has run plainly, and a line on standard error has said why.
+/// Runs the program in a child process: passes signals on (signal_relay.h), waits, and reports.
+/// Failures before the program started are diagnostics (PS0106, PS0111 and the like). Where the
+/// extension is not required, a program that it refused has run plainly, and a line on standard
+/// error has said why.
 Result<LaunchOutcome> launch(const LaunchOptions& options);
 
 /// Why the outcome has Reached::nothing: a sentence without its full stop.

@@ -31,8 +31,8 @@ struct SharedBlock {
   Reached reached = Reached::nothing;
   std::uint32_t finished = 0;  ///< 1 once the interpreter shut down in order
   python::FrameCounts frames;
-  /// Why it was refused, as "PS0112 sentence". Where the program goes on, a message was printed; where
-  /// it must not start, the launcher tells.
+  /// Why it was refused, as "PS0112 sentence". Where the program goes on, a message was printed;
+  /// where it must not start, the launcher tells.
   char refusal[512] = {};
 };
 

@@ -31,7 +31,8 @@ void PassPrinter::after(const PassFacts& pass, std::chrono::nanoseconds time,
   std::string graph = graph_;
   std::replace(graph.begin(), graph.end(), '/', '_');
   if (!dump_failed_) {
-    Result<void> dumped = stage_.dump(fmt::format("{:03}-{}-{}.txt", sequence_++, graph, pass.name), now);
+    Result<void> dumped =
+        stage_.dump(fmt::format("{:03}-{}-{}.txt", sequence_++, graph, pass.name), now);
     dump_failed_ = !dumped;
     if (!dumped) {
       Diagnostic why = std::move(dumped.error());

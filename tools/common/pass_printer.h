@@ -23,8 +23,8 @@ class PassPrinter : public PassTrace {
 
   Stage& stage_;
   std::string graph_;
-  std::string last_;  ///< the text after the pass before, kept for --print-changed
-  int sequence_ = 0;  ///< numbers the files of --dump-dir
+  std::string last_;          ///< the text after the pass before, kept for --print-changed
+  int sequence_ = 0;          ///< numbers the files of --dump-dir
   bool dump_failed_ = false;  ///< once is enough to tell of it
 };
 

@@ -125,7 +125,8 @@ std::string text_of(const formats::ResultDocument& result) {
     const double nanoseconds = static_cast<double>(std::max<std::int64_t>(timing.nanoseconds, 1));
     out += fmt::format("\n  {:<56}{:>12.1f} us", timing.name, nanoseconds / 1000);
     if (timing.flops == 0 && timing.bytes == 0) continue;
-    out += fmt::format("{:>9.1f} GFLOP/s{:>8.1f} GB/s", static_cast<double>(timing.flops) / nanoseconds,
+    out += fmt::format("{:>9.1f} GFLOP/s{:>8.1f} GB/s",
+                       static_cast<double>(timing.flops) / nanoseconds,
                        static_cast<double>(timing.bytes) / nanoseconds);
     if (timing.percent_of_roof > 0) out += fmt::format("{:>5.0f}% of roof", timing.percent_of_roof);
   }

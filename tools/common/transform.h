@@ -33,11 +33,12 @@ Result<std::string> text_of(const formats::Document& document);
 /// The text of a graph of any level.
 std::string text_of(const formats::GraphDocument& document);
 
-/// A diagnostic whose place in the Python source names its file so that it can be opened from anywhere.
+/// A diagnostic whose place in the Python source names its file so that it can be opened from
+/// anywhere.
 Diagnostic with_readable_file(Diagnostic diagnostic, const formats::Meta& meta);
 
-/// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`. What a packed file holds
-/// goes to the store that `store` (--store) names.
+/// Reads the stream named by `file` ("-": standard input) and hands every document to `visit`. What
+/// a packed file holds goes to the store that `store` (--store) names.
 using Visit =
     std::function<Result<void>(formats::Document document, const formats::DocumentReader&)>;
 Result<void> for_each_document(Stage& stage, const std::string& file, const Visit& visit,

@@ -96,7 +96,8 @@ tl::unexpected<Diagnostic> unknown_tool(const std::string& name) {
 }  // namespace
 
 bool is_built_in(std::string_view word) {
-  return std::any_of(std::begin(kBuiltIn), std::end(kBuiltIn), [&](const auto& row) { return row.name == word; });
+  return std::any_of(std::begin(kBuiltIn), std::end(kBuiltIn),
+                     [&](const auto& row) { return row.name == word; });
 }
 
 Result<void> dispatch(const std::vector<std::string>& words) {

@@ -31,7 +31,8 @@ Result<void> write_all(int descriptor, std::string_view bytes) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      return failure(Code::PS0103, fmt::format("the documents cannot be written: {}", strerror(errno)));
+      return failure(Code::PS0103,
+                     fmt::format("the documents cannot be written: {}", strerror(errno)));
     }
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -102,8 +103,11 @@ void DocumentSink::compiled(std::chrono::nanoseconds spent) {
 void DocumentSink::broke(const BreakEvent& event) {
   if (fullgraph_ && owner_ == getpid()) {
     const CodeFacts* code = find_code(event.code);
-    Diagnostic told{code == nullptr ? Code::PS0601 : code->code, "the graph breaks here: " + event.reason,
-                    event.location, {}, event.hint};
+    Diagnostic told{code == nullptr ? Code::PS0601 : code->code,
+                    "the graph breaks here: " + event.reason,
+                    event.location,
+                    {},
+                    event.hint};
     RenderOptions options;
     options.color = tools::use_color(STDERR_FILENO, tools::ColorChoice::automatic);
     fmt::print(stderr, "{}", render(told, "penstock", options));
@@ -123,7 +127,9 @@ void DocumentSink::recompiled(const RecompileEvent& event) {
   write(formats::RecompileDocument{event, {}});
 }
 
-void DocumentSink::restarted(const RestartEvent& event) { write(formats::RestartDocument{event, {}}); }
+void DocumentSink::restarted(const RestartEvent& event) {
+  write(formats::RestartDocument{event, {}});
+}
 
 void DocumentSink::left_root(const capture::RootTotals& totals) {
   if (counts_ == nullptr || owner_ != getpid()) return;
@@ -140,8 +146,8 @@ void DocumentSink::check_rules(const Graph& graph) {
       const Location& line = graph.calls[wrong.call].stack->location;
       where = fmt::format("{}:{}: ", line.file.text(), line.line);
     }
-    fmt::print(stderr, "penstock: {}error[{}]: self-check: {}\n", where,
-               facts(Code::PS0601).id, wrong.message);
+    fmt::print(stderr, "penstock: {}error[{}]: self-check: {}\n", where, facts(Code::PS0601).id,
+               wrong.message);
   }
 }
 

@@ -14,10 +14,10 @@
 
 namespace penstock::tools {
 
-/// Writes the documents of a run as they come to the setting "output-descriptor", counts in the memory
-/// shared with the launcher, and keeps tensors in the store. After a fork the child writes nothing.
-/// Its settings: "encoding" (json, pretty, cbor), "directory" (files below it are written relative to
-/// it), "store", "no-tensors".
+/// Writes the documents of a run as they come to the setting "output-descriptor", counts in the
+/// memory shared with the launcher, and keeps tensors in the store. After a fork the child writes
+/// nothing. Its settings: "encoding" (json, pretty, cbor), "directory" (files below it are written
+/// relative to it), "store", "no-tensors".
 class DocumentSink final : public capture::GraphSink, public capture::EventSink {
  public:
   explicit DocumentSink(const python::Settings& settings);
@@ -54,7 +54,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   int descriptor_;
   bool fullgraph_;   ///< every break is an error, told at once
   bool self_check_;  ///< rules are compared with what ops gave
-  pid_t owner_;  ///< after a fork the child writes nothing
+  pid_t owner_;      ///< after a fork the child writes nothing
   bool gone_ = false;
   std::optional<store::Store> store_;
   formats::DocumentWriter writer_;

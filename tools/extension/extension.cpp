@@ -33,13 +33,14 @@ int refuse(const python::Settings& settings, const Diagnostic& diagnostic) {
   const CodeFacts& row = facts(diagnostic.code);
   const std::string id(row.id);
   if (settings.get("required") == "1") {
-    const std::string refusal = (id + " " + diagnostic.message).substr(0, sizeof SharedBlock::refusal - 1);
+    const std::string refusal =
+        (id + " " + diagnostic.message).substr(0, sizeof SharedBlock::refusal - 1);
     const int shared = std::atoi(std::string(settings.get("shared-descriptor", "-1")).c_str());
     (void)!pwrite(shared, refusal.c_str(), refusal.size() + 1, offsetof(SharedBlock, refusal));
   } else if (settings.get("quiet") != "1") {
     const std::string hint(diagnostic.hint.empty() ? std::string(row.hint) : diagnostic.hint);
-    fprintf(stderr, "penstock: warning[%s]: %s; the program runs without penstock. %s\n", id.c_str(),
-            diagnostic.message.c_str(), hint.c_str());
+    fprintf(stderr, "penstock: warning[%s]: %s; the program runs without penstock. %s\n",
+            id.c_str(), diagnostic.message.c_str(), hint.c_str());
   }
   return 1;
 }

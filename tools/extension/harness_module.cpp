@@ -166,24 +166,22 @@ PyObject* tensor(PyObject*, PyObject* object) {
                      view.storage_offset == slow.storage_offset && view.dtype == slow.dtype &&
                      view.device_type == slow.device_type;
   const PyRef sizes = tuple_of(view.sizes), strides = tuple_of(view.strides);
-  return Py_BuildValue("{sOsOsLsKsKsisisisIsOsOsO}", "sizes", sizes.get(), "strides", strides.get(),
-                       "offset", static_cast<long long>(view.storage_offset), "data",
-                       reinterpret_cast<std::uintptr_t>(view.data), "storage",
-                       reinterpret_cast<std::uintptr_t>(view.storage), "dtype", view.dtype,
-                       "device_type", view.device_type, "device_index", view.device_index,
-                       "version", torch->version(object), "has_version",
-                       view.has_version ? Py_True : Py_False, "requires_grad",
-                       view.requires_grad ? Py_True : Py_False, "agree",
-                       agree ? Py_True : Py_False);
+  return Py_BuildValue(
+      "{sOsOsLsKsKsisisisIsOsOsO}", "sizes", sizes.get(), "strides", strides.get(), "offset",
+      static_cast<long long>(view.storage_offset), "data",
+      reinterpret_cast<std::uintptr_t>(view.data), "storage",
+      reinterpret_cast<std::uintptr_t>(view.storage), "dtype", view.dtype, "device_type",
+      view.device_type, "device_index", view.device_index, "version", torch->version(object),
+      "has_version", view.has_version ? Py_True : Py_False, "requires_grad",
+      view.requires_grad ? Py_True : Py_False, "agree", agree ? Py_True : Py_False);
 }
 
 PyObject* fast(PyObject*, PyObject*) {
   const torch::TensorBridge* torch = bridge();
   if (torch == nullptr) return nullptr;
-  return Py_BuildValue("OOOO", torch->fast_abi() ? Py_True : Py_False,
-                       torch->fast_version() ? Py_True : Py_False,
-                       torch->fast_requires_grad() ? Py_True : Py_False,
-                       torch->resizes() ? Py_True : Py_False);
+  return Py_BuildValue(
+      "OOOO", torch->fast_abi() ? Py_True : Py_False, torch->fast_version() ? Py_True : Py_False,
+      torch->fast_requires_grad() ? Py_True : Py_False, torch->resizes() ? Py_True : Py_False);
 }
 
 /// Memory of one tensor made for a test.
@@ -210,7 +208,8 @@ PyObject* make(PyObject*, PyObject* arguments) {
   PyObject *sizes_given, *strides_given;
   Py_ssize_t count = 0;
   int resizable = 0;
-  if (PyArg_ParseTuple(arguments, "OOn|p", &sizes_given, &strides_given, &count, &resizable) == 0) return nullptr;
+  if (PyArg_ParseTuple(arguments, "OOn|p", &sizes_given, &strides_given, &count, &resizable) == 0)
+    return nullptr;
   std::vector<std::int64_t> sizes, strides;
   const torch::TensorBridge* torch = bridge();
   if (torch == nullptr || !numbers_of(sizes_given, sizes) || !numbers_of(strides_given, strides)) {
@@ -220,13 +219,12 @@ PyObject* make(PyObject*, PyObject* arguments) {
   for (std::size_t index = 0; index < lent->values.size(); ++index) {
     lent->values[index] = static_cast<float>(index);
   }
-  const PyRef made =
-      torch->make({.sizes = sizes,
-                   .strides = strides,
-                   .data = lent->values.data(),
-                   .resizable = resizable != 0,
-                   .release = [](void* it) { ++static_cast<Lent*>(it)->released; },
-                   .context = lent});
+  const PyRef made = torch->make({.sizes = sizes,
+                                  .strides = strides,
+                                  .data = lent->values.data(),
+                                  .resizable = resizable != 0,
+                                  .release = [](void* it) { ++static_cast<Lent*>(it)->released; },
+                                  .context = lent});
   const PyRef capsule = PyRef::steal(PyCapsule_New(lent, nullptr, nullptr));
   if (!made || !capsule) return nullptr;
   const PyRef asks = PyRef::steal(PyCFunction_New(&g_released, capsule.get()));

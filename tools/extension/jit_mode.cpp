@@ -48,15 +48,16 @@ class Reporter {
   void operator()(const Diagnostic& diagnostic) const {
     const bool fatal = strict_ && is_defect(diagnostic.code);
     if (fatal) flush_streams();  // what the program printed stands before
-    if (fatal || (!quiet_ && (verbose_ || !costs_only_speed(diagnostic.code)))) print(diagnostic, fatal);
+    if (fatal || (!quiet_ && (verbose_ || !costs_only_speed(diagnostic.code))))
+      print(diagnostic, fatal);
     if (!fatal) return;
     // The documents are complete but for `end`, which the parent process writes.
     _exit(kInternalError);
   }
 
  private:
-  /// Plain Python runs what this tells of, and nothing is lost: standard error stays as the program writes it, and the
-  /// report has it. What is left are defects, and places that cannot be written.
+  /// Plain Python runs what this tells of, and nothing is lost: standard error stays as the program
+  /// writes it, and the report has it. What is left are defects, and places that cannot be written.
   static bool costs_only_speed(Code code) {
     if (code == Code::PS0506 || code == Code::PS0601) return false;
     const std::string_view family = facts(code).id.substr(0, 4);
@@ -170,13 +171,15 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   const bool deterministic = settings.get("deterministic") == "1";
   pipeline::CompileOptions stages;
   stages.limits = limits_of(settings);
-  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), stages, deterministic, phases);
+  auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), stages,
+                                                deterministic, phases);
   if (!compiler) return tl::unexpected(compiler.error());
   std::unique_ptr<jit::VerdictMemory> verdicts;
   const bool self_check = settings.get("self-check") == "1";
   // Every entry is checked: none is refused, and what checks take is not weighed.
   if (!deterministic && !self_check) {
-    auto opened = jit::StoredVerdicts::open(std::string(settings.get("store")), settings.get("handicap"));
+    auto opened =
+        jit::StoredVerdicts::open(std::string(settings.get("store")), settings.get("handicap"));
     if (!opened) return tl::unexpected(opened.error());
     verdicts = std::move(*opened);
   }
@@ -197,17 +200,21 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
     options.profile = *profile;
   }
   const std::string milliseconds(settings.get("handicap", "0"));
-  const std::chrono::duration<double, std::milli> handicap(std::strtod(milliseconds.c_str(), nullptr));
+  const std::chrono::duration<double, std::milli> handicap(
+      std::strtod(milliseconds.c_str(), nullptr));
   options.handicap = std::chrono::duration_cast<std::chrono::nanoseconds>(handicap);
   auto driver = std::make_unique<JitDriver>(std::make_unique<jit::Session>(
       std::move(*compiler), std::move(sink), std::move(verdicts), std::move(options)));
   if (auto started = driver->start(settings); !started) return tl::unexpected(started.error());
   g_driver = driver.get();
-  return std::make_unique<jit::GuardedDriver>(
-      std::move(driver), [report](const std::string& what) {
-        report({Code::PS0601, what + "; the rest of the program runs as plain Python", {}, {}, {},
-                Severity::warning});
-      });
+  return std::make_unique<jit::GuardedDriver>(std::move(driver), [report](const std::string& what) {
+    report({Code::PS0601,
+            what + "; the rest of the program runs as plain Python",
+            {},
+            {},
+            {},
+            Severity::warning});
+  });
 }
 
 }  // namespace

@@ -54,9 +54,11 @@ DriverResult start_explain(const Settings& settings) {
   if (const std::string folder(settings.get("directory")); !folder.empty()) {
     PyObject* path = PySys_GetObject("path");
     const python::PyRef entry = python::PyRef::steal(PyUnicode_DecodeFSDefault(folder.c_str()));
-    if (path == nullptr || !PyList_Check(path) || !entry || PyList_Insert(path, 0, entry.get()) < 0) PyErr_Clear();
+    if (path == nullptr || !PyList_Check(path) || !entry || PyList_Insert(path, 0, entry.get()) < 0)
+      PyErr_Clear();
   }
-  auto text = policy::explain_rule(std::string(settings.get("explain")), std::string(settings.get("rules")));
+  auto text = policy::explain_rule(std::string(settings.get("explain")),
+                                   std::string(settings.get("rules")));
   if (!text) return tl::unexpected(std::move(text.error()));
   const int output = std::atoi(std::string(settings.get("output-descriptor", "-1")).c_str());
   if (dprintf(output, "%s", text->c_str()) < 0) {

@@ -25,15 +25,23 @@ PyMethodDef g_methods[] = {
     {"kernel_nanoseconds", kernel_nanoseconds, METH_NOARGS, "Time spent in kernels so far."},
     {nullptr, nullptr, 0, nullptr},
 };
-PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "penstock_profile", nullptr, -1, g_methods,
-                        nullptr, nullptr, nullptr, nullptr};
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
+                        "penstock_profile",
+                        nullptr,
+                        -1,
+                        g_methods,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr};
 
 }  // namespace
 
 Result<jit::CallProfile*> start_profile() {
   static jit::CallProfile profile;
   const auto module = python::PyRef::steal(PyModule_Create(&g_module));
-  if (!module || PyDict_SetItemString(PyImport_GetModuleDict(), "penstock_profile", module.get()) < 0) {
+  if (!module ||
+      PyDict_SetItemString(PyImport_GetModuleDict(), "penstock_profile", module.get()) < 0) {
     PyErr_Clear();
     return failure(Code::PS0110, "the module penstock_profile cannot be made");
   }

@@ -44,13 +44,14 @@ struct AuditEntry {
 /// Where CPython keeps the first entry; null while it is not known, or another's hook came first.
 AuditEntry** g_first_entry = nullptr;
 
-/// Copies an entry that may be anything but one; false if nothing can be read there. By the bare system call, for
-/// sanitizers would take the question for an access.
+/// Copies an entry that may be anything but one; false if nothing can be read there. By the bare
+/// system call, for sanitizers would take the question for an access.
 bool read_entry(const void* from, AuditEntry& entry) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  const bool good = syscall(SYS_write, ends[1], from, sizeof entry) == sizeof entry &&  // EFAULT, not a fault
-                    read(ends[0], &entry, sizeof entry) == sizeof entry;
+  const bool good =
+      syscall(SYS_write, ends[1], from, sizeof entry) == sizeof entry &&  // EFAULT, not a fault
+      read(ends[0], &entry, sizeof entry) == sizeof entry;
   close(ends[0]);
   close(ends[1]);
   return good;
@@ -65,8 +66,11 @@ RuntimeWords runtime_words() {
   void* runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
   Dl_info object;
   void* symbol = nullptr;
-  if (runtime == nullptr || dladdr1(runtime, &object, &symbol, RTLD_DL_SYMENT) == 0 || symbol == nullptr) return {};
-  return {static_cast<void**>(runtime), static_cast<const ElfW(Sym)*>(symbol)->st_size / sizeof(void*)};
+  if (runtime == nullptr || dladdr1(runtime, &object, &symbol, RTLD_DL_SYMENT) == 0 ||
+      symbol == nullptr)
+    return {};
+  return {static_cast<void**>(runtime),
+          static_cast<const ElfW(Sym)*>(symbol)->st_size / sizeof(void*)};
 }
 
 /// Adds the hook and finds its entry: the word of the runtime state that has come to point to it.
@@ -85,10 +89,12 @@ void add_hook(AddAuditHook add, AuditHook hook) {
   free(before);
 }
 
-/// Takes our entry out of the list. It was allocated before Python had read PYTHONMALLOC: Python must not free it by
-/// the allocator that it has chosen since. Besides, a hook that has done its work costs every audited call time.
+/// Takes our entry out of the list. It was allocated before Python had read PYTHONMALLOC: Python
+/// must not free it by the allocator that it has chosen since. Besides, a hook that has done its
+/// work costs every audited call time.
 void remove_hook() {
-  if (g_first_entry != nullptr && *g_first_entry != nullptr && (*g_first_entry)->data == &g_launch) {
+  if (g_first_entry != nullptr && *g_first_entry != nullptr &&
+      (*g_first_entry)->data == &g_launch) {
     *g_first_entry = (*g_first_entry)->next;
   }
 }
@@ -109,7 +115,8 @@ int refuse(const char* why, const char* detail) {
   snprintf(refusal, sizeof refusal, "PS0112 %s%s", why, detail);
   record(Reached::refused, refusal);
   if (g_launch.required != 0) _exit(6);
-  fprintf(stderr, "penstock: warning[PS0112]: %s%s; the program runs without penstock\n", why, detail);
+  fprintf(stderr, "penstock: warning[PS0112]: %s%s; the program runs without penstock\n", why,
+          detail);
   return 0;
 }
 
@@ -186,9 +193,10 @@ bool is_finalizing() {
 
 }  // namespace
 
-/// While Python shuts down, a thread that asks for the GIL is ended by pthread_exit(), which unwinds
-/// its stack: through C++ frames of ours (and of torch), whose destructors must not run without the
-/// GIL. Such a thread sleeps until the process ends instead, as it does since Python 3.14.
+/// While Python shuts down, a thread that asks for the GIL is ended by pthread_exit(), which
+/// unwinds its stack: through C++ frames of ours (and of torch), whose destructors must not run
+/// without the GIL. Such a thread sleeps until the process ends instead, as it does since
+/// Python 3.14.
 extern "C" __attribute__((visibility("default"), noreturn)) void pthread_exit(void* value) {
   while (g_launch.started && is_finalizing()) pause();
   const auto leave = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_NEXT, "pthread_exit"));

@@ -17,25 +17,30 @@ void declare(CommandLine& command, ProgramOptions& options) {
                 "Capture only functions whose qualified name matches GLOB.");
   command.flag("--fullgraph", options.fullgraph,
                "Make every break an error that names the program's line.");
-  command.choice("--dynamic", options.dynamic, {"auto", "all", "off"},
-                 "Which sizes of tensors become symbols, so that one entry serves all of them: auto, those that "
-                 "were found to change and those that the program marks (torch._dynamo.mark_dynamic); all, "
-                 "every one of at least 2; off, none.");
-  command.text(
-      "--rules", options.rules, "FILE",
-      "Read rules on what to inline, leave to Python, or put in the graph, penstock-rules(5); they stand "
-      "before those that come with penstock, and the first that matches wins.");
+  command.choice(
+      "--dynamic", options.dynamic, {"auto", "all", "off"},
+      "Which sizes of tensors become symbols, so that one entry serves all of them: auto, those "
+      "that "
+      "were found to change and those that the program marks (torch._dynamo.mark_dynamic); all, "
+      "every one of at least 2; off, none.");
+  command.text("--rules", options.rules, "FILE",
+               "Read rules on what to inline, leave to Python, or put in the graph, "
+               "penstock-rules(5); they stand "
+               "before those that come with penstock, and the first that matches wins.");
   command.text("--explain-rule", options.explain_rule, "NAME",
-               "Run nothing; tell which rule is for the callable NAME (torch.nn.functional.relu, builtins.len, "
+               "Run nothing; tell which rule is for the callable NAME (torch.nn.functional.relu, "
+               "builtins.len, "
                "mymodule.f), what it means, and why. Imports the module that NAME names.");
   command.text("--store", options.store, "DIR", "Keep tensors in DIR.");
   command.flag("--no-tensors", options.no_tensors, "Record no tensors.");
-  command.flag("--deterministic", options.deterministic,
-               "Choose nothing by measurement: every entry is used, and the same program on the same "
-               "machine gives the same bits, whatever the number of threads.");
-  command.flag("--self-check", options.self_check,
-               "Compare every inferred result with what the op really gave, and in process the first "
-               "results of every compiled graph with those of torch's own ops.");
+  command.flag(
+      "--deterministic", options.deterministic,
+      "Choose nothing by measurement: every entry is used, and the same program on the same "
+      "machine gives the same bits, whatever the number of threads.");
+  command.flag(
+      "--self-check", options.self_check,
+      "Compare every inferred result with what the op really gave, and in process the first "
+      "results of every compiled graph with those of torch's own ops.");
   command.flag("--strict", options.strict,
                "Fail where penstock would give up and let plain Python go on.");
 }
@@ -75,7 +80,8 @@ Result<void> check_rules(const ProgramOptions& options) {
   return rules.add_file(options.rules);
 }
 
-Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std::vector<std::string>& words) {
+Result<void> explain_rule(Stage& stage, const ProgramOptions& options,
+                          const std::vector<std::string>& words) {
   if (auto good = check_rules(options); !good) return good;
   auto output = stage.output();
   if (!output) return tl::unexpected(output.error());
@@ -88,7 +94,8 @@ Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std
   if (!words.empty() && !words.front().starts_with('-')) {
     std::error_code error;
     const auto program = std::filesystem::absolute(words.front(), error);
-    launched.settings["directory"] = (is_directory(program, error) ? program : program.parent_path()).string();
+    launched.settings["directory"] =
+        (is_directory(program, error) ? program : program.parent_path()).string();
   }
   launched.output = (*output)->descriptor();
   auto outcome = launch(launched);

@@ -35,11 +35,13 @@ void declare(CommandLine& command, ProgramOptions& options);
 std::map<std::string, std::string> settings_of(const Stage& stage, const ProgramOptions& options,
                                                std::string mode);
 
-/// Reads the rule file, where there is one, so that what is wrong with it is told before a program starts.
+/// Reads the rule file, where there is one, so that what is wrong with it is told before a program
+/// starts.
 Result<void> check_rules(const ProgramOptions& options);
 
-/// What --explain-rule asks for: tells which rule is for a callable, in the Python that `words`, the
-/// program, would run in. The program does not run.
-Result<void> explain_rule(Stage& stage, const ProgramOptions& options, const std::vector<std::string>& words);
+/// What --explain-rule asks for: tells which rule is for a callable, in the Python that `words`,
+/// the program, would run in. The program does not run.
+Result<void> explain_rule(Stage& stage, const ProgramOptions& options,
+                          const std::vector<std::string>& words);
 
 }  // namespace penstock::tools

@@ -54,9 +54,9 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
     executed += ran * entry.nodes;
     native += (entry.calls - ran) * entry.nodes;
   }
-  document.counts = {{"graphs", counts.graphs},         {"breaks", counts.breaks},
-                     {"skips", counts.skips},           {"recompiles", counts.recompiles},
-                     {"graph_calls", calls},           {"captured_ops", executed}};
+  document.counts = {{"graphs", counts.graphs}, {"breaks", counts.breaks},
+                     {"skips", counts.skips},   {"recompiles", counts.recompiles},
+                     {"graph_calls", calls},    {"captured_ops", executed}};
   if (counts.bypasses > 0) document.counts.push_back({"bypasses", counts.bypasses});
   if (native > 0) document.counts.push_back({"native_ops", native});
   if (counts.compile_ns > 0) {
@@ -71,8 +71,8 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
   return document;
 }
 
-/// While it lives, a pipe whose reader has left is an error (EPIPE) rather than a death: it ends the recording, never
-/// the program. The signal stays out of the program's sight.
+/// While it lives, a pipe whose reader has left is an error (EPIPE) rather than a death: it ends
+/// the recording, never the program. The signal stays out of the program's sight.
 class ClosedPipeHeld {
  public:
   ClosedPipeHeld() {

@@ -12,8 +12,8 @@ namespace penstock::tools {
 std::unique_ptr<CaptureCounts> counts_of(const LaunchOutcome& outcome);
 
 /// The documents of one run of a program. This process writes the first and the last one, the
-/// program's process those between (tools/extension/document_sink.h): so the last one is right however
-/// the program ends.
+/// program's process those between (tools/extension/document_sink.h): so the last one is right
+/// however the program ends.
 class Recording {
  public:
   /// Writes document `program` to `output`, which must outlive the recording.
@@ -23,8 +23,8 @@ class Recording {
   /// Tells the program's process how to write; its output is the caller's to choose.
   void tell(LaunchOptions& launched) const;
 
-  /// Writes document `end` for a program that was reached. What it counted; or, with the stream complete
-  /// but for it, what the program's process could not write.
+  /// Writes document `end` for a program that was reached. What it counted; or, with the stream
+  /// complete but for it, what the program's process could not write.
   Result<std::unique_ptr<CaptureCounts>> finish(const LaunchOutcome& outcome);
 
  private:

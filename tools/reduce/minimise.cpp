@@ -5,7 +5,8 @@
 namespace penstock::tools {
 namespace {
 
-/// Leaves out runs of `size` of the things that are left, from the last to the first. Whether any went.
+/// Leaves out runs of `size` of the things that are left, from the last to the first. Whether any
+/// went.
 bool leave_out(std::vector<bool>& part, std::size_t size,
                const std::function<bool(const std::vector<bool>&)>& holds) {
   std::vector<std::size_t> left;

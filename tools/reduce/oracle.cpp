@@ -49,7 +49,8 @@ class MemoryFile {
     return lseek(descriptor_, 0, SEEK_SET) == 0;
   }
   std::string contents() const {
-    std::string out(static_cast<std::size_t>(std::max<off_t>(lseek(descriptor_, 0, SEEK_END), 0)), '\0');
+    std::string out(static_cast<std::size_t>(std::max<off_t>(lseek(descriptor_, 0, SEEK_END), 0)),
+                    '\0');
     const ssize_t size = pread(descriptor_, out.data(), out.size(), 0);
     out.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
     return out;
@@ -120,9 +121,10 @@ std::set<std::string> errors_in(std::string_view text) {
 }  // namespace
 
 bool same_failure(const Answer& part, const Answer& whole) {
-  return part.status == whole.status && part.printed == whole.printed && part.interrupted == whole.interrupted &&
-         part.errors.empty() == whole.errors.empty() &&
-         std::includes(whole.errors.begin(), whole.errors.end(), part.errors.begin(), part.errors.end());
+  return part.status == whole.status && part.printed == whole.printed &&
+         part.interrupted == whole.interrupted && part.errors.empty() == whole.errors.empty() &&
+         std::includes(whole.errors.begin(), whole.errors.end(), part.errors.begin(),
+                       part.errors.end());
 }
 
 Oracle::Oracle(std::vector<std::string> command, int timeout_seconds, std::string text)

@@ -11,14 +11,15 @@ namespace penstock::tools {
 
 /// What a command made of a stream.
 struct Answer {
-  int status = 0;            ///< as a shell has it: 128 + N behind signal N, 124 when it took too long
-  bool printed = false;      ///< the text that was looked for stands in what it printed
-  bool interrupted = false;  ///< somebody stopped us meanwhile; the rest says nothing
+  int status = 0;        ///< as a shell has it: 128 + N behind signal N, 124 when it took too long
+  bool printed = false;  ///< the text that was looked for stands in what it printed
+  bool interrupted = false;           ///< somebody stopped us meanwhile; the rest says nothing
   std::set<std::string> errors = {};  ///< the codes of the errors of penstock that were printed
 };
 
-/// Whether `part` is the failure that `whole` is: the same status and text, and of penstock's errors none that `whole`
-/// does not have. (A stream without what fails makes many commands fail otherwise, with the same status.)
+/// Whether `part` is the failure that `whole` is: the same status and text, and of penstock's
+/// errors none that `whole` does not have. (A stream without what fails makes many commands fail
+/// otherwise, with the same status.)
 bool same_failure(const Answer& part, const Answer& whole);
 
 /// Runs a command again and again, with a stream as its standard input. What it prints goes nowhere

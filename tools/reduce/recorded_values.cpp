@@ -18,7 +18,8 @@ HostTensor row_major(const HostTensor& tensor) {
   const std::size_t size = facts(tensor.dtype).size;
   std::size_t at = 0;
   for (const std::int64_t place : tensor.places()) {
-    std::memcpy(out.memory->data() + at, tensor.memory->data() + static_cast<std::size_t>(place) * size, size);
+    std::memcpy(out.memory->data() + at,
+                tensor.memory->data() + static_cast<std::size_t>(place) * size, size);
     at += size;
   }
   return out;

@@ -54,7 +54,8 @@ class GraphShrinker {
 
   void run() {
     if (!try_graph(of(std::vector<bool>(graph_.nodes.size(), true)))) return shrink_guards();
-    minimise(graph_.nodes.size(), [&](const std::vector<bool>& keep) { return try_graph(of(keep)); });
+    minimise(graph_.nodes.size(),
+             [&](const std::vector<bool>& keep) { return try_graph(of(keep)); });
   }
 
  private:

@@ -11,10 +11,10 @@ namespace penstock::tools {
 /// Whether a stream still shows what is looked for.
 using Interesting = std::function<bool(const std::vector<formats::Document>& stream)>;
 
-/// A small stream for which `interesting` is true, made from `stream`, for which it is. Whole documents
-/// go first; then, of graphs of the levels torch and core, what ties them to their program, and nodes:
-/// the values that those made become inputs, whose data is put into `store`. Every stream that is asked
-/// about keeps to the format and to its levels' contracts.
+/// A small stream for which `interesting` is true, made from `stream`, for which it is. Whole
+/// documents go first; then, of graphs of the levels torch and core, what ties them to their
+/// program, and nodes: the values that those made become inputs, whose data is put into `store`.
+/// Every stream that is asked about keeps to the format and to its levels' contracts.
 std::vector<formats::Document> shrink(std::vector<formats::Document> stream, store::Store& store,
                                       const Interesting& interesting);
 

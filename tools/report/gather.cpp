@@ -12,7 +12,8 @@ namespace penstock::report {
 
 namespace {
 
-/// Counts each call at the worst place that anything it became runs in: fallback, library, compiled.
+/// Counts each call at the worst place that anything it became runs in: fallback, library,
+/// compiled.
 class ShareCounter {
  public:
   explicit ShareCounter(std::size_t calls) : worst_(calls, -1) {}
@@ -193,6 +194,8 @@ struct Add {
 
 }  // namespace
 
-void add(const formats::Document& document, Report& report) { std::visit(Add{report}, document); }
+void add(const formats::Document& document, Report& report) {
+  std::visit(Add{report}, document);
+}
 
 }  // namespace penstock::report

@@ -20,7 +20,8 @@ Json encode(const std::optional<Location>& location) {
 }
 
 Json encode(const Shares& shares) {
-  return {{"compiled", shares.compiled}, {"library", shares.library}, {"fallback", shares.fallback}};
+  return {
+      {"compiled", shares.compiled}, {"library", shares.library}, {"fallback", shares.fallback}};
 }
 
 Json encode(const GraphEntry& graph) {
@@ -35,8 +36,12 @@ Json encode(const GraphEntry& graph) {
       kwargs.push_back({{"name", argument.name}, {"value", to_string(argument.value, name)}});
     }
     Json location = call.stack == nullptr ? Json(nullptr) : encode(call.stack->location);
-    calls.push_back({{"opcode", call.opcode}, {"name", call.name}, {"target", call.target},
-                     {"args", args}, {"kwargs", kwargs}, {"location", location}});
+    calls.push_back({{"opcode", call.opcode},
+                     {"name", call.name},
+                     {"target", call.target},
+                     {"args", args},
+                     {"kwargs", kwargs},
+                     {"location", location}});
   }
   Json guards = Json::array(), inputs = Json::array();
   for (const Guard& guard : graph.interface.guards) {
@@ -45,13 +50,19 @@ Json encode(const GraphEntry& graph) {
                       {"location", encode(guard.location)}});
   }
   for (const Input& input : graph.interface.inputs) {
-    inputs.push_back({{"name", input.name}, {"kind", to_string(input.kind)},
-                      {"type", to_string(input.type)}});
+    inputs.push_back(
+        {{"name", input.name}, {"kind", to_string(input.kind)}, {"type", to_string(input.type)}});
   }
-  return {{"id", to_string(graph.interface.id)}, {"name", graph.interface.name},
-          {"level", to_string(graph.level)}, {"after", graph.interface.after},
-          {"location", encode(graph.interface.location)}, {"ops", graph.ops}, {"calls", calls},
-          {"guards", guards}, {"inputs", inputs}, {"outputs", graph.outputs},
+  return {{"id", to_string(graph.interface.id)},
+          {"name", graph.interface.name},
+          {"level", to_string(graph.level)},
+          {"after", graph.interface.after},
+          {"location", encode(graph.interface.location)},
+          {"ops", graph.ops},
+          {"calls", calls},
+          {"guards", guards},
+          {"inputs", inputs},
+          {"outputs", graph.outputs},
           {"shares", graph.shares ? encode(*graph.shares) : Json(nullptr)},
           {"not_placed", graph.not_placed}};
 }
@@ -59,13 +70,17 @@ Json encode(const GraphEntry& graph) {
 Json encode(const BreakEvent& event) {
   const CodeFacts* code = find_code(event.code);
   std::string hint = event.hint.empty() && code ? std::string(code->hint) : event.hint;
-  return {{"code", event.code}, {"title", code ? code->title : ""},
-          {"explanation", code ? code->explanation : ""}, {"after", to_string(event.after)},
-          {"location", encode(event.location)}, {"reason", event.reason}, {"hint", hint}};
+  return {{"code", event.code},
+          {"title", code ? code->title : ""},
+          {"explanation", code ? code->explanation : ""},
+          {"after", to_string(event.after)},
+          {"location", encode(event.location)},
+          {"reason", event.reason},
+          {"hint", hint}};
 }
 
 Json encode(const SkipEvent& event) {
-  return {{"code", event.code}, {"name", event.name}, {"location", encode(event.location)},
+  return {{"code", event.code}, {"name", event.name},     {"location", encode(event.location)},
           {"rule", event.rule}, {"reason", event.reason}, {"bypass", event.bypass}};
 }
 
@@ -74,9 +89,12 @@ Json encode(const RecompileEvent& event) {
   for (const RecompileEvent::Entry& entry : event.entries) {
     Json failed = Json::array();
     for (const FailedGuard& guard : entry.failed) {
-      failed.push_back({{"kind", facts(guard.kind).name}, {"source", guard.source},
-                        {"text", guard.text}, {"expected", guard.expected},
-                        {"actual", guard.actual}, {"location", encode(guard.location)},
+      failed.push_back({{"kind", facts(guard.kind).name},
+                        {"source", guard.source},
+                        {"text", guard.text},
+                        {"expected", guard.expected},
+                        {"actual", guard.actual},
+                        {"location", encode(guard.location)},
                         {"hint", guard.hint}});
     }
     entries.push_back({{"id", to_string(entry.id)}, {"failed", failed}});
@@ -86,15 +104,20 @@ Json encode(const RecompileEvent& event) {
 }
 
 Json encode(const RestartEvent& event) {
-  return {{"id", to_string(event.id)}, {"reason", event.reason},
-          {"location", encode(event.location)}};
+  return {
+      {"id", to_string(event.id)}, {"reason", event.reason}, {"location", encode(event.location)}};
 }
 
 Json encode(const Summary& sum) {
-  return {{"graphs", sum.graphs}, {"graph_calls", sum.graph_calls},
-          {"captured_ops", sum.captured_ops}, {"total_ops", sum.total_ops},
-          {"pct_ops", sum.pct_ops}, {"pct_time", sum.pct_time}, {"breaks", sum.breaks},
-          {"recompiles", sum.recompiles}, {"bypasses", sum.bypasses},
+  return {{"graphs", sum.graphs},
+          {"graph_calls", sum.graph_calls},
+          {"captured_ops", sum.captured_ops},
+          {"total_ops", sum.total_ops},
+          {"pct_ops", sum.pct_ops},
+          {"pct_time", sum.pct_time},
+          {"breaks", sum.breaks},
+          {"recompiles", sum.recompiles},
+          {"bypasses", sum.bypasses},
           {"executed", encode(sum.executed)}};
 }
 
@@ -111,8 +134,11 @@ Json encode_gates(const std::optional<RunTotals>& end) {
   for (const RunTotals::Entry& entry : end->entries) {
     const GateReport& gate = entry.gate;
     if (gate.verdict == GateReport::Verdict::none) continue;
-    list.push_back({{"id", entry.id}, {"verdict", formats::to_string(gate.verdict)}, {"pairs", gate.pairs},
-                    {"entry_ns", gate.entry_ns}, {"plain_ns", gate.plain_ns},
+    list.push_back({{"id", entry.id},
+                    {"verdict", formats::to_string(gate.verdict)},
+                    {"pairs", gate.pairs},
+                    {"entry_ns", gate.entry_ns},
+                    {"plain_ns", gate.plain_ns},
                     {"remembered", gate.remembered}});
   }
   return list;

@@ -8,7 +8,9 @@ namespace penstock::report {
 
 namespace {
 
-double percent(double part, double whole) { return whole > 0 ? 100.0 * part / whole : 0.0; }
+double percent(double part, double whole) {
+  return whole > 0 ? 100.0 * part / whole : 0.0;
+}
 
 std::map<std::string, std::int64_t> calls_by_entry(const Report& report) {
   std::map<std::string, std::int64_t> calls;
@@ -22,7 +24,8 @@ std::map<std::string, std::int64_t> calls_by_entry(const Report& report) {
 /// "1.20 ms", "340 us".
 std::string duration(std::int64_t nanoseconds) {
   const auto value = static_cast<double>(nanoseconds);
-  return value < 1e6 ? fmt::format("{:.3g} us", value / 1e3) : fmt::format("{:.3f} ms", value / 1e6);
+  return value < 1e6 ? fmt::format("{:.3g} us", value / 1e3)
+                     : fmt::format("{:.3f} ms", value / 1e6);
 }
 
 }  // namespace
@@ -30,15 +33,21 @@ std::string duration(std::int64_t nanoseconds) {
 std::string gate_text(const GateReport& gate) {
   const char* remembered = gate.remembered ? ", measured by an earlier process" : "";
   const std::string times =
-      gate.pairs == 0 ? std::string()
-                      : fmt::format(": {} a call, plain Python {} (least of {}{})", duration(gate.entry_ns),
-                                    duration(gate.plain_ns), gate.pairs, remembered);
+      gate.pairs == 0
+          ? std::string()
+          : fmt::format(": {} a call, plain Python {} (least of {}{})", duration(gate.entry_ns),
+                        duration(gate.plain_ns), gate.pairs, remembered);
   switch (gate.verdict) {
-    case GateReport::Verdict::none: return {};
-    case GateReport::Verdict::off: return "off: nothing is measured";
-    case GateReport::Verdict::open: return "open, too few calls were measured" + times;
-    case GateReport::Verdict::accepted: return "accepted" + times;
-    case GateReport::Verdict::refused: return "refused, plain Python runs the calls" + times;
+    case GateReport::Verdict::none:
+      return {};
+    case GateReport::Verdict::off:
+      return "off: nothing is measured";
+    case GateReport::Verdict::open:
+      return "open, too few calls were measured" + times;
+    case GateReport::Verdict::accepted:
+      return "accepted" + times;
+    case GateReport::Verdict::refused:
+      return "refused, plain Python runs the calls" + times;
   }
   return {};
 }

@@ -7,7 +7,9 @@ namespace penstock::report {
 
 namespace {
 
-bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+bool starts_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
 
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
@@ -62,8 +64,8 @@ std::string Table::text(int width, const std::string& indent) const {
     for (std::size_t column = 0; column < count; ++column) {
       bool last = column + 1 == count;
       if (last) {
-        append_padded(line, cut(cells[column], last_width),
-                      numeric[column] ? widths[column] : 0, numeric[column]);
+        append_padded(line, cut(cells[column], last_width), numeric[column] ? widths[column] : 0,
+                      numeric[column]);
       } else {
         append_padded(line, cells[column], widths[column], numeric[column]);
         line += "  ";
@@ -75,7 +77,8 @@ std::string Table::text(int width, const std::string& indent) const {
   add_line(heads_);
   std::vector<std::string> rule;
   for (std::size_t column = 0; column < count; ++column) {
-    rule.emplace_back(column + 1 == count ? std::min(widths[column], last_width) : widths[column], '-');
+    rule.emplace_back(column + 1 == count ? std::min(widths[column], last_width) : widths[column],
+                      '-');
   }
   add_line(rule);
   for (const auto& row : rows_) add_line(row);

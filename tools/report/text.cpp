@@ -50,13 +50,15 @@ class Printer {
     out_ += '\n';
   }
 
-  /// Names and reasons come from the documents: nothing in them may steer a terminal, but for colours, which are ours.
+  /// Names and reasons come from the documents: nothing in them may steer a terminal, but for
+  /// colours, which are ours.
   std::string without_control(const std::string& text) const {
     if (!options_.color) return printable(text);
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t found = text.find("\033[", at);
-      const std::size_t end = found == text.npos ? found : text.find_first_not_of("0123456789;", found + 2);
+      const std::size_t end =
+          found == text.npos ? found : text.find_first_not_of("0123456789;", found + 2);
       const bool color = end != text.npos && text[end] == 'm';
       const std::size_t plain = std::min(color ? found : end, text.size());
       out += printable(std::string_view(text).substr(at, plain - at));
@@ -102,8 +104,8 @@ class Printer {
       table.add({"placeholder", input.name, to_string(input.type), "()", "{}"});
     }
     for (const Call& call : graph.calls) {
-      std::string args = to_string(
-          Argument(Argument::Sequence{Argument::Sequence::Kind::tuple, call.args}), name);
+      std::string args =
+          to_string(Argument(Argument::Sequence{Argument::Sequence::Kind::tuple, call.args}), name);
       std::string kwargs = "{";
       for (const NamedArgument& argument : call.kwargs) {
         if (kwargs.size() > 1) kwargs += ", ";
@@ -128,7 +130,8 @@ class Printer {
   void print_guards(const Interface& interface) {
     for (const Guard& guard : interface.guards) {
       std::string where = place(guard.location);
-      line("  guard {}{}", to_string(guard, interface.sources), where.empty() ? "" : "  # " + where);
+      line("  guard {}{}", to_string(guard, interface.sources),
+           where.empty() ? "" : "  # " + where);
     }
   }
 
@@ -154,8 +157,9 @@ class Printer {
 
   void print(const RecompileEvent& event) {
     std::string head = event.limit ? "recompile limit reached"
-                       : event.id.recompile >= 0 ? fmt::format("recompile [{}]", to_string(event.id))
-                                                 : "no entry fits";
+                       : event.id.recompile >= 0
+                           ? fmt::format("recompile [{}]", to_string(event.id))
+                           : "no entry fits";
     line("{}", strong(head));
     for (const RecompileEvent::Entry& entry : event.entries) {
       for (const FailedGuard& failed : entry.failed) {
@@ -206,14 +210,16 @@ class Printer {
                std::to_string(sum.recompiles), std::to_string(sum.bypasses)});
     out_ += table.text(options_.width);
     for (const GraphEntry& graph : report_.graphs) {
-      if (options_.summary) print_gate(graph, fmt::format("[{}] gate: ", to_string(graph.interface.id)));
+      if (options_.summary)
+        print_gate(graph, fmt::format("[{}] gate: ", to_string(graph.interface.id)));
       if (!graph.shares) {
         line("[{}] could not be placed: {}", to_string(graph.interface.id), graph.not_placed);
       }
     }
     if (!report_.end) line("the stream has no end: it was cut off, and every graph counts once");
     if (report_.end && report_.end->signal != 0) {
-      line("the program was ended by signal {}{}", report_.end->signal, signal_name(report_.end->signal));
+      line("the program was ended by signal {}{}", report_.end->signal,
+           signal_name(report_.end->signal));
     } else if (report_.end && report_.end->exit_status != 0) {
       line("the program ended with status {}", report_.end->exit_status);
     }

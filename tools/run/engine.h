@@ -43,10 +43,11 @@ struct ExecutorOptions {
   bool trust = false;          ///< also code that was made elsewhere
 };
 
-/// By the machine code of level kernels. PS0801 for a graph with calls that only torch can run, PS0809 for code that
-/// the store neither made nor was told to trust. `store` outlives the engine, which also keeps packed weights there.
+/// By the machine code of level kernels. PS0801 for a graph with calls that only torch can run,
+/// PS0809 for code that the store neither made nor was told to trust. `store` outlives the engine,
+/// which also keeps packed weights there.
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
-                                              std::vector<ExecutorInput> inputs, store::Store& store,
-                                              const ExecutorOptions& options);
+                                              std::vector<ExecutorInput> inputs,
+                                              store::Store& store, const ExecutorOptions& options);
 
 }  // namespace penstock::tools

@@ -38,14 +38,19 @@ HostTensor copy_of(const runtime::OutputTensor& tensor) {
 class TrustedBlobs : public pipeline::StoredBlobs {
  public:
   TrustedBlobs(const store::Store& store, const KernelBundle& bundle, bool trust)
-      : StoredBlobs(store), trust_(store), everything_(trust), sealed_(bundle.sealed), id_(to_string(bundle.interface.id)),
+      : StoredBlobs(store),
+        trust_(store),
+        everything_(trust),
+        sealed_(bundle.sealed),
+        id_(to_string(bundle.interface.id)),
         statement_(formats::sealed_text(bundle)) {}
 
   Result<void> check_code(const std::string& blob, std::string_view bytes) override {
     if (auto whole = StoredBlobs::check_code(blob, bytes); !whole) return whole;
     if (everything_ || trust_.allows(statement_, bytes)) return {};
     return failure(Code::PS0809, "the machine code of graph " + id_ +
-                                     (sealed_ ? " was made elsewhere" : " has no seal: it may be that of another graph"));
+                                     (sealed_ ? " was made elsewhere"
+                                              : " has no seal: it may be that of another graph"));
   }
 
  private:
@@ -56,8 +61,11 @@ class TrustedBlobs : public pipeline::StoredBlobs {
 
 class BundleEngine : public Engine {
  public:
-  BundleEngine(store::Store& store, const KernelBundle& bundle, std::vector<ExecutorInput> inputs, bool trust)
-      : blobs_(store, bundle, trust), weights_(std::make_shared<pipeline::StoredWeights>(store)), inputs_(std::move(inputs)) {
+  BundleEngine(store::Store& store, const KernelBundle& bundle, std::vector<ExecutorInput> inputs,
+               bool trust)
+      : blobs_(store, bundle, trust),
+        weights_(std::make_shared<pipeline::StoredWeights>(store)),
+        inputs_(std::move(inputs)) {
     for (const ExecutorInput& input : inputs_) {
       const std::uint64_t version = input.written ? runtime::kUnversioned : 0;
       arguments_.push_back(
@@ -98,7 +106,8 @@ class BundleEngine : public Engine {
       for (std::size_t i = 0; i < steps->size(); ++i) times[i].push_back((*steps)[i].nanoseconds);
       if (run > 0) continue;
       for (const runtime::StepTime& step : *steps) {
-        out.push_back({step.op.empty() ? step.name : step.name + " " + step.op, 0, kRuns, step.flops, step.bytes});
+        out.push_back({step.op.empty() ? step.name : step.name + " " + step.op, 0, kRuns,
+                       step.flops, step.bytes});
       }
     }
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -113,7 +122,8 @@ class BundleEngine : public Engine {
   }
 
  private:
-  /// Whether buffers, library calls and guards fit the sizes at hand: kernels take them for granted.
+  /// Whether buffers, library calls and guards fit the sizes at hand: kernels take them for
+  /// granted.
   Result<void> check_sizes(const KernelBundle& bundle) const {
     auto bound = runtime::bind_symbols(bundle);
     if (!bound) return tl::unexpected(std::move(bound.error()));
@@ -131,7 +141,10 @@ class BundleEngine : public Engine {
     for (const BundleStep& step : bundle.steps) {
       const auto* call = std::get_if<LibraryCall>(&step);
       if (call == nullptr) continue;
-      if (auto fits = verify_library_call(*call, bundle.buffers, value, "library call of " + call->op); !fits) return fits;
+      if (auto fits =
+              verify_library_call(*call, bundle.buffers, value, "library call of " + call->op);
+          !fits)
+        return fits;
     }
     return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, value, true);
   }
@@ -147,8 +160,8 @@ class BundleEngine : public Engine {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> make_executor(const formats::GraphDocument& document,
-                                              std::vector<ExecutorInput> inputs, store::Store& store,
-                                              const ExecutorOptions& options) {
+                                              std::vector<ExecutorInput> inputs,
+                                              store::Store& store, const ExecutorOptions& options) {
   const auto& bundle = std::get<KernelBundle>(document.graph);
   auto engine = std::make_unique<BundleEngine>(store, bundle, std::move(inputs), options.trust);
   if (auto opened = engine->open(bundle, options.threads, options.deterministic); !opened) {

@@ -29,7 +29,8 @@ class Interpreter : public Engine {
   std::vector<HostTensor> inputs_, outputs_;
 };
 
-Result<std::vector<HostTensor>> interpret_graph(const Graph& graph, std::vector<HostTensor> inputs) {
+Result<std::vector<HostTensor>> interpret_graph(const Graph& graph,
+                                                std::vector<HostTensor> inputs) {
   return ops::interpret(graph, std::move(inputs));
 }
 

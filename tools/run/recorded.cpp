@@ -21,7 +21,8 @@ using ops::HostTensor;
 std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> strides(sizes.size());
   std::int64_t next = 1;
-  for (std::size_t i = sizes.size(); i-- > 0; next *= std::max<std::int64_t>(sizes[i], 1)) strides[i] = next;
+  for (std::size_t i = sizes.size(); i-- > 0; next *= std::max<std::int64_t>(sizes[i], 1))
+    strides[i] = next;
   return strides;
 }
 
@@ -49,8 +50,9 @@ class SymbolValues {
     for (const Symbol& symbol : interface.symbols) {
       auto found = values_.find(symbol.name);
       if (!symbol.hint || found == values_.end() || found->second == *symbol.hint) continue;
-      return failure(Code::PS0806, fmt::format("the recorded inputs have {} = {}, the graph was captured with {}",
-                                               symbol.name, found->second, *symbol.hint));
+      return failure(Code::PS0806,
+                     fmt::format("the recorded inputs have {} = {}, the graph was captured with {}",
+                                 symbol.name, found->second, *symbol.hint));
     }
     return {};
   }
@@ -58,7 +60,8 @@ class SymbolValues {
   template <class Tensors, class TensorOf>
   void take(const Interface& interface, const Tensors& inputs, const TensorOf& tensor_of) {
     std::unordered_set<std::string> taken;
-    for (std::size_t i = 0; i < inputs.size(); ++i) take(interface, interface.inputs[i], tensor_of(inputs[i]), taken);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      take(interface, interface.inputs[i], tensor_of(inputs[i]), taken);
   }
 
  private:
@@ -82,8 +85,8 @@ class SymbolValues {
 };
 
 /// How a tensor of these sizes lies by `type`, if that can be told and is not row-major.
-std::optional<TensorType> other_layout(const std::vector<std::int64_t>& sizes, const TensorType& type,
-                                       const SymbolValues& values) {
+std::optional<TensorType> other_layout(const std::vector<std::int64_t>& sizes,
+                                       const TensorType& type, const SymbolValues& values) {
   TensorType concrete = type;
   concrete.storage_offset = 0;
   bool known = type.strides.size() == sizes.size() && type.sizes.size() == sizes.size();
@@ -111,7 +114,8 @@ HostTensor laid_out(HostTensor tensor, const TensorType& type) {
 /// An input without a blob.
 Result<HostTensor> recorded_number(const Input& input, const SymbolValues& values) {
   auto value = input.kind == InputKind::size ? values.at(input.source) : std::nullopt;
-  if (!value) return failure(Code::PS0805, fmt::format("nothing was recorded for input {}", input.name));
+  if (!value)
+    return failure(Code::PS0805, fmt::format("nothing was recorded for input {}", input.name));
   HostTensor out = HostTensor::contiguous(DType::int64, {});
   out.set_integer(0, *value);
   return out;
@@ -133,12 +137,14 @@ Result<void> check_type(const HostTensor& tensor, const Input& input, const Symb
     fits = values(type.sizes[d]).value_or(tensor.sizes[d]) == tensor.sizes[d];
   }
   if (fits) return {};
-  return failure(Code::PS0806, fmt::format("input {} is {}{}, the graph is called with {}", input.name,
-                                           facts(tensor.dtype).name, tensor.sizes, to_string(type)));
+  return failure(Code::PS0806,
+                 fmt::format("input {} is {}{}, the graph is called with {}", input.name,
+                             facts(tensor.dtype).name, tensor.sizes, to_string(type)));
 }
 
 /// Numbers are copied, as the values of symbols are read from them.
-Result<ExecutorInput> mapped_input(const Input& input, const SymbolValues& values, const store::Store& store) {
+Result<ExecutorInput> mapped_input(const Input& input, const SymbolValues& values,
+                                   const store::Store& store) {
   if (input.blob.empty() || input.kind == InputKind::size) {
     auto tensor = recorded_input(input, values, store);
     if (!tensor) return tl::unexpected(std::move(tensor.error()));
@@ -168,11 +174,13 @@ Result<void> settle(ExecutorInput& input, const std::optional<TensorType>& layou
 }
 
 void mark_written(const Interface& interface, std::vector<ExecutorInput>& inputs) {
-  for (const Mutation& mutation : interface.mutations) inputs[static_cast<std::size_t>(mutation.input)].written = true;
+  for (const Mutation& mutation : interface.mutations)
+    inputs[static_cast<std::size_t>(mutation.input)].written = true;
 }
 
 /// Error of floating-point results, or the reason why they differ beyond any error.
-void compare_reals(const HostTensor& actual, const HostTensor& expected, double tolerance, Compared& out) {
+void compare_reals(const HostTensor& actual, const HostTensor& expected, double tolerance,
+                   Compared& out) {
   const std::vector<double> a = actual.reals(), b = expected.reals();
   const std::size_t parts = is_complex(actual.dtype) ? 2 : 1;
   double difference = 0, magnitude = 0;
@@ -190,9 +198,11 @@ void compare_reals(const HostTensor& actual, const HostTensor& expected, double 
   out.same = out.error <= tolerance;
 }
 
-/// What rounding alone may add to the error. ATen's own kernels of bfloat16, which it takes on CPUs without such
-/// instructions, round parts of a sum: two of them differ by a unit in the last place.
-double rounding_of(DType dtype) { return dtype == DType::bfloat16 ? 0x1p-7 : 0; }
+/// What rounding alone may add to the error. ATen's own kernels of bfloat16, which it takes on CPUs
+/// without such instructions, round parts of a sum: two of them differ by a unit in the last place.
+double rounding_of(DType dtype) {
+  return dtype == DType::bfloat16 ? 0x1p-7 : 0;
+}
 
 Compared compare(const HostTensor& actual, const HostTensor& expected, double tolerance) {
   Compared out;
@@ -239,12 +249,15 @@ Result<std::vector<HostTensor>> recorded_inputs(const Interface& interface,
   return out;
 }
 
-Result<std::vector<HostTensor>> laid_out(const Interface& interface, std::vector<HostTensor> inputs) {
+Result<std::vector<HostTensor>> laid_out(const Interface& interface,
+                                         std::vector<HostTensor> inputs) {
   SymbolValues values(interface);
-  values.take(interface, inputs, [](const HostTensor& tensor) -> const HostTensor& { return tensor; });
+  values.take(interface, inputs,
+              [](const HostTensor& tensor) -> const HostTensor& { return tensor; });
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = interface.inputs[i];
-    if (auto fits = check_type(inputs[i], input, values); !fits) return tl::unexpected(std::move(fits.error()));
+    if (auto fits = check_type(inputs[i], input, values); !fits)
+      return tl::unexpected(std::move(fits.error()));
     auto layout = other_layout(inputs[i].sizes, input.type, values);
     if (layout) inputs[i] = laid_out(std::move(inputs[i]), *layout);
   }
@@ -271,11 +284,12 @@ HostTensor row_major_copy(const formats::TensorBytes& tensor) {
 
 void* ExecutorInput::data() const {
   if (tensor.memory == nullptr) return const_cast<char*>(stored->tensor().bytes.data());
-  return tensor.memory->data() + tensor.offset * static_cast<std::int64_t>(facts(tensor.dtype).size);
+  return tensor.memory->data() +
+         tensor.offset * static_cast<std::int64_t>(facts(tensor.dtype).size);
 }
 
-Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store,
-                                                 GivenInputs given) {
+Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface,
+                                                 const store::Store& store, GivenInputs given) {
   SymbolValues values(interface);
   std::vector<ExecutorInput> out;
   const bool recorded = given.empty();
@@ -289,20 +303,24 @@ Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, con
     out.push_back(std::move(*mapped));
   }
   mark_written(interface, out);
-  values.take(interface, out, [](const ExecutorInput& input) -> const HostTensor& { return input.tensor; });
+  values.take(interface, out,
+              [](const ExecutorInput& input) -> const HostTensor& { return input.tensor; });
   if (recorded) {
-    if (auto same = values.check_recorded(interface); !same) return tl::unexpected(std::move(same.error()));
+    if (auto same = values.check_recorded(interface); !same)
+      return tl::unexpected(std::move(same.error()));
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Input& input = interface.inputs[i];
-    if (auto fits = check_type(out[i].tensor, input, values); !fits) return tl::unexpected(std::move(fits.error()));
+    if (auto fits = check_type(out[i].tensor, input, values); !fits)
+      return tl::unexpected(std::move(fits.error()));
     auto settled = settle(out[i], other_layout(out[i].tensor.sizes, input.type, values));
     if (!settled) return tl::unexpected(std::move(settled.error()));
   }
   return out;
 }
 
-std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<HostTensor> inputs) {
+std::vector<ExecutorInput> executor_inputs(const Interface& interface,
+                                           std::vector<HostTensor> inputs) {
   std::vector<ExecutorInput> out;
   for (HostTensor& input : inputs) out.push_back({std::move(input), nullptr, false});
   mark_written(interface, out);

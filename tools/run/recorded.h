@@ -21,12 +21,14 @@ ops::HostTensor row_major_copy(const formats::TensorBytes& tensor);
 /// The inputs that were recorded with a graph, or are given, in order, row-major.
 /// PS0805 when one was recorded without its tensor, PS0206 when the store lacks one.
 Result<std::vector<ops::HostTensor>> recorded_inputs(const Interface& interface,
-                                                     const store::Store& store, GivenInputs given = {});
+                                                     const store::Store& store,
+                                                     GivenInputs given = {});
 
 /// A recorded tensor, mapped from the store.
 class StoredInput final : public runtime::StoredTensor {
  public:
-  StoredInput(std::string hash, formats::TensorBlob blob) : name_(hash), hash_(std::move(hash)), blob_(std::move(blob)) {}
+  StoredInput(std::string hash, formats::TensorBlob blob)
+      : name_(hash), hash_(std::move(hash)), blob_(std::move(blob)) {}
   std::string_view name() const override { return name_; }
   Result<void> check() override;
   const formats::TensorBytes& tensor() const { return blob_.tensor; }
@@ -47,25 +49,27 @@ struct ExecutorInput {
   void* data() const;
 };
 
-/// The inputs that were recorded with a graph, or are given, in order, lying in memory as the program's did. Recorded
-/// ones that lie row-major and are not written by the graph are mapped, and nobody has looked at their bytes.
-/// PS0805, PS0206, PS0207, and PS0806 for one that is not what the graph is called with.
-Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface, const store::Store& store,
-                                                 GivenInputs given = {});
+/// The inputs that were recorded with a graph, or are given, in order, lying in memory as the
+/// program's did. Recorded ones that lie row-major and are not written by the graph are mapped, and
+/// nobody has looked at their bytes. PS0805, PS0206, PS0207, and PS0806 for one that is not what
+/// the graph is called with.
+Result<std::vector<ExecutorInput>> mapped_inputs(const Interface& interface,
+                                                 const store::Store& store, GivenInputs given = {});
 
 /// The same of inputs that are in memory, in order.
-std::vector<ExecutorInput> executor_inputs(const Interface& interface, std::vector<ops::HostTensor> inputs);
+std::vector<ExecutorInput> executor_inputs(const Interface& interface,
+                                           std::vector<ops::HostTensor> inputs);
 
-/// Row-major inputs of a graph, lying in memory as the program's did. PS0806 for one of another dtype
-/// or size than the graph is called with.
+/// Row-major inputs of a graph, lying in memory as the program's did. PS0806 for one of another
+/// dtype or size than the graph is called with.
 Result<std::vector<ops::HostTensor>> laid_out(const Interface& interface,
                                               std::vector<ops::HostTensor> inputs);
 
 /// Compares the results of a run with what was recorded: outputs, and so also the values that
 /// mutated inputs receive. An output without a recorded value is left out.
-/// The error of an output is max|a-b| / (max|b| + 1e-6), which may be `tolerance`, of bfloat16 a unit in the last
-/// place more; NaN and infinities must stand at the same
-/// positions; integers and booleans must be equal.
+/// The error of an output is max|a-b| / (max|b| + 1e-6), which may be `tolerance`, of bfloat16 a
+/// unit in the last place more; NaN and infinities must stand at the same positions; integers and
+/// booleans must be equal.
 Result<std::vector<formats::ResultDocument::Compared>> compare_outputs(
     const Interface& interface, const std::vector<ops::HostTensor>& outputs, double tolerance,
     const store::Store& store);

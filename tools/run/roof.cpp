@@ -17,7 +17,8 @@ double Roof::percent(std::int64_t flops, std::int64_t bytes, std::int64_t nanose
   }
   const double compute = gflops > 0 ? static_cast<double>(flops) / gflops : 0;
   const double memory = bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0;
-  return 100 * std::max(compute, memory) / static_cast<double>(std::max<std::int64_t>(nanoseconds, 1));
+  return 100 * std::max(compute, memory) /
+         static_cast<double>(std::max<std::int64_t>(nanoseconds, 1));
 }
 
 Result<Roof> measure_roof(int threads) {

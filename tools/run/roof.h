@@ -10,7 +10,7 @@ namespace penstock::tools {
 /// What all threads together can do at most on this machine: what a step's time is held against.
 struct Roof {
   int threads = 1;
-  double gflops = 0;  ///< float32
+  double gflops = 0;                         ///< float32
   std::vector<codegen::Roofs::Copy> copies;  ///< by the size of the buffers of all threads
 
   /// The least time that so much work takes, in percent of `nanoseconds`.

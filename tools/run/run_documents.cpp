@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "formats/safetensors.h"
+#include "runtime/threads.h"
 #include "tools/common/transform.h"
 #include "tools/run/engine.h"
-#include "runtime/threads.h"
 #include "tools/run/recorded.h"
 #include "tools/run/roof.h"
 
@@ -34,8 +34,9 @@ Result<std::chrono::duration<double, std::nano>> time_calls(Engine& engine, std:
   return (Clock::now() - begin) / static_cast<double>(calls);
 }
 
-/// The median over half a second of batches, at least five, behind a warm-up that lets the CPU reach its
-/// speed. A batch is one call, or as many as take about 100 us: the clock costs what a small kernel does.
+/// The median over half a second of batches, at least five, behind a warm-up that lets the CPU
+/// reach its speed. A batch is one call, or as many as take about 100 us: the clock costs what a
+/// small kernel does.
 Result<ResultDocument::Timing> bench(Engine& engine) {
   constexpr auto kBudget = std::chrono::milliseconds(500), kWarm = std::chrono::milliseconds(50);
   constexpr double kBatch = 100'000;
@@ -45,7 +46,8 @@ Result<ResultDocument::Timing> bench(Engine& engine) {
   do {
     auto time = time_calls(engine, batch);
     if (!time) return tl::unexpected(std::move(time.error()));
-    batch = std::max<std::int64_t>(1, static_cast<std::int64_t>(kBatch / std::max(time->count(), 1.0)));
+    batch =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(kBatch / std::max(time->count(), 1.0)));
   } while (Clock::now() - warm < kWarm);
   std::vector<double> times;
   for (const auto begin = Clock::now(); times.size() < kFewest || Clock::now() - begin < kBudget;) {
@@ -66,7 +68,8 @@ class Runner {
 
   tl::unexpected<Diagnostic> no_inputs(Diagnostic why) const {
     if (why.code != Code::PS0207) return tl::unexpected(std::move(why));
-    why.place = why.place.empty() ? options_.inputs : fmt::format("{}: {}", options_.inputs, why.place);
+    why.place =
+        why.place.empty() ? options_.inputs : fmt::format("{}: {}", options_.inputs, why.place);
     why.hint = "--inputs takes a safetensors file, as --outputs writes it.";
     return tl::unexpected(std::move(why));
   }
@@ -86,8 +89,9 @@ class Runner {
   Result<void> check_given() const {
     for (const auto& [name, given] : given_) {
       if (given.used) continue;
-      return failure(Code::PS0806, fmt::format("{} has a tensor {}, and no graph has an input of that name",
-                                               options_.inputs, name));
+      return failure(Code::PS0806,
+                     fmt::format("{} has a tensor {}, and no graph has an input of that name",
+                                 options_.inputs, name));
     }
     return {};
   }
@@ -130,7 +134,8 @@ class Runner {
       auto* data = reinterpret_cast<const char*>(tensor.memory->data());
       tensors.push_back({name, tensor.dtype, tensor.sizes, {data, tensor.memory->size()}});
     }
-    if (auto written = outputs_file_->write(formats::encode_safetensors(tensors)); !written) return written;
+    if (auto written = outputs_file_->write(formats::encode_safetensors(tensors)); !written)
+      return written;
     return outputs_file_->commit();
   }
 
@@ -205,7 +210,8 @@ class Runner {
     auto steps = engine.profile();
     if (!steps) return tl::unexpected(std::move(steps.error()));
     if (!roof_ && !steps->empty()) {
-      auto roof = measure_roof(options_.threads > 0 ? options_.threads : runtime::ThreadTeam().size());
+      auto roof =
+          measure_roof(options_.threads > 0 ? options_.threads : runtime::ThreadTeam().size());
       if (!roof) return tl::unexpected(std::move(roof.error()));
       roof_ = std::move(*roof);
     }
@@ -315,7 +321,9 @@ Result<void> run_documents(Stage& stage, const RunDocumentsOptions& options) {
   for (const std::string& file : stage.inputs()) {
     // The recorded inputs have the sizes that the guards were made for.
     const bool other_sizes = !options.inputs.empty();
-    if (auto read = for_each_document(stage, file, visit, {.guards = other_sizes}, options.store); !read) return read;
+    if (auto read = for_each_document(stage, file, visit, {.guards = other_sizes}, options.store);
+        !read)
+      return read;
   }
   if (results == 0) return failure(Code::PS0805, "the input holds no graph");
   if (auto used = runner.check_given(); !used) return used;

@@ -16,10 +16,10 @@ struct RunDocumentsOptions {
   bool interpret = false;  ///< by reference semantics; levels torch, core, placed, loops
   double tolerance = 1e-3;
   int threads = 0;
-  bool trust = false;      ///< run machine code that was made elsewhere
+  bool trust = false;          ///< run machine code that was made elsewhere
   bool deterministic = false;  ///< the same bits for any number of threads
-  std::string inputs;   ///< safetensors to call with, by input name; empty: as recorded
-  std::string outputs;  ///< safetensors to write, "ID/INDEX" each; empty: none
+  std::string inputs;          ///< safetensors to call with, by input name; empty: as recorded
+  std::string outputs;         ///< safetensors to write, "ID/INDEX" each; empty: none
 };
 
 /// Runs every graph of the streams alone, on its recorded inputs, and writes one `result` each. The

@@ -16,8 +16,8 @@ std::string mode_of(const RunProgramOptions& options) {
   return options.torture == "conduct" ? "conduct" : "torture";
 }
 
-/// When roots are recorded. What asks for every graph, for the same ones every time, or for an error where there is
-/// none, asks for them at once.
+/// When roots are recorded. What asks for every graph, for the same ones every time, or for an
+/// error where there is none, asks for them at once.
 Result<std::string> compiles_when(const RunProgramOptions& options) {
   const ProgramOptions& program = options.program;
   if (program.fullgraph || program.deterministic || program.self_check) return "now";
@@ -25,7 +25,8 @@ Result<std::string> compiles_when(const RunProgramOptions& options) {
   const char* asked = getenv("PENSTOCK_COMPILE");
   if (asked == nullptr || *asked == '\0') return "auto";
   if (std::string_view(asked) == "now" || std::string_view(asked) == "auto") return asked;
-  return failure(Code::PS0101, fmt::format("PENSTOCK_COMPILE is '{}': auto and now are known", asked));
+  return failure(Code::PS0101,
+                 fmt::format("PENSTOCK_COMPILE is '{}': auto and now are known", asked));
 }
 
 /// What the run came to, for --stats. The program's own process prints --time.
@@ -50,14 +51,15 @@ void describe(Stage& stage, const CaptureCounts& counts) {
   stage.count("bypasses", counts.bypasses);
 }
 
-/// True if what the options ask for is done when the program has ended. A Python that was named may be none, which
-/// shows behind it.
+/// True if what the options ask for is done when the program has ended. A Python that was named may
+/// be none, which shows behind it.
 bool ends_with_program(const Stage& stage, const RunProgramOptions& options) {
   const Settings& settings = stage.settings();
   const ProgramOptions& program = options.program;
-  const bool reports = settings.stats || settings.time || !settings.output.empty() || !settings.reproducer.empty() ||
-                       getenv("PENSTOCK_TRACE") != nullptr;
-  const bool judges = program.strict || program.fullgraph || !program.rules.empty() || !program.python.empty();
+  const bool reports = settings.stats || settings.time || !settings.output.empty() ||
+                       !settings.reproducer.empty() || getenv("PENSTOCK_TRACE") != nullptr;
+  const bool judges =
+      program.strict || program.fullgraph || !program.rules.empty() || !program.python.empty();
   return !reports && !judges && options.torture.empty();
 }
 
@@ -76,7 +78,8 @@ Result<std::optional<Recording>> begin_recording(Stage& stage, ProgramOptions op
   const std::string& path = stage.settings().output;
   if (path.empty()) return std::nullopt;
   if (path == "-") {
-    return failure(Code::PS0101, "standard output is the program's: name a file for documents, -o FILE");
+    return failure(Code::PS0101,
+                   "standard output is the program's: name a file for documents, -o FILE");
   }
   auto output = stage.output();
   if (!output) return tl::unexpected(output.error());
@@ -120,8 +123,13 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   Result<LaunchOutcome> outcome = launch(launched);
   if (!outcome && !launched.required) return run_plainly(stage, launched, outcome.error());
   if (outcome && outcome->shared.reached == Reached::nothing) {
-    stage.report({Code::PS0114, not_reached(outcome->python) + ": if the program ran at all, it ran without penstock",
-                  {}, {}, {}, Severity::warning});
+    stage.report(
+        {Code::PS0114,
+         not_reached(outcome->python) + ": if the program ran at all, it ran without penstock",
+         {},
+         {},
+         {},
+         Severity::warning});
   }
   if (!outcome || !options.torture.empty()) {
     if (outcome) stage.print(describe_frames(outcome->shared.frames) + "\n");

@@ -1,5 +1,5 @@
-// erf and erfc. Near zero erf(x) is x times a polynomial in x*x. Far from it, floats take 1 - exp of a
-// polynomial that stands for log(erfc); doubles take erfc as exp(-x*x) times a polynomial in
+// erf and erfc. Near zero erf(x) is x times a polynomial in x*x. Far from it, floats take 1 - exp
+// of a polynomial that stands for log(erfc); doubles take erfc as exp(-x*x) times a polynomial in
 // (x-4)/(x+4), which maps all of [0, inf) to a short interval, and put what x*x rounds off back.
 #include "codegen/math/coefficients.h"
 #include "codegen/math/functions.h"

@@ -1,6 +1,6 @@
-// exp and its kin. x = n*ln2 + r with whole n and |r| <= ln2/2; e**r is a polynomial and 2**n goes into
-// the exponent. ln2 stands in two parts, the first with enough zero bits behind it that n times it is
-// exact, so r is as good as if it had twice the digits.
+// exp and its kin. x = n*ln2 + r with whole n and |r| <= ln2/2; e**r is a polynomial and 2**n goes
+// into the exponent. ln2 stands in two parts, the first with enough zero bits behind it that n
+// times it is exact, so r is as good as if it had twice the digits.
 #include "codegen/math/coefficients.h"
 #include "codegen/math/functions.h"
 #include "codegen/math/parts.h"

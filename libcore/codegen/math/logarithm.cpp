@@ -1,5 +1,5 @@
-// log and its kin. x = 2**e * m with m in [sqrt(1/2), sqrt(2)); log(m) is a polynomial. A denormal x is
-// scaled up first.
+// log and its kin. x = 2**e * m with m in [sqrt(1/2), sqrt(2)); log(m) is a polynomial. A denormal
+// x is scaled up first.
 #include "codegen/math/coefficients.h"
 #include "codegen/math/functions.h"
 #include "codegen/math/parts.h"
@@ -92,12 +92,13 @@ Value* log_of_base(MathBuilder& b, Value* x, double inverse_high, double inverse
   Value* bits = b.ir.CreateBitCast(high, b.integer_type(x));
   bits = b.ir.CreateAnd(bits, b.integer(x, -4294967296));
   high = b.ir.CreateBitCast(bits, x->getType());
-  Value* low = b.ir.CreateFAdd(
-      b.ir.CreateFSub(b.ir.CreateFSub(f, high), log.half_square), log.rest);
+  Value* low =
+      b.ir.CreateFAdd(b.ir.CreateFSub(b.ir.CreateFSub(f, high), log.half_square), log.rest);
   Value* sum = b.mul(b.ir.CreateFAdd(low, high), inverse_low);
   sum = b.fma(low, inverse_high, sum);
   sum = b.fma(parts.exponent, log2_low, sum);
-  // exponent * log2_high and high * inverse_high are exact; add the smaller one's rounding error back.
+  // exponent * log2_high and high * inverse_high are exact; add the smaller one's rounding error
+  // back.
   Value* y = b.mul(parts.exponent, log2_high);
   Value* product = b.mul(high, inverse_high);
   Value* w = b.ir.CreateFAdd(y, product);

@@ -10,9 +10,9 @@ namespace penstock::codegen {
 /// Attribute of functions that may use AVX-512.
 inline constexpr const char* kAvx512Attribute = "penstock-avx512";
 
-/// Emits arithmetic on floats or doubles, scalars and vectors alike: every operand of one call has the
-/// same type, and so has the result (comparisons: i1 of that shape). Nothing that it emits becomes a
-/// call of another function on a CPU with FMA.
+/// Emits arithmetic on floats or doubles, scalars and vectors alike: every operand of one call has
+/// the same type, and so has the result (comparisons: i1 of that shape). Nothing that it emits
+/// becomes a call of another function on a CPU with FMA.
 class MathBuilder {
  public:
   using Value = llvm::Value;
@@ -53,12 +53,12 @@ class MathBuilder {
   /// min(max(a, low), high); NaN stays NaN.
   Value* clamp(Value* a, double low, double high);
 
-  /// c[0] + c[1]*x + … by Horner's rule: the fewest instructions, and copies of an unrolled loop fill
-  /// the latency.
+  /// c[0] + c[1]*x + … by Horner's rule: the fewest instructions, and copies of an unrolled loop
+  /// fill the latency.
   Value* polynomial(Value* x, std::span<const double> coefficients);
 
-  /// a * 2**n for a whole n held as a float; right for every result, also a denormal one, as long as
-  /// |n| <= 2000 (double) or 250 (float).
+  /// a * 2**n for a whole n held as a float; right for every result, also a denormal one, as long
+  /// as |n| <= 2000 (double) or 250 (float).
   Value* scale(Value* a, Value* n);
   /// 2**n for whole n in the range of normal exponents.
   Value* power_of_two(Value* n);

@@ -1,6 +1,6 @@
-// pow(x, y) = e**(y*log|x|), then the cases that have no logarithm. A relative error of the logarithm
-// becomes an absolute one of the exponent, up to 700 times as large: for doubles log|x| is carried as
-// an unevaluated sum of two. Floats take the plain double logarithm.
+// pow(x, y) = e**(y*log|x|), then the cases that have no logarithm. A relative error of the
+// logarithm becomes an absolute one of the exponent, up to 700 times as large: for doubles log|x|
+// is carried as an unevaluated sum of two. Floats take the plain double logarithm.
 #include "codegen/math/coefficients.h"
 #include "codegen/math/functions.h"
 #include "codegen/math/parts.h"
@@ -78,9 +78,10 @@ Value* special_cases(MathBuilder& m, Value* x, Value* y, Value* result) {
   Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
   Value* magnitude = m.abs(x);
   Value* y_negative = m.less(y, 0.0);
-  result = m.select(ir.CreateFCmpOEQ(magnitude, zero), m.select(y_negative, infinity, zero), result);
-  result = m.select(ir.CreateFCmpOEQ(magnitude, infinity), m.select(y_negative, zero, infinity),
-                    result);
+  result =
+      m.select(ir.CreateFCmpOEQ(magnitude, zero), m.select(y_negative, infinity, zero), result);
+  result =
+      m.select(ir.CreateFCmpOEQ(magnitude, infinity), m.select(y_negative, zero, infinity), result);
   Value* grows = ir.CreateXor(m.greater(magnitude, 1.0), y_negative);
   Value* limit = m.select(grows, infinity, zero);
   limit = m.select(ir.CreateFCmpOEQ(magnitude, one), one, limit);

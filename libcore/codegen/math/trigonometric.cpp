@@ -1,7 +1,7 @@
-// Circular functions and their inverses. x = k*pi/2 + r with whole k and |r| <= pi/4; k says which of
-// sin(r), cos(r) it is and its sign. pi/2 stands in three doubles: x - k*first is exact, for both are
-// multiples of 2**-52 and the difference is below 1; the others add what is missing. Right up to
-// |x| = 2**50; above, k no longer fits and the result is only some number in [-1, 1].
+// Circular functions and their inverses. x = k*pi/2 + r with whole k and |r| <= pi/4; k says which
+// of sin(r), cos(r) it is and its sign. pi/2 stands in three doubles: x - k*first is exact, for
+// both are multiples of 2**-52 and the difference is below 1; the others add what is missing. Right
+// up to |x| = 2**50; above, k no longer fits and the result is only some number in [-1, 1].
 #include "codegen/math/coefficients.h"
 #include "codegen/math/functions.h"
 
@@ -78,7 +78,9 @@ Value* emit_sin(MathBuilder& b, Value* x) {
   return b.select(b.ir.CreateFCmpOEQ(x, b.constant(x, 0.0)), x, result);
 }
 
-Value* emit_cos(MathBuilder& b, Value* x) { return sine_of_quadrant(b, reduce(b, x), 1); }
+Value* emit_cos(MathBuilder& b, Value* x) {
+  return sine_of_quadrant(b, reduce(b, x), 1);
+}
 
 Value* emit_tan(MathBuilder& b, Value* x) {
   if (!b.is_double(x)) return through_double(b, emit_tan, x);
@@ -114,8 +116,8 @@ Value* emit_acos(MathBuilder& b, Value* x) {
   Value* near_one = b.ir.CreateFAdd(y, y);
   Value* near_minus_one =
       b.ir.CreateFSub(b.constant(x, kPi), b.ir.CreateFSub(near_one, b.constant(x, kPiLow)));
-  Value* middle = b.ir.CreateFSub(b.constant(x, kHalfPi),
-                                  b.ir.CreateFSub(y, b.constant(x, kHalfPi2)));
+  Value* middle =
+      b.ir.CreateFSub(b.constant(x, kHalfPi), b.ir.CreateFSub(y, b.constant(x, kHalfPi2)));
   Value* far = b.select(b.less(x, 0.0), near_minus_one, near_one);
   return b.select(large, far, middle);
 }
@@ -125,8 +127,7 @@ Value* emit_atan(MathBuilder& b, Value* x) {
   Value* large = b.greater(magnitude, 1.0);
   Value* inverse = b.ir.CreateFDiv(b.constant(x, 1.0), magnitude);
   Value* y = small_atan(b, b.select(large, inverse, magnitude));
-  Value* far = b.ir.CreateFSub(b.constant(x, kHalfPi),
-                               b.ir.CreateFSub(y, b.constant(x, kHalfPi2)));
+  Value* far = b.ir.CreateFSub(b.constant(x, kHalfPi), b.ir.CreateFSub(y, b.constant(x, kHalfPi2)));
   return b.copysign(b.select(large, far, y), x);
 }
 
@@ -143,11 +144,14 @@ Value* emit_atan2(MathBuilder& b, Value* y, Value* x) {
   Value* infinity = llvm::ConstantFP::getInfinity(x->getType());
   quotient = b.select(b.ir.CreateFCmpOEQ(small, infinity), 1.0, quotient);
   Value* angle = small_atan(b, quotient);
-  angle = b.select(steep, b.ir.CreateFSub(b.constant(x, kHalfPi),
-                                          b.ir.CreateFSub(angle, b.constant(x, kHalfPi2))), angle);
+  angle = b.select(
+      steep,
+      b.ir.CreateFSub(b.constant(x, kHalfPi), b.ir.CreateFSub(angle, b.constant(x, kHalfPi2))),
+      angle);
   Value* left = b.ir.CreateICmpSLT(b.ir.CreateBitCast(x, b.integer_type(x)), b.integer(x, 0));
-  angle = b.select(left, b.ir.CreateFSub(b.constant(x, kPi),
-                                         b.ir.CreateFSub(angle, b.constant(x, kPiLow))), angle);
+  angle = b.select(
+      left, b.ir.CreateFSub(b.constant(x, kPi), b.ir.CreateFSub(angle, b.constant(x, kPiLow))),
+      angle);
   angle = b.copysign(angle, y);
   return b.select(b.ir.CreateFCmpUNO(x, y), b.ir.CreateFAdd(x, y), angle);
 }

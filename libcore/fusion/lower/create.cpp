@@ -11,7 +11,8 @@ bool is_integer(const Argument* argument) {
 /// start + step * i: an index expression where both are integers.
 ScalarId lower_iota(KernelBuilder& builder, const Node& node, DType dtype, const SymExpr& i) {
   if (is_integer(find_argument(node, "start")) && is_integer(find_argument(node, "step"))) {
-    return builder.integer(size_argument(node, "start") + size_argument(node, "step", 1) * i, dtype);
+    return builder.integer(size_argument(node, "start") + size_argument(node, "step", 1) * i,
+                           dtype);
   }
   ScalarId step = builder.operand(node, "step", dtype, {});
   ScalarId scaled = builder.emit("mul", dtype, {builder.integer(i, dtype), step});

@@ -21,7 +21,8 @@ ScalarId lower_index(KernelBuilder& builder, const Node& node, std::size_t, cons
   bool embedding = node.op == "aten.embedding.default";
   ValueId self = operand_value(node, embedding ? "weight" : "self");
   ValueId positions = operand_value(node, embedding ? "indices" : "index");
-  const auto dim = embedding ? 0 : static_cast<std::size_t>(size_argument(node, "dim").constant().value_or(0));
+  const auto dim =
+      embedding ? 0 : static_cast<std::size_t>(size_argument(node, "dim").constant().value_or(0));
   const SymExpr& size = builder.plan().type(self).sizes[dim];
   if (embedding) {
     Index row(index.begin(), index.end() - 1);

@@ -51,8 +51,8 @@ ScalarId lower_cat(KernelBuilder& builder, const Node& node, const Index& index,
     Index inside = index;
     inside[dim] = index[dim] - starts[p];
     ScalarId mask = builder.within(inside[dim], 0, size);
-    ScalarId value = builder.masked(mask, zero(dtype),
-                                    [&] { return builder.element(parts[p], inside); });
+    ScalarId value =
+        builder.masked(mask, zero(dtype), [&] { return builder.element(parts[p], inside); });
     if (result < 0 || mask < 0) {
       result = value;
     } else {
@@ -75,11 +75,11 @@ ScalarId lower_scatter_slice(KernelBuilder& builder, const Node& node, const Ind
     inside[i] = simplify_index(floordiv(distance, step[i]), builder.facts());
     if (step[i] == SymExpr(1)) continue;
     ScalarId rest = builder.integer(mod(distance, step[i]));
-    ScalarId hit = builder.emit("eq", DType::bool_, {rest, builder.constant(std::int64_t{0}, DType::int64)});
+    ScalarId hit =
+        builder.emit("eq", DType::bool_, {rest, builder.constant(std::int64_t{0}, DType::int64)});
     mask = both(builder, mask, hit);
   }
-  ScalarId value =
-      builder.masked(mask, zero(dtype), [&] { return builder.element(src, inside); });
+  ScalarId value = builder.masked(mask, zero(dtype), [&] { return builder.element(src, inside); });
   if (mask < 0) return value;
   return builder.emit("where", dtype, {mask, value, builder.element(self, index)});
 }

@@ -13,18 +13,12 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {ops::PrimGroup::none, nullptr},
-    {ops::PrimGroup::unary, lower_pointwise},
-    {ops::PrimGroup::binary, lower_pointwise},
-    {ops::PrimGroup::ternary, lower_pointwise},
-    {ops::PrimGroup::cast, lower_cast},
-    {ops::PrimGroup::view, lower_view},
-    {ops::PrimGroup::join, lower_join},
-    {ops::PrimGroup::reduce, lower_reduce},
-    {ops::PrimGroup::scan, nullptr},
-    {ops::PrimGroup::index, lower_index},
-    {ops::PrimGroup::create, lower_create},
-    {ops::PrimGroup::effect, nullptr},
+    {ops::PrimGroup::none, nullptr},           {ops::PrimGroup::unary, lower_pointwise},
+    {ops::PrimGroup::binary, lower_pointwise}, {ops::PrimGroup::ternary, lower_pointwise},
+    {ops::PrimGroup::cast, lower_cast},        {ops::PrimGroup::view, lower_view},
+    {ops::PrimGroup::join, lower_join},        {ops::PrimGroup::reduce, lower_reduce},
+    {ops::PrimGroup::scan, nullptr},           {ops::PrimGroup::index, lower_index},
+    {ops::PrimGroup::create, lower_create},    {ops::PrimGroup::effect, nullptr},
     {ops::PrimGroup::check, nullptr},
 };
 

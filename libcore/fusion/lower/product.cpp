@@ -31,27 +31,31 @@ ProductOperands product_operands(const Node& node) {
   return {operand_value(node, "self"), operand_value(node, "mat2"), kNoValue};
 }
 
-/// beta*self + alpha*(left @ right) as ATen has it: sums of half types are float32 and rounded once, and
-/// with beta 0 nothing is read of self.
-ScalarId lower_product(KernelBuilder& builder, const Node& node, std::size_t result, const Index& index) {
+/// beta*self + alpha*(left @ right) as ATen has it: sums of half types are float32 and rounded
+/// once, and with beta 0 nothing is read of self.
+ScalarId lower_product(KernelBuilder& builder, const Node& node, std::size_t result,
+                       const Index& index) {
   const FusionPlan& plan = builder.plan();
   const DType dtype = plan.type(node.results[result]).dtype;
   const DType compute = is_floating(dtype) && facts(dtype).size < 4 ? DType::float32 : dtype;
   const ProductOperands operands = product_operands(node);
   auto converted = [&](ValueId value, const Index& place) {
     ScalarId element = builder.element(value, place);
-    return plan.type(value).dtype == compute ? element : builder.emit("convert", compute, {element});
+    return plan.type(value).dtype == compute ? element
+                                             : builder.emit("convert", compute, {element});
   };
   auto body = [&](const Index& inner) {
     Index left = index, right = index;
     left.back() = inner.front();
     right[right.size() - 2] = inner.front();
-    return builder.emit("mul", compute, {converted(operands.left, left), converted(operands.right, right)});
+    return builder.emit("mul", compute,
+                        {converted(operands.left, left), converted(operands.right, right)});
   };
   const Sizes length = {plan.type(operands.left).sizes.back()};
   ScalarId sum = builder.reduce("sum", compute, node.results.front(), length, index, body).front();
   auto scaled = [&](ScalarId scalar, const Argument& by) {
-    return is_number(by, 1) ? scalar : builder.emit("mul", compute, {scalar, builder.constant(by, compute)});
+    return is_number(by, 1) ? scalar
+                            : builder.emit("mul", compute, {scalar, builder.constant(by, compute)});
   };
   sum = scaled(sum, scale_of(node, "alpha"));
   const Argument beta = scale_of(node, "beta");

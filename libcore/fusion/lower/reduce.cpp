@@ -54,8 +54,8 @@ ScalarId lower_reduce(KernelBuilder& builder, const Node& node, std::size_t resu
     ScalarId value = builder.element(self, full);
     return accumulated == type.dtype ? value : builder.emit("convert", accumulated, {value});
   };
-  std::vector<ScalarId> results =
-      builder.reduce(op, positional ? type.dtype : accumulated, node.results.front(), loops, index, body);
+  std::vector<ScalarId> results = builder.reduce(op, positional ? type.dtype : accumulated,
+                                                 node.results.front(), loops, index, body);
   ScalarId scalar = results[result];
   return positional || accumulated == result_type.dtype
              ? scalar

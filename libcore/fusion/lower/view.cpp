@@ -5,8 +5,8 @@ namespace penstock::fusion {
 
 namespace {
 
-/// What as_strided sees of a computed tensor: the elements of the tensor that views lead back to, in
-/// row-major order, for computed tensors lie so.
+/// What as_strided sees of a computed tensor: the elements of the tensor that views lead back to,
+/// in row-major order, for computed tensors lie so.
 ScalarId strided_element(KernelBuilder& builder, const Node& node, const Index& index) {
   ValueId base = operand_value(node, "self");
   while (builder.plan().values[base].role == Role::view) {

@@ -7,8 +7,8 @@ namespace penstock::ops {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Elements of a tensor in row-major order, as doubles: what the references of composite ops compute
-/// with. Doubles hold every element of the dtypes exactly, but integers beyond 2^53.
+/// Elements of a tensor in row-major order, as doubles: what the references of composite ops
+/// compute with. Doubles hold every element of the dtypes exactly, but integers beyond 2^53.
 struct Array {
   Shape sizes;
   std::vector<double> values;

@@ -1,4 +1,5 @@
-// torch.einsum by its definition: over all places of the common order the sum of the operands' products.
+// torch.einsum by its definition: over all places of the common order the sum of the operands'
+// products.
 #include "ops/einsum.h"
 
 #include "ops/reference/reference.h"
@@ -35,15 +36,18 @@ void einsum(Evaluation& e) {
   if (e.failed()) return;
   Shape sizes(equation.rank, 1);
   std::vector<Shape> strides;
-  for (std::size_t i = 0; i < operands.size(); ++i) strides.push_back(strides_of(operands[i], equation.places[i], sizes));
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    strides.push_back(strides_of(operands[i], equation.places[i], sizes));
   Shape out_sizes(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(equation.out_rank));
   Array result = filled(out_sizes, 0);
-  const std::int64_t summed = product({sizes.begin() + static_cast<std::ptrdiff_t>(equation.out_rank), sizes.end()});
+  const std::int64_t summed =
+      product({sizes.begin() + static_cast<std::ptrdiff_t>(equation.out_rank), sizes.end()});
   for (std::int64_t i = 0; i < product(sizes); ++i) {
     double term = 1;
     for (std::size_t n = 0; n < operands.size(); ++n) {
       std::int64_t rest = i, at = 0;
-      for (std::size_t dim = sizes.size(); dim-- > 0; rest /= sizes[dim]) at += rest % sizes[dim] * strides[n][dim];
+      for (std::size_t dim = sizes.size(); dim-- > 0; rest /= sizes[dim])
+        at += rest % sizes[dim] * strides[n][dim];
       term *= operands[n].values[at];
     }
     result.values[i / summed] += term;

@@ -34,8 +34,10 @@ DType Evaluation::promoted(std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) {
     if (!has(name)) continue;
     Operand given = operand(name);
-    if (given.is_tensor()) promoted.add_tensor(given.tensor->dtype, given.tensor->rank() > 0);
-    else promoted.add_number(given.number.category);
+    if (given.is_tensor())
+      promoted.add_tensor(given.tensor->dtype, given.tensor->rank() > 0);
+    else
+      promoted.add_number(given.number.category);
   }
   return promoted.dtype();
 }

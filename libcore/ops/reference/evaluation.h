@@ -16,7 +16,8 @@ namespace penstock::ops {
 class Evaluation : public Arguments {
  public:
   /// `graph` has a value of constant type for every tensor in `tensors`.
-  Evaluation(const OpFacts& op, const Node& node, const Graph& graph, std::vector<HostTensor>& tensors)
+  Evaluation(const OpFacts& op, const Node& node, const Graph& graph,
+             std::vector<HostTensor>& tensors)
       : Arguments(node, graph), op_(op), tensors_(tensors) {}
 
   const OpFacts& op() const { return op_; }
@@ -24,7 +25,7 @@ class Evaluation : public Arguments {
 
   HostTensor& host(std::string_view name);
   HostTensor& host(ValueId id) { return tensors_[id]; }
-  Array array(std::string_view name);          ///< elements as doubles
+  Array array(std::string_view name);  ///< elements as doubles
   Array array(ValueId id) { return {tensors_[id].sizes, tensors_[id].reals()}; }
   Array array_or(std::string_view name, double otherwise);  ///< a number or default: without dims
   Shape shape(std::string_view name) { return host(name).sizes; }

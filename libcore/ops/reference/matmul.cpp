@@ -43,9 +43,8 @@ Array product_of(const Array& a, const Array& b) {
 /// alpha times the product and beta times self.
 void store_scaled_sum(Evaluation& e, Array product) {
   double alpha = e.real("alpha", 1), beta = e.real("beta", 1);
-  e.store(zip(with_sizes(std::move(product), e.result().sizes), e.array("self"), [&](double p, double s) {
-    return beta == 0 ? alpha * p : alpha * p + beta * s;
-  }));
+  e.store(zip(with_sizes(std::move(product), e.result().sizes), e.array("self"),
+              [&](double p, double s) { return beta == 0 ? alpha * p : alpha * p + beta * s; }));
 }
 
 }  // namespace
@@ -57,18 +56,22 @@ void mm(Evaluation& e) {
 
 void addmm(Evaluation& e) {
   bool batch = e.has("batch1");
-  Array result = batched_product(batched(e.array(batch ? "batch1" : "mat1")), batched(e.array(batch ? "batch2" : "mat2")));
+  Array result = batched_product(batched(e.array(batch ? "batch1" : "mat1")),
+                                 batched(e.array(batch ? "batch2" : "mat2")));
   store_scaled_sum(e, std::move(result));
 }
 
 void addmv(Evaluation& e) {
   Array vector = e.array("vec");
-  store_scaled_sum(e, batched_product(batched(e.array("mat")), with_sizes(vector, {1, vector.count(), 1})));
+  store_scaled_sum(
+      e, batched_product(batched(e.array("mat")), with_sizes(vector, {1, vector.count(), 1})));
 }
 
 void addbmm(Evaluation& e) {
-  Array products = batched_product(e.array("batch1"), e.array("batch2")), sum = filled({products.sizes[1], products.sizes[2]}, 0);
-  for (std::int64_t i = 0; i < products.count(); ++i) sum.values[i % sum.count()] += products.values[i];
+  Array products = batched_product(e.array("batch1"), e.array("batch2")),
+        sum = filled({products.sizes[1], products.sizes[2]}, 0);
+  for (std::int64_t i = 0; i < products.count(); ++i)
+    sum.values[i % sum.count()] += products.values[i];
   store_scaled_sum(e, std::move(sum));
 }
 
@@ -81,7 +84,10 @@ void addr(Evaluation& e) {
 void matmul(Evaluation& e) {
   bool linear = e.has("input");
   Array a = e.array(linear ? "input" : "self");
-  Array b = e.array(linear ? "weight" : e.has("vec") ? "vec" : e.has("tensor") ? "tensor" : "other");
+  Array b = e.array(linear            ? "weight"
+                    : e.has("vec")    ? "vec"
+                    : e.has("tensor") ? "tensor"
+                                      : "other");
   if (linear && b.rank() == 2) b = swap_last(b);
   if (a.rank() == 1) a.sizes.insert(a.sizes.begin(), 1);
   if (b.rank() == 1) b.sizes.push_back(1);
@@ -93,13 +99,16 @@ void matmul(Evaluation& e) {
 void inner(Evaluation& e) {
   Array a = e.array("self"), b = e.array("other");
   if (a.rank() == 0 || b.rank() == 0) return e.store(zip(a, b, scalar::mul_.real));
-  auto rows = [](const Array& x) { return with_sizes(x, {1, product({x.sizes.begin(), x.sizes.end() - 1}), x.sizes.back()}); };
+  auto rows = [](const Array& x) {
+    return with_sizes(x, {1, product({x.sizes.begin(), x.sizes.end() - 1}), x.sizes.back()});
+  };
   e.store(with_sizes(batched_product(rows(a), swap_last(rows(b))), e.result().sizes));
 }
 
 void outer(Evaluation& e) {
   Array a = e.array("self"), b = e.array("vec2");
-  e.store(with_sizes(product_of(with_sizes(a, {a.count(), 1}), with_sizes(b, {1, b.count()})), e.result().sizes));
+  e.store(with_sizes(product_of(with_sizes(a, {a.count(), 1}), with_sizes(b, {1, b.count()})),
+                     e.result().sizes));
 }
 
 void attention(Evaluation& e) {
@@ -122,7 +131,8 @@ void attention(Evaluation& e) {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   if (e.has("attn_mask")) {
     bool boolean = e.host("attn_mask").dtype == DType::bool_;
-    scores = zip(scores, e.array("attn_mask"), [&](double s, double m) { return boolean ? (m != 0 ? s : kNever) : s + m; });
+    scores = zip(scores, e.array("attn_mask"),
+                 [&](double s, double m) { return boolean ? (m != 0 ? s : kNever) : s + m; });
   }
   std::int64_t columns = scores.sizes.back(), rows = scores.sizes[scores.rank() - 2];
   bool causal = e.boolean("is_causal", false);
@@ -133,7 +143,8 @@ void attention(Evaluation& e) {
       if (causal && i > r % rows) row[i] = kNever;
       top = std::fmax(top, row[i]);
     }
-    for (std::int64_t i = 0; i < columns; ++i) sum += row[i] = top == kNever ? 0 : std::exp(row[i] - top);
+    for (std::int64_t i = 0; i < columns; ++i)
+      sum += row[i] = top == kNever ? 0 : std::exp(row[i] - top);
     for (std::int64_t i = 0; i < columns; ++i) row[i] = sum == 0 ? 0 : row[i] / sum;
   }
   e.store(product_of(scores, value));

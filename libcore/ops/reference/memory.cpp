@@ -12,8 +12,10 @@ namespace {
 
 /// Copies elements exactly, whatever the dtypes.
 void copy_elements(const HostTensor& from, HostTensor& to) {
-  if (is_floating(from.dtype)) to.assign(from.reals());
-  else to.assign(from.integers());
+  if (is_floating(from.dtype))
+    to.assign(from.reals());
+  else
+    to.assign(from.integers());
 }
 
 /// `source` repeated to the sizes of `target`, without a copy.
@@ -37,7 +39,8 @@ HostTensor window(HostTensor tensor, std::int64_t dim, std::int64_t start, std::
 
 }  // namespace
 
-/// A result that does not share memory with its argument (reshape of strides that refuse) is a copy.
+/// A result that does not share memory with its argument (reshape of strides that refuse) is a
+/// copy.
 void view(Evaluation& e) {
   HostTensor& self = e.host("self");
   if (e.failed()) return;
@@ -55,7 +58,9 @@ void copy_(Evaluation& e) {
   if (!e.failed()) copy_elements(copy, self);
 }
 
-void prim_copy_(Evaluation& e) { copy_(e); }
+void prim_copy_(Evaluation& e) {
+  copy_(e);
+}
 
 /// The evaluator looks at what every op is given as indices; nothing is left to do.
 void prim_check_index(Evaluation&) {}
@@ -66,7 +71,9 @@ void fill_(Evaluation& e) {
   if (!e.failed()) self.assign(std::vector<double>(static_cast<std::size_t>(self.count()), value));
 }
 
-void zero_(Evaluation& e) { fill_(e); }
+void zero_(Evaluation& e) {
+  fill_(e);
+}
 
 /// The evaluator runs the functional namesake and writes its result; nothing is left to do.
 void in_place(Evaluation&) {}
@@ -98,25 +105,30 @@ void diff(Evaluation& e) {
     const Strip strip = strip_of(part.sizes, static_cast<std::int64_t>(dim));
     rows.resize(static_cast<std::size_t>(strip.outer * strip.inner));
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      const std::int64_t outer = static_cast<std::int64_t>(row) / strip.inner, rest = static_cast<std::int64_t>(row) % strip.inner;
+      const std::int64_t outer = static_cast<std::int64_t>(row) / strip.inner,
+                         rest = static_cast<std::int64_t>(row) % strip.inner;
       for (std::int64_t i = 0; i < strip.size; ++i) {
-        rows[row].push_back(part.values[static_cast<std::size_t>((outer * strip.size + i) * strip.inner + rest)]);
+        rows[row].push_back(
+            part.values[static_cast<std::size_t>((outer * strip.size + i) * strip.inner + rest)]);
       }
     }
   }
   const bool truth = e.result().dtype == DType::bool_;
   for (std::vector<double>& row : rows) {
     for (std::int64_t turn = 0; turn < n && !row.empty(); ++turn) {
-      for (std::size_t i = 0; i + 1 < row.size(); ++i) row[i] = truth ? row[i + 1] != row[i] : row[i + 1] - row[i];
+      for (std::size_t i = 0; i + 1 < row.size(); ++i)
+        row[i] = truth ? row[i + 1] != row[i] : row[i + 1] - row[i];
       row.pop_back();
     }
   }
   Array out = filled(e.result().sizes, 0);
   const Strip strip = strip_of(out.sizes, static_cast<std::int64_t>(dim));
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const std::int64_t outer = static_cast<std::int64_t>(row) / strip.inner, rest = static_cast<std::int64_t>(row) % strip.inner;
+    const std::int64_t outer = static_cast<std::int64_t>(row) / strip.inner,
+                       rest = static_cast<std::int64_t>(row) % strip.inner;
     for (std::int64_t i = 0; i < strip.size; ++i) {
-      out.values[static_cast<std::size_t>((outer * strip.size + i) * strip.inner + rest)] = rows[row][static_cast<std::size_t>(i)];
+      out.values[static_cast<std::size_t>((outer * strip.size + i) * strip.inner + rest)] =
+          rows[row][static_cast<std::size_t>(i)];
     }
   }
   e.store(out);
@@ -205,7 +217,8 @@ void roll(Evaluation& e) {
   auto wrap = [](std::int64_t i, std::int64_t n) { return ((i % n) + n) % n; };
   if (dims.empty()) {
     Array x = e.array("self"), out = x;
-    for (std::int64_t i = 0; i < x.count(); ++i) out.values[i] = x.values[wrap(i - shifts[0], x.count())];
+    for (std::int64_t i = 0; i < x.count(); ++i)
+      out.values[i] = x.values[wrap(i - shifts[0], x.count())];
     return e.store(out);
   }
   remap(e, [&](Shape at) {
@@ -219,11 +232,14 @@ void roll(Evaluation& e) {
 
 namespace {
 
-/// The element that padding of a mode shows at `place`, which may lie outside. `low` and `high` of it were added.
-std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int64_t size, std::int64_t low, std::int64_t high) {
+/// The element that padding of a mode shows at `place`, which may lie outside. `low` and `high` of
+/// it were added.
+std::int64_t padded_place(const std::string& mode, std::int64_t place, std::int64_t size,
+                          std::int64_t low, std::int64_t high) {
   if (mode == "replicate") return std::max<std::int64_t>(std::min(place, size - 1), 0);
   if (mode == "circular") {
-    const std::int64_t first = std::max<std::int64_t>(-low, 0), kept = size - first + std::min<std::int64_t>(high, 0);
+    const std::int64_t first = std::max<std::int64_t>(-low, 0),
+                       kept = size - first + std::min<std::int64_t>(high, 0);
     return first + ((place - first) % kept + kept) % kept;
   }
   if (mode == "reflect") return place < 0 ? -place : place >= size ? 2 * (size - 1) - place : place;
@@ -236,21 +252,28 @@ void pad(Evaluation& e) {
   std::vector<std::int64_t> amounts = e.constants(e.has("padding") ? "padding" : "pad");
   const std::string mode = padding_mode(e.op(), e.text("mode", "constant"));
   const Shape own = e.shape("self");
-  remap(e, [&](Shape at) {
-    for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
-      std::int64_t& place = at[at.size() - 1 - i];
-      place = padded_place(mode, place - amounts[2 * i], own[at.size() - 1 - i], amounts[2 * i], amounts[2 * i + 1]);
-    }
-    return at;
-  }, e.real("value", 0));
+  remap(
+      e,
+      [&](Shape at) {
+        for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
+          std::int64_t& place = at[at.size() - 1 - i];
+          place = padded_place(mode, place - amounts[2 * i], own[at.size() - 1 - i], amounts[2 * i],
+                               amounts[2 * i + 1]);
+        }
+        return at;
+      },
+      e.real("value", 0));
 }
 
 void prim_pad(Evaluation& e) {
   std::vector<std::int64_t> low = e.constants("low");
-  remap(e, [&](Shape at) {
-    for (std::size_t i = 0; i < at.size(); ++i) at[i] -= low[i];
-    return at;
-  }, e.real("value", 0));
+  remap(
+      e,
+      [&](Shape at) {
+        for (std::size_t i = 0; i < at.size(); ++i) at[i] -= low[i];
+        return at;
+      },
+      e.real("value", 0));
 }
 
 namespace {
@@ -292,25 +315,33 @@ void scatter_view(Evaluation& e) {
 void full(Evaluation& e) {
   std::string_view base = e.base_name();
   double value = base.find("ones") != std::string_view::npos ? 1 : 0;
-  if (e.has("fill_value")) value = e.array_or("fill_value", 0).values.front();
-  else if (e.has("s")) value = e.array_or("s", 0).values.front();
+  if (e.has("fill_value"))
+    value = e.array_or("fill_value", 0).values.front();
+  else if (e.has("s"))
+    value = e.array_or("s", 0).values.front();
   e.store({{}, {value}});
 }
 
-void prim_full(Evaluation& e) { e.store({{}, {e.number("value", {}).real}}); }
+void prim_full(Evaluation& e) {
+  e.store({{}, {e.number("value", {}).real}});
+}
 
 void arange(Evaluation& e) {
   double start = e.real("start", 0), step = e.real("step", 1);
   Array out = filled(e.result().sizes, 0);
-  for (std::int64_t i = 0; i < out.count(); ++i) out.values[i] = start + static_cast<double>(i) * step;
+  for (std::int64_t i = 0; i < out.count(); ++i)
+    out.values[i] = start + static_cast<double>(i) * step;
   e.store(out);
 }
 
-void prim_iota(Evaluation& e) { arange(e); }
+void prim_iota(Evaluation& e) {
+  arange(e);
+}
 
 void eye(Evaluation& e) {
   Array out = filled(e.result().sizes, 0);
-  for (std::int64_t i = 0; i < out.count(); ++i) out.values[i] = i / out.sizes[1] == i % out.sizes[1];
+  for (std::int64_t i = 0; i < out.count(); ++i)
+    out.values[i] = i / out.sizes[1] == i % out.sizes[1];
   e.store(out);
 }
 
@@ -330,7 +361,8 @@ namespace {
 std::int64_t wrapped(Evaluation& e, double index, std::int64_t size) {
   auto i = static_cast<std::int64_t>(index);
   if (i < -size || i >= size) {
-    e.fail("index " + std::to_string(i) + " is out of range for a dim of size " + std::to_string(size));
+    e.fail("index " + std::to_string(i) + " is out of range for a dim of size " +
+           std::to_string(size));
     return 0;
   }
   return i < 0 ? i + size : i;
@@ -352,7 +384,8 @@ void gather(Evaluation& e) {
     index = broadcast(index, sizes);
     sizes[dim] = own.empty() ? 1 : own[dim];
     x = broadcast(x, sizes);
-    for (double& i : index.values) i -= std::floor(i / static_cast<double>(x.sizes[dim])) * static_cast<double>(x.sizes[dim]);
+    for (double& i : index.values)
+      i -= std::floor(i / static_cast<double>(x.sizes[dim])) * static_cast<double>(x.sizes[dim]);
   }
   Array out = index;
   Shape strides(x.rank(), 1);
@@ -381,7 +414,8 @@ Array select_rows(Evaluation& e, const Array& table, const Array& index, std::in
   for (std::int64_t o = 0; o < strip.outer; ++o) {
     for (double i : index.values) {
       std::int64_t first = (o * strip.size + wrapped(e, i, strip.size)) * strip.inner;
-      out.values.insert(out.values.end(), table.values.begin() + first, table.values.begin() + first + strip.inner);
+      out.values.insert(out.values.end(), table.values.begin() + first,
+                        table.values.begin() + first + strip.inner);
     }
   }
   return out;
@@ -435,7 +469,8 @@ void index_copy(Evaluation& e) {
 void one_hot(Evaluation& e) {
   Array index = e.array("self"), out = filled(e.result().sizes, 0);
   std::int64_t classes = out.sizes.back();
-  for (std::int64_t i = 0; i < index.count(); ++i) out.values[i * classes + wrapped(e, index.values[i], classes)] = 1;
+  for (std::int64_t i = 0; i < index.count(); ++i)
+    out.values[i * classes + wrapped(e, index.values[i], classes)] = 1;
   e.store(out);
 }
 
@@ -454,7 +489,8 @@ Array picked_elements(Evaluation& e, const Array& x) {
     if (is_boolean(e.host(value->id).dtype)) e.fail("a mask is no list of places");
     indices.push_back(e.array(value->id));
     const Shape& sizes = indices.back().sizes;
-    if (sizes.size() > picked.size()) picked.insert(picked.begin(), sizes.size() - picked.size(), 1);
+    if (sizes.size() > picked.size())
+      picked.insert(picked.begin(), sizes.size() - picked.size(), 1);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       std::int64_t& size = picked[picked.size() - sizes.size() + i];
       if (size == 1) size = sizes[i];
@@ -467,7 +503,9 @@ Array picked_elements(Evaluation& e, const Array& x) {
   std::int64_t length = 1;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     std::int64_t size = x.sizes[indexed[i]];
-    flat = zip(flat, indices[i], [&](double f, double v) { return f * static_cast<double>(size) + static_cast<double>(wrapped(e, v, size)); });
+    flat = zip(flat, indices[i], [&](double f, double v) {
+      return f * static_cast<double>(size) + static_cast<double>(wrapped(e, v, size));
+    });
     length *= size;
   }
   Shape merged = {length}, sizes = picked;
@@ -476,15 +514,19 @@ Array picked_elements(Evaluation& e, const Array& x) {
   bool adjacent = indexed.back() - indexed.front() + 1 == static_cast<std::int64_t>(indexed.size());
   auto place = adjacent ? static_cast<std::size_t>(indexed.front()) : 0;
   std::vector<std::int64_t> back;
-  for (std::size_t i = 0; i < place; ++i) back.push_back(static_cast<std::int64_t>(picked.size() + i));
+  for (std::size_t i = 0; i < place; ++i)
+    back.push_back(static_cast<std::int64_t>(picked.size() + i));
   for (std::size_t i = 0; i < picked.size(); ++i) back.push_back(static_cast<std::int64_t>(i));
-  for (std::size_t i = place; i < rest.size(); ++i) back.push_back(static_cast<std::int64_t>(picked.size() + i));
+  for (std::size_t i = place; i < rest.size(); ++i)
+    back.push_back(static_cast<std::int64_t>(picked.size() + i));
   return permute(out, back);
 }
 
 }  // namespace
 
-void index(Evaluation& e) { e.store(picked_elements(e, e.array("self"))); }
+void index(Evaluation& e) {
+  e.store(picked_elements(e, e.array("self")));
+}
 
 void index_put(Evaluation& e) {
   Array out = e.array("self"), places = out;
@@ -501,14 +543,16 @@ void index_put(Evaluation& e) {
 
 namespace {
 
-/// The first `count` elements along dim in their order, for every strip, and their positions; or these alone.
+/// The first `count` elements along dim in their order, for every strip, and their positions; or
+/// these alone.
 void store_sorted(Evaluation& e, bool descending, std::int64_t count, SortOrder kind, bool values) {
   Array x = e.array("self"), sorted = filled(e.result().sizes, 0), positions = sorted;
   Strip strip = strip_of(x.sizes, e.dim("dim", -1, x.rank()));
   std::vector<double> elements(static_cast<std::size_t>(strip.size));
   for (std::int64_t k = 0; k < strip.outer * strip.inner; ++k) {
     std::int64_t outer = k / strip.inner, inner = k % strip.inner;
-    for (std::int64_t i = 0; i < strip.size; ++i) elements[i] = x.values[(outer * strip.size + i) * strip.inner + inner];
+    for (std::int64_t i = 0; i < strip.size; ++i)
+      elements[i] = x.values[(outer * strip.size + i) * strip.inner + inner];
     std::vector<std::int64_t> order = sorted_positions(elements, count, descending, kind);
     for (std::int64_t i = 0; i < count; ++i) {
       std::int64_t place = (outer * count + i) * strip.inner + inner;
@@ -520,7 +564,9 @@ void store_sorted(Evaluation& e, bool descending, std::int64_t count, SortOrder 
   e.store(positions, values ? 1 : 0);
 }
 
-SortOrder order_of(Evaluation& e) { return e.boolean("stable", false) ? SortOrder::stable : SortOrder::unstable; }
+SortOrder order_of(Evaluation& e) {
+  return e.boolean("stable", false) ? SortOrder::stable : SortOrder::unstable;
+}
 
 std::int64_t length_along(Evaluation& e) {
   Shape sizes = e.shape("self");
@@ -529,12 +575,19 @@ std::int64_t length_along(Evaluation& e) {
 
 }  // namespace
 
-void sort(Evaluation& e) { store_sorted(e, e.boolean("descending", false), length_along(e), order_of(e), true); }
-void argsort(Evaluation& e) { store_sorted(e, e.boolean("descending", false), length_along(e), order_of(e), false); }
+void sort(Evaluation& e) {
+  store_sorted(e, e.boolean("descending", false), length_along(e), order_of(e), true);
+}
+void argsort(Evaluation& e) {
+  store_sorted(e, e.boolean("descending", false), length_along(e), order_of(e), false);
+}
 void topk(Evaluation& e) {
   const SortOrder order = e.boolean("sorted", true) ? SortOrder::first : SortOrder::first_unsorted;
-  store_sorted(e, e.boolean("largest", true), e.shape("self").empty() ? 1 : e.constant("k", 1), order, true);
+  store_sorted(e, e.boolean("largest", true), e.shape("self").empty() ? 1 : e.constant("k", 1),
+               order, true);
 }
-void item(Evaluation& e) { e.store(e.array("self")); }
+void item(Evaluation& e) {
+  e.store(e.array("self"));
+}
 
 }  // namespace penstock::ops::reference

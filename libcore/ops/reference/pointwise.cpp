@@ -10,7 +10,9 @@ namespace penstock::ops::reference {
 
 namespace {
 
-std::string_view second_name(Evaluation& e) { return e.has("exponent") ? "exponent" : "other"; }
+std::string_view second_name(Evaluation& e) {
+  return e.has("exponent") ? "exponent" : "other";
+}
 
 /// The named operands in the dtype that they promote to, broadcast to the result: integers exactly.
 struct Pair {
@@ -23,16 +25,18 @@ struct Pair {
 /// torch's kernels of these ops hand it on in float32.
 bool keeps_numbers(Evaluation& e) {
   std::string_view base = e.base_name();
-  return base == "add" || base == "sub" || base == "mul" || base == "div" || base == "floor_divide" ||
-         base == "floordiv" || base == "pow";
+  return base == "add" || base == "sub" || base == "mul" || base == "div" ||
+         base == "floor_divide" || base == "floordiv" || base == "pow";
 }
 
-std::vector<std::int64_t> integers_of(Evaluation& e, std::string_view name, const Shape& sizes, DType dtype) {
+std::vector<std::int64_t> integers_of(Evaluation& e, std::string_view name, const Shape& sizes,
+                                      DType dtype) {
   Operand operand = e.operand(name);
   auto count = static_cast<std::size_t>(product(sizes));
   if (!operand.is_tensor()) {
     bool real = operand.number.category == DTypeCategory::floating;
-    auto value = real ? static_cast<std::int64_t>(operand.number.real) : operand.number.integer.constant().value_or(0);
+    auto value = real ? static_cast<std::int64_t>(operand.number.real)
+                      : operand.number.integer.constant().value_or(0);
     return std::vector<std::int64_t>(count, wrap_to(value, dtype));
   }
   HostTensor view = e.host(operand.value);
@@ -46,7 +50,8 @@ std::vector<std::int64_t> integers_of(Evaluation& e, std::string_view name, cons
   return view.integers();
 }
 
-std::vector<double> reals_of(Evaluation& e, std::string_view name, const Shape& sizes, DType dtype) {
+std::vector<double> reals_of(Evaluation& e, std::string_view name, const Shape& sizes,
+                             DType dtype) {
   Array array = e.array_or(name, 0);
   bool number = name != "self" && array.rank() == 0 && keeps_numbers(e);
   DType as = number ? compute_dtype(dtype) : dtype;
@@ -80,7 +85,8 @@ void store_binary(Evaluation& e, Pair pair, const BinaryScalar& scalar) {
   for (std::size_t i = 0; i < pair.a_integers.size(); ++i) {
     std::int64_t a = pair.a_integers[i], b = pair.b_integers[i];
     pair.a_integers[i] = scalar.integer ? scalar.integer(a, b)
-                                        : static_cast<std::int64_t>(scalar.real(static_cast<double>(a), static_cast<double>(b)));
+                                        : static_cast<std::int64_t>(scalar.real(
+                                              static_cast<double>(a), static_cast<double>(b)));
   }
   e.result().assign(pair.a_integers);
 }
@@ -89,24 +95,31 @@ void store_binary(Evaluation& e, Pair pair, const BinaryScalar& scalar) {
 void add_scaled(Evaluation& e, int self_sign, int other_sign) {
   Pair pair = operands(e);
   Number alpha = e.number("alpha", {DTypeCategory::integral, 1, 1});
-  if (is_floating(pair.dtype)) alpha.real = round_to(alpha.real, pair.dtype);  // torch reads it as a number of the dtype
-  bool scales_self = self_sign < 0;  // rsub: alpha belongs to self
+  if (is_floating(pair.dtype))
+    alpha.real = round_to(alpha.real, pair.dtype);  // torch reads it as a number of the dtype
+  bool scales_self = self_sign < 0;                 // rsub: alpha belongs to self
   for (std::size_t i = 0; i < pair.a.size(); ++i) {
-    double a = pair.a[i] * (scales_self ? alpha.real : 1), b = pair.b[i] * (scales_self ? 1 : alpha.real);
+    double a = pair.a[i] * (scales_self ? alpha.real : 1),
+           b = pair.b[i] * (scales_self ? 1 : alpha.real);
     pair.a[i] = self_sign * a + other_sign * b;
   }
   std::int64_t factor = alpha.integer.constant().value_or(1);
   for (std::size_t i = 0; i < pair.a_integers.size(); ++i) {
-    std::int64_t a = pair.a_integers[i] * (scales_self ? factor : 1), b = pair.b_integers[i] * (scales_self ? 1 : factor);
+    std::int64_t a = pair.a_integers[i] * (scales_self ? factor : 1),
+                 b = pair.b_integers[i] * (scales_self ? 1 : factor);
     pair.a_integers[i] = self_sign * a + other_sign * b;
   }
   if (e.failed()) return;
-  if (is_floating(pair.dtype)) e.result().assign(pair.a);
-  else e.result().assign(pair.a_integers);
+  if (is_floating(pair.dtype))
+    e.result().assign(pair.a);
+  else
+    e.result().assign(pair.a_integers);
 }
 
 template <class F>
-void store_unary(Evaluation& e, const F& f, std::string_view name = "self") { e.store(map(e.array(name), f)); }
+void store_unary(Evaluation& e, const F& f, std::string_view name = "self") {
+  e.store(map(e.array(name), f));
+}
 
 }  // namespace
 
@@ -126,9 +139,15 @@ void apply_binary(Evaluation& e, const BinaryScalar& scalar) {
   store_binary(e, operands(e), scalar);
 }
 
-void add(Evaluation& e) { add_scaled(e, 1, 1); }
-void sub(Evaluation& e) { add_scaled(e, 1, -1); }
-void rsub(Evaluation& e) { add_scaled(e, -1, 1); }
+void add(Evaluation& e) {
+  add_scaled(e, 1, 1);
+}
+void sub(Evaluation& e) {
+  add_scaled(e, 1, -1);
+}
+void rsub(Evaluation& e) {
+  add_scaled(e, -1, 1);
+}
 
 namespace {
 
@@ -144,10 +163,12 @@ double floor_divided(double a, double b, DType dtype) {
   return rounded(quotient - floor) > 0.5 ? rounded(floor + 1) : floor;
 }
 
-/// Division of 16-bit floats by more than one number: torch rounds the quotient before it cuts off the fraction.
+/// Division of 16-bit floats by more than one number: torch rounds the quotient before it cuts off
+/// the fraction.
 bool rounds_quotients(Evaluation& e, DType dtype) {
   const Operand other = e.operand("other");
-  return is_floating(dtype) && facts(dtype).size == 2 && other.is_tensor() && element_count(other.tensor->sizes) != SymExpr(1);
+  return is_floating(dtype) && facts(dtype).size == 2 && other.is_tensor() &&
+         element_count(other.tensor->sizes) != SymExpr(1);
 }
 
 }  // namespace
@@ -163,7 +184,8 @@ void div_mode(Evaluation& e) {
     }
     return e.failed() ? void() : e.result().assign(pair.a);
   }
-  static constexpr BinaryScalar truncating{[](double a, double b) { return std::trunc(a / b); }, scalar::div_.integer};
+  static constexpr BinaryScalar truncating{[](double a, double b) { return std::trunc(a / b); },
+                                           scalar::div_.integer};
   if (mode == "floor") return apply_binary(e, scalar::floordiv_);
   apply_binary(e, mode == "trunc" ? truncating : scalar::div_);
 }
@@ -178,16 +200,21 @@ void where(Evaluation& e) {
     return e.result().assign(a);
   }
   Array a = broadcast(e.array_or("self", 0), sizes), b = broadcast(e.array_or("other", 0), sizes);
-  for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = condition.values[i] != 0 ? a.values[i] : b.values[i];
+  for (std::size_t i = 0; i < a.values.size(); ++i)
+    a.values[i] = condition.values[i] != 0 ? a.values[i] : b.values[i];
   e.store(a);
 }
 
-void prim_where(Evaluation& e) { where(e); }
+void prim_where(Evaluation& e) {
+  where(e);
+}
 
 void clamp(Evaluation& e) {
   Array x = broadcast(e.array("self"), e.result().sizes);
   DType dtype = e.result().dtype;
-  auto bound = [&](const char* name) { return map(e.array_or(name, 0), [&](double v) { return round_to(v, dtype); }); };
+  auto bound = [&](const char* name) {
+    return map(e.array_or(name, 0), [&](double v) { return round_to(v, dtype); });
+  };
   // A lone number that is NaN clamps nothing (ATen, clamp_out).
   const bool lone = e.op().name == "aten.clamp.default" && e.has("min") != e.has("max");
   if (lone && std::isnan(bound(e.has("min") ? "min" : "max").values.front())) return e.store(x);
@@ -197,7 +224,8 @@ void clamp(Evaluation& e) {
 }
 
 void prim_fma(Evaluation& e) {
-  Array product = zip(broadcast(e.array_or("self", 0), e.result().sizes), e.array_or("other", 0), scalar::mul_.real);
+  Array product = zip(broadcast(e.array_or("self", 0), e.result().sizes), e.array_or("other", 0),
+                      scalar::mul_.real);
   e.store(zip(product, e.array_or("addend", 0), scalar::add_.real));
 }
 
@@ -206,12 +234,17 @@ void add_product(Evaluation& e, const BinaryScalar& combine) {
   Shape sizes = e.result().sizes;
   double value = e.real("value", 1);
   Array term = zip(broadcast(e.array("tensor1"), sizes), e.array("tensor2"), combine.real);
-  e.store(zip(broadcast(e.array("self"), sizes), term, [&](double a, double b) { return a + value * b; }));
+  e.store(zip(broadcast(e.array("self"), sizes), term,
+              [&](double a, double b) { return a + value * b; }));
 }
 }  // namespace
 
-void addcmul(Evaluation& e) { add_product(e, scalar::mul_); }
-void addcdiv(Evaluation& e) { add_product(e, scalar::div_); }
+void addcmul(Evaluation& e) {
+  add_product(e, scalar::mul_);
+}
+void addcdiv(Evaluation& e) {
+  add_product(e, scalar::div_);
+}
 
 void lerp(Evaluation& e) {
   Shape sizes = e.result().sizes;
@@ -228,7 +261,8 @@ void isin(Evaluation& e) {
   const bool invert = e.boolean("invert", false);
   const std::string_view tested = e.has("test_elements") ? "test_elements" : "test_element";
   const DType dtype = e.host("elements").dtype;
-  const Shape sizes = e.result().sizes, tests = tested == "test_element" ? Shape{} : e.array(tested).sizes;
+  const Shape sizes = e.result().sizes,
+              tests = tested == "test_element" ? Shape{} : e.array(tested).sizes;
   Array out = filled(sizes, 0);
   const auto look = [&](const auto& elements, const auto& all) {
     for (std::size_t i = 0; i < out.values.size(); ++i) {
@@ -253,8 +287,11 @@ void masked_fill(Evaluation& e) {
 
 void nan_to_num(Evaluation& e) {
   DType dtype = e.result().dtype;
-  double nan = e.real("nan", 0), high = e.real("posinf", largest(dtype)), low = e.real("neginf", -largest(dtype));
-  store_unary(e, [&](double x) { return std::isnan(x) ? nan : std::isinf(x) ? (x > 0 ? high : low) : x; });
+  double nan = e.real("nan", 0), high = e.real("posinf", largest(dtype)),
+         low = e.real("neginf", -largest(dtype));
+  store_unary(e, [&](double x) {
+    return std::isnan(x) ? nan : std::isinf(x) ? (x > 0 ? high : low) : x;
+  });
 }
 
 void logit(Evaluation& e) {
@@ -269,13 +306,21 @@ void logit(Evaluation& e) {
 void clone(Evaluation& e) {
   HostTensor& self = e.host("self");
   if (e.failed()) return;
-  if (is_floating(self.dtype)) e.result().assign(self.reals());
-  else e.result().assign(self.integers());
+  if (is_floating(self.dtype))
+    e.result().assign(self.reals());
+  else
+    e.result().assign(self.integers());
 }
 
-void convert(Evaluation& e) { clone(e); }
-void to(Evaluation& e) { clone(e); }
-void prim_convert(Evaluation& e) { clone(e); }
+void convert(Evaluation& e) {
+  clone(e);
+}
+void to(Evaluation& e) {
+  clone(e);
+}
+void prim_convert(Evaluation& e) {
+  clone(e);
+}
 
 void dropout(Evaluation& e) {
   if (e.boolean("train", false) && e.real("p", 0.5) > 0) return e.fail("draws random numbers");
@@ -287,7 +332,8 @@ void gelu(Evaluation& e) {
   bool approximate = e.text("approximate", "none") == "tanh";
   store_unary(e, [&](double x) {
     double slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-    double inner = approximate ? std::tanh(slope * (x + 0.044715 * x * x * x)) : std::erf(x / std::numbers::sqrt2);
+    double inner = approximate ? std::tanh(slope * (x + 0.044715 * x * x * x))
+                               : std::erf(x / std::numbers::sqrt2);
     return 0.5 * x * (1 + inner);
   });
 }
@@ -303,14 +349,18 @@ void leaky_relu(Evaluation& e) {
 }
 
 void elu(Evaluation& e) {
-  double alpha = e.real("alpha", 1), scale = e.real("scale", 1), input_scale = e.real("input_scale", 1);
+  double alpha = e.real("alpha", 1), scale = e.real("scale", 1),
+         input_scale = e.real("input_scale", 1);
   if (e.base_name().starts_with("celu")) input_scale = 1 / alpha;
-  store_unary(e, [&](double x) { return scale * (x > 0 ? x : alpha * std::expm1(x * input_scale)); });
+  store_unary(e,
+              [&](double x) { return scale * (x > 0 ? x : alpha * std::expm1(x * input_scale)); });
 }
 
 void softplus(Evaluation& e) {
   double beta = e.real("beta", 1), threshold = e.real("threshold", 20);
-  store_unary(e, [&](double x) { return x * beta > threshold ? x : std::log1p(std::exp(x * beta)) / beta; });
+  store_unary(e, [&](double x) {
+    return x * beta > threshold ? x : std::log1p(std::exp(x * beta)) / beta;
+  });
 }
 
 void threshold(Evaluation& e) {
@@ -326,7 +376,8 @@ void glu(Evaluation& e) {
   for (std::int64_t o = 0; o < strip.outer; ++o) {
     for (std::int64_t k = 0; k < half * strip.inner; ++k) {
       std::int64_t first = o * strip.size * strip.inner + k;
-      result.values[next++] = x.values[first] * scalar::sigmoid_.real(x.values[first + half * strip.inner]);
+      result.values[next++] =
+          x.values[first] * scalar::sigmoid_.real(x.values[first + half * strip.inner]);
     }
   }
   e.store(result);
@@ -341,7 +392,8 @@ void prelu(Evaluation& e) {
 
 void triangle(Evaluation& e) {
   Array x = e.array("self");
-  std::int64_t columns = x.sizes.back(), rows = x.sizes[x.rank() - 2], diagonal = e.constant("diagonal", 0);
+  std::int64_t columns = x.sizes.back(), rows = x.sizes[x.rank() - 2],
+               diagonal = e.constant("diagonal", 0);
   bool lower = e.base_name().starts_with("tril");
   for (std::int64_t i = 0; i < x.count(); ++i) {
     std::int64_t distance = i % columns - i / columns % rows;
@@ -350,6 +402,8 @@ void triangle(Evaluation& e) {
   e.store(x);
 }
 
-void unknown(Evaluation& e) { e.fail("has no reference: its result is random or depends on data"); }
+void unknown(Evaluation& e) {
+  e.fail("has no reference: its result is random or depends on data");
+}
 
 }  // namespace penstock::ops::reference

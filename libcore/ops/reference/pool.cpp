@@ -51,7 +51,8 @@ void store_largest(Evaluation& e, const Shape& in, const Shape& sizes, const Vis
     Pixel pixel = pixel_of(sizes, flat);
     Largest largest;
     visit(pixel, [&](const Shape& at) {
-      largest.see(x.values[image_place(in, pixel.batch, pixel.channel, at)], place_in_channel(in, at));
+      largest.see(x.values[image_place(in, pixel.batch, pixel.channel, at)],
+                  place_in_channel(in, at));
     });
     out.values[flat] = largest.value;
     places.values[flat] = static_cast<double>(largest.place);
@@ -61,7 +62,8 @@ void store_largest(Evaluation& e, const Shape& in, const Shape& sizes, const Vis
 }
 
 /// Where the window of an adaptive pool starts, and how long it is.
-void adaptive_window(const Pixel& pixel, const Shape& in, const Shape& out, Shape& start, Shape& window) {
+void adaptive_window(const Pixel& pixel, const Shape& in, const Shape& out, Shape& start,
+                     Shape& window) {
   for (int i = 0; i < 3; ++i) {
     start[i] = pixel.at[i] * in[2 + i] / out[2 + i];
     window[i] = ((pixel.at[i] + 1) * in[2 + i] + out[2 + i] - 1) / out[2 + i] - start[i];
@@ -86,7 +88,9 @@ void adaptive_max_pool(Evaluation& e) {
   store_largest(e, in, sizes, [&](const Pixel& pixel, const auto& see) {
     Shape start(3), window(3);
     adaptive_window(pixel, in, sizes, start, window);
-    for_each_tap(window, [&](const Shape& tap) { see({start[0] + tap[0], start[1] + tap[1], start[2] + tap[2]}); });
+    for_each_tap(window, [&](const Shape& tap) {
+      see({start[0] + tap[0], start[1] + tap[1], start[2] + tap[2]});
+    });
   });
 }
 
@@ -100,7 +104,8 @@ void avg_pool(Evaluation& e) {
     double sum = 0, inside = 0, padded = 1;
     for (int i = 0; i < 3; ++i) {
       std::int64_t start = pixel.at[i] * p.stride[i] - p.padding[i];
-      padded *= static_cast<double>(std::min(start + p.window[i], p.in[2 + i] + p.padding[i]) - start);
+      padded *=
+          static_cast<double>(std::min(start + p.window[i], p.in[2 + i] + p.padding[i]) - start);
     }
     for_each_tap(p.window, [&](const Shape& tap) {
       Shape place(3);
@@ -108,9 +113,12 @@ void avg_pool(Evaluation& e) {
       sum += x.values[image_place(p.in, pixel.batch, pixel.channel, place)];
       inside += 1;
     });
-    out.values[flat] = sum / (divisor ? static_cast<double>(divisor) : count_padding ? padded : inside);
+    out.values[flat] = sum / (divisor         ? static_cast<double>(divisor)
+                              : count_padding ? padded
+                                              : inside);
   }
-  if (!is_floating(e.result().dtype)) out = map(std::move(out), [](double value) { return std::trunc(value); });
+  if (!is_floating(e.result().dtype))
+    out = map(std::move(out), [](double value) { return std::trunc(value); });
   e.store(with_sizes(out, e.result().sizes));
 }
 
@@ -124,7 +132,8 @@ void adaptive_avg_pool(Evaluation& e) {
     adaptive_window(pixel, in, sizes, start, window);
     double sum = 0;
     for_each_tap(window, [&](const Shape& tap) {
-      sum += x.values[image_place(in, pixel.batch, pixel.channel, {start[0] + tap[0], start[1] + tap[1], start[2] + tap[2]})];
+      sum += x.values[image_place(in, pixel.batch, pixel.channel,
+                                  {start[0] + tap[0], start[1] + tap[1], start[2] + tap[2]})];
     });
     out.values[flat] = sum / static_cast<double>(product(window));
   }

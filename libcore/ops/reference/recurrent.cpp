@@ -23,8 +23,12 @@ struct Gates {
   Array of_input, of_hidden;
   std::int64_t width;
 
-  double input(std::int64_t row, std::int64_t gate, std::int64_t column) const { return at(of_input, row, gate, column); }
-  double hidden(std::int64_t row, std::int64_t gate, std::int64_t column) const { return at(of_hidden, row, gate, column); }
+  double input(std::int64_t row, std::int64_t gate, std::int64_t column) const {
+    return at(of_input, row, gate, column);
+  }
+  double hidden(std::int64_t row, std::int64_t gate, std::int64_t column) const {
+    return at(of_hidden, row, gate, column);
+  }
   double sum(std::int64_t row, std::int64_t gate, std::int64_t column) const {
     return input(row, gate, column) + hidden(row, gate, column);
   }
@@ -36,7 +40,8 @@ struct Gates {
 };
 
 Gates gates(Evaluation& e, const Array& hidden) {
-  return {affine(e, e.array("input"), "w_ih", "b_ih"), affine(e, hidden, "w_hh", "b_hh"), hidden.sizes[1]};
+  return {affine(e, e.array("input"), "w_ih", "b_ih"), affine(e, hidden, "w_hh", "b_hh"),
+          hidden.sizes[1]};
 }
 
 /// Calls f(row, column, place) for all of `width` columns.

@@ -25,13 +25,19 @@ void reduce(Evaluation& e, const F& f, std::size_t i = 0, std::string_view name 
   Array x = e.array(name);
   if (e.failed()) return;
   bool none = e.op().is_prim() && e.constants("dims").empty() && e.op().result == PrimResult::same;
-  Array table = none ? with_sizes(x, [&] { Shape s = x.sizes; s.push_back(1); return s; }())
+  Array table = none ? with_sizes(x,
+                                  [&] {
+                                    Shape s = x.sizes;
+                                    s.push_back(1);
+                                    return s;
+                                  }())
                      : rows(x, reduced_dims(e, x.rank()));
   std::int64_t length = table.sizes.back();
   Shape kept(table.sizes.begin(), table.sizes.end() - 1);
   Array result = filled(kept, 0);
   for (std::int64_t r = 0; r < result.count(); ++r) {
-    result.values[r] = f(Row(table.values.begin() + r * length, table.values.begin() + (r + 1) * length));
+    result.values[r] =
+        f(Row(table.values.begin() + r * length, table.values.begin() + (r + 1) * length));
   }
   e.store(with_sizes(result, e.result(i).sizes), i);
 }
@@ -65,7 +71,9 @@ double position(const Row& row, int sign) {
   return static_cast<double>(best);
 }
 
-double mean_of(const Row& row) { return total(row) / static_cast<double>(row.size()); }
+double mean_of(const Row& row) {
+  return total(row) / static_cast<double>(row.size());
+}
 
 double deviations(const Row& row) {
   double mean = mean_of(row), sum = 0;
@@ -92,10 +100,14 @@ void sum_integers(Evaluation& e) {
 }  // namespace
 
 void sum(Evaluation& e) {
-  if (!is_floating(e.host("self").dtype) && !is_floating(e.result().dtype) && e.host("self").count() > 0) return sum_integers(e);
+  if (!is_floating(e.host("self").dtype) && !is_floating(e.result().dtype) &&
+      e.host("self").count() > 0)
+    return sum_integers(e);
   reduce(e, total);
 }
-void mean(Evaluation& e) { reduce(e, mean_of); }
+void mean(Evaluation& e) {
+  reduce(e, mean_of);
+}
 void prod(Evaluation& e) {
   reduce(e, [](const Row& row) {
     double result = 1;
@@ -103,27 +115,39 @@ void prod(Evaluation& e) {
     return result;
   });
 }
-void amax(Evaluation& e) { reduce(e, greatest); }
-void amin(Evaluation& e) { reduce(e, least); }
-void argmax(Evaluation& e) { reduce(e, [](const Row& row) { return position(row, 1); }); }
-void argmin(Evaluation& e) { reduce(e, [](const Row& row) { return position(row, -1); }); }
+void amax(Evaluation& e) {
+  reduce(e, greatest);
+}
+void amin(Evaluation& e) {
+  reduce(e, least);
+}
+void argmax(Evaluation& e) {
+  reduce(e, [](const Row& row) { return position(row, 1); });
+}
+void argmin(Evaluation& e) {
+  reduce(e, [](const Row& row) { return position(row, -1); });
+}
 void max_dim(Evaluation& e) {
   reduce(e, greatest);
-  reduce(e, [](const Row& row) { return position(row, 1); }, 1);
+  reduce(
+      e, [](const Row& row) { return position(row, 1); }, 1);
 }
 void min_dim(Evaluation& e) {
   reduce(e, least);
-  reduce(e, [](const Row& row) { return position(row, -1); }, 1);
+  reduce(
+      e, [](const Row& row) { return position(row, -1); }, 1);
 }
 void any(Evaluation& e) {
   reduce(e, [](const Row& row) {
-    for (double x : row) if (x != 0) return 1.0;
+    for (double x : row)
+      if (x != 0) return 1.0;
     return 0.0;
   });
 }
 void all(Evaluation& e) {
   reduce(e, [](const Row& row) {
-    for (double x : row) if (x == 0) return 0.0;
+    for (double x : row)
+      if (x == 0) return 0.0;
     return 1.0;
   });
 }
@@ -140,7 +164,9 @@ void prim_welford(Evaluation& e) {
 }
 
 void variance(Evaluation& e) {
-  double correction = e.has("correction") ? e.real("correction", 1) : e.boolean("unbiased", true) ? 1 : 0;
+  double correction = e.has("correction")           ? e.real("correction", 1)
+                      : e.boolean("unbiased", true) ? 1
+                                                    : 0;
   bool root = e.base_name().starts_with("std");
   reduce(e, [&](const Row& row) {
     double value = deviations(row) / std::fmax(static_cast<double>(row.size()) - correction, 0);
@@ -199,10 +225,14 @@ void soften(Row& row, bool logarithm) {
 }  // namespace
 
 void cumsum(Evaluation& e) {
-  along(e, "self", [](Row& row) { for (std::size_t i = 1; i < row.size(); ++i) row[i] += row[i - 1]; });
+  along(e, "self", [](Row& row) {
+    for (std::size_t i = 1; i < row.size(); ++i) row[i] += row[i - 1];
+  });
 }
 void cumprod(Evaluation& e) {
-  along(e, "self", [](Row& row) { for (std::size_t i = 1; i < row.size(); ++i) row[i] *= row[i - 1]; });
+  along(e, "self", [](Row& row) {
+    for (std::size_t i = 1; i < row.size(); ++i) row[i] *= row[i - 1];
+  });
 }
 
 void softmax(Evaluation& e) {
@@ -212,7 +242,8 @@ void softmax(Evaluation& e) {
 
 namespace {
 
-/// What normalisation by rows needs; `period` elements share one weight after `row`-wise statistics.
+/// What normalisation by rows needs; `period` elements share one weight after `row`-wise
+/// statistics.
 struct Normalization {
   std::int64_t rows, length;
   double eps;
@@ -224,7 +255,8 @@ void normalize_rows(Evaluation& e, Array& x, const Normalization& n) {
   for (std::int64_t r = 0; r < n.rows; ++r) {
     auto first = x.values.begin() + r * n.length;
     Row row(first, first + n.length);
-    double mean = mean_of(row), inverse = 1 / std::sqrt(deviations(row) / static_cast<double>(n.length) + n.eps);
+    double mean = mean_of(row),
+           inverse = 1 / std::sqrt(deviations(row) / static_cast<double>(n.length) + n.eps);
     for (std::int64_t i = 0; i < n.length; ++i) first[i] = (row[i] - mean) * inverse;
     means.values[r] = mean;
     inverses.values[r] = inverse;
@@ -255,16 +287,21 @@ void layer_norm(Evaluation& e) {
   scale_and_shift(e, x, shape);
   e.store(x);
 }
-void native_layer_norm(Evaluation& e) { layer_norm(e); }
+void native_layer_norm(Evaluation& e) {
+  layer_norm(e);
+}
 
 void group_norm(Evaluation& e) {
   Array x = e.array("input");
-  std::int64_t groups = e.constant(e.has("group") ? "group" : "num_groups", 1), rows = x.sizes[0] * groups;
+  std::int64_t groups = e.constant(e.has("group") ? "group" : "num_groups", 1),
+               rows = x.sizes[0] * groups;
   normalize_rows(e, x, {rows, rows ? x.count() / rows : 0, e.real("eps", 1e-5)});
   scale_and_shift(e, x, channel_shape(x));
   e.store(x);
 }
-void native_group_norm(Evaluation& e) { group_norm(e); }
+void native_group_norm(Evaluation& e) {
+  group_norm(e);
+}
 
 void rms_norm(Evaluation& e) {
   Array x = e.array("input");
@@ -300,10 +337,14 @@ void batch_norm(Evaluation& e) {
       mean.values[c] = mean_of(row);
       variance.values[c] = deviations(row) / static_cast<double>(length);
     }
-    double momentum = e.real("momentum", 0.1), unbias = static_cast<double>(length) / static_cast<double>(length - 1);
-    for (auto [name, batch, factor] : {std::tuple("running_mean", &mean, 1.0), std::tuple("running_var", &variance, unbias)}) {
+    double momentum = e.real("momentum", 0.1),
+           unbias = static_cast<double>(length) / static_cast<double>(length - 1);
+    for (auto [name, batch, factor] :
+         {std::tuple("running_mean", &mean, 1.0), std::tuple("running_var", &variance, unbias)}) {
       if (!e.has(name)) continue;
-      Array running = zip(e.array(name), *batch, [&](double old, double now) { return (1 - momentum) * old + momentum * now * factor; });
+      Array running = zip(e.array(name), *batch, [&](double old, double now) {
+        return (1 - momentum) * old + momentum * now * factor;
+      });
       e.host(name).assign(running.values);
     }
   } else {
@@ -311,7 +352,8 @@ void batch_norm(Evaluation& e) {
     variance = e.array("running_var");
   }
   x = zip(x, with_sizes(mean, shape), scalar::sub_.real);
-  x = zip(x, with_sizes(variance, shape), [&](double a, double v) { return a / std::sqrt(v + eps); });
+  x = zip(x, with_sizes(variance, shape),
+          [&](double a, double v) { return a / std::sqrt(v + eps); });
   scale_and_shift(e, x, shape);
   e.store(x);
 }
@@ -319,8 +361,10 @@ void instance_norm(Evaluation& e) {
   Array x = e.array("input");
   if (e.failed()) return;
   const Shape shape = channel_shape(x);
-  const std::int64_t channels = x.sizes[1], images = x.sizes[0] * channels, length = x.count() / std::max<std::int64_t>(images, 1);
-  const double eps = e.real("eps", 1e-5), momentum = e.real("momentum", 0.1), batch = static_cast<double>(x.sizes[0]);
+  const std::int64_t channels = x.sizes[1], images = x.sizes[0] * channels,
+                     length = x.count() / std::max<std::int64_t>(images, 1);
+  const double eps = e.real("eps", 1e-5), momentum = e.real("momentum", 0.1),
+               batch = static_cast<double>(x.sizes[0]);
   const bool own = e.boolean("use_input_stats", true);
   Array given_mean = e.array_or("running_mean", 0), given_variance = e.array_or("running_var", 1);
   std::vector<double> means(channels, 0), variances(channels, 0);
@@ -328,24 +372,30 @@ void instance_norm(Evaluation& e) {
     const std::int64_t c = i % channels;
     Row row(x.values.begin() + i * length, x.values.begin() + (i + 1) * length);
     const double mean = own ? mean_of(row) : given_mean.values[c];
-    const double variance = own ? deviations(row) / static_cast<double>(length) : given_variance.values[c];
+    const double variance =
+        own ? deviations(row) / static_cast<double>(length) : given_variance.values[c];
     means[c] += mean / batch;
-    variances[c] += variance * static_cast<double>(length) / static_cast<double>(length - 1) / batch;
+    variances[c] +=
+        variance * static_cast<double>(length) / static_cast<double>(length - 1) / batch;
     for (std::int64_t k = 0; k < length; ++k) {
       double& value = x.values[i * length + k];
       value = (value - mean) / std::sqrt(variance + eps);
     }
   }
-  for (auto [name, old, now] : {std::tuple("running_mean", &given_mean, &means), std::tuple("running_var", &given_variance, &variances)}) {
+  for (auto [name, old, now] : {std::tuple("running_mean", &given_mean, &means),
+                                std::tuple("running_var", &given_variance, &variances)}) {
     if (!own || !e.has(name)) continue;
-    for (std::int64_t c = 0; c < channels; ++c) old->values[c] = (1 - momentum) * old->values[c] + momentum * (*now)[c];
+    for (std::int64_t c = 0; c < channels; ++c)
+      old->values[c] = (1 - momentum) * old->values[c] + momentum * (*now)[c];
     e.host(name).assign(old->values);
   }
   scale_and_shift(e, x, shape);
   e.store(x);
 }
 
-void native_batch_norm(Evaluation& e) { batch_norm(e); }
+void native_batch_norm(Evaluation& e) {
+  batch_norm(e);
+}
 
 namespace {
 
@@ -360,9 +410,11 @@ void store_reduced(Evaluation& e, const Array& losses, double weight) {
 double pair_loss(std::string_view name, double a, double b, double width) {
   double d = std::fabs(a - b);
   if (name == "mse_loss") return d * d;
-  if (name == "smooth_l1_loss" && width > 0) return d < width ? 0.5 * d * d / width : d - 0.5 * width;
+  if (name == "smooth_l1_loss" && width > 0)
+    return d < width ? 0.5 * d * d / width : d - 0.5 * width;
   if (name == "huber_loss") return d <= width ? 0.5 * d * d : width * (d - 0.5 * width);
-  if (name == "binary_cross_entropy") return -(b * std::fmax(std::log(a), -100) + (1 - b) * std::fmax(std::log(1 - a), -100));
+  if (name == "binary_cross_entropy")
+    return -(b * std::fmax(std::log(a), -100) + (1 - b) * std::fmax(std::log(1 - a), -100));
   return d;
 }
 
@@ -371,7 +423,9 @@ double pair_loss(std::string_view name, double a, double b, double width) {
 void pairwise_loss(Evaluation& e) {
   Array a = e.array("self"), b = e.array("target");
   Shape sizes = a.rank() >= b.rank() ? a.sizes : b.sizes;
-  if (a.rank() == b.rank()) for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = a.sizes[i] == 1 ? b.sizes[i] : a.sizes[i];
+  if (a.rank() == b.rank())
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      sizes[i] = a.sizes[i] == 1 ? b.sizes[i] : a.sizes[i];
   double width = e.real(e.has("delta") ? "delta" : "beta", 1);
   std::string_view name = e.base_name();
   Array losses;
@@ -385,7 +439,8 @@ void pairwise_loss(Evaluation& e) {
     }
     losses = a;
   } else {
-    losses = zip(broadcast(a, sizes), b, [&](double x, double y) { return pair_loss(name, x, y, width); });
+    losses = zip(broadcast(a, sizes), b,
+                 [&](double x, double y) { return pair_loss(name, x, y, width); });
   }
   if (e.has("weight")) losses = zip(losses, e.array("weight"), scalar::mul_.real);
   store_reduced(e, losses, static_cast<double>(losses.count()));
@@ -412,7 +467,9 @@ void class_losses(Evaluation& e, Array logs) {
 
 }  // namespace
 
-void nll_loss(Evaluation& e) { class_losses(e, e.array("self")); }
+void nll_loss(Evaluation& e) {
+  class_losses(e, e.array("self"));
+}
 
 void cross_entropy(Evaluation& e) {
   Array x = e.array("self");
@@ -434,7 +491,8 @@ void cross_entropy(Evaluation& e) {
   Array losses = filled(Shape(table.sizes.begin(), table.sizes.end() - 1), 0);
   std::int64_t length = table.sizes.back();
   for (std::int64_t r = 0; r < losses.count(); ++r) {
-    losses.values[r] = total(Row(table.values.begin() + r * length, table.values.begin() + (r + 1) * length));
+    losses.values[r] =
+        total(Row(table.values.begin() + r * length, table.values.begin() + (r + 1) * length));
   }
   store_reduced(e, losses, static_cast<double>(losses.count()));
 }
@@ -444,7 +502,8 @@ void cosine_similarity(Evaluation& e) {
   std::size_t rank = std::max(a.rank(), b.rank());
   Shape sizes(rank, 1);
   for (const Array* x : {&a, &b}) {
-    for (std::size_t i = 0; i < x->rank(); ++i) sizes[rank - x->rank() + i] = std::max(sizes[rank - x->rank() + i], x->sizes[i]);
+    for (std::size_t i = 0; i < x->rank(); ++i)
+      sizes[rank - x->rank() + i] = std::max(sizes[rank - x->rank() + i], x->sizes[i]);
   }
   std::int64_t dim = e.dim("dim", 1, rank);
   Array left = rows(broadcast(a, sizes), {dim}), right = rows(broadcast(b, sizes), {dim});

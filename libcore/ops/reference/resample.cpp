@@ -15,7 +15,8 @@ struct Source {
   std::vector<double> weights;
 };
 
-/// In float, as torch has it for all dtypes but float64: what is rounded decides which element is next.
+/// In float, as torch has it for all dtypes but float64: what is rounded decides which element is
+/// next.
 template <class Real>
 Source source_of(const Interpolation& kind, std::int64_t at, std::int64_t size, double step) {
   const auto scale = static_cast<Real>(step);
@@ -39,7 +40,8 @@ Source source_of(const Interpolation& kind, std::int64_t at, std::int64_t size, 
   return source;
 }
 
-Array interpolate(const Array& x, std::size_t dim, std::int64_t size, const std::vector<Source>& sources) {
+Array interpolate(const Array& x, std::size_t dim, std::int64_t size,
+                  const std::vector<Source>& sources) {
   Shape sizes = x.sizes;
   sizes[dim] = size;
   Array out = filled(sizes, 0);
@@ -61,7 +63,8 @@ Array interpolate(const Array& x, std::size_t dim, std::int64_t size, const std:
 }
 
 /// Elements split along more dims, in another order, with the sizes that come of it.
-Array shuffled(const Array& x, const Shape& split, const std::vector<std::int64_t>& order, const Shape& sizes) {
+Array shuffled(const Array& x, const Shape& split, const std::vector<std::int64_t>& order,
+               const Shape& sizes) {
   return with_sizes(permute(with_sizes(x, split), order), sizes);
 }
 
@@ -80,7 +83,8 @@ void upsample(Evaluation& e) {
     const double step = source_step(kind, from, to, scales.empty() ? 0 : scales[dim - 2]);
     std::vector<Source> sources;
     for (std::int64_t i = 0; i < to; ++i) {
-      sources.push_back(wide ? source_of<double>(kind, i, from, step) : source_of<float>(kind, i, from, step));
+      sources.push_back(wide ? source_of<double>(kind, i, from, step)
+                             : source_of<float>(kind, i, from, step));
     }
     x = interpolate(x, dim, to, sources);
   }
@@ -92,7 +96,9 @@ void pixel_shuffle(Evaluation& e) {
   const std::int64_t r = e.constant("upscale_factor", 1);
   const Shape& out = e.result().sizes;
   const std::size_t n = out.size();
-  e.store(shuffled(x, {product({out.begin(), out.end() - 3}), out[n - 3], r, r, out[n - 2] / r, out[n - 1] / r}, {0, 1, 4, 2, 5, 3}, out));
+  e.store(shuffled(
+      x, {product({out.begin(), out.end() - 3}), out[n - 3], r, r, out[n - 2] / r, out[n - 1] / r},
+      {0, 1, 4, 2, 5, 3}, out));
 }
 
 void pixel_unshuffle(Evaluation& e) {
@@ -100,14 +106,17 @@ void pixel_unshuffle(Evaluation& e) {
   const std::int64_t r = e.constant("downscale_factor", 1);
   const Shape out = e.result().sizes;
   const std::size_t n = out.size();
-  e.store(shuffled(x, {product({out.begin(), out.end() - 3}), x.sizes[n - 3], out[n - 2], r, out[n - 1], r}, {0, 1, 3, 5, 2, 4}, out));
+  e.store(shuffled(
+      x, {product({out.begin(), out.end() - 3}), x.sizes[n - 3], out[n - 2], r, out[n - 1], r},
+      {0, 1, 3, 5, 2, 4}, out));
 }
 
 void channel_shuffle(Evaluation& e) {
   Array x = e.array("self");
   const std::int64_t groups = e.constant("groups", 1);
   const Shape out = e.result().sizes;
-  e.store(shuffled(x, {out[0], groups, out[1] / groups, product({out.begin() + 2, out.end()})}, {0, 2, 1, 3}, out));
+  e.store(shuffled(x, {out[0], groups, out[1] / groups, product({out.begin() + 2, out.end()})},
+                   {0, 2, 1, 3}, out));
 }
 
 }  // namespace penstock::ops::reference

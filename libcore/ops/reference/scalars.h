@@ -25,16 +25,19 @@ namespace scalar {
 using Int = std::int64_t;
 inline constexpr auto identity = [](Int x) { return x; };
 
-inline constexpr UnaryScalar abs_{[](double x) { return std::fabs(x); }, [](Int x) { return x < 0 ? -x : x; }};
+inline constexpr UnaryScalar abs_{[](double x) { return std::fabs(x); },
+                                  [](Int x) { return x < 0 ? -x : x; }};
 inline constexpr UnaryScalar neg_{[](double x) { return -x; }, [](Int x) { return -x; }};
 inline constexpr UnaryScalar floor_{[](double x) { return std::floor(x); }, identity};
 inline constexpr UnaryScalar ceil_{[](double x) { return std::ceil(x); }, identity};
 inline constexpr UnaryScalar round_{[](double x) { return std::nearbyint(x); }, identity};
 inline constexpr UnaryScalar trunc_{[](double x) { return std::trunc(x); }, identity};
 inline constexpr UnaryScalar frac_{[](double x) { return x - std::trunc(x); }};
-inline constexpr UnaryScalar sign_{[](double x) { return double((x > 0) - (x < 0)); }, [](Int x) { return Int((x > 0) - (x < 0)); }};
+inline constexpr UnaryScalar sign_{[](double x) { return double((x > 0) - (x < 0)); },
+                                   [](Int x) { return Int((x > 0) - (x < 0)); }};
 inline constexpr UnaryScalar square_{[](double x) { return x * x; }, [](Int x) { return x * x; }};
-inline constexpr UnaryScalar not_{[](double x) { return double(x == 0); }, [](Int x) { return ~x; }, [](bool x) { return !x; }};
+inline constexpr UnaryScalar not_{[](double x) { return double(x == 0); }, [](Int x) { return ~x; },
+                                  [](bool x) { return !x; }};
 inline constexpr UnaryScalar bitwise_not_ = not_;
 inline constexpr UnaryScalar logical_not_{[](double x) { return double(x == 0); }};
 inline constexpr UnaryScalar isnan_{[](double x) { return double(std::isnan(x)); }};
@@ -62,17 +65,25 @@ inline constexpr UnaryScalar tanh_{[](double x) { return std::tanh(x); }};
 inline constexpr UnaryScalar sigmoid_{[](double x) { return 1 / (1 + std::exp(-x)); }};
 inline constexpr UnaryScalar erf_{[](double x) { return std::erf(x); }};
 inline constexpr UnaryScalar erfc_{[](double x) { return std::erfc(x); }};
-inline constexpr UnaryScalar relu_{[](double x) { return x <= 0 ? 0 : x; }, [](Int x) { return x < 0 ? 0 : x; }};
-inline constexpr UnaryScalar relu6_{[](double x) { return x < 0 ? 0 : x > 6 ? 6 : x; }, [](Int x) { return x < 0 ? 0 : x > 6 ? 6 : x; }};
+inline constexpr UnaryScalar relu_{[](double x) { return x <= 0 ? 0 : x; },
+                                   [](Int x) { return x < 0 ? 0 : x; }};
+inline constexpr UnaryScalar relu6_{[](double x) { return x < 0   ? 0
+                                                          : x > 6 ? 6
+                                                                  : x; },
+                                    [](Int x) { return x < 0   ? 0
+                                                       : x > 6 ? 6
+                                                               : x; }};
 inline constexpr UnaryScalar silu_{[](double x) { return x / (1 + std::exp(-x)); }};
 inline constexpr UnaryScalar hardsigmoid_{[](double x) { return relu6_.real(x + 3) / 6; }};
 inline constexpr UnaryScalar hardswish_{[](double x) { return x * relu6_.real(x + 3) / 6; }};
 inline constexpr UnaryScalar mish_{[](double x) { return x * std::tanh(std::log1p(std::exp(x))); }};
 inline constexpr UnaryScalar selu_{[](double x) {
-  constexpr double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
+  constexpr double alpha = 1.6732632423543772848170429916717,
+                   scale = 1.0507009873554804934193349852946;
   return scale * (x > 0 ? x : alpha * std::expm1(x));
 }};
-inline constexpr UnaryScalar log_sigmoid_{[](double x) { return (x < 0 ? x : 0) - std::log1p(std::exp(-std::fabs(x))); }};
+inline constexpr UnaryScalar log_sigmoid_{
+    [](double x) { return (x < 0 ? x : 0) - std::log1p(std::exp(-std::fabs(x))); }};
 
 /// Floor division of integers; 0 where torch would raise an error.
 inline constexpr auto floor_divide = [](Int a, Int b) -> Int {
@@ -102,34 +113,64 @@ inline constexpr auto remainder_real = [](double a, double b) -> double {
   return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 };
 
-inline constexpr BinaryScalar add_{[](double a, double b) { return a + b; }, [](Int a, Int b) { return a + b; }};
-inline constexpr BinaryScalar sub_{[](double a, double b) { return a - b; }, [](Int a, Int b) { return a - b; }};
-inline constexpr BinaryScalar mul_{[](double a, double b) { return a * b; }, [](Int a, Int b) { return a * b; }};
-inline constexpr BinaryScalar div_{[](double a, double b) { return a / b; }, [](Int a, Int b) { return b == 0 ? 0 : b == -1 ? floor_divide(a, b) : a / b; }};
+inline constexpr BinaryScalar add_{[](double a, double b) { return a + b; },
+                                   [](Int a, Int b) { return a + b; }};
+inline constexpr BinaryScalar sub_{[](double a, double b) { return a - b; },
+                                   [](Int a, Int b) { return a - b; }};
+inline constexpr BinaryScalar mul_{[](double a, double b) { return a * b; },
+                                   [](Int a, Int b) { return a * b; }};
+inline constexpr BinaryScalar div_{[](double a, double b) { return a / b; },
+                                   [](Int a, Int b) {
+                                     return b == 0 ? 0 : b == -1 ? floor_divide(a, b) : a / b;
+                                   }};
 inline constexpr BinaryScalar floordiv_{floor_divide_real, floor_divide};
-inline constexpr BinaryScalar fmod_{[](double a, double b) { return std::fmod(a, b); }, [](Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }};
-inline constexpr BinaryScalar remainder_{remainder_real, [](Int a, Int b) { return b == 0 ? 0 : a - floor_divide(a, b) * b; }};
-inline constexpr BinaryScalar pow_{[](double a, double b) { return std::pow(a, b); }, wrapping_power};
+inline constexpr BinaryScalar fmod_{[](double a, double b) { return std::fmod(a, b); },
+                                    [](Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }};
+inline constexpr BinaryScalar remainder_{
+    remainder_real, [](Int a, Int b) { return b == 0 ? 0 : a - floor_divide(a, b) * b; }};
+inline constexpr BinaryScalar pow_{[](double a, double b) { return std::pow(a, b); },
+                                   wrapping_power};
 inline constexpr BinaryScalar atan2_{[](double a, double b) { return std::atan2(a, b); }};
-inline constexpr BinaryScalar maximum_{[](double a, double b) { return std::isnan(a) || a > b ? a : b; }, [](Int a, Int b) { return a > b ? a : b; }};
-inline constexpr BinaryScalar minimum_{[](double a, double b) { return std::isnan(a) || a < b ? a : b; }, [](Int a, Int b) { return a < b ? a : b; }};
-inline constexpr BinaryScalar fmax_{[](double a, double b) { return std::fmax(a, b); }, maximum_.integer};
-inline constexpr BinaryScalar fmin_{[](double a, double b) { return std::fmin(a, b); }, minimum_.integer};
-inline constexpr BinaryScalar and_{[](double a, double b) { return double(a && b); }, [](Int a, Int b) { return a & b; }};
-inline constexpr BinaryScalar or_{[](double a, double b) { return double(a || b); }, [](Int a, Int b) { return a | b; }};
-inline constexpr BinaryScalar xor_{[](double a, double b) { return double(!a != !b); }, [](Int a, Int b) { return a ^ b; }};
+inline constexpr BinaryScalar maximum_{
+    [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
+    [](Int a, Int b) { return a > b ? a : b; }};
+inline constexpr BinaryScalar minimum_{
+    [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
+    [](Int a, Int b) { return a < b ? a : b; }};
+inline constexpr BinaryScalar fmax_{[](double a, double b) { return std::fmax(a, b); },
+                                    maximum_.integer};
+inline constexpr BinaryScalar fmin_{[](double a, double b) { return std::fmin(a, b); },
+                                    minimum_.integer};
+inline constexpr BinaryScalar and_{[](double a, double b) { return double(a && b); },
+                                   [](Int a, Int b) { return a & b; }};
+inline constexpr BinaryScalar or_{[](double a, double b) { return double(a || b); },
+                                  [](Int a, Int b) { return a | b; }};
+inline constexpr BinaryScalar xor_{[](double a, double b) { return double(!a != !b); },
+                                   [](Int a, Int b) { return a ^ b; }};
 inline constexpr BinaryScalar bitwise_and_ = and_, bitwise_or_ = or_, bitwise_xor_ = xor_;
-inline constexpr BinaryScalar shl_{[](double a, double b) { return std::ldexp(a, int(b)); }, [](Int a, Int b) { return b < 0 || b > 63 ? 0 : Int(std::uint64_t(a) << b); }};
-inline constexpr BinaryScalar shr_{[](double a, double b) { return std::ldexp(a, -int(b)); }, [](Int a, Int b) { return a >> (b < 0 || b > 63 ? 63 : b); }};
-inline constexpr BinaryScalar eq_{[](double a, double b) { return double(a == b); }, [](Int a, Int b) { return Int(a == b); }};
-inline constexpr BinaryScalar ne_{[](double a, double b) { return double(a != b); }, [](Int a, Int b) { return Int(a != b); }};
-inline constexpr BinaryScalar lt_{[](double a, double b) { return double(a < b); }, [](Int a, Int b) { return Int(a < b); }};
-inline constexpr BinaryScalar le_{[](double a, double b) { return double(a <= b); }, [](Int a, Int b) { return Int(a <= b); }};
-inline constexpr BinaryScalar gt_{[](double a, double b) { return double(a > b); }, [](Int a, Int b) { return Int(a > b); }};
-inline constexpr BinaryScalar ge_{[](double a, double b) { return double(a >= b); }, [](Int a, Int b) { return Int(a >= b); }};
-inline constexpr BinaryScalar logical_and_{[](double a, double b) { return double(a && b); }, [](Int a, Int b) { return Int(a && b); }};
-inline constexpr BinaryScalar logical_or_{[](double a, double b) { return double(a || b); }, [](Int a, Int b) { return Int(a || b); }};
-inline constexpr BinaryScalar logical_xor_{[](double a, double b) { return double(!a != !b); }, [](Int a, Int b) { return Int(!a != !b); }};
+inline constexpr BinaryScalar shl_{
+    [](double a, double b) { return std::ldexp(a, int(b)); },
+    [](Int a, Int b) { return b < 0 || b > 63 ? 0 : Int(std::uint64_t(a) << b); }};
+inline constexpr BinaryScalar shr_{[](double a, double b) { return std::ldexp(a, -int(b)); },
+                                   [](Int a, Int b) { return a >> (b < 0 || b > 63 ? 63 : b); }};
+inline constexpr BinaryScalar eq_{[](double a, double b) { return double(a == b); },
+                                  [](Int a, Int b) { return Int(a == b); }};
+inline constexpr BinaryScalar ne_{[](double a, double b) { return double(a != b); },
+                                  [](Int a, Int b) { return Int(a != b); }};
+inline constexpr BinaryScalar lt_{[](double a, double b) { return double(a < b); },
+                                  [](Int a, Int b) { return Int(a < b); }};
+inline constexpr BinaryScalar le_{[](double a, double b) { return double(a <= b); },
+                                  [](Int a, Int b) { return Int(a <= b); }};
+inline constexpr BinaryScalar gt_{[](double a, double b) { return double(a > b); },
+                                  [](Int a, Int b) { return Int(a > b); }};
+inline constexpr BinaryScalar ge_{[](double a, double b) { return double(a >= b); },
+                                  [](Int a, Int b) { return Int(a >= b); }};
+inline constexpr BinaryScalar logical_and_{[](double a, double b) { return double(a && b); },
+                                           [](Int a, Int b) { return Int(a && b); }};
+inline constexpr BinaryScalar logical_or_{[](double a, double b) { return double(a || b); },
+                                          [](Int a, Int b) { return Int(a || b); }};
+inline constexpr BinaryScalar logical_xor_{[](double a, double b) { return double(!a != !b); },
+                                           [](Int a, Int b) { return Int(!a != !b); }};
 
 }  // namespace scalar
 }  // namespace penstock::ops

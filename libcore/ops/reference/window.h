@@ -5,12 +5,13 @@
 
 #include "ops/reference/reference.h"
 
-// Images of one to three spatial dims, and windows that move over them. Sizes are N, C, depth, height, width, so that
-// one loop nest serves all.
+// Images of one to three spatial dims, and windows that move over them. Sizes are N, C, depth,
+// height, width, so that one loop nest serves all.
 namespace penstock::ops::reference {
 
 /// The argument with one entry for each dim; one entry stands for all, none for `otherwise`.
-std::vector<std::int64_t> per_dim(Evaluation& e, std::string_view name, std::size_t dims, std::int64_t otherwise);
+std::vector<std::int64_t> per_dim(Evaluation& e, std::string_view name, std::size_t dims,
+                                  std::int64_t otherwise);
 
 /// `sizes` with a batch and with three spatial dims.
 Shape five(Shape sizes, std::size_t spatial);
@@ -28,11 +29,12 @@ void for_each_tap(const Shape& window, const Visit& visit) {
 }
 
 /// Position of tap `tap` for output `out`, per dim; false when it lies outside the image.
-bool tap_place(const Shape& out, const Shape& tap, const Shape& stride, const Shape& padding, const Shape& dilation,
-               const Shape& image, Shape& place);
+bool tap_place(const Shape& out, const Shape& tap, const Shape& stride, const Shape& padding,
+               const Shape& dilation, const Shape& image, Shape& place);
 
 /// The place of an element of a channel's image.
-std::int64_t image_place(const Shape& image, std::int64_t batch, std::int64_t channel, const Shape& at);
+std::int64_t image_place(const Shape& image, std::int64_t batch, std::int64_t channel,
+                         const Shape& at);
 
 /// Coordinates of a flat index of N, C, D, H, W.
 struct Pixel {

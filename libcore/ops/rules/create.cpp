@@ -16,7 +16,8 @@ DType filled_dtype(Inference& in, std::string_view name) {
   return number_dtype(in.operand(name).number.category);
 }
 
-void add_on_device(Inference& in, DType dtype, std::vector<SymExpr> sizes, const std::string& device) {
+void add_on_device(Inference& in, DType dtype, std::vector<SymExpr> sizes,
+                   const std::string& device) {
   TensorType type;
   type.dtype = dtype;
   type.strides = contiguous_strides(sizes);
@@ -42,17 +43,21 @@ void create_like(Inference& in) {
   DType dtype = in.dtype("dtype").value_or(self.dtype);
   std::string format = in.text("memory_format", "preserve_format");
   TensorType type = contiguous_type(dtype, self.sizes, self);
-  if (format == "preserve_format") type.strides = preserved_strides(in, self);
-  else if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
+  if (format == "preserve_format")
+    type.strides = preserved_strides(in, self);
+  else if (asks_channels_last(self, format))
+    type.strides = channels_last_strides(self.sizes);
   type.device = in.text("device", self.device);
   in.add(std::move(type));
 }
 
 void arange(Inference& in) {
   Number zero{DTypeCategory::integral, 0, 0}, one{DTypeCategory::integral, 1, 1};
-  Number start = in.number("start", zero), end = in.number("end", zero), step = in.number("step", one);
+  Number start = in.number("start", zero), end = in.number("end", zero),
+         step = in.number("step", one);
   bool real = false;
-  for (const Number& number : {start, end, step}) real |= number.category == DTypeCategory::floating;
+  for (const Number& number : {start, end, step})
+    real |= number.category == DTypeCategory::floating;
   DType dtype = in.dtype("dtype").value_or(real ? kDefaultDType : DType::int64);
   SymExpr length = 0;
   if (real) {

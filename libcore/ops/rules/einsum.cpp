@@ -76,11 +76,14 @@ void einsum(Inference& in) {
     ranks.push_back(operands.back().type.rank());
   }
   EinsumEquation equation = parse_einsum(in, in.text("equation", ""), ranks);
-  if (in.failed() || operands.empty()) return in.fail("einsum(): must provide at least one operand");
+  if (in.failed() || operands.empty())
+    return in.fail("einsum(): must provide at least one operand");
   auto result = Einsum<TypeAlgebra>(in, {in}).run(equation, operands, in.constants("path"));
   if (in.failed()) return;
-  if (operands.size() == 1 && result.is_view) in.add_view(std::move(result.type), values.front());
-  else in.add(std::move(result.type));
+  if (operands.size() == 1 && result.is_view)
+    in.add_view(std::move(result.type), values.front());
+  else
+    in.add(std::move(result.type));
 }
 
 }  // namespace penstock::ops::rules

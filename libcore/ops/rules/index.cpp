@@ -37,7 +37,8 @@ void index_select(Inference& in) {
   in.add(self.dtype, std::move(sizes), self);
 }
 
-/// The result is new and contiguous, whatever the elements' strides. Dtypes that differ are torch's own matter.
+/// The result is new and contiguous, whatever the elements' strides. Dtypes that differ are torch's
+/// own matter.
 void isin(Inference& in) {
   const TensorType& elements = in.tensor("elements");
   if (in.failed()) return;
@@ -84,7 +85,8 @@ void one_hot(Inference& in) {
 namespace {
 
 /// An index over the sizes that all of them pick, among `before` and `behind` dims of one element.
-TensorType index_among(Inference& in, const TensorType& given, const std::vector<SymExpr>& picked, std::size_t before, std::size_t behind) {
+TensorType index_among(Inference& in, const TensorType& given, const std::vector<SymExpr>& picked,
+                       std::size_t before, std::size_t behind) {
   TensorType index = given;
   const std::size_t lead = picked.size() - given.rank();
   index.sizes = picked;
@@ -108,14 +110,16 @@ void index(Inference& in) {
   const TensorType& self = in.tensor("self");
   const Argument* argument = in.find("indices");
   const auto* list = argument ? argument->as<Argument::Sequence>() : nullptr;
-  if (in.failed() || !list || list->items.size() > self.rank()) return in.fail("indices must be a list");
+  if (in.failed() || !list || list->items.size() > self.rank())
+    return in.fail("indices must be a list");
   std::vector<const TensorType*> tensors;
   std::size_t first = 0, last = 0;
   for (std::size_t i = 0; i < list->items.size(); ++i) {
     const auto* value = list->items[i].as<Argument::Value>();
     if (!value) continue;
     const TensorType& type = in.type(value->id);
-    if (is_boolean(type.dtype) || type.dtype == DType::uint8) return in.fail("a mask selects as many elements as it holds");
+    if (is_boolean(type.dtype) || type.dtype == DType::uint8)
+      return in.fail("a mask selects as many elements as it holds");
     if (tensors.empty()) first = i;
     last = i;
     tensors.push_back(&type);
@@ -123,8 +127,8 @@ void index(Inference& in) {
   if (tensors.empty()) return in.fail("no index is a tensor");
   std::vector<SymExpr> picked = broadcast_sizes(in, tensors), sizes;
   bool adjacent = last - first + 1 == tensors.size();
-  // The picked dims stand where the indexed ones stood, or in front when those are apart. TensorIterator takes self as
-  // repeated along them.
+  // The picked dims stand where the indexed ones stood, or in front when those are apart.
+  // TensorIterator takes self as repeated along them.
   TensorType source = self;
   source.strides.clear();
   auto pick = [&] {
@@ -147,7 +151,8 @@ void index(Inference& in) {
   source.sizes = sizes;
   std::vector<TensorType> indexers;
   for (const TensorType* index : tensors) {
-    indexers.push_back(index_among(in, *index, picked, before, sizes.size() - before - picked.size()));
+    indexers.push_back(
+        index_among(in, *index, picked, before, sizes.size() - before - picked.size()));
   }
   std::vector<const TensorType*> operands = {&source};
   for (const TensorType& indexer : indexers) operands.push_back(&indexer);
@@ -162,7 +167,8 @@ void topk(Inference& in) {
   std::vector<SymExpr> sizes = self.sizes;
   const SymExpr k = in.integer("k", -1);
   const auto below = (sizes.empty() ? SymExpr(1) : sizes[dim]) - k;
-  if (k.constant().value_or(0) < 0 || below.constant().value_or(0) < 0) in.fail("k is out of range");
+  if (k.constant().value_or(0) < 0 || below.constant().value_or(0) < 0)
+    in.fail("k is out of range");
   if (in.failed()) return;
   if (!sizes.empty()) sizes[dim] = k;
   in.add(self.dtype, sizes, self);
@@ -223,8 +229,10 @@ void class_loss(Inference& in) {
   std::vector<SymExpr> sizes;
   if (in.constant("reduction", 1) == 0) {
     sizes = target.sizes;
-    if (probabilities && sizes.size() > 1) sizes.erase(sizes.begin() + 1);
-    else if (probabilities) sizes.clear();
+    if (probabilities && sizes.size() > 1)
+      sizes.erase(sizes.begin() + 1);
+    else if (probabilities)
+      sizes.clear();
   }
   in.add(self.dtype, std::move(sizes), self);
 }
@@ -233,7 +241,8 @@ void cosine_similarity(Inference& in) {
   TensorType first = in.tensor("x1");
   const TensorType& second = in.tensor("x2");
   if (in.failed()) return;
-  std::vector<SymExpr> sizes = broadcast_sizes(in, std::array<const TensorType*, 2>{&first, &second});
+  std::vector<SymExpr> sizes =
+      broadcast_sizes(in, std::array<const TensorType*, 2>{&first, &second});
   std::int64_t dim = in.dim("dim", 1, sizes.size());
   if (in.failed() || sizes.empty()) return in.fail("needs a dim");
   sizes.erase(sizes.begin() + dim);

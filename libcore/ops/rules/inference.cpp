@@ -59,7 +59,8 @@ std::vector<SymExpr> broadcast_sizes(Inference& in, std::span<const TensorType* 
       SymExpr& size = sizes[rank - tensor->rank() + i];
       const SymExpr& own = tensor->sizes[i];
       if (own == size || in.is_one(own)) continue;
-      if (in.is_one(size)) size = own;
+      if (in.is_one(size))
+        size = own;
       else if (!in.equal(size, own)) {
         in.fail("sizes " + size.to_string() + " and " + own.to_string() + " do not broadcast");
       }
@@ -71,7 +72,9 @@ std::vector<SymExpr> broadcast_sizes(Inference& in, std::span<const TensorType* 
 namespace {
 
 /// Of a dim with fewer than two elements the stride says nothing.
-bool has_a_stride(Inference& in, const SymExpr& size) { return size != SymExpr(0) && !in.is_one(size); }
+bool has_a_stride(Inference& in, const SymExpr& size) {
+  return size != SymExpr(0) && !in.is_one(size);
+}
 
 }  // namespace
 
@@ -101,7 +104,8 @@ std::vector<SymExpr> channels_last_strides(const std::vector<SymExpr>& sizes) {
 }
 
 bool asks_channels_last(const TensorType& type, std::string_view format) {
-  return (type.rank() == 4 && format == "channels_last") || (type.rank() == 5 && format == "channels_last_3d");
+  return (type.rank() == 4 && format == "channels_last") ||
+         (type.rank() == 5 && format == "channels_last_3d");
 }
 
 bool suggests_channels_last(Inference& in, const TensorType& type) {
@@ -134,8 +138,9 @@ std::vector<SymExpr> broadcast_strides(Inference& in, const TensorType& type,
   return strides;
 }
 
-/// TensorIterator's order of dims, the fastest first: an insertion sort that bears with comparisons that decide nothing.
-/// `compare` of two dims: negative where the first is the faster one, positive where they must swap.
+/// TensorIterator's order of dims, the fastest first: an insertion sort that bears with comparisons
+/// that decide nothing. `compare` of two dims: negative where the first is the faster one, positive
+/// where they must swap.
 template <class Compare>
 std::vector<std::size_t> dims_in_order(std::size_t rank, const Compare& compare) {
   std::vector<std::size_t> order(rank);
@@ -171,8 +176,11 @@ int compare_dims(Inference& in, const std::vector<std::vector<SymExpr>>& operand
 std::vector<SymExpr> iterator_strides(Inference& in, std::span<const TensorType* const> tensors,
                                       const std::vector<SymExpr>& sizes) {
   std::vector<std::vector<SymExpr>> operands;
-  for (const TensorType* tensor : tensors) operands.push_back(broadcast_strides(in, *tensor, sizes));
-  const auto order = dims_in_order(sizes.size(), [&](std::size_t a, std::size_t b) { return compare_dims(in, operands, sizes, a, b); });
+  for (const TensorType* tensor : tensors)
+    operands.push_back(broadcast_strides(in, *tensor, sizes));
+  const auto order = dims_in_order(sizes.size(), [&](std::size_t a, std::size_t b) {
+    return compare_dims(in, operands, sizes, a, b);
+  });
   bool natural = std::is_sorted(order.rbegin(), order.rend());
   if (natural) return contiguous_strides(sizes);
   std::vector<SymExpr> strides(sizes.size());
@@ -199,8 +207,11 @@ std::vector<SymExpr> elementwise_strides(Inference& in, std::span<const TensorTy
   }
   if (same_shape) {
     if (contiguous) return contiguous_strides(sizes);
-    auto channels_last = [&](const TensorType* t) { return t->rank() == 4 && is_channels_last(in, *t); };
-    if (std::all_of(tensors.begin(), tensors.end(), channels_last)) return channels_last_strides(sizes);
+    auto channels_last = [&](const TensorType* t) {
+      return t->rank() == 4 && is_channels_last(in, *t);
+    };
+    if (std::all_of(tensors.begin(), tensors.end(), channels_last))
+      return channels_last_strides(sizes);
     if (equal_strides && is_dense(in, *tensors.front())) return tensors.front()->strides;
   }
   return iterator_strides(in, tensors, sizes);
@@ -210,7 +221,8 @@ std::vector<SymExpr> preserved_strides(Inference& in, const TensorType& type) {
   if (is_dense(in, type)) return type.strides;
   const auto order = dims_in_order(type.rank(), [&](std::size_t a, std::size_t b) {
     if (in.is_zero(type.strides[a]) || in.is_zero(type.strides[b])) return 0;
-    if (in.equal(type.strides[a], type.strides[b])) return in.less(type.sizes[b], type.sizes[a]) ? 1 : 0;
+    if (in.equal(type.strides[a], type.strides[b]))
+      return in.less(type.sizes[b], type.sizes[a]) ? 1 : 0;
     return in.less(type.strides[a], type.strides[b]) ? -1 : 1;
   });
   std::vector<SymExpr> strides(type.rank());
@@ -249,7 +261,8 @@ TensorType elementwise_type(Inference& in, std::span<const TensorType* const> te
 std::optional<std::vector<SymExpr>> view_strides(Inference& in, const TensorType& type,
                                                  const std::vector<SymExpr>& sizes) {
   if (type.rank() == 0) return std::vector<SymExpr>(sizes.size(), SymExpr(1));
-  if (in.is_zero(element_count(type.sizes))) return type.sizes == sizes ? type.strides : contiguous_strides(sizes);
+  if (in.is_zero(element_count(type.sizes)))
+    return type.sizes == sizes ? type.strides : contiguous_strides(sizes);
   if (type.strides == contiguous_strides(type.sizes)) return contiguous_strides(sizes);
   if (type.sizes == sizes) {
     // A dim of one element gets the stride that it has beside the dim behind it.
@@ -288,14 +301,19 @@ std::vector<SymExpr> complete_sizes(Inference& in, const TensorType& type,
                                     std::vector<SymExpr> sizes) {
   SymExpr known = 1, *open = nullptr;
   for (SymExpr& size : sizes) {
-    if (size != SymExpr(-1)) known *= size;
-    else if (open) in.fail("only one size may be -1");
-    else open = &size;
+    if (size != SymExpr(-1))
+      known *= size;
+    else if (open)
+      in.fail("only one size may be -1");
+    else
+      open = &size;
   }
   SymExpr count = element_count(type.sizes);
   if (open) {
-    if (known == SymExpr(0)) in.fail("the size for -1 is ambiguous");
-    else *open = count.is_constant() && known.is_constant() ? floordiv(count, known) : SymExpr(0);
+    if (known == SymExpr(0))
+      in.fail("the size for -1 is ambiguous");
+    else
+      *open = count.is_constant() && known.is_constant() ? floordiv(count, known) : SymExpr(0);
     if (!count.is_constant() || !known.is_constant()) {
       // s0*s1*8 over s0*8: cancel what the two products share.
       RangeFacts facts;
@@ -317,8 +335,10 @@ std::vector<SymExpr> reduced_sizes(const std::vector<SymExpr>& sizes,
   std::vector<SymExpr> result;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     bool reduced = std::binary_search(dims.begin(), dims.end(), static_cast<std::int64_t>(i));
-    if (!reduced) result.push_back(sizes[i]);
-    else if (keep) result.push_back(1);
+    if (!reduced)
+      result.push_back(sizes[i]);
+    else if (keep)
+      result.push_back(1);
   }
   return result;
 }
@@ -357,9 +377,12 @@ SliceBounds clamp_slice(Inference& in, const SymExpr& size, const Argument* star
   auto clamp = [&](const Argument* argument, const SymExpr& otherwise, const SymExpr& low) {
     if (!argument) return otherwise;
     SymExpr bound = 0;
-    if (auto* plain = argument->as<std::int64_t>()) bound = *plain;
-    else if (auto* symbolic = argument->as<SymExpr>()) bound = *symbolic;
-    else if (auto* value = argument->as<Argument::Value>()) bound = in.graph().values[value->id].expression;
+    if (auto* plain = argument->as<std::int64_t>())
+      bound = *plain;
+    else if (auto* symbolic = argument->as<SymExpr>())
+      bound = *symbolic;
+    else if (auto* value = argument->as<Argument::Value>())
+      bound = in.graph().values[value->id].expression;
     if (bound == size) return size;
     if (bound == SymExpr(INT64_MAX)) return size;
     if (in.less(bound, SymExpr(0))) bound += size;

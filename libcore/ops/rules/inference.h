@@ -50,8 +50,8 @@ TensorType contiguous_type(DType dtype, std::vector<SymExpr> sizes, const Tensor
 /// The sizes that tensors broadcast to; an error in `in` when they do not.
 std::vector<SymExpr> broadcast_sizes(Inference& in, std::span<const TensorType* const> tensors);
 
-/// The strides of an elementwise op's result, as TensorIterator chooses them: the stride order of the
-/// first operand that has one. `same_shape_only` false: also a number stood among the operands.
+/// The strides of an elementwise op's result, as TensorIterator chooses them: the stride order of
+/// the first operand that has one. `same_shape_only` false: also a number stood among the operands.
 std::vector<SymExpr> elementwise_strides(Inference& in, std::span<const TensorType* const> tensors,
                                          const std::vector<SymExpr>& sizes, bool with_number);
 
@@ -62,7 +62,8 @@ TensorType elementwise_type(Inference& in, std::span<const TensorType* const> te
 /// True when no two elements share memory and none is left out.
 bool is_dense(Inference& in, const TensorType& type);
 
-/// True when torch suggests channels_last for the tensor (rank 4 or, channels_last_3d, 5; strides in that order).
+/// True when torch suggests channels_last for the tensor (rank 4 or, channels_last_3d, 5; strides
+/// in that order).
 bool suggests_channels_last(Inference& in, const TensorType& type);
 /// True when `format` is the memory format with the channels last for tensors of this rank.
 bool asks_channels_last(const TensorType& type, std::string_view format);
@@ -73,7 +74,8 @@ std::optional<std::vector<SymExpr>> view_strides(Inference& in, const TensorType
                                                  const std::vector<SymExpr>& sizes);
 
 /// `sizes` with a -1 replaced by what makes the element count that of `type`.
-std::vector<SymExpr> complete_sizes(Inference& in, const TensorType& type, std::vector<SymExpr> sizes);
+std::vector<SymExpr> complete_sizes(Inference& in, const TensorType& type,
+                                    std::vector<SymExpr> sizes);
 
 /// Sizes after reducing `dims` (sorted), with ones left in place if `keep`.
 std::vector<SymExpr> reduced_sizes(const std::vector<SymExpr>& sizes,

@@ -8,7 +8,8 @@
 
 namespace penstock::ops {
 
-TensorType joined_type(Inference& in, const std::vector<TensorType>& parts, std::int64_t dim, DType dtype) {
+TensorType joined_type(Inference& in, const std::vector<TensorType>& parts, std::int64_t dim,
+                       DType dtype) {
   std::vector<SymExpr> sizes = parts.front().sizes;
   bool channels_last = true;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -55,8 +56,10 @@ void cat(Inference& in) {
     if (is_legacy_empty(type)) continue;
     if (type.rank() != sizes.size()) return in.fail("the tensors differ in rank");
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (static_cast<std::int64_t>(i) == dim) sizes[i] += type.sizes[i];
-      else if (!in.equal(sizes[i], type.sizes[i])) return in.fail("sizes differ beside dim " + std::to_string(dim));
+      if (static_cast<std::int64_t>(i) == dim)
+        sizes[i] += type.sizes[i];
+      else if (!in.equal(sizes[i], type.sizes[i]))
+        return in.fail("sizes differ beside dim " + std::to_string(dim));
     }
   }
   TensorType type = contiguous_type(promoted.dtype(), sizes, *first);
@@ -121,8 +124,9 @@ void flip(Inference& in) {
   in.add(std::move(type));
 }
 
-/// ATen joins what is given before and behind, then takes neighbours' differences n times: not more often than there
-/// are elements, and without what is given where n is 0 (aten/src/ATen/native/ReduceOps.cpp).
+/// ATen joins what is given before and behind, then takes neighbours' differences n times: not more
+/// often than there are elements, and without what is given where n is 0
+/// (aten/src/ATen/native/ReduceOps.cpp).
 void diff(Inference& in) {
   TensorType joined = in.tensor("self");
   const std::int64_t n = in.constant("n", 1);
@@ -145,7 +149,8 @@ void diff(Inference& in) {
   const bool is_self = !in.has("prepend") && !in.has("append");
   if (known == 0 && n > 0 && is_self) return in.add_view(in.tensor("self"), in.value("self"));
   // A size that is a symbol is 2 at least.
-  if (!known && n > 1) return in.fail("how often differences can be taken depends on a symbolic size");
+  if (!known && n > 1)
+    return in.fail("how often differences can be taken depends on a symbolic size");
   length = known ? SymExpr(std::max<std::int64_t>(*known - n, 0)) : length - SymExpr(n);
   in.add(elementwise_type(in, std::array<const TensorType*, 1>{&joined}, promoted.dtype()));
 }
@@ -158,7 +163,8 @@ void roll(Inference& in) {
   if (in.failed()) return;
   TensorType rolled = contiguous_type(self.dtype, self.sizes, self);
   if (dims.empty()) {
-    // The flat tensor is rolled and viewed as before: of one dim without elements nothing is made anew.
+    // The flat tensor is rolled and viewed as before: of one dim without elements nothing is made
+    // anew.
     if (self.rank() == 1 && in.is_zero(self.sizes[0])) rolled.strides = self.strides;
     return in.add(std::move(rolled));
   }
@@ -173,7 +179,8 @@ void roll(Inference& in) {
     if (in.failed()) return;
     const SymExpr back = mod(shifts[i], rolled.sizes[dim]), front = rolled.sizes[dim] - back;
     const bool whole = back == SymExpr(0);  // a symbolic shift moves something
-    std::vector<TensorType> parts = {sliced(rolled, dim, front, back, 1), sliced(rolled, dim, 0, front, 1)};
+    std::vector<TensorType> parts = {sliced(rolled, dim, front, back, 1),
+                                     sliced(rolled, dim, 0, front, 1)};
     if (whole) parts.front().sizes[dim] = 0;
     rolled = joined_type(in, parts, dim, self.dtype);
     rolled.sizes = self.sizes;
@@ -183,14 +190,17 @@ void roll(Inference& in) {
 
 namespace {
 
-/// Padding with elements of the image itself. What torch refuses fails; so does circular padding that shows more than
-/// is left where it crops too: torch then reads what it has not written.
-void pad_with_image(Inference& in, const TensorType& self, const std::vector<SymExpr>& amounts, const std::string& mode) {
+/// Padding with elements of the image itself. What torch refuses fails; so does circular padding
+/// that shows more than is left where it crops too: torch then reads what it has not written.
+void pad_with_image(Inference& in, const TensorType& self, const std::vector<SymExpr>& amounts,
+                    const std::string& mode) {
   std::size_t dims = amounts.size() / 2, rank = self.rank();
   bool reflect = mode == "reflect", circular = mode == "circular";
-  if (!reflect && !circular && mode != "replicate") return in.fail("there is no padding mode '" + mode + "'");
+  if (!reflect && !circular && mode != "replicate")
+    return in.fail("there is no padding mode '" + mode + "'");
   if (in.has("value")) return in.fail("this padding takes no value");
-  if (dims < 1 || dims > 3 || (rank != dims + 1 && rank != dims + 2)) return in.fail("pad does not fit the tensor");
+  if (dims < 1 || dims > 3 || (rank != dims + 1 && rank != dims + 2))
+    return in.fail("pad does not fit the tensor");
   if (!circular && is_boolean(self.dtype)) return in.fail("has no kernel for bools");
   std::vector<SymExpr> sizes = self.sizes;
   for (std::size_t i = circular ? rank - dims : rank - dims - 1; i < rank && !in.failed(); ++i) {
@@ -224,7 +234,9 @@ bool overlaps(Inference& in, const TensorType& type) {
   for (std::size_t i = 0; i < type.rank(); ++i) {
     if (!in.is_one(type.sizes[i])) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return in.less(type.strides[a], type.strides[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return in.less(type.strides[a], type.strides[b]);
+  });
   SymExpr reach = 1;
   for (const std::size_t dim : order) {
     if (in.less(type.strides[dim], reach)) return true;
@@ -234,7 +246,8 @@ bool overlaps(Inference& in, const TensorType& type) {
 }
 
 bool only_crops(const std::vector<SymExpr>& amounts) {
-  return std::all_of(amounts.begin(), amounts.end(), [](const SymExpr& amount) { return amount.constant().value_or(1) <= 0; });
+  return std::all_of(amounts.begin(), amounts.end(),
+                     [](const SymExpr& amount) { return amount.constant().value_or(1) <= 0; });
 }
 
 }  // namespace
@@ -242,7 +255,8 @@ bool only_crops(const std::vector<SymExpr>& amounts) {
 void pad(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::vector<SymExpr> amounts = in.integers(in.has("padding") ? "padding" : "pad");
-  if (amounts.size() % 2 != 0 || amounts.size() > 2 * self.rank()) return in.fail("pad has a wrong length");
+  if (amounts.size() % 2 != 0 || amounts.size() > 2 * self.rank())
+    return in.fail("pad has a wrong length");
   if (std::string mode = padding_mode(in.op(), in.text("mode", "constant")); mode != "constant") {
     return pad_with_image(in, self, amounts, mode);
   }
@@ -270,7 +284,8 @@ std::vector<SymExpr> window_sizes(Inference& in, const TensorType& self) {
   if (self.rank() == 0) in.fail("a tensor without dims has no part");
   if (in.failed()) return sizes;
   if (in.op().id == OpId::slice_scatter_default) {
-    sizes[dim] = clamp_slice(in, sizes[dim], in.find("start"), in.find("end"), in.integer("step", 1)).length;
+    sizes[dim] =
+        clamp_slice(in, sizes[dim], in.find("start"), in.find("end"), in.integer("step", 1)).length;
     return sizes;
   }
   SymExpr index = in.integer("index");
@@ -282,7 +297,8 @@ std::vector<SymExpr> window_sizes(Inference& in, const TensorType& self) {
 
 }  // namespace
 
-/// A clone of all that self's memory holds, shown as self is; of a repeated tensor a clone of its elements alone.
+/// A clone of all that self's memory holds, shown as self is; of a repeated tensor a clone of its
+/// elements alone.
 void scatter_view(Inference& in) {
   const TensorType &self = in.tensor("self"), &src = in.tensor("src");
   if (in.failed()) return;

@@ -23,7 +23,8 @@ void require_addend(Inference& in, const TensorType& addend, const std::vector<S
   const std::size_t lead = sizes.size() - addend.rank();
   for (std::size_t i = 0; i < addend.rank(); ++i) {
     const auto gap = (addend.sizes[i] - sizes[lead + i]).constant();
-    if (gap && *gap != 0 && addend.sizes[i] != SymExpr(1)) return in.fail("what is added does not fit the product");
+    if (gap && *gap != 0 && addend.sizes[i] != SymExpr(1))
+      return in.fail("what is added does not fit the product");
   }
 }
 
@@ -32,7 +33,8 @@ void product(Inference& in, std::string_view left, std::string_view right) {
   const TensorType& b = in.tensor(right);
   if (in.failed()) return;
   std::size_t rank = a.rank();
-  if (rank != b.rank() || rank < 2 || rank > 3) return in.fail("expects two matrices or two batches");
+  if (rank != b.rank() || rank < 2 || rank > 3)
+    return in.fail("expects two matrices or two batches");
   require_equal(in, a.sizes[rank - 1], b.sizes[rank - 2]);
   if (a.dtype != b.dtype) in.fail("expects one dtype");
   std::vector<SymExpr> sizes = a.sizes;
@@ -42,7 +44,9 @@ void product(Inference& in, std::string_view left, std::string_view right) {
 
 }  // namespace
 
-void mm(Inference& in) { product(in, "self", "mat2"); }
+void mm(Inference& in) {
+  product(in, "self", "mat2");
+}
 
 void addmm(Inference& in) {
   const bool batched = in.op().id == OpId::baddbmm_default;
@@ -58,9 +62,11 @@ void addmm(Inference& in) {
 void addmv(Inference& in) {
   const TensorType& matrix = in.tensor("mat");
   const TensorType& vector = in.tensor("vec");
-  if (in.failed() || matrix.rank() != 2 || vector.rank() != 1) return in.fail("expects a matrix and a vector");
+  if (in.failed() || matrix.rank() != 2 || vector.rank() != 1)
+    return in.fail("expects a matrix and a vector");
   require_equal(in, matrix.sizes[1], vector.sizes[0]);
-  if (matrix.dtype != vector.dtype || in.tensor("self").dtype != matrix.dtype) in.fail("expects one dtype");
+  if (matrix.dtype != vector.dtype || in.tensor("self").dtype != matrix.dtype)
+    in.fail("expects one dtype");
   require_addend(in, in.tensor("self"), {matrix.sizes[0]});
   if (!in.failed()) in.add(matrix.dtype, {matrix.sizes[0]}, matrix);
 }
@@ -111,7 +117,9 @@ void matmul(Inference& in) {
   bool linear = in.op().id == OpId::linear_default;
   TensorType a = in.tensor(linear ? "input" : "self");
   TensorType b = linear ? in.tensor("weight")
-                        : in.tensor(in.has("vec") ? "vec" : in.has("tensor") ? "tensor" : "other");
+                        : in.tensor(in.has("vec")      ? "vec"
+                                    : in.has("tensor") ? "tensor"
+                                                       : "other");
   if (in.failed()) return;
   if (a.rank() == 0 || b.rank() == 0) return in.fail("expects tensors with dims");
   if (linear && b.rank() == 2) b = permuted(b, {1, 0});
@@ -127,18 +135,23 @@ void matmul(Inference& in) {
   sizes.push_back(b.sizes.back());
   TensorType type = contiguous_type(a.dtype, std::move(sizes), a);
   if (vector_right) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - 1);
-  if (vector_left) type = without_dim(std::move(type), static_cast<std::int64_t>(type.rank()) - (vector_right ? 1 : 2));
-  if (const TensorType* bias = linear ? in.optional_tensor("bias") : nullptr) require_addend(in, *bias, type.sizes);
+  if (vector_left)
+    type = without_dim(std::move(type),
+                       static_cast<std::int64_t>(type.rank()) - (vector_right ? 1 : 2));
+  if (const TensorType* bias = linear ? in.optional_tensor("bias") : nullptr)
+    require_addend(in, *bias, type.sizes);
   if (!in.failed()) in.add(std::move(type));
 }
 
 namespace {
 
 /// Keys lie beside values, and a mask over queries and keys.
-bool attends(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
+bool attends(Inference& in, const TensorType& query, const TensorType& key,
+             const TensorType& value) {
   if (key.rank() < 2 || value.rank() < 2) return false;
   const SymExpr &queries = query.sizes[query.rank() - 2], &keys = key.sizes[key.rank() - 2];
-  bool fits = in.equal(keys, value.sizes[value.rank() - 2]) && in.equal(query.sizes.back(), key.sizes.back());
+  bool fits = in.equal(keys, value.sizes[value.rank() - 2]) &&
+              in.equal(query.sizes.back(), key.sizes.back());
   const TensorType* mask = in.optional_tensor("attn_mask");
   if (mask == nullptr || in.failed()) return fits;
   const SymExpr* over[] = {&keys, &queries};
@@ -149,7 +162,8 @@ bool attends(Inference& in, const TensorType& query, const TensorType& key, cons
   return fits;
 }
 
-/// The masks that ATen's fused kernel takes: over queries and keys, or with dims for batches and heads before them.
+/// The masks that ATen's fused kernel takes: over queries and keys, or with dims for batches and
+/// heads before them.
 bool is_mask_fused(Inference& in, const TensorType& query) {
   const TensorType* mask = in.optional_tensor("attn_mask");
   if (mask == nullptr || mask->rank() == 2) return true;
@@ -161,21 +175,27 @@ bool is_mask_fused(Inference& in, const TensorType& query) {
 }
 
 /// With enable_gqa that kernel lets several heads of the query share one of the keys and values.
-bool are_heads_fused(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
+bool are_heads_fused(Inference& in, const TensorType& query, const TensorType& key,
+                     const TensorType& value) {
   if (!in.equal(key.sizes[1], value.sizes[1])) return false;
   if (in.equal(query.sizes[1], key.sizes[1])) return true;
   const auto heads = query.sizes[1].constant(), shared = key.sizes[1].constant();
-  return in.boolean("enable_gqa", false) && heads && shared && *shared != 0 && *heads % *shared == 0;
+  return in.boolean("enable_gqa", false) && heads && shared && *shared != 0 &&
+         *heads % *shared == 0;
 }
 
-/// Whether ATen takes the kernel whose result is laid out as the query (sdp_utils_cpp.cpp); the other one's is row-major.
-bool is_fused(Inference& in, const TensorType& query, const TensorType& key, const TensorType& value) {
-  if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4 || in.real("dropout_p", 0) != 0) return false;
+/// Whether ATen takes the kernel whose result is laid out as the query (sdp_utils_cpp.cpp); the
+/// other one's is row-major.
+bool is_fused(Inference& in, const TensorType& query, const TensorType& key,
+              const TensorType& value) {
+  if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4 || in.real("dropout_p", 0) != 0)
+    return false;
   for (const TensorType* operand : {&query, &key, &value}) {
     if (!in.is_one(operand->strides[3]) || in.is_zero(operand->sizes[2])) return false;
     if (!in.equal(operand->sizes[0], query.sizes[0])) return false;
   }
-  return in.equal(query.sizes[3], value.sizes[3]) && are_heads_fused(in, query, key, value) && is_mask_fused(in, query);
+  return in.equal(query.sizes[3], value.sizes[3]) && are_heads_fused(in, query, key, value) &&
+         is_mask_fused(in, query);
 }
 
 }  // namespace
@@ -185,7 +205,8 @@ void attention(Inference& in) {
   const TensorType& key = in.tensor("key");
   const TensorType& value = in.tensor("value");
   if (in.failed() || query.rank() < 3) return in.fail("expects dims batch, …, length, features");
-  if (!attends(in, query, key, value)) return in.fail("the sizes of queries, keys, values and mask do not fit");
+  if (!attends(in, query, key, value))
+    return in.fail("the sizes of queries, keys, values and mask do not fit");
   std::vector<SymExpr> sizes = query.sizes;
   sizes.back() = value.sizes.back();
   TensorType type = contiguous_type(query.dtype, sizes, query);

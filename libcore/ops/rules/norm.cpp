@@ -23,17 +23,20 @@ void require_parameters(Inference& in, const SymExpr& count) {
   for (const char* name : {"weight", "bias"}) {
     const TensorType* parameter = in.optional_tensor(name);
     if (in.failed() || parameter == nullptr) continue;
-    if (!in.equal(element_count(parameter->sizes), count)) return in.fail(std::string(name) + " has another number of elements");
+    if (!in.equal(element_count(parameter->sizes), count))
+      return in.fail(std::string(name) + " has another number of elements");
   }
 }
 
 /// The input's last dims are those that are normalised.
 void require_rows(Inference& in, const TensorType& input) {
   const std::vector<SymExpr> shape = in.integers("normalized_shape");
-  if (in.failed() || shape.size() > input.rank()) return in.fail("normalized_shape has more dims than input");
+  if (in.failed() || shape.size() > input.rank())
+    return in.fail("normalized_shape has more dims than input");
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const SymExpr& size = input.sizes[input.rank() - shape.size() + i];
-    if (!in.equal(size, shape[i])) return in.fail("the last dims of input are not normalized_shape");
+    if (!in.equal(size, shape[i]))
+      return in.fail("the last dims of input are not normalized_shape");
   }
   require_parameters(in, element_count(shape));
 }
@@ -86,8 +89,8 @@ void native_group_norm(Inference& in) {
   in.add(input.dtype, {input.sizes[0], groups}, input);
 }
 
-/// torch multiplies the input by a factor of each row and by the weight, and lays the product out as the input's format
-/// wants it where it does not lie so.
+/// torch multiplies the input by a factor of each row and by the weight, and lays the product out
+/// as the input's format wants it where it does not lie so.
 void rms_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   const std::size_t dims = in.integers("normalized_shape").size();
@@ -102,7 +105,8 @@ void rms_norm(Inference& in) {
   TensorType factors = contiguous_type(input.dtype, input.sizes, input);
   for (std::size_t i = input.rank() - dims; i < input.rank(); ++i) factors.sizes[i] = 1;
   factors.strides = contiguous_strides(factors.sizes);
-  TensorType type = elementwise_type(in, std::array<const TensorType*, 2>{&input, &factors}, promoted.dtype());
+  TensorType type =
+      elementwise_type(in, std::array<const TensorType*, 2>{&input, &factors}, promoted.dtype());
   if (const TensorType* weight = in.optional_tensor("weight")) {
     type = elementwise_type(in, std::array<const TensorType*, 2>{&type, weight}, promoted.dtype());
   }
@@ -114,12 +118,14 @@ void rms_norm(Inference& in) {
 
 namespace {
 
-/// Where every parameter of batch_norm lies without gaps ATen asks how the input lies, and else what it suggests, which
-/// is another answer where a dim has one element (suggest_memory_format_contig in ATen/native/Normalization.cpp).
+/// Where every parameter of batch_norm lies without gaps ATen asks how the input lies, and else
+/// what it suggests, which is another answer where a dim has one element
+/// (suggest_memory_format_contig in ATen/native/Normalization.cpp).
 bool batch_norm_keeps_channels_last(Inference& in, const TensorType& input) {
   for (const char* name : {"weight", "bias", "running_mean", "running_var"}) {
     const TensorType* parameter = in.optional_tensor(name);
-    if (parameter != nullptr && !is_contiguous(*parameter)) return suggests_channels_last(in, input);
+    if (parameter != nullptr && !is_contiguous(*parameter))
+      return suggests_channels_last(in, input);
   }
   if (is_contiguous(input)) return false;
   return is_channels_last(in, input) || suggests_channels_last(in, input);
@@ -141,7 +147,8 @@ void instance_norm(Inference& in) {
   const TensorType& input = in.tensor("input");
   if (in.failed() || input.rank() < 3) return in.fail("instance norm needs dims N, C, …");
   require_parameters(in, input.sizes[1]);
-  bool plain = !in.has("weight") && !in.has("bias") && !in.has("running_mean") && !in.has("running_var");
+  bool plain =
+      !in.has("weight") && !in.has("bias") && !in.has("running_mean") && !in.has("running_var");
   for (std::size_t i = plain ? 1 : 0; i < input.rank() && !in.failed(); ++i) {
     if (in.is_zero(input.sizes[i])) in.fail("torch refuses an input without elements");
   }

@@ -29,7 +29,9 @@ struct Elementwise {
   }
 };
 
-DType to_float(DType dtype) { return is_floating(dtype) || is_complex(dtype) ? dtype : kDefaultDType; }
+DType to_float(DType dtype) {
+  return is_floating(dtype) || is_complex(dtype) ? dtype : kDefaultDType;
+}
 
 Elementwise gather(Inference& in, std::initializer_list<std::string_view> names) {
   Elementwise operands;
@@ -73,10 +75,12 @@ void unary_bool(Inference& in) {
 
 namespace {
 
-/// abs(self) compared with infinity, a number; bools and integers give zeros or ones like themselves.
+/// abs(self) compared with infinity, a number; bools and integers give zeros or ones like
+/// themselves.
 TensorType infinity_type(Inference& in, const TensorType& self) {
   TensorType type = elementwise_type(in, std::array{&self}, self.dtype);
-  if (is_floating(self.dtype) || is_complex(self.dtype)) return elementwise_type(in, std::array<const TensorType*, 1>{&type}, DType::bool_, true);
+  if (is_floating(self.dtype) || is_complex(self.dtype))
+    return elementwise_type(in, std::array<const TensorType*, 1>{&type}, DType::bool_, true);
   type.strides = preserved_strides(in, self);
   type.dtype = DType::bool_;
   return type;
@@ -114,8 +118,12 @@ void div_mode(Inference& in) {
   binary(in);
 }
 
-void comparison(Inference& in) { gather_two(in).finish(in, DType::bool_); }
-void logical(Inference& in) { gather_two(in).finish(in, DType::bool_); }
+void comparison(Inference& in) {
+  gather_two(in).finish(in, DType::bool_);
+}
+void logical(Inference& in) {
+  gather_two(in).finish(in, DType::bool_);
+}
 
 void where(Inference& in) {
   const TensorType& condition = in.tensor("condition");
@@ -157,7 +165,8 @@ void masked_fill(Inference& in) {
 namespace {
 
 /// The type of a copy of `self` in a memory format.
-TensorType copy_type(Inference& in, const TensorType& self, DType dtype, const std::string& format) {
+TensorType copy_type(Inference& in, const TensorType& self, DType dtype,
+                     const std::string& format) {
   TensorType type = contiguous_type(dtype, self.sizes, self);
   if (asks_channels_last(self, format)) type.strides = channels_last_strides(self.sizes);
   if (format == "preserve_format" || format == "preserve") {
@@ -229,7 +238,8 @@ void contiguous(Inference& in) {
   if (in.failed()) return;
   std::string format = in.text("memory_format", "contiguous_format");
   TensorType type = copy_type(in, self, self.dtype, format);
-  bool already = asks_channels_last(self, format) ? is_channels_last(in, self) : is_contiguous(self);
+  bool already =
+      asks_channels_last(self, format) ? is_channels_last(in, self) : is_contiguous(self);
   if (already) return in.add_view(self, in.value("self"));
   in.add(std::move(type));
 }
@@ -239,8 +249,12 @@ void in_place(Inference& in) {
   if (!in.failed()) in.add_view(self, in.value("self"));
 }
 
-void copy_(Inference& in) { in_place(in); }
-void fill_(Inference& in) { in_place(in); }
+void copy_(Inference& in) {
+  in_place(in);
+}
+void fill_(Inference& in) {
+  in_place(in);
+}
 
 void dropout(Inference& in) {
   std::string_view name = in.has("self") ? "self" : "input";
@@ -274,6 +288,8 @@ void triangle(Inference& in) {
   fresh_contiguous(in);
 }
 
-void unknown(Inference& in) { in.fail("the result depends on the tensors' elements"); }
+void unknown(Inference& in) {
+  in.fail("the result depends on the tensors' elements");
+}
 
 }  // namespace penstock::ops::rules

@@ -1,5 +1,5 @@
-// Pooling over one to three dims. What torch refuses fails here too: the guards that the questions leave keep a
-// compiled graph from sizes that torch would refuse.
+// Pooling over one to three dims. What torch refuses fails here too: the guards that the questions
+// leave keep a compiled graph from sizes that torch would refuse.
 #include "ops/rules/rules.h"
 #include "ops/rules/window.h"
 
@@ -35,9 +35,11 @@ void check_elements(Inference& in, const Image& image, std::size_t first) {
   }
 }
 
-void add_pooled(Inference& in, const Image& image, DType dtype, const std::vector<SymExpr>& sizes, bool keeps_layout) {
+void add_pooled(Inference& in, const Image& image, DType dtype, const std::vector<SymExpr>& sizes,
+                bool keeps_layout) {
   TensorType type = contiguous_type(dtype, sizes, image.type);
-  bool last = keeps_layout && type.rank() == image.dims + 2 && suggests_channels_last(in, lifted(image.type, image));
+  bool last = keeps_layout && type.rank() == image.dims + 2 &&
+              suggests_channels_last(in, lifted(image.type, image));
   if (last) type.strides = channels_last_strides(sizes);
   in.add(std::move(type));
 }
@@ -56,14 +58,17 @@ SymExpr pooled(Inference& in, const SymExpr& size, const SymExpr& window, const 
 std::vector<SymExpr> pooled_sizes(Inference& in, const Image& image) {
   std::size_t dims = image.dims;
   std::vector<SymExpr> window = per_dim(in, "kernel_size", dims, 1);
-  std::vector<SymExpr> stride = in.integers("stride").empty() ? window : per_dim(in, "stride", dims, 1);
-  std::vector<SymExpr> padding = per_dim(in, "padding", dims, 0), dilation = per_dim(in, "dilation", dims, 1);
+  std::vector<SymExpr> stride =
+      in.integers("stride").empty() ? window : per_dim(in, "stride", dims, 1);
+  std::vector<SymExpr> padding = per_dim(in, "padding", dims, 0),
+                       dilation = per_dim(in, "dilation", dims, 1);
   bool ceil = in.boolean("ceil_mode", false), whole = in.op().id == OpId::avg_pool3d_default;
   std::vector<SymExpr> sizes = image.type.sizes;
   for (std::size_t i = 0; i < dims && !in.failed(); ++i) {
     SymExpr& size = sizes[image.first + i];
     for (const SymExpr* positive : {&window[i], &stride[i], &dilation[i]}) {
-      if (in.less(*positive, SymExpr(1))) in.fail("windows, strides and dilations must be positive");
+      if (in.less(*positive, SymExpr(1)))
+        in.fail("windows, strides and dilations must be positive");
     }
     bool padded = !in.less(padding[i], SymExpr(0)) && !in.less(window[i], SymExpr(2) * padding[i]);
     if (!padded) in.fail("padding is negative or more than half a window");
@@ -109,8 +114,10 @@ void adaptive_pool(Inference& in, bool maximum) {
 
 void max_pool(Inference& in) {
   DType dtype = in.tensor("self").dtype;
-  bool plain_row = in.op().id == OpId::max_pool1d_default;  // a kernel of its own, of real numbers, row-major
-  if (plain_row ? !is_floating(dtype) : is_boolean(dtype)) return in.fail("has no kernel for this dtype");
+  bool plain_row =
+      in.op().id == OpId::max_pool1d_default;  // a kernel of its own, of real numbers, row-major
+  if (plain_row ? !is_floating(dtype) : is_boolean(dtype))
+    return in.fail("has no kernel for this dtype");
   pool(in, !plain_row, in.op().name.find("with_indices") != std::string_view::npos);
 }
 
@@ -119,11 +126,16 @@ void avg_pool(Inference& in) {
   bool deep = in.op().id == OpId::avg_pool3d_default, half = facts(dtype).size == 2;
   if (!is_floating(dtype) && dtype != DType::int64) return in.fail("has no kernel for this dtype");
   if (deep && half) return in.fail("has no kernel for this dtype");
-  if (in.has("divisor_override") && in.constant("divisor_override", 1) == 0) return in.fail("the divisor is 0");
+  if (in.has("divisor_override") && in.constant("divisor_override", 1) == 0)
+    return in.fail("the divisor is 0");
   pool(in, !deep, false);
 }
 
-void adaptive_avg_pool(Inference& in) { adaptive_pool(in, false); }
-void adaptive_max_pool(Inference& in) { adaptive_pool(in, true); }
+void adaptive_avg_pool(Inference& in) {
+  adaptive_pool(in, false);
+}
+void adaptive_max_pool(Inference& in) {
+  adaptive_pool(in, true);
+}
 
 }  // namespace penstock::ops::rules

@@ -74,7 +74,8 @@ void prim_broadcast(Inference& in, TensorType self) {
     std::int64_t dim = in.wrap_dim(dims[i], sizes.size());
     if (in.failed() || sizes.empty()) return in.fail("an operand's dim is none of the result's");
     bool repeats = in.is_one(self.sizes[i]) && !in.is_one(sizes[dim]);
-    if (!repeats && !in.equal(self.sizes[i], sizes[dim])) return in.fail("a dim is neither 1 nor the result's");
+    if (!repeats && !in.equal(self.sizes[i], sizes[dim]))
+      return in.fail("a dim is neither 1 nor the result's");
     type.strides[dim] = repeats ? SymExpr(0) : self.strides[i];
   }
   in.add_view(std::move(type), in.value("self"));
@@ -87,15 +88,19 @@ bool is_below(const SymExpr& a, const SymExpr& b) {
 }
 
 void prim_slice(Inference& in, TensorType type) {
-  std::vector<SymExpr> start = in.integers("start"), stop = in.integers("stop"), step = in.integers("step");
+  std::vector<SymExpr> start = in.integers("start"), stop = in.integers("stop"),
+                       step = in.integers("step");
   std::size_t rank = type.rank();
-  if (start.size() != rank || stop.size() != rank || step.size() != rank) return in.fail("one entry per dim is needed");
+  if (start.size() != rank || stop.size() != rank || step.size() != rank)
+    return in.fail("one entry per dim is needed");
   for (std::size_t i = 0; i < rank; ++i) {
     SymExpr extent = stop[i] - start[i];
-    if (is_below(start[i], 0) || is_below(extent, 0) || is_below(type.sizes[i], stop[i]) || is_below(step[i], 1)) {
+    if (is_below(start[i], 0) || is_below(extent, 0) || is_below(type.sizes[i], stop[i]) ||
+        is_below(step[i], 1)) {
       return in.fail("a dim's slice is not of its elements");
     }
-    SymExpr length = step[i] == SymExpr(1) ? extent : floordiv(extent + step[i] - SymExpr(1), step[i]);
+    SymExpr length =
+        step[i] == SymExpr(1) ? extent : floordiv(extent + step[i] - SymExpr(1), step[i]);
     type = sliced(std::move(type), static_cast<std::int64_t>(i), start[i], length, step[i]);
   }
   in.add_view(std::move(type), in.value("self"));
@@ -103,11 +108,14 @@ void prim_slice(Inference& in, TensorType type) {
 
 void prim_unfold(Inference& in, TensorType type) {
   std::int64_t dim = in.constant("dim", 0);
-  if (dim < 0 || dim >= static_cast<std::int64_t>(type.rank())) return in.fail("dim is none of the operand's");
-  SymExpr size = in.integer("size"), step = in.integer("step", 1), dilation = in.integer("dilation", 1);
+  if (dim < 0 || dim >= static_cast<std::int64_t>(type.rank()))
+    return in.fail("dim is none of the operand's");
+  SymExpr size = in.integer("size"), step = in.integer("step", 1),
+          dilation = in.integer("dilation", 1);
   SymExpr stride = type.strides[dim], reach = dilation * (size - SymExpr(1)) + SymExpr(1);
   if (is_below(type.sizes[dim], reach) || is_below(size, 0)) return in.fail("no window fits");
-  if (is_below(step, 1) || is_below(dilation, 1)) return in.fail("step and dilation must be positive");
+  if (is_below(step, 1) || is_below(dilation, 1))
+    return in.fail("step and dilation must be positive");
   type.sizes[dim] = floordiv(type.sizes[dim] - reach, step) + SymExpr(1);
   type.strides[dim] *= step;
   auto end = static_cast<std::int64_t>(type.rank());
@@ -120,16 +128,23 @@ void prim_view(Inference& in) {
   TensorType type = in.tensor("self");
   if (in.failed()) return;
   switch (in.op().id) {
-    case OpId::prim_reshape: return reshape(in);
-    case OpId::prim_permute: return permute(in);
-    case OpId::prim_broadcast: return prim_broadcast(in, std::move(type));
-    case OpId::prim_slice: return prim_slice(in, std::move(type));
-    case OpId::prim_unfold: return prim_unfold(in, std::move(type));
-    // torch has no negative strides: a flipped tensor has memory of its own wherever it becomes real.
+    case OpId::prim_reshape:
+      return reshape(in);
+    case OpId::prim_permute:
+      return permute(in);
+    case OpId::prim_broadcast:
+      return prim_broadcast(in, std::move(type));
+    case OpId::prim_slice:
+      return prim_slice(in, std::move(type));
+    case OpId::prim_unfold:
+      return prim_unfold(in, std::move(type));
+    // torch has no negative strides: a flipped tensor has memory of its own wherever it becomes
+    // real.
     case OpId::prim_flip:
       for (std::int64_t dim : in.constants("dims")) in.wrap_dim(dim, type.rank());
       return in.add(type.dtype, type.sizes, type);
-    default: break;
+    default:
+      break;
   }
   type.sizes = in.integers("size");
   type.strides = in.integers("stride");
@@ -145,7 +160,8 @@ void prim_reduce(Inference& in) {
   std::sort(dims.begin(), dims.end());
   bool indices = in.op().result == PrimResult::int64;
   if (indices && dims.empty()) dims = in.dims("dims", self.rank());
-  std::vector<SymExpr> sizes = reduced_sizes(self.sizes, self.rank() == 0 ? std::vector<std::int64_t>{} : dims, false);
+  std::vector<SymExpr> sizes =
+      reduced_sizes(self.sizes, self.rank() == 0 ? std::vector<std::int64_t>{} : dims, false);
   if (in.failed()) return;
   if (in.op().id == OpId::prim_welford) in.add(self.dtype, sizes, self);
   in.add(indices ? DType::int64 : self.dtype, std::move(sizes), self);
@@ -162,7 +178,8 @@ void prim_create(Inference& in) {
   const auto dtype = in.dtype("dtype");
   if (!dtype) return in.fail("argument 'dtype' is missing");
   type.dtype = *dtype;
-  type.sizes = in.op().id == OpId::prim_iota ? std::vector<SymExpr>{in.integer("length")} : in.integers("size");
+  type.sizes = in.op().id == OpId::prim_iota ? std::vector<SymExpr>{in.integer("length")}
+                                             : in.integers("size");
   type.strides = contiguous_strides(type.sizes);
   type.device = in.text("device", "cpu");
   if (!in.failed()) in.add(std::move(type));
@@ -179,7 +196,8 @@ void check_scatter_slice(Inference& in, const TensorType& self, const TensorType
   for (std::size_t i = 0; i < rank; ++i) {
     const bool empty = src.sizes[i] == SymExpr(0);
     const SymExpr last = start[i] + step[i] * (src.sizes[i] - 1);
-    if (is_below(start[i], 0) || is_below(step[i], 1) || (!empty && is_below(self.sizes[i], last + 1))) {
+    if (is_below(start[i], 0) || is_below(step[i], 1) ||
+        (!empty && is_below(self.sizes[i], last + 1))) {
       return in.fail("src reaches out of self");
     }
   }
@@ -193,7 +211,8 @@ void prim_join(Inference& in) {
   std::vector<SymExpr> sizes = self.sizes;
   if (in.op().id == OpId::prim_pad) {
     std::vector<SymExpr> low = in.integers("low"), high = in.integers("high");
-    if (low.size() != sizes.size() || high.size() != sizes.size()) return in.fail("one entry per dim is needed");
+    if (low.size() != sizes.size() || high.size() != sizes.size())
+      return in.fail("one entry per dim is needed");
     for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] += low[i] + high[i];
   } else {
     check_scatter_slice(in, self, in.tensor("src"));
@@ -209,7 +228,8 @@ void require_index_rank(Inference& in) {
   const TensorType& index = in.tensor("index");
   const bool selects = in.op().id == OpId::prim_index_select;
   if (in.failed()) return;
-  if (self.rank() == 0 || index.rank() != (selects ? 1 : self.rank())) in.fail("index does not fit self");
+  if (self.rank() == 0 || index.rank() != (selects ? 1 : self.rank()))
+    in.fail("index does not fit self");
   const bool writes = in.op().id == OpId::prim_scatter || in.op().id == OpId::prim_scatter_add;
   if (writes && in.tensor("src").rank() != index.rank()) in.fail("src does not fit index");
 }
@@ -220,9 +240,12 @@ void prim_index(Inference& in) {
   require_index_rank(in);
   if (in.failed()) return;
   switch (in.op().id) {
-    case OpId::prim_gather: return gather(in);
-    case OpId::prim_index_select: return index_select(in);
-    default: return scatter(in);
+    case OpId::prim_gather:
+      return gather(in);
+    case OpId::prim_index_select:
+      return index_select(in);
+    default:
+      return scatter(in);
   }
 }
 

@@ -5,8 +5,8 @@ namespace penstock::ops::rules {
 
 namespace {
 
-/// The type of the gates' sum, the products of input and hidden state with their weights: `count` gates beside each
-/// other. With an error, a type of no meaning.
+/// The type of the gates' sum, the products of input and hidden state with their weights: `count`
+/// gates beside each other. With an error, a type of no meaning.
 TensorType gates(Inference& in, ValueId hidden, std::int64_t count) {
   const TensorType& input = in.tensor("input");
   const TensorType& input_weight = in.tensor("w_ih");
@@ -19,8 +19,10 @@ TensorType gates(Inference& in, ValueId hidden, std::int64_t count) {
   }
   if (in.failed()) return input;
   const SymExpr width = state.sizes[1] * SymExpr(count);
-  const bool fits = in.equal(input.sizes[1], input_weight.sizes[1]) && in.equal(state.sizes[1], hidden_weight.sizes[1]) &&
-                    in.equal(input.sizes[0], state.sizes[0]) && in.equal(input_weight.sizes[0], width) &&
+  const bool fits = in.equal(input.sizes[1], input_weight.sizes[1]) &&
+                    in.equal(state.sizes[1], hidden_weight.sizes[1]) &&
+                    in.equal(input.sizes[0], state.sizes[0]) &&
+                    in.equal(input_weight.sizes[0], width) &&
                     in.equal(hidden_weight.sizes[0], width);
   if (!fits) in.fail("input, hidden state and weights do not fit");
   for (std::string_view name : {"b_ih", "b_hh"}) {

@@ -14,7 +14,8 @@ std::vector<SymExpr> result_sizes(Inference& in, const TensorType& self) {
 /// An extreme of no elements does not exist.
 void require_elements(Inference& in, const TensorType& self) {
   for (std::int64_t dim : in.dims("dim", self.rank())) {
-    if (!self.sizes.empty() && self.sizes[dim] == SymExpr(0)) return in.fail("reduces a dim of size 0");
+    if (!self.sizes.empty() && self.sizes[dim] == SymExpr(0))
+      return in.fail("reduces a dim of size 0");
   }
 }
 
@@ -75,7 +76,8 @@ void variance(Inference& in) {
   if (!is_floating(self.dtype)) in.fail("variance needs a floating dtype");
   if (in.failed()) return;
   in.add(self.dtype, sizes, self);
-  if (in.op().name.find("_mean.") != std::string_view::npos) in.add(self.dtype, std::move(sizes), self);
+  if (in.op().name.find("_mean.") != std::string_view::npos)
+    in.add(self.dtype, std::move(sizes), self);
 }
 
 void vector_norm(Inference& in) {

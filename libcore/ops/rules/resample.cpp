@@ -9,7 +9,8 @@ namespace {
 
 /// The size that a scale makes of another: rounded down, as torch computes it.
 SymExpr scaled_size(Inference& in, const SymExpr& size, double scale) {
-  if (auto plain = size.constant()) return static_cast<std::int64_t>(static_cast<double>(*plain) * scale);
+  if (auto plain = size.constant())
+    return static_cast<std::int64_t>(static_cast<double>(*plain) * scale);
   const auto whole = static_cast<std::int64_t>(scale);
   if (static_cast<double>(whole) != scale) in.fail("a symbolic size times a fraction has no rule");
   return size * SymExpr(whole);
@@ -27,11 +28,15 @@ void upsample(Inference& in) {
   if (in.failed() || self.rank() != dims + 2) return in.fail("expects images with a batch");
   bool nearest = in.op().name.find("nearest") != std::string_view::npos;
   // torch interpolates bytes in fixed numbers of bits: that stays with it.
-  if (!is_floating(self.dtype) && !(nearest && self.dtype == DType::uint8)) return in.fail("has no rule for this dtype");
+  if (!is_floating(self.dtype) && !(nearest && self.dtype == DType::uint8))
+    return in.fail("has no rule for this dtype");
   std::vector<double> scales = scale_factors(in);
   bool given = in.has("output_size");
-  if (given == !scales.empty() || (!given && scales.size() != dims)) return in.fail("takes either sizes or scales");
-  std::vector<SymExpr> target = given ? per_dim(in, "output_size", dims, 1) : std::vector<SymExpr>{}, sizes = self.sizes;
+  if (given == !scales.empty() || (!given && scales.size() != dims))
+    return in.fail("takes either sizes or scales");
+  std::vector<SymExpr> target =
+                           given ? per_dim(in, "output_size", dims, 1) : std::vector<SymExpr>{},
+                       sizes = self.sizes;
   if (in.is_zero(sizes[1])) in.fail("the image has no channels");
   for (std::size_t i = 0; i < dims && !in.failed(); ++i) {
     SymExpr& size = sizes[2 + i];
@@ -45,10 +50,12 @@ void upsample(Inference& in) {
 void pixel_shuffle(Inference& in) {
   const TensorType& self = in.tensor("self");
   SymExpr factor = in.integer("upscale_factor", 1);
-  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(0), factor)) return in.fail("expects channels and a factor");
+  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(0), factor))
+    return in.fail("expects channels and a factor");
   std::vector<SymExpr> sizes = self.sizes;
   SymExpr& channels = sizes[sizes.size() - 3];
-  if (!in.is_zero(mod(channels, factor * factor))) return in.fail("the factor's square does not divide the channels");
+  if (!in.is_zero(mod(channels, factor * factor)))
+    return in.fail("the factor's square does not divide the channels");
   channels = floordiv(channels, factor * factor);
   for (std::size_t i = sizes.size() - 2; i < sizes.size(); ++i) sizes[i] *= factor;
   add_like(in, self, sizes);
@@ -57,7 +64,8 @@ void pixel_shuffle(Inference& in) {
 void pixel_unshuffle(Inference& in) {
   const TensorType& self = in.tensor("self");
   SymExpr factor = in.integer("downscale_factor", 1);
-  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(0), factor)) return in.fail("expects channels and a factor");
+  if (in.failed() || self.rank() < 3 || !in.less(SymExpr(0), factor))
+    return in.fail("expects channels and a factor");
   std::vector<SymExpr> sizes = self.sizes;
   for (const SymExpr& size : sizes) {
     if (in.is_zero(size)) return in.fail("torch gives an image without elements as it is");
@@ -73,8 +81,10 @@ void pixel_unshuffle(Inference& in) {
 void channel_shuffle(Inference& in) {
   const TensorType& self = in.tensor("self");
   SymExpr groups = in.integer("groups", 1);
-  if (in.failed() || self.rank() < 3 || in.less(groups, SymExpr(1))) return in.fail("expects channels and groups");
-  if (!in.is_zero(mod(self.sizes[1], groups))) return in.fail("the groups do not divide the channels");
+  if (in.failed() || self.rank() < 3 || in.less(groups, SymExpr(1)))
+    return in.fail("expects channels and groups");
+  if (!in.is_zero(mod(self.sizes[1], groups)))
+    return in.fail("the groups do not divide the channels");
   add_like(in, self, self.sizes);
 }
 

@@ -4,8 +4,8 @@
 
 namespace penstock::ops::rules {
 
-// One rule per name in column `rule` of ops.def; a name that no file of this folder defines does not
-// link, so the table is complete by construction.
+// One rule per name in column `rule` of ops.def; a name that no file of this folder defines does
+// not link, so the table is complete by construction.
 #define PS_OP(id, name, family, flags, rule, reference) void rule(Inference&);
 #include "ops/ops.def"
 #undef PS_OP

@@ -14,7 +14,8 @@ std::vector<std::int64_t> permute_dims(Inference& in, std::size_t rank) {
   for (std::int64_t& dim : dims) dim = in.wrap_dim(dim, rank);
   std::vector<std::int64_t> sorted = dims;
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) in.fail("a dim appears twice");
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    in.fail("a dim appears twice");
   return dims;
 }
 
@@ -45,8 +46,10 @@ std::vector<std::int64_t> swapped_dims(Inference& in, std::size_t rank) {
     a = in.dim(in.has("dim0") ? "dim0" : "axis0", 0, rank);
     b = in.dim(in.has("dim1") ? "dim1" : "axis1", 0, rank);
   }
-  if (a < 0 && rank > 0) in.fail("needs at least two dims");
-  else if (rank > 0) std::swap(dims[a], dims[b]);
+  if (a < 0 && rank > 0)
+    in.fail("needs at least two dims");
+  else if (rank > 0)
+    std::swap(dims[a], dims[b]);
   return dims;
 }
 
@@ -68,7 +71,8 @@ namespace penstock::ops::rules {
 
 namespace {
 
-void add_view_or_copy(Inference& in, const TensorType& self, std::vector<SymExpr> sizes, bool copy_allowed) {
+void add_view_or_copy(Inference& in, const TensorType& self, std::vector<SymExpr> sizes,
+                      bool copy_allowed) {
   sizes = complete_sizes(in, self, std::move(sizes));
   if (in.failed()) return;
   if (auto strides = view_strides(in, self, sizes)) {
@@ -101,7 +105,8 @@ void reshape(Inference& in) {
 void flatten(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (self.rank() == 0) return add_view_or_copy(in, self, {SymExpr(1)}, true);
-  std::int64_t start = in.dim("start_dim", 0, self.rank()), end = in.dim("end_dim", -1, self.rank());
+  std::int64_t start = in.dim("start_dim", 0, self.rank()),
+               end = in.dim("end_dim", -1, self.rank());
   if (start > end) in.fail("start_dim is behind end_dim");
   if (in.failed()) return;
   if (start == end) return in.add_view(self, in.value("self"));
@@ -147,9 +152,11 @@ void expand(Inference& in) {
     if (!repeats && !in.equal(size, self.sizes[i])) in.fail("expands a dim whose size is not 1");
     type.strides[lead + i] = repeats ? SymExpr(0) : self.strides[i];
   }
-  // A new leading dim of size 1 has the stride that a contiguous tensor has there, but in front of no dim at all.
+  // A new leading dim of size 1 has the stride that a contiguous tensor has there, but in front of
+  // no dim at all.
   for (std::size_t i = self.rank() == 0 ? 0 : lead; i-- > 0;) {
-    if (in.is_one(sizes[i])) type.strides[i] = i + 1 < sizes.size() ? sizes[i + 1] * type.strides[i + 1] : SymExpr(1);
+    if (in.is_one(sizes[i]))
+      type.strides[i] = i + 1 < sizes.size() ? sizes[i + 1] * type.strides[i + 1] : SymExpr(1);
   }
   type.sizes = std::move(sizes);
   if (!in.failed()) in.add_view(std::move(type), in.value("self"));
@@ -161,8 +168,12 @@ void permute(Inference& in) {
   if (!in.failed()) in.add_view(permuted(self, dims), in.value("self"));
 }
 
-void transpose(Inference& in) { permute(in); }
-void movedim(Inference& in) { permute(in); }
+void transpose(Inference& in) {
+  permute(in);
+}
+void movedim(Inference& in) {
+  permute(in);
+}
 
 void squeeze(Inference& in) {
   TensorType type = in.tensor("self");
@@ -189,7 +200,8 @@ void select(Inference& in) {
   SymExpr index = in.integer("index");
   if (in.failed() || self.rank() == 0) return in.fail("select needs a dim");
   if (in.less(index, SymExpr(0))) index += self.sizes[dim];
-  if (in.less(index, SymExpr(0)) || !in.less(index, self.sizes[dim])) return in.fail("index out of range");
+  if (in.less(index, SymExpr(0)) || !in.less(index, self.sizes[dim]))
+    return in.fail("index out of range");
   in.add_view(without_dim(sliced(self, dim, index, 1, 1), dim), in.value("self"));
 }
 
@@ -229,7 +241,8 @@ void diagonal(Inference& in) {
   type = without_dim(std::move(type), std::max(first, second));
   type = without_dim(std::move(type), std::min(first, second));
   auto end = static_cast<std::int64_t>(type.rank());
-  in.add_view(with_dim(std::move(type), end, std::move(length), std::move(stride)), in.value("self"));
+  in.add_view(with_dim(std::move(type), end, std::move(length), std::move(stride)),
+              in.value("self"));
 }
 
 void unfold(Inference& in) {
@@ -239,7 +252,8 @@ void unfold(Inference& in) {
   if (in.failed()) return;
   // A tensor without dims has one window, of its one element at most.
   if (type.rank() == 0 && in.less(SymExpr(1), size)) return in.fail("no window fits");
-  if (type.rank() == 0) return in.add_view(with_dim(std::move(type), 0, std::move(size), 1), in.value("self"));
+  if (type.rank() == 0)
+    return in.add_view(with_dim(std::move(type), 0, std::move(size), 1), in.value("self"));
   SymExpr stride = type.strides[dim];
   type.sizes[dim] = floordiv(type.sizes[dim] - size, step) + SymExpr(1);
   type.strides[dim] *= step;
@@ -256,7 +270,9 @@ void as_strided(Inference& in) {
   if (!in.failed()) in.add_view(std::move(type), in.value("self"));
 }
 
-void alias(Inference& in) { in_place(in); }
+void alias(Inference& in) {
+  in_place(in);
+}
 
 namespace {
 
@@ -269,8 +285,8 @@ void add_pieces(Inference& in, std::int64_t dim, const std::vector<SymExpr>& len
   }
 }
 
-/// Pieces of `size`, the last one shorter. How many they are is a fact of the graph: each piece asks whether more than it
-/// is left.
+/// Pieces of `size`, the last one shorter. How many they are is a fact of the graph: each piece
+/// asks whether more than it is left.
 std::vector<SymExpr> equal_pieces(Inference& in, const SymExpr& whole, const SymExpr& size) {
   constexpr std::size_t kMostAsked = 64;
   if (in.less(size, SymExpr(0))) return {};
@@ -279,7 +295,8 @@ std::vector<SymExpr> equal_pieces(Inference& in, const SymExpr& whole, const Sym
   std::vector<SymExpr> lengths;
   SymExpr left = whole;
   while (!in.failed() && in.less(step, left)) {
-    if (!known && lengths.size() == kMostAsked) in.fail("the number of pieces depends on a symbolic size");
+    if (!known && lengths.size() == kMostAsked)
+      in.fail("the number of pieces depends on a symbolic size");
     lengths.push_back(size);
     left = left - step;
   }
@@ -296,13 +313,15 @@ void split(Inference& in) {
   std::string_view name = in.has("split_sizes") ? "split_sizes" : "split_size";
   const Argument* sizes = in.find(name);
   bool list = sizes && sizes->as<Argument::Sequence>();
-  add_pieces(in, dim, list ? in.integers(name) : equal_pieces(in, self.sizes[dim], in.integer(name, 1)));
+  add_pieces(in, dim,
+             list ? in.integers(name) : equal_pieces(in, self.sizes[dim], in.integer(name, 1)));
 }
 
 void chunk(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::int64_t dim = in.dim("dim", 0, self.rank()), chunks = in.constant("chunks", 1);
-  if (in.failed() || self.rank() == 0 || chunks < 1) return in.fail("chunk needs a dim and a count");
+  if (in.failed() || self.rank() == 0 || chunks < 1)
+    return in.fail("chunk needs a dim and a count");
   const SymExpr& whole = self.sizes[dim];
   SymExpr size = floordiv(whole + SymExpr(chunks - 1), chunks);
   if (!whole.is_constant() && floordiv(whole, chunks) * SymExpr(chunks) == whole) {

@@ -43,7 +43,9 @@ void relu(Decomposition& d) {
   d.result(d.binary("maximum", value_argument(x), zero));
 }
 
-void relu6(Decomposition& d) { d.result(clamp_between(d, d.value("self"), 0, 6)); }
+void relu6(Decomposition& d) {
+  d.result(clamp_between(d, d.value("self"), 0, 6));
+}
 
 void hardtanh(Decomposition& d) {
   d.result(clamp_between(d, d.value("self"), d.real("min_val", -1), d.real("max_val", 1)));
@@ -70,26 +72,34 @@ void gelu(Decomposition& d) {
   auto [x, dtype] = input(d);
   ValueId inner;
   if (d.text("approximate", "none") == "tanh") {
-    ValueId cube = d.binary("mul", value_argument(d.binary("mul", value_argument(x), value_argument(x))), value_argument(x));
-    ValueId sum = d.binary("add", value_argument(x), value_argument(d.binary("mul", value_argument(cube), 0.044715)));
+    ValueId cube =
+        d.binary("mul", value_argument(d.binary("mul", value_argument(x), value_argument(x))),
+                 value_argument(x));
+    ValueId sum = d.binary("add", value_argument(x),
+                           value_argument(d.binary("mul", value_argument(cube), 0.044715)));
     double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
     inner = d.unary("tanh", d.binary("mul", value_argument(sum), scale));
   } else {
     inner = d.unary("erf", d.binary("mul", value_argument(x), std::numbers::sqrt2 / 2));
   }
   ValueId half = d.binary("mul", value_argument(x), 0.5);
-  d.finish(d.binary("mul", value_argument(half), value_argument(d.binary("add", value_argument(inner), 1.0))), dtype);
+  d.finish(d.binary("mul", value_argument(half),
+                    value_argument(d.binary("add", value_argument(inner), 1.0))),
+           dtype);
 }
 
 void leaky_relu(Decomposition& d) {
   auto [x, dtype] = input(d);
   ValueId scaled = d.binary("mul", value_argument(x), d.real("negative_slope", 0.01));
-  d.finish(d.where(d.binary("gt", value_argument(x), 0.0), value_argument(x), value_argument(scaled)), dtype);
+  d.finish(
+      d.where(d.binary("gt", value_argument(x), 0.0), value_argument(x), value_argument(scaled)),
+      dtype);
 }
 
 void elu(Decomposition& d) {
   auto [x, dtype] = input(d);
-  double alpha = d.real("alpha", 1), scale = d.real("scale", 1), input_scale = d.real("input_scale", 1);
+  double alpha = d.real("alpha", 1), scale = d.real("scale", 1),
+         input_scale = d.real("input_scale", 1);
   if (d.detail() == "celu") input_scale = 1 / alpha;
   if (d.detail() == "selu") {
     alpha = 1.6732632423543772848170429916717;
@@ -99,7 +109,9 @@ void elu(Decomposition& d) {
     return factor == 1 ? value : d.binary("mul", value_argument(value), factor);
   };
   ValueId below = times(d.unary("expm1", times(x, input_scale)), alpha * scale);
-  d.finish(d.where(d.binary("gt", value_argument(x), 0.0), value_argument(times(x, scale)), value_argument(below)), dtype);
+  d.finish(d.where(d.binary("gt", value_argument(x), 0.0), value_argument(times(x, scale)),
+                   value_argument(below)),
+           dtype);
 }
 
 void mish(Decomposition& d) {
@@ -130,9 +142,11 @@ void threshold(Decomposition& d) {
   if (d.failed()) return;
   auto constant = [&](const char* name) {
     double number = d.real(name, 0);
-    return is_floating(d.dtype_of(x)) ? Argument(number) : Argument(static_cast<std::int64_t>(number));
+    return is_floating(d.dtype_of(x)) ? Argument(number)
+                                      : Argument(static_cast<std::int64_t>(number));
   };
-  d.result(d.where(d.binary("le", value_argument(x), constant("threshold")), constant("value"), value_argument(x)));
+  d.result(d.where(d.binary("le", value_argument(x), constant("threshold")), constant("value"),
+                   value_argument(x)));
 }
 
 void prelu(Decomposition& d) {
@@ -143,7 +157,9 @@ void prelu(Decomposition& d) {
   if (sizes.size() > 1) shape[1] = element_count(d.sizes(weight));
   weight = d.broadcast(d.reshape(weight, shape), sizes);
   ValueId scaled = d.binary("mul", value_argument(x), value_argument(weight));
-  d.finish(d.where(d.binary("gt", value_argument(x), 0.0), value_argument(x), value_argument(scaled)), dtype);
+  d.finish(
+      d.where(d.binary("gt", value_argument(x), 0.0), value_argument(x), value_argument(scaled)),
+      dtype);
 }
 
 void glu(Decomposition& d) {

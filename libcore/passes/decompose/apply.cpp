@@ -1,4 +1,5 @@
-// Ops of torch's as parts of others, and what holds for whatever is taken apart: who owns memory, and that indices choose.
+// Ops of torch's as parts of others, and what holds for whatever is taken apart: who owns memory,
+// and that indices choose.
 #include <unordered_map>
 
 #include "ops/indices.h"
@@ -16,7 +17,8 @@ std::unordered_map<ValueId, ValueId> bases_since(Rewrite& rewrite, const Rewrite
     const Node& made = graph.nodes[i];
     const ops::OpFacts* op = ops::find_op(made.op);
     const bool view = op != nullptr && op->has(ops::kView);
-    const auto types = view ? ops::infer_results(made, graph, rewrite.shapes()) : Result<std::vector<ops::InferredResult>>();
+    const auto types = view ? ops::infer_results(made, graph, rewrite.shapes())
+                            : Result<std::vector<ops::InferredResult>>();
     for (std::size_t k = 0; k < made.results.size(); ++k) {
       bases[made.results[k]] = view && types && k < types->size() ? (*types)[k].alias : kNoValue;
     }
@@ -29,30 +31,36 @@ void emit_index_check(Rewrite& rewrite, const ops::IndexUse& use, std::string_vi
   rewrite.emit("prim.check_index",
                {arg("self", value_argument(use.index)), arg("dim", use.dim),
                 arg("size", Decomposition::integer_argument(use.size)), arg("wraps", use.wraps),
-                arg("ignored", use.ignored ? Argument(*use.ignored) : Argument()), arg("op", std::string(op))});
+                arg("ignored", use.ignored ? Argument(*use.ignored) : Argument()),
+                arg("op", std::string(op))});
 }
 
 }  // namespace
 
-void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before, const std::vector<ops::InferredResult>& inferred,
+void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before,
+                     const std::vector<ops::InferredResult>& inferred,
                      std::vector<ValueId>& results) {
   const std::unordered_map<ValueId, ValueId> bases = bases_since(rewrite, before);
   for (std::size_t i = 0; i < inferred.size() && i < results.size(); ++i) {
     if (inferred[i].alias != kNoValue) continue;
     ValueId root = results[i];
-    for (auto base = bases.find(root); base != bases.end() && base->second != kNoValue; base = bases.find(root)) {
+    for (auto base = bases.find(root); base != bases.end() && base->second != kNoValue;
+         base = bases.find(root)) {
       root = base->second;
     }
-    if (!bases.contains(root)) results[i] = rewrite.emit_one("prim.clone", {arg("self", value_argument(results[i]))});
+    if (!bases.contains(root))
+      results[i] = rewrite.emit_one("prim.clone", {arg("self", value_argument(results[i]))});
   }
 }
 
 void check_indices(Rewrite& rewrite, const ops::OpFacts& op, const Node& node) {
   ops::Arguments arguments(node, rewrite.graph());
-  for (const ops::IndexUse& use : index_uses(op, arguments)) emit_index_check(rewrite, use, op.name);
+  for (const ops::IndexUse& use : index_uses(op, arguments))
+    emit_index_check(rewrite, use, op.name);
 }
 
-std::vector<ValueId> Decomposition::apply_all(std::string_view name, std::vector<NamedArgument> args) {
+std::vector<ValueId> Decomposition::apply_all(std::string_view name,
+                                              std::vector<NamedArgument> args) {
   if (failed()) return {};
   const ops::OpFacts* op = ops::find_op(name);
   Node part{std::string(name), std::move(args), {}, -1};
@@ -61,7 +69,8 @@ std::vector<ValueId> Decomposition::apply_all(std::string_view name, std::vector
     fail("a part of the composite, " + part.op + ", does not fit");
     return {};
   }
-  for (const ops::InferredResult& result : *inferred) part.results.push_back(add_value(rewrite_.graph(), "part", result.type));
+  for (const ops::InferredResult& result : *inferred)
+    part.results.push_back(add_value(rewrite_.graph(), "part", result.type));
   check_indices(rewrite_, *op, part);
   const DecompositionRow& row = decomposition_row(op->id);
   if (row.function != nullptr) {
@@ -69,7 +78,8 @@ std::vector<ValueId> Decomposition::apply_all(std::string_view name, std::vector
     Decomposition inner(*op, part, rewrite_, row.detail);
     row.function(inner);
     std::vector<ValueId> results = inner.results();
-    if (!inner.failed() && !inner.kept() && !rewrite_.failed() && results.size() >= inferred->size()) {
+    if (!inner.failed() && !inner.kept() && !rewrite_.failed() &&
+        results.size() >= inferred->size()) {
       give_own_memory(rewrite_, before, *inferred, results);
       return results;
     }
@@ -84,7 +94,8 @@ ValueId Decomposition::apply(std::string_view op, std::vector<NamedArgument> arg
 }
 
 ValueId Decomposition::apply(std::string_view op, Argument a, Argument b) {
-  return apply("aten." + std::string(op) + ".Tensor", {arg("self", std::move(a)), arg("other", std::move(b))});
+  return apply("aten." + std::string(op) + ".Tensor",
+               {arg("self", std::move(a)), arg("other", std::move(b))});
 }
 
 void Decomposition::check_index(ValueId index, std::int64_t dim, const SymExpr& size, bool wraps) {

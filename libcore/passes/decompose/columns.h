@@ -5,8 +5,8 @@
 
 #include "passes/decompose/decomposition.h"
 
-// Windows over images as columns, and columns added up to images: what F.unfold and F.fold do, and convolutions
-// that no library computes.
+// Windows over images as columns, and columns added up to images: what F.unfold and F.fold do, and
+// convolutions that no library computes.
 namespace penstock::passes {
 
 /// One spatial dim that windows move over.
@@ -22,9 +22,11 @@ SymExpr windows_that_fit(const Sliding& axis);
 /// [before …, size …] as [before …, count …, window …]; the spatial dims are the last.
 ValueId columns_of(Decomposition& d, ValueId image, const std::vector<Sliding>& axes);
 
-/// [before …, window …, count …] as [before …, size …]: elements at one place are added up in their dtype, those of a
-/// window's earlier elements first, as torch adds them. Nothing where that takes too many terms.
-std::optional<ValueId> image_of(Decomposition& d, ValueId columns, const std::vector<Sliding>& axes);
+/// [before …, window …, count …] as [before …, size …]: elements at one place are added up in their
+/// dtype, those of a window's earlier elements first, as torch adds them. Nothing where that takes
+/// too many terms.
+std::optional<ValueId> image_of(Decomposition& d, ValueId columns,
+                                const std::vector<Sliding>& axes);
 
 /// 0 in a dtype.
 inline Argument zero_of(DType dtype) {

@@ -7,7 +7,9 @@ namespace penstock::passes {
 
 namespace {
 
-Argument zero_of(DType dtype) { return Decomposition::number_as({DTypeCategory::integral, 0, 0}, dtype); }
+Argument zero_of(DType dtype) {
+  return Decomposition::number_as({DTypeCategory::integral, 0, 0}, dtype);
+}
 
 ValueId flipped(Decomposition& d, ValueId x, std::vector<std::int64_t> dims) {
   return d.apply("aten.flip.default", {arg("self", value(x)), arg("dims", list_of(dims))});
@@ -60,7 +62,8 @@ void cartesian_product(Decomposition& d) {
   }
   const SymExpr count = element_count(grid);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = d.reshape(d.broadcast(values[i], grid, {static_cast<std::int64_t>(i)}), {count, SymExpr(1)});
+    values[i] = d.reshape(d.broadcast(values[i], grid, {static_cast<std::int64_t>(i)}),
+                          {count, SymExpr(1)});
   }
   d.result(joined(d, values, 1));
 }
@@ -68,14 +71,16 @@ void cartesian_product(Decomposition& d) {
 /// A quarter turn is a flip and a transposition.
 void quarter_turns(Decomposition& d) {
   const ValueId self = d.value("self");
-  std::vector<std::int64_t> dims = d.has("dims") ? d.constants("dims") : std::vector<std::int64_t>{0, 1};
+  std::vector<std::int64_t> dims =
+      d.has("dims") ? d.constants("dims") : std::vector<std::int64_t>{0, 1};
   const std::int64_t turns = ((d.constant("k", 1) % 4) + 4) % 4;
   if (d.failed() || dims.size() != 2 || d.rank(self) < 2) return d.keep();
   for (std::int64_t& dim : dims) dim = d.wrap_dim(dim, d.rank(self));
   if (turns == 0) return d.result(d.unary("clone", self));
   if (turns == 2) return d.result(flipped(d, self, dims));
   const ValueId turned = flipped(d, self, {turns == 1 ? dims[1] : dims[0]});
-  d.result(d.apply("aten.transpose.int", {arg("self", value(turned)), arg("dim0", dims[0]), arg("dim1", dims[1])}));
+  d.result(d.apply("aten.transpose.int",
+                   {arg("self", value(turned)), arg("dim0", dims[0]), arg("dim1", dims[1])}));
 }
 
 void flat_diagonal(Decomposition& d) {
@@ -89,7 +94,8 @@ void flat_diagonal(Decomposition& d) {
 void half_roll(Decomposition& d) {
   const ValueId self = d.value("self");
   if (d.failed()) return;
-  const std::vector<std::int64_t> dims = d.has("dim") ? d.dims("dim", d.rank(self)) : d.dims("none", d.rank(self));
+  const std::vector<std::int64_t> dims =
+      d.has("dim") ? d.dims("dim", d.rank(self)) : d.dims("none", d.rank(self));
   if (d.failed() || dims.empty()) return d.keep();
   std::vector<SymExpr> shifts;
   for (std::int64_t dim : dims) {
@@ -97,7 +103,8 @@ void half_roll(Decomposition& d) {
     if (!size) return d.keep();
     shifts.emplace_back(d.detail() == "back" ? (*size + 1) / 2 : *size / 2);
   }
-  d.result(d.apply("aten.roll.default", {arg("self", value(self)), arg("shifts", list_of(shifts)), arg("dims", list_of(dims))}));
+  d.result(d.apply("aten.roll.default", {arg("self", value(self)), arg("shifts", list_of(shifts)),
+                                         arg("dims", list_of(dims))}));
 }
 
 /// Sums what broadcasting to the own sizes repeated.
@@ -113,19 +120,24 @@ void sum_to_sizes(Decomposition& d) {
     if (i < leading || inner) dims.push_back(static_cast<std::int64_t>(i));
   }
   if (dims.empty()) return d.result(self);
-  const ValueId total = d.apply("aten.sum.dim_IntList", {arg("self", value(self)), arg("dim", list_of(dims)), arg("keepdim", true)});
+  const ValueId total =
+      d.apply("aten.sum.dim_IntList",
+              {arg("self", value(self)), arg("dim", list_of(dims)), arg("keepdim", true)});
   d.result(d.reshape(total, sizes));
 }
 
-/// Element i of the diagonal's last dim lies in row i, or where the diagonal begins below the first row in column i.
+/// Element i of the diagonal's last dim lies in row i, or where the diagonal begins below the first
+/// row in column i.
 void diagonal_scatter(Decomposition& d) {
   const ValueId self = d.value("self");
   ValueId source = d.value("src");
   const std::int64_t offset = d.constant("offset", 0);
   if (d.failed() || d.rank(self) < 2 || d.rank(source) + 1 != d.rank(self)) return d.keep();
   const std::vector<SymExpr> sizes = d.sizes(self);
-  const std::int64_t rows = d.dim("dim1", 0, sizes.size()), columns = d.dim("dim2", 1, sizes.size());
-  const auto height = sizes[rows].constant(), width = sizes[columns].constant(), length = d.sizes(source).back().constant();
+  const std::int64_t rows = d.dim("dim1", 0, sizes.size()),
+                     columns = d.dim("dim2", 1, sizes.size());
+  const auto height = sizes[rows].constant(), width = sizes[columns].constant(),
+             length = d.sizes(source).back().constant();
   if (d.failed() || rows == columns || !height || !width || !length) return d.keep();
   const std::int64_t numbered = offset < 0 ? columns : rows;
   const std::int64_t spare = (offset < 0 ? *width : *height) - *length;
@@ -140,13 +152,17 @@ void diagonal_scatter(Decomposition& d) {
   }
   // Dims of a broadcast go up: the numbered one moves to its place.
   std::vector<std::int64_t> order(d.rank(source));
-  const auto before = std::count_if(places.begin(), places.end(), [&](std::int64_t dim) { return dim < numbered; });
+  const auto before =
+      std::count_if(places.begin(), places.end(), [&](std::int64_t dim) { return dim < numbered; });
   for (std::size_t i = 0, next = 0; i < order.size(); ++i) {
-    order[i] = static_cast<std::ptrdiff_t>(i) == before ? static_cast<std::int64_t>(order.size()) - 1 : static_cast<std::int64_t>(next++);
+    order[i] = static_cast<std::ptrdiff_t>(i) == before
+                   ? static_cast<std::int64_t>(order.size()) - 1
+                   : static_cast<std::int64_t>(next++);
   }
   places.insert(places.begin() + before, numbered);
   const ValueId spread = d.broadcast(d.permute(source, order), sizes, places);
-  const ValueId row = d.broadcast(d.iota(sizes[rows]), sizes, {rows}), column = d.broadcast(d.iota(sizes[columns]), sizes, {columns});
+  const ValueId row = d.broadcast(d.iota(sizes[rows]), sizes, {rows}),
+                column = d.broadcast(d.iota(sizes[columns]), sizes, {columns});
   const ValueId hit = d.binary("eq", value(d.binary("add", value(row), offset)), value(column));
   d.result(d.where(hit, value(spread), value(self)));
 }
@@ -154,11 +170,15 @@ void diagonal_scatter(Decomposition& d) {
 /// Writes elements of the flattened tensor: strides of memory that is dense are steps in it.
 void strided_scatter(Decomposition& d) {
   const ValueId self = d.value("self"), source = d.value("src");
-  if (d.failed() || !is_contiguous(d.type(self)) || d.dtype_of(self) != d.dtype_of(source)) return d.keep();
+  if (d.failed() || !is_contiguous(d.type(self)) || d.dtype_of(self) != d.dtype_of(source))
+    return d.keep();
   const std::vector<SymExpr> sizes = d.integers("size"), strides = d.integers("stride");
-  const auto first = d.integer("storage_offset", d.type(self).storage_offset).constant(), all = element_count(d.sizes(self)).constant();
+  const auto first = d.integer("storage_offset", d.type(self).storage_offset).constant(),
+             all = element_count(d.sizes(self)).constant();
   const auto own_first = d.type(self).storage_offset.constant();
-  if (d.failed() || sizes.size() != strides.size() || d.sizes(source) != sizes || !first || !all || own_first != 0) return d.keep();
+  if (d.failed() || sizes.size() != strides.size() || d.sizes(source) != sizes || !first || !all ||
+      own_first != 0)
+    return d.keep();
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto size = sizes[i].constant(), stride = strides[i].constant();
@@ -175,12 +195,16 @@ void strided_scatter(Decomposition& d) {
   if (*first < 0 || *first + reach >= *all) return d.keep();
   ValueId place = d.full(sizes, *first, DType::int64);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const ValueId step = d.binary("mul", value(d.iota(sizes[i])), Decomposition::integer_argument(strides[i]));
-    place = d.binary("add", value(place), value(d.broadcast(step, sizes, {static_cast<std::int64_t>(i)})));
+    const ValueId step =
+        d.binary("mul", value(d.iota(sizes[i])), Decomposition::integer_argument(strides[i]));
+    place = d.binary("add", value(place),
+                     value(d.broadcast(step, sizes, {static_cast<std::int64_t>(i)})));
   }
   const std::vector<SymExpr> line = {element_count(sizes)};
-  const ValueId written = d.emit("prim.scatter", {arg("self", value(d.reshape(self, {SymExpr(*all)}))), arg("index", value(d.reshape(place, line))),
-                                                  arg("src", value(d.reshape(source, line))), arg("dim", std::int64_t{0})});
+  const ValueId written = d.emit(
+      "prim.scatter", {arg("self", value(d.reshape(self, {SymExpr(*all)}))),
+                       arg("index", value(d.reshape(place, line))),
+                       arg("src", value(d.reshape(source, line))), arg("dim", std::int64_t{0})});
   if (!d.failed()) d.result(d.reshape(written, d.sizes(self)));
 }
 

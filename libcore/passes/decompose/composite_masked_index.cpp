@@ -1,4 +1,5 @@
-// Reductions of what indices send to the same place, and indices of which a mask says what is meant.
+// Reductions of what indices send to the same place, and indices of which a mask says what is
+// meant.
 #include <limits>
 #include <optional>
 
@@ -12,9 +13,13 @@ namespace {
 Argument neutral(std::string_view prim, DType dtype) {
   if (prim == "prod") return Decomposition::number_as({DTypeCategory::integral, 1, 1}, dtype);
   const bool least = prim == "amax";
-  if (is_floating(dtype)) return least ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  if (is_floating(dtype))
+    return least ? -std::numeric_limits<double>::infinity()
+                 : std::numeric_limits<double>::infinity();
   const std::int64_t bits = static_cast<std::int64_t>(facts(dtype).size) * 8;
-  const std::int64_t top = dtype == DType::uint8 ? 255 : bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (bits - 1)) - 1;
+  const std::int64_t top = dtype == DType::uint8 ? 255
+                           : bits == 64          ? std::numeric_limits<std::int64_t>::max()
+                                                 : (std::int64_t{1} << (bits - 1)) - 1;
   if (dtype == DType::uint8) return least ? std::int64_t{0} : top;
   return least ? -top - 1 : top;
 }
@@ -33,14 +38,16 @@ Kind kind_of(std::string_view name) {
 
 }  // namespace
 
-/// Every place of the dim looks at all indices: for dims of few elements that is a reduction like others. Beside `dim`,
-/// index and source may cover a part of self alone.
-ValueId reduce_by_place(Decomposition& d, std::string_view name, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes) {
+/// Every place of the dim looks at all indices: for dims of few elements that is a reduction like
+/// others. Beside `dim`, index and source may cover a part of self alone.
+ValueId reduce_by_place(Decomposition& d, std::string_view name, ValueId self, ValueId index,
+                        ValueId source, std::int64_t dim, bool includes) {
   constexpr std::int64_t kMostPlaces = 64;
   const Kind kind = kind_of(name);
   const DType dtype = d.dtype_of(self), compute = ops::compute_dtype(dtype);
   const auto places = d.failed() ? std::nullopt : d.sizes(self)[dim].constant();
-  if (kind.combine.empty() || is_boolean(dtype) || !places || *places == 0 || *places > kMostPlaces) return kNoValue;
+  if (kind.combine.empty() || is_boolean(dtype) || !places || *places == 0 || *places > kMostPlaces)
+    return kNoValue;
   d.check_index(index, dim, SymExpr(*places), false);
   // The elements to reduce go last, behind the places.
   const std::vector<SymExpr> own = d.sizes(self), given = d.sizes(index);
@@ -56,9 +63,11 @@ ValueId reduce_by_place(Decomposition& d, std::string_view name, ValueId self, V
   sorted.push_back(static_cast<std::int64_t>(given.size()));
   const auto spread = [&](ValueId x) { return d.broadcast(d.permute(x, order), pairs, sorted); };
   const auto last = static_cast<std::int64_t>(given.size());
-  const ValueId hit = d.binary("eq", value(spread(index)), value(d.broadcast(d.iota(SymExpr(*places)), pairs, {dim})));
+  const ValueId hit = d.binary("eq", value(spread(index)),
+                               value(d.broadcast(d.iota(SymExpr(*places)), pairs, {dim})));
   const Argument nothing = neutral(kind.prim, compute);
-  ValueId reduced = d.reduce(kind.prim, d.where(hit, value(spread(d.convert(source, compute))), nothing), {last}, false);
+  ValueId reduced = d.reduce(
+      kind.prim, d.where(hit, value(spread(d.convert(source, compute))), nothing), {last}, false);
   ValueId any = d.reduce("any", hit, {last}, false);
   std::vector<SymExpr> none(own.size(), SymExpr(0)), rest = none;
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -73,7 +82,9 @@ ValueId reduce_by_place(Decomposition& d, std::string_view name, ValueId self, V
 
 void index_reduction(Decomposition& d) {
   ValueId self = d.value("self"), source = d.value("source"), index = d.value("index");
-  if (d.failed() || d.rank(index) > 1 || d.rank(source) != d.rank(self) || d.dtype_of(source) != d.dtype_of(self)) return d.keep();
+  if (d.failed() || d.rank(index) > 1 || d.rank(source) != d.rank(self) ||
+      d.dtype_of(source) != d.dtype_of(self))
+    return d.keep();
   const std::vector<SymExpr> result = d.sizes(self), one = {SymExpr(1)};
   // A tensor without dims is one of one element.
   if (result.empty()) self = d.reshape(self, one), source = d.reshape(source, one);
@@ -85,7 +96,8 @@ void index_reduction(Decomposition& d) {
     if (static_cast<std::int64_t>(i) != dim && sizes[i] != d.sizes(self)[i]) return d.keep();
   }
   const ValueId spread = d.broadcast(d.convert(index, DType::int64), sizes, {dim});
-  const ValueId reduced = reduce_at(d, d.text("reduce", ""), self, spread, source, dim, d.boolean("include_self", true));
+  const ValueId reduced = reduce_at(d, d.text("reduce", ""), self, spread, source, dim,
+                                    d.boolean("include_self", true));
   if (reduced == kNoValue) return d.keep();
   d.result(d.reshape(reduced, result));
 }
@@ -102,9 +114,12 @@ std::optional<Argument> held_indices(Decomposition& d, ValueId self) {
   for (std::size_t i = 0; i < held.items.size(); ++i) {
     const auto* index = held.items[i].as<Argument::Value>();
     if (index == nullptr) continue;
-    if (is_boolean(d.dtype_of(index->id)) || d.dtype_of(index->id) == DType::uint8) return std::nullopt;
-    held.items[i] = value(d.apply("aten.clamp.default", {arg("self", value(index->id)), arg("min", Decomposition::integer_argument(-sizes[i])),
-                                                         arg("max", Decomposition::integer_argument(sizes[i] - SymExpr(1)))}));
+    if (is_boolean(d.dtype_of(index->id)) || d.dtype_of(index->id) == DType::uint8)
+      return std::nullopt;
+    held.items[i] = value(d.apply(
+        "aten.clamp.default",
+        {arg("self", value(index->id)), arg("min", Decomposition::integer_argument(-sizes[i])),
+         arg("max", Decomposition::integer_argument(sizes[i] - SymExpr(1)))}));
   }
   return Argument(std::move(held));
 }
@@ -114,16 +129,25 @@ std::optional<Argument> held_indices(Decomposition& d, ValueId self) {
 /// Indices that the mask leaves out may lie anywhere.
 void masked_index(Decomposition& d) {
   const ValueId self = d.value("self"), mask = d.value("mask");
-  if (d.failed() || element_count(d.sizes(self)).constant().value_or(0) == 0 || !is_boolean(d.dtype_of(mask))) return d.keep();
+  if (d.failed() || element_count(d.sizes(self)).constant().value_or(0) == 0 ||
+      !is_boolean(d.dtype_of(mask)))
+    return d.keep();
   const auto indices = held_indices(d, self);
   if (!indices) return d.keep();
   const ValueId without = d.unary("not", mask);
   if (d.has("fill")) {
-    const ValueId picked = d.apply("aten.index.Tensor", {arg("self", value(self)), arg("indices", *indices)});
-    return d.result(d.apply("aten.masked_fill.Scalar", {arg("self", value(picked)), arg("mask", value(without)), arg("value", *d.find("fill"))}));
+    const ValueId picked =
+        d.apply("aten.index.Tensor", {arg("self", value(self)), arg("indices", *indices)});
+    return d.result(d.apply(
+        "aten.masked_fill.Scalar",
+        {arg("self", value(picked)), arg("mask", value(without)), arg("value", *d.find("fill"))}));
   }
-  const ValueId added = d.apply("aten.masked_fill.Scalar", {arg("self", value(d.value("values"))), arg("mask", value(without)), arg("value", std::int64_t{0})});
-  d.result(d.apply("aten.index_put.default", {arg("self", value(self)), arg("indices", *indices), arg("values", value(added)), arg("accumulate", true)}));
+  const ValueId added = d.apply("aten.masked_fill.Scalar",
+                                {arg("self", value(d.value("values"))), arg("mask", value(without)),
+                                 arg("value", std::int64_t{0})});
+  d.result(
+      d.apply("aten.index_put.default", {arg("self", value(self)), arg("indices", *indices),
+                                         arg("values", value(added)), arg("accumulate", true)}));
 }
 
 }  // namespace penstock::passes

@@ -1,4 +1,5 @@
-// Statistics of order, by sorting: medians, quantiles. The library sorts and selects as torch does, ties included.
+// Statistics of order, by sorting: medians, quantiles. The library sorts and selects as torch does,
+// ties included.
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -13,20 +14,24 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// In ascending order, NaN behind all others.
 ValueId sorted(Decomposition& d, ValueId x, std::int64_t dim) {
-  const std::vector<ValueId> both = d.emit_all("aten.sort.default", {arg("self", value(x)), arg("dim", dim), arg("descending", false)});
+  const std::vector<ValueId> both = d.emit_all(
+      "aten.sort.default", {arg("self", value(x)), arg("dim", dim), arg("descending", false)});
   return both.empty() ? kNoValue : both[0];
 }
 
 /// What stands in the middle of a row, the lower of two.
 ValueId middle(Decomposition& d, ValueId row, std::int64_t length) {
   const std::int64_t count = (length + 1) / 2;
-  const std::vector<ValueId> both = d.emit_all("aten.topk.default", {arg("self", value(row)), arg("k", count), arg("dim", std::int64_t{0}),
-                                                                     arg("largest", false), arg("sorted", false)});
+  const std::vector<ValueId> both = d.emit_all(
+      "aten.topk.default", {arg("self", value(row)), arg("k", count), arg("dim", std::int64_t{0}),
+                            arg("largest", false), arg("sorted", false)});
   return both.empty() ? kNoValue : d.slice(both[0], 0, count - 1, 1, 1);
 }
 
 /// The elements as one row.
-ValueId flat(Decomposition& d, ValueId x) { return d.reshape(x, {element_count(d.sizes(x))}); }
+ValueId flat(Decomposition& d, ValueId x) {
+  return d.reshape(x, {element_count(d.sizes(x))});
+}
 
 /// `dim` of x as the last one.
 ValueId moved_last(Decomposition& d, ValueId x, std::int64_t dim) {
@@ -49,15 +54,19 @@ ValueId moved_first(Decomposition& d, ValueId x) {
 
 }  // namespace
 
-void require_index(Decomposition& d, ValueId index, const SymExpr& size, std::optional<std::int64_t> ignored) {
+void require_index(Decomposition& d, ValueId index, const SymExpr& size,
+                   std::optional<std::int64_t> ignored) {
   if (d.failed()) return;
-  d.emit("prim.check_index", {arg("self", value(index)), arg("dim", std::int64_t{0}),
-                              arg("size", Decomposition::integer_argument(size)), arg("wraps", false),
-                              arg("ignored", ignored ? Argument(*ignored) : Argument()), arg("op", std::string(d.op().name))});
+  d.emit("prim.check_index",
+         {arg("self", value(index)), arg("dim", std::int64_t{0}),
+          arg("size", Decomposition::integer_argument(size)), arg("wraps", false),
+          arg("ignored", ignored ? Argument(*ignored) : Argument()),
+          arg("op", std::string(d.op().name))});
 }
 
 ValueId gather_along(Decomposition& d, ValueId x, ValueId index, std::int64_t dim) {
-  return d.emit("prim.gather", {arg("self", value(x)), arg("index", value(index)), arg("dim", dim)});
+  return d.emit("prim.gather",
+                {arg("self", value(x)), arg("index", value(index)), arg("dim", dim)});
 }
 
 /// The middle of all elements; NaN where one is.
@@ -72,19 +81,23 @@ void median_of_all(Decomposition& d) {
   if (d.detail() != "nan" || !real) {
     const ValueId found = d.reshape(middle(d, row, *count), {});
     if (d.failed() || !real) return d.result(found);
-    return d.result(d.where(d.reduce("any", d.unary("isnan", row), {0}, false), kNan, value(found)));
+    return d.result(
+        d.where(d.reduce("any", d.unary("isnan", row), {0}, false), kNan, value(found)));
   }
   // The place of the middle follows from how many are numbers; without any it is that of a NaN.
   const ValueId numbers = d.convert(d.unary("not", d.unary("isnan", row)), DType::int64);
   const ValueId last = with(d, "sub", d.reduce("sum", numbers, {0}, true), std::int64_t{1});
-  const ValueId place = with(d, "maximum", with(d, "floordiv", last, std::int64_t{2}), std::int64_t{0});
+  const ValueId place =
+      with(d, "maximum", with(d, "floordiv", last, std::int64_t{2}), std::int64_t{0});
   d.result(d.reshape(gather_along(d, sorted(d, row, 0), place, 0), {}));
 }
 
 namespace {
 
-/// The places between which quantiles lie, as floats, for rows of `x` in ascending order: one for each q in a last dim.
-ValueId quantile_ranks(Decomposition& d, ValueId x, const Argument& q, const std::vector<SymExpr>& sizes, std::int64_t length, bool skips) {
+/// The places between which quantiles lie, as floats, for rows of `x` in ascending order: one for
+/// each q in a last dim.
+ValueId quantile_ranks(Decomposition& d, ValueId x, const Argument& q,
+                       const std::vector<SymExpr>& sizes, std::int64_t length, bool skips) {
   const auto last_dim = static_cast<std::int64_t>(sizes.size()) - 1;
   const auto spread = [&](ValueId id) { return d.broadcast(id, sizes); };
   const auto times_q = [&](ValueId count) {
@@ -93,11 +106,13 @@ ValueId quantile_ranks(Decomposition& d, ValueId x, const Argument& q, const std
   };
   const ValueId lacks = d.unary("isnan", x);
   if (skips) {
-    const ValueId numbers = d.reduce("sum", d.convert(d.unary("not", lacks), d.dtype_of(x)), {last_dim}, true);
+    const ValueId numbers =
+        d.reduce("sum", d.convert(d.unary("not", lacks), d.dtype_of(x)), {last_dim}, true);
     return with(d, "maximum", times_q(with(d, "sub", numbers, 1.0)), 0.0);
   }
   const double last = static_cast<double>(length) - 1;
-  const ValueId ranks = times_q(d.full(ops::reduced_sizes(d.sizes(x), {last_dim}, true), last, d.dtype_of(x)));
+  const ValueId ranks =
+      times_q(d.full(ops::reduced_sizes(d.sizes(x), {last_dim}, true), last, d.dtype_of(x)));
   return d.where(spread(d.reduce("any", lacks, {last_dim}, true)), last, value(ranks));
 }
 
@@ -124,8 +139,9 @@ ValueId at_ranks(Decomposition& d, ValueId x, ValueId ranks, const std::string& 
   const ValueId ceiling = d.convert(d.unary("ceil", ranks), DType::int64);
   require_index(d, ceiling, d.sizes(x)[dim], std::nullopt);
   const ValueId above = gather_along(d, x, ceiling, dim);
-  const ValueId weight = interpolation == "midpoint" ? d.full(d.sizes(ranks), 0.5, d.dtype_of(ranks))
-                                                     : with(d, "sub", ranks, value(d.convert(floor, d.dtype_of(ranks))));
+  const ValueId weight = interpolation == "midpoint"
+                             ? d.full(d.sizes(ranks), 0.5, d.dtype_of(ranks))
+                             : with(d, "sub", ranks, value(d.convert(floor, d.dtype_of(ranks))));
   return between(d, below, above, weight);
 }
 
@@ -148,14 +164,17 @@ void quantile(Decomposition& d) {
   ValueId x = rows ? moved_last(d, self, dim) : flat(d, self);
   std::vector<SymExpr> sizes = d.sizes(x), shape = d.sizes(self);
   const auto length = sizes.back().constant();
-  if (!length || *length == 0 || element_count(shape) == SymExpr(0) || quantiles == SymExpr(0)) return d.keep();
+  if (!length || *length == 0 || element_count(shape) == SymExpr(0) || quantiles == SymExpr(0))
+    return d.keep();
   x = sorted(d, x, static_cast<std::int64_t>(sizes.size()) - 1);
   sizes.back() = quantiles;
   const ValueId ranks = quantile_ranks(d, x, q, sizes, *length, d.detail() == "nan");
   const ValueId found = at_ranks(d, x, ranks, d.text("interpolation", "linear"));
   if (d.failed()) return;
-  if (rows) shape = ops::reduced_sizes(shape, {dim}, keep);
-  else shape.assign(keep ? shape.size() : 0, SymExpr(1));
+  if (rows)
+    shape = ops::reduced_sizes(shape, {dim}, keep);
+  else
+    shape.assign(keep ? shape.size() : 0, SymExpr(1));
   if (several) shape.insert(shape.begin(), quantiles);
   d.result(d.reshape(moved_first(d, found), shape));
 }

@@ -29,27 +29,33 @@ ValueId odd(Decomposition& d, ValueId x, ValueId r) {
 
 }  // namespace
 
-/// Through log1p, which loses nothing where the result is small; large arguments are taken by log(2x).
+/// Through log1p, which loses nothing where the result is small; large arguments are taken by
+/// log(2x).
 void inverse_hyperbolic(Decomposition& d) {
   const Operands operands = d.operands({"self"}, Promotion::to_float);
   if (d.failed()) return;
   const ValueId x = d.materialize(operands.terms[0], operands), size = d.unary("abs", x);
   constexpr double kLarge = 1e8;
-  const auto large = [&](ValueId of) { return with(d, "add", d.unary("log", of), std::numbers::ln2); };
+  const auto large = [&](ValueId of) {
+    return with(d, "add", d.unary("log", of), std::numbers::ln2);
+  };
   if (d.detail() == "acosh") {
     const ValueId t = with(d, "sub", x, 1.0);
     const ValueId root = d.unary("sqrt", with(d, "mul", t, value(with(d, "add", t, 2.0))));
     const ValueId near = d.unary("log1p", with(d, "add", t, value(root)));
-    return d.finish(d.where(with(d, "gt", x, kLarge), value(large(x)), value(near)), operands.promoted);
+    return d.finish(d.where(with(d, "gt", x, kLarge), value(large(x)), value(near)),
+                    operands.promoted);
   }
   if (d.detail() == "asinh") {
     const ValueId square = with(d, "mul", size, value(size));
     const ValueId root = with(d, "add", d.unary("sqrt", with(d, "add", square, 1.0)), 1.0);
-    const ValueId near = d.unary("log1p", with(d, "add", size, value(with(d, "div", square, value(root)))));
+    const ValueId near =
+        d.unary("log1p", with(d, "add", size, value(with(d, "div", square, value(root)))));
     const ValueId result = d.where(with(d, "gt", size, kLarge), value(large(size)), value(near));
     return d.finish(odd(d, x, result), operands.promoted);
   }
-  const ValueId quotient = with(d, "div", with(d, "mul", size, 2.0), value(d.binary("sub", 1.0, value(size))));
+  const ValueId quotient =
+      with(d, "div", with(d, "mul", size, 2.0), value(d.binary("sub", 1.0, value(size))));
   d.finish(odd(d, x, with(d, "mul", d.unary("log1p", quotient), 0.5)), operands.promoted);
 }
 
@@ -63,7 +69,8 @@ void angle_unit(Decomposition& d) {
 void sinc(Decomposition& d) {
   const Operands operands = d.operands({"self"}, Promotion::to_float);
   if (d.failed()) return;
-  const ValueId x = d.materialize(operands.terms[0], operands), angle = with(d, "mul", x, std::numbers::pi);
+  const ValueId x = d.materialize(operands.terms[0], operands),
+                angle = with(d, "mul", x, std::numbers::pi);
   const ValueId quotient = with(d, "div", d.unary("sin", angle), value(angle));
   d.finish(d.where(with(d, "eq", x, 0.0), 1.0, value(quotient)), operands.promoted);
 }
@@ -85,8 +92,10 @@ void shrink(Decomposition& d) {
     const ValueId inside = with(d, "and", with(d, "ge", x, -width), value(with(d, "le", x, width)));
     return d.finish(d.where(inside, 0.0, value(x)), operands.promoted);
   }
-  const ValueId below = d.where(with(d, "lt", x, -width), value(with(d, "add", x, width)), value(with(d, "mul", x, 0.0)));
-  d.finish(d.where(with(d, "gt", x, width), value(with(d, "sub", x, width)), value(below)), operands.promoted);
+  const ValueId below = d.where(with(d, "lt", x, -width), value(with(d, "add", x, width)),
+                                value(with(d, "mul", x, 0.0)));
+  d.finish(d.where(with(d, "gt", x, width), value(with(d, "sub", x, width)), value(below)),
+           operands.promoted);
 }
 
 /// x log(y), which is 0 for an x of 0 and NaN for a y that is.
@@ -104,7 +113,8 @@ ValueId log_of_two(Decomposition& d, ValueId a, ValueId b, bool of_powers_of_two
   ValueId rest = d.unary("log1p", d.unary(of_powers_of_two ? "exp2" : "exp", gap));
   if (of_powers_of_two) rest = with(d, "mul", rest, std::numbers::log2e);
   // The difference of two equal infinities is none.
-  const ValueId infinite = with(d, "eq", d.unary("abs", a), std::numeric_limits<double>::infinity());
+  const ValueId infinite =
+      with(d, "eq", d.unary("abs", a), std::numeric_limits<double>::infinity());
   const ValueId same = with(d, "and", infinite, value(with(d, "eq", a, value(b))));
   return d.where(same, value(a), value(with(d, "add", top, value(rest))));
 }
@@ -122,9 +132,11 @@ void hypotenuse(Decomposition& d) {
   const ValueId longer = with(d, "maximum", a, value(b)), shorter = with(d, "minimum", a, value(b));
   const ValueId ratio = with(d, "div", shorter, value(longer));
   const ValueId root = d.unary("sqrt", with(d, "add", with(d, "mul", ratio, value(ratio)), 1.0));
-  const ValueId plain = d.where(with(d, "eq", longer, 0.0), value(longer), value(with(d, "mul", longer, value(root))));
+  const ValueId plain = d.where(with(d, "eq", longer, 0.0), value(longer),
+                                value(with(d, "mul", longer, value(root))));
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const ValueId infinite = with(d, "or", with(d, "eq", a, kInfinity), value(with(d, "eq", b, kInfinity)));
+  const ValueId infinite =
+      with(d, "or", with(d, "eq", a, kInfinity), value(with(d, "eq", b, kInfinity)));
   d.finish(d.where(infinite, kInfinity, value(plain)), of.dtype);
 }
 
@@ -132,7 +144,8 @@ void copy_sign(Decomposition& d) {
   const Two of = two_floats(d);
   if (d.failed()) return;
   // A zero shows its sign in its reciprocal.
-  const ValueId negative_zero = with(d, "and", with(d, "eq", of.b, 0.0), value(with(d, "lt", d.unary("reciprocal", of.b), 0.0)));
+  const ValueId negative_zero = with(d, "and", with(d, "eq", of.b, 0.0),
+                                     value(with(d, "lt", d.unary("reciprocal", of.b), 0.0)));
   const ValueId negative = with(d, "or", with(d, "lt", of.b, 0.0), value(negative_zero));
   const ValueId size = d.unary("abs", of.a);
   d.finish(d.where(negative, value(d.unary("neg", size)), value(size)), of.dtype);
@@ -143,7 +156,8 @@ void filled_like(Decomposition& d) {
   const ops::Operand given = d.operand("value");
   if (d.failed()) return;
   const DType dtype = d.dtype_of(self);
-  if (given.value == kNoValue) return d.result(d.full(d.sizes(self), Decomposition::number_as(given.number, dtype), dtype));
+  if (given.value == kNoValue)
+    return d.result(d.full(d.sizes(self), Decomposition::number_as(given.number, dtype), dtype));
   d.result(d.unary("clone", d.broadcast(d.convert(given.value, dtype), d.sizes(self))));
 }
 

@@ -6,7 +6,8 @@ namespace penstock::passes {
 namespace {
 
 /// The argument called `from` goes by `to`.
-std::vector<NamedArgument> with_name(std::vector<NamedArgument> args, std::string_view from, std::string_view to) {
+std::vector<NamedArgument> with_name(std::vector<NamedArgument> args, std::string_view from,
+                                     std::string_view to) {
   for (NamedArgument& argument : args) {
     if (argument.name == from) argument.name = std::string(to);
   }
@@ -25,7 +26,9 @@ void copied_view(Decomposition& d) {
   for (ValueId id : d.apply_all(d.detail(), d.node().args)) d.result(d.unary("clone", id));
 }
 
-void real_vector_product(Decomposition& d) { d.result(d.apply("aten.dot.default", with_name(d.node().args, "other", "tensor"))); }
+void real_vector_product(Decomposition& d) {
+  d.result(d.apply("aten.dot.default", with_name(d.node().args, "other", "tensor")));
+}
 
 void matrix_diagonal(Decomposition& d) {
   std::vector<NamedArgument> args = with_name(d.node().args, "A", "self");
@@ -39,8 +42,9 @@ void matrix_diagonal(Decomposition& d) {
 void sorted_rows(Decomposition& d) {
   const ValueId self = d.value("self");
   if (d.failed()) return;
-  const std::vector<ValueId> both = d.apply_all("aten.sort.default", {arg("self", value_argument(self)), arg("dim", std::int64_t{0}),
-                                                                      arg("descending", false)});
+  const std::vector<ValueId> both = d.apply_all(
+      "aten.sort.default",
+      {arg("self", value_argument(self)), arg("dim", std::int64_t{0}), arg("descending", false)});
   if (!both.empty()) d.result(both.front());
 }
 

@@ -1,5 +1,6 @@
-// Scans whose steps are associative, by doubling: behind the step of 2^k, every element has been combined with the
-// 2^(k + 1) - 1 before it. Long rows are left to torch, which goes over them once.
+// Scans whose steps are associative, by doubling: behind the step of 2^k, every element has been
+// combined with the 2^(k + 1) - 1 before it. Long rows are left to torch, which goes over them
+// once.
 #include "passes/decompose/composites.h"
 
 namespace penstock::passes {
@@ -13,12 +14,15 @@ struct Apart {
   ValueId before, here;
 };
 
-Apart apart(Decomposition& d, ValueId x, std::int64_t dim, std::int64_t distance, std::int64_t length) {
-  return {d.slice(x, dim, 0, length - distance, 1), d.slice(x, dim, distance, length - distance, 1)};
+Apart apart(Decomposition& d, ValueId x, std::int64_t dim, std::int64_t distance,
+            std::int64_t length) {
+  return {d.slice(x, dim, 0, length - distance, 1),
+          d.slice(x, dim, distance, length - distance, 1)};
 }
 
 /// `x` with its elements from `distance` on replaced.
-ValueId replaced_from(Decomposition& d, ValueId x, std::int64_t dim, std::int64_t distance, ValueId rest) {
+ValueId replaced_from(Decomposition& d, ValueId x, std::int64_t dim, std::int64_t distance,
+                      ValueId rest) {
   if (d.failed()) return kNoValue;
   const std::vector<ValueId> parts = {d.slice(x, dim, 0, distance, 1), rest};
   return d.emit("prim.cat", {arg("tensors", list_of(parts)), arg("dim", dim)});
@@ -43,13 +47,18 @@ void extreme_so_far(Decomposition& d) {
   }
   const auto length = row_length(d, self, dim);
   if (!length) return d.keep();
-  ValueId best = d.contiguous(self), places = d.unary("clone", d.broadcast(d.iota(*length), d.sizes(self), {dim}));
+  ValueId best = d.contiguous(self),
+          places = d.unary("clone", d.broadcast(d.iota(*length), d.sizes(self), {dim}));
   for (std::int64_t distance = 1; distance < *length; distance *= 2) {
-    const Apart values = apart(d, best, dim, distance, *length), indices = apart(d, places, dim, distance, *length);
+    const Apart values = apart(d, best, dim, distance, *length),
+                indices = apart(d, places, dim, distance, *length);
     ValueId later = with(d, d.detail() == "max" ? "ge" : "le", values.here, value(values.before));
-    if (is_floating(d.dtype_of(self))) later = with(d, "or", later, value(d.unary("isnan", values.here)));
-    best = replaced_from(d, best, dim, distance, d.where(later, value(values.here), value(values.before)));
-    places = replaced_from(d, places, dim, distance, d.where(later, value(indices.here), value(indices.before)));
+    if (is_floating(d.dtype_of(self)))
+      later = with(d, "or", later, value(d.unary("isnan", values.here)));
+    best = replaced_from(d, best, dim, distance,
+                         d.where(later, value(values.here), value(values.before)));
+    places = replaced_from(d, places, dim, distance,
+                           d.where(later, value(indices.here), value(indices.before)));
   }
   d.result(best == self ? d.unary("clone", self) : best);
   d.result(places);

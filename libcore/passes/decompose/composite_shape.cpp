@@ -17,7 +17,8 @@ ValueId widened(Decomposition& d, ValueId x, std::size_t rank) {
 }
 
 /// The pieces of a dim between bounds that are clamped as a slice's are.
-void cut(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size, const std::vector<std::int64_t>& bounds) {
+void cut(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size,
+         const std::vector<std::int64_t>& bounds) {
   const auto clamped = [&](std::int64_t bound) {
     const SymExpr place = bound < 0 ? size + SymExpr(bound) : SymExpr(bound);
     if (bound < 0 && d.less(place, SymExpr(0))) return SymExpr(0);
@@ -33,11 +34,13 @@ void cut(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size, con
 }
 
 /// So many pieces of a dim, of which the first ones are longer by one where it does not divide.
-void cut_evenly(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size, std::int64_t pieces) {
+void cut_evenly(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& size,
+                std::int64_t pieces) {
   SymExpr from = 0;
   for (std::int64_t i = 0; i < pieces; ++i) {
     // The last one is what is left: so it is seen to end where the whole does.
-    const SymExpr length = i + 1 < pieces ? floordiv(size + SymExpr(pieces - 1 - i), pieces) : size - from;
+    const SymExpr length =
+        i + 1 < pieces ? floordiv(size + SymExpr(pieces - 1 - i), pieces) : size - from;
     d.result(d.slice(x, dim, from, length, SymExpr(1)));
     from = from + length;
   }
@@ -61,9 +64,12 @@ void split_evenly(Decomposition& d) {
   if (d.failed() || d.rank(self) == 0) return d.keep();
   const std::size_t rank = d.rank(self);
   std::int64_t dim = 0;
-  if (d.detail() == "h") dim = rank == 1 ? 0 : 1;
-  else if (d.detail() == "d") dim = 2;
-  else if (d.detail().empty()) dim = d.dim("dim", 0, rank);
+  if (d.detail() == "h")
+    dim = rank == 1 ? 0 : 1;
+  else if (d.detail() == "d")
+    dim = 2;
+  else if (d.detail().empty())
+    dim = d.dim("dim", 0, rank);
   if (d.failed() || dim >= static_cast<std::int64_t>(rank)) return d.keep();
   const SymExpr size = d.sizes(self)[static_cast<std::size_t>(dim)];
   if (d.has("indices")) return cut(d, self, dim, size, d.constants("indices"));
@@ -91,7 +97,8 @@ void mesh(Decomposition& d) {
   for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<std::int64_t>(i);
   if (swaps) std::swap(dims[0], dims[1]);
   std::vector<SymExpr> sizes(values.size(), SymExpr(1));
-  for (std::size_t i = 0; i < values.size(); ++i) sizes[static_cast<std::size_t>(dims[i])] = element_count(d.sizes(values[i]));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    sizes[static_cast<std::size_t>(dims[i])] = element_count(d.sizes(values[i]));
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (d.rank(values[i]) > 1) return d.keep();
     const ValueId row = d.reshape(values[i], {element_count(d.sizes(values[i]))});
@@ -103,7 +110,8 @@ void flip_dim(Decomposition& d) {
   const ValueId self = d.value("self");
   const std::int64_t dim = d.detail()[0] - '0';
   if (d.failed() || dim >= static_cast<std::int64_t>(d.rank(self))) return d.keep();
-  d.result(d.emit("prim.flip", {arg("self", value_argument(self)), arg("dims", list_of(std::vector<std::int64_t>{dim}))}));
+  d.result(d.emit("prim.flip", {arg("self", value_argument(self)),
+                                arg("dims", list_of(std::vector<std::int64_t>{dim}))}));
 }
 
 void tile(Decomposition& d) {
@@ -131,8 +139,10 @@ void stack_along(Decomposition& d) {
   for (ValueId& id : values) {
     id = d.convert(id, promoted.dtype());
     // A column for a row; the others get ones around their dims.
-    if (kind == 'c' && !d.failed() && d.rank(id) < 2) id = d.reshape(id, {element_count(d.sizes(id)), SymExpr(1)});
-    else id = widened(d, id, kind == 'h' ? 1 : kind == 'v' ? 2 : kind == 'd' ? 3 : 2);
+    if (kind == 'c' && !d.failed() && d.rank(id) < 2)
+      id = d.reshape(id, {element_count(d.sizes(id)), SymExpr(1)});
+    else
+      id = widened(d, id, kind == 'h' ? 1 : kind == 'v' ? 2 : kind == 'd' ? 3 : 2);
   }
   if (d.failed()) return;
   const bool rows = kind == 'v' || (kind == 'h' && d.rank(values.front()) == 1);
@@ -169,7 +179,8 @@ void diag(Decomposition& d) {
   if (d.failed()) return;
   if (d.rank(self) == 1) return d.result(d.unary("clone", on_diagonal(d, self, offset)));
   if (d.rank(self) != 2) return d.keep();
-  d.result(d.unary("clone", d.apply("aten.diagonal.default", {arg("self", value_argument(self)), arg("offset", offset)})));
+  d.result(d.unary("clone", d.apply("aten.diagonal.default",
+                                    {arg("self", value_argument(self)), arg("offset", offset)})));
 }
 
 void diag_embed(Decomposition& d) {
@@ -177,7 +188,8 @@ void diag_embed(Decomposition& d) {
   const std::int64_t offset = d.constant("offset", 0);
   if (d.failed() || d.rank(self) == 0) return d.keep();
   const auto rank = static_cast<std::int64_t>(d.rank(self)) + 1;
-  const bool last = d.dim("dim1", -2, d.rank(self) + 1) == rank - 2 && d.dim("dim2", -1, d.rank(self) + 1) == rank - 1;
+  const bool last = d.dim("dim1", -2, d.rank(self) + 1) == rank - 2 &&
+                    d.dim("dim2", -1, d.rank(self) + 1) == rank - 1;
   if (d.failed() || !last) return d.keep();
   d.result(d.unary("clone", on_diagonal(d, self, offset)));
 }

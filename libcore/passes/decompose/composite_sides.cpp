@@ -40,23 +40,29 @@ void both_extremes(Decomposition& d) {
 void mean_rrelu(Decomposition& d) {
   const Operands operands = d.operands({"self"}, Promotion::same);
   const double slope = (d.real("lower", 1.0 / 8) + d.real("upper", 1.0 / 3)) / 2;
-  if (d.failed() || d.boolean("training", false) || !is_floating(operands.promoted)) return d.keep();
+  if (d.failed() || d.boolean("training", false) || !is_floating(operands.promoted))
+    return d.keep();
   const ValueId x = d.materialize(operands.terms[0], operands);
-  d.finish(d.where(with(d, "gt", x, 0.0), value(x), value(with(d, "mul", x, slope))), operands.promoted);
+  d.finish(d.where(with(d, "gt", x, 0.0), value(x), value(with(d, "mul", x, slope))),
+           operands.promoted);
 }
 
 /// The gradient of softmax or of its logarithm, from its result.
 void softmax_gradient(Decomposition& d) {
   const ValueId given = d.value("grad_output"), output = d.value("output");
   const auto dtype = d.dtype("input_dtype");
-  if (d.failed() || !dtype || *dtype != d.dtype_of(given) || *dtype != d.dtype_of(output) || !is_floating(*dtype)) return d.keep();
+  if (d.failed() || !dtype || *dtype != d.dtype_of(given) || *dtype != d.dtype_of(output) ||
+      !is_floating(*dtype))
+    return d.keep();
   const std::int64_t dim = d.dim("dim", -1, d.rank(given));
   if (d.failed() || d.rank(given) == 0 || d.sizes(given) != d.sizes(output)) return d.keep();
   const ValueId gradient = d.convert(d.contiguous(given), ops::compute_dtype(*dtype));
   const ValueId result = d.convert(d.contiguous(output), ops::compute_dtype(*dtype));
   if (d.detail() == "log") {
     const ValueId sum = d.broadcast(d.reduce("sum", gradient, {dim}, true), d.sizes(gradient));
-    return d.finish(with(d, "sub", gradient, value(with(d, "mul", d.unary("exp", result), value(sum)))), *dtype);
+    return d.finish(
+        with(d, "sub", gradient, value(with(d, "mul", d.unary("exp", result), value(sum)))),
+        *dtype);
   }
   const ValueId product = with(d, "mul", gradient, value(result));
   const ValueId rest = d.binary_broadcast("sub", gradient, d.reduce("sum", product, {dim}, true));

@@ -27,7 +27,8 @@ void add_symbols(const Argument& argument, Names& names) {
   for (const Argument& item : sequence->items) add_symbols(item, names);
 }
 
-/// A graph of the node's operands and the symbols that they and its arguments name, and the node over them.
+/// A graph of the node's operands and the symbols that they and its arguments name, and the node
+/// over them.
 struct Part {
   Graph graph;
   Node node;

@@ -9,7 +9,9 @@ namespace penstock::passes {
 namespace {
 
 /// What floats are added up in, and what of integers.
-DType summed(DType dtype) { return is_floating(dtype) ? ops::compute_dtype(dtype) : DType::int64; }
+DType summed(DType dtype) {
+  return is_floating(dtype) ? ops::compute_dtype(dtype) : DType::int64;
+}
 
 }  // namespace
 
@@ -49,7 +51,8 @@ void vector_dot(Decomposition& d) {
   const std::int64_t dim = d.dim("dim", -1, sizes.size());
   const DType dtype = left.dtype, compute = ops::compute_dtype(dtype);
   if (d.failed() || sizes.empty()) return d.keep();
-  const ValueId a = d.broadcast(d.convert(x, compute), sizes), b = d.broadcast(d.convert(y, compute), sizes);
+  const ValueId a = d.broadcast(d.convert(x, compute), sizes),
+                b = d.broadcast(d.convert(y, compute), sizes);
   d.finish(d.reduce("sum", with(d, "mul", a, value(b)), {dim}, false), dtype);
 }
 
@@ -57,7 +60,8 @@ void vector_dot(Decomposition& d) {
 void kron(Decomposition& d) {
   const ValueId a = d.value("self"), b = d.value("other");
   if (d.failed()) return;
-  std::vector<SymExpr> left = d.sizes(a), right = d.sizes(b), spread_left, spread_right, both, result;
+  std::vector<SymExpr> left = d.sizes(a), right = d.sizes(b), spread_left, spread_right, both,
+                       result;
   const std::size_t rank = std::max(left.size(), right.size());
   left.insert(left.begin(), rank - left.size(), SymExpr(1));
   right.insert(right.begin(), rank - right.size(), SymExpr(1));
@@ -67,7 +71,8 @@ void kron(Decomposition& d) {
     both.insert(both.end(), {left[i], right[i]});
     result.push_back(left[i] * right[i]);
   }
-  const DType dtype = ops::promote(d.dtype_of(a), d.dtype_of(b)), compute = ops::compute_dtype(dtype);
+  const DType dtype = ops::promote(d.dtype_of(a), d.dtype_of(b)),
+              compute = ops::compute_dtype(dtype);
   const ValueId x = d.broadcast(d.reshape(d.convert(a, compute), spread_left), both);
   const ValueId y = d.broadcast(d.reshape(d.convert(b, compute), spread_right), both);
   const ValueId product = with(d, is_boolean(compute) ? "and" : "mul", x, value(y));
@@ -102,7 +107,8 @@ void margin_loss(Decomposition& d) {
     const double margin = d.real("margin", 0);
     if (d.failed() || !is_floating(x.promoted)) return d.keep();
     const ValueId gap = with(d, "sub", d.materialize(x.terms[0], x), x.terms[1]);
-    const ValueId product = with(d, "mul", d.unary("neg", d.materialize(x.terms[2], x)), value(gap));
+    const ValueId product =
+        with(d, "mul", d.unary("neg", d.materialize(x.terms[2], x)), value(gap));
     return finish_reduced(d, with(d, "maximum", with(d, "add", product, margin), 0.0), x.promoted);
   }
   const Operands x = d.operands({"self", "target"}, Promotion::same);
@@ -126,8 +132,10 @@ void poisson_loss(Decomposition& d) {
   ValueId losses = with(d, "sub", rate, value(with(d, "mul", target, value(log_rate))));
   if (d.boolean("full", false)) {
     // Stirling's formula for the logarithm of the factorial, for targets above 1.
-    const ValueId leading = with(d, "sub", with(d, "mul", target, value(d.unary("log", target))), value(target));
-    const ValueId root = with(d, "mul", d.unary("log", with(d, "mul", target, 2 * std::numbers::pi)), 0.5);
+    const ValueId leading =
+        with(d, "sub", with(d, "mul", target, value(d.unary("log", target))), value(target));
+    const ValueId root =
+        with(d, "mul", d.unary("log", with(d, "mul", target, 2 * std::numbers::pi)), 0.5);
     const ValueId term = with(d, "add", leading, value(root));
     losses = with(d, "add", losses, value(d.where(with(d, "le", target, 1.0), 0.0, value(term))));
   }

@@ -8,7 +8,8 @@
 
 namespace penstock::passes {
 
-// The functions that the table of composites names; a name that no file of this folder defines does not link.
+// The functions that the table of composites names; a name that no file of this folder defines does
+// not link.
 #define PS_COMPOSITE(op, function, detail) void function(Decomposition&);
 #include "passes/decompose/composites.def"
 #undef PS_COMPOSITE
@@ -26,8 +27,11 @@ const Composite* find_composite(std::string_view op);
 /// What a decomposition reads of its op, for one that ops.def does not know.
 ops::OpFacts facts_of(const Composite& composite);
 
-/// The value as an argument, and a binary prim of a value and another argument: what formulas are written in.
-inline Argument value(ValueId id) { return value_argument(id); }
+/// The value as an argument, and a binary prim of a value and another argument: what formulas are
+/// written in.
+inline Argument value(ValueId id) {
+  return value_argument(id);
+}
 inline ValueId with(Decomposition& d, const char* prim, ValueId x, Argument other) {
   return d.binary(prim, value(x), std::move(other));
 }
@@ -38,15 +42,19 @@ void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
 /// Matrices whose diagonal `offset` places above the main one is x's last dim; zeros elsewhere.
 ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset);
 
-/// What `source` sends to the places of `self` along `dim` that `index`, of its shape, names, as a sum, a mean, a product or
-/// an extreme; together with the element that was there if that `includes` it. kNoValue: that stays torch's.
-ValueId reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
+/// What `source` sends to the places of `self` along `dim` that `index`, of its shape, names, as a
+/// sum, a mean, a product or an extreme; together with the element that was there if that
+/// `includes` it. kNoValue: that stays torch's.
+ValueId reduce_at(Decomposition& d, std::string_view kind, ValueId self, ValueId index,
+                  ValueId source, std::int64_t dim, bool includes);
 /// The same for products and extremes.
-ValueId reduce_by_place(Decomposition& d, std::string_view kind, ValueId self, ValueId index, ValueId source, std::int64_t dim, bool includes);
+ValueId reduce_by_place(Decomposition& d, std::string_view kind, ValueId self, ValueId index,
+                        ValueId source, std::int64_t dim, bool includes);
 /// log(exp(a) + exp(b)) of floats, or the same of powers of 2.
 ValueId log_of_two(Decomposition& d, ValueId a, ValueId b, bool of_powers_of_two);
 /// An error at run time unless the integers of `index` choose from `size`, or are `ignored`.
-void require_index(Decomposition& d, ValueId index, const SymExpr& size, std::optional<std::int64_t> ignored);
+void require_index(Decomposition& d, ValueId index, const SymExpr& size,
+                   std::optional<std::int64_t> ignored);
 /// prim.gather along a dim.
 ValueId gather_along(Decomposition& d, ValueId x, ValueId index, std::int64_t dim);
 

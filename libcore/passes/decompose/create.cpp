@@ -20,8 +20,9 @@ Argument as_dtype(double value, DType dtype) {
 }
 
 ValueId iota(Decomposition& d, const SymExpr& length, Argument start, Argument step, DType dtype) {
-  return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)), arg("start", std::move(start)),
-                              arg("step", std::move(step)), arg("dtype", dtype)});
+  return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)),
+                              arg("start", std::move(start)), arg("step", std::move(step)),
+                              arg("dtype", dtype)});
 }
 
 /// row index and column index over a matrix of these sizes.
@@ -58,7 +59,9 @@ void arange(Decomposition& d) {
   if (type.device != "cpu") return d.keep();
   ops::Number start = d.number("start", {DTypeCategory::integral, 0, 0});
   ops::Number step = d.number("step", {DTypeCategory::integral, 1, 1});
-  auto bound = [&](const ops::Number& number) { return Decomposition::number_as(number, type.dtype); };
+  auto bound = [&](const ops::Number& number) {
+    return Decomposition::number_as(number, type.dtype);
+  };
   DType compute = ops::compute_dtype(type.dtype);
   d.finish(iota(d, type.sizes[0], bound(start), bound(step), compute), type.dtype);
 }
@@ -83,7 +86,8 @@ void linspace(Decomposition& d) {
   ValueId ascending = iota(d, type.sizes[0], start, step, compute);
   ValueId index = iota(d, type.sizes[0], std::int64_t{0}, std::int64_t{1}, DType::int64);
   ValueId from_end = d.convert(d.binary("sub", *steps - 1, value_argument(index)), compute);
-  ValueId descending = d.binary("sub", end, value_argument(d.binary("mul", value_argument(from_end), step)));
+  ValueId descending =
+      d.binary("sub", end, value_argument(d.binary("mul", value_argument(from_end), step)));
   ValueId first_half = d.binary("lt", value_argument(index), *steps / 2);
   if (*steps == 1) return d.finish(ascending, type.dtype);
   d.finish(d.where(first_half, value_argument(ascending), value_argument(descending)), type.dtype);
@@ -96,7 +100,8 @@ void triangle(Decomposition& d) {
   SymExpr diagonal = d.integer("diagonal", 0);
   auto [row, column] = grid(d, sizes[sizes.size() - 2], sizes.back());
   ValueId limit = row;
-  if (diagonal != SymExpr(0)) limit = d.binary("add", value_argument(row), Decomposition::integer_argument(diagonal));
+  if (diagonal != SymExpr(0))
+    limit = d.binary("add", value_argument(row), Decomposition::integer_argument(diagonal));
   bool lower = d.detail() == "lower";
   ValueId kept = d.binary(lower ? "le" : "ge", value_argument(column), value_argument(limit));
   d.result(d.where(d.broadcast(kept, sizes), value_argument(self), as_dtype(0, d.dtype_of(self))));

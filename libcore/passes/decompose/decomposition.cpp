@@ -13,8 +13,10 @@ namespace {
 DType common_dtype(const std::vector<ops::Operand>& operands) {
   ops::ResultType promoted;
   for (const ops::Operand& operand : operands) {
-    if (operand.is_tensor()) promoted.add_tensor(operand.tensor->dtype, operand.tensor->rank() > 0);
-    else promoted.add_number(operand.number.category);
+    if (operand.is_tensor())
+      promoted.add_tensor(operand.tensor->dtype, operand.tensor->rank() > 0);
+    else
+      promoted.add_number(operand.number.category);
   }
   return promoted.dtype();
 }
@@ -23,14 +25,17 @@ DType common_dtype(const std::vector<ops::Operand>& operands) {
 
 Argument Decomposition::number_as(const ops::Number& number, DType dtype) {
   if (is_floating(dtype)) {
-    if (number.category == DTypeCategory::floating || number.integer.is_constant()) return number.real;
+    if (number.category == DTypeCategory::floating || number.integer.is_constant())
+      return number.real;
     return number.integer;
   }
   if (is_boolean(dtype)) {
-    return number.category == DTypeCategory::floating ? number.real != 0 : number.integer != SymExpr(0);
+    return number.category == DTypeCategory::floating ? number.real != 0
+                                                      : number.integer != SymExpr(0);
   }
   if (number.category == DTypeCategory::floating) return static_cast<std::int64_t>(number.real);
-  if (auto plain = number.integer.constant(); plain && is_integral(dtype)) return wrap_to(*plain, dtype);
+  if (auto plain = number.integer.constant(); plain && is_integral(dtype))
+    return wrap_to(*plain, dtype);
   return integer_argument(number.integer);
 }
 
@@ -50,7 +55,8 @@ ValueId Decomposition::check(ValueId id) {
   return id;
 }
 
-Operands Decomposition::operands(std::initializer_list<std::string_view> names, Promotion promotion) {
+Operands Decomposition::operands(std::initializer_list<std::string_view> names,
+                                 Promotion promotion) {
   std::vector<ops::Operand> read;
   for (std::string_view name : names) read.push_back(operand(name));
   Operands result;
@@ -59,7 +65,8 @@ Operands Decomposition::operands(std::initializer_list<std::string_view> names, 
   bool to_float = promotion == Promotion::to_float || promotion == Promotion::float_opmath;
   bool keeps_scalars = promotion == Promotion::opmath || promotion == Promotion::float_opmath;
   if (to_float && !is_floating(result.promoted)) result.promoted = ops::kDefaultDType;
-  result.compute = promotion == Promotion::exact ? result.promoted : ops::compute_dtype(result.promoted);
+  result.compute =
+      promotion == Promotion::exact ? result.promoted : ops::compute_dtype(result.promoted);
   std::vector<TensorType> types;  // copies: emission may move the graph's values
   for (const ops::Operand& operand : read) {
     if (operand.is_tensor()) types.push_back(*operand.tensor);
@@ -149,7 +156,8 @@ ValueId Decomposition::broadcast(ValueId x, const std::vector<SymExpr>& sizes) {
 ValueId Decomposition::broadcast(ValueId x, const std::vector<SymExpr>& sizes,
                                  const std::vector<std::int64_t>& dims) {
   if (failed() || type(x).sizes == sizes) return x;
-  return emit("prim.broadcast", {arg("self", value_argument(x)), arg("size", list_of(sizes)), arg("dims", list_of(dims))});
+  return emit("prim.broadcast", {arg("self", value_argument(x)), arg("size", list_of(sizes)),
+                                 arg("dims", list_of(dims))});
 }
 
 ValueId Decomposition::reshape(ValueId x, const std::vector<SymExpr>& sizes) {
@@ -174,9 +182,10 @@ ValueId Decomposition::swap_last(ValueId x) {
   return permute(x, dims);
 }
 
-ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length,
-                             const SymExpr& step) {
-  if (dim < 0 || dim >= static_cast<std::int64_t>(rank(x))) fail("has no dim " + std::to_string(dim));
+ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start,
+                             const SymExpr& length, const SymExpr& step) {
+  if (dim < 0 || dim >= static_cast<std::int64_t>(rank(x)))
+    fail("has no dim " + std::to_string(dim));
   if (failed()) return x;
   std::vector<SymExpr> starts(rank(x), SymExpr(0)), stops = sizes(x), steps(rank(x), SymExpr(1));
   if (start == SymExpr(0) && length == stops[dim] && step == SymExpr(1)) return x;
@@ -189,16 +198,20 @@ ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start, 
                              arg("stop", list_of(stops)), arg("step", list_of(steps))});
 }
 
-ValueId Decomposition::reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims,
-                              bool keep) {
+ValueId Decomposition::reduce(std::string_view prim, ValueId x,
+                              const std::vector<std::int64_t>& dims, bool keep) {
   if (failed()) return x;
   std::vector<SymExpr> kept = ops::reduced_sizes(sizes(x), dims, true);
-  ValueId reduced = dims.empty() ? x : emit("prim." + std::string(prim), {arg("self", value_argument(x)), arg("dims", list_of(dims))});
+  ValueId reduced = dims.empty()
+                        ? x
+                        : emit("prim." + std::string(prim),
+                               {arg("self", value_argument(x)), arg("dims", list_of(dims))});
   return keep ? reshape(reduced, kept) : reduced;
 }
 
 ValueId Decomposition::full(const std::vector<SymExpr>& sizes, Argument value, DType dtype) {
-  return emit("prim.full", {arg("size", list_of(sizes)), arg("value", std::move(value)), arg("dtype", dtype)});
+  return emit("prim.full",
+              {arg("size", list_of(sizes)), arg("value", std::move(value)), arg("dtype", dtype)});
 }
 
 ValueId Decomposition::contiguous(ValueId x) {
@@ -206,22 +219,26 @@ ValueId Decomposition::contiguous(ValueId x) {
   return unary("clone", x);
 }
 
-ValueId Decomposition::pad(ValueId x, const std::vector<SymExpr>& low, const std::vector<SymExpr>& high, Argument value) {
+ValueId Decomposition::pad(ValueId x, const std::vector<SymExpr>& low,
+                           const std::vector<SymExpr>& high, Argument value) {
   auto is_zero = [](const SymExpr& amount) { return amount == SymExpr(0); };
-  bool nothing = std::all_of(low.begin(), low.end(), is_zero) && std::all_of(high.begin(), high.end(), is_zero);
+  bool nothing = std::all_of(low.begin(), low.end(), is_zero) &&
+                 std::all_of(high.begin(), high.end(), is_zero);
   if (failed() || nothing) return x;
-  return emit("prim.pad", {arg("self", value_argument(x)), arg("low", list_of(low)), arg("high", list_of(high)),
-                           arg("value", std::move(value))});
+  return emit("prim.pad", {arg("self", value_argument(x)), arg("low", list_of(low)),
+                           arg("high", list_of(high)), arg("value", std::move(value))});
 }
 
 ValueId Decomposition::unfold(ValueId x, std::int64_t dim, const SymExpr& size, const SymExpr& step,
                               const SymExpr& dilation) {
-  return emit("prim.unfold", {arg("self", value_argument(x)), arg("dim", dim), arg("size", integer_argument(size)),
-                              arg("step", integer_argument(step)), arg("dilation", integer_argument(dilation))});
+  return emit("prim.unfold",
+              {arg("self", value_argument(x)), arg("dim", dim), arg("size", integer_argument(size)),
+               arg("step", integer_argument(step)), arg("dilation", integer_argument(dilation))});
 }
 
 ValueId Decomposition::index_select(ValueId x, ValueId index, std::int64_t dim) {
-  return emit("prim.index_select", {arg("self", value_argument(x)), arg("index", value_argument(index)), arg("dim", dim)});
+  return emit("prim.index_select", {arg("self", value_argument(x)),
+                                    arg("index", value_argument(index)), arg("dim", dim)});
 }
 
 ValueId Decomposition::iota(const SymExpr& length) {
@@ -233,16 +250,20 @@ std::vector<TensorType> Decomposition::inferred() {
   std::vector<TensorType> types;
   if (failed()) return types;
   auto results = ops::infer(node(), graph(), shapes());
-  if (results) types = std::move(*results);
-  else fail(results.error().message);
+  if (results)
+    types = std::move(*results);
+  else
+    fail(results.error().message);
   return types;
 }
 
 std::vector<TensorType> Decomposition::inferred_or_keep() {
   std::vector<TensorType> types;
   if (failed()) return types;
-  if (auto results = ops::infer(node(), graph(), shapes())) types = std::move(*results);
-  else keep();
+  if (auto results = ops::infer(node(), graph(), shapes()))
+    types = std::move(*results);
+  else
+    keep();
   return types;
 }
 
@@ -278,10 +299,12 @@ void Decomposition::write(ValueId target, ValueId content) {
   // What is assigned to a part may have ones in front.
   while (own.size() > type.rank() && own.front() == SymExpr(1)) own.erase(own.begin());
   content = broadcast(convert(reshape(content, own), type.dtype), type.sizes);
-  rewrite_.emit("prim.copy_", {arg("self", value_argument(target)), arg("src", value_argument(content))});
+  rewrite_.emit("prim.copy_",
+                {arg("self", value_argument(target)), arg("src", value_argument(content))});
 }
 
-SymExpr Decomposition::count(const std::vector<SymExpr>& sizes, const std::vector<std::int64_t>& dims) const {
+SymExpr Decomposition::count(const std::vector<SymExpr>& sizes,
+                             const std::vector<std::int64_t>& dims) const {
   SymExpr product = 1;
   for (std::int64_t dim : dims) {
     if (dim >= 0 && dim < static_cast<std::int64_t>(sizes.size())) product *= sizes[dim];

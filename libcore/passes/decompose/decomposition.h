@@ -22,19 +22,21 @@ struct Operands {
 enum class Promotion : std::uint8_t {
   same,      ///< the operands' common dtype
   to_float,  ///< integers and bools become float32
-  opmath,    ///< as `same`, but a second operand without dims is not rounded to a 16-bit dtype first
+  opmath,  ///< as `same`, but a second operand without dims is not rounded to a 16-bit dtype first
   float_opmath,  ///< as `to_float`, likewise
-  exact,     ///< no wider compute dtype: comparisons, selections
+  exact,         ///< no wider compute dtype: comparisons, selections
 };
 
 /// One ATen node being taken apart: its arguments to read (as a shape rule reads them) and prims to
-/// emit. A decomposition calls `result` once per result of the node. Values that it reads may move in
-/// memory with every emission: types are to be copied, not referred to.
+/// emit. A decomposition calls `result` once per result of the node. Values that it reads may move
+/// in memory with every emission: types are to be copied, not referred to.
 class Decomposition : public ops::Inference {
  public:
   /// `node` holds current arguments; `detail` is the table's third column.
   Decomposition(const ops::OpFacts& op, const Node& node, Rewrite& rewrite, std::string_view detail)
-      : Inference(op, node, rewrite.graph(), rewrite.shapes()), rewrite_(rewrite), detail_(detail) {}
+      : Inference(op, node, rewrite.graph(), rewrite.shapes()),
+        rewrite_(rewrite),
+        detail_(detail) {}
 
   std::string_view detail() const { return detail_; }
   TensorType type(ValueId id) const { return rewrite_.type(id); }
@@ -81,31 +83,39 @@ class Decomposition : public ops::Inference {
   ValueId where(ValueId condition, Argument a, Argument b);
   ValueId convert(ValueId x, DType dtype);
   ValueId broadcast(ValueId x, const std::vector<SymExpr>& sizes);  ///< trailing dims line up
-  ValueId broadcast(ValueId x, const std::vector<SymExpr>& sizes, const std::vector<std::int64_t>& dims);
+  ValueId broadcast(ValueId x, const std::vector<SymExpr>& sizes,
+                    const std::vector<std::int64_t>& dims);
   ValueId reshape(ValueId x, const std::vector<SymExpr>& sizes);
   ValueId permute(ValueId x, const std::vector<std::int64_t>& dims);
   ValueId swap_last(ValueId x);  ///< transposes the last two dims
-  ValueId slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length, const SymExpr& step);
-  ValueId reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims, bool keep);
+  ValueId slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length,
+                const SymExpr& step);
+  ValueId reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims,
+                 bool keep);
   ValueId full(const std::vector<SymExpr>& sizes, Argument value, DType dtype);
   ValueId contiguous(ValueId x);
-  ValueId pad(ValueId x, const std::vector<SymExpr>& low, const std::vector<SymExpr>& high, Argument value);
+  ValueId pad(ValueId x, const std::vector<SymExpr>& low, const std::vector<SymExpr>& high,
+              Argument value);
   /// Windows over `dim`: it counts them, a new last dim holds their elements.
-  ValueId unfold(ValueId x, std::int64_t dim, const SymExpr& size, const SymExpr& step, const SymExpr& dilation);
+  ValueId unfold(ValueId x, std::int64_t dim, const SymExpr& size, const SymExpr& step,
+                 const SymExpr& dilation);
   ValueId index_select(ValueId x, ValueId index, std::int64_t dim);
   ValueId iota(const SymExpr& length);  ///< 0, 1, …, of int64
   ValueId emit(std::string_view op, std::vector<NamedArgument> args) {
     return failed() ? kNoValue : check(rewrite_.emit_one(op, std::move(args)));
   }
-  /// What an op of ops.def gives for these arguments, taken apart as if it stood in the graph; it stays whole where it
-  /// would there. So a composite reads like the calls that torch makes, layouts and roundings included.
+  /// What an op of ops.def gives for these arguments, taken apart as if it stood in the graph; it
+  /// stays whole where it would there. So a composite reads like the calls that torch makes,
+  /// layouts and roundings included.
   std::vector<ValueId> apply_all(std::string_view op, std::vector<NamedArgument> args);
   ValueId apply(std::string_view op, std::vector<NamedArgument> args);  ///< of one result
   /// The same for an elementwise op of two operands, tensors or numbers: "mul" is aten.mul.Tensor.
   ValueId apply(std::string_view op, Argument a, Argument b);
-  /// An error at run time unless the elements of `index` are below `size`, and at least 0 or, if it `wraps`, -size.
+  /// An error at run time unless the elements of `index` are below `size`, and at least 0 or, if it
+  /// `wraps`, -size.
   void check_index(ValueId index, std::int64_t dim, const SymExpr& size, bool wraps);
-  /// A matrix product (ops::is_product). Of half precision it is one of float32, rounded once, as torch's is.
+  /// A matrix product (ops::is_product). Of half precision it is one of float32, rounded once, as
+  /// torch's is.
   ValueId product(std::string_view op, std::vector<NamedArgument> args);
   std::vector<ValueId> emit_all(std::string_view op, std::vector<NamedArgument> args);
 
@@ -125,6 +135,8 @@ class Decomposition : public ops::Inference {
 };
 
 /// Argument for the value `id`.
-inline Argument value_argument(ValueId id) { return Argument::Value{id}; }
+inline Argument value_argument(ValueId id) {
+  return Argument::Value{id};
+}
 
 }  // namespace penstock::passes

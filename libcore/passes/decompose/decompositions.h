@@ -19,12 +19,15 @@ struct DecompositionRow {
 /// The row of an op of ops.def.
 const DecompositionRow& decomposition_row(ops::OpId id);
 
-/// Copies the results that are views of what there was before, where torch gives memory of its own: who writes such a
-/// result does not write the operand, and views behind count on strides without repeated elements.
-void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before, const std::vector<ops::InferredResult>& inferred,
+/// Copies the results that are views of what there was before, where torch gives memory of its own:
+/// who writes such a result does not write the operand, and views behind count on strides without
+/// repeated elements.
+void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before,
+                     const std::vector<ops::InferredResult>& inferred,
                      std::vector<ValueId>& results);
 
-/// Prims and library calls take what memory they are told to take: that indices are in it is looked at before.
+/// Prims and library calls take what memory they are told to take: that indices are in it is looked
+/// at before.
 void check_indices(Rewrite& rewrite, const ops::OpFacts& op, const Node& node);
 
 // Parts that several families use.
@@ -36,7 +39,8 @@ ValueId main_diagonal(Decomposition& d, ValueId x, std::int64_t rows, std::int64
 /// Softmax or its logarithm over one dim, in x's dtype.
 ValueId softmax_over(Decomposition& d, ValueId x, std::int64_t dim, bool logarithm);
 /// The norm of an order over dims, in x's dtype.
-ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep, double order);
+ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep,
+                  double order);
 /// base to the exponent, with the exponents that torch's kernels know taken apart.
 ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, bool real);
 /// The dims of x from the first on.

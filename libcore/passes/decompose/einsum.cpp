@@ -29,7 +29,9 @@ struct ValueAlgebra {
   }
 
   ValueId permute(ValueId x, const Dims& dims) const { return d.permute(x, dims); }
-  ValueId reshape(ValueId x, const std::vector<SymExpr>& sizes) const { return d.reshape(x, sizes); }
+  ValueId reshape(ValueId x, const std::vector<SymExpr>& sizes) const {
+    return d.reshape(x, sizes);
+  }
 
   ValueId append_dim(ValueId x) const {
     std::vector<SymExpr> sizes = d.sizes(x);
@@ -46,20 +48,26 @@ struct ValueAlgebra {
   ValueId mul(ValueId a, ValueId b) const {
     const TensorType types[] = {d.type(a), d.type(b)};
     const TensorType* both[] = {&types[0], &types[1]};
-    const DType dtype = ops::promote(types[0].dtype, types[1].dtype), compute = ops::compute_dtype(dtype);
+    const DType dtype = ops::promote(types[0].dtype, types[1].dtype),
+                compute = ops::compute_dtype(dtype);
     const std::vector<SymExpr> sizes = ops::broadcast_sizes(d, both);
-    auto term = [&](ValueId x) { return value_argument(d.broadcast(d.convert(d.convert(x, dtype), compute), sizes)); };
+    auto term = [&](ValueId x) {
+      return value_argument(d.broadcast(d.convert(d.convert(x, dtype), compute), sizes));
+    };
     return d.convert(d.binary("mul", term(a), term(b)), dtype);
   }
 
   ValueId bmm(ValueId a, ValueId b) const {
     if (d.failed()) return a;
     std::vector<SymExpr> left = d.sizes(a), right = d.sizes(b);
-    if (left[0] != SymExpr(1)) return d.product("aten.bmm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
+    if (left[0] != SymExpr(1))
+      return d.product("aten.bmm.default",
+                       {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
     // A batch of one is one product, for which a library keeps constant operands packed.
     a = d.reshape(a, {left[1], left[2]});
     b = d.reshape(b, {right[1], right[2]});
-    ValueId made = d.product("aten.mm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
+    ValueId made = d.product("aten.mm.default",
+                             {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
     return d.reshape(made, {SymExpr(1), left[1], right[2]});
   }
 };

@@ -9,14 +9,17 @@ namespace penstock::passes {
 
 namespace {
 
-ValueId int64(Decomposition& d, ValueId index) { return d.convert(index, DType::int64); }
+ValueId int64(Decomposition& d, ValueId index) {
+  return d.convert(index, DType::int64);
+}
 
 Argument zero_of(DType dtype) {
   return Decomposition::number_as({DTypeCategory::integral, 0, 0}, dtype);
 }
 
 ValueId index_select_dim(Decomposition& d, ValueId self, ValueId index, std::int64_t dim) {
-  return d.emit("prim.index_select", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)});
+  return d.emit("prim.index_select", {arg("self", value_argument(self)),
+                                      arg("index", value_argument(index)), arg("dim", dim)});
 }
 
 }  // namespace
@@ -32,12 +35,16 @@ void gather(Decomposition& d) {
   // gather looks only at the part of self that index covers, beside dim.
   std::vector<SymExpr> window = d.sizes(index), own = d.sizes(self);
   // An index without elements may have any rank: nothing is taken.
-  if (element_count(sizes) == SymExpr(0)) return d.result(d.full(sizes, zero_of(d.dtype_of(self)), d.dtype_of(self)));
+  if (element_count(sizes) == SymExpr(0))
+    return d.result(d.full(sizes, zero_of(d.dtype_of(self)), d.dtype_of(self)));
   if (window.size() != own.size()) return d.fail("index and self differ in rank");
   for (std::size_t i = 0; i < own.size(); ++i) {
-    if (static_cast<std::int64_t>(i) != dim) self = d.slice(self, static_cast<std::int64_t>(i), 0, window[i], 1);
+    if (static_cast<std::int64_t>(i) != dim)
+      self = d.slice(self, static_cast<std::int64_t>(i), 0, window[i], 1);
   }
-  d.result(d.reshape(d.emit("prim.gather", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)}), sizes));
+  d.result(d.reshape(d.emit("prim.gather", {arg("self", value_argument(self)),
+                                            arg("index", value_argument(index)), arg("dim", dim)}),
+                     sizes));
 }
 
 void take_along_dim(Decomposition& d) {
@@ -62,7 +69,8 @@ void take_along_dim(Decomposition& d) {
     self = d.reshape(self, {element_count(d.sizes(self))});
     index = d.reshape(index, {element_count(d.sizes(index))});
   }
-  d.result(d.emit("prim.gather", {arg("self", value_argument(self)), arg("index", value_argument(index)), arg("dim", dim)}));
+  d.result(d.emit("prim.gather", {arg("self", value_argument(self)),
+                                  arg("index", value_argument(index)), arg("dim", dim)}));
 }
 
 void index_select(Decomposition& d) {
@@ -80,7 +88,8 @@ void scatter(Decomposition& d) {
   ValueId self = d.value("self"), index = int64(d, d.value("index"));
   if (d.failed() || d.rank(self) == 0) return d.keep();
   std::int64_t dim = d.dim("dim", 0, d.rank(self));
-  DType dtype = d.dtype_of(self), compute = d.detail() == "scatter_add" ? ops::compute_dtype(dtype) : dtype;
+  DType dtype = d.dtype_of(self),
+        compute = d.detail() == "scatter_add" ? ops::compute_dtype(dtype) : dtype;
   std::vector<SymExpr> sizes = d.sizes(index);
   // An index without elements, whatever its rank, writes nothing.
   if (element_count(sizes) == SymExpr(0)) return d.result(d.unary("clone", self));
@@ -90,11 +99,16 @@ void scatter(Decomposition& d) {
     source = d.full(sizes, Decomposition::number_as(d.number("value", {}), compute), compute);
   } else {
     source = d.convert(d.value("src"), compute);
-    if (!d.failed() && d.rank(source) != sizes.size()) return d.fail("src and index differ in rank");
-    for (std::size_t i = 0; i < sizes.size(); ++i) source = d.slice(source, static_cast<std::int64_t>(i), 0, sizes[i], 1);
+    if (!d.failed() && d.rank(source) != sizes.size())
+      return d.fail("src and index differ in rank");
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      source = d.slice(source, static_cast<std::int64_t>(i), 0, sizes[i], 1);
   }
-  d.finish(d.emit("prim." + std::string(d.detail()), {arg("self", value_argument(d.convert(self, compute))), arg("index", value_argument(index)),
-                                                     arg("src", value_argument(source)), arg("dim", dim)}), dtype);
+  d.finish(d.emit("prim." + std::string(d.detail()),
+                  {arg("self", value_argument(d.convert(self, compute))),
+                   arg("index", value_argument(index)), arg("src", value_argument(source)),
+                   arg("dim", dim)}),
+           dtype);
 }
 
 /// Each element beside all that are tested: torch sorts where those are many.
@@ -112,8 +126,9 @@ void isin(Decomposition& d) {
     std::vector<SymExpr> sizes = d.sizes(elements), pairs = sizes;
     sizes.emplace_back(1);
     pairs.push_back(count);
-    const ValueId same = d.binary("eq", value_argument(d.broadcast(d.reshape(elements, sizes), pairs)),
-                                  value_argument(d.broadcast(d.reshape(tested, {count}), pairs)));
+    const ValueId same =
+        d.binary("eq", value_argument(d.broadcast(d.reshape(elements, sizes), pairs)),
+                 value_argument(d.broadcast(d.reshape(tested, {count}), pairs)));
     found = d.reduce("any", same, {static_cast<std::int64_t>(d.rank(elements))}, false);
   } else {
     const Operands both = d.operands({"elements", "test_element"}, Promotion::exact);
@@ -127,7 +142,8 @@ void isin(Decomposition& d) {
 void argsort(Decomposition& d) {
   ValueId self = d.value("self");
   if (d.failed()) return;
-  std::vector<NamedArgument> args = {arg("self", value_argument(self)), arg("dim", d.dim("dim", -1, d.rank(self))),
+  std::vector<NamedArgument> args = {arg("self", value_argument(self)),
+                                     arg("dim", d.dim("dim", -1, d.rank(self))),
                                      arg("descending", d.boolean("descending", false))};
   const bool stable = d.has("stable");
   if (stable) args.push_back(arg("stable", d.boolean("stable", false)));
@@ -141,14 +157,17 @@ void one_hot(Decomposition& d) {
   std::vector<SymExpr> sizes = d.sizes(self), lifted = sizes;
   sizes.push_back(classes);
   lifted.push_back(1);
-  ValueId numbers = d.emit("prim.iota", {arg("length", classes), arg("start", std::int64_t{0}), arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
+  ValueId numbers = d.emit("prim.iota", {arg("length", classes), arg("start", std::int64_t{0}),
+                                         arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
   ValueId given = d.broadcast(d.reshape(int64(d, self), lifted), sizes);
-  d.finish(d.binary("eq", value_argument(given), value_argument(d.broadcast(numbers, sizes))), DType::int64);
+  d.finish(d.binary("eq", value_argument(given), value_argument(d.broadcast(numbers, sizes))),
+           DType::int64);
 }
 
 namespace {
 
-/// What a list of indices picks of a tensor: the indexed dims become one, and one flat index picks from it.
+/// What a list of indices picks of a tensor: the indexed dims become one, and one flat index picks
+/// from it.
 struct Picking {
   std::vector<std::int64_t> order;  ///< the dims with the indexed ones side by side
   std::vector<SymExpr> merged;      ///< sizes of the tensor in that order, its indexed dims as one
@@ -191,7 +210,9 @@ std::optional<Picking> picking_of(Decomposition& d, ValueId self) {
   p.order.insert(p.order.end(), indexed.begin(), indexed.end());
   p.order.insert(p.order.end(), rest.begin() + p.place, rest.end());
   for (std::size_t i = 0; i <= rest.size(); ++i) {
-    if (i == p.place) p.merged.push_back(d.count(own, indexed)), p.result.insert(p.result.end(), p.picked.begin(), p.picked.end());
+    if (i == p.place)
+      p.merged.push_back(d.count(own, indexed)),
+          p.result.insert(p.result.end(), p.picked.begin(), p.picked.end());
     if (i == rest.size()) break;
     p.merged.push_back(own[rest[i]]);
     p.result.push_back(own[rest[i]]);
@@ -201,22 +222,28 @@ std::optional<Picking> picking_of(Decomposition& d, ValueId self) {
     Argument size = Decomposition::integer_argument(own[indexed[i]]);
     if (indices.size() > 1) {
       ValueId negative = d.binary("lt", value_argument(one), std::int64_t{0});
-      one = d.where(negative, value_argument(d.binary("add", value_argument(one), size)), value_argument(one));
+      one = d.where(negative, value_argument(d.binary("add", value_argument(one), size)),
+                    value_argument(one));
     }
-    if (p.flat == kNoValue) p.flat = one;
-    else p.flat = d.binary("add", value_argument(d.binary("mul", value_argument(p.flat), size)), value_argument(one));
+    if (p.flat == kNoValue)
+      p.flat = one;
+    else
+      p.flat = d.binary("add", value_argument(d.binary("mul", value_argument(p.flat), size)),
+                        value_argument(one));
   }
   return p;
 }
 
 /// self with `source` written, or added, along `dim` at the places that `index`, of one dim, names.
-ValueId write_rows(Decomposition& d, std::string_view prim, ValueId self, ValueId index, ValueId source, std::int64_t dim) {
+ValueId write_rows(Decomposition& d, std::string_view prim, ValueId self, ValueId index,
+                   ValueId source, std::int64_t dim) {
   const std::vector<SymExpr> sizes = d.sizes(source);
   std::vector<SymExpr> lifted(sizes.size(), SymExpr(1));
   lifted[dim] = sizes[dim];
   index = d.broadcast(d.reshape(index, lifted), sizes);
-  return d.emit("prim." + std::string(prim), {arg("self", value_argument(self)), arg("index", value_argument(index)),
-                                              arg("src", value_argument(source)), arg("dim", dim)});
+  return d.emit("prim." + std::string(prim),
+                {arg("self", value_argument(self)), arg("index", value_argument(index)),
+                 arg("src", value_argument(source)), arg("dim", dim)});
 }
 
 }  // namespace
@@ -226,7 +253,8 @@ void index(Decomposition& d) {
   const std::optional<Picking> p = picking_of(d, self);
   if (!p) return d.keep();
   ValueId source = d.reshape(d.permute(self, p->order), p->merged);
-  ValueId elements = index_select_dim(d, source, d.reshape(p->flat, {element_count(p->picked)}), static_cast<std::int64_t>(p->place));
+  ValueId elements = index_select_dim(d, source, d.reshape(p->flat, {element_count(p->picked)}),
+                                      static_cast<std::int64_t>(p->place));
   d.result(d.reshape(elements, p->result));
 }
 
@@ -239,7 +267,8 @@ void index_copy(Decomposition& d) {
     self = d.reshape(self, {SymExpr(1)});
     source = d.reshape(source, {SymExpr(1)});
   }
-  const ValueId written = write_rows(d, "scatter", self, index, source, d.dim("dim", 0, d.rank(self)));
+  const ValueId written =
+      write_rows(d, "scatter", self, index, source, d.dim("dim", 0, d.rank(self)));
   if (!d.failed()) d.result(d.reshape(written, sizes));
 }
 
@@ -256,7 +285,9 @@ void index_put(Decomposition& d) {
   const ValueId source = d.convert(d.reshape(d.broadcast(values, p->result), sizes), compute);
   const ValueId target = d.convert(d.reshape(d.permute(self, p->order), p->merged), compute);
   const ValueId index = d.reshape(p->flat, {element_count(p->picked)});
-  const ValueId written = d.convert(write_rows(d, adds ? "scatter_add" : "scatter", target, index, source, static_cast<std::int64_t>(p->place)), dtype);
+  const ValueId written = d.convert(write_rows(d, adds ? "scatter_add" : "scatter", target, index,
+                                               source, static_cast<std::int64_t>(p->place)),
+                                    dtype);
   std::vector<std::int64_t> back(p->order.size());
   std::vector<SymExpr> apart;
   for (std::size_t i = 0; i < back.size(); ++i) {

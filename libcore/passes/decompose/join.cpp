@@ -72,12 +72,14 @@ void diff(Decomposition& d) {
   x = parts.size() == 1 ? parts.front() : concatenate(d, parts, dim);
   for (std::int64_t turn = 0; turn < n && !d.failed() && d.sizes(x)[dim] != SymExpr(0); ++turn) {
     const SymExpr length = d.sizes(x)[dim] - SymExpr(1);
-    const ValueId next = d.slice(x, dim, SymExpr(1), length, SymExpr(1)), own = d.slice(x, dim, SymExpr(0), length, SymExpr(1));
+    const ValueId next = d.slice(x, dim, SymExpr(1), length, SymExpr(1)),
+                  own = d.slice(x, dim, SymExpr(0), length, SymExpr(1));
     // Half precision is rounded after each difference, as by ATen's sub.
     const DType compute = ops::compute_dtype(dtype);
     x = is_boolean(dtype) ? d.binary("ne", value_argument(next), value_argument(own))
                           : d.convert(d.binary("sub", value_argument(d.convert(next, compute)),
-                                               value_argument(d.convert(own, compute))), dtype);
+                                               value_argument(d.convert(own, compute))),
+                                      dtype);
   }
   d.result(x == d.value("self") ? d.unary("clone", x) : x);
 }
@@ -143,7 +145,8 @@ void roll(Decomposition& d) {
     if (size == SymExpr(0)) continue;
     SymExpr back = rolled_back(d, shifts[i], size);
     if (back == SymExpr(0)) continue;
-    x = concatenate(d, {d.slice(x, dim, size - back, back, 1), d.slice(x, dim, 0, size - back, 1)}, dim);
+    x = concatenate(d, {d.slice(x, dim, size - back, back, 1), d.slice(x, dim, 0, size - back, 1)},
+                    dim);
   }
   x = d.reshape(x, sizes);
   d.result(x == d.value("self") ? d.unary("clone", x) : x);
@@ -151,9 +154,10 @@ void roll(Decomposition& d) {
 
 namespace {
 
-/// The places that padding of a mode shows along a dim of `size`, `low` before it and up to `made` elements. Circular
-/// padding repeats what is left of the image.
-ValueId padded_places(Decomposition& d, const std::string& mode, const SymExpr& size, const SymExpr& low, const SymExpr& made) {
+/// The places that padding of a mode shows along a dim of `size`, `low` before it and up to `made`
+/// elements. Circular padding repeats what is left of the image.
+ValueId padded_places(Decomposition& d, const std::string& mode, const SymExpr& size,
+                      const SymExpr& low, const SymExpr& made) {
   auto with = [&](const char* prim, ValueId x, const SymExpr& other) {
     return d.binary(prim, value_argument(x), Decomposition::integer_argument(other));
   };
@@ -172,14 +176,16 @@ ValueId padded_places(Decomposition& d, const std::string& mode, const SymExpr& 
 }
 
 /// Padding with elements of the image: a table of places along each padded dim.
-void pad_with_image(Decomposition& d, const std::string& mode, const std::vector<SymExpr>& amounts) {
+void pad_with_image(Decomposition& d, const std::string& mode,
+                    const std::vector<SymExpr>& amounts) {
   std::vector<TensorType> types = d.inferred_or_keep();
   if (types.empty()) return;
   ValueId x = d.value("self");
   for (std::size_t i = 0; i < amounts.size() / 2 && !d.failed(); ++i) {
     const std::size_t dim = d.rank(x) - 1 - i;
     if (amounts[2 * i] == SymExpr(0) && amounts[2 * i + 1] == SymExpr(0)) continue;
-    ValueId places = padded_places(d, mode, d.sizes(x)[dim], amounts[2 * i], types.front().sizes[dim]);
+    ValueId places =
+        padded_places(d, mode, d.sizes(x)[dim], amounts[2 * i], types.front().sizes[dim]);
     x = d.index_select(x, places, static_cast<std::int64_t>(dim));
   }
   if (!d.failed()) d.result(d.unary("clone", x));
@@ -191,7 +197,8 @@ void pad(Decomposition& d) {
   ValueId self = d.value("self");
   std::vector<SymExpr> amounts = d.integers(d.has("padding") ? "padding" : "pad");
   if (d.failed()) return;
-  if (std::string mode = ops::padding_mode(d.op(), d.text("mode", "constant")); mode != "constant") return pad_with_image(d, mode, amounts);
+  if (std::string mode = ops::padding_mode(d.op(), d.text("mode", "constant")); mode != "constant")
+    return pad_with_image(d, mode, amounts);
   std::size_t rank = d.rank(self);
   std::vector<SymExpr> low(rank, SymExpr(0)), high(rank, SymExpr(0));
   for (std::size_t i = 0; i < amounts.size() / 2 && i < rank; ++i) {
@@ -200,8 +207,9 @@ void pad(Decomposition& d) {
   }
   double fill = d.real("value", 0);
   DType dtype = d.dtype_of(self);
-  Argument value = is_floating(dtype) ? Argument(fill) : is_boolean(dtype) ? Argument(fill != 0)
-                                                       : Argument(static_cast<std::int64_t>(fill));
+  Argument value = is_floating(dtype)  ? Argument(fill)
+                   : is_boolean(dtype) ? Argument(fill != 0)
+                                       : Argument(static_cast<std::int64_t>(fill));
   d.result(d.emit("prim.pad", {arg("self", value_argument(self)), arg("low", list_of(low)),
                                arg("high", list_of(high)), arg("value", std::move(value))}));
 }
@@ -218,13 +226,15 @@ void scatter_view(Decomposition& d) {
     sizes[dim] = 1;
   } else {
     step[dim] = d.integer("step", 1);
-    ops::SliceBounds bounds = ops::clamp_slice(d, sizes[dim], d.find("start"), d.find("end"), step[dim]);
+    ops::SliceBounds bounds =
+        ops::clamp_slice(d, sizes[dim], d.find("start"), d.find("end"), step[dim]);
     start[dim] = bounds.start;
     sizes[dim] = bounds.length;
   }
   source = d.convert(d.reshape(source, sizes), d.dtype_of(self));
-  d.result(d.emit("prim.scatter_slice", {arg("self", value_argument(self)), arg("src", value_argument(source)),
-                                         arg("start", list_of(start)), arg("step", list_of(step))}));
+  d.result(d.emit("prim.scatter_slice",
+                  {arg("self", value_argument(self)), arg("src", value_argument(source)),
+                   arg("start", list_of(start)), arg("step", list_of(step))}));
 }
 
 }  // namespace penstock::passes

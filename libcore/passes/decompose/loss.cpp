@@ -11,16 +11,21 @@ namespace {
 enum Reduction { kNoReduction = 0, kMean = 1, kSum = 2 };
 
 ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
-  if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
+  if (auto plain = n.constant())
+    return d.binary("div", value_argument(x), static_cast<double>(*plain));
   return d.binary("div", value_argument(x), n);
 }
 
 /// max(log(x), -100): what keeps binary cross entropy finite at 0.
-ValueId bounded_log(Decomposition& d, ValueId x) { return d.binary("maximum", value_argument(d.unary("log", x)), -100.0); }
+ValueId bounded_log(Decomposition& d, ValueId x) {
+  return d.binary("maximum", value_argument(d.unary("log", x)), -100.0);
+}
 
 ValueId huber(Decomposition& d, ValueId difference, double width, bool smooth) {
   ValueId size = d.unary("abs", difference);
-  ValueId square = d.binary("mul", value_argument(d.binary("mul", value_argument(size), value_argument(size))), smooth ? 0.5 / width : 0.5);
+  ValueId square =
+      d.binary("mul", value_argument(d.binary("mul", value_argument(size), value_argument(size))),
+               smooth ? 0.5 / width : 0.5);
   ValueId linear = d.binary("sub", value_argument(size), 0.5 * width);
   if (!smooth) linear = d.binary("mul", value_argument(linear), width);
   ValueId inside = d.binary(smooth ? "lt" : "le", value_argument(size), width);
@@ -53,11 +58,15 @@ void difference_loss(Decomposition& d) {
   Operands x = d.operands({"self", "target"}, Promotion::same);
   if (d.failed()) return;
   ValueId difference = d.binary("sub", x.terms[0], x.terms[1]), losses = difference;
-  if (d.detail() == "mse") losses = d.binary("mul", value_argument(difference), value_argument(difference));
+  if (d.detail() == "mse")
+    losses = d.binary("mul", value_argument(difference), value_argument(difference));
   double beta = d.real("beta", 1);
-  if (d.detail() == "l1" || (d.detail() == "smooth_l1" && beta == 0)) losses = d.unary("abs", difference);
-  else if (d.detail() == "smooth_l1") losses = huber(d, difference, beta, true);
-  else if (d.detail() == "huber") losses = huber(d, difference, d.real("delta", 1), false);
+  if (d.detail() == "l1" || (d.detail() == "smooth_l1" && beta == 0))
+    losses = d.unary("abs", difference);
+  else if (d.detail() == "smooth_l1")
+    losses = huber(d, difference, beta, true);
+  else if (d.detail() == "huber")
+    losses = huber(d, difference, d.real("delta", 1), false);
   finish_reduced(d, losses, x.promoted);
 }
 
@@ -69,17 +78,23 @@ void binary_cross_entropy(Decomposition& d) {
   if (d.detail() == "logits") {
     // (1 - t) * x + w * (log1p(exp(-|x|)) + max(-x, 0)) with w = 1 + (pos_weight - 1) * t
     ValueId tail = d.unary("log1p", d.unary("exp", d.unary("neg", d.unary("abs", p))));
-    tail = d.binary("add", value_argument(tail), value_argument(d.binary("maximum", value_argument(d.unary("neg", p)), 0.0)));
+    tail = d.binary("add", value_argument(tail),
+                    value_argument(d.binary("maximum", value_argument(d.unary("neg", p)), 0.0)));
     if (d.has("pos_weight")) {
-      ValueId extra = d.binary("sub", value_argument(d.convert(d.value("pos_weight"), x.compute)), 1.0);
-      ValueId factor = d.binary("add", value_argument(d.binary_broadcast("mul", target, extra)), 1.0);
+      ValueId extra =
+          d.binary("sub", value_argument(d.convert(d.value("pos_weight"), x.compute)), 1.0);
+      ValueId factor =
+          d.binary("add", value_argument(d.binary_broadcast("mul", target, extra)), 1.0);
       tail = d.binary("mul", value_argument(tail), value_argument(factor));
     }
-    ValueId losses = d.binary("add", value_argument(d.binary("mul", value_argument(rest), value_argument(p))), value_argument(tail));
+    ValueId losses =
+        d.binary("add", value_argument(d.binary("mul", value_argument(rest), value_argument(p))),
+                 value_argument(tail));
     return finish_reduced(d, weighted(d, losses), x.promoted);
   }
   ValueId hit = d.binary("mul", value_argument(target), value_argument(bounded_log(d, p)));
-  ValueId miss = d.binary("mul", value_argument(rest), value_argument(bounded_log(d, d.binary("sub", 1.0, value_argument(p)))));
+  ValueId miss = d.binary("mul", value_argument(rest),
+                          value_argument(bounded_log(d, d.binary("sub", 1.0, value_argument(p)))));
   ValueId losses = d.unary("neg", d.binary("add", value_argument(hit), value_argument(miss)));
   finish_reduced(d, weighted(d, losses), x.promoted);
 }
@@ -98,13 +113,17 @@ Picked pick_classes(Decomposition& d, ValueId logs, ValueId target, std::int64_t
   target = d.convert(target, DType::int64);
   ValueId counted = d.binary("ne", value_argument(target), ignored);
   ValueId safe = d.where(counted, value_argument(target), std::int64_t{0});
-  ValueId chosen = d.emit("prim.gather", {arg("self", value_argument(logs)), arg("index", value_argument(d.reshape(safe, lifted))), arg("dim", dim)});
+  ValueId chosen = d.emit("prim.gather",
+                          {arg("self", value_argument(logs)),
+                           arg("index", value_argument(d.reshape(safe, lifted))), arg("dim", dim)});
   ValueId losses = d.unary("neg", d.reshape(chosen, sizes));
   ValueId weights = d.convert(counted, d.dtype_of(logs));
   if (d.has("weight")) {
     ValueId table = d.convert(d.value("weight"), d.dtype_of(logs));
     ValueId flat = d.reshape(safe, {element_count(sizes)});
-    ValueId each = d.emit("prim.index_select", {arg("self", value_argument(table)), arg("index", value_argument(flat)), arg("dim", std::int64_t{0})});
+    ValueId each = d.emit("prim.index_select",
+                          {arg("self", value_argument(table)), arg("index", value_argument(flat)),
+                           arg("dim", std::int64_t{0})});
     weights = d.binary("mul", value_argument(weights), value_argument(d.reshape(each, sizes)));
   }
   // Where the target is ignored the loss is 0 whatever was picked, infinities too.
@@ -145,12 +164,14 @@ namespace {
 
 /// What all classes lose at once, which smoothing gives a share of: one for each target.
 ValueId losses_of_all_classes(Decomposition& d, ValueId logs, std::int64_t dim) {
-  if (d.has("weight")) logs = d.binary_broadcast("mul", logs, along_classes(d, d.value("weight"), logs, dim));
+  if (d.has("weight"))
+    logs = d.binary_broadcast("mul", logs, along_classes(d, d.value("weight"), logs, dim));
   return d.unary("neg", d.reduce("sum", logs, {dim}, false));
 }
 
 /// The losses of class indices, smoothed: `share` of them is that of all classes.
-void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_t dim, double share, DType dtype) {
+void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_t dim, double share,
+                     DType dtype) {
   const std::int64_t ignored = d.constant("ignore_index", -100);
   Picked picked = pick_classes(d, logs, target, dim);
   const ValueId counted = d.binary("ne", value_argument(d.convert(target, DType::int64)), ignored);
@@ -158,7 +179,8 @@ void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_
   if (d.failed()) return;
   const ValueId own = d.binary("mul", value_argument(picked.losses), 1 - share);
   const double classes = static_cast<double>(*d.sizes(logs)[dim].constant());
-  picked.losses = d.binary("add", value_argument(own), value_argument(d.binary("mul", value_argument(all), share / classes)));
+  picked.losses = d.binary("add", value_argument(own),
+                           value_argument(d.binary("mul", value_argument(all), share / classes)));
   finish_picked(d, picked, dtype);
 }
 
@@ -184,8 +206,11 @@ void cross_entropy(Decomposition& d) {
     const ValueId own = d.binary("mul", value_argument(shares), 1 - share);
     shares = d.binary("add", value_argument(own), share / static_cast<double>(*classes));
   }
-  if (d.has("weight")) shares = d.binary_broadcast("mul", shares, along_classes(d, d.value("weight"), logs, dim));
-  ValueId losses = d.unary("neg", d.reduce("sum", d.binary("mul", value_argument(logs), value_argument(shares)), {dim}, false));
+  if (d.has("weight"))
+    shares = d.binary_broadcast("mul", shares, along_classes(d, d.value("weight"), logs, dim));
+  ValueId losses = d.unary(
+      "neg",
+      d.reduce("sum", d.binary("mul", value_argument(logs), value_argument(shares)), {dim}, false));
   finish_reduced(d, losses, dtype);
 }
 
@@ -194,10 +219,16 @@ void cosine_similarity(Decomposition& d) {
   if (d.failed()) return;
   std::int64_t dim = d.dim("dim", 1, x.sizes.size());
   double eps = d.real("eps", 1e-8);
-  auto dot = [&](const Argument& a, const Argument& b) { return d.reduce("sum", d.binary("mul", a, b), {dim}, false); };
-  auto norm = [&](const Argument& a) { return d.binary("maximum", value_argument(d.unary("sqrt", dot(a, a))), eps); };
-  ValueId product = d.binary("mul", value_argument(norm(x.terms[0])), value_argument(norm(x.terms[1])));
-  d.finish(d.binary("div", value_argument(dot(x.terms[0], x.terms[1])), value_argument(product)), x.promoted);
+  auto dot = [&](const Argument& a, const Argument& b) {
+    return d.reduce("sum", d.binary("mul", a, b), {dim}, false);
+  };
+  auto norm = [&](const Argument& a) {
+    return d.binary("maximum", value_argument(d.unary("sqrt", dot(a, a))), eps);
+  };
+  ValueId product =
+      d.binary("mul", value_argument(norm(x.terms[0])), value_argument(norm(x.terms[1])));
+  d.finish(d.binary("div", value_argument(dot(x.terms[0], x.terms[1])), value_argument(product)),
+           x.promoted);
 }
 
 }  // namespace penstock::passes

@@ -6,11 +6,13 @@ namespace penstock::passes {
 namespace {
 
 ValueId mm(Decomposition& d, ValueId a, ValueId b) {
-  return d.product("aten.mm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
+  return d.product("aten.mm.default",
+                   {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
 }
 
 ValueId bmm(Decomposition& d, ValueId a, ValueId b) {
-  return d.product("aten.bmm.default", {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
+  return d.product("aten.bmm.default",
+                   {arg("self", value_argument(a)), arg("mat2", value_argument(b))});
 }
 
 /// All dims but the last as one.
@@ -24,7 +26,8 @@ ValueId as_rows(Decomposition& d, ValueId x) {
 
 ValueId batched(Decomposition& d, ValueId a, ValueId b) {
   TensorType left = d.type(a), right = d.type(b);
-  SymExpr rows = left.sizes[left.rank() - 2], inner = left.sizes.back(), columns = right.sizes.back();
+  SymExpr rows = left.sizes[left.rank() - 2], inner = left.sizes.back(),
+          columns = right.sizes.back();
   left.sizes.resize(left.rank() - 2);
   right.sizes.resize(right.rank() - 2);
   const TensorType* both[] = {&left, &right};
@@ -76,17 +79,22 @@ void add_scaled(Decomposition& d, ValueId product, DType dtype) {
   if (d.failed()) return;
   const DType compute = d.dtype_of(product);
   Operands like{{}, d.sizes(product), dtype, compute};
-  if (d.differs("alpha", 1)) product = d.binary("mul", value_argument(product), d.factor("alpha", 1, like));
+  if (d.differs("alpha", 1))
+    product = d.binary("mul", value_argument(product), d.factor("alpha", 1, like));
   if (!d.has("beta") || d.differs("beta", 0)) {
     addend = d.convert(d.convert(addend, dtype), compute);
-    if (d.differs("beta", 1)) addend = d.binary("mul", value_argument(addend), d.factor("beta", 1, {{}, d.sizes(addend), dtype, compute}));
+    if (d.differs("beta", 1))
+      addend = d.binary("mul", value_argument(addend),
+                        d.factor("beta", 1, {{}, d.sizes(addend), dtype, compute}));
     product = d.binary_broadcast("add", product, addend);
   }
   d.result(d.convert(product, dtype));
 }
 
 /// Converted to the dtype that it is computed in.
-ValueId computed(Decomposition& d, ValueId x) { return d.failed() ? x : d.convert(x, ops::compute_dtype(d.dtype_of(x))); }
+ValueId computed(Decomposition& d, ValueId x) {
+  return d.failed() ? x : d.convert(x, ops::compute_dtype(d.dtype_of(x)));
+}
 
 }  // namespace
 
@@ -104,7 +112,8 @@ void addmv(Decomposition& d) {
   ValueId matrix = d.value("mat"), vector = d.value("vec");
   if (d.failed()) return;
   const DType dtype = d.dtype_of(matrix);
-  ValueId product = mm(d, computed(d, matrix), d.reshape(computed(d, vector), {d.sizes(vector)[0], SymExpr(1)}));
+  ValueId product =
+      mm(d, computed(d, matrix), d.reshape(computed(d, vector), {d.sizes(vector)[0], SymExpr(1)}));
   add_scaled(d, d.reshape(product, {d.sizes(matrix)[0]}), dtype);
 }
 
@@ -144,7 +153,9 @@ void plain_product(Decomposition& d) {
 void inner(Decomposition& d) {
   ValueId a = d.value("self"), b = d.value("other");
   if (d.failed()) return;
-  if (d.rank(a) == 0 || d.rank(b) == 0) return d.result(d.rank(a) == 0 ? d.binary_broadcast("mul", b, a) : d.binary_broadcast("mul", a, b));
+  if (d.rank(a) == 0 || d.rank(b) == 0)
+    return d.result(d.rank(a) == 0 ? d.binary_broadcast("mul", b, a)
+                                   : d.binary_broadcast("mul", a, b));
   std::vector<SymExpr> sizes = d.sizes(a), columns = d.sizes(b);
   ValueId result = mm(d, as_rows(d, a), d.swap_last(as_rows(d, b)));
   sizes.pop_back();
@@ -170,10 +181,11 @@ void linear(Decomposition& d) {
   if (vector) weight = d.reshape(weight, {SymExpr(1), d.sizes(weight)[0]});
   ValueId rows = as_rows(d, input), transposed = d.swap_last(weight);
   bool fused = d.has("bias") && !vector;
-  ValueId result = fused ? d.product("aten.addmm.default", {arg("self", value_argument(d.value("bias"))),
-                                                            arg("mat1", value_argument(rows)),
-                                                            arg("mat2", value_argument(transposed))})
-                         : mm(d, rows, transposed);
+  ValueId result =
+      fused ? d.product("aten.addmm.default", {arg("self", value_argument(d.value("bias"))),
+                                               arg("mat1", value_argument(rows)),
+                                               arg("mat2", value_argument(transposed))})
+            : mm(d, rows, transposed);
   if (d.failed()) return;
   sizes.back() = d.sizes(result)[1];
   if (vector) sizes.pop_back();

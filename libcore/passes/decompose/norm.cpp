@@ -17,7 +17,8 @@ std::vector<std::int64_t> range(std::int64_t first, std::int64_t last) {
 
 /// x / n for a count n, which may be symbolic.
 ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
-  if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
+  if (auto plain = n.constant())
+    return d.binary("div", value_argument(x), static_cast<double>(*plain));
   return d.binary("div", value_argument(x), n);
 }
 
@@ -26,7 +27,8 @@ struct Statistics {
 };
 
 Statistics statistics(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims) {
-  std::vector<ValueId> both = d.emit_all("prim.welford", {arg("self", value_argument(x)), arg("dims", list_of(dims))});
+  std::vector<ValueId> both =
+      d.emit_all("prim.welford", {arg("self", value_argument(x)), arg("dims", list_of(dims))});
   if (d.failed()) return {x, x};
   std::vector<SymExpr> kept = ops::reduced_sizes(d.sizes(x), dims, true);
   return {d.reshape(both[0], kept), d.reshape(both[1], kept)};
@@ -37,7 +39,8 @@ struct Normalized {
 };
 
 /// (x - mean) / sqrt(variance + eps) over `dims`.
-Normalized normalize(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, double eps) {
+Normalized normalize(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims,
+                     double eps) {
   if (d.failed()) return {x, x, x};
   auto [mean, deviations] = statistics(d, x, dims);
   if (d.failed()) return {x, x, x};
@@ -120,7 +123,8 @@ void update_running(Decomposition& d, const char* name, ValueId batch, double mo
   if (!d.has(name)) return;
   ValueId running = d.value(name);
   DType dtype = d.dtype_of(running);
-  ValueId old = d.binary("mul", value_argument(d.convert(running, d.dtype_of(batch))), 1 - momentum);
+  ValueId old =
+      d.binary("mul", value_argument(d.convert(running, d.dtype_of(batch))), 1 - momentum);
   ValueId share = d.binary("mul", value_argument(batch), momentum);
   ValueId mixed = d.convert(d.binary("add", value_argument(old), value_argument(share)), dtype);
   d.write(running, mixed);
@@ -129,7 +133,8 @@ void update_running(Decomposition& d, const char* name, ValueId batch, double mo
 void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& channel) {
   DType dtype = d.dtype_of(d.value("input"));
   // torch returns before it looks at the statistics (at::_batch_norm_impl_index).
-  if (element_count(d.sizes(x)) == SymExpr(0)) return d.finish(scale_and_shift(d, x, channel), dtype);
+  if (element_count(d.sizes(x)) == SymExpr(0))
+    return d.finish(scale_and_shift(d, x, channel), dtype);
   auto dims = range(2, static_cast<std::int64_t>(d.rank(x)));
   dims.insert(dims.begin(), 0);
   SymExpr count = d.count(d.sizes(x), dims), channels = d.sizes(x)[1];
@@ -137,7 +142,8 @@ void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& c
   auto [mean, deviations] = statistics(d, x, dims);
   if (d.failed()) return;
   ValueId variance = divide_by(d, deviations, count);
-  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(variance), d.real("eps", 1e-5)));
+  ValueId inverse =
+      d.unary("rsqrt", d.binary("add", value_argument(variance), d.real("eps", 1e-5)));
   ValueId value = d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), inverse);
   d.finish(scale_and_shift(d, value, channel), dtype);
   update_running(d, "running_mean", d.reshape(mean, {channels}), momentum);
@@ -177,7 +183,8 @@ void native_batch_norm(Decomposition& d) {
   batch_norm(d);
 }
 
-/// Every image's channel has statistics of its own; the running ones take their mean over the batch.
+/// Every image's channel has statistics of its own; the running ones take their mean over the
+/// batch.
 void instance_norm(Decomposition& d) {
   std::vector<TensorType> types = d.inferred_or_keep();
   if (types.empty()) return;
@@ -189,23 +196,31 @@ void instance_norm(Decomposition& d) {
   channel[1] = sizes[1];
   const double eps = d.real("eps", 1e-5), momentum = d.real("momentum", 0.1);
   if (!d.boolean("use_input_stats", true)) {
-    auto statistic = [&](const char* name) { return d.reshape(d.convert(d.value(name), d.dtype_of(x)), channel); };
+    auto statistic = [&](const char* name) {
+      return d.reshape(d.convert(d.value(name), d.dtype_of(x)), channel);
+    };
     ValueId variance = d.binary("add", value_argument(statistic("running_var")), eps);
     ValueId centred = d.binary_broadcast("sub", x, statistic("running_mean"));
-    return d.finish(scale_and_shift(d, d.binary_broadcast("mul", centred, d.unary("rsqrt", variance)), channel), dtype);
+    return d.finish(
+        scale_and_shift(d, d.binary_broadcast("mul", centred, d.unary("rsqrt", variance)), channel),
+        dtype);
   }
   const auto dims = range(2, static_cast<std::int64_t>(sizes.size()));
   const SymExpr count = d.count(sizes, dims);
   auto [mean, deviations] = statistics(d, x, dims);
   if (d.failed()) return;
   ValueId variance = d.binary("add", value_argument(divide_by(d, deviations, count)), eps);
-  ValueId value = d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), d.unary("rsqrt", variance));
+  ValueId value =
+      d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), d.unary("rsqrt", variance));
   d.finish(scale_and_shift(d, value, channel), dtype);
   auto over_batch = [&](ValueId statistic) {
-    return divide_by(d, d.reduce("sum", d.reshape(statistic, {sizes[0], sizes[1]}), {0}, false), sizes[0]);
+    return divide_by(d, d.reduce("sum", d.reshape(statistic, {sizes[0], sizes[1]}), {0}, false),
+                     sizes[0]);
   };
   if (d.has("running_mean")) update_running(d, "running_mean", over_batch(mean), momentum);
-  if (d.has("running_var")) update_running(d, "running_var", divide_by(d, over_batch(deviations), count - SymExpr(1)), momentum);
+  if (d.has("running_var"))
+    update_running(d, "running_var", divide_by(d, over_batch(deviations), count - SymExpr(1)),
+                   momentum);
 }
 
 }  // namespace penstock::passes

@@ -9,9 +9,13 @@ namespace penstock::passes {
 
 namespace {
 
-std::string_view second_name(Decomposition& d) { return d.has("exponent") ? "exponent" : "other"; }
+std::string_view second_name(Decomposition& d) {
+  return d.has("exponent") ? "exponent" : "other";
+}
 
-bool is_number(const Argument& term) { return term.as<Argument::Value>() == nullptr; }
+bool is_number(const Argument& term) {
+  return term.as<Argument::Value>() == nullptr;
+}
 
 bool is_value(const Argument& term, double number) {
   if (auto* real = term.as<double>()) return *real == number;
@@ -31,7 +35,8 @@ Argument rounded_factor(Decomposition& d, const Operands& x) {
   if (x.promoted == x.compute || !is_floating(x.promoted)) return factor;
   if (const auto* real = factor.as<double>()) return round_to(*real, x.promoted);
   const auto* value = factor.as<Argument::Value>();
-  return value == nullptr ? factor : value_argument(d.convert(d.convert(value->id, x.promoted), x.compute));
+  return value == nullptr ? factor
+                          : value_argument(d.convert(d.convert(value->id, x.promoted), x.compute));
 }
 
 }  // namespace
@@ -60,7 +65,8 @@ void float_test(Decomposition& d) {
     return d.result(d.full(d.sizes(self), d.detail() == "isfinite", DType::bool_));
   }
   if (d.detail() != "isinf") return d.result(d.unary(d.detail(), self));
-  d.result(d.binary("eq", value_argument(d.unary("abs", self)), std::numeric_limits<double>::infinity()));
+  d.result(d.binary("eq", value_argument(d.unary("abs", self)),
+                    std::numeric_limits<double>::infinity()));
 }
 
 ValueId to_bool(Decomposition& d, ValueId x) {
@@ -69,7 +75,9 @@ ValueId to_bool(Decomposition& d, ValueId x) {
   return d.binary("ne", value_argument(x), zero);
 }
 
-void logical_not(Decomposition& d) { d.result(d.unary("not", to_bool(d, d.value("self")))); }
+void logical_not(Decomposition& d) {
+  d.result(d.unary("not", to_bool(d, d.value("self"))));
+}
 
 void square(Decomposition& d) {
   Operands x = d.operands({"self"}, Promotion::same);
@@ -81,7 +89,8 @@ void square(Decomposition& d) {
 void frac(Decomposition& d) {
   Operands x = d.operands({"self"}, Promotion::same);
   ValueId self = d.materialize(x.terms[0], x);
-  d.finish(d.binary("sub", value_argument(self), value_argument(d.unary("trunc", self))), x.promoted);
+  d.finish(d.binary("sub", value_argument(self), value_argument(d.unary("trunc", self))),
+           x.promoted);
 }
 
 void add_scaled(Decomposition& d) {
@@ -92,7 +101,8 @@ void add_scaled(Decomposition& d) {
   if (d.failed()) return;
   if (d.differs("alpha", 1)) {
     Argument& scaled = x.terms[1];
-    scaled = value_argument(d.binary("mul", value_argument(d.materialize(scaled, x)), rounded_factor(d, x)));
+    scaled = value_argument(
+        d.binary("mul", value_argument(d.materialize(scaled, x)), rounded_factor(d, x)));
   }
   std::string_view prim = d.detail() == "add" ? "add" : "sub";
   if (is_boolean(x.compute) && prim == "add") prim = "or";
@@ -102,7 +112,8 @@ void add_scaled(Decomposition& d) {
 void binary_prim(Decomposition& d) {
   std::string_view prim = d.detail();
   bool keeps_scalars = prim == "mul";
-  Operands x = d.operands({"self", second_name(d)}, keeps_scalars ? Promotion::opmath : Promotion::same);
+  Operands x =
+      d.operands({"self", second_name(d)}, keeps_scalars ? Promotion::opmath : Promotion::same);
   require_tensor(d, x);
   if (d.failed()) return;
   if (is_boolean(x.compute) && prim == "mul") prim = "and";
@@ -111,7 +122,8 @@ void binary_prim(Decomposition& d) {
 
 void binary_float_prim(Decomposition& d) {
   bool keeps_scalars = d.detail() == "div";
-  Operands x = d.operands({"self", "other"}, keeps_scalars ? Promotion::float_opmath : Promotion::to_float);
+  Operands x =
+      d.operands({"self", "other"}, keeps_scalars ? Promotion::float_opmath : Promotion::to_float);
   require_tensor(d, x);
   if (!d.failed()) d.finish(d.binary(d.detail(), x.terms[0], x.terms[1]), x.promoted);
 }
@@ -135,13 +147,15 @@ void logical(Decomposition& d) {
   TensorType left = d.type(a), right = d.type(b);
   const TensorType* both[] = {&left, &right};
   std::vector<SymExpr> sizes = broadcast_sizes(d, both);
-  d.result(d.binary(d.detail(), value_argument(d.broadcast(a, sizes)), value_argument(d.broadcast(b, sizes))));
+  d.result(d.binary(d.detail(), value_argument(d.broadcast(a, sizes)),
+                    value_argument(d.broadcast(b, sizes))));
 }
 
 namespace {
 
-/// Whether ATen's kernels take the second operand for a number: they read it then before it is rounded to the dtype
-/// of the op, and round what they compute of 16-bit floats only at the end (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp).
+/// Whether ATen's kernels take the second operand for a number: they read it then before it is
+/// rounded to the dtype of the op, and round what they compute of 16-bit floats only at the end
+/// (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp).
 bool is_one_element(Decomposition& d, const Argument& term, std::string_view name) {
   if (is_number(term) || d.is_number_input(name)) return true;
   const ops::Operand given = d.operand(name);
@@ -150,33 +164,45 @@ bool is_one_element(Decomposition& d, const Argument& term, std::string_view nam
 
 /// Division of 16-bit floats, whose quotient torch rounds before it cuts off the fraction.
 void divide_rounded(Decomposition& d, const Operands& x, bool floors) {
-  const auto rounded = [&](ValueId value) { return d.convert(d.convert(value, x.promoted), x.compute); };
-  const auto with = [&](const char* prim, ValueId a, Argument b) { return d.binary(prim, value_argument(a), std::move(b)); };
+  const auto rounded = [&](ValueId value) {
+    return d.convert(d.convert(value, x.promoted), x.compute);
+  };
+  const auto with = [&](const char* prim, ValueId a, Argument b) {
+    return d.binary(prim, value_argument(a), std::move(b));
+  };
   const Argument &a = x.terms[0], &b = x.terms[1];
   const ValueId quotient = rounded(d.binary("div", a, b));
   if (!floors) return d.finish(d.unary("trunc", quotient), x.promoted);
   // c10::div_floor_floating, every step of which is an operation on 16-bit floats.
   const ValueId divisor = d.materialize(b, x), mod = d.binary("fmod", a, b);
-  const ValueId exact = rounded(d.binary("div", value_argument(rounded(d.binary("sub", a, value_argument(mod)))), b));
+  const ValueId exact =
+      rounded(d.binary("div", value_argument(rounded(d.binary("sub", a, value_argument(mod)))), b));
   const ValueId signs = with("xor", with("lt", divisor, 0.0), value_argument(with("lt", mod, 0.0)));
   const ValueId below = with("and", with("ne", mod, 0.0), value_argument(signs));
-  const ValueId whole = d.where(below, value_argument(rounded(with("sub", exact, 1.0))), value_argument(exact));
+  const ValueId whole =
+      d.where(below, value_argument(rounded(with("sub", exact, 1.0))), value_argument(exact));
   const ValueId floor = d.unary("floor", whole);
   const ValueId over = with("gt", rounded(with("sub", whole, value_argument(floor))), 0.5);
-  const ValueId nearest = d.where(over, value_argument(rounded(with("add", floor, 1.0))), value_argument(floor));
+  const ValueId nearest =
+      d.where(over, value_argument(rounded(with("add", floor, 1.0))), value_argument(floor));
   const ValueId signed_zero = with("mul", quotient, 0.0);
-  const ValueId result = d.where(with("ne", whole, 0.0), value_argument(nearest), value_argument(signed_zero));
-  d.finish(d.where(with("eq", divisor, 0.0), value_argument(quotient), value_argument(result)), x.promoted);
+  const ValueId result =
+      d.where(with("ne", whole, 0.0), value_argument(nearest), value_argument(signed_zero));
+  d.finish(d.where(with("eq", divisor, 0.0), value_argument(quotient), value_argument(result)),
+           x.promoted);
 }
 
 }  // namespace
 
 void div_mode(Decomposition& d) {
-  const std::string mode = d.detail().empty() ? d.text("rounding_mode", "") : std::string(d.detail());
-  Operands x = d.operands({"self", "other"}, mode.empty() ? Promotion::float_opmath : Promotion::opmath);
+  const std::string mode =
+      d.detail().empty() ? d.text("rounding_mode", "") : std::string(d.detail());
+  Operands x =
+      d.operands({"self", "other"}, mode.empty() ? Promotion::float_opmath : Promotion::opmath);
   require_tensor(d, x);
   if (d.failed()) return;
-  const bool rounds = !mode.empty() && x.promoted != x.compute && !is_one_element(d, x.terms[1], "other");
+  const bool rounds =
+      !mode.empty() && x.promoted != x.compute && !is_one_element(d, x.terms[1], "other");
   if (rounds) return divide_rounded(d, x, mode == "floor");
   if (mode == "floor") return d.finish(d.binary("floordiv", x.terms[0], x.terms[1]), x.promoted);
   ValueId quotient = d.binary("div", x.terms[0], x.terms[1]);
@@ -186,7 +212,8 @@ void div_mode(Decomposition& d) {
 
 ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, bool real) {
   if (is_value(exponent, 2)) return d.binary("mul", base, base);
-  if (is_value(exponent, 3)) return d.binary("mul", value_argument(d.binary("mul", base, base)), base);
+  if (is_value(exponent, 3))
+    return d.binary("mul", value_argument(d.binary("mul", base, base)), base);
   if (real && is_value(exponent, 0.5)) return d.unary("sqrt", d.tensor_of(base));
   if (real && is_value(exponent, -0.5)) return d.unary("rsqrt", d.tensor_of(base));
   if (real && is_value(exponent, -1)) return d.unary("reciprocal", d.tensor_of(base));
@@ -196,7 +223,8 @@ ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponen
 void pow(Decomposition& d) {
   Operands x = d.operands({"self", "exponent"}, Promotion::opmath);
   require_tensor(d, x);
-  if (!d.failed()) d.finish(power_of(d, x.terms[0], x.terms[1], is_floating(x.compute)), x.promoted);
+  if (!d.failed())
+    d.finish(power_of(d, x.terms[0], x.terms[1], is_floating(x.compute)), x.promoted);
 }
 
 void where(Decomposition& d) {
@@ -211,7 +239,8 @@ void where(Decomposition& d) {
     x.terms[0] = value_argument(d.full(x.sizes, x.terms[0], x.compute));
   }
   for (Argument& term : x.terms) {
-    if (auto* value = term.as<Argument::Value>()) term = value_argument(d.broadcast(value->id, x.sizes));
+    if (auto* value = term.as<Argument::Value>())
+      term = value_argument(d.broadcast(value->id, x.sizes));
   }
   d.result(d.where(d.broadcast(condition, x.sizes), x.terms[0], x.terms[1]));
 }
@@ -243,7 +272,8 @@ void addcmul(Decomposition& d) {
   Operands x = d.operands({"self", "tensor1", "tensor2"}, Promotion::same);
   if (d.failed()) return;
   ValueId first = d.materialize(x.terms[1], x);
-  if (d.differs("value", 1)) first = d.binary("mul", value_argument(first), d.factor("value", 1, x));
+  if (d.differs("value", 1))
+    first = d.binary("mul", value_argument(first), d.factor("value", 1, x));
   ValueId product = d.binary(d.detail(), value_argument(first), x.terms[2]);
   d.finish(d.binary("add", x.terms[0], value_argument(product)), x.promoted);
 }
@@ -256,11 +286,13 @@ void lerp(Decomposition& d) {
   Argument weight = x.terms[2];
   const double* real = weight.as<double>();
   auto near_start = [&] {
-    return d.binary("add", x.terms[0], value_argument(d.binary("mul", value_argument(difference), weight)));
+    return d.binary("add", x.terms[0],
+                    value_argument(d.binary("mul", value_argument(difference), weight)));
   };
   auto near_end = [&] {
     Argument rest = real ? Argument(1.0 - *real) : value_argument(d.binary("sub", 1.0, weight));
-    return d.binary("sub", x.terms[1], value_argument(d.binary("mul", value_argument(difference), rest)));
+    return d.binary("sub", x.terms[1],
+                    value_argument(d.binary("mul", value_argument(difference), rest)));
   };
   if (real) return d.finish(std::abs(*real) < 0.5 ? near_start() : near_end(), x.promoted);
   ValueId small = d.binary("lt", value_argument(d.unary("abs", d.tensor_of(weight))), 0.5);
@@ -275,9 +307,12 @@ void masked_fill(Decomposition& d) {
   std::vector<SymExpr> sizes = broadcast_sizes(d, both);
   ops::Operand fill = d.operand("value");
   Argument value = 0.0;
-  if (fill.is_tensor() || d.is_number_input("value")) value = value_argument(d.broadcast(d.convert(fill.value, left.dtype), sizes));
-  else value = Decomposition::number_as(fill.number, left.dtype);
-  d.result(d.where(d.broadcast(to_bool(d, mask), sizes), value, value_argument(d.broadcast(self, sizes))));
+  if (fill.is_tensor() || d.is_number_input("value"))
+    value = value_argument(d.broadcast(d.convert(fill.value, left.dtype), sizes));
+  else
+    value = Decomposition::number_as(fill.number, left.dtype);
+  d.result(d.where(d.broadcast(to_bool(d, mask), sizes), value,
+                   value_argument(d.broadcast(self, sizes))));
 }
 
 void nan_to_num(Decomposition& d) {
@@ -286,10 +321,14 @@ void nan_to_num(Decomposition& d) {
   DType dtype = d.dtype_of(self);
   if (!is_floating(dtype)) return d.result(d.unary("clone", self));
   double infinity = std::numeric_limits<double>::infinity(), largest = penstock::largest(dtype);
-  auto replace = [&](ValueId x, ValueId where, double with) { return d.where(where, with, value_argument(x)); };
+  auto replace = [&](ValueId x, ValueId where, double with) {
+    return d.where(where, with, value_argument(x));
+  };
   ValueId result = replace(self, d.unary("isnan", self), d.real("nan", 0));
-  result = replace(result, d.binary("eq", value_argument(self), infinity), d.real("posinf", largest));
-  d.result(replace(result, d.binary("eq", value_argument(self), -infinity), d.real("neginf", -largest)));
+  result =
+      replace(result, d.binary("eq", value_argument(self), infinity), d.real("posinf", largest));
+  d.result(
+      replace(result, d.binary("eq", value_argument(self), -infinity), d.real("neginf", -largest)));
 }
 
 void logit(Decomposition& d) {
@@ -323,7 +362,9 @@ void convert_or_alias(Decomposition& d) {
   d.result(dtype == d.dtype_of(self) ? d.unary("clone", self) : d.convert(self, dtype));
 }
 
-void clone(Decomposition& d) { d.result(d.unary("clone", d.value("self"))); }
+void clone(Decomposition& d) {
+  d.result(d.unary("clone", d.value("self")));
+}
 
 void drop_out(Decomposition& d) {
   std::string_view name = d.has("self") ? "self" : "input";

@@ -1,11 +1,12 @@
 // Pooling
 //
-// A short window's elements are slices of the padded image, one for each of its places, combined element by element:
-// whatever dim lies closest in memory, vectors go along it. Longer windows are combined along one dim after the other,
-// and very long ones are a view of the image with a dim more (prim.unfold), which is reduced. Adaptive pools have
-// windows of one size where the sizes divide; elsewhere their elements are picked by a table of places, and the
-// shorter windows repeat their last one. Averages that a library computes go there: aten.avg_pool with a batch.
-// Maxima do not: no library keeps NaN, as torch does.
+// A short window's elements are slices of the padded image, one for each of its places, combined
+// element by element: whatever dim lies closest in memory, vectors go along it. Longer windows are
+// combined along one dim after the other, and very long ones are a view of the image with a dim
+// more (prim.unfold), which is reduced. Adaptive pools have windows of one size where the sizes
+// divide; elsewhere their elements are picked by a table of places, and the shorter windows repeat
+// their last one. Averages that a library computes go there: aten.avg_pool with a batch. Maxima do
+// not: no library keeps NaN, as torch does.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -20,7 +21,8 @@ namespace {
 struct Axis {
   SymExpr size, count;  ///< elements of the image, windows
   SymExpr window = 1, stride = 1, padding = 0, dilation = 1;
-  bool even = true;     ///< the windows lie as the numbers say; else as an adaptive pool's do, at most `window` long
+  bool even = true;  ///< the windows lie as the numbers say; else as an adaptive pool's do, at most
+                     ///< `window` long
 };
 
 struct Pool {
@@ -49,7 +51,7 @@ Pool read_axes(Decomposition& d, const std::vector<SymExpr>& result) {
 Pool read_pool(Decomposition& d, const std::vector<SymExpr>& result) {
   Pool pool = read_axes(d, result);
   bool side_by_side = d.integers("stride").empty();
-  auto read = [&](std::string_view name, SymExpr Axis::* field) {
+  auto read = [&](std::string_view name, SymExpr Axis::*field) {
     std::vector<SymExpr> values = d.integers(name);
     for (std::size_t i = 0; i < pool.axes.size() && !values.empty(); ++i) {
       pool.axes[i].*field = values[values.size() == 1 ? 0 : i];
@@ -64,8 +66,8 @@ Pool read_pool(Decomposition& d, const std::vector<SymExpr>& result) {
   return pool;
 }
 
-/// The windows of an adaptive pool: size / count elements side by side where that is a whole number, else from
-/// floor(i size / count) to ceil((i + 1) size / count).
+/// The windows of an adaptive pool: size / count elements side by side where that is a whole
+/// number, else from floor(i size / count) to ceil((i + 1) size / count).
 Pool read_adaptive(Decomposition& d, const std::vector<SymExpr>& result) {
   Pool pool = read_axes(d, result);
   for (Axis& axis : pool.axes) {
@@ -73,7 +75,8 @@ Pool read_adaptive(Decomposition& d, const std::vector<SymExpr>& result) {
     axis.window = axis.stride = floordiv(axis.size, axis.count);
     auto size = axis.size.constant(), count = axis.count.constant();
     if (axis.even) continue;
-    // The longest is one element longer than the quotient, or two where windows begin and end inside one.
+    // The longest is one element longer than the quotient, or two where windows begin and end
+    // inside one.
     bool known = size && count;
     std::int64_t longest = 0;
     for (std::int64_t i = 0; known && i < *count; ++i) {
@@ -92,11 +95,13 @@ ValueId adaptive_edge(Decomposition& d, const Axis& axis, ValueId window, bool e
   return number(d, "floordiv", scaled, axis.count);
 }
 
-/// The place along the axis of element `tap` of window `window`; before the image where there is padding.
+/// The place along the axis of element `tap` of window `window`; before the image where there is
+/// padding.
 ValueId place_of(Decomposition& d, const Axis& axis, ValueId window, ValueId tap) {
   if (axis.even) {
     ValueId start = number(d, "sub", number(d, "mul", window, axis.stride), axis.padding);
-    return d.binary("add", value_argument(start), value_argument(number(d, "mul", tap, axis.dilation)));
+    return d.binary("add", value_argument(start),
+                    value_argument(number(d, "mul", tap, axis.dilation)));
   }
   ValueId start = adaptive_edge(d, axis, window, false);
   ValueId last = number(d, "sub", adaptive_edge(d, axis, window, true), SymExpr(1));
@@ -107,7 +112,8 @@ ValueId place_of(Decomposition& d, const Axis& axis, ValueId window, ValueId tap
 /// The elements of the windows of one axis behind all other dims.
 ValueId pick_windows(Decomposition& d, ValueId x, const Axis& axis, std::int64_t dim) {
   std::vector<SymExpr> grid = {axis.count, axis.window};
-  ValueId window = d.broadcast(d.iota(axis.count), grid, {0}), tap = d.broadcast(d.iota(axis.window), grid, {1});
+  ValueId window = d.broadcast(d.iota(axis.count), grid, {0}),
+          tap = d.broadcast(d.iota(axis.window), grid, {1});
   ValueId table = d.reshape(place_of(d, axis, window, tap), {axis.count * axis.window});
   ValueId picked = d.index_select(x, table, dim);
   if (d.failed()) return x;
@@ -127,7 +133,8 @@ ValueId padded(Decomposition& d, ValueId x, const Pool& pool, Argument outside) 
     const Axis& axis = pool.axes[i];
     low[pool.first + i] = high[pool.first + i] = axis.padding;
     if (!pool.ceil) continue;
-    SymExpr reach = (axis.count - SymExpr(1)) * axis.stride + axis.dilation * (axis.window - SymExpr(1)) + SymExpr(1);
+    SymExpr reach = (axis.count - SymExpr(1)) * axis.stride +
+                    axis.dilation * (axis.window - SymExpr(1)) + SymExpr(1);
     high[pool.first + i] = reach - axis.size - axis.padding;
   }
   return d.pad(x, low, high, std::move(outside));
@@ -139,7 +146,8 @@ ValueId windows_of(Decomposition& d, ValueId x, const Pool& pool, Argument outsi
   for (std::size_t i = 0; i < pool.axes.size() && !d.failed(); ++i) {
     const Axis& axis = pool.axes[i];
     auto dim = static_cast<std::int64_t>(pool.first + i);
-    x = axis.even ? d.unfold(x, dim, axis.window, axis.stride, axis.dilation) : pick_windows(d, x, axis, dim);
+    x = axis.even ? d.unfold(x, dim, axis.window, axis.stride, axis.dilation)
+                  : pick_windows(d, x, axis, dim);
   }
   return x;
 }
@@ -159,8 +167,8 @@ constexpr std::int64_t kFewPlaces = 16;  ///< of windows over several dims, comb
 constexpr std::int64_t kShort = 32;      ///< places of a window along one dim
 
 /// The windows along `axes` of a padded image, combined place by place.
-ValueId combine_places(Decomposition& d, ValueId x, const Pool& pool, const std::vector<std::size_t>& axes,
-                       const Combination& combination) {
+ValueId combine_places(Decomposition& d, ValueId x, const Pool& pool,
+                       const std::vector<std::size_t>& axes, const Combination& combination) {
   std::int64_t places = 1;
   for (std::size_t i : axes) places *= *pool.axes[i].window.constant();
   ValueId result = kNoValue;
@@ -170,17 +178,20 @@ ValueId combine_places(Decomposition& d, ValueId x, const Pool& pool, const std:
     for (std::size_t a = axes.size(); a-- > 0;) {
       const Axis& axis = pool.axes[axes[a]];
       const std::int64_t window = *axis.window.constant();
-      slice = d.slice(slice, static_cast<std::int64_t>(pool.first + axes[a]), SymExpr(rest % window) * axis.dilation,
-                      axis.count, axis.stride);
+      slice = d.slice(slice, static_cast<std::int64_t>(pool.first + axes[a]),
+                      SymExpr(rest % window) * axis.dilation, axis.count, axis.stride);
       rest /= window;
     }
-    result = result == kNoValue ? slice : d.binary(combination.binary, value_argument(result), value_argument(slice));
+    result = result == kNoValue
+                 ? slice
+                 : d.binary(combination.binary, value_argument(result), value_argument(slice));
   }
   return result;
 }
 
 /// Each window combined into one element.
-ValueId combine(Decomposition& d, ValueId x, const Pool& pool, const Combination& combination, Argument outside) {
+ValueId combine(Decomposition& d, ValueId x, const Pool& pool, const Combination& combination,
+                Argument outside) {
   std::int64_t places = 1, longest = 0;
   bool plain = true;
   std::vector<std::size_t> all;
@@ -192,11 +203,13 @@ ValueId combine(Decomposition& d, ValueId x, const Pool& pool, const Combination
     all.push_back(i);
   }
   if (!plain || longest > kShort) {
-    return d.reduce(combination.reduction, windows_of(d, x, pool, std::move(outside)), window_dims(pool), false);
+    return d.reduce(combination.reduction, windows_of(d, x, pool, std::move(outside)),
+                    window_dims(pool), false);
   }
   ValueId result = padded(d, x, pool, std::move(outside));
   if (places <= kFewPlaces) return combine_places(d, result, pool, all, combination);
-  for (std::size_t i = pool.axes.size(); i-- > 0 && !d.failed();) result = combine_places(d, result, pool, {i}, combination);
+  for (std::size_t i = pool.axes.size(); i-- > 0 && !d.failed();)
+    result = combine_places(d, result, pool, {i}, combination);
   return result;
 }
 
@@ -207,7 +220,8 @@ Argument least(DType dtype) {
   return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * facts(dtype).size);
 }
 
-/// The number of the largest element of each window, as torch finds it: the first of equals, but the last NaN.
+/// The number of the largest element of each window, as torch finds it: the first of equals, but
+/// the last NaN.
 ValueId largest_tap(Decomposition& d, ValueId windows, ValueId largest) {
   std::vector<SymExpr> sizes = d.sizes(largest), all = d.sizes(windows);
   auto last = static_cast<std::int64_t>(sizes.size());
@@ -232,25 +246,33 @@ ValueId places_of_largest(Decomposition& d, ValueId windows, ValueId largest, co
     const Axis& axis = pool.axes[i];
     inner = floordiv(inner, axis.window);
     ValueId own = number(d, "remainder", number(d, "floordiv", tap, inner), axis.window);
-    ValueId window = d.broadcast(d.iota(axis.count), sizes, {static_cast<std::int64_t>(pool.first + i)});
+    ValueId window =
+        d.broadcast(d.iota(axis.count), sizes, {static_cast<std::int64_t>(pool.first + i)});
     ValueId at = place_of(d, axis, window, own);
     if (axis.padding != SymExpr(0)) {
-      // Padding is largest only where all else is as small: then the first element in the image counts.
+      // Padding is largest only where all else is as small: then the first element in the image
+      // counts.
       ValueId before = d.binary("lt", value_argument(at), std::int64_t{0});
-      at = d.where(before, value_argument(number(d, "remainder", at, axis.dilation)), value_argument(at));
+      at = d.where(before, value_argument(number(d, "remainder", at, axis.dilation)),
+                   value_argument(at));
     }
-    if (place == kNoValue) place = at;
-    else place = d.binary("add", value_argument(number(d, "mul", place, axis.size)), value_argument(at));
+    if (place == kNoValue)
+      place = at;
+    else
+      place =
+          d.binary("add", value_argument(number(d, "mul", place, axis.size)), value_argument(at));
   }
   return place;
 }
 
-/// How many elements each window of the axis has: all, or those in the image or in what counts as its padding.
+/// How many elements each window of the axis has: all, or those in the image or in what counts as
+/// its padding.
 ValueId window_lengths(Decomposition& d, const Axis& axis, bool counts_padding) {
   ValueId window = d.iota(axis.count);
   if (!axis.even) {
     ValueId end = adaptive_edge(d, axis, window, true);
-    return d.binary("sub", value_argument(end), value_argument(adaptive_edge(d, axis, window, false)));
+    return d.binary("sub", value_argument(end),
+                    value_argument(adaptive_edge(d, axis, window, false)));
   }
   ValueId start = number(d, "sub", number(d, "mul", window, axis.stride), axis.padding);
   ValueId end = number(d, "minimum", number(d, "add", start, axis.window),
@@ -278,7 +300,8 @@ ValueId divide(Decomposition& d, ValueId sums, const Pool& pool) {
     }
     ValueId own = d.convert(window_lengths(d, axis, pool.counts_padding), d.dtype_of(sums));
     own = d.broadcast(own, sizes, {static_cast<std::int64_t>(pool.first + i)});
-    lengths = lengths == kNoValue ? own : d.binary("mul", value_argument(lengths), value_argument(own));
+    lengths =
+        lengths == kNoValue ? own : d.binary("mul", value_argument(lengths), value_argument(own));
   }
   Argument divisor = Decomposition::integer_argument(full);
   if (auto plain = full.constant(); plain && real) divisor = static_cast<double>(*plain);
@@ -298,11 +321,12 @@ void pool_maxima(Decomposition& d, const Pool& pool, bool with_places) {
   if (d.failed()) return;
   // Windows of one element leave the image, or a view of it.
   d.result(d.unary("clone", largest));
-  if (with_places) d.result(places_of_largest(d, windows_of(d, self, pool, outside), largest, pool));
+  if (with_places)
+    d.result(places_of_largest(d, windows_of(d, self, pool, outside), largest, pool));
 }
 
-/// A library pools these dtypes, with a divisor that is the window's, without padding where it counts padding and
-/// ceil_mode adds some more.
+/// A library pools these dtypes, with a divisor that is the window's, without padding where it
+/// counts padding and ceil_mode adds some more.
 bool suits_library(Decomposition& d, const Pool& pool) {
   DType dtype = d.dtype_of(d.value("self"));
   bool suits = (dtype == DType::float32 || dtype == DType::bfloat16) && !d.has("divisor_override");
@@ -325,10 +349,11 @@ void pool_by_library(Decomposition& d, const Pool& pool) {
     stride.push_back(axis.stride);
     padding.push_back(axis.padding);
   }
-  ValueId result = d.emit("aten.avg_pool" + std::to_string(pool.axes.size()) + "d.default",
-                          {arg("self", value_argument(self)), arg("kernel_size", list_of(window)),
-                           arg("stride", list_of(stride)), arg("padding", list_of(padding)),
-                           arg("ceil_mode", pool.ceil), arg("count_include_pad", pool.counts_padding)});
+  ValueId result =
+      d.emit("aten.avg_pool" + std::to_string(pool.axes.size()) + "d.default",
+             {arg("self", value_argument(self)), arg("kernel_size", list_of(window)),
+              arg("stride", list_of(stride)), arg("padding", list_of(padding)),
+              arg("ceil_mode", pool.ceil), arg("count_include_pad", pool.counts_padding)});
   if (d.failed()) return;
   sizes = d.sizes(result);
   if (!batched) sizes.erase(sizes.begin());
@@ -341,7 +366,8 @@ void pool_averages(Decomposition& d, const Pool& pool) {
   DType dtype = d.dtype_of(self), compute = ops::compute_dtype(dtype);
   Argument zero = is_floating(compute) ? Argument(0.0) : Argument(std::int64_t{0});
   self = d.convert(self, compute);
-  bool even = std::all_of(pool.axes.begin(), pool.axes.end(), [](const Axis& axis) { return axis.even; });
+  bool even =
+      std::all_of(pool.axes.begin(), pool.axes.end(), [](const Axis& axis) { return axis.even; });
   if (even) return d.finish(divide(d, combine(d, self, pool, kSum, zero), pool), dtype);
   ValueId windows = windows_of(d, self, pool, zero);
   for (std::size_t i = 0; i < pool.axes.size() && !d.failed(); ++i) {
@@ -351,7 +377,9 @@ void pool_averages(Decomposition& d, const Pool& pool) {
     std::vector<SymExpr> sizes = d.sizes(windows);
     std::int64_t along = static_cast<std::int64_t>(pool.first + i), behind = window_dims(pool)[i];
     ValueId length = d.broadcast(window_lengths(d, axis, false), sizes, {along});
-    ValueId counts = d.binary("lt", value_argument(d.broadcast(d.iota(axis.window), sizes, {behind})), value_argument(length));
+    ValueId counts =
+        d.binary("lt", value_argument(d.broadcast(d.iota(axis.window), sizes, {behind})),
+                 value_argument(length));
     windows = d.where(counts, value_argument(windows), zero);
   }
   d.finish(divide(d, d.reduce("sum", windows, window_dims(pool), false), pool), dtype);
@@ -362,7 +390,10 @@ bool finish_empty(Decomposition& d, const std::vector<TensorType>& types) {
   bool empty = false;
   for (const SymExpr& size : types.front().sizes) empty = empty || size == SymExpr(0);
   for (const TensorType& type : types) {
-    if (empty) d.result(d.full(type.sizes, is_floating(type.dtype) ? Argument(0.0) : Argument(std::int64_t{0}), type.dtype));
+    if (empty)
+      d.result(d.full(type.sizes,
+                      is_floating(type.dtype) ? Argument(0.0) : Argument(std::int64_t{0}),
+                      type.dtype));
   }
   return empty;
 }

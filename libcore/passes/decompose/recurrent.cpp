@@ -1,5 +1,5 @@
-// Cells of recurrent networks: two products, and elementwise gates on their columns. Every step is rounded to the
-// operands' dtype, as ATen does it.
+// Cells of recurrent networks: two products, and elementwise gates on their columns. Every step is
+// rounded to the operands' dtype, as ATen does it.
 #include "passes/decompose/decompositions.h"
 
 namespace penstock::passes {
@@ -11,9 +11,10 @@ ValueId affine(Decomposition& d, ValueId states, std::string_view weight, std::s
   const ValueId factor = d.value(weight);
   if (d.failed()) return states;
   const NamedArgument transposed = arg("mat2", value_argument(d.swap_last(factor)));
-  if (!d.has(bias)) return d.product("aten.mm.default", {arg("self", value_argument(states)), transposed});
-  return d.product("aten.addmm.default",
-                   {arg("self", value_argument(d.value(bias))), arg("mat1", value_argument(states)), transposed});
+  if (!d.has(bias))
+    return d.product("aten.mm.default", {arg("self", value_argument(states)), transposed});
+  return d.product("aten.addmm.default", {arg("self", value_argument(d.value(bias))),
+                                          arg("mat1", value_argument(states)), transposed});
 }
 
 /// Elementwise steps on values of one dtype.
@@ -35,7 +36,9 @@ class Steps {
   }
 
  private:
-  ValueId computed(ValueId x) { return d_.failed() ? x : d_.convert(x, ops::compute_dtype(dtype_)); }
+  ValueId computed(ValueId x) {
+    return d_.failed() ? x : d_.convert(x, ops::compute_dtype(dtype_));
+  }
   ValueId rounded(ValueId x) { return d_.failed() ? x : d_.convert(x, dtype_); }
 
   Decomposition& d_;
@@ -70,12 +73,14 @@ void gru_cell(Decomposition& d) {
   if (d.failed()) return;
   Steps steps(d, d.dtype_of(hidden));
   const auto opened = [&](std::int64_t index) {
-    return steps.unary("sigmoid", steps.binary("add", steps.gate(g.hidden, index, 3), steps.gate(g.input, index, 3)));
+    return steps.unary("sigmoid", steps.binary("add", steps.gate(g.hidden, index, 3),
+                                               steps.gate(g.input, index, 3)));
   };
   const ValueId reset = opened(0), update = opened(1);
   const ValueId kept = steps.binary("mul", steps.gate(g.hidden, 2, 3), reset);
   const ValueId fresh = steps.unary("tanh", steps.binary("add", steps.gate(g.input, 2, 3), kept));
-  d.result(steps.binary("add", steps.binary("mul", steps.binary("sub", hidden, fresh), update), fresh));
+  d.result(
+      steps.binary("add", steps.binary("mul", steps.binary("sub", hidden, fresh), update), fresh));
 }
 
 void lstm_cell(Decomposition& d) {
@@ -85,7 +90,9 @@ void lstm_cell(Decomposition& d) {
   if (d.failed()) return;
   Steps steps(d, d.dtype_of(states[0]));
   const ValueId sum = steps.binary("add", g.hidden, g.input);
-  const auto opened = [&](std::int64_t index) { return steps.unary("sigmoid", steps.gate(sum, index, 4)); };
+  const auto opened = [&](std::int64_t index) {
+    return steps.unary("sigmoid", steps.gate(sum, index, 4));
+  };
   if (d.failed()) return;
   const ValueId cell = d.broadcast(states[1], d.sizes(states[0]));
   const ValueId fresh = steps.binary("mul", opened(0), steps.unary("tanh", steps.gate(sum, 2, 4)));

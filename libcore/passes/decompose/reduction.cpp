@@ -28,11 +28,14 @@ Reduction reduction(Decomposition& d, bool sums) {
   return {x, std::move(dims), d.boolean("keepdim", false), dtype};
 }
 
-SymExpr reduced_count(Decomposition& d, const Reduction& r) { return d.count(d.sizes(r.x), r.dims); }
+SymExpr reduced_count(Decomposition& d, const Reduction& r) {
+  return d.count(d.sizes(r.x), r.dims);
+}
 
 /// x / n for a count n, which may be symbolic.
 ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
-  if (auto plain = n.constant()) return d.binary("div", value_argument(x), static_cast<double>(*plain));
+  if (auto plain = n.constant())
+    return d.binary("div", value_argument(x), static_cast<double>(*plain));
   return d.binary("div", value_argument(x), n);
 }
 
@@ -57,7 +60,8 @@ void extreme(Decomposition& d) {
   d.result(dims.empty() ? d.unary("clone", self) : result);
 }
 
-ValueId index_of_extreme(Decomposition& d, std::string_view prim, ValueId x, std::int64_t dim, bool keep) {
+ValueId index_of_extreme(Decomposition& d, std::string_view prim, ValueId x, std::int64_t dim,
+                         bool keep) {
   if (d.failed()) return x;
   if (d.rank(x) == 0) return d.full({}, std::int64_t{0}, DType::int64);
   return d.reduce(prim, x, {dim}, keep);
@@ -77,7 +81,8 @@ void arg_extreme(Decomposition& d) {
   ValueId self = d.value("self");
   if (d.failed()) return;
   bool keep = d.boolean("keepdim", false);
-  if (d.has("dim")) return d.result(index_of_extreme(d, d.detail(), self, d.dim("dim", 0, d.rank(self)), keep));
+  if (d.has("dim"))
+    return d.result(index_of_extreme(d, d.detail(), self, d.dim("dim", 0, d.rank(self)), keep));
   ValueId flat = d.reshape(self, {element_count(d.sizes(self))});
   ValueId index = index_of_extreme(d, d.detail(), flat, 0, false);
   if (keep) index = d.reshape(index, std::vector<SymExpr>(d.rank(self), SymExpr(1)));
@@ -104,12 +109,14 @@ void count_nonzero(Decomposition& d) {
 namespace {
 
 /// max(count - correction, 0): a number, or the elements of a tensor like `like`.
-Argument degrees_of_freedom(Decomposition& d, const SymExpr& count, double correction, ValueId like) {
+Argument degrees_of_freedom(Decomposition& d, const SymExpr& count, double correction,
+                            ValueId like) {
   if (auto plain = count.constant()) return std::max(static_cast<double>(*plain) - correction, 0.0);
   const auto whole = static_cast<std::int64_t>(correction);
   if (static_cast<double>(whole) == correction) return maximum(count - SymExpr(whole), 0);
   const ValueId counted = d.full({}, count, d.dtype_of(like));
-  const ValueId rest = d.binary("maximum", value_argument(d.binary("sub", value_argument(counted), correction)), 0.0);
+  const ValueId rest = d.binary(
+      "maximum", value_argument(d.binary("sub", value_argument(counted), correction)), 0.0);
   return value_argument(d.broadcast(rest, d.sizes(like)));
 }
 
@@ -118,32 +125,39 @@ Argument degrees_of_freedom(Decomposition& d, const SymExpr& count, double corre
 void variance(Decomposition& d) {
   Reduction r = reduction(d, false);
   if (d.failed()) return;
-  double correction = d.has("correction") ? d.real("correction", 1) : d.boolean("unbiased", true) ? 1 : 0;
+  double correction = d.has("correction")           ? d.real("correction", 1)
+                      : d.boolean("unbiased", true) ? 1
+                                                    : 0;
   std::vector<SymExpr> sizes = ops::reduced_sizes(d.sizes(r.x), r.dims, r.keep);
   ValueId mean = r.x, squares = 0;
   if (r.dims.empty()) {
     squares = d.binary("sub", value_argument(r.x), value_argument(r.x));
   } else {
-    std::vector<ValueId> both = d.emit_all("prim.welford", {arg("self", value_argument(r.x)), arg("dims", list_of(r.dims))});
+    std::vector<ValueId> both = d.emit_all(
+        "prim.welford", {arg("self", value_argument(r.x)), arg("dims", list_of(r.dims))});
     if (d.failed()) return;
     mean = both[0];
     squares = both[1];
   }
   if (d.failed()) return;
-  ValueId result = d.binary("div", value_argument(squares), degrees_of_freedom(d, reduced_count(d, r), correction, squares));
+  ValueId result = d.binary("div", value_argument(squares),
+                            degrees_of_freedom(d, reduced_count(d, r), correction, squares));
   if (d.detail().starts_with("std")) result = d.unary("sqrt", result);
   d.finish(d.reshape(result, sizes), r.dtype);
   if (d.detail().ends_with("mean")) d.finish(d.reshape(mean, sizes), r.dtype);
 }
 
-ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep, double order) {
+ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep,
+                  double order) {
   auto sum = [&](ValueId terms) { return d.reduce("sum", terms, dims, keep); };
-  if (order == 2) return d.unary("sqrt", sum(d.binary("mul", value_argument(x), value_argument(x))));
+  if (order == 2)
+    return d.unary("sqrt", sum(d.binary("mul", value_argument(x), value_argument(x))));
   const ValueId size = d.unary("abs", x);
   if (std::isinf(order)) return d.reduce(order > 0 ? "amax" : "amin", size, dims, keep);
   if (order == 1) return sum(size);
   if (order == 0) return sum(d.convert(d.binary("ne", value_argument(x), 0.0), d.dtype_of(x)));
-  return d.binary("pow", value_argument(sum(d.binary("pow", value_argument(size), order))), 1 / order);
+  return d.binary("pow", value_argument(sum(d.binary("pow", value_argument(size), order))),
+                  1 / order);
 }
 
 void vector_norm(Decomposition& d) {
@@ -165,7 +179,8 @@ void logsumexp(Decomposition& d) {
   ValueId terms = d.unary("exp", d.binary_broadcast("sub", r.x, shift));
   ValueId total = d.unary("log", d.reduce("sum", terms, r.dims, true));
   ValueId result = d.binary("add", value_argument(total), value_argument(shift));
-  d.finish(r.keep ? result : d.reshape(result, ops::reduced_sizes(d.sizes(r.x), r.dims, false)), r.dtype);
+  d.finish(r.keep ? result : d.reshape(result, ops::reduced_sizes(d.sizes(r.x), r.dims, false)),
+           r.dtype);
 }
 
 void scan(Decomposition& d) {
@@ -173,7 +188,9 @@ void scan(Decomposition& d) {
   std::int64_t dim = d.failed() ? 0 : d.dim("dim", 0, d.rank(r.x));
   if (d.failed()) return;
   if (d.rank(r.x) == 0) return d.finish(d.unary("clone", r.x), r.dtype);
-  d.finish(d.emit("prim." + std::string(d.detail()), {arg("self", value_argument(r.x)), arg("dim", dim)}), r.dtype);
+  d.finish(d.emit("prim." + std::string(d.detail()),
+                  {arg("self", value_argument(r.x)), arg("dim", dim)}),
+           r.dtype);
 }
 
 }  // namespace penstock::passes

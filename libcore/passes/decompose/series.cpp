@@ -17,10 +17,12 @@ ValueId polynomial(Decomposition& d, ValueId x, std::span<const double> coeffici
 ValueId chebyshev(Decomposition& d, ValueId x, std::span<const double> coefficients) {
   if (d.failed()) return kNoValue;
   const double least = d.dtype_of(x) == DType::float64 ? 0 : 1e-10;
-  while (coefficients.size() > 3 && std::abs(coefficients.front()) < least) coefficients = coefficients.subspan(1);
+  while (coefficients.size() > 3 && std::abs(coefficients.front()) < least)
+    coefficients = coefficients.subspan(1);
   // Clenshaw's recurrence; the first two steps have numbers where others have tensors.
   const ValueId scaled = d.binary("mul", value_argument(x), coefficients[0]);
-  ValueId current = d.binary("add", value_argument(scaled), coefficients[1]), before = kNoValue, last = kNoValue;
+  ValueId current = d.binary("add", value_argument(scaled), coefficients[1]), before = kNoValue,
+          last = kNoValue;
   for (std::size_t i = 2; i < coefficients.size(); ++i) {
     const ValueId product = d.binary("mul", value_argument(x), value_argument(current));
     last = before;
@@ -47,7 +49,9 @@ SpecialInput wide_input(Decomposition& d) {
   return {d.convert(input.x, DType::float64), input.dtype};
 }
 
-void finish_wide(Decomposition& d, ValueId x, DType dtype) { d.finish(d.convert(x, ops::compute_dtype(dtype)), dtype); }
+void finish_wide(Decomposition& d, ValueId x, DType dtype) {
+  d.finish(d.convert(x, ops::compute_dtype(dtype)), dtype);
+}
 
 HalfTurns half_turns(Decomposition& d, ValueId x) {
   const ValueId rest = d.binary("sub", value_argument(x), value_argument(d.unary("round", x)));

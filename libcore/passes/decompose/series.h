@@ -9,8 +9,9 @@ namespace penstock::passes {
 /// The polynomial with these coefficients, the highest power's first.
 ValueId polynomial(Decomposition& d, ValueId x, std::span<const double> coefficients);
 
-/// Half the value at x / 2 of the sum of c[n - 1 - i] T_i, with the first term halved: a Chebyshev series with its
-/// coefficients last term first, as Cephes writes them. What the dtype of `x` does not resolve is left out.
+/// Half the value at x / 2 of the sum of c[n - 1 - i] T_i, with the first term halved: a Chebyshev
+/// series with its coefficients last term first, as Cephes writes them. What the dtype of `x` does
+/// not resolve is left out.
 ValueId chebyshev(Decomposition& d, ValueId x, std::span<const double> coefficients);
 
 /// The operand of a special function: a float tensor in the dtype that is computed in.

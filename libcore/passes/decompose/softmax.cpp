@@ -38,7 +38,8 @@ namespace {
 ValueId masked_scores(Decomposition& d, ValueId scores, ValueId mask) {
   std::vector<SymExpr> sizes = d.sizes(scores);
   if (is_boolean(d.dtype_of(mask))) {
-    return d.where(d.broadcast(mask, sizes), value_argument(scores), -std::numeric_limits<double>::infinity());
+    return d.where(d.broadcast(mask, sizes), value_argument(scores),
+                   -std::numeric_limits<double>::infinity());
   }
   ValueId added = d.broadcast(d.convert(mask, d.dtype_of(scores)), sizes);
   return d.binary("add", value_argument(scores), value_argument(added));
@@ -53,8 +54,8 @@ struct Block {
 ValueId causal_mask(Decomposition& d, const Block& block) {
   auto iota = [&](const SymExpr& length, const SymExpr& start) {
     return d.emit("prim.iota", {arg("length", Decomposition::integer_argument(length)),
-                                arg("start", Decomposition::integer_argument(start)), arg("step", std::int64_t{1}),
-                                arg("dtype", DType::int64)});
+                                arg("start", Decomposition::integer_argument(start)),
+                                arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
   };
   ValueId row = d.broadcast(iota(block.rows, block.start), {block.rows, block.columns}, {0});
   ValueId column = d.broadcast(iota(block.columns, SymExpr(0)), {block.rows, block.columns}, {1});
@@ -81,8 +82,8 @@ ValueId as_batch(Decomposition& d, ValueId x, const std::vector<SymExpr>& batch)
   return d.reshape(x, {element_count(batch), full[full.size() - 2], full.back()});
 }
 
-/// `x` with its dims in memory in the order that the op's own result has them: a view behind it counts
-/// on that.
+/// `x` with its dims in memory in the order that the op's own result has them: a view behind it
+/// counts on that.
 ValueId laid_out_as_result(Decomposition& d, ValueId x) {
   if (d.failed()) return x;
   auto results = ops::infer_results(d.node(), d.graph(), d.shapes());
@@ -90,7 +91,8 @@ ValueId laid_out_as_result(Decomposition& d, ValueId x) {
   const std::vector<SymExpr>& strides = results->front().type.strides;
   std::vector<std::int64_t> order(strides.size()), back(strides.size());
   std::iota(order.begin(), order.end(), 0);
-  if (!std::ranges::all_of(strides, [](const SymExpr& stride) { return stride.is_constant(); })) return x;
+  if (!std::ranges::all_of(strides, [](const SymExpr& stride) { return stride.is_constant(); }))
+    return x;
   std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
     return *strides[a].constant() > *strides[b].constant();
   });
@@ -109,7 +111,8 @@ struct AttentionOperands {
 };
 
 /// `length` elements of a dim from `start` on; all of them are the tensor as it is.
-ValueId part(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length) {
+ValueId part(Decomposition& d, ValueId x, std::int64_t dim, const SymExpr& start,
+             const SymExpr& length) {
   return d.failed() || d.sizes(x)[dim] == length ? x : d.slice(x, dim, start, length, SymExpr(1));
 }
 
@@ -125,13 +128,17 @@ ValueId mask_of(Decomposition& d, ValueId mask, const Block& block) {
   return mask;
 }
 
-/// Attention of one block of rows: (batch, rows, features). Scores are not rounded to half precision: the exponential
-/// would make a difference of a score's last place one of the weight's first.
+/// Attention of one block of rows: (batch, rows, features). Scores are not rounded to half
+/// precision: the exponential would make a difference of a score's last place one of the weight's
+/// first.
 ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block) {
   const DType compute = ops::compute_dtype(of.dtype);
-  ValueId scores = d.product("aten.bmm.default",
-                             {arg("self", value_argument(d.convert(part(d, of.query, 1, block.start, block.rows), compute))),
-                              arg("mat2", value_argument(d.convert(part(d, of.key, 2, SymExpr(0), block.columns), compute)))});
+  ValueId scores = d.product(
+      "aten.bmm.default",
+      {arg("self",
+           value_argument(d.convert(part(d, of.query, 1, block.start, block.rows), compute))),
+       arg("mat2",
+           value_argument(d.convert(part(d, of.key, 2, SymExpr(0), block.columns), compute)))});
   scores = d.binary("mul", value_argument(scores), of.scale);
   std::vector<SymExpr> shape = of.batch;
   shape.insert(shape.end(), {block.rows, block.columns});
@@ -144,20 +151,25 @@ ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block
                     arg("mat2", value_argument(part(d, of.value, 1, SymExpr(0), block.columns)))});
 }
 
-/// How the scores are cut into blocks of rows, so that those of one block stay in a cache from the first product
-/// to the second; under a causal mask a block leaves out the columns behind its last row besides.
-std::vector<Block> blocks_of(const AttentionOperands& of, const SymExpr& rows, const SymExpr& columns) {
+/// How the scores are cut into blocks of rows, so that those of one block stay in a cache from the
+/// first product to the second; under a causal mask a block leaves out the columns behind its last
+/// row besides.
+std::vector<Block> blocks_of(const AttentionOperands& of, const SymExpr& rows,
+                             const SymExpr& columns) {
   constexpr std::int64_t kCache = std::int64_t{4} << 20;  // bytes
-  constexpr std::int64_t kLeast = 32;                     // rows that make a product of them worth its call
-  constexpr std::int64_t kMost = 32;                      // blocks: each is code and calls of its own
-  const auto all = rows.constant(), width = columns.constant(), batch = element_count(of.batch).constant();
-  if (!all || !width || !batch || *all * *width * *batch * 4 <= 2 * kCache) return {{SymExpr(0), rows, columns}};
+  constexpr std::int64_t kLeast = 32;  // rows that make a product of them worth its call
+  constexpr std::int64_t kMost = 32;   // blocks: each is code and calls of its own
+  const auto all = rows.constant(), width = columns.constant(),
+             batch = element_count(of.batch).constant();
+  if (!all || !width || !batch || *all * *width * *batch * 4 <= 2 * kCache)
+    return {{SymExpr(0), rows, columns}};
   const std::int64_t fitting = kCache / (*width * *batch * 4) / kLeast * kLeast;
   const std::int64_t step = std::max({fitting, kLeast, (*all + kMost - 1) / kMost});
   std::vector<Block> blocks;
   for (std::int64_t start = 0; start < *all; start += step) {
     const std::int64_t end = std::min(start + step, *all);
-    blocks.push_back({SymExpr(start), SymExpr(end - start), SymExpr(of.causal ? std::min(end, *width) : *width)});
+    blocks.push_back({SymExpr(start), SymExpr(end - start),
+                      SymExpr(of.causal ? std::min(end, *width) : *width)});
   }
   return blocks;
 }
@@ -191,16 +203,25 @@ void attention(Decomposition& d) {
     if (!features) return d.fail("the scale depends on a symbolic size");
     scale = 1 / std::sqrt(static_cast<double>(*features));
   }
-  AttentionOperands of{batch, as_batch(d, query, batch), d.swap_last(as_batch(d, key, batch)), as_batch(d, value, batch),
-                       std::nullopt, d.boolean("is_causal", false), scale, dtype};
+  AttentionOperands of{batch,
+                       as_batch(d, query, batch),
+                       d.swap_last(as_batch(d, key, batch)),
+                       as_batch(d, value, batch),
+                       std::nullopt,
+                       d.boolean("is_causal", false),
+                       scale,
+                       dtype};
   if (d.has("attn_mask")) of.mask = d.value("attn_mask");
   std::vector<ValueId> parts;
-  for (const Block& block : blocks_of(of, sizes[sizes.size() - 2], key_sizes[key_sizes.size() - 2])) {
+  for (const Block& block :
+       blocks_of(of, sizes[sizes.size() - 2], key_sizes[key_sizes.size() - 2])) {
     parts.push_back(attend(d, of, block));
   }
   if (d.failed()) return;
-  ValueId result = parts.size() == 1 ? parts.front()
-                                     : d.emit("prim.cat", {arg("tensors", list_of(parts)), arg("dim", std::int64_t{1})});
+  ValueId result =
+      parts.size() == 1
+          ? parts.front()
+          : d.emit("prim.cat", {arg("tensors", list_of(parts)), arg("dim", std::int64_t{1})});
   std::vector<SymExpr> shape(sizes.begin(), sizes.end() - 1);
   shape.push_back(d.failed() ? SymExpr(0) : d.sizes(value).back());
   d.result(laid_out_as_result(d, d.reshape(result, shape)));

@@ -15,9 +15,11 @@ ValueId without_dim(Decomposition& d, ValueId x, std::int64_t dim) {
   return d.reshape(x, sizes);
 }
 
-/// In the flattened matrix of two dims a diagonal is a slice of step width + 1. The dim with the larger stride goes
-/// first, so that flattening is a view wherever it can be; where it is none, nothing may be written through it.
-ValueId diagonal_of(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns, SymExpr offset, const SymExpr& length) {
+/// In the flattened matrix of two dims a diagonal is a slice of step width + 1. The dim with the
+/// larger stride goes first, so that flattening is a view wherever it can be; where it is none,
+/// nothing may be written through it.
+ValueId diagonal_of(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns,
+                    SymExpr offset, const SymExpr& length) {
   const TensorType type = d.type(x);
   auto rank = static_cast<std::int64_t>(type.rank());
   auto gap = (type.strides[columns] - type.strides[rows]).constant();
@@ -45,9 +47,10 @@ ValueId diagonal_of(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t
 
 }  // namespace
 
-/// Whether the strides allow the view was torch's question: of its own strides, which a value that was taken apart may not
-/// have. Where these allow none, nothing may be written through it. The detail `may copy` is of ops that copy where they
-/// have to: whether torch's run did is seen by the memory that was recorded.
+/// Whether the strides allow the view was torch's question: of its own strides, which a value that
+/// was taken apart may not have. Where these allow none, nothing may be written through it. The
+/// detail `may copy` is of ops that copy where they have to: whether torch's run did is seen by the
+/// memory that was recorded.
 void view_as_reshape(Decomposition& d) {
   const ValueId self = d.value("self");
   if (d.failed()) return;
@@ -56,12 +59,16 @@ void view_as_reshape(Decomposition& d) {
   const bool known = from.storage >= 0 && to.storage >= 0;
   const bool shared = known ? from.storage == to.storage : d.detail() != "may copy";
   if (shared && d.graph_writes() && !ops::view_strides(d, d.type(self), sizes)) {
-    d.fail("a view of a value that lies otherwise than torch's, in a graph that writes to tensors, is not followed");
+    d.fail(
+        "a view of a value that lies otherwise than torch's, in a graph that writes to tensors, is "
+        "not followed");
   }
   d.result(d.reshape(self, sizes));
 }
 
-void alias(Decomposition& d) { d.result(d.value("self")); }
+void alias(Decomposition& d) {
+  d.result(d.value("self"));
+}
 
 void permute(Decomposition& d) {
   ValueId self = d.value("self");
@@ -126,7 +133,8 @@ void diagonal(Decomposition& d) {
   std::vector<TensorType> results = d.inferred();
   if (d.failed() || results.empty()) return;
   std::int64_t rows = d.dim("dim1", 0, d.rank(self)), columns = d.dim("dim2", 1, d.rank(self));
-  d.result(diagonal_of(d, self, rows, columns, d.integer("offset", 0), results.front().sizes.back()));
+  d.result(
+      diagonal_of(d, self, rows, columns, d.integer("offset", 0), results.front().sizes.back()));
 }
 
 ValueId main_diagonal(Decomposition& d, ValueId x, std::int64_t rows, std::int64_t columns) {
@@ -137,15 +145,17 @@ void unfold(Decomposition& d) {
   ValueId self = d.value("self");
   if (d.failed()) return;
   std::int64_t dim = d.dim("dimension", 0, d.rank(self));
-  if (d.rank(self) == 0) return d.result(d.slice(d.reshape(self, {SymExpr(1)}), 0, 0, d.integer("size"), 1));
+  if (d.rank(self) == 0)
+    return d.result(d.slice(d.reshape(self, {SymExpr(1)}), 0, 0, d.integer("size"), 1));
   d.result(d.unfold(self, dim, d.integer("size"), d.integer("step", 1), 1));
 }
 
 void as_strided(Decomposition& d) {
   for (const TensorType& type : d.inferred()) {
-    d.result(d.emit("prim.as_strided", {arg("self", value_argument(d.value("self"))), arg("size", list_of(type.sizes)),
-                                        arg("stride", list_of(type.strides)),
-                                        arg("offset", Decomposition::integer_argument(type.storage_offset))}));
+    d.result(d.emit("prim.as_strided",
+                    {arg("self", value_argument(d.value("self"))), arg("size", list_of(type.sizes)),
+                     arg("stride", list_of(type.strides)),
+                     arg("offset", Decomposition::integer_argument(type.storage_offset))}));
   }
 }
 

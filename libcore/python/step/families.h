@@ -25,8 +25,8 @@ std::span<const StepRow> call_steps();
 std::span<const StepRow> exception_steps();
 std::span<const StepRow> generator_steps();
 
-/// bool(object), as PyObject_IsTrue gives it: -1 with a Python error set. A tensor with one bool is read
-/// without calling torch.
+/// bool(object), as PyObject_IsTrue gives it: -1 with a Python error set. A tensor with one bool is
+/// read without calling torch.
 int truth_of(PyObject* object);
 
 /// Ends a handler that does not jump.
@@ -48,9 +48,9 @@ inline Outcome push_result(Frame& frame, const Instruction& instruction, PyObjec
 inline Outcome checked(Frame& frame, const Instruction& instruction, int status) {
   return status < 0 ? Outcome::raised : advance(frame, instruction);
 }
-/// Lets go of the `count` topmost operands, the lowest of them first, as CPython does. An instruction's operands
-/// lie on the stack until the code that it runs has ended: then it can be executed again from there, to make a
-/// frame real that it runs (python/materialise.h).
+/// Lets go of the `count` topmost operands, the lowest of them first, as CPython does. An
+/// instruction's operands lie on the stack until the code that it runs has ended: then it can be
+/// executed again from there, to make a frame real that it runs (python/materialise.h).
 inline void release_operands(Frame& frame, int count) {
   PyObject** first = frame.top() - count;
   frame.set_top(first);

@@ -5,8 +5,8 @@
 
 namespace penstock::record {
 
-/// The cell itself, if there is one behind the segment that need not be made: the frame's own, or one
-/// in the closure of a function that existed before.
+/// The cell itself, if there is one behind the segment that need not be made: the frame's own, or
+/// one in the closure of a function that existed before.
 std::optional<Recipe> SegmentEnding::old_cell(const ObjectShadow& cell) {
   const bool made_here = cell.origin.is(Shadow::Kind::fresh);
   Recipe recipe;
@@ -22,7 +22,8 @@ std::optional<Recipe> SegmentEnding::old_cell(const ObjectShadow& cell) {
     return std::nullopt;
   }
   const SourceStep step = interface_.sources[content];
-  const SourceId closure = walk_.recorder.guards().source(SourceKind::attribute, step.base, "__closure__");
+  const SourceId closure =
+      walk_.recorder.guards().source(SourceKind::attribute, step.base, "__closure__");
   recipe.kind = Recipe::Kind::source;
   recipe.source = walk_.recorder.guards().source(SourceKind::item, closure, {}, step.index);
   return recipe;
@@ -89,8 +90,7 @@ Recipe SegmentEnding::function(PyObject* object) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_closure); ++i) {
       PyObject* cell = PyTuple_GET_ITEM(function->func_closure, i);
       ObjectShadow* known = walk_.objects.find(cell);
-      closure.items.push_back(known == nullptr ? live(cell)
-                                               : fresh(walk_.objects.id_of(cell)));
+      closure.items.push_back(known == nullptr ? live(cell) : fresh(walk_.objects.id_of(cell)));
     }
     recipe.items.push_back(std::move(closure));
   }

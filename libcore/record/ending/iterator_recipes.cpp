@@ -42,8 +42,9 @@ PyObject* resume_iterator(PyObject*, PyObject* const* arguments, Py_ssize_t coun
   return iterator.release();
 }
 
-PyMethodDef g_resume = {"resume_iterator", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(resume_iterator)),
-                        METH_FASTCALL, nullptr};
+PyMethodDef g_resume = {
+    "resume_iterator", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(resume_iterator)),
+    METH_FASTCALL, nullptr};
 
 }  // namespace
 

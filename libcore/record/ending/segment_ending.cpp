@@ -1,5 +1,5 @@
-// How a segment ends: what stands in its frames, its result and its effects becomes records to restore, each with a
-// recipe for the value.
+// How a segment ends: what stands in its frames, its result and its effects becomes records to
+// restore, each with a recipe for the value.
 
 #include <algorithm>
 
@@ -16,7 +16,8 @@ using python::text_of;
 
 /// The variable is set again: the token is what that gives.
 Recipe SegmentEnding::token(const OpenContext& context) {
-  static PyObject* const set = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyContextVar_Type), "set");
+  static PyObject* const set =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyContextVar_Type), "set");
   Recipe recipe;
   recipe.kind = Recipe::Kind::call;
   recipe.items = {live(set), live(context.variable.get())};
@@ -81,7 +82,8 @@ void SegmentEnding::frame(FrameShadow& f, std::vector<Restore>& restore) {
     }
     const bool described = !failed_;
     record.value = recipe({shadow, object});
-    if (described && failed_) reason_ += ", an operand of '" + text_of(f.frame->code()->co_qualname) + "',";
+    if (described && failed_)
+      reason_ += ", an operand of '" + text_of(f.frame->code()->co_qualname) + "',";
     restore.push_back(std::move(record));
   }
 }
@@ -116,12 +118,15 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   } else {
     ending.frame(*start_, interface.restore);
   }
-  for (FrameShadow* f = innermost_; result == nullptr && f != nullptr && f != start_; f = f->caller) {
-    // Only an instruction whose operands are still there can be executed again to make a frame real.
+  for (FrameShadow* f = innermost_; result == nullptr && f != nullptr && f != start_;
+       f = f->caller) {
+    // Only an instruction whose operands are still there can be executed again to make a frame
+    // real.
     const FrameShadow& caller = *f->caller;
     const bool under_way = caller.frame->depth() < static_cast<int>(caller.stack.size());
     if (under_way || f->frame->is_generator()) {
-      verdict.spoil("the segment ends inside what an instruction without operands runs", place_of(caller));
+      verdict.spoil("the segment ends inside what an instruction without operands runs",
+                    place_of(caller));
     }
     InlinedFrame inlined;
     inlined.function = ending.recipe({f->function_shadow, f->function.get()});
@@ -143,7 +148,8 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   }
   if (ending.failed()) {
     const RaisePlace earlier = verdict.must_end_before();
-    verdict.spoil("the segment leaves " + ending.reason() + " behind", earlier.code == nullptr ? ending.culprit() : earlier);
+    verdict.spoil("the segment leaves " + ending.reason() + " behind",
+                  earlier.code == nullptr ? ending.culprit() : earlier);
   }
   interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;
@@ -151,7 +157,9 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   interface.location = start_location_;
   recorder.finish();
   CapturedSegment segment{std::move(recorder.graph()), root.code(), {}, {}, {}};
-  if (context.for_backend()) segment.written_down = WrittenDown{std::move(recorder.callables), recorder.written_inputs(), context.random_state()};
+  if (context.for_backend())
+    segment.written_down = WrittenDown{std::move(recorder.callables), recorder.written_inputs(),
+                                       context.random_state()};
   segment.live = recorder.guards().take_live_objects();
   segment.inputs = std::move(recorder.input_objects);
   segment.outputs = std::move(recorder.output_objects);

@@ -1,5 +1,5 @@
-// Recipes for the values that a segment leaves behind: everything is real already; a recipe says how to make the same
-// again from the graph's outputs and what the sources held.
+// Recipes for the values that a segment leaves behind: everything is real already; a recipe says
+// how to make the same again from the graph's outputs and what the sources held.
 
 #include <algorithm>
 
@@ -8,9 +8,9 @@
 
 namespace penstock::record {
 
-using python::PyRef;
 using python::is_torch_size;
 using python::literal_of;
+using python::PyRef;
 
 namespace {
 
@@ -73,7 +73,8 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
 Recipe SegmentEnding::recipe(Operand operand) {
   Recipe recipe;
   switch (operand.shadow.kind) {
-    case Shadow::Kind::constant: return literal(operand.object, operand.shadow.index);
+    case Shadow::Kind::constant:
+      return literal(operand.object, operand.shadow.index);
     case Shadow::Kind::sourced:
       recipe.kind = Recipe::Kind::source;
       recipe.source = operand.shadow.index;
@@ -82,11 +83,14 @@ Recipe SegmentEnding::recipe(Operand operand) {
       recipe.kind = Recipe::Kind::output;
       recipe.index = walk_.recorder.output(operand.shadow.index, operand.object);
       return recipe;
-    case Shadow::Kind::fresh: return fresh(operand.shadow.index);
+    case Shadow::Kind::fresh:
+      return fresh(operand.shadow.index);
     case Shadow::Kind::null:
-    case Shadow::Kind::unknown: break;
+    case Shadow::Kind::unknown:
+      break;
   }
-  if (!failed_) reason_ = std::string("a ") + Py_TYPE(operand.object)->tp_name + " of unknown origin";
+  if (!failed_)
+    reason_ = std::string("a ") + Py_TYPE(operand.object)->tp_name + " of unknown origin";
   failed_ = true;
   return recipe;
 }
@@ -141,8 +145,7 @@ Recipe SegmentEnding::instance(ObjectShadow& known) {
     PyErr_Clear();
     if (!value) continue;
     recipe.items.push_back(literal(slot, kNoSource));
-    recipe.items.push_back(
-        this->recipe({known.values[PyLong_AsSsize_t(position)], value.get()}));
+    recipe.items.push_back(this->recipe({known.values[PyLong_AsSsize_t(position)], value.get()}));
   }
   return attributes(known, std::move(recipe));
 }
@@ -212,7 +215,8 @@ Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
   }
   Recipe recipe;
   recipe.kind = Recipe::Kind::call;
-  recipe.items = {live(get.get()), this->recipe({known.items[1], type}), literal(name.get(), kNoSource)};
+  recipe.items = {live(get.get()), this->recipe({known.items[1], type}),
+                  literal(name.get(), kNoSource)};
   return recipe;
 }
 
@@ -220,7 +224,8 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   PyObject* object = known.object.get();
   const Operand operand{known.origin, object};
   if (PyContextToken_CheckExact(object)) {
-    const auto open = std::ranges::find(walk_.context.variables(), object, [](const OpenContext& one) { return one.token.get(); });
+    const auto open = std::ranges::find(walk_.context.variables(), object,
+                                        [](const OpenContext& one) { return one.token.get(); });
     if (open != walk_.context.variables().end()) return token(*open);
   }
   if (PyCell_Check(object)) return cell_of(object);
@@ -243,12 +248,14 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   if (is_torch_size(object)) {
     Recipe recipe;
     recipe.kind = Recipe::Kind::call;
-    recipe.items = {live(reinterpret_cast<PyObject*>(Py_TYPE(object))), items_of(Recipe::Kind::tuple, operand)};
+    recipe.items = {live(reinterpret_cast<PyObject*>(Py_TYPE(object))),
+                    items_of(Recipe::Kind::tuple, operand)};
     return recipe;
   }
   if (PyTuple_Check(object) && Py_TYPE(object)->tp_dictoffset == 0) {
     // A named tuple: tuple.__new__(class, items).
-    PyRef maker = PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
+    PyRef maker =
+        PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
     Recipe recipe;
     recipe.kind = Recipe::Kind::call;
     recipe.items.push_back(live(maker.get()));
@@ -262,7 +269,8 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
     recipe.kind = PySet_CheckExact(object) ? Recipe::Kind::set : Recipe::Kind::frozenset;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
       PyObject* item = PyList_GET_ITEM(list.get(), i);
-      if (Py_TYPE(item)->tp_hash == PyBaseObject_Type.tp_hash && PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE)) {
+      if (Py_TYPE(item)->tp_hash == PyBaseObject_Type.tp_hash &&
+          PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE)) {
         failed_ = true;  // an entry must not keep the program's objects alive
         reason_ = "a set of objects that the segment made";
         return {};
@@ -286,7 +294,8 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
     recipe.items.push_back(this->recipe({known.items[1], PyMethod_GET_SELF(object)}));
     return recipe;
   }
-  if (PyCFunction_Check(object) && (PyCFunction_GET_FLAGS(object) & METH_CLASS) != 0) return method_of_class(known);
+  if (PyCFunction_Check(object) && (PyCFunction_GET_FLAGS(object) & METH_CLASS) != 0)
+    return method_of_class(known);
   if (known.iterator != nullptr) return iterator(known);
   const bool plain = Py_TYPE(object)->tp_new == PyBaseObject_Type.tp_new &&
                      PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);

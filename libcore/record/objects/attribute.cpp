@@ -1,6 +1,6 @@
 // Attributes: the generic algorithm of object.__getattribute__, as facts to guard. The type decides
-// which descriptor there is (guarded by the type and its version), the instance's dict comes next, a
-// descriptor without __set__ after it, __getattr__ last. CPython performs the access itself.
+// which descriptor there is (guarded by the type and its version), the instance's dict comes next,
+// a descriptor without __set__ after it, __getattr__ last. CPython performs the access itself.
 
 #include <cstring>
 
@@ -26,10 +26,13 @@ namespace {
 
 /// Of CPython's own types: a class of the program may have the same name.
 bool is_type(PyObject* object, const char* name) {
-  return !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) && std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
+  return !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) &&
+         std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
 }
 
-bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set != nullptr; }
+bool is_data_descriptor(PyObject* object) {
+  return Py_TYPE(object)->tp_descr_set != nullptr;
+}
 
 }  // namespace
 
@@ -37,7 +40,8 @@ Shadow class_attribute(Walk& walk, Operand instance, PyObject* name) {
   const SourceId source = instance.shadow.source();
   if (source == kNoSource) return Shadow::constant();
   const SourceId type = walk.recorder.guards().source(SourceKind::type, source);
-  return Shadow::constant(walk.recorder.guards().source(SourceKind::attribute, type, text_of(name)));
+  return Shadow::constant(
+      walk.recorder.guards().source(SourceKind::attribute, type, text_of(name)));
 }
 
 namespace {
@@ -55,7 +59,8 @@ bool load_attribute(Walk& walk, FrameShadow& f, PyObject* name, bool method) {
   return load_attribute(walk, f, f.operand(), name, {.method = method});
 }
 
-bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, const AttributeUse& use) {
+bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
+                    const AttributeUse& use) {
   if (self.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(self);
   PyObject* object = self.object;
   if (walk.sizes.is_computed(self)) {  // it is no object that a path leads to
@@ -66,7 +71,8 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, co
   if (PyModule_Check(object)) return load_module_attribute(walk, f, self, name, use);
   if (PyType_Check(object)) return load_type_attribute(walk, f, self, name, use);
   if (walk.is_tensor(object)) {
-    if (!use.method || !is_tensor_method(walk, name)) return tensor_attribute(walk, f, self, name, use);
+    if (!use.method || !is_tensor_method(walk, name))
+      return tensor_attribute(walk, f, self, name, use);
     return push_method(walk, f, self, type_lookup(Py_TYPE(object), name), name, use);
   }
   if (PyMethod_Check(object)) {
@@ -83,27 +89,31 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, co
   if (is_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
     // Made of classes once for all.
     const std::string part = text_of(name);
-    if (part == "__args__" || part == "__parameters__") return walk.facts.consume_identity(self) && push_attribute(walk, f, Shadow::constant(), use);
+    if (part == "__args__" || part == "__parameters__")
+      return walk.facts.consume_identity(self) && push_attribute(walk, f, Shadow::constant(), use);
   }
   PyObject* own = type_lookup(type, "__getattribute__");
-  static PyObject* const object_getattribute =
-      type_lookup(&PyBaseObject_Type, "__getattribute__");
+  static PyObject* const object_getattribute = type_lookup(&PyBaseObject_Type, "__getattribute__");
   if (own == object_getattribute) return load_generic_attribute(walk, f, self, name, use);
   if (own == nullptr || !PyFunction_Check(own)) {
-    return walk.verdict.broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
+    return walk.verdict.broke(
+        Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
   walk.facts.guard_type_version(self);
-  return runs_for_attribute(walk, f, self, own, "__getattribute__", {self, {Shadow::constant(), name}}, name, use);
+  return runs_for_attribute(walk, f, self, own, "__getattribute__",
+                            {self, {Shadow::constant(), name}}, name, use);
 }
 
-/// The type's slot runs Python code: __getattribute__, a property's getter or __get__, and, where that
-/// raises AttributeError, the type's __getattr__.
-bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* function, const char* special,
-                              std::vector<Operand> arguments, PyObject* name, const AttributeUse& use) {
+/// The type's slot runs Python code: __getattribute__, a property's getter or __get__, and, where
+/// that raises AttributeError, the type's __getattr__.
+bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* function,
+                        const char* special, std::vector<Operand> arguments, PyObject* name,
+                        const AttributeUse& use) {
   PyObject* fallback = use.generic ? nullptr : type_lookup(Py_TYPE(self.object), "__getattr__");
   if (fallback != nullptr && !PyFunction_Check(fallback)) {
-    return walk.verdict.broke(Code::PS0303, std::string("__getattr__ of a ") + Py_TYPE(self.object)->tp_name +
-                                   " is no Python function");
+    return walk.verdict.broke(Code::PS0303, std::string("__getattr__ of a ") +
+                                                Py_TYPE(self.object)->tp_name +
+                                                " is no Python function");
   }
   Expected& expected = f.expected;
   expected.function = function;
@@ -129,7 +139,8 @@ bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* func
 }
 
 /// The attribute is not there, as guards say.
-bool lacks_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, const AttributeUse& use) {
+bool lacks_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
+                     const AttributeUse& use) {
   if (use.catches()) {
     place(f, use, use.fallback);
     return true;
@@ -140,11 +151,11 @@ bool lacks_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, c
     return true;
   }
   return walk.verdict.broke(Code::PS0304, "the attribute '" + text_of(name) + "' of a " +
-                                 Py_TYPE(self.object)->tp_name + " does not exist");
+                                              Py_TYPE(self.object)->tp_name + " does not exist");
 }
 
 bool load_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
-                                  const AttributeUse& use) {
+                            const AttributeUse& use) {
   PyTypeObject* type = Py_TYPE(self.object);
   PyObject* descriptor = type_lookup(type, name);
   if (descriptor != nullptr && is_data_descriptor(descriptor)) {
@@ -154,7 +165,8 @@ bool load_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* 
   if (type->tp_dictoffset != 0 || PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) {
     const ObjectId dict = walk.objects.instance_dict(self);
     if (dict == kNoSource) {
-      return walk.verdict.broke(Code::PS0303, std::string("the dict of a ") + type->tp_name + " is not followed");
+      return walk.verdict.broke(Code::PS0303,
+                                std::string("the dict of a ") + type->tp_name + " is not followed");
     }
     PyObject* value = PyDict_GetItemWithError(walk.objects.object(dict).object.get(), name);
     PyErr_Clear();
@@ -166,17 +178,21 @@ bool load_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* 
   if (descriptor != nullptr) return push_method(walk, f, self, descriptor, name, use);
   PyObject* fallback = use.generic ? nullptr : type_lookup(type, "__getattr__");
   if (fallback == nullptr) return lacks_attribute(walk, f, self, name, use);
-  if (PyFunction_Check(fallback) && load_module_child(walk, f, self, fallback, name, use)) return true;
+  if (PyFunction_Check(fallback) && load_module_child(walk, f, self, fallback, name, use))
+    return true;
   if (!PyFunction_Check(fallback)) {
-    return walk.verdict.broke(Code::PS0303, std::string("__getattr__ of a ") + type->tp_name + " is no Python function");
+    return walk.verdict.broke(
+        Code::PS0303, std::string("__getattr__ of a ") + type->tp_name + " is no Python function");
   }
-  return runs_for_attribute(walk, f, self, fallback, "__getattr__", {self, {Shadow::constant(), name}}, name, use);
+  return runs_for_attribute(walk, f, self, fallback, "__getattr__",
+                            {self, {Shadow::constant(), name}}, name, use);
 }
 
 bool push_attribute(Walk& walk, FrameShadow& f, Shadow value, const AttributeUse& use) {
   if (use.test && value.is(Shadow::Kind::sourced)) {  // it is there: who asks may not look at it
     const SourceStep step = walk.recorder.graph().interface.sources[value.index];
-    if (step.kind == SourceKind::dict_item) walk.facts.add_guard(GuardKind::has_key, step.base, step.key);
+    if (step.kind == SourceKind::dict_item)
+      walk.facts.add_guard(GuardKind::has_key, step.base, step.key);
     if (step.kind == SourceKind::instance || step.kind == SourceKind::attribute) {
       walk.facts.add_guard(GuardKind::has_attribute, step.base, step.name);
     }
@@ -186,13 +202,13 @@ bool push_attribute(Walk& walk, FrameShadow& f, Shadow value, const AttributeUse
 }
 
 bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
-                       const AttributeUse& use) {
+                 const AttributeUse& use) {
   const Shadow function = class_attribute(walk, self, name);
   const bool plain = PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_METHOD_DESCRIPTOR);
   if (plain && use.test) return push_attribute(walk, f, function, use);
   if (plain && use.method) {
-    // LOAD_METHOD leaves the function and self, or null and a bound method where the type has its own
-    // way of looking up attributes.
+    // LOAD_METHOD leaves the function and self, or null and a bound method where the type has its
+    // own way of looking up attributes.
     f.finish = [function, of = self.shadow](Walk& walk, FrameShadow& f) {
       f.pop();
       if (f.object(1) != nullptr) {
@@ -224,7 +240,7 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
 }
 
 bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
-                           const AttributeUse& use) {
+                     const AttributeUse& use) {
   if (is_type(descriptor, "property")) {
     PyRef getter = PyRef::steal(PyObject_GetAttrString(descriptor, "fget"));
     if (getter && PyFunction_Check(getter.get())) {
@@ -239,12 +255,14 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
     }
     const ObjectId id = walk.objects.instance_dict(self);
     if (id == kNoSource) {
-      return walk.verdict.broke(Code::PS0303, std::string("the dict of a ") + Py_TYPE(self.object)->tp_name + " is not followed");
+      return walk.verdict.broke(
+          Code::PS0303,
+          std::string("the dict of a ") + Py_TYPE(self.object)->tp_name + " is not followed");
     }
     const ObjectShadow& dict = walk.objects.object(id);
     const bool old = dict.origin.is(Shadow::Kind::sourced);
-    return push_attribute(walk, f, old ? dict.origin : Shadow::fresh(walk.objects.id_of(dict.object.get())),
-                          use);
+    return push_attribute(
+        walk, f, old ? dict.origin : Shadow::fresh(walk.objects.id_of(dict.object.get())), use);
   }
   if (is_type(descriptor, "member_descriptor") && PyTuple_Check(self.object)) {
     // A field of a struct sequence, such as what torch.max gives.
@@ -264,22 +282,25 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
       return push_attribute(walk, f, Shadow::constant(), use);
     }
     // A tuple of what the arguments' types say.
-    if (text == "needs_input_grad" && is_context_field(descriptor)) return push_attribute(walk, f, Shadow::constant(), use);
+    if (text == "needs_input_grad" && is_context_field(descriptor))
+      return push_attribute(walk, f, Shadow::constant(), use);
     if (source == kNoSource) {
-      return walk.verdict.broke(Code::PS0303, "the attribute '" + text + "' of a new object is not followed");
+      return walk.verdict.broke(Code::PS0303,
+                                "the attribute '" + text + "' of a new object is not followed");
     }
-    return push_attribute(walk, 
-        f, Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
+    return push_attribute(
+        walk, f,
+        Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
   }
   if (consume_enum(walk, self)) return push_attribute(walk, f, Shadow::constant(), use);
   PyObject* getter = type_lookup(Py_TYPE(descriptor), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
     const Operand type{Shadow::constant(), reinterpret_cast<PyObject*>(Py_TYPE(self.object))};
-    return runs_for_attribute(walk, f, self, getter, nullptr, {{Shadow::constant(), descriptor}, self, type},
-                              name, use);
+    return runs_for_attribute(walk, f, self, getter, nullptr,
+                              {{Shadow::constant(), descriptor}, self, type}, name, use);
   }
-  return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
-                                 " is not followed");
+  return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") +
+                                              Py_TYPE(descriptor)->tp_name + " is not followed");
 }
 
 bool consume_enum(Walk& walk, Operand operand) {
@@ -289,7 +310,7 @@ bool consume_enum(Walk& walk, Operand operand) {
 }
 
 bool load_module_attribute(Walk& walk, FrameShadow& f, Operand module, PyObject* name,
-                                 const AttributeUse& use) {
+                           const AttributeUse& use) {
   PyObject* dict = PyModule_GetDict(module.object);
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
@@ -298,18 +319,22 @@ bool load_module_attribute(Walk& walk, FrameShadow& f, Operand module, PyObject*
   if (value != nullptr) {
     if (source == kNoSource) return push_attribute(walk, f, Shadow::constant(), use);
     if (use.test) walk.facts.add_guard(GuardKind::has_attribute, source, text);
-    return push_attribute(walk, f, Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
+    return push_attribute(
+        walk, f,
+        Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
   }
   // A module of a class of its own, such as torch._VF, may have methods or a __getattr__.
   if (type_lookup(Py_TYPE(module.object), name) != nullptr ||
       type_lookup(Py_TYPE(module.object), "__getattr__") != nullptr) {
-    return walk.facts.consume_identity(module) && load_generic_attribute(walk, f, module, name, use);
+    return walk.facts.consume_identity(module) &&
+           load_generic_attribute(walk, f, module, name, use);
   }
   // What the module's own __getattr__ makes is made each time, and may be put in the module by it.
   const bool makes_it = PyDict_GetItemString(dict, "__getattr__") != nullptr;
   if (makes_it || !use.catches()) {
-    return walk.verdict.broke(Code::PS0304, "the attribute '" + text + "' of module " +
-                                   qualified_name(module.object) + (makes_it ? " is made on demand" : " does not exist"));
+    return walk.verdict.broke(
+        Code::PS0304, "the attribute '" + text + "' of module " + qualified_name(module.object) +
+                          (makes_it ? " is made on demand" : " does not exist"));
   }
   if (!walk.facts.consume_identity(module)) return false;
   if (source != kNoSource) walk.facts.add_guard(GuardKind::lacks_attribute, source, text);
@@ -317,16 +342,19 @@ bool load_module_attribute(Walk& walk, FrameShadow& f, Operand module, PyObject*
 }
 
 bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* name,
-                               const AttributeUse& use) {
+                         const AttributeUse& use) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* of_meta = type_lookup(Py_TYPE(type.object), name);
   PyObject* value = type_lookup(object, name);
   if (!walk.facts.consume_identity(type)) return false;
-  if (const PyObject* own = type_lookup(Py_TYPE(type.object), "__getattribute__"); own != nullptr && PyFunction_Check(own)) {
-    return walk.verdict.broke(Code::PS0303, "the metaclass of " + qualified_name(type.object) + " looks attributes up itself");
+  if (const PyObject* own = type_lookup(Py_TYPE(type.object), "__getattribute__");
+      own != nullptr && PyFunction_Check(own)) {
+    return walk.verdict.broke(Code::PS0303, "the metaclass of " + qualified_name(type.object) +
+                                                " looks attributes up itself");
   }
   if (of_meta != nullptr && is_data_descriptor(of_meta)) {
-    const bool in_c = is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor");
+    const bool in_c =
+        is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor");
     if (!in_c) return push_method(walk, f, type, of_meta, name, use);
     if (value == nullptr) return push_attribute(walk, f, Shadow::constant(), use);
   }
@@ -337,12 +365,14 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   const SourceId source = type.shadow.source();
   const std::string text = text_of(name);
   if (use.test && source != kNoSource) walk.facts.add_guard(GuardKind::has_attribute, source, text);
-  const Shadow found = source == kNoSource
-                           ? Shadow::constant()
-                           : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text));
+  const Shadow found =
+      source == kNoSource
+          ? Shadow::constant()
+          : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text));
   PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
-    return runs_for_attribute(walk, f, type, getter, nullptr, {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},
+    return runs_for_attribute(walk, f, type, getter, nullptr,
+                              {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},
                               name, use);
   }
   // The second is that of a class of C code: dict.fromkeys.
@@ -354,24 +384,28 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
     return true;
   }
   const bool immutable = PyFunction_Check(value) || Py_TYPE(value)->tp_descr_get != nullptr;
-  return push_attribute(walk, f, immutable && source == kNoSource ? Shadow::constant() : found, use);
+  return push_attribute(walk, f, immutable && source == kNoSource ? Shadow::constant() : found,
+                        use);
 }
 
 /// Neither the class nor its metaclass has the attribute: the metaclass's __getattr__ is asked.
-bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* name, const AttributeUse& use) {
+bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* name,
+                          const AttributeUse& use) {
   const std::string text = text_of(name);
   PyObject* fallback = type_lookup(Py_TYPE(type.object), "__getattr__");
   if (fallback != nullptr) {
     if (!PyFunction_Check(fallback)) {
-      return walk.verdict.broke(Code::PS0303, "__getattr__ of the metaclass of " + qualified_name(type.object) +
-                                     " is no Python function");
+      return walk.verdict.broke(Code::PS0303, "__getattr__ of the metaclass of " +
+                                                  qualified_name(type.object) +
+                                                  " is no Python function");
     }
     walk.facts.guard_type_version(type);
-    return runs_for_attribute(walk, f, type, fallback, "__getattr__", {type, {Shadow::constant(), name}}, name, use);
+    return runs_for_attribute(walk, f, type, fallback, "__getattr__",
+                              {type, {Shadow::constant(), name}}, name, use);
   }
   if (!use.catches()) {
-    return walk.verdict.broke(Code::PS0304, "the attribute '" + text + "' of class " + qualified_name(type.object) +
-                                   " does not exist");
+    return walk.verdict.broke(Code::PS0304, "the attribute '" + text + "' of class " +
+                                                qualified_name(type.object) + " does not exist");
   }
   if (const SourceId source = type.shadow.source(); source != kNoSource) {
     walk.facts.add_guard(GuardKind::lacks_attribute, source, text);
@@ -380,7 +414,7 @@ bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* na
 }
 
 bool load_super_attribute(Walk& walk, FrameShadow& f, Operand super, PyObject* name,
-                                const AttributeUse& use) {
+                          const AttributeUse& use) {
   // super keeps its class, the object and the object's class as attributes of its own.
   PyRef self = PyRef::steal(PyObject_GetAttrString(super.object, "__self__"));
   PyRef of = PyRef::steal(PyObject_GetAttrString(super.object, "__thisclass__"));
@@ -404,7 +438,8 @@ bool load_super_attribute(Walk& walk, FrameShadow& f, Operand super, PyObject* n
     if (type == of.get()) behind = true;
   }
   const Operand object{known->items[1], self.get()};
-  if (value == nullptr) return walk.verdict.broke(Code::PS0304, "an attribute of super does not exist");
+  if (value == nullptr)
+    return walk.verdict.broke(Code::PS0304, "an attribute of super does not exist");
   const bool plain = PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_METHOD_DESCRIPTOR);
   if (is_type(value, "staticmethod") || PyCFunction_Check(value)) {
     return push_attribute(walk, f, Shadow::constant(), use);
@@ -436,10 +471,11 @@ bool delete_attribute(Walk& walk, FrameShadow& f, PyObject* name) {
   return store_attribute(walk, f, f.operand(), name, {}, 1, false);
 }
 
-bool store_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, Operand value, int pops,
-                           bool call) {
+bool store_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, Operand value,
+                     int pops, bool call) {
   if (self.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(self);
-  if (walk.is_tensor(self.object)) return store_tensor_attribute(walk, f, self, name, value, pops, call);
+  if (walk.is_tensor(self.object))
+    return store_tensor_attribute(walk, f, self, name, value, pops, call);
   if (PyType_Check(self.object) || PyModule_Check(self.object)) {
     return walk.verdict.broke(Code::PS0305, "an attribute of a class or module is set");
   }
@@ -458,8 +494,8 @@ bool store_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, O
   return true;
 }
 
-bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, Operand value,
-                                   int pops, bool call) {
+bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
+                             Operand value, int pops, bool call) {
   PyTypeObject* type = Py_TYPE(self.object);
   PyObject* descriptor = type_lookup(type, name);
   const bool deletes = value.object == nullptr;
@@ -470,25 +506,31 @@ bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject*
   const bool known = setter == (deletes ? object_delete : object_set) ||
                      (setter != nullptr && PyFunction_Check(setter));
   if (!known) {
-    return walk.verdict.broke(Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
+    return walk.verdict.broke(
+        Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
   walk.facts.guard_type_version(self);
-  const bool of_context = descriptor != nullptr && is_context_field(descriptor) && self.shadow.is(Shadow::Kind::fresh);
-  const bool slot = of_context || (descriptor != nullptr && is_type(descriptor, "member_descriptor"));
+  const bool of_context =
+      descriptor != nullptr && is_context_field(descriptor) && self.shadow.is(Shadow::Kind::fresh);
+  const bool slot =
+      of_context || (descriptor != nullptr && is_type(descriptor, "member_descriptor"));
   if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
     return runs_to_store(walk, f, self, descriptor, value, pops, call);
   }
-  if (slot && deletes) return walk.verdict.broke(Code::PS0303, "a member that has a slot is deleted");
+  if (slot && deletes)
+    return walk.verdict.broke(Code::PS0303, "a member that has a slot is deleted");
   const ObjectId dict = slot ? walk.objects.contents(self) : walk.objects.instance_dict(self);
-  if (dict == kNoSource) return walk.verdict.broke(Code::PS0303, "an object without a dict is written");
+  if (dict == kNoSource)
+    return walk.verdict.broke(Code::PS0303, "an object without a dict is written");
   if (deletes && PyDict_GetItemWithError(walk.objects.object(dict).object.get(), name) == nullptr) {
     PyErr_Clear();
-    return walk.verdict.broke(Code::PS0304, "the attribute '" + text_of(name) + "' that is deleted does not exist");
+    return walk.verdict.broke(
+        Code::PS0304, "the attribute '" + text_of(name) + "' that is deleted does not exist");
   }
   // A function's recipe holds no attributes: they are set behind the segment, as an old object's.
   if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
-    walk.effects.add(deletes ? Restore::Kind::delete_attribute : Restore::Kind::set_attribute, self, text_of(name),
-           {}, value);
+    walk.effects.add(deletes ? Restore::Kind::delete_attribute : Restore::Kind::set_attribute, self,
+                     text_of(name), {}, value);
   }
   walk.objects.dict_store(dict, name, deletes ? Shadow::null() : value.shadow);
   place_nothing(f, pops, call);
@@ -496,8 +538,8 @@ bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject*
 }
 
 /// A property, or a descriptor with __set__ or __delete__ in Python.
-bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, Operand value, int pops,
-                         bool call) {
+bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, Operand value,
+                   int pops, bool call) {
   const bool deletes = value.object == nullptr;
   PyRef function;
   std::vector<Operand> arguments = {self};
@@ -509,8 +551,8 @@ bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
     arguments.insert(arguments.begin(), {Shadow::constant(), descriptor});
   }
   if (!function || !PyFunction_Check(function.get())) {
-    return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") + Py_TYPE(descriptor)->tp_name +
-                                   " is set");
+    return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") +
+                                                Py_TYPE(descriptor)->tp_name + " is set");
   }
   if (!deletes) arguments.push_back(value);
   f.expected.function = function.get();

@@ -7,20 +7,23 @@
 namespace penstock::record {
 
 /// What object.__getattribute__ does.
-bool load_generic_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
+bool load_generic_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
+                            const AttributeUse& use);
 bool load_module_attribute(Walk& walk, FrameShadow& frame, Operand module, PyObject* name,
                            const AttributeUse& use);
 bool load_type_attribute(Walk& walk, FrameShadow& frame, Operand type, PyObject* name,
                          const AttributeUse& use);
 bool load_super_attribute(Walk& walk, FrameShadow& frame, Operand super, PyObject* name,
                           const AttributeUse& use);
-bool load_descriptor(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
+bool load_descriptor(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor,
+                     PyObject* name, const AttributeUse& use);
+bool load_module_child(Walk& walk, FrameShadow& frame, Operand self, PyObject* fallback,
+                       PyObject* name, const AttributeUse& use);
+bool runs_for_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* function,
+                        const char* special, std::vector<Operand> arguments, PyObject* name,
+                        const AttributeUse& use);
+bool lacks_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
                      const AttributeUse& use);
-bool load_module_child(Walk& walk, FrameShadow& frame, Operand self, PyObject* fallback, PyObject* name,
-                       const AttributeUse& use);
-bool runs_for_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* function, const char* special,
-                        std::vector<Operand> arguments, PyObject* name, const AttributeUse& use);
-bool lacks_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
 bool lacks_type_attribute(Walk& walk, FrameShadow& frame, Operand type, PyObject* name,
                           const AttributeUse& use);
 /// What a module's __getattr__ finds; null when absent (guarded), nothing when it has no tables.
@@ -31,16 +34,17 @@ bool push_method(Walk& walk, FrameShadow& frame, Operand self, PyObject* descrip
 Shadow class_attribute(Walk& walk, Operand instance, PyObject* name);
 bool consume_enum(Walk& walk, Operand operand);
 bool load_attribute(Walk& walk, FrameShadow& frame, PyObject* name, bool method);
-bool load_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name, const AttributeUse& use);
+bool load_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
+                    const AttributeUse& use);
 bool store_attribute(Walk& walk, FrameShadow& frame, PyObject* name);
 bool delete_attribute(Walk& walk, FrameShadow& frame, PyObject* name);
 /// Sets an attribute, or deletes it where `value` has no object. `call`: a call that gives None.
-bool store_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name, Operand value, int pops,
-                     bool call);
+bool store_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name, Operand value,
+                     int pops, bool call);
 /// … as object.__setattr__ and object.__delattr__ do.
-bool store_generic_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name, Operand value,
-                             int pops, bool call);
-bool runs_to_store(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor, Operand value,
-                   int pops, bool call);
+bool store_generic_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
+                             Operand value, int pops, bool call);
+bool runs_to_store(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor,
+                   Operand value, int pops, bool call);
 
 }  // namespace penstock::record

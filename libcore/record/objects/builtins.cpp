@@ -26,7 +26,8 @@ using python::text_of;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 bool refuse(BuiltinCall& c) {
-  return c.walk.verdict.broke(Code::PS0306, "this use of " + std::string(c.name) + " is not followed");
+  return c.walk.verdict.broke(Code::PS0306,
+                              "this use of " + std::string(c.name) + " is not followed");
 }
 
 bool polyfill(BuiltinCall& c) {
@@ -48,10 +49,11 @@ std::optional<bool> number_function(BuiltinCall& c) {
   const bool known = c.owner == "math" || c.owner == "builtins";
   if (!op || !known) return std::nullopt;
   return number_operation(c.walk, c.frame, *op, c.positional[0], two ? &c.positional[1] : nullptr,
-                                 c.pops);
+                          c.pops);
 }
 
-/// A value that the guards determine. A container that was made for the caller alone may be changed by it.
+/// A value that the guards determine. A container that was made for the caller alone may be changed
+/// by it.
 bool gives_value(BuiltinCall& c) {
   c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
@@ -60,11 +62,12 @@ bool gives_value(BuiltinCall& c) {
   return true;
 }
 
-/// A function of values without effects: called for real, on arguments that guards determine. On others its
-/// Python form is followed, if there is one.
+/// A function of values without effects: called for real, on arguments that guards determine. On
+/// others its Python form is followed, if there is one.
 bool pure(BuiltinCall& c) {
   if (const auto done = number_function(c)) return *done;
-  const bool plain = std::ranges::all_of(c.positional, [](const Operand& one) { return python::is_immutable_literal(one.object); });
+  const bool plain = std::ranges::all_of(
+      c.positional, [](const Operand& one) { return python::is_immutable_literal(one.object); });
   if (!plain) {
     const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
     if (done) return *done;
@@ -73,7 +76,9 @@ bool pure(BuiltinCall& c) {
     const bool gives_tensor = c.name == "min" || c.name == "max";  // a graph can choose
     const bool decides = !gives_tensor && (c.owner == "builtins" || c.owner == "math");
     if (decides && c.walk.is_tensor(operand.object) && !c.walk.facts.is_known_tensor(operand)) {
-      return c.walk.verdict.broke(Code::PS0301, "the elements of a tensor decide what " + std::string(c.name) + " gives", true);
+      return c.walk.verdict.broke(
+          Code::PS0301, "the elements of a tensor decide what " + std::string(c.name) + " gives",
+          true);
     }
     if (!c.walk.facts.consume(operand)) return false;
   }
@@ -111,8 +116,10 @@ bool length(BuiltinCall& c) {
   if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
     return c.walk.objects.guard_size(of) && gives_constant(c.frame, c.pops);
   }
-  const bool is_view = PyDictKeys_Check(of.object) || PyDictValues_Check(of.object) || PyDictItems_Check(of.object);
-  if (const ObjectShadow* view = c.walk.objects.find(of.object); is_view && view != nullptr && view->iterator) {
+  const bool is_view =
+      PyDictKeys_Check(of.object) || PyDictValues_Check(of.object) || PyDictItems_Check(of.object);
+  if (const ObjectShadow* view = c.walk.objects.find(of.object);
+      is_view && view != nullptr && view->iterator) {
     const Operand dict{view->iterator->shadow, view->iterator->object.get()};
     return c.walk.objects.guard_size(dict) && gives_constant(c.frame, c.pops);
   }
@@ -128,7 +135,9 @@ bool length(BuiltinCall& c) {
 /// isinstance and issubclass. An object's type decides about it, about a class the class itself.
 bool is_instance(BuiltinCall& c) {
   const Operand subject = c.positional[0];
-  if (!(c.name == "issubclass" ? c.walk.facts.consume(subject) : c.walk.facts.consume_type(subject))) return false;
+  if (!(c.name == "issubclass" ? c.walk.facts.consume(subject)
+                               : c.walk.facts.consume_type(subject)))
+    return false;
   return c.walk.facts.consume(c.positional[1]) && gives_constant(c.frame, c.pops);
 }
 
@@ -145,13 +154,15 @@ bool get_attribute(BuiltinCall& c) {
   if (c.name != "__getattribute__") return load_attribute(c.walk, c.frame, self, name, use);
   if (c.walk.is_tensor(self.object)) return refuse(c);
   use.generic = true;
-  return c.walk.facts.consume_type(self) && load_generic_attribute(c.walk, c.frame, self, name, use);
+  return c.walk.facts.consume_type(self) &&
+         load_generic_attribute(c.walk, c.frame, self, name, use);
 }
 
 /// setattr, delattr, object.__setattr__ and object.__delattr__.
 bool set_attribute(BuiltinCall& c) {
   const bool sets = c.name == "setattr" || c.name == "__setattr__";
-  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.facts.consume(c.positional[1])) return refuse(c);
+  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.facts.consume(c.positional[1]))
+    return refuse(c);
   const Operand value = sets ? c.positional[2] : Operand{};
   PyObject* name = c.positional[1].object;
   if (c.name.starts_with("__")) {
@@ -163,7 +174,8 @@ bool set_attribute(BuiltinCall& c) {
 bool call_iter(BuiltinCall& c) {
   if (c.positional.size() != 1) return refuse(c);
   ObjectShadow* known = c.walk.objects.find(c.positional[0].object);
-  const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
+  const bool followed =
+      known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
   if (followed && PyIter_Check(c.positional[0].object)) {  // a view of a dict gives a new iterator
     return gives(c.frame, c.pops, c.positional[0].shadow);
   }
@@ -171,7 +183,8 @@ bool call_iter(BuiltinCall& c) {
     return gives_iterator(c.frame, c.pops, std::move(over));
   }
   bool in_python = false;
-  if (call_special(c.walk, c.frame, c.positional[0], "__iter__", {}, c.pops, in_python)) return true;
+  if (call_special(c.walk, c.frame, c.positional[0], "__iter__", {}, c.pops, in_python))
+    return true;
   return in_python ? false : not_iterable(c.walk, c.positional[0]);
 }
 
@@ -190,11 +203,12 @@ bool call_next(BuiltinCall& c) {
   return true;
 }
 
-/// What a reduction is given besides what it goes over is a constant, and no code of the program is run for each
-/// item.
+/// What a reduction is given besides what it goes over is a constant, and no code of the program is
+/// run for each item.
 bool consume_options(BuiltinCall& c) {
   for (auto& [name, operand] : c.keywords) {
-    const bool calls = text_of(name) == "key" && operand.object != Py_None && !PyCFunction_Check(operand.object);
+    const bool calls =
+        text_of(name) == "key" && operand.object != Py_None && !PyCFunction_Check(operand.object);
     if (calls || !c.walk.facts.consume(operand)) return calls ? refuse(c) : false;
   }
   const bool begins = c.name == "sum" && c.positional.size() == 2;
@@ -204,8 +218,10 @@ bool consume_options(BuiltinCall& c) {
 /// any, all, sum, min, max, sorted: of values that guards determine.
 bool reduce(BuiltinCall& c) {
   Operand over = c.positional[0];
-  const bool by_python = c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
-  if (by_python && (PyGen_CheckExact(over.object) || (!c.keywords.empty() && c.name == "sorted"))) return polyfill(c);
+  const bool by_python =
+      c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
+  if (by_python && (PyGen_CheckExact(over.object) || (!c.keywords.empty() && c.name == "sorted")))
+    return polyfill(c);
   if (!consume_options(c)) return false;
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
@@ -216,7 +232,8 @@ bool reduce(BuiltinCall& c) {
     const bool tensors = std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object),
                                      [&](PyObject* item) { return c.walk.is_tensor(item); });
     if (tensors && c.name == "sorted") {
-      return c.walk.verdict.broke(Code::PS0301, "the order depends on the elements of tensors", true);
+      return c.walk.verdict.broke(Code::PS0301, "the order depends on the elements of tensors",
+                                  true);
     }
     if (tensors && by_python) return polyfill(c);
     const std::vector<Shadow> all = c.walk.objects.items(over);
@@ -244,7 +261,8 @@ bool identity_known(BuiltinCall& c) {
 
 /// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
 bool make_object(BuiltinCall& c) {
-  if (!PyType_Check(c.positional[0].object) || !c.walk.facts.consume(c.positional[0])) return refuse(c);
+  if (!PyType_Check(c.positional[0].object) || !c.walk.facts.consume(c.positional[0]))
+    return refuse(c);
   auto* type = reinterpret_cast<PyTypeObject*>(c.positional[0].object);
   if (PyType_IsSubtype(type, &PyTuple_Type)) {
     if (c.positional.size() != 2) return refuse(c);
@@ -253,7 +271,8 @@ bool make_object(BuiltinCall& c) {
     return gives_fresh(c.frame, c.pops, c.walk.objects.items(from));
   }
   const bool dict = PyType_IsSubtype(type, &PyDict_Type);
-  if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr)) return refuse(c);
+  if (!dict && !(PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_base != nullptr))
+    return refuse(c);
   return gives_fresh(c.frame, c.pops, {});
 }
 
@@ -266,7 +285,8 @@ bool initialize_nothing(BuiltinCall& c) {
 bool context_variable(BuiltinCall& c) {
   const Operand variable = c.positional[0];
   if (!c.keywords.empty() || !c.walk.facts.consume_identity(variable)) return refuse(c);
-  if (c.name == "get" && c.positional.size() <= 2) return get_context(c.walk, c.frame, variable, c.pops);
+  if (c.name == "get" && c.positional.size() <= 2)
+    return get_context(c.walk, c.frame, variable, c.pops);
   if (c.positional.size() != 2) return refuse(c);
   return c.name == "set" ? set_context(c.frame, variable, c.positional[1], c.pops)
                          : reset_context(c.walk, c.frame, variable, c.positional[1], c.pops);
@@ -281,7 +301,8 @@ bool set_grad_mode(BuiltinCall& c) {
   return c.walk.context.sets_grad_mode(enabled == 1) && gives_constant(c.frame, c.pops);
 }
 
-// -- list --------------------------------------------------------------------------------------------
+// -- list
+// --------------------------------------------------------------------------------------------
 
 bool make_tensor(BuiltinCall& c) {
   return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);
@@ -293,7 +314,8 @@ bool require_gradients(BuiltinCall& c) {
   if (c.positional.size() > 1 && !c.walk.facts.consume(c.positional[1])) return false;
   torch::TensorView view;
   const bool wanted = c.positional.size() < 2 || c.positional[1].object == Py_True;
-  if (!c.keywords.empty() || !c.walk.recorder.bridge().read(tensor.object, view) || view.requires_grad != wanted) {
+  if (!c.keywords.empty() || !c.walk.recorder.bridge().read(tensor.object, view) ||
+      view.requires_grad != wanted) {
     PyErr_Clear();
     return c.walk.verdict.broke(Code::PS0305, "requires_grad of a tensor is set", true);
   }
@@ -308,7 +330,8 @@ bool gives_argument(BuiltinCall& c) {
 
 /// The apply of a class: bound to it.
 bool apply_function(BuiltinCall& c) {
-  PyObject* type = PyCFunction_Check(c.function.object) ? PyCFunction_GET_SELF(c.function.object) : nullptr;
+  PyObject* type =
+      PyCFunction_Check(c.function.object) ? PyCFunction_GET_SELF(c.function.object) : nullptr;
   if (type == nullptr || !PyType_Check(type)) return refuse(c);
   Shadow shadow = c.function.shadow;
   if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.objects.object(shadow.index).items[1];
@@ -340,7 +363,8 @@ constexpr FunctionModel kModels[] = {
 
 bool call_model(const FunctionModel* model, BuiltinCall& c) {
   const bool any = model != nullptr && model->most == kAny;
-  const bool too_many = !any && (model == nullptr || c.positional.size() > model->most || !c.keywords.empty());
+  const bool too_many =
+      !any && (model == nullptr || c.positional.size() > model->most || !c.keywords.empty());
   if (too_many || c.positional.size() < model->least) return refuse(c);
   return model->rule(c);
 }
@@ -348,7 +372,8 @@ bool call_model(const FunctionModel* model, BuiltinCall& c) {
 }  // namespace
 
 const FunctionModel* find_function_model(std::string_view name) {
-  for (const std::span<const FunctionModel> models : {std::span<const FunctionModel>(kModels), container_models()}) {
+  for (const std::span<const FunctionModel> models :
+       {std::span<const FunctionModel>(kModels), container_models()}) {
     const auto found = std::ranges::find(models, name, &FunctionModel::name);
     if (found != models.end()) return &*found;
   }
@@ -379,7 +404,8 @@ bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional) {
   } else if (walk.is_tensor(c->m_self)) {
     return walk.verdict.broke(Code::PS0306, "a bound method of a tensor came from outside");
   } else if (function.shadow.source() != kNoSource) {
-    self.shadow = Shadow::sourced(walk.recorder.guards().source(SourceKind::self, function.shadow.source()));
+    self.shadow =
+        Shadow::sourced(walk.recorder.guards().source(SourceKind::self, function.shadow.source()));
   }
   positional.insert(positional.begin(), self);
   return true;
@@ -404,44 +430,54 @@ bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) 
 
 /// Methods that give the element of a tensor as a Python number.
 bool is_number_of_tensor(std::string_view name) {
-  return name == "item" || name == "__bool__" || name == "__int__" || name == "__float__" || name == "__index__";
+  return name == "item" || name == "__bool__" || name == "__int__" || name == "__float__" ||
+         name == "__index__";
 }
 
 }  // namespace
 
 bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
-                        Keywords keywords, int pops) {
+                  Keywords keywords, int pops) {
   const std::shared_ptr<const KnownFunction> kept = walk.callables.of(function.object);
   const KnownFunction& known = *kept;
   const CallRule& rule = *known.rule;
   if (torch::in_compiled_region() && policy::in_graph(function.object) == policy::InGraph::never) {
-    return walk.verdict.broke(Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+    return walk.verdict.broke(
+        Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)",
+        true);
   }
   switch (rule.action) {
     case CallAction::breaks:
       if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
         std::vector<Operand> self = positional;
         if (!bind_self(walk, function, self)) return false;
-        const bool is_known = self.size() == 1 && walk.is_tensor(self[0].object) && walk.facts.is_known_tensor(self[0]);
+        const bool is_known = self.size() == 1 && walk.is_tensor(self[0].object) &&
+                              walk.facts.is_known_tensor(self[0]);
         if (is_known) return walk.facts.consume_identity(function) && gives_constant(f, pops);
-        const bool whole = known.name == "item" || known.name == "__int__" || known.name == "__index__";
+        const bool whole =
+            known.name == "item" || known.name == "__int__" || known.name == "__index__";
         if (whole && self.size() == 1 && walk.is_tensor(self[0].object)) {
-          if (const auto done = element_number(walk, f, self[0], pops)) return *done && walk.facts.consume_identity(function);
+          if (const auto done = element_number(walk, f, self[0], pops))
+            return *done && walk.facts.consume_identity(function);
         }
       }
       if (rule.built_in) {
-        if (const auto done = call_polyfill(walk, f, function, positional, keywords, pops)) return *done;
+        if (const auto done = call_polyfill(walk, f, function, positional, keywords, pops))
+          return *done;
       }
       return walk.verdict.broke(rule, known.shown);
     case CallAction::native:
-    case CallAction::outside: return walk.verdict.broke(rule, known.shown);
-    default: break;
+    case CallAction::outside:
+      return walk.verdict.broke(rule, known.shown);
+    default:
+      break;
   }
   if (!bind_self(walk, function, positional)) return false;
   if (known.method && (positional.empty() || !walk.is_tensor(positional[0].object))) {
     return walk.verdict.broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
-  const bool of_class = PyCFunction_Check(function.object) && (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
+  const bool of_class = PyCFunction_Check(function.object) &&
+                        (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
   if (of_class && function.shadow.is(Shadow::Kind::sourced)) {
     return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
   }
@@ -449,12 +485,18 @@ bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Oper
   BuiltinCall call{walk, f, known.owner, known.name, function, positional, keywords, pops};
   switch (rule.action) {
     case CallAction::fact:
-      return place_keywords(keywords, positional) ? tell_fact(walk, f, known.name, positional, pops) : refuse(call);
-    case CallAction::constant: return pure(call);
-    case CallAction::setting: return setting(call);
-    case CallAction::fixed: return gives_constant(f, pops);
-    case CallAction::model: return call_model(find_function_model(rule.handler), call);
-    default: return call_op(walk, f, known, function.object, positional, keywords, pops);
+      return place_keywords(keywords, positional) ? tell_fact(walk, f, known.name, positional, pops)
+                                                  : refuse(call);
+    case CallAction::constant:
+      return pure(call);
+    case CallAction::setting:
+      return setting(call);
+    case CallAction::fixed:
+      return gives_constant(f, pops);
+    case CallAction::model:
+      return call_model(find_function_model(rule.handler), call);
+    default:
+      return call_op(walk, f, known, function.object, positional, keywords, pops);
   }
 }
 

@@ -1,5 +1,5 @@
-// Calls. A call of a Python function lets the real call happen: the callee's frame reaches the walker
-// through the hook, finds what its caller expects, and gets its arguments' shadows.
+// Calls. A call of a Python function lets the real call happen: the callee's frame reaches the
+// walker through the hook, finds what its caller expects, and gets its arguments' shadows.
 
 #include <cstring>
 
@@ -41,7 +41,7 @@ bool is_nested(PyObject* function) {
 }  // namespace
 
 bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> positional,
-                Keywords keywords, int pops) {
+          Keywords keywords, int pops) {
   PyObject* object = callable.object;
   if (callable.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(callable);
   if (PyFunction_Check(object)) {
@@ -49,7 +49,8 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   }
   if (PyMethod_Check(object)) {
     positional.insert(positional.begin(), method_part(walk, callable, 1));
-    return call(walk, f, method_part(walk, callable, 0), std::move(positional), std::move(keywords), pops);
+    return call(walk, f, method_part(walk, callable, 0), std::move(positional), std::move(keywords),
+                pops);
   }
   if (PyType_Check(object)) {
     return call_type(walk, f, callable, std::move(positional), std::move(keywords), pops);
@@ -57,7 +58,8 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   if (is_partial(object)) {
     return call_partial(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
-  if (is_cached(object) && positional.empty() && keywords.empty()) return call_cached(walk, f, callable, pops);
+  if (is_cached(object) && positional.empty() && keywords.empty())
+    return call_cached(walk, f, callable, pops);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
       Py_TYPE(object) == &PyClassMethodDescr_Type) {
@@ -70,11 +72,11 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
     walk.facts.guard_type_version(callable);
     all.insert(all.begin(), callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
-    return call_function(walk, f, {class_attribute(walk, callable, name.get()), method}, std::move(all),
-                         std::move(keywords), pops);
+    return call_function(walk, f, {class_attribute(walk, callable, name.get()), method},
+                         std::move(all), std::move(keywords), pops);
   }
   return walk.verdict.broke(Code::PS0306, std::string("a call of an object of type ") +
-                                 Py_TYPE(object)->tp_name + " is not followed");
+                                              Py_TYPE(object)->tp_name + " is not followed");
 }
 
 Operand method_part(Walk& walk, Operand method, int part) {
@@ -102,7 +104,7 @@ bool consume_function(Walk& walk, Operand function) {
 }
 
 bool call_function(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
-                         Keywords keywords, int pops) {
+                   Keywords keywords, int pops) {
   if (!consume_function(walk, function)) return false;
   if (auto known = call_known_python(walk, f, function, positional, keywords, pops)) return *known;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
@@ -120,7 +122,9 @@ bool call_function(Walk& walk, FrameShadow& f, Operand function, std::vector<Ope
 }
 
 bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand generator, int pops) {
-  const auto refuse = [&] { return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments"); };
+  const auto refuse = [&] {
+    return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
+  };
   const auto over = iteration_of(walk, generator);
   if (over == nullptr || over->kind != IteratorShadow::Kind::generator) return refuse();
   auto call = std::make_shared<Expected>();
@@ -130,7 +134,8 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand genera
     function = method_part(walk, callable, 0);
     call->positional = {method_part(walk, callable, 1)};
   } else if (!PyFunction_Check(callable.object)) {
-    PyObject* method = PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
+    PyObject* method =
+        PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
     if (method == nullptr || !PyFunction_Check(method)) return refuse();
     walk.facts.guard_type_version(callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));
@@ -153,7 +158,7 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand genera
 }
 
 bool call_partial(Walk& walk, FrameShadow& f, Operand partial, std::vector<Operand> positional,
-                        Keywords keywords, int pops) {
+                  Keywords keywords, int pops) {
   const SourceId source = partial.shadow.source();
   auto part = [&](const char* name) {
     PyRef object = PyRef::steal(PyObject_GetAttrString(partial.object, name));
@@ -185,21 +190,24 @@ bool call_partial(Walk& walk, FrameShadow& f, Operand partial, std::vector<Opera
     for (const auto& [name, operand] : keywords) {
       given = given || PyUnicode_Compare(name, key) == 0;
     }
-    if (!given) keywords.emplace_back(key, Operand{walk.objects.dict_value(walk.objects.contents(dict), key, value), value});
+    if (!given)
+      keywords.emplace_back(
+          key, Operand{walk.objects.dict_value(walk.objects.contents(dict), key, value), value});
   }
-  return call(walk, f, {function_shadow, function.get()}, std::move(all), std::move(keywords), pops);
+  return call(walk, f, {function_shadow, function.get()}, std::move(all), std::move(keywords),
+              pops);
 }
 
 bool call_special(Walk& walk, FrameShadow& f, Operand self, const char* name,
-                        std::vector<Operand> arguments, int pops, bool& known) {
+                  std::vector<Operand> arguments, int pops, bool& known) {
   PyObject* method = type_lookup(Py_TYPE(self.object), name);
   if (method == nullptr || !PyFunction_Check(method)) return false;
   known = true;
   walk.facts.guard_type_version(self);
   arguments.insert(arguments.begin(), self);
   PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
-  return call_function(walk, f, {class_attribute(walk, self, text.get()), method}, std::move(arguments), {},
-                       pops);
+  return call_function(walk, f, {class_attribute(walk, self, text.get()), method},
+                       std::move(arguments), {}, pops);
 }
 
 namespace {
@@ -213,8 +221,8 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
     if (index < static_cast<Py_ssize_t>(made->items.size())) return made->items[index];
   }
   // A function that is made by each call of the one around it is guarded by its code alone.
-  const bool differs = expected.function_shadow.is(Shadow::Kind::sourced) &&
-                       is_nested(expected.function);
+  const bool differs =
+      expected.function_shadow.is(Shadow::Kind::sourced) && is_nested(expected.function);
   if (python::is_immutable_literal(value) && !differs) return Shadow::constant();
   const SourceId function = expected.function_shadow.source();
   if (function == kNoSource) return Shadow::constant();
@@ -228,7 +236,8 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
 
 }  // namespace
 
-void bind_arguments(Walk& walk, FrameShadow& f, const BoundArguments& arguments, const Expected& expected) {
+void bind_arguments(Walk& walk, FrameShadow& f, const BoundArguments& arguments,
+                    const Expected& expected) {
   PyCodeObject* code = arguments.code;
   f.locals.assign(code->co_nlocalsplus, Shadow::null());
   const int named = code->co_argcount + code->co_kwonlyargcount;
@@ -242,7 +251,8 @@ void bind_arguments(Walk& walk, FrameShadow& f, const BoundArguments& arguments,
   if (code->co_flags & CO_VARARGS) {
     std::vector<Shadow> rest;
     for (int i = code->co_argcount; i < given; ++i) rest.push_back(expected.positional[i].shadow);
-    if (arguments.at(slot) != nullptr) f.locals[slot] = walk.objects.fresh(arguments.at(slot), rest);
+    if (arguments.at(slot) != nullptr)
+      f.locals[slot] = walk.objects.fresh(arguments.at(slot), rest);
     ++slot;
   }
   const bool takes_more = (code->co_flags & CO_VARKEYWORDS) && arguments.at(slot) != nullptr;

@@ -14,10 +14,10 @@ bool set_context(FrameShadow& frame, Operand variable, Operand value, int pops);
 bool reset_context(Walk& walk, FrameShadow& frame, Operand variable, Operand token, int pops);
 bool get_context(Walk& walk, FrameShadow& frame, Operand variable, int pops);
 /// A call of any callable.
-bool call(Walk& walk, FrameShadow& frame, Operand callable, std::vector<Operand> positional, Keywords keywords,
-          int pops);
-bool call_function(Walk& walk, FrameShadow& frame, Operand function, std::vector<Operand> positional,
-                   Keywords keywords, int pops);
+bool call(Walk& walk, FrameShadow& frame, Operand callable, std::vector<Operand> positional,
+          Keywords keywords, int pops);
+bool call_function(Walk& walk, FrameShadow& frame, Operand function,
+                   std::vector<Operand> positional, Keywords keywords, int pops);
 bool call_type(Walk& walk, FrameShadow& frame, Operand type, std::vector<Operand> positional,
                Keywords keywords, int pops);
 bool call_builtin(Walk& walk, FrameShadow& frame, Operand function, std::vector<Operand> positional,
@@ -37,32 +37,35 @@ bool call_partial(Walk& walk, FrameShadow& frame, Operand partial, std::vector<O
 bool call_class(Walk& walk, FrameShadow& frame, Operand type, std::vector<Operand> positional,
                 Keywords keywords, int pops);
 bool call_super(Walk& walk, FrameShadow& frame, const std::vector<Operand>& positional, int pops);
-bool slice_module_list(Walk& walk, FrameShadow& frame, Operand function, Operand list, Operand slice,
-                       int pops);
-bool call_signature(Walk& walk, FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
-                    int pops);
+bool slice_module_list(Walk& walk, FrameShadow& frame, Operand function, Operand list,
+                       Operand slice, int pops);
+bool call_signature(Walk& walk, FrameShadow& frame, Operand function,
+                    const std::vector<Operand>& positional, int pops);
 /// Functions written in Python whose effect ends a segment.
 std::optional<bool> call_compile_api(Walk& walk, FrameShadow& frame, policy::Served served,
                                      const std::vector<Operand>& positional, int pops);
 std::optional<Shadow> made_of_constants(Walk& walk, PyObject* object);
 std::optional<bool> call_assumed(Walk& walk, FrameShadow& frame, Operand function,
                                  const std::vector<Operand>& positional, int pops);
-bool call_once(Walk& walk, FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
-               const Keywords& keywords, int pops);
+bool call_once(Walk& walk, FrameShadow& frame, Operand function,
+               const std::vector<Operand>& positional, const Keywords& keywords, int pops);
 std::optional<bool> model_signature(Walk& walk, FrameShadow& frame, Operand function,
-                                    const std::vector<Operand>& positional, const Keywords& keywords,
-                                    int pops);
+                                    const std::vector<Operand>& positional,
+                                    const Keywords& keywords, int pops);
 std::optional<bool> model_copy(Walk& walk, FrameShadow& frame, Operand function,
-                               const std::vector<Operand>& positional, const Keywords& keywords, int pops);
+                               const std::vector<Operand>& positional, const Keywords& keywords,
+                               int pops);
 std::optional<bool> model_module_list_item(Walk& walk, FrameShadow& frame, Operand function,
-                                        const std::vector<Operand>& positional, const Keywords& keywords,
-                                        int pops);
-std::optional<bool> call_known_python(Walk& walk,  FrameShadow& frame, Operand function,
-                                      const std::vector<Operand>& positional, const Keywords& keywords,
-                                      int pops);
+                                           const std::vector<Operand>& positional,
+                                           const Keywords& keywords, int pops);
+std::optional<bool> call_known_python(Walk& walk, FrameShadow& frame, Operand function,
+                                      const std::vector<Operand>& positional,
+                                      const Keywords& keywords, int pops);
 std::optional<bool> model_check(Walk& walk, FrameShadow& frame, Operand function,
-                                const std::vector<Operand>& positional, const Keywords& keywords, int pops);
-/// A function of functools.lru_cache: what it gives without arguments is asked for again by the guard.
+                                const std::vector<Operand>& positional, const Keywords& keywords,
+                                int pops);
+/// A function of functools.lru_cache: what it gives without arguments is asked for again by the
+/// guard.
 bool call_cached(Walk& walk, FrameShadow& frame, Operand function, int pops);
 /// copy.copy and copy.deepcopy (objects/copying.cpp)
 bool call_copy(Walk& walk, FrameShadow& frame, Operand function, bool deep, Operand from, int pops);

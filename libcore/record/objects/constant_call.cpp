@@ -1,5 +1,6 @@
-// Calls that run natively and whose results are constants of the segment: of functions that a rule calls constant,
-// that the program promises to be (torch.compiler.assume_constant_result), and that functools.lru_cache wraps.
+// Calls that run natively and whose results are constants of the segment: of functions that a rule
+// calls constant, that the program promises to be (torch.compiler.assume_constant_result), and that
+// functools.lru_cache wraps.
 
 #include "python/literal.h"
 #include "record/objects/call.h"
@@ -7,12 +8,13 @@
 
 namespace penstock::record {
 
-using python::PyRef;
 using python::is_immutable_literal;
+using python::PyRef;
 
-/// A function that a rule says to be one of constants: it runs natively, and what it gave is a constant.
+/// A function that a rule says to be one of constants: it runs natively, and what it gave is a
+/// constant.
 bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<Operand>& positional,
-                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+               const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
   if (!consume_all(walk, positional, keywords)) return false;
   f.expected.function = function.object;
   f.expected.native = true;
@@ -20,7 +22,7 @@ bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<O
     f.pop(pops);
     if (!is_immutable_literal(f.object())) {
       walk.verdict.spoil_here("a function that a rule calls constant gives an object of type " +
-                      std::string(Py_TYPE(f.object())->tp_name));
+                              std::string(Py_TYPE(f.object())->tp_name));
     }
     f.push(Shadow::constant());
   };
@@ -29,10 +31,14 @@ bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<O
 
 /// What made an object alone knows: a list, dict or set that nothing else refers to, of constants.
 std::optional<Shadow> made_of_constants(Walk& walk, PyObject* object) {
-  const bool number = PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_CheckExact(object);
-  if (number || is_immutable_literal(object) || is_known_by_identity(object)) return Shadow::constant();
+  const bool number =
+      PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_CheckExact(object);
+  if (number || is_immutable_literal(object) || is_known_by_identity(object))
+    return Shadow::constant();
   const bool sequence = PyTuple_CheckExact(object) || PyList_CheckExact(object);
-  if (Py_REFCNT(object) != 1 || (!sequence && !PyDict_CheckExact(object) && !PySet_CheckExact(object))) return std::nullopt;
+  if (Py_REFCNT(object) != 1 ||
+      (!sequence && !PyDict_CheckExact(object) && !PySet_CheckExact(object)))
+    return std::nullopt;
   std::vector<Shadow> items;
   for (Py_ssize_t i = 0; sequence && i < PySequence_Fast_GET_SIZE(object); ++i) {
     const auto item = made_of_constants(walk, PySequence_Fast_GET_ITEM(object, i));
@@ -41,7 +47,8 @@ std::optional<Shadow> made_of_constants(Walk& walk, PyObject* object) {
   }
   PyObject *key, *value;
   Py_ssize_t hash_at = 0;
-  for (Py_hash_t hash; PySet_CheckExact(object) && _PySet_NextEntry(object, &hash_at, &key, &hash);) {
+  for (Py_hash_t hash;
+       PySet_CheckExact(object) && _PySet_NextEntry(object, &hash_at, &key, &hash);) {
     if (!is_immutable_literal(key)) return std::nullopt;
   }
   const Shadow made = walk.objects.fresh(object, std::move(items));
@@ -53,15 +60,17 @@ std::optional<Shadow> made_of_constants(Walk& walk, PyObject* object) {
   return made;
 }
 
-/// A function whose result the program promises to be the same: that of this function, and of this object where it
-/// is a method. One that the segment makes is another in every call.
-std::optional<bool> call_assumed(Walk& walk, FrameShadow& f, Operand function, const std::vector<Operand>& positional,
-                                       int pops) {
+/// A function whose result the program promises to be the same: that of this function, and of this
+/// object where it is a method. One that the segment makes is another in every call.
+std::optional<bool> call_assumed(Walk& walk, FrameShadow& f, Operand function,
+                                 const std::vector<Operand>& positional, int pops) {
   PyObject* name = reinterpret_cast<PyFunctionObject*>(function.object)->func_name;
-  const bool method = !positional.empty() && _PyType_Lookup(Py_TYPE(positional[0].object), name) == function.object;
+  const bool method =
+      !positional.empty() && _PyType_Lookup(Py_TYPE(positional[0].object), name) == function.object;
   for (std::size_t i = 0; i < (method ? 2U : 1U); ++i) {
     const Operand fixed = i == 0 ? function : positional[0];
-    if (fixed.shadow.is(Shadow::Kind::fresh) || !walk.facts.consume_identity(fixed)) return std::nullopt;
+    if (fixed.shadow.is(Shadow::Kind::fresh) || !walk.facts.consume_identity(fixed))
+      return std::nullopt;
   }
   f.expected.function = function.object;
   f.expected.native = true;
@@ -69,8 +78,9 @@ std::optional<bool> call_assumed(Walk& walk, FrameShadow& f, Operand function, c
     f.pop(pops);
     const auto result = made_of_constants(walk, f.object());
     if (!result) {
-      walk.verdict.spoil_here("a function that is assumed to be constant gives a " + std::string(Py_TYPE(f.object())->tp_name) +
-                      " that others may change");
+      walk.verdict.spoil_here("a function that is assumed to be constant gives a " +
+                              std::string(Py_TYPE(f.object())->tp_name) +
+                              " that others may change");
     }
     f.push(result.value_or(Shadow{}));
   };
@@ -79,7 +89,8 @@ std::optional<bool> call_assumed(Walk& walk, FrameShadow& f, Operand function, c
 
 bool call_cached(Walk& walk, FrameShadow& f, Operand function, int pops) {
   const SourceId source = function.shadow.source();
-  if (source == kNoSource) return walk.verdict.broke(Code::PS0306, "a cached function of unknown origin is called");
+  if (source == kNoSource)
+    return walk.verdict.broke(Code::PS0306, "a cached function of unknown origin is called");
   if (!walk.facts.consume_identity(function)) return false;
   f.finish = [pops, source](Walk& walk, FrameShadow& f) {
     f.pop(pops);

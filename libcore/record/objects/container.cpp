@@ -9,16 +9,19 @@
 
 namespace penstock::record {
 
-using python::PyRef;
 using python::literal_of;
+using python::PyRef;
 
 namespace {
 
-bool is_sequence(PyObject* object) { return PyList_CheckExact(object) || has_tuple_slots(object); }
+bool is_sequence(PyObject* object) {
+  return PyList_CheckExact(object) || has_tuple_slots(object);
+}
 
 /// A built-in type whose subscript makes an alias and nothing else: list[int].
 bool makes_alias(PyObject* object) {
-  for (PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyType_Type}) {
+  for (PyTypeObject* type :
+       {&PyList_Type, &PyDict_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyType_Type}) {
     if (object == reinterpret_cast<PyObject*>(type)) return true;
   }
   return false;
@@ -50,15 +53,17 @@ bool has_dict_slot(PyObject* object, const char* special) {
   if (!PyDict_Check(object)) return false;
   PyRef name = PyRef::steal(PyUnicode_InternFromString(special));
   PyObject* own = _PyType_Lookup(Py_TYPE(object), name.get());
-  return own != nullptr && (own == _PyType_Lookup(&PyDict_Type, name.get()) ||
-                            (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
+  return own != nullptr &&
+         (own == _PyType_Lookup(&PyDict_Type, name.get()) ||
+          (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
 }
 
 bool has_tuple_slots(PyObject* object) {
   if (!PyTuple_Check(object)) return false;
   const PyTypeObject *own = Py_TYPE(object), *plain = &PyTuple_Type;
   return own == plain || python::is_torch_size(object) ||
-         (own->tp_iter == plain->tp_iter && own->tp_as_sequence->sq_length == plain->tp_as_sequence->sq_length &&
+         (own->tp_iter == plain->tp_iter &&
+          own->tp_as_sequence->sq_length == plain->tp_as_sequence->sq_length &&
           own->tp_as_sequence->sq_contains == plain->tp_as_sequence->sq_contains &&
           own->tp_as_mapping->mp_subscript == plain->tp_as_mapping->mp_subscript);
 }
@@ -68,8 +73,9 @@ bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
   if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) {
     PyRef missing = PyRef::steal(PyUnicode_InternFromString("__missing__"));
     if (_PyType_Lookup(Py_TYPE(dict.object), missing.get()) != nullptr) {
-      return walk.verdict.broke(Code::PS0303, std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
-                                     ", which may make the item that it lacks, is not followed");
+      return walk.verdict.broke(Code::PS0303,
+                                std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
+                                    ", which may make the item that it lacks, is not followed");
     }
   }
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
@@ -80,13 +86,16 @@ bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
 
 bool is_item_known(Walk& walk, Shadow item, Operand key) {
   if (!item.is(Shadow::Kind::unknown)) return true;
-  return walk.verdict.broke(Code::PS0303, std::string("an item of a dict is asked for by a ") + Py_TYPE(key.object)->tp_name);
+  return walk.verdict.broke(Code::PS0303, std::string("an item of a dict is asked for by a ") +
+                                              Py_TYPE(key.object)->tp_name);
 }
 
-bool dict_set_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, Operand value, int pops, bool call) {
+bool dict_set_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, Operand value, int pops,
+                   bool call) {
   if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
   const ObjectId id = walk.objects.contents(dict);
-  if (!dict.shadow.is(Shadow::Kind::fresh)) walk.effects.add(Restore::Kind::set_item, dict, {}, key, value);
+  if (!dict.shadow.is(Shadow::Kind::fresh))
+    walk.effects.add(Restore::Kind::set_item, dict, {}, key, value);
   walk.objects.dict_store(id, key.object, value.shadow);
   f.pop(pops);
   if (call) f.push(Shadow::constant());
@@ -97,7 +106,8 @@ bool dict_delete_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int
   if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
   const ObjectId id = walk.objects.contents(dict);
   if (PyDict_Contains(dict.object, key.object) == 1) {
-    if (!dict.shadow.is(Shadow::Kind::fresh)) walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+    if (!dict.shadow.is(Shadow::Kind::fresh))
+      walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
     walk.objects.dict_store(id, key.object, Shadow::null());
   } else {  // it raises KeyError
     PyErr_Clear();
@@ -118,7 +128,8 @@ bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
   const SourceId source = dict.shadow.source();
   // A value that the segment wrote is there for certain; one that was there must be there again.
   if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
-    if (auto literal = literal_of(key.object)) walk.facts.add_guard(GuardKind::has_key, source, *literal);
+    if (auto literal = literal_of(key.object))
+      walk.facts.add_guard(GuardKind::has_key, source, *literal);
   }
   return gives_constant(f, pops);
 }
@@ -129,13 +140,16 @@ bool load_subscript(Walk& walk, FrameShadow& f) {
   if (is_sequence(container.object) && PyIndex_Check(key.object)) {
     if (!walk.facts.consume(key)) return false;
     auto at = index_in(key.object, static_cast<std::size_t>(walk.objects.guard_length(container)));
-    return gives(f, 2, at ? walk.objects.item(container, *at) : Shadow::constant());  // else it raises IndexError
+    return gives(
+        f, 2,
+        at ? walk.objects.item(container, *at) : Shadow::constant());  // else it raises IndexError
   }
   if (is_sequence(container.object) && PySlice_Check(key.object)) {
     if (!walk.facts.consume(key)) return false;
     return gives_fresh(f, 2, sliced(walk.objects.items(container), key.object));
   }
-  if (has_dict_slot(container.object, "__getitem__")) return dict_get_item(walk, f, container, key, 2);
+  if (has_dict_slot(container.object, "__getitem__"))
+    return dict_get_item(walk, f, container, key, 2);
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
       PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
     if (!walk.facts.consume(key) || !walk.facts.consume(container)) return false;
@@ -144,8 +158,9 @@ bool load_subscript(Walk& walk, FrameShadow& f) {
   bool known = false;
   if (call_special(walk, f, container, "__getitem__", {key}, 2, known)) return true;
   if (known) return false;
-  return walk.verdict.broke(Code::PS0303, std::string("a subscript of a ") +
-                                 Py_TYPE(container.object)->tp_name + " is not followed");
+  return walk.verdict.broke(
+      Code::PS0303,
+      std::string("a subscript of a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool store_subscript(Walk& walk, FrameShadow& f) {
@@ -173,26 +188,32 @@ bool store_subscript(Walk& walk, FrameShadow& f) {
     return true;
   }
   if (known) return false;
-  return walk.verdict.broke(Code::PS0303, std::string("a subscript of a ") +
-                                 Py_TYPE(container.object)->tp_name + " is not followed");
+  return walk.verdict.broke(
+      Code::PS0303,
+      std::string("a subscript of a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool delete_subscript(Walk& walk, FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand();
-  if (has_dict_slot(container.object, "__delitem__")) return dict_delete_item(walk, f, container, key, 2, false);
+  if (has_dict_slot(container.object, "__delitem__"))
+    return dict_delete_item(walk, f, container, key, 2, false);
   bool known = false;
   if (call_special(walk, f, container, "__delitem__", {key}, 2, known)) {
     f.finish = [](Walk&, FrameShadow& f) { f.pop(2); };
     return true;
   }
   if (known) return false;
-  return walk.verdict.broke(Code::PS0303, std::string("deleting from a ") + Py_TYPE(container.object)->tp_name + " is not followed");
+  return walk.verdict.broke(
+      Code::PS0303,
+      std::string("deleting from a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool contains(Walk& walk, FrameShadow& f, bool) {
   Operand container = f.operand(), key = f.operand(1);
-  if (has_dict_slot(container.object, "__contains__")) return dict_contains(walk, f, container, key, 2);
-  if (const ObjectShadow* view = walk.objects.find(container.object); view != nullptr && view->iterator && PyDictKeys_Check(container.object)) {
+  if (has_dict_slot(container.object, "__contains__"))
+    return dict_contains(walk, f, container, key, 2);
+  if (const ObjectShadow* view = walk.objects.find(container.object);
+      view != nullptr && view->iterator && PyDictKeys_Check(container.object)) {
     return dict_contains(walk, f, {view->iterator->shadow, view->iterator->object.get()}, key, 2);
   }
   if (PySet_CheckExact(container.object) || PyFrozenSet_CheckExact(container.object)) {
@@ -203,10 +224,11 @@ bool contains(Walk& walk, FrameShadow& f, bool) {
     // A class is known by its identity.
     const bool is_class = PyType_Check(key.object) && Py_TYPE(key.object) == &PyType_Type;
     if (is_class) literal = python::qualified_name(key.object);
-    if (!literal) return walk.verdict.broke(Code::PS0303, "membership of an object in a set is not followed");
+    if (!literal)
+      return walk.verdict.broke(Code::PS0303, "membership of an object in a set is not followed");
     const int present = PySet_Contains(container.object, key.object);
     walk.facts.add_guard(present == 1 ? GuardKind::has_key : GuardKind::lacks_key, source, *literal,
-              is_class ? key.object : nullptr);
+                         is_class ? key.object : nullptr);
     return gives_constant(f, 2);
   }
   if (walk.is_tensor(key.object) && !walk.is_tensor(container.object)) {
@@ -229,8 +251,9 @@ bool contains(Walk& walk, FrameShadow& f, bool) {
     return true;
   }
   if (known) return false;
-  return walk.verdict.broke(Code::PS0303, std::string("membership in a ") +
-                                 Py_TYPE(container.object)->tp_name + " is not followed");
+  return walk.verdict.broke(
+      Code::PS0303,
+      std::string("membership in a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
 bool gives_dict(FrameShadow& f, int pops, std::vector<std::pair<PyRef, Shadow>> pairs) {

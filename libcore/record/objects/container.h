@@ -14,9 +14,10 @@ bool make_dict(Walk& walk, FrameShadow& frame, const std::vector<Operand>& posit
 std::optional<std::vector<std::pair<python::PyRef, Shadow>>> pairs_of(Walk& walk, Operand iterable);
 /// What the slots of dict do. `call`: a call, which gives None.
 bool dict_get_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops);
-bool dict_set_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, Operand value, int pops,
-                   bool call);
-bool dict_delete_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops, bool call);
+bool dict_set_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, Operand value,
+                   int pops, bool call);
+bool dict_delete_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops,
+                      bool call);
 bool dict_contains(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops);
 /// True unless dict_value() found nothing out.
 bool is_item_known(Walk& walk, Shadow item, Operand key);
@@ -24,8 +25,7 @@ bool load_subscript(Walk& walk, FrameShadow& frame);
 bool store_subscript(Walk& walk, FrameShadow& frame);
 bool delete_subscript(Walk& walk, FrameShadow& frame);
 bool contains(Walk& walk, FrameShadow& frame, bool invert);
-bool gives_dict(FrameShadow& frame, int pops, std::vector<std::pair<python::PyRef,
-                Shadow>> pairs);
+bool gives_dict(FrameShadow& frame, int pops, std::vector<std::pair<python::PyRef, Shadow>> pairs);
 void copy_items(Walk& walk, ObjectId target, Operand source);
 std::vector<std::pair<python::PyRef, Shadow>> all_pairs(Walk& walk, Operand dict);
 

@@ -79,7 +79,8 @@ bool copy_sequence(BuiltinCall& c) {
   return gives_fresh(c.frame, c.pops, c.walk.objects.items(c.positional[0]));
 }
 
-// -- dict --------------------------------------------------------------------------------------------
+// -- dict
+// --------------------------------------------------------------------------------------------
 
 bool dict_get(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
@@ -90,7 +91,7 @@ bool dict_get(BuiltinCall& c) {
   if (!is_item_known(c.walk, found, key)) return false;
   if (value != nullptr) return gives(c.frame, c.pops, found);
   return gives(c.frame, c.pops,
-                      c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
+               c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
 }
 
 bool dict_view(BuiltinCall& c) {
@@ -131,7 +132,7 @@ bool dict_pop(BuiltinCall& c) {
   if (!item) return false;
   if (item->value == nullptr) {
     return gives(c.frame, c.pops,
-                        c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
+                 c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
   }
   if (!dict.shadow.is(Shadow::Kind::fresh)) {
     c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
@@ -163,7 +164,9 @@ bool stores_itself(Operand dict) {
 bool dict_update(BuiltinCall& c) {
   Operand dict = c.positional[0];
   const bool empty = c.positional.size() == 1 && c.keywords.empty();
-  if (c.positional.size() > 2 || !c.walk.facts.consume_type(dict) || (!empty && stores_itself(dict))) return refuse(c);
+  if (c.positional.size() > 2 || !c.walk.facts.consume_type(dict) ||
+      (!empty && stores_itself(dict)))
+    return refuse(c);
   const ObjectId id = c.walk.objects.contents(dict);
   if (c.positional.size() > 1) {
     Operand more = c.positional[1];
@@ -195,8 +198,10 @@ bool dict_slot(BuiltinCall& c) {
   const Operand dict = c.positional[0];
   const std::size_t count = c.positional.size();
   if (!c.keywords.empty()) return refuse(c);
-  if (c.name == "__getitem__" && count == 2) return dict_get_item(c.walk, c.frame, dict, c.positional[1], c.pops);
-  if (c.name == "__contains__" && count == 2) return dict_contains(c.walk, c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__getitem__" && count == 2)
+    return dict_get_item(c.walk, c.frame, dict, c.positional[1], c.pops);
+  if (c.name == "__contains__" && count == 2)
+    return dict_contains(c.walk, c.frame, dict, c.positional[1], c.pops);
   if (c.name == "__delitem__" && count == 2) {
     return dict_delete_item(c.walk, c.frame, dict, c.positional[1], c.pops, true);
   }
@@ -204,9 +209,11 @@ bool dict_slot(BuiltinCall& c) {
     return dict_set_item(c.walk, c.frame, dict, c.positional[1], c.positional[2], c.pops, true);
   }
   if (c.name == "__len__" && count == 1) {
-    return c.walk.facts.consume_type(dict) && c.walk.objects.guard_size(dict) && gives_constant(c.frame, c.pops);
+    return c.walk.facts.consume_type(dict) && c.walk.objects.guard_size(dict) &&
+           gives_constant(c.frame, c.pops);
   }
-  if (c.name != "__iter__" || count != 1 || !c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) {
+  if (c.name != "__iter__" || count != 1 || !c.walk.facts.consume_type(dict) ||
+      !c.walk.objects.consume_keys(dict)) {
     return refuse(c);
   }
   auto over = std::make_unique<IteratorShadow>();
@@ -220,9 +227,11 @@ bool dict_slot(BuiltinCall& c) {
 bool dict_clear(BuiltinCall& c) {
   const Operand dict = c.positional[0];
   if (!c.walk.facts.consume_type(dict) || !c.walk.objects.consume_keys(dict)) return false;
-  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::clear, dict, {}, {}, {});
+  if (!dict.shadow.is(Shadow::Kind::fresh))
+    c.walk.effects.add(Restore::Kind::clear, dict, {}, {}, {});
   const ObjectId id = c.walk.objects.contents(dict);
-  for (const auto& [key, value] : all_pairs(c.walk, dict)) c.walk.objects.dict_store(id, key.get(), Shadow::null());
+  for (const auto& [key, value] : all_pairs(c.walk, dict))
+    c.walk.objects.dict_store(id, key.get(), Shadow::null());
   return gives_constant(c.frame, c.pops);
 }
 
@@ -238,8 +247,10 @@ bool dict_pop_item(BuiltinCall& c) {
   if (count == 0) return gives_constant(c.frame, c.pops);  // KeyError
   const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), count - 1)};
   const ObjectId id = c.walk.objects.contents(dict);
-  const Shadow value = c.walk.objects.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
-  if (!dict.shadow.is(Shadow::Kind::fresh)) c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
+  const Shadow value =
+      c.walk.objects.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
+  if (!dict.shadow.is(Shadow::Kind::fresh))
+    c.walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
   c.walk.objects.dict_store(id, key.object, Shadow::null());
   return gives_fresh(c.frame, c.pops, {Shadow::constant(), value});
 }
@@ -249,10 +260,12 @@ bool set_change(BuiltinCall& c) {
   Operand set = c.positional[0];
   if (c.positional.size() != 2) return refuse(c);
   const bool fresh = set.shadow.is(Shadow::Kind::fresh);
-  if (!(fresh ? c.walk.facts.consume_hashed(c.positional[1]) : c.walk.facts.consume(c.positional[1]))) return refuse(c);
+  if (!(fresh ? c.walk.facts.consume_hashed(c.positional[1])
+              : c.walk.facts.consume(c.positional[1])))
+    return refuse(c);
   if (!fresh) {
     c.walk.effects.add(c.name == "add" ? Restore::Kind::add : Restore::Kind::remove, set, {}, {},
-                  c.positional[1]);
+                       c.positional[1]);
   }
   return gives_constant(c.frame, c.pops);
 }
@@ -278,6 +291,8 @@ constexpr FunctionModel kModels[] = {
 
 }  // namespace
 
-std::span<const FunctionModel> container_models() { return kModels; }
+std::span<const FunctionModel> container_models() {
+  return kModels;
+}
 
 }  // namespace penstock::record

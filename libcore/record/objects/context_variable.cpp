@@ -1,5 +1,5 @@
-// Context variables. One that is still set where a segment ends is set again behind it: that gives the token
-// which the program holds.
+// Context variables. One that is still set where a segment ends is set again behind it: that gives
+// the token which the program holds.
 
 #include "python/literal.h"
 #include "record/objects/call.h"
@@ -25,7 +25,8 @@ bool reset_context(Walk& walk, FrameShadow& f, Operand variable, Operand token, 
   const std::vector<OpenContext>& open = walk.context.variables();
   const bool last = !open.empty() && open.back().token.get() == token.object &&
                     open.back().variable.get() == variable.object;
-  if (!last) return walk.verdict.broke(Code::PS0306, "a context variable that was set before is reset");
+  if (!last)
+    return walk.verdict.broke(Code::PS0306, "a context variable that was set before is reset");
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     walk.context.variables().pop_back();
     f.pop(pops);
@@ -47,9 +48,12 @@ bool get_context(Walk& walk, FrameShadow& f, Operand variable, int pops) {
   auto literal = asked ? python::literal_of(value) : std::nullopt;
   const SourceId source = variable.shadow.source();
   if (!literal || source == kNoSource) {
-    return walk.verdict.broke(Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
+    return walk.verdict.broke(
+        Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
   }
-  walk.facts.add_guard(GuardKind::global_state, walk.recorder.guards().source(SourceKind::attribute, source, "get"), std::move(*literal));
+  walk.facts.add_guard(GuardKind::global_state,
+                       walk.recorder.guards().source(SourceKind::attribute, source, "get"),
+                       std::move(*literal));
   return gives_constant(f, pops);
 }
 

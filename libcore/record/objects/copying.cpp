@@ -1,5 +1,6 @@
-// copy.copy and copy.deepcopy. CPython copies; what is followed is which objects the copies hold: plain values and
-// classes are shared, lists, tuples, dicts and instances without copying code of their own are made anew.
+// copy.copy and copy.deepcopy. CPython copies; what is followed is which objects the copies hold:
+// plain values and classes are shared, lists, tuples, dicts and instances without copying code of
+// their own are made anew.
 
 #include <cstring>
 #include <unordered_set>
@@ -19,28 +20,32 @@ constexpr int kDeepest = 64;
 
 /// A value that copies share, whatever it is.
 bool is_shared(PyObject* object) {
-  if (object == Py_None || object == Py_Ellipsis || object == Py_NotImplemented || PyType_Check(object)) return true;
-  for (const PyTypeObject* type : {&PyBool_Type, &PyLong_Type, &PyFloat_Type, &PyComplex_Type, &PyUnicode_Type,
-                                   &PyBytes_Type, &PyFunction_Type, &PyCFunction_Type, &PyRange_Type}) {
+  if (object == Py_None || object == Py_Ellipsis || object == Py_NotImplemented ||
+      PyType_Check(object))
+    return true;
+  for (const PyTypeObject* type :
+       {&PyBool_Type, &PyLong_Type, &PyFloat_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type,
+        &PyFunction_Type, &PyCFunction_Type, &PyRange_Type}) {
     if (Py_TYPE(object) == type) return true;
   }
   // Members of an enumeration are the only ones of their value.
   auto* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(object)));
-  return std::strcmp(Py_TYPE(object)->tp_name, "torch.dtype") == 0 || python::qualified_name(meta) == "enum.EnumType";
+  return std::strcmp(Py_TYPE(object)->tp_name, "torch.dtype") == 0 ||
+         python::qualified_name(meta) == "enum.EnumType";
 }
 
 /// True for an instance that is copied by object's own methods: its class and its attributes.
 bool is_plain_instance(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  const bool plain = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_new == PyBaseObject_Type.tp_new &&
-                     type->tp_itemsize == 0;
+  const bool plain = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) &&
+                     type->tp_new == PyBaseObject_Type.tp_new && type->tp_itemsize == 0;
   if (!plain) return false;
   const auto lookup = [](PyTypeObject* of, const char* name) {
     PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
     return _PyType_Lookup(of, text.get());
   };
-  for (const char* own : {"__copy__", "__deepcopy__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__getattr__",
-                          "__slots__"}) {
+  for (const char* own : {"__copy__", "__deepcopy__", "__setstate__", "__getnewargs__",
+                          "__getnewargs_ex__", "__getattr__", "__slots__"}) {
     if (lookup(type, own) != nullptr) return false;
   }
   for (const char* inherited : {"__reduce__", "__reduce_ex__", "__getstate__", "__new__"}) {
@@ -75,13 +80,17 @@ Operand Copying::attributes(Operand instance) {
   const ObjectId id = walk_.objects.instance_dict(instance);
   if (id == kNoSource) return {};
   const ObjectShadow& dict = walk_.objects.object(id);
-  return {dict.origin.is(Shadow::Kind::sourced) ? dict.origin : Shadow::fresh(id), dict.object.get()};
+  return {dict.origin.is(Shadow::Kind::sourced) ? dict.origin : Shadow::fresh(id),
+          dict.object.get()};
 }
 
 bool Copying::prepare(Operand from, int depth) {
   PyObject* object = from.object;
-  if (depth > kDeepest || from.shadow.is(Shadow::Kind::unknown) || walk_.is_tensor(object)) return false;
-  if (is_shared(object)) return walk_.sizes.is_followed(from) ? walk_.facts.consume(from) : walk_.facts.consume_type(from);
+  if (depth > kDeepest || from.shadow.is(Shadow::Kind::unknown) || walk_.is_tensor(object))
+    return false;
+  if (is_shared(object))
+    return walk_.sizes.is_followed(from) ? walk_.facts.consume(from)
+                                         : walk_.facts.consume_type(from);
   if (!seen_.insert(object).second) return true;
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
     const std::vector<Shadow> all = walk_.objects.items(from);
@@ -102,7 +111,8 @@ bool Copying::prepare(Operand from, int depth) {
   if (!deep_) return true;
   for (const auto& [key, shadow] : all_pairs(walk_, dict)) {
     if (!is_shared(key.get())) return false;
-    if (!prepare({shadow, PyDict_GetItemWithError(dict.object, key.get())}, depth + 1)) return false;
+    if (!prepare({shadow, PyDict_GetItemWithError(dict.object, key.get())}, depth + 1))
+      return false;
   }
   return true;
 }
@@ -119,7 +129,8 @@ Shadow Copying::pair(Operand from, PyObject* to, int depth) {
     walk_.verdict.spoil("a copy is not made as copies of its type are");
     return {};
   }
-  if (const ObjectId known = walk_.objects.id_of(to); known != kNoSource) return Shadow::fresh(known);
+  if (const ObjectId known = walk_.objects.id_of(to); known != kNoSource)
+    return Shadow::fresh(known);
   const Shadow made = walk_.objects.fresh(to);
   if (PyList_CheckExact(to) || PyTuple_CheckExact(to)) {
     pair_items(made.index, from, to, depth);
@@ -137,7 +148,9 @@ Shadow Copying::pair(Operand from, PyObject* to, int depth) {
   }
   for (const auto& [key, shadow] : all_pairs(walk_, source)) {
     PyObject* value = PyDict_GetItemWithError(source.object, key.get());
-    walk_.objects.dict_store(walk_.objects.contents(target), key.get(), child({shadow, value}, PyDict_GetItemWithError(target.object, key.get()), depth));
+    walk_.objects.dict_store(
+        walk_.objects.contents(target), key.get(),
+        child({shadow, value}, PyDict_GetItemWithError(target.object, key.get()), depth));
   }
   return made;
 }
@@ -150,18 +163,21 @@ void Copying::pair_items(ObjectId copy, Operand from, PyObject* to, int depth) {
   std::vector<Shadow> items;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto at = static_cast<Py_ssize_t>(i);
-    items.push_back(child({all[i], PySequence_Fast_GET_ITEM(from.object, at)}, PySequence_Fast_GET_ITEM(to, at), depth));
+    items.push_back(child({all[i], PySequence_Fast_GET_ITEM(from.object, at)},
+                          PySequence_Fast_GET_ITEM(to, at), depth));
   }
   walk_.objects.object(copy).items = std::move(items);
 }
 
 bool call_copy(Walk& walk, FrameShadow& f, Operand function, bool deep, Operand from, int pops) {
   if (!Copying(walk, deep).prepare(from)) {
-    return walk.verdict.broke(Code::PS0307, std::string("a ") + Py_TYPE(from.object)->tp_name + " is copied");
+    return walk.verdict.broke(Code::PS0307,
+                              std::string("a ") + Py_TYPE(from.object)->tp_name + " is copied");
   }
   f.expected.function = function.object;
   f.expected.native = true;
-  f.finish = [pops, deep, shadow = from.shadow, held = PyRef::borrow(from.object)](Walk& walk, FrameShadow& f) {
+  f.finish = [pops, deep, shadow = from.shadow, held = PyRef::borrow(from.object)](Walk& walk,
+                                                                                   FrameShadow& f) {
     f.pop(pops);
     f.push(Copying(walk, deep).pair({shadow, held.get()}, f.object()));
   };

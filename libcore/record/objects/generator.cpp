@@ -2,9 +2,9 @@
 // resume at a time.
 //
 // Only what a graph, the frames and the effects hold is there when an entry runs: a generator of
-// the segment is not. One that the program lets go of while it is suspended inside a `try … finally` or
-// `with` runs the rest of that block, where plain Python would: then the recording is given up, and
-// the next one ends before the generator is made.
+// the segment is not. One that the program lets go of while it is suspended inside a `try …
+// finally` or `with` runs the rest of that block, where plain Python would: then the recording is
+// given up, and the next one ends before the generator is made.
 
 #include <algorithm>
 
@@ -59,16 +59,18 @@ namespace {
 /// True unless a clause for `type` takes what closing a generator raises in it.
 bool passes_exit(PyObject* type) {
   return type != nullptr && PyExceptionClass_Check(type) &&
-         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit), reinterpret_cast<PyTypeObject*>(type));
+         !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit),
+                           reinterpret_cast<PyTypeObject*>(type));
 }
 
-/// The instruction by which a handler raises GeneratorExit again when none of its clauses takes it, all of them being
-/// `except NAME` or `except (NAME, …)`. Null where it does anything else.
+/// The instruction by which a handler raises GeneratorExit again when none of its clauses takes it,
+/// all of them being `except NAME` or `except (NAME, …)`. Null where it does anything else.
 const python::Instruction* raises_exit_again(const python::Frame& frame, int unit) {
   const python::Bytecode& code = frame.bytecode();
   const auto behind = [&code](const python::Instruction* i) { return code.at(i->next); };
   const python::Instruction* i = code.at(unit);
-  if (i != nullptr && i->opcode == Opcode::COPY) {  // behind the clauses: the exception handled before is put back
+  if (i != nullptr &&
+      i->opcode == Opcode::COPY) {  // behind the clauses: the exception handled before is put back
     i = behind(i);
     if (i != nullptr && i->opcode == Opcode::POP_EXCEPT) i = behind(i);
     return i != nullptr && i->opcode == Opcode::RERAISE ? i : nullptr;
@@ -89,8 +91,8 @@ const python::Instruction* raises_exit_again(const python::Frame& frame, int uni
   return i;
 }
 
-/// True where nothing of the program's runs when a generator that is suspended there is closed: `finally`, `with` and
-/// clauses for GeneratorExit and its bases would run.
+/// True where nothing of the program's runs when a generator that is suspended there is closed:
+/// `finally`, `with` and clauses for GeneratorExit and its bases would run.
 bool closes_silently(const python::Frame& frame, int unit) {
   const python::Handler* handler = frame.bytecode().handler(unit);
   for (int depth = 0; handler != nullptr && depth < 20; ++depth) {  // CPython nests no more blocks
@@ -130,23 +132,27 @@ bool SuspendedGenerators::release_suspended() {
   constexpr std::size_t kLatest = 16;  // looked at after every instruction
   const auto first = suspended_.size() - std::min(suspended_.size(), kLatest);
   const auto begin = suspended_.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto is_abandoned = [&](ObjectId id) { return Py_REFCNT(walk_.objects.object(id).object.get()) == 1; };
+  const auto is_abandoned = [&](ObjectId id) {
+    return Py_REFCNT(walk_.objects.object(id).object.get()) == 1;
+  };
   const auto found = std::find_if(begin, suspended_.end(), is_abandoned);
   if (found == suspended_.end()) return false;
   const ObjectId id = *found;
   suspended_.erase(found);
   const ObjectShadow& generator = walk_.objects.object(id);
   if (generator.is_in_block) {
-    walk_.verdict.spoil("a generator that is suspended inside a block is let go of", generator.made_at);
+    walk_.verdict.spoil("a generator that is suspended inside a block is let go of",
+                        generator.made_at);
   }
   const PyRef last = walk_.objects.release(id);
   return true;
 }
 
 std::optional<RaisePlace> SuspendedGenerators::open_block() const {
-  const auto found =
-      std::ranges::find_if(suspended_, [&](ObjectId id) { return walk_.objects.object(id).is_in_block; });
-  return found == suspended_.end() ? std::nullopt : std::optional(walk_.objects.object(*found).made_at);
+  const auto found = std::ranges::find_if(
+      suspended_, [&](ObjectId id) { return walk_.objects.object(id).is_in_block; });
+  return found == suspended_.end() ? std::nullopt
+                                   : std::optional(walk_.objects.object(*found).made_at);
 }
 
 }  // namespace penstock::record

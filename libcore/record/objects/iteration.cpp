@@ -1,5 +1,6 @@
-// Iterators. Their state is in the real iterators, which CPython advances; beside each stands what it
-// goes over, so that every item gets its shadow. Items must come in an order that guards determine.
+// Iterators. Their state is in the real iterators, which CPython advances; beside each stands what
+// it goes over, so that every item gets its shadow. Items must come in an order that guards
+// determine.
 
 #include "record/objects/iteration.h"
 #include "python/literal.h"
@@ -31,8 +32,7 @@ bool is_dict_view(PyObject* object) {
 
 /// True for torch.nn.ModuleList and Sequential whose __iter__ is torch's own.
 bool is_module_list(PyObject* object) {
-  PyObject* module =
-      PyDict_GetItemString(PyImport_GetModuleDict(), "torch.nn.modules.container");
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.nn.modules.container");
   if (module == nullptr || !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) return false;
   PyRef name = PyRef::steal(PyUnicode_InternFromString("__iter__"));
   PyObject* method = _PyType_Lookup(Py_TYPE(object), name.get());
@@ -56,7 +56,8 @@ bool runs_python(PyObject* object, const char* name) {
 }  // namespace
 
 bool iterates_in_python(Operand operand) {
-  const char* special = type_lookup(Py_TYPE(operand.object), "__iter__") != nullptr ? "__iter__" : "__getitem__";
+  const char* special =
+      type_lookup(Py_TYPE(operand.object), "__iter__") != nullptr ? "__iter__" : "__getitem__";
   PyObject* method = type_lookup(Py_TYPE(operand.object), special);
   return method != nullptr && PyFunction_Check(method);
 }
@@ -64,7 +65,8 @@ bool iterates_in_python(Operand operand) {
 std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
   PyObject* object = operand.object;
   if (walk.is_tensor(object)) return nullptr;
-  if (ObjectShadow* known = walk.objects.find(object); known != nullptr && known->iterator != nullptr) {
+  if (ObjectShadow* known = walk.objects.find(object);
+      known != nullptr && known->iterator != nullptr) {
     if (!is_dict_view(object)) return over(Kind::iterator, operand);
     // A view can be gone over again and again.
     const IteratorShadow& view = *known->iterator;
@@ -76,8 +78,9 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
     // Its __iter__ goes over the values of _modules; CPython runs it natively.
     PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
     const ObjectId own = walk.objects.instance_dict(operand);
-    PyObject* modules =
-        own == kNoSource ? nullptr : PyDict_GetItemWithError(walk.objects.object(own).object.get(), name.get());
+    PyObject* modules = own == kNoSource ? nullptr
+                                         : PyDict_GetItemWithError(
+                                               walk.objects.object(own).object.get(), name.get());
     if (modules == nullptr) return nullptr;
     walk.facts.guard_type_version(operand);
     const Operand dict{walk.objects.dict_value(own, name.get(), modules), modules};
@@ -108,13 +111,15 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
   if (PyAnySet_CheckExact(object) && operand.shadow.is(Shadow::Kind::constant)) {
     return over(Kind::numbers, operand);
   }
-  const bool by_item = type_lookup(Py_TYPE(object), "__iter__") == nullptr && runs_python(object, "__getitem__");
+  const bool by_item =
+      type_lookup(Py_TYPE(object), "__iter__") == nullptr && runs_python(object, "__getitem__");
   if (by_item && !operand.shadow.is(Shadow::Kind::unknown)) return over(Kind::sequence, operand);
   return nullptr;
 }
 
 const IteratorShadow* code_in(Walk& walk, const IteratorShadow& over) {
-  if (over.kind == Kind::generator || over.kind == Kind::method || over.kind == Kind::sequence) return &over;
+  if (over.kind == Kind::generator || over.kind == Kind::method || over.kind == Kind::sequence)
+    return &over;
   if (over.kind == Kind::iterator) {
     return code_in(walk, *walk.objects.object(walk.objects.id_of(over.object.get())).iterator);
   }
@@ -165,7 +170,9 @@ Shadow advance(Walk& walk, IteratorShadow& over, PyObject* item) {
       const std::int64_t at = std::exchange(over.next, over.next + over.step);
       return walk.objects.item({over.shadow, over.object.get()}, at);
     }
-    case Kind::keys: ++over.next; return Shadow::constant();
+    case Kind::keys:
+      ++over.next;
+      return Shadow::constant();
     case Kind::values:
     case Kind::pairs: {
       if (over.next >= PyList_GET_SIZE(over.key_list.get())) return Shadow{};
@@ -173,11 +180,14 @@ Shadow advance(Walk& walk, IteratorShadow& over, PyObject* item) {
       PyObject* value = PyDict_GetItemWithError(over.object.get(), key);
       const ObjectId dict = walk.objects.contents({over.shadow, over.object.get()});
       const Shadow shadow = walk.objects.dict_value(dict, key, value);
-      return over.kind == Kind::values ? shadow : walk.objects.fresh(item, {Shadow::constant(), shadow});
+      return over.kind == Kind::values ? shadow
+                                       : walk.objects.fresh(item, {Shadow::constant(), shadow});
     }
-    case Kind::numbers: return Shadow::constant();
+    case Kind::numbers:
+      return Shadow::constant();
     case Kind::enumerate:
-      return walk.objects.fresh(item, {Shadow::constant(), advance(walk, *over.bases[0], PyTuple_GET_ITEM(item, 1))});
+      return walk.objects.fresh(
+          item, {Shadow::constant(), advance(walk, *over.bases[0], PyTuple_GET_ITEM(item, 1))});
     case Kind::zip: {
       std::vector<Shadow> parts;
       for (std::size_t i = 0; i < over.bases.size(); ++i) {
@@ -185,29 +195,36 @@ Shadow advance(Walk& walk, IteratorShadow& over, PyObject* item) {
       }
       return walk.objects.fresh(item, std::move(parts));
     }
-    case Kind::same: return over.shadow;
-    case Kind::sequence: ++over.next; [[fallthrough]];
+    case Kind::same:
+      return over.shadow;
+    case Kind::sequence:
+      ++over.next;
+      [[fallthrough]];
     case Kind::generator:
-    case Kind::method: return walk.innermost()->expected.result;
-    case Kind::iterator: return advance(walk, *walk.objects.find(over.object.get())->iterator, item);
+    case Kind::method:
+      return walk.innermost()->expected.result;
+    case Kind::iterator:
+      return advance(walk, *walk.objects.find(over.object.get())->iterator, item);
   }
   return Shadow{};
 }
 
 bool not_iterable(Walk& walk, Operand operand) {
-  if (walk.verdict.reason().code != Code::PS0601 && !walk.verdict.reason().reason.empty() && is_dict_view(operand.object)) {
+  if (walk.verdict.reason().code != Code::PS0601 && !walk.verdict.reason().reason.empty() &&
+      is_dict_view(operand.object)) {
     return false;
   }
   if (walk.is_tensor(operand.object)) {
     return walk.verdict.broke(Code::PS0303, "a tensor is iterated over");
   }
-  return walk.verdict.broke(Code::PS0303, std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name +
-                                 " is not followed");
+  return walk.verdict.broke(
+      Code::PS0303,
+      std::string("iteration over a ") + Py_TYPE(operand.object)->tp_name + " is not followed");
 }
 
 bool gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShadow> over) {
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
-                                                                            FrameShadow& f) {
+                                                                             FrameShadow& f) {
     f.pop(pops);
     const Shadow iterator = walk.objects.fresh(f.object());
     auto own = std::make_unique<IteratorShadow>();
@@ -237,12 +254,14 @@ bool get_iterator(Walk& walk, FrameShadow& f) {
 
 bool steps(Walk& walk, FrameShadow& f, Operand iterator) {
   const ObjectShadow* known = walk.objects.find(iterator.object);
-  if (known != nullptr && known->iterator != nullptr) return expects_item(walk, f, *known->iterator);
+  if (known != nullptr && known->iterator != nullptr)
+    return expects_item(walk, f, *known->iterator);
   if (known != nullptr && known->generator != nullptr && PyGen_CheckExact(iterator.object)) {
     f.expected.generator = iterator.object;
     return true;
   }
-  const bool followed = runs_python(iterator.object, "__next__") && !iterator.shadow.is(Shadow::Kind::unknown);
+  const bool followed =
+      runs_python(iterator.object, "__next__") && !iterator.shadow.is(Shadow::Kind::unknown);
   return followed && expects_item(walk, f, *over(Kind::method, iterator));
 }
 
@@ -253,12 +272,14 @@ Shadow stepped(Walk& walk, Operand iterator, PyObject* item) {
 }
 
 bool next_item(Walk& walk, FrameShadow& f) {
-  // How far an iterator is that is older than the segment cannot be guarded. The segment ends here, and the loop's body
-  // is a segment of its own.
+  // How far an iterator is that is older than the segment cannot be guarded. The segment ends here,
+  // and the loop's body is a segment of its own.
   const ObjectShadow* known = walk.objects.find(f.object());
-  const bool followed = known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
+  const bool followed =
+      known != nullptr && (known->iterator != nullptr || known->generator != nullptr);
   const bool made_here = known != nullptr && known->origin.is(Shadow::Kind::fresh);
-  if (!followed && !(made_here && runs_python(f.object(), "__next__"))) return walk.verdict.end_silently();
+  if (!followed && !(made_here && runs_python(f.object(), "__next__")))
+    return walk.verdict.end_silently();
   if (!steps(walk, f, f.operand())) return false;
   f.finish = [target = f.instruction->target](Walk& walk, FrameShadow& f) {
     if (f.frame->unit() == target) return f.pop();
@@ -272,7 +293,7 @@ bool gathers(Walk& walk, FrameShadow& f, Operand iterable, int pops) {
   if (over == nullptr) return not_iterable(walk, iterable);
   if (!goes_over_all(walk, f, *over)) return false;
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
-                                                                            FrameShadow& f) {
+                                                                             FrameShadow& f) {
     const std::vector<Shadow> yielded = f.expected.results;
     f.pop(pops);
     std::vector<Shadow> all;

@@ -13,8 +13,8 @@ struct MadeGenerator;
 bool make_generator(FrameShadow& frame, Expected expected, int pops);
 /// The instruction has made `generator` by the call; the shadow of it.
 Shadow adopt_generator(Walk& walk, PyObject* generator, const Expected& call);
-bool make_iterator(Walk& walk, FrameShadow& frame, PyObject* type, const std::vector<Operand>& positional,
-                   const Keywords& keywords, int pops);
+bool make_iterator(Walk& walk, FrameShadow& frame, PyObject* type,
+                   const std::vector<Operand>& positional, const Keywords& keywords, int pops);
 std::optional<MadeGenerator> iterates_by_generator(Walk& walk, Operand operand, std::size_t base);
 void find_made_generator(Walk& walk, Operand iterator, const MadeGenerator& made);
 bool reduces_generator(Walk& walk, FrameShadow& frame, Operand generator, int pops);
@@ -24,9 +24,11 @@ bool next_item(Walk& walk, FrameShadow& frame);
 std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand iterable);
 /// True where going over an object runs methods of it that are written in Python.
 bool iterates_in_python(Operand operand);
-/// What runs Python code where it is advanced, the iterator itself or one that it goes over; null: nothing does.
+/// What runs Python code where it is advanced, the iterator itself or one that it goes over; null:
+/// nothing does.
 const IteratorShadow* code_in(Walk& walk, const IteratorShadow& over);
-/// The instruction asks for one item: expects the code that this runs, if any. False (a break): it is not followed.
+/// The instruction asks for one item: expects the code that this runs, if any. False (a break): it
+/// is not followed.
 bool expects_item(Walk& walk, FrameShadow& frame, const IteratorShadow& over);
 /// The same of a real iterator. False, with a reason or without, where it is not followed.
 bool steps(Walk& walk, FrameShadow& frame, Operand iterator);

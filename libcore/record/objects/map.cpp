@@ -1,6 +1,6 @@
-// torch's map: a function of the rows of a tensor, its results stacked. Plain Python gets to the function by way of
-// torch.compile and the dispatcher. All of that runs natively; the calls of the function are followed, each with a
-// row of the tensor, so that the graph is the loop unrolled.
+// torch's map: a function of the rows of a tensor, its results stacked. Plain Python gets to the
+// function by way of torch.compile and the dispatcher. All of that runs natively; the calls of the
+// function are followed, each with a row of the tensor, so that the graph is the loop unrolled.
 
 #include "record/objects/call.h"
 #include "record/objects/torch_call.h"
@@ -15,17 +15,22 @@ constexpr std::int64_t kMostRows = 256;  // a graph of that many copies is no ga
 
 }  // namespace
 
-std::optional<bool> model_map(Walk& walk, FrameShadow& f, Operand, const std::vector<Operand>& positional,
-                                    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
-  const bool plain = positional.size() >= 2 && keywords.empty() && is_plain_function(positional[0].object);
+std::optional<bool> model_map(Walk& walk, FrameShadow& f, Operand,
+                              const std::vector<Operand>& positional,
+                              const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                              int pops) {
+  const bool plain =
+      positional.size() >= 2 && keywords.empty() && is_plain_function(positional[0].object);
   return plain ? map_rows(walk, f, positional, pops) : std::nullopt;
 }
 
-std::optional<bool> map_rows(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional, int pops) {
+std::optional<bool> map_rows(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional,
+                             int pops) {
   const std::vector<Operand> tensors(positional.begin() + 1, positional.end());
   for (Operand operand : tensors) {
     torch::TensorView view;
-    if (!walk.recorder.bridge().is_plain_tensor(operand.object) || !walk.recorder.bridge().read(operand.object, view)) {
+    if (!walk.recorder.bridge().is_plain_tensor(operand.object) ||
+        !walk.recorder.bridge().read(operand.object, view)) {
       PyErr_Clear();
       return std::nullopt;
     }
@@ -42,7 +47,8 @@ std::optional<bool> map_rows(Walk& walk, FrameShadow& f, const std::vector<Opera
   }
   const TensorType type = walk.recorder.value(values[0]).type;
   if (type.sizes.empty()) return std::nullopt;
-  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant() : walk.recorder.sizes().value(type.sizes[0]);
+  const auto rows = type.sizes[0].is_constant() ? type.sizes[0].constant()
+                                                : walk.recorder.sizes().value(type.sizes[0]);
   if (!rows || *rows < 1 || *rows > kMostRows) return std::nullopt;
   walk.recorder.sizes().specialise(type.sizes[0]);
   Expected& call = f.expected;
@@ -66,8 +72,10 @@ std::optional<bool> map_rows(Walk& walk, FrameShadow& f, const std::vector<Opera
 
 Shadow row(Walk& walk, PyObject* tensor, ValueId of, int index) {
   const Argument self = Argument::Value{of}, zero = std::int64_t{0}, at = std::int64_t{index};
-  const std::int32_t call = walk.recorder.add_call({"call_method", "select", "select", {self, zero, at}, {}, walk.stack(), {}});
-  PlannedNode node{"aten.select.int", {{"self", self}, {"dim", zero}, {"index", at}}, {of}, std::nullopt};
+  const std::int32_t call = walk.recorder.add_call(
+      {"call_method", "select", "select", {self, zero, at}, {}, walk.stack(), {}});
+  PlannedNode node{
+      "aten.select.int", {{"self", self}, {"dim", zero}, {"index", at}}, {of}, std::nullopt};
   return planned_result(walk, call, std::move(node), tensor);
 }
 
@@ -84,7 +92,8 @@ Shadow stacked(Walk& walk, PyObject* tensor, const std::vector<Shadow>& results)
     node.values.push_back(*value);
   }
   node.args = {{"tensors", Argument(list)}};
-  const std::int32_t call = walk.recorder.add_call({"call_function", "stack", "torch.stack", {Argument(list)}, {}, walk.stack(), {}});
+  const std::int32_t call = walk.recorder.add_call(
+      {"call_function", "stack", "torch.stack", {Argument(list)}, {}, walk.stack(), {}});
   return planned_result(walk, call, std::move(node), tensor);
 }
 

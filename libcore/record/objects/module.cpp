@@ -24,8 +24,7 @@ namespace {
 
 /// torch.nn.Module.__getattr__, or null while torch.nn is not there.
 PyObject* module_getattr() {
-  PyObject* module =
-      PyDict_GetItemString(PyImport_GetModuleDict(), "torch.nn.modules.module");
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.nn.modules.module");
   if (module == nullptr) return nullptr;
   PyObject* type = PyDict_GetItemString(PyModule_GetDict(module), "Module");
   if (type == nullptr || !PyType_Check(type)) return nullptr;
@@ -35,7 +34,7 @@ PyObject* module_getattr() {
 }  // namespace
 
 bool load_module_child(Walk& walk, FrameShadow& f, Operand self, PyObject* fallback, PyObject* name,
-                             const AttributeUse& use) {
+                       const AttributeUse& use) {
   static PyObject* const known = module_getattr();
   if (fallback != known) return false;
   bool present = false;
@@ -52,34 +51,40 @@ bool load_module_child(Walk& walk, FrameShadow& f, Operand self, PyObject* fallb
 /// torch.compile and its kin. A region is not followed into: what is known inside it (its options,
 /// torch.compiler.is_compiling()) is not known outside.
 std::optional<bool> call_compile_api(Walk& walk, FrameShadow& f, Served served,
-                                           const std::vector<Operand>& positional, int pops) {
+                                     const std::vector<Operand>& positional, int pops) {
   switch (served) {
-    case Served::none: return std::nullopt;
+    case Served::none:
+      return std::nullopt;
     case Served::compiled:
     case Served::fullgraph:
       // One region of a backend of the program's takes in those that it calls.
       if (walk.context.for_backend()) return std::nullopt;
       return walk.verdict.end_silently();
     case Served::disabled:
-      return walk.verdict.broke(Code::PS0312, "compilation is disabled for the function called here", true);
+      return walk.verdict.broke(Code::PS0312,
+                                "compilation is disabled for the function called here", true);
     case Served::graph_break:
       return walk.verdict.broke(Code::PS0312, "torch._dynamo.graph_break() is called", true);
     case Served::handler:
-    case Served::own: return walk.verdict.broke(Code::PS0312, "torch.compile or its kin is called");
-    case Served::is_compiling: break;
+    case Served::own:
+      return walk.verdict.broke(Code::PS0312, "torch.compile or its kin is called");
+    case Served::is_compiling:
+      break;
   }
-  if (!positional.empty()) return walk.verdict.broke(Code::PS0306, "is_compiling() takes no arguments");
+  if (!positional.empty())
+    return walk.verdict.broke(Code::PS0306, "is_compiling() takes no arguments");
   if (torch::in_compiled_region() != walk.context.compiling_at_start()) {
-    return walk.verdict.broke(Code::PS0306, "is_compiling() is called in what torch compiles by itself");
+    return walk.verdict.broke(Code::PS0306,
+                              "is_compiling() is called in what torch compiles by itself");
   }
   walk.facts.add_guard(GuardKind::is_compiling, kNoSource, torch::in_compiled_region());
   return gives_constant(f, pops);
 }
 
 std::optional<bool> call_known_python(Walk& walk, FrameShadow& f, Operand function,
-                                            const std::vector<Operand>& positional,
-                                            const std::vector<std::pair<PyObject*, Operand>>& keywords,
-                                            int pops) {
+                                      const std::vector<Operand>& positional,
+                                      const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                      int pops) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
   PyObject* globals = PyFunction_GET_GLOBALS(function.object);
   if (const Served own = walk.compile_api.own(code, globals); own != Served::none) {
@@ -87,51 +92,69 @@ std::optional<bool> call_known_python(Walk& walk, FrameShadow& f, Operand functi
   }
   const policy::KnownCode& known = walk.callables.of(code, globals);
   const CallRule& rule = walk.callables.rule_of(function.object);
-  const InGraph told = torch::in_compiled_region() && rule.action != CallAction::serve ? policy::in_graph(function.object) : InGraph::undecided;
+  const InGraph told = torch::in_compiled_region() && rule.action != CallAction::serve
+                           ? policy::in_graph(function.object)
+                           : InGraph::undecided;
   if (told == InGraph::never) {
-    return walk.verdict.broke(Code::PS0312, qualified_name(function.object) + " is disallowed in graphs (torch._dynamo.disallow_in_graph)", true);
+    return walk.verdict.broke(Code::PS0312,
+                              qualified_name(function.object) +
+                                  " is disallowed in graphs (torch._dynamo.disallow_in_graph)",
+                              true);
   }
   if (told == InGraph::whole) {
-    if (const auto done = call_whole_function(walk, f, function, positional, keywords, pops)) return done;
+    if (const auto done = call_whole_function(walk, f, function, positional, keywords, pops))
+      return done;
   }
   switch (rule.action) {
     case CallAction::inlined:
-    case CallAction::inner: return std::nullopt;
-    case CallAction::whole: return call_whole_function(walk, f, function, positional, keywords, pops);
-    case CallAction::serve: return call_compile_api(walk, f, known.served, positional, pops);
-    case CallAction::model: return find_code_model(rule.handler)(walk, f, function, positional, keywords, pops);
-    case CallAction::constant: return call_once(walk, f, function, positional, keywords, pops);
-    case CallAction::assumed: return call_assumed(walk, f, function, positional, pops);
-    default: return walk.verdict.broke(rule, qualified_name(function.object));
+    case CallAction::inner:
+      return std::nullopt;
+    case CallAction::whole:
+      return call_whole_function(walk, f, function, positional, keywords, pops);
+    case CallAction::serve:
+      return call_compile_api(walk, f, known.served, positional, pops);
+    case CallAction::model:
+      return find_code_model(rule.handler)(walk, f, function, positional, keywords, pops);
+    case CallAction::constant:
+      return call_once(walk, f, function, positional, keywords, pops);
+    case CallAction::assumed:
+      return call_assumed(walk, f, function, positional, pops);
+    default:
+      return walk.verdict.broke(rule, qualified_name(function.object));
   }
 }
 
 std::optional<bool> model_signature(Walk& walk, FrameShadow& f, Operand function,
-                                          const std::vector<Operand>& positional,
-                                          const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+                                    const std::vector<Operand>& positional,
+                                    const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                    int pops) {
   if (!keywords.empty()) return std::nullopt;
   return call_signature(walk, f, function, positional, pops);
 }
 
 std::optional<bool> model_module_list_item(Walk& walk, FrameShadow& f, Operand function,
-                                                 const std::vector<Operand>& positional,
-                                                 const std::vector<std::pair<PyObject*, Operand>>&, int pops) {
+                                           const std::vector<Operand>& positional,
+                                           const std::vector<std::pair<PyObject*, Operand>>&,
+                                           int pops) {
   if (positional.size() != 2 || !PySlice_Check(positional[1].object)) return std::nullopt;
   return slice_module_list(walk, f, function, positional[0], positional[1], pops);
 }
 
 std::optional<bool> model_copy(Walk& walk, FrameShadow& f, Operand function,
-                                     const std::vector<Operand>& positional,
-                                     const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
-  if (positional.size() != 1 || !keywords.empty()) return walk.verdict.broke(Code::PS0307, "an object is copied");
+                               const std::vector<Operand>& positional,
+                               const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                               int pops) {
+  if (positional.size() != 1 || !keywords.empty())
+    return walk.verdict.broke(Code::PS0307, "an object is copied");
   const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
-  return call_copy(walk, f, function, python::text_of(code->co_name) == "deepcopy", positional[0], pops);
+  return call_copy(walk, f, function, python::text_of(code->co_name) == "deepcopy", positional[0],
+                   pops);
 }
 
 /// torch._check of what holds.
 std::optional<bool> model_check(Walk& walk, FrameShadow& f, Operand function,
-                                      const std::vector<Operand>& positional,
-                                      const std::vector<std::pair<PyObject*, Operand>>&, int pops) {
+                                const std::vector<Operand>& positional,
+                                const std::vector<std::pair<PyObject*, Operand>>&, int pops) {
   if (positional.empty() || positional[0].object != Py_True) return std::nullopt;
   if (!walk.facts.consume(positional[0])) return false;
   f.expected.function = function.object;
@@ -142,19 +165,25 @@ std::optional<bool> model_check(Walk& walk, FrameShadow& f, Operand function,
 namespace {
 
 /// A segment ends before a call of torch.autograd.Function.apply that is asked for gradients.
-std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand, const std::vector<Operand>& positional,
-                                            const std::vector<std::pair<PyObject*, Operand>>&, int) {
+std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand,
+                                            const std::vector<Operand>& positional,
+                                            const std::vector<std::pair<PyObject*, Operand>>&,
+                                            int) {
   for (Operand operand : positional) {
     torch::TensorView view;
     if (!torch::grad_enabled() || !walk.is_tensor(operand.object)) continue;
     if (!walk.recorder.bridge().read(operand.object, view)) PyErr_Clear();
-    if (view.requires_grad) return walk.verdict.broke(Code::PS0306, "torch.autograd.Function.apply is asked for gradients");
+    if (view.requires_grad)
+      return walk.verdict.broke(Code::PS0306,
+                                "torch.autograd.Function.apply is asked for gradients");
   }
   return std::nullopt;
 }
 
-std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function, const std::vector<Operand>& positional,
-                               const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function,
+                               const std::vector<Operand>& positional,
+                               const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                               int pops) {
   return call_whole_function(walk, f, function, positional, keywords, pops);
 }
 
@@ -171,14 +200,18 @@ CodeModel find_code_model(std::string_view name) {
   return name == "module_list_item" ? model_module_list_item : nullptr;
 }
 
-/// A slice of a ModuleList is a new ModuleList with some of the children. torch makes it natively; the
-/// segment knows the children, and cannot leave the new module behind.
-bool slice_module_list(Walk& walk, FrameShadow& f, Operand function, Operand list, Operand slice, int pops) {
+/// A slice of a ModuleList is a new ModuleList with some of the children. torch makes it natively;
+/// the segment knows the children, and cannot leave the new module behind.
+bool slice_module_list(Walk& walk, FrameShadow& f, Operand function, Operand list, Operand slice,
+                       int pops) {
   if (!walk.facts.consume(slice)) return false;
   PyRef name = PyRef::steal(PyUnicode_InternFromString("_modules"));
   const ObjectId own = walk.objects.instance_dict(list);
-  PyObject* modules = own == kNoSource ? nullptr : PyDict_GetItemWithError(walk.objects.object(own).object.get(), name.get());
-  if (modules == nullptr || !PyDict_Check(modules)) return walk.verdict.broke(Code::PS0306, "a module without tables is sliced");
+  PyObject* modules =
+      own == kNoSource ? nullptr
+                       : PyDict_GetItemWithError(walk.objects.object(own).object.get(), name.get());
+  if (modules == nullptr || !PyDict_Check(modules))
+    return walk.verdict.broke(Code::PS0306, "a module without tables is sliced");
   walk.facts.guard_type_version(list);
   const Operand dict{walk.objects.dict_value(own, name.get(), modules), modules};
   if (!walk.facts.consume_type(dict) || !walk.objects.consume_keys(dict)) return false;
@@ -190,8 +223,10 @@ bool slice_module_list(Walk& walk, FrameShadow& f, Operand function, Operand lis
     return walk.verdict.broke(Code::PS0304, "a slice of a ModuleList is malformed");
   }
   std::vector<Shadow> kept;
-  const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(children.size()), &start, &stop, step);
-  for (Py_ssize_t i = 0; i < count; ++i) kept.push_back(children[static_cast<std::size_t>(start + i * step)]);
+  const Py_ssize_t count =
+      PySlice_AdjustIndices(static_cast<Py_ssize_t>(children.size()), &start, &stop, step);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    kept.push_back(children[static_cast<std::size_t>(start + i * step)]);
   f.expected.function = function.object;
   f.expected.native = true;
   f.finish = [pops, kept, name](Walk& walk, FrameShadow& f) {
@@ -199,13 +234,15 @@ bool slice_module_list(Walk& walk, FrameShadow& f, Operand function, Operand lis
     const Shadow made = walk.objects.fresh(f.object());
     const ObjectId own = walk.objects.instance_dict({made, f.object()});
     PyObject *key, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(walk.objects.object(own).object.get(), &at, &key, &value);) {
+    for (Py_ssize_t at = 0;
+         PyDict_Next(walk.objects.object(own).object.get(), &at, &key, &value);) {
       Shadow shadow;
       if (PyUnicode_Compare(key, name.get()) == 0) {
         shadow = walk.objects.fresh(value);
         PyRef keys = PyRef::steal(PyDict_Keys(value));
         for (std::size_t i = 0; keys && i < kept.size(); ++i) {
-          walk.objects.dict_store(shadow.index, PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), kept[i]);
+          walk.objects.dict_store(shadow.index,
+                                  PyList_GET_ITEM(keys.get(), static_cast<Py_ssize_t>(i)), kept[i]);
         }
       }
       walk.objects.dict_store(own, key, shadow);
@@ -215,9 +252,11 @@ bool slice_module_list(Walk& walk, FrameShadow& f, Operand function, Operand lis
   return true;
 }
 
-/// inspect.signature of a function or method: CPython makes it; what is followed of it is which parameters
-/// there are. A function with attributes (__wrapped__, __signature__) may say something else.
-bool call_signature(Walk& walk, FrameShadow& f, Operand function, const std::vector<Operand>& positional, int pops) {
+/// inspect.signature of a function or method: CPython makes it; what is followed of it is which
+/// parameters there are. A function with attributes (__wrapped__, __signature__) may say something
+/// else.
+bool call_signature(Walk& walk, FrameShadow& f, Operand function,
+                    const std::vector<Operand>& positional, int pops) {
   Operand of = positional.empty() ? Operand{} : positional[0];
   if (of.object != nullptr && PyMethod_Check(of.object)) of = method_part(walk, of, 0);
   if (positional.size() != 1 || !PyFunction_Check(of.object)) {
@@ -226,13 +265,17 @@ bool call_signature(Walk& walk, FrameShadow& f, Operand function, const std::vec
   if (!consume_function(walk, of)) return false;
   PyObject* attributes = reinterpret_cast<PyFunctionObject*>(of.object)->func_dict;
   if (attributes != nullptr && PyDict_GET_SIZE(attributes) > 0) {
-    return walk.verdict.broke(Code::PS0306, "the signature of a function that has attributes is asked for");
+    return walk.verdict.broke(Code::PS0306,
+                              "the signature of a function that has attributes is asked for");
   }
   const SourceId source = of.shadow.source();
   if (source != kNoSource) {
-    walk.facts.add_guard(GuardKind::truth, walk.recorder.guards().source(SourceKind::attribute, source, "__dict__"), false);
-    walk.facts.add_guard(GuardKind::identity, walk.recorder.guards().source(SourceKind::code, source), qualified_name(of.object),
-              PyFunction_GET_CODE(of.object));
+    walk.facts.add_guard(GuardKind::truth,
+                         walk.recorder.guards().source(SourceKind::attribute, source, "__dict__"),
+                         false);
+    walk.facts.add_guard(GuardKind::identity,
+                         walk.recorder.guards().source(SourceKind::code, source),
+                         qualified_name(of.object), PyFunction_GET_CODE(of.object));
   }
   f.expected.function = function.object;
   f.expected.native = true;

@@ -1,7 +1,7 @@
 // Numbers of the program that change from call to call. Where one is met, it is not taken for a
-// constant: torch gets it as an input of the graph, arithmetic on it gives a number that is computed
-// anew before each run (SourceKind::computed), and a comparison guards its outcome. Wherever else its
-// value counts, it is guarded by value as any other.
+// constant: torch gets it as an input of the graph, arithmetic on it gives a number that is
+// computed anew before each run (SourceKind::computed), and a comparison guards its outcome.
+// Wherever else its value counts, it is guarded by value as any other.
 
 #include <bit>
 #include <cmath>
@@ -17,8 +17,8 @@
 
 namespace penstock::record {
 
-using python::PyRef;
 using python::plain_number;
+using python::PyRef;
 
 namespace {
 
@@ -53,9 +53,12 @@ bool Sizes::is_followed(Operand number) {
   if (kind == SourceKind::size) {
     const SourceStep& step = walk_.recorder.graph().interface.sources[number.shadow.index];
     const auto input = walk_.recorder.input_at(step.base);
-    return input && !walk_.recorder.value(*input).type.sizes[static_cast<std::size_t>(step.index)].is_constant();
+    return input && !walk_.recorder.value(*input)
+                         .type.sizes[static_cast<std::size_t>(step.index)]
+                         .is_constant();
   }
-  return changed_ != nullptr && !is_size(kind) && changed_->contains(walk_.recorder.guards().text(number.shadow.index));
+  return changed_ != nullptr && !is_size(kind) &&
+         changed_->contains(walk_.recorder.guards().text(number.shadow.index));
 }
 
 int Sizes::operands_of(SourceId number) const {
@@ -94,9 +97,11 @@ SourceId Sizes::element(SourceId tensor) {
 }
 
 std::optional<bool> element_number(Walk& walk, FrameShadow& f, Operand tensor, int pops) {
-  const bool old = tensor.shadow.is(Shadow::Kind::sourced) && walk.recorder.bridge().is_plain_tensor(tensor.object);
+  const bool old = tensor.shadow.is(Shadow::Kind::sourced) &&
+                   walk.recorder.bridge().is_plain_tensor(tensor.object);
   torch::TensorView view;
-  if (!old || !walk.recorder.sizes().takes_numbers() || !walk.recorder.bridge().read(tensor.object, view)) {
+  if (!old || !walk.recorder.sizes().takes_numbers() ||
+      !walk.recorder.bridge().read(tensor.object, view)) {
     PyErr_Clear();
     return std::nullopt;
   }
@@ -115,8 +120,9 @@ std::optional<bool> element_number(Walk& walk, FrameShadow& f, Operand tensor, i
 }
 
 std::optional<bool> number_operation(Walk& walk, FrameShadow& f, NumberOp op, Operand left,
-                                           const Operand* right, int pops) {
-  if (!walk.sizes.is_followed(left) && (right == nullptr || !walk.sizes.is_followed(*right))) return std::nullopt;
+                                     const Operand* right, int pops) {
+  if (!walk.sizes.is_followed(left) && (right == nullptr || !walk.sizes.is_followed(*right)))
+    return std::nullopt;
   const auto a = plain_number(left.object);
   const auto b = right == nullptr ? PythonNumber{} : plain_number(right->object);
   if (!a || !b) return std::nullopt;
@@ -130,7 +136,8 @@ std::optional<bool> number_operation(Walk& walk, FrameShadow& f, NumberOp op, Op
   const SourceId one = walk.sizes.number_source(left);
   const SourceId other = right == nullptr ? kNoSource : walk.sizes.number_source(*right);
   if (one == kNoSource || (right != nullptr && other == kNoSource)) return false;
-  if (walk.sizes.operands_of(one) + (right == nullptr ? 0 : walk.sizes.operands_of(other)) > kMostOperands) {
+  if (walk.sizes.operands_of(one) + (right == nullptr ? 0 : walk.sizes.operands_of(other)) >
+      kMostOperands) {
     return std::nullopt;
   }
   const SourceId id = walk.sizes.computed(op, one, other);
@@ -167,26 +174,26 @@ Shadow Sizes::followed_length(Operand container) {
   return Shadow::sourced(length);
 }
 
-/// True when torch takes the number for a tensor of `dtype` as it is now and whenever the guard that
-/// this adds holds: an overflow is an error of torch's, and some kernels have rules of their own for
-/// infinity and NaN.
+/// True when torch takes the number for a tensor of `dtype` as it is now and whenever the guard
+/// that this adds holds: an overflow is an error of torch's, and some kernels have rules of their
+/// own for infinity and NaN.
 bool Sizes::fits_dtype(Operand number, DType dtype) {
   if (!PyFloat_CheckExact(number.object) && dtype == DType::int64) return true;
   if (!is_floating(dtype)) return false;
   const double largest = penstock::largest(dtype);
   const auto size = compute(NumberOp::absolute, *plain_number(number.object));
-  const auto fits = size ? compute(NumberOp::less_equal, *size, PythonNumber::of(largest))
-                         : std::nullopt;
+  const auto fits =
+      size ? compute(NumberOp::less_equal, *size, PythonNumber::of(largest)) : std::nullopt;
   if (!fits || fits->integer == 0) return false;
-  const SourceId limit =
-      walk_.recorder.guards().source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
+  const SourceId limit = walk_.recorder.guards().source(
+      SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
   const SourceId absolute = computed(NumberOp::absolute, number_source(number), kNoSource);
   walk_.facts.add_guard(GuardKind::truth, computed(NumberOp::less_equal, absolute, limit), true);
   return true;
 }
 
 std::optional<Argument> Sizes::number_input(Operand number, const std::string& op,
-                                           std::string_view parameter, std::optional<DType> self) {
+                                            std::string_view parameter, std::optional<DType> self) {
   if (!is_followed(number)) return std::nullopt;
   const ops::NumberArgument how = ops::number_argument(op, parameter);
   if (how == ops::NumberArgument::refused) return std::nullopt;

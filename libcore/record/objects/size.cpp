@@ -1,7 +1,8 @@
-// Sizes of tensors that are symbols. What Python reads of such a size is a real int, whose shadow is the
-// source that the size is read from, or, for the size of a tensor that the graph makes, a number
-// computed of such sources. So arithmetic and comparisons go the way of all numbers that change
-// (number.cpp); where torch takes a size, the graph gets the symbolic expression instead of the number.
+// Sizes of tensors that are symbols. What Python reads of such a size is a real int, whose shadow
+// is the source that the size is read from, or, for the size of a tensor that the graph makes, a
+// number computed of such sources. So arithmetic and comparisons go the way of all numbers that
+// change (number.cpp); where torch takes a size, the graph gets the symbolic expression instead of
+// the number.
 
 #include <algorithm>
 #include <array>
@@ -22,33 +23,42 @@ using torch::ResolvedCall;
 
 namespace {
 
-/// True for expressions that stay within 64 bits for all sizes of tensors: Python's numbers have no end.
+/// True for expressions that stay within 64 bits for all sizes of tensors: Python's numbers have no
+/// end.
 bool is_tame(const SymExpr& expression) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;
   constexpr std::size_t kMostFactors = 4, kMostTerms = 32;
   if (std::llabs(expression.constant_term()) > kMost * kMost) return false;
   const auto& terms = expression.terms();
   return terms.size() <= kMostTerms && std::ranges::all_of(terms, [](const SymTerm& term) {
-    return std::llabs(term.coefficient) <= kMost && term.atoms.size() <= kMostFactors;
-  });
+           return std::llabs(term.coefficient) <= kMost && term.atoms.size() <= kMostFactors;
+         });
 }
 
 std::optional<Condition> condition_of(NumberOp op, const SymExpr& left, const SymExpr& right) {
   using Relation = Condition::Relation;
   switch (op) {
-    case NumberOp::equal: return Condition{left, Relation::equal, right};
-    case NumberOp::not_equal: return Condition{left, Relation::not_equal, right};
-    case NumberOp::less: return Condition{left, Relation::less, right};
-    case NumberOp::less_equal: return Condition{left, Relation::less_equal, right};
-    case NumberOp::greater: return Condition{right, Relation::less, left};
-    case NumberOp::greater_equal: return Condition{right, Relation::less_equal, left};
-    default: return std::nullopt;
+    case NumberOp::equal:
+      return Condition{left, Relation::equal, right};
+    case NumberOp::not_equal:
+      return Condition{left, Relation::not_equal, right};
+    case NumberOp::less:
+      return Condition{left, Relation::less, right};
+    case NumberOp::less_equal:
+      return Condition{left, Relation::less_equal, right};
+    case NumberOp::greater:
+      return Condition{right, Relation::less, left};
+    case NumberOp::greater_equal:
+      return Condition{right, Relation::less_equal, left};
+    default:
+      return std::nullopt;
   }
 }
 
 /// Facts that a tensor's sizes and strides decide.
 bool depends_on_sizes(std::string_view fact) {
-  constexpr std::string_view kFacts[] = {"shape", "nbytes", "size", "numel", "nelement", "stride",
+  constexpr std::string_view kFacts[] = {"shape",          "nbytes",        "size",
+                                         "numel",          "nelement",      "stride",
                                          "storage_offset", "is_contiguous", "is_same_size"};
   return std::ranges::find(kFacts, fact) != std::end(kFacts);
 }
@@ -71,7 +81,8 @@ bool Sizes::name_sizes(Operand tensor) {
 }
 
 std::optional<SymExpr> Sizes::expression_of(SourceId source, bool as_size) {
-  if (const auto known = expressions_.find(source); known != expressions_.end()) return known->second;
+  if (const auto known = expressions_.find(source); known != expressions_.end())
+    return known->second;
   auto expression = find_expression(source, as_size);
   if (!expression || !is_tame(*expression)) return std::nullopt;
   expressions_.emplace(source, *expression);
@@ -92,8 +103,10 @@ std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
   const auto number = followed_numbers_.find(source);
   if (step.kind != SourceKind::computed || number != followed_numbers_.end()) {
     if (!as_size || number == followed_numbers_.end()) return std::nullopt;
-    if (step.kind != SourceKind::computed) walk_.facts.consume_type({Shadow::sourced(source), number->second.get()});
-    return walk_.recorder.size_number(number->second.get(), plain_number(number->second.get())->integer, source);
+    if (step.kind != SourceKind::computed)
+      walk_.facts.consume_type({Shadow::sourced(source), number->second.get()});
+    return walk_.recorder.size_number(number->second.get(),
+                                      plain_number(number->second.get())->integer, source);
   }
   const auto left = expression_of(step.base, as_size);
   if (!left) return std::nullopt;
@@ -103,11 +116,16 @@ std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
   const auto right = step.other == kNoSource ? std::nullopt : expression_of(step.other, as_size);
   if (!right) return std::nullopt;
   switch (op) {
-    case NumberOp::add: return *left + *right;
-    case NumberOp::subtract: return *left - *right;
-    case NumberOp::multiply: return *left * *right;
-    case NumberOp::minimum: return minimum(*left, *right);
-    case NumberOp::maximum: return maximum(*left, *right);
+    case NumberOp::add:
+      return *left + *right;
+    case NumberOp::subtract:
+      return *left - *right;
+    case NumberOp::multiply:
+      return *left * *right;
+    case NumberOp::minimum:
+      return minimum(*left, *right);
+    case NumberOp::maximum:
+      return maximum(*left, *right);
     case NumberOp::floordiv:
     case NumberOp::modulo: {
       // Python raises for a divisor of 0; an expression cannot.
@@ -115,7 +133,8 @@ std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
       if (!positive.value_or(false)) return std::nullopt;
       return op == NumberOp::floordiv ? floordiv(*left, *right) : mod(*left, *right);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -149,7 +168,8 @@ SourceId Sizes::source_of_term(const SymTerm& term) {
 }
 
 SourceId Sizes::number_constant(std::int64_t value) {
-  return walk_.recorder.guards().source(SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
+  return walk_.recorder.guards().source(
+      SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
 }
 
 SourceId Sizes::source_of(const SymExpr& expression) {
@@ -188,14 +208,17 @@ bool tensor_shape(Walk& walk, FrameShadow& f, Operand tensor, int pops, bool met
     torch::TensorView view;
     if (!walk.recorder.bridge().read(tensor.object, view)) {
       PyErr_Clear();
-      return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+      return walk.verdict.broke(
+          Code::PS0308,
+          "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
     }
     const SourceId source = tensor.shadow.index;
-    walk.facts.add_guard(GuardKind::equals, walk.recorder.guards().source(SourceKind::attribute, source, "ndim"),
-              static_cast<std::int64_t>(view.sizes.size()));
+    walk.facts.add_guard(GuardKind::equals,
+                         walk.recorder.guards().source(SourceKind::attribute, source, "ndim"),
+                         static_cast<std::int64_t>(view.sizes.size()));
     for (std::size_t i = 0; i < view.sizes.size(); ++i) {
-      shadows.push_back(Shadow::sourced(
-          walk.recorder.guards().source(SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
+      shadows.push_back(Shadow::sourced(walk.recorder.guards().source(
+          SourceKind::size, source, {}, static_cast<std::int64_t>(i))));
     }
   }
   f.finish = [pops, method, shadows](Walk& walk, FrameShadow& f) {
@@ -213,17 +236,20 @@ bool Sizes::has_symbolic_sizes(Operand tensor) const {
 
 void Sizes::guard_offset(ValueId tensor) {
   for (const auto& [source, offset] : walk_.recorder.offsets_around(tensor)) {
-    walk_.facts.add_guard(GuardKind::equals, walk_.recorder.guards().source(SourceKind::offset, source), offset);
+    walk_.facts.add_guard(GuardKind::equals,
+                          walk_.recorder.guards().source(SourceKind::offset, source), offset);
   }
 }
 
-bool tell_size(Walk& walk, FrameShadow& f, std::string_view fact, const std::vector<Operand>& positional,
-                     int pops, std::optional<bool>& done) {
+bool tell_size(Walk& walk, FrameShadow& f, std::string_view fact,
+               const std::vector<Operand>& positional, int pops, std::optional<bool>& done) {
   for (Operand operand : positional) {
     if (walk.is_tensor(operand.object) && !walk.sizes.name_sizes(operand)) return false;
   }
   const Operand tensor = positional[0];
-  if (!depends_on_sizes(fact) || !walk.is_tensor(tensor.object) || !walk.sizes.has_symbolic_sizes(tensor)) return true;
+  if (!depends_on_sizes(fact) || !walk.is_tensor(tensor.object) ||
+      !walk.sizes.has_symbolic_sizes(tensor))
+    return true;
   const TensorType type = *walk.sizes.known_type(tensor);
   if (fact == "size" && positional.size() == 1) {
     done = tensor_shape(walk, f, tensor, pops, false);
@@ -232,14 +258,17 @@ bool tell_size(Walk& walk, FrameShadow& f, std::string_view fact, const std::vec
     const auto rank = static_cast<long>(type.rank());
     const long dim = PyLong_AsLong(positional[1].object);
     if (dim < -rank || dim >= rank) return true;  // it raises
-    done = gives(f, pops, walk.sizes.size_shadow(type.sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)]));
+    done = gives(
+        f, pops,
+        walk.sizes.size_shadow(type.sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)]));
   } else if ((fact == "numel" || fact == "nelement") && positional.size() == 1) {
     done = gives(f, pops, walk.sizes.size_shadow(element_count(type.sizes)));
   } else if (fact == "is_contiguous" && positional.size() == 1 && is_contiguous(type)) {
     return true;
   } else {
     for (Operand operand : positional) {
-      if (const TensorType* known = walk.is_tensor(operand.object) ? walk.sizes.known_type(operand) : nullptr) {
+      if (const TensorType* known =
+              walk.is_tensor(operand.object) ? walk.sizes.known_type(operand) : nullptr) {
         walk.recorder.sizes().specialise(TensorType(*known));
       }
     }
@@ -272,7 +301,8 @@ bool has_expression(const Argument& argument) {
 bool Sizes::takes_size(const ResolvedCall& call, std::string_view name) const {
   for (const torch::Parameter& parameter : call.schema->parameters) {
     if (parameter.name != name) continue;
-    return parameter.type_text.starts_with("SymInt") || takes_sizes_as_numbers(call.schema->op(), name);
+    return parameter.type_text.starts_with("SymInt") ||
+           takes_sizes_as_numbers(call.schema->op(), name);
   }
   return false;
 }
@@ -292,10 +322,11 @@ Argument Sizes::without_symbols(const Argument& argument) {
 
 namespace {
 
-/// True for ops that clone all that their argument's memory holds: the result starts in its own where the argument does.
+/// True for ops that clone all that their argument's memory holds: the result starts in its own
+/// where the argument does.
 bool keeps_offset(std::string_view op) {
-  return op.starts_with("aten.select_scatter") || op.starts_with("aten.slice_scatter") || op.starts_with("aten.diagonal_scatter") ||
-         op.starts_with("aten.as_strided_scatter");
+  return op.starts_with("aten.select_scatter") || op.starts_with("aten.slice_scatter") ||
+         op.starts_with("aten.diagonal_scatter") || op.starts_with("aten.as_strided_scatter");
 }
 
 }  // namespace

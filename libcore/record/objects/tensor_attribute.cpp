@@ -1,5 +1,5 @@
-// Attributes of tensors: facts of their types, methods, views that are written as attributes, and what the
-// program keeps in a tensor's dict.
+// Attributes of tensors: facts of their types, methods, views that are written as attributes, and
+// what the program keeps in a tensor's dict.
 
 #include "python/literal.h"
 #include "record/objects/attribute.h"
@@ -17,7 +17,9 @@ using python::text_of;
 namespace {
 
 /// True for a name to which the tensor's class gives a meaning.
-bool is_of_class(Operand tensor, PyObject* name) { return _PyType_Lookup(Py_TYPE(tensor.object), name) != nullptr; }
+bool is_of_class(Operand tensor, PyObject* name) {
+  return _PyType_Lookup(Py_TYPE(tensor.object), name) != nullptr;
+}
 
 }  // namespace
 
@@ -26,23 +28,28 @@ bool is_tensor_method(Walk& walk, PyObject* name) {
   return found != nullptr && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR);
 }
 
-bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name, const AttributeUse& use) {
+bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name,
+                      const AttributeUse& use) {
   const std::string text = text_of(name);
   if (!walk.recorder.bridge().is_plain_tensor(tensor.object)) {
-    return walk.verdict.broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
+    return walk.verdict.broke(Code::PS0308,
+                              std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
   }
   if (use.test && is_of_class(tensor, name)) {
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
   if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad") {
-    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(walk, f, Shadow::constant(), use);
+    if (!tensor.shadow.is(Shadow::Kind::sourced))
+      return push_attribute(walk, f, Shadow::constant(), use);
     const SourceId source =
         walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, text);
     return push_attribute(walk, f, Shadow::sourced(source), use);
   }
   if (text == "shape") {
-    const bool followed = tensor.shadow.is(Shadow::Kind::sourced) || walk.sizes.has_symbolic_sizes(tensor);
-    return followed ? tensor_shape(walk, f, tensor, use.pops, use.method) : push_attribute(walk, f, Shadow::constant(), use);
+    const bool followed =
+        tensor.shadow.is(Shadow::Kind::sourced) || walk.sizes.has_symbolic_sizes(tensor);
+    return followed ? tensor_shape(walk, f, tensor, use.pops, use.method)
+                    : push_attribute(walk, f, Shadow::constant(), use);
   }
   if (is_tensor_method(walk, name)) {
     f.finish = [pops = use.pops, of = tensor.shadow](Walk& walk, FrameShadow& f) {
@@ -57,8 +64,8 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
   static constexpr std::pair<const char*, const char*> kViews[] = {
-      {"T", "numpy_T"}, {"mT", "mT"}, {"H", "matrix_H"}, {"mH", "mH"}, {"real", "real"},
-      {"imag", "imag"}};
+      {"T", "numpy_T"}, {"mT", "mT"},     {"H", "matrix_H"},
+      {"mH", "mH"},     {"real", "real"}, {"imag", "imag"}};
   for (const auto& [attribute, op] : kViews) {
     if (text != attribute) continue;
     TorchTarget target{"call_function", "getattr", "builtins.getattr", op, false};
@@ -66,39 +73,52 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     return torch_call(walk, f, target, std::vector<Operand>{tensor}, {}, use.pops);
   }
   if (text == "grad" || text == "grad_fn") {
-    if (!tensor.shadow.is(Shadow::Kind::sourced)) return push_attribute(walk, f, Shadow::constant(), use);
-    const SourceId source = walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, text);
+    if (!tensor.shadow.is(Shadow::Kind::sourced))
+      return push_attribute(walk, f, Shadow::constant(), use);
+    const SourceId source =
+        walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, text);
     return push_attribute(walk, f, Shadow::sourced(source), use);
   }
-  if (is_of_class(tensor, name)) return walk.verdict.broke(Code::PS0307, "the attribute '" + text + "' of a tensor is not followed");
+  if (is_of_class(tensor, name))
+    return walk.verdict.broke(Code::PS0307,
+                              "the attribute '" + text + "' of a tensor is not followed");
   return own_tensor_attribute(walk, f, tensor, name, use);
 }
 
-bool own_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name, const AttributeUse& use) {
+bool own_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name,
+                          const AttributeUse& use) {
   const ObjectId dict = walk.objects.instance_dict(tensor);
-  if (dict == kNoSource) return walk.verdict.broke(Code::PS0303, "the dict of a tensor is not followed");
+  if (dict == kNoSource)
+    return walk.verdict.broke(Code::PS0303, "the dict of a tensor is not followed");
   const ObjectShadow& known = walk.objects.object(dict);
   PyObject* value = PyDict_GetItemWithError(known.object.get(), name);
   PyErr_Clear();
   const bool is_known = known.keys && PyDict_Contains(known.keys.get(), name) == 1;
   // Another call may pass the same tensor twice, or have C code set what a new tensor has.
   if (!is_known && walk.effects.is_set_on_tensor(text_of(name))) {
-    return walk.verdict.broke(Code::PS0305, "the attribute '" + text_of(name) + "' is read of a tensor after it was set on another");
+    return walk.verdict.broke(
+        Code::PS0305,
+        "the attribute '" + text_of(name) + "' is read of a tensor after it was set on another");
   }
   if (!is_known && value != nullptr && tensor.shadow.is(Shadow::Kind::node)) {
-    return walk.verdict.broke(Code::PS0307, "the attribute '" + text_of(name) + "' of a tensor is not followed");
+    return walk.verdict.broke(Code::PS0307,
+                              "the attribute '" + text_of(name) + "' of a tensor is not followed");
   }
   walk.facts.guard_type_version(tensor);
   const Shadow found = walk.objects.dict_value(dict, name, value);
-  return value == nullptr ? lacks_attribute(walk, f, tensor, name, use) : push_attribute(walk, f, found, use);
+  return value == nullptr ? lacks_attribute(walk, f, tensor, name, use)
+                          : push_attribute(walk, f, found, use);
 }
 
-bool store_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name, Operand value, int pops, bool call) {
+bool store_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name,
+                            Operand value, int pops, bool call) {
   const std::string text = text_of(name);
   if (!walk.recorder.bridge().is_plain_tensor(tensor.object)) {
-    return walk.verdict.broke(Code::PS0308, std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
+    return walk.verdict.broke(Code::PS0308,
+                              std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
   }
-  if (is_of_class(tensor, name)) return walk.verdict.broke(Code::PS0305, "the attribute '" + text + "' of a tensor is set");
+  if (is_of_class(tensor, name))
+    return walk.verdict.broke(Code::PS0305, "the attribute '" + text + "' of a tensor is set");
   walk.effects.set_on_tensor(text);
   return store_generic_attribute(walk, f, tensor, name, value, pops, call);
 }

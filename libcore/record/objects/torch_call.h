@@ -1,7 +1,7 @@
 #pragma once
 
-// Calls of torch that become calls of the graph (torch_call.cpp, whole_call.cpp, torch_operator.cpp,
-// autograd_function.cpp, map.cpp).
+// Calls of torch that become calls of the graph (torch_call.cpp, whole_call.cpp,
+// torch_operator.cpp, autograd_function.cpp, map.cpp).
 
 #include "record/walk.h"
 
@@ -10,14 +10,15 @@ namespace penstock::record {
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 /// The call of a function or method that becomes a call of the graph.
-bool call_op(Walk& walk, FrameShadow& frame, const policy::KnownFunction& function, PyObject* object,
-             std::vector<Operand>& positional, Keywords& keywords, int pops);
+bool call_op(Walk& walk, FrameShadow& frame, const policy::KnownFunction& function,
+             PyObject* object, std::vector<Operand>& positional, Keywords& keywords, int pops);
 /// torch.ops.aten.NAME and torch.ops.aten.NAME.OVERLOAD; nothing for other callables.
 std::optional<bool> call_operator(Walk& walk, FrameShadow& frame, Operand callable,
-                                  const std::vector<Operand>& positional, const Keywords& keywords, int pops);
+                                  const std::vector<Operand>& positional, const Keywords& keywords,
+                                  int pops);
 bool torch_call(Walk& walk, FrameShadow& frame, const TorchTarget& target,
-                std::span<const Operand> positional, std::span<const std::pair<PyObject*, Operand>> keywords,
-                int pops);
+                std::span<const Operand> positional,
+                std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
 /// One call of a graph that a backend of the program's own gets, whatever torch does in it
 /// (objects/whole_call.cpp). Nothing where an argument cannot be in a graph.
 std::optional<bool> whole_call(Walk& walk, FrameShadow& frame, const TorchTarget& target,
@@ -25,12 +26,12 @@ std::optional<bool> whole_call(Walk& walk, FrameShadow& frame, const TorchTarget
                                std::span<const std::pair<PyObject*, Operand>> keywords, int pops);
 /// A call of Python code that such a graph has as one.
 std::optional<bool> call_whole_function(Walk& walk, FrameShadow& frame, Operand function,
-                                        const std::vector<Operand>& positional, const Keywords& keywords,
-                                        int pops);
-bool tensor_method(Walk& walk, FrameShadow& frame, const std::string& name, std::vector<Operand>& positional,
-                   Keywords& keywords, int pops);
-bool tell_fact(Walk& walk, FrameShadow& frame, std::string_view fact, const std::vector<Operand>& positional,
-               int pops);
+                                        const std::vector<Operand>& positional,
+                                        const Keywords& keywords, int pops);
+bool tensor_method(Walk& walk, FrameShadow& frame, const std::string& name,
+                   std::vector<Operand>& positional, Keywords& keywords, int pops);
+bool tell_fact(Walk& walk, FrameShadow& frame, std::string_view fact,
+               const std::vector<Operand>& positional, int pops);
 bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, Argument& argument,
                  torch::ResolvedCall& call);
 bool record(Walk& walk, FrameShadow& frame, Call call, std::vector<PlannedNode> nodes,
@@ -38,7 +39,8 @@ bool record(Walk& walk, FrameShadow& frame, Call call, std::vector<PlannedNode> 
 void add_planned(Walk& walk, FrameShadow& frame, Call call, python::PyRef callable,
                  std::vector<PlannedNode> nodes, int pops);
 Shadow whole_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* result);
-Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result, std::vector<Argument>& values);
+Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
+                     std::vector<Argument>& values);
 /// Appends a node that gives `tensor`, which torch's code made by itself, as the result of `call`.
 Shadow planned_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* tensor);
 /// Of a tensor that is a value of the graph.
@@ -46,15 +48,19 @@ std::optional<ValueId> value_of(Walk& walk, Shadow tensor);
 std::optional<Argument> argument(Walk& walk, Operand operand);
 std::optional<Argument> size_or_argument(Walk& walk, Operand item);
 /// The C code of torch.autograd.Function.apply, for the class `type`.
-bool apply_function(Walk& walk, FrameShadow& frame, Operand type, const std::vector<Operand>& arguments, int pops);
-Shadow function_result(Walk& walk, PyObject* result, Shadow given, const std::vector<Operand>& arguments);
-Shadow function_output(Walk& walk, PyObject* tensor, Shadow given, const std::vector<Operand>& arguments);
+bool apply_function(Walk& walk, FrameShadow& frame, Operand type,
+                    const std::vector<Operand>& arguments, int pops);
+Shadow function_result(Walk& walk, PyObject* result, Shadow given,
+                       const std::vector<Operand>& arguments);
+Shadow function_output(Walk& walk, PyObject* tensor, Shadow given,
+                       const std::vector<Operand>& arguments);
 /// What torch's own code binds to the parameters of a forward.
 std::optional<bool> model_bind_defaults(Walk& walk, FrameShadow& frame, Operand function,
-                                        const std::vector<Operand>& positional, const Keywords& keywords,
-                                        int pops);
+                                        const std::vector<Operand>& positional,
+                                        const Keywords& keywords, int pops);
 std::optional<bool> model_map(Walk& walk, FrameShadow& frame, Operand function,
-                              const std::vector<Operand>& positional, const Keywords& keywords, int pops);
+                              const std::vector<Operand>& positional, const Keywords& keywords,
+                              int pops);
 std::optional<bool> map_rows(Walk& walk, FrameShadow& frame, const std::vector<Operand>& positional,
                              int pops);
 Shadow row(Walk& walk, PyObject* tensor, ValueId of, int index);

@@ -1,6 +1,6 @@
-// Tensors of Python data: torch.tensor([1, 2, n]), x[[0, -1]]. The graph fills them with the numbers: one
-// `full` where they are all the same, else one for each number and `stack` around them. A number that changes
-// from call to call is an input, as it is for any op.
+// Tensors of Python data: torch.tensor([1, 2, n]), x[[0, -1]]. The graph fills them with the
+// numbers: one `full` where they are all the same, else one for each number and `stack` around
+// them. A number that changes from call to call is an input, as it is for any op.
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@
 
 namespace penstock::record {
 
-using python::PyRef;
 using python::literal_of;
+using python::PyRef;
 
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
@@ -25,17 +25,21 @@ namespace {
 constexpr std::size_t kMostDimensions = 64;
 constexpr std::size_t kMostDifferent = 32;  ///< numbers that get a node each
 
-bool is_nesting(PyObject* object) { return PyList_CheckExact(object) || PyTuple_CheckExact(object); }
+bool is_nesting(PyObject* object) {
+  return PyList_CheckExact(object) || PyTuple_CheckExact(object);
+}
 
 /// An int that is no int of 64 bits is torch's to refuse.
 bool is_number(PyObject* object) {
-  return PyBool_Check(object) || PyFloat_CheckExact(object) || python::plain_number(object).has_value();
+  return PyBool_Check(object) || PyFloat_CheckExact(object) ||
+         python::plain_number(object).has_value();
 }
 
 /// Zeros of either sign are equal, and no NaN is.
 bool is_same_number(PyObject* a, PyObject* b) {
   if (Py_TYPE(a) != Py_TYPE(b) || PyObject_RichCompareBool(a, b, Py_EQ) != 1) return false;
-  return !PyFloat_CheckExact(a) || std::signbit(PyFloat_AS_DOUBLE(a)) == std::signbit(PyFloat_AS_DOUBLE(b));
+  return !PyFloat_CheckExact(a) ||
+         std::signbit(PyFloat_AS_DOUBLE(a)) == std::signbit(PyFloat_AS_DOUBLE(b));
 }
 
 TensorType contiguous_type(DType dtype, std::vector<SymExpr> sizes) {
@@ -60,7 +64,9 @@ Argument shown_data(PyObject* data, const std::vector<Argument>& numbers, std::s
 /// What torch makes of floats that are given without a dtype.
 std::optional<DType> default_dtype() {
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  PyRef answer = torch == nullptr ? PyRef() : PyRef::steal(PyObject_CallMethod(torch, "get_default_dtype", nullptr));
+  PyRef answer = torch == nullptr
+                     ? PyRef()
+                     : PyRef::steal(PyObject_CallMethod(torch, "get_default_dtype", nullptr));
   if (!answer) PyErr_Clear();
   const auto literal = answer ? literal_of(answer.get()) : std::nullopt;
   const DType* dtype = literal ? literal->as<DType>() : nullptr;
@@ -75,7 +81,8 @@ bool read_data(Walk& walk, Operand data, std::size_t depth, PythonData& read) {
     read.numbers.push_back(data);
     return read.rank == depth;
   }
-  if (!is_nesting(data.object) || depth == kMostDimensions || data.shadow.is(Shadow::Kind::unknown)) return false;
+  if (!is_nesting(data.object) || depth == kMostDimensions || data.shadow.is(Shadow::Kind::unknown))
+    return false;
   const std::vector<Shadow> all = walk.objects.items(data);
   const auto count = static_cast<std::int64_t>(all.size());
   if (read.sizes.size() == depth) read.sizes.push_back(count);
@@ -95,21 +102,27 @@ std::optional<PythonData> python_data(Walk& walk, Operand data) {
   const auto any = [&](auto is) {
     return std::ranges::any_of(read.numbers, [&](Operand number) { return is(number.object); });
   };
-  const auto all_same = [&](Operand number) { return is_same_number(number.object, read.numbers[0].object); };
-  const bool fixed = std::ranges::none_of(read.numbers, [&](Operand number) { return walk.sizes.is_followed(number); });
+  const auto all_same = [&](Operand number) {
+    return is_same_number(number.object, read.numbers[0].object);
+  };
+  const bool fixed = std::ranges::none_of(
+      read.numbers, [&](Operand number) { return walk.sizes.is_followed(number); });
   read.is_uniform = fixed && std::ranges::all_of(read.numbers, all_same);
   if (!read.is_uniform && read.numbers.size() > kMostDifferent) return std::nullopt;
   if (!read.numbers.empty() && !any([](PyObject* object) { return PyFloat_CheckExact(object); })) {
-    read.dtype = any([](PyObject* object) { return PyLong_CheckExact(object); }) ? DType::int64 : DType::bool_;
+    read.dtype = any([](PyObject* object) { return PyLong_CheckExact(object); }) ? DType::int64
+                                                                                 : DType::bool_;
   }
   return read;
 }
 
-bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype, std::vector<PlannedNode>& nodes) {
+bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype,
+               std::vector<PlannedNode>& nodes) {
   const auto fill = [&](Argument value, const std::vector<std::int64_t>& sizes) {
     Argument::Sequence size{Argument::Sequence::Kind::list, {}};
     for (const std::int64_t one : sizes) size.items.emplace_back(one);
-    PlannedNode node{"aten.full.default", {{"size", std::move(size)}, {"fill_value", value}}, {}, std::nullopt};
+    PlannedNode node{
+        "aten.full.default", {{"size", std::move(size)}, {"fill_value", value}}, {}, std::nullopt};
     node.type = contiguous_type(dtype.value_or(ops::kDefaultDType), {sizes.begin(), sizes.end()});
     node.lacks_dtype = !dtype;
     if (dtype) node.args.push_back({"dtype", *dtype});
@@ -138,7 +151,8 @@ bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype, std::ve
       Argument::Sequence tensors{Argument::Sequence::Kind::list, {}};
       for (const ValueId id : node.values) tensors.items.emplace_back(Argument::Value{id});
       node.args = {{"tensors", std::move(tensors)}, {"dim", std::int64_t{0}}};
-      node.type = contiguous_type(*dtype, {data.sizes.begin() + static_cast<std::ptrdiff_t>(dim), data.sizes.end()});
+      node.type = contiguous_type(
+          *dtype, {data.sizes.begin() + static_cast<std::ptrdiff_t>(dim), data.sizes.end()});
       nodes.push_back(std::move(node));
       stacked.push_back(planned_value(nodes.size() - 1));
     }
@@ -147,10 +161,11 @@ bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype, std::ve
   return true;
 }
 
-bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function, const std::vector<Operand>& positional,
-                       const Keywords& keywords, int pops) {
+bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function,
+                 const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
   const auto refuse = [&] {
-    return walk.verdict.broke(Code::PS0309, "torch." + std::string(function) + " makes a tensor of Python data");
+    return walk.verdict.broke(Code::PS0309,
+                              "torch." + std::string(function) + " makes a tensor of Python data");
   };
   if (positional.size() != 1) return refuse();
   // Of a tensor, as_tensor gives the tensor itself where it need not be converted.
@@ -169,7 +184,8 @@ bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function, const st
     const auto* device = value->as<Argument::Named>();
     const bool cpu = value->is_none() || (device != nullptr && device->name == "cpu") ||
                      *value == Argument(std::string("cpu"));
-    const bool known = text == "dtype" ? asked != nullptr || value->is_none() : text == "device" && cpu;
+    const bool known =
+        text == "dtype" ? asked != nullptr || value->is_none() : text == "device" && cpu;
     if (!known) return refuse();
     named.push_back({text, std::move(*value)});
   }
@@ -187,7 +203,8 @@ bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function, const st
   Argument shown = shown_data(given.object, data->shown, next);
   walk.context.guard_grad_mode();
   const std::string name(function);
-  Call call{"call_function", name, "torch." + name, {std::move(shown)}, std::move(named), walk.stack(), {}};
+  Call call{"call_function", name, "torch." + name, {std::move(shown)}, std::move(named),
+            walk.stack(),    {}};
   return record(walk, f, std::move(call), std::move(nodes), positional, pops);
 }
 

@@ -1,6 +1,6 @@
-// tensor[index] and tensor[index] = value, into the nodes that torch makes of them: integers select,
-// slices slice, None unsqueezes, tensors and lists of ints index. What is before the last node is a view, whose
-// type follows from that of the tensor, or makes a tensor of a list.
+// tensor[index] and tensor[index] = value, into the nodes that torch makes of them: integers
+// select, slices slice, None unsqueezes, tensors and lists of ints index. What is before the last
+// node is a view, whose type follows from that of the tensor, or makes a tensor of a list.
 
 #include "python/literal.h"
 #include "record/objects/torch_call.h"
@@ -17,7 +17,9 @@ namespace {
 
 using Named = NamedArgument;
 
-std::int64_t number(const SymExpr& e) { return e.constant().value_or(0); }
+std::int64_t number(const SymExpr& e) {
+  return e.constant().value_or(0);
+}
 
 }  // namespace
 
@@ -32,8 +34,8 @@ struct IndexChain {
   std::vector<PlannedNode> nodes;
   TensorType type;
   std::optional<Argument> indices;  ///< of index tensors, one per dimension
-  Argument current;  ///< the value so far
-  bool symbolic = false;  ///< sizes of the tensor, or what it is indexed by, are symbols
+  Argument current;                 ///< the value so far
+  bool symbolic = false;            ///< sizes of the tensor, or what it is indexed by, are symbols
 
   void add(std::string op, std::vector<Named> args) {
     PlannedNode node{std::move(op), {}, {}, type};
@@ -85,11 +87,10 @@ struct IndexChain {
     type.storage_offset += SymExpr(std::int64_t{first}) * type.strides[dim];
     type.sizes[dim] = SymExpr(std::int64_t{count});
     type.strides[dim] = type.strides[dim] * SymExpr(std::int64_t{step});
-    add("aten.slice.Tensor",
-        {{"dim", dim},
-         {"start", from.value_or(Argument(given_start))},
-         {"end", to.value_or(Argument(given_stop))},
-         {"step", std::int64_t{step}}});
+    add("aten.slice.Tensor", {{"dim", dim},
+                              {"start", from.value_or(Argument(given_start))},
+                              {"end", to.value_or(Argument(given_stop))},
+                              {"step", std::int64_t{step}}});
   }
 };
 
@@ -111,14 +112,18 @@ Index classify(const Walk& walk, Operand operand) {
 bool consume_index(Walk& walk, Operand index) {
   const auto is_size = [&](Operand part) { return symbolic_index(walk, part).has_value(); };
   if (is_size(index)) return true;
-  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh)) return walk.facts.consume(index);
+  if (!PySlice_Check(index.object) || !index.shadow.is(Shadow::Kind::fresh))
+    return walk.facts.consume(index);
   auto* slice = reinterpret_cast<PySliceObject*>(index.object);
   const std::vector<Shadow> parts = walk.objects.object(index.shadow.index).items;
-  const Operand start{parts[0], slice->start}, stop{parts[1], slice->stop}, step{parts[2], slice->step};
-  return (is_size(start) || walk.facts.consume(start)) && (is_size(stop) || walk.facts.consume(stop)) && walk.facts.consume(step);
+  const Operand start{parts[0], slice->start}, stop{parts[1], slice->stop},
+      step{parts[2], slice->step};
+  return (is_size(start) || walk.facts.consume(start)) &&
+         (is_size(stop) || walk.facts.consume(stop)) && walk.facts.consume(step);
 }
 
-/// What stands for an index, or a bound of a slice, in the graph; nothing when it is a plain number.
+/// What stands for an index, or a bound of a slice, in the graph; nothing when it is a plain
+/// number.
 std::optional<Argument> symbolic_index(Walk& walk, Operand index) {
   if (!PyLong_CheckExact(index.object) || !walk.sizes.is_followed(index)) return std::nullopt;
   const auto size = walk.sizes.expression_of(index, true);
@@ -130,7 +135,10 @@ bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain
   if (!self) return false;
   chain.symbolic = walk.sizes.has_symbolic_sizes(tensor);
   auto type = type_of_tensor(walk.recorder.bridge(), tensor.object);
-  if (!type) return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+  if (!type)
+    return walk.verdict.broke(
+        Code::PS0308,
+        "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   chain.type = *type;
   chain.current = *self;
   std::vector<Index> indices;
@@ -149,18 +157,20 @@ bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain
       }
       return false;
     };
-    if (indices[0].kind == Index::Kind::list && holds_more(key.object)) indices[0].kind = Index::Kind::other;
+    if (indices[0].kind == Index::Kind::list && holds_more(key.object))
+      indices[0].kind = Index::Kind::other;
   }
   std::int64_t used = 0;
   for (const Index& index : indices) {
     if (index.kind == Index::Kind::other) {
       return walk.verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") +
-                                     Py_TYPE(index.operand.object)->tp_name);
+                                                  Py_TYPE(index.operand.object)->tp_name);
     }
     if (index.kind == Index::Kind::tensor) {
       auto of = type_of_tensor(walk.recorder.bridge(), index.operand.object);
       if (!of || of->dtype == DType::bool_ || of->dtype == DType::uint8) {
-        return walk.verdict.broke(Code::PS0301, "the size of what a mask selects depends on elements");
+        return walk.verdict.broke(Code::PS0301,
+                                  "the size of what a mask selects depends on elements");
       }
       if (of->rank() == 0) {
         return walk.verdict.broke(Code::PS0301, "a tensor of one number is used as an index");
@@ -177,7 +187,7 @@ bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain
 }
 
 bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bool store,
-                         std::int64_t used, IndexChain& chain) {
+                   std::int64_t used, IndexChain& chain) {
   std::int64_t dim = 0;
   const std::int64_t rank = static_cast<std::int64_t>(chain.type.rank());
   std::vector<Argument> tensors;
@@ -185,12 +195,17 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
   for (std::size_t i = 0; i < indices.size(); ++i) {
     PyObject* object = indices[i].operand.object;
     switch (indices[i].kind) {
-      case Index::Kind::none: chain.unsqueeze(dim++); break;
-      case Index::Kind::ellipsis: dim += rank - used; break;
+      case Index::Kind::none:
+        chain.unsqueeze(dim++);
+        break;
+      case Index::Kind::ellipsis:
+        dim += rank - used;
+        break;
       case Index::Kind::integer: {
         const std::int64_t at = PyLong_AsLongLong(object);
         const std::int64_t size = number(chain.type.sizes[dim]);
-        if (at >= size || at < -size) return walk.verdict.broke(Code::PS0309, "an index is out of range");
+        if (at >= size || at < -size)
+          return walk.verdict.broke(Code::PS0309, "an index is out of range");
         chain.select(dim, at, symbolic_index(walk, indices[i].operand).value_or(Argument(at)));
         break;
       }
@@ -198,7 +213,8 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
         std::optional<Argument> from, to;
         if (indices[i].operand.shadow.is(Shadow::Kind::fresh)) {
           auto* slice = reinterpret_cast<PySliceObject*>(object);
-          const std::vector<Shadow> parts = walk.objects.object(indices[i].operand.shadow.index).items;
+          const std::vector<Shadow> parts =
+              walk.objects.object(indices[i].operand.shadow.index).items;
           from = symbolic_index(walk, {parts[0], slice->start});
           to = symbolic_index(walk, {parts[1], slice->stop});
         }
@@ -217,7 +233,8 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
       }
       case Index::Kind::list: {
         auto data = python_data(walk, indices[i].operand);
-        if (!data || data->dtype != DType::int64) return walk.verdict.broke(Code::PS0309, "a tensor is indexed by a list");
+        if (!data || data->dtype != DType::int64)
+          return walk.verdict.broke(Code::PS0309, "a tensor is indexed by a list");
         if (!plan_data(walk, *data, DType::int64, chain.nodes)) return false;
         tensors.resize(dim, Argument(Argument::None{}));
         tensors.emplace_back(Argument::Value{planned_value(chain.nodes.size() - 1)});
@@ -225,7 +242,8 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
         ++dim;
         break;
       }
-      case Index::Kind::other: break;
+      case Index::Kind::other:
+        break;
     }
   }
   if (any_tensor) {
@@ -265,11 +283,14 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f) {
     Argument values = *stored;
     if (scalar) {
       auto data = python_data(walk, value);
-      if (!data) return walk.verdict.broke(Code::PS0310, "what is no number is stored through an index tensor");
+      if (!data)
+        return walk.verdict.broke(Code::PS0310,
+                                  "what is no number is stored through an index tensor");
       if (!plan_data(walk, *data, chain.type.dtype, chain.nodes)) return false;
       values = Argument::Value{planned_value(chain.nodes.size() - 1)};
     }
-    chain.add("aten.index_put_.default", {{"indices", *chain.indices}, {"values", std::move(values)}});
+    chain.add("aten.index_put_.default",
+              {{"indices", *chain.indices}, {"values", std::move(values)}});
   } else if (scalar) {
     chain.add("aten.fill_.Scalar", {{"value", *stored}});
   } else {
@@ -277,7 +298,7 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f) {
   }
   walk.context.guard_grad_mode();
   Call call{"call_function", "setitem", "operator.setitem", {*self, *index, *stored}, {},
-            walk.stack(), {}};
+            walk.stack(),    {}};
   return record(walk, f, std::move(call), std::move(chain.nodes), {}, -3);
 }
 
@@ -287,11 +308,13 @@ std::optional<Argument> shown(Walk& walk, Operand key) {
   if (slice || symbolic_index(walk, key)) return size_or_argument(walk, key);
   if (auto literal = literal_of(key.object)) return literal;
   // A number of NumPy's is an index as any other.
-  const auto index = PyIndex_Check(key.object) ? python::PyRef::steal(PyNumber_Index(key.object)) : python::PyRef();
+  const auto index = PyIndex_Check(key.object) ? python::PyRef::steal(PyNumber_Index(key.object))
+                                               : python::PyRef();
   if (!index) PyErr_Clear();
   auto literal = index ? literal_of(index.get()) : std::nullopt;
   if (!literal && walk.context.for_backend()) {
-    walk.verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
+    walk.verdict.broke(Code::PS0309,
+                       std::string("a tensor is indexed by a ") + Py_TYPE(key.object)->tp_name);
     return std::nullopt;
   }
   return literal ? literal : Argument(Argument::None{});

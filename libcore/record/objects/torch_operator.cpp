@@ -1,4 +1,5 @@
-// Calls of torch.ops.aten.NAME and torch.ops.aten.NAME.OVERLOAD: the dispatcher's ops, called by name.
+// Calls of torch.ops.aten.NAME and torch.ops.aten.NAME.OVERLOAD: the dispatcher's ops, called by
+// name.
 
 #include <cstring>
 
@@ -14,7 +15,8 @@ namespace {
 
 bool is_instance_of_ops(PyObject* object, const char* type) {
   return std::strcmp(Py_TYPE(object)->tp_name, type) == 0 &&
-         python::qualified_name(reinterpret_cast<PyObject*>(Py_TYPE(object))) == std::string("torch._ops.") + type;
+         python::qualified_name(reinterpret_cast<PyObject*>(Py_TYPE(object))) ==
+             std::string("torch._ops.") + type;
 }
 
 /// An attribute that is a str; empty when there is none.
@@ -28,12 +30,15 @@ constexpr std::string_view kNamespace = "aten::";
 
 }  // namespace
 
-std::optional<bool> call_operator(Walk& walk, FrameShadow& f, Operand callable, const std::vector<Operand>& positional,
-                                        const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+std::optional<bool> call_operator(Walk& walk, FrameShadow& f, Operand callable,
+                                  const std::vector<Operand>& positional,
+                                  const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                  int pops) {
   const bool overload = is_instance_of_ops(callable.object, "OpOverload");
   if (!overload && !is_instance_of_ops(callable.object, "OpOverloadPacket")) return std::nullopt;
   // "aten::add.Tensor", "aten::relu"; of a packet "aten::add".
-  const std::string full = text_attribute(callable.object, overload ? "_name" : "_qualified_op_name");
+  const std::string full =
+      text_attribute(callable.object, overload ? "_name" : "_qualified_op_name");
   if (!full.starts_with(kNamespace)) return std::nullopt;
   const std::string name = full.substr(kNamespace.size());
   const std::size_t dot = name.find('.');

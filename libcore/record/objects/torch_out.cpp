@@ -26,9 +26,11 @@ const Schema* functional_of(SchemaTable& schemas, const Schema& schema) {
   const std::span<const Parameter> given(schema.parameters.begin(), schema.parameters.size() - 1);
   for (const Schema& other : schemas.overloads(schema.name)) {
     if (other.parameters.size() < given.size() || other.has_out()) continue;
-    const bool same = std::equal(given.begin(), given.end(), other.parameters.begin(), [](const Parameter& a, const Parameter& b) {
-      return a.name == b.name && a.type_text == b.type_text && !a.written;
-    });
+    const bool same =
+        std::equal(given.begin(), given.end(), other.parameters.begin(),
+                   [](const Parameter& a, const Parameter& b) {
+                     return a.name == b.name && a.type_text == b.type_text && !a.written;
+                   });
     const auto rest = std::span(other.parameters).subspan(given.size());
     if (same && std::ranges::all_of(rest, describes_result)) return &other;
   }
@@ -40,8 +42,8 @@ bool makes_elements(const ops::OpFacts& op) {
   return op.family == ops::OpFamily::create && !op.name.starts_with("aten.empty");
 }
 
-/// Whether elements of one dtype that were computed become those of the other where torch writes them into `out`, whose
-/// dtype has no part in computing them.
+/// Whether elements of one dtype that were computed become those of the other where torch writes
+/// them into `out`, whose dtype has no part in computing them.
 bool becomes(const ops::OpFacts* op, DType computed, DType out) {
   if (computed == out) return true;
   const bool floats = is_floating(computed) && is_floating(out);
@@ -49,7 +51,8 @@ bool becomes(const ops::OpFacts* op, DType computed, DType out) {
 }
 
 /// The type that the rule of the op gives, by a graph of the operands alone.
-std::optional<TensorType> ruled_type(const Recorder& recorder, const PlannedNode& node, const std::vector<Symbol>& symbols) {
+std::optional<TensorType> ruled_type(const Recorder& recorder, const PlannedNode& node,
+                                     const std::vector<Symbol>& symbols) {
   Graph operands;
   operands.interface.symbols = symbols;
   std::unordered_map<ValueId, ValueId> own;
@@ -75,7 +78,8 @@ std::optional<TensorType> ruled_type(const Recorder& recorder, const PlannedNode
 
 }  // namespace
 
-std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, const Schema& schema, const PlannedNode& node) {
+std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, const Schema& schema,
+                                     const PlannedNode& node) {
   const auto given = std::ranges::find(node.args, std::string_view("out"), &NamedArgument::name);
   const auto* out = given == node.args.end() ? nullptr : given->value.as<Argument::Value>();
   const Schema* functional = out == nullptr ? nullptr : functional_of(schemas, schema);
@@ -103,7 +107,10 @@ std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, c
   pure.type = std::move(type);
   std::vector<PlannedNode> nodes;
   nodes.push_back(std::move(pure));
-  PlannedNode copy{"aten.copy_.default", {{"self", Argument::Value{out->id}}, {"src", Argument::Value{planned_value(0)}}}, {out->id}, std::nullopt};
+  PlannedNode copy{"aten.copy_.default",
+                   {{"self", Argument::Value{out->id}}, {"src", Argument::Value{planned_value(0)}}},
+                   {out->id},
+                   std::nullopt};
   nodes.push_back(std::move(copy));
   return nodes;
 }

@@ -7,9 +7,11 @@
 
 namespace penstock::record {
 
-/// A call that writes its result into a tensor that it is given (`out=`), as the op without that argument and a copy of
-/// what it gives. Empty where the two may differ: the result has other sizes (torch resizes then), or another dtype that torch
-/// may compute in, lies in an operand's memory, or is not known before the op runs.
-std::vector<PlannedNode> without_out(torch::SchemaTable& schemas, Recorder& recorder, const torch::Schema& schema, const PlannedNode& node);
+/// A call that writes its result into a tensor that it is given (`out=`), as the op without that
+/// argument and a copy of what it gives. Empty where the two may differ: the result has other sizes
+/// (torch resizes then), or another dtype that torch may compute in, lies in an operand's memory,
+/// or is not known before the op runs.
+std::vector<PlannedNode> without_out(torch::SchemaTable& schemas, Recorder& recorder,
+                                     const torch::Schema& schema, const PlannedNode& node);
 
 }  // namespace penstock::record

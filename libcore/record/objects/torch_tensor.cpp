@@ -1,10 +1,10 @@
 // Tensors as operands of Python's operators, iteration over them.
 
+#include "record/objects/torch_tensor.h"
 #include "python/literal.h"
 #include "record/objects/call.h"
 #include "record/objects/iteration.h"
 #include "record/objects/torch_call.h"
-#include "record/objects/torch_tensor.h"
 #include "record/results.h"
 #include "record/walk.h"
 #include "torch/methods.h"
@@ -16,8 +16,8 @@ using python::PyRef;
 
 namespace {
 
-/// What an operator is to FX and to the dispatcher; `reflected` is the op when only the right operand
-/// is a tensor (null: the same op with the operands exchanged).
+/// What an operator is to FX and to the dispatcher; `reflected` is the op when only the right
+/// operand is a tensor (null: the same op with the operands exchanged).
 struct OperatorRow {
   const char *name, *op, *in_place_name, *in_place_op, *reflected;
 };
@@ -62,8 +62,8 @@ bool binary_tensor(Walk& walk, FrameShadow& f, int operation) {
     PyObject* object = one.object;
     if (!walk.is_tensor(object) && !PyLong_Check(object) && !PyFloat_Check(object) &&
         !PyComplex_Check(object)) {
-      return walk.verdict.broke(Code::PS0309, std::string("a tensor and a ") + Py_TYPE(object)->tp_name +
-                                     " are combined");
+      return walk.verdict.broke(Code::PS0309, std::string("a tensor and a ") +
+                                                  Py_TYPE(object)->tp_name + " are combined");
     }
   }
   const bool writes = in_place && left_tensor && which != 4;
@@ -86,7 +86,7 @@ bool binary_tensor(Walk& walk, FrameShadow& f, int operation) {
 }
 
 bool divide_number(Walk& walk, FrameShadow& f, const TorchTarget& target, Operand number,
-                         Operand tensor) {
+                   Operand tensor) {
   // torch's Tensor.__rtruediv__ is self.reciprocal() * other.
   auto value = argument(walk, tensor);
   if (!value) return false;
@@ -94,7 +94,10 @@ bool divide_number(Walk& walk, FrameShadow& f, const TorchTarget& target, Operan
   if (!factor) factor = argument(walk, number);
   if (!factor) return false;
   auto type = torch::type_of_tensor(walk.recorder.bridge(), tensor.object);
-  if (!type) return walk.verdict.broke(Code::PS0308, "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
+  if (!type)
+    return walk.verdict.broke(
+        Code::PS0308,
+        "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
   if (!is_floating(type->dtype) && !is_complex(type->dtype)) type->dtype = DType::float32;
   type->strides = contiguous_strides(type->sizes);
   type->storage_offset = 0;

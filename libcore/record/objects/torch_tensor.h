@@ -1,7 +1,7 @@
 #pragma once
 
-// Rules of tensors: operators, attributes, subscripts, and what makes them of data (torch_tensor.cpp,
-// tensor_attribute.cpp, torch_index.cpp, torch_data.cpp).
+// Rules of tensors: operators, attributes, subscripts, and what makes them of data
+// (torch_tensor.cpp, tensor_attribute.cpp, torch_index.cpp, torch_data.cpp).
 
 #include "record/walk.h"
 
@@ -12,12 +12,13 @@ using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 struct Index;
 struct IndexChain;
 
-/// The numbers that a tensor is made of (objects/torch_data.cpp); nothing when it is other data, or more than
-/// a graph should hold.
+/// The numbers that a tensor is made of (objects/torch_data.cpp); nothing when it is other data, or
+/// more than a graph should hold.
 std::optional<PythonData> python_data(Walk& walk, Operand data);
-/// Appends the nodes that make the tensor; the last one gives it. `dtype` may be left to torch only where the
-/// data is uniform.
-bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype, std::vector<PlannedNode>& nodes);
+/// Appends the nodes that make the tensor; the last one gives it. `dtype` may be left to torch only
+/// where the data is uniform.
+bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype,
+               std::vector<PlannedNode>& nodes);
 /// torch.tensor and torch.as_tensor.
 bool make_tensor(Walk& walk, FrameShadow& frame, std::string_view function,
                  const std::vector<Operand>& positional, const Keywords& keywords, int pops);
@@ -29,18 +30,19 @@ bool tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObject* 
 /// Attributes that the program keeps in a tensor's dict; `value` without an object: it is deleted.
 bool own_tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObject* name,
                           const AttributeUse& use);
-bool store_tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObject* name, Operand value,
-                            int pops, bool call);
+bool store_tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObject* name,
+                            Operand value, int pops, bool call);
 bool tensor_subscript(Walk& walk, FrameShadow& frame);
 bool tensor_store_subscript(Walk& walk, FrameShadow& frame);
 /// Guards a number or slice that is an index, but for symbolic sizes.
 bool consume_index(Walk& walk, Operand index);
 bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain& chain);
 std::optional<Argument> symbolic_index(Walk& walk, Operand index);
-bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bool store, std::int64_t used,
-                   IndexChain& chain);
+bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bool store,
+                   std::int64_t used, IndexChain& chain);
 bool binary_tensor(Walk& walk, FrameShadow& frame, int operation);
-bool divide_number(Walk& walk, FrameShadow& frame, const TorchTarget& target, Operand number, Operand tensor);
+bool divide_number(Walk& walk, FrameShadow& frame, const TorchTarget& target, Operand number,
+                   Operand tensor);
 bool compare_tensor(Walk& walk, FrameShadow& frame, int operation);
 bool unary_tensor(Walk& walk, FrameShadow& frame, const char* name, const char* op);
 bool unpack_tensor(Walk& walk, FrameShadow& frame, int count);

@@ -33,7 +33,8 @@ bool is_one_of(PyObject* type, std::initializer_list<PyTypeObject*> types) {
 
 /// True for itertools.repeat.
 bool is_repeat(PyObject* type) {
-  if (std::strcmp(reinterpret_cast<PyTypeObject*>(type)->tp_name, "itertools.repeat") != 0) return false;
+  if (std::strcmp(reinterpret_cast<PyTypeObject*>(type)->tp_name, "itertools.repeat") != 0)
+    return false;
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "itertools");
   return module != nullptr && type == PyDict_GetItemString(PyModule_GetDict(module), "repeat");
 }
@@ -51,7 +52,7 @@ bool consume_all(Walk& walk, const std::vector<Operand>& positional, const Keywo
 }
 
 bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
-                     Keywords keywords, int pops) {
+               Keywords keywords, int pops) {
   if (!walk.facts.consume_identity(type)) return false;
   PyObject* object = type.object;
   if (is_one_of(object, {&PyType_Type})) {
@@ -61,11 +62,13 @@ bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> po
   if (is_one_of(object, {&PySuper_Type})) return call_super(walk, f, positional, pops);
   if (is_one_of(object, {&PyList_Type, &PyTuple_Type})) {
     if (positional.empty()) return gives_fresh(f, pops, {});
-    if (PyTuple_CheckExact(positional[0].object) && object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
+    if (PyTuple_CheckExact(positional[0].object) &&
+        object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
       return gives(f, pops, positional[0].shadow);
     }
     if (gathers(walk, f, positional[0], pops)) return true;
-    return iterates_in_python(positional[0]) && call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
+    return iterates_in_python(positional[0]) &&
+           call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
   }
   if (is_one_of(object, {&PyDict_Type})) return make_dict(walk, f, positional, keywords, pops);
   if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
@@ -82,7 +85,8 @@ bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> po
   }
   if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
     if (!positional.empty() && walk.is_tensor(positional[0].object)) {
-      if (positional.size() == 1 && keywords.empty() && walk.facts.is_known_tensor(positional[0])) return gives_constant(f, pops);
+      if (positional.size() == 1 && keywords.empty() && walk.facts.is_known_tensor(positional[0]))
+        return gives_constant(f, pops);
       if (is_one_of(object, {&PyLong_Type}) && positional.size() == 1 && keywords.empty()) {
         if (const auto done = element_number(walk, f, positional[0], pops)) return *done;
       }
@@ -94,13 +98,16 @@ bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> po
     if (positional.size() == 1 && keywords.empty()) {
       const bool whole = is_one_of(object, {&PyLong_Type});
       const NumberOp op = whole ? NumberOp::to_int : NumberOp::to_float;
-      if (const auto done = number_operation(walk, f, op, positional[0], nullptr, pops)) return *done;
+      if (const auto done = number_operation(walk, f, op, positional[0], nullptr, pops))
+        return *done;
     }
     return consume_all(walk, positional, keywords) && gives_constant(f, pops);
   }
   if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
     for (Operand operand : positional) {
-      if (walk.is_tensor(operand.object)) return walk.verdict.broke(Code::PS0301, "a tensor is printed into a string", is_one_of(object, {&PyUnicode_Type}));
+      if (walk.is_tensor(operand.object))
+        return walk.verdict.broke(Code::PS0301, "a tensor is printed into a string",
+                                  is_one_of(object, {&PyUnicode_Type}));
     }
     return consume_all(walk, positional, keywords) && gives_constant(f, pops);
   }
@@ -125,43 +132,50 @@ bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> po
   }
   if (const auto done = call_polyfill(walk, f, type, positional, keywords, pops)) return *done;
   const std::string_view made = reinterpret_cast<PyTypeObject*>(object)->tp_name;
-  if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" || made == "torch.iinfo") {
+  if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" ||
+      made == "torch.iinfo") {
     return consume_all(walk, positional, keywords) && gives_constant(f, pops);
   }
   return call_class(walk, f, type, std::move(positional), std::move(keywords), pops);
 }
 
 bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
-                      Keywords keywords, int pops) {
+                Keywords keywords, int pops) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
   if (meta_call != nullptr && PyFunction_Check(meta_call)) {
-    return walk.verdict.broke(Code::PS0306, "the metaclass of " + qualified_name(type.object) +
-                                   " makes its instances");
+    return walk.verdict.broke(
+        Code::PS0306, "the metaclass of " + qualified_name(type.object) + " makes its instances");
   }
   if (policy::makes_module_or_optimizer(object)) {
-    return walk.verdict.broke(Code::PS0306, "a module or optimizer is made: " + qualified_name(type.object));
+    return walk.verdict.broke(Code::PS0306,
+                              "a module or optimizer is made: " + qualified_name(type.object));
   }
   if (object->tp_finalize != nullptr || object->tp_del != nullptr) {
     return walk.verdict.broke(Code::PS0306, "instances of " + qualified_name(type.object) +
-                                   " run code when they are dropped");
+                                                " run code when they are dropped");
   }
   PyObject* maker = type_lookup(object, "__new__");
   PyObject* init = type_lookup(object, "__init__");
   static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");
   const bool makes_dict = object->tp_new == PyDict_Type.tp_new;
-  if (makes_dict && (init == type_lookup(&PyDict_Type, "__init__") || init == type_lookup(&PyODict_Type, "__init__"))) {
+  if (makes_dict && (init == type_lookup(&PyDict_Type, "__init__") ||
+                     init == type_lookup(&PyODict_Type, "__init__"))) {
     PyRef made = PyRef::steal(PyObject_CallOneArg(maker, type.object));
     PyErr_Clear();
     // What update() does calls the class's own __setitem__ for an OrderedDict.
-    const bool plain = made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
-    if (plain || (positional.empty() && keywords.empty())) return make_dict(walk, f, positional, keywords, pops);
-    return walk.verdict.broke(Code::PS0303, qualified_name(type.object) + " fills itself by its own __setitem__");
+    const bool plain =
+        made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
+    if (plain || (positional.empty() && keywords.empty()))
+      return make_dict(walk, f, positional, keywords, pops);
+    return walk.verdict.broke(Code::PS0303,
+                              qualified_name(type.object) + " fills itself by its own __setitem__");
   }
   if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {
-      return walk.verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+      return walk.verdict.broke(Code::PS0306,
+                                qualified_name(type.object) + " is made by unknown C code");
     }
     Expected expected;
     expected.function = init;
@@ -179,7 +193,8 @@ bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> p
   }
   const bool python_init = init != object_init && PyFunction_Check(init);
   if (!function || !PyFunction_Check(function.get()) || (init != object_init && !python_init)) {
-    return walk.verdict.broke(Code::PS0306, qualified_name(type.object) + " is made by unknown C code");
+    return walk.verdict.broke(Code::PS0306,
+                              qualified_name(type.object) + " is made by unknown C code");
   }
   positional.insert(positional.begin(), type);
   f.expected.function = function.get();
@@ -196,8 +211,8 @@ bool call_super(Walk& walk, FrameShadow& f, const std::vector<Operand>& position
     if (f.locals.empty()) return walk.verdict.broke(Code::PS0306, "super() without arguments");
     self = f.locals[0];
     // The first argument may live in a cell.
-    if (PyObject* cell = f.frame->local(0); cell != nullptr && PyCell_Check(cell) &&
-                                            self.is(Shadow::Kind::fresh)) {
+    if (PyObject* cell = f.frame->local(0);
+        cell != nullptr && PyCell_Check(cell) && self.is(Shadow::Kind::fresh)) {
       self = walk.objects.object(self.index).items[0];
     }
   } else if (positional.size() != 2) {
@@ -207,7 +222,7 @@ bool call_super(Walk& walk, FrameShadow& f, const std::vector<Operand>& position
 }
 
 bool make_dict(Walk& walk, FrameShadow& f, const std::vector<Operand>& positional,
-                     const Keywords& keywords, int pops) {
+               const Keywords& keywords, int pops) {
   std::vector<std::pair<PyRef, Shadow>> pairs;
   if (!positional.empty()) {
     auto given = pairs_of(walk, positional[0]);
@@ -226,7 +241,8 @@ std::optional<std::vector<std::pair<PyRef, Shadow>>> pairs_of(Walk& walk, Operan
     if (!walk.facts.consume_type(source) || !walk.objects.consume_keys(source)) return std::nullopt;
     return all_pairs(walk, source);
   }
-  if (ObjectShadow* known = walk.objects.find(object); known != nullptr && PyDictItems_Check(object) && known->iterator) {
+  if (ObjectShadow* known = walk.objects.find(object);
+      known != nullptr && PyDictItems_Check(object) && known->iterator) {
     return all_pairs(walk, {known->iterator->shadow, known->iterator->object.get()});
   }
   if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
@@ -251,7 +267,8 @@ std::vector<std::pair<PyRef, Shadow>> all_pairs(Walk& walk, Operand dict) {
   PyRef keys = keys_in_order(dict.object);
   for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i) {
     PyObject* key = PyList_GET_ITEM(keys.get(), i);
-    pairs.emplace_back(PyRef::borrow(key), walk.objects.dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
+    pairs.emplace_back(PyRef::borrow(key),
+                       walk.objects.dict_value(id, key, PyDict_GetItemWithError(dict.object, key)));
   }
   return pairs;
 }
@@ -265,7 +282,8 @@ struct MadeGenerator {
 
 std::optional<MadeGenerator> iterates_by_generator(Walk& walk, Operand operand, std::size_t base) {
   PyObject* function = type_lookup(Py_TYPE(operand.object), "__iter__");
-  if (function == nullptr || !PyFunction_Check(function) || walk.is_tensor(operand.object)) return std::nullopt;
+  if (function == nullptr || !PyFunction_Check(function) || walk.is_tensor(operand.object))
+    return std::nullopt;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   if ((code->co_flags & CO_GENERATOR) == 0) return std::nullopt;
   walk.facts.guard_type_version(operand);
@@ -277,12 +295,13 @@ std::optional<MadeGenerator> iterates_by_generator(Walk& walk, Operand operand, 
   return MadeGenerator{base, std::move(call), PyRef::borrow(function)};
 }
 
-bool make_iterator(Walk& walk, FrameShadow& f, PyObject* type, const std::vector<Operand>& positional,
-                         const Keywords& keywords, int pops) {
+bool make_iterator(Walk& walk, FrameShadow& f, PyObject* type,
+                   const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
   const bool numbered = type == reinterpret_cast<PyObject*>(&PyEnum_Type);
   auto over = std::make_unique<IteratorShadow>();
   over->kind = numbered ? IteratorShadow::Kind::enumerate : IteratorShadow::Kind::zip;
-  const std::size_t bases = numbered ? std::min<std::size_t>(1, positional.size()) : positional.size();
+  const std::size_t bases =
+      numbered ? std::min<std::size_t>(1, positional.size()) : positional.size();
   std::optional<MadeGenerator> made;
   for (std::size_t i = 0; i < bases; ++i) {
     auto base = iteration_of(walk, positional[i]);
@@ -319,7 +338,8 @@ bool make_iterator(Walk& walk, FrameShadow& f, PyObject* type, const std::vector
 /// Finds in a new zip or enumerate the generator that it made.
 void find_made_generator(Walk& walk, Operand iterator, const MadeGenerator& made) {
   PyRef state = PyRef::steal(PyObject_CallMethod(iterator.object, "__reduce__", nullptr));
-  PyObject* parts = state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
+  PyObject* parts =
+      state && PyTuple_Check(state.get()) ? PyTuple_GET_ITEM(state.get(), 1) : nullptr;
   PyObject* generator = parts != nullptr && PyTuple_Check(parts) &&
                                 static_cast<Py_ssize_t>(made.base) < PyTuple_GET_SIZE(parts)
                             ? PyTuple_GET_ITEM(parts, static_cast<Py_ssize_t>(made.base))

@@ -20,18 +20,25 @@ namespace {
 #define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-PS_RULE(load_attr) { return load_attribute(walk, f, f.frame->name(i.argument), false); }
-PS_RULE(load_method) { return load_attribute(walk, f, f.frame->name(i.argument), true); }
-PS_RULE(store_attr) { return store_attribute(walk, f, f.frame->name(i.argument)); }
-PS_RULE(delete_attr) { return delete_attribute(walk, f, f.frame->name(i.argument)); }
+PS_RULE(load_attr) {
+  return load_attribute(walk, f, f.frame->name(i.argument), false);
+}
+PS_RULE(load_method) {
+  return load_attribute(walk, f, f.frame->name(i.argument), true);
+}
+PS_RULE(store_attr) {
+  return store_attribute(walk, f, f.frame->name(i.argument));
+}
+PS_RULE(delete_attr) {
+  return delete_attribute(walk, f, f.frame->name(i.argument));
+}
 
 PS_RULE(call) {
   const int count = i.argument;
   const bool method = f.object(count + 1) != nullptr;
   const Operand callable = f.operand(method ? count + 1 : count);
   const int total = count + (method ? 1 : 0);
-  PyObject* names =
-      i.keyword_names < 0 ? nullptr : f.frame->constant(i.keyword_names);
+  PyObject* names = i.keyword_names < 0 ? nullptr : f.frame->constant(i.keyword_names);
   const int named = names == nullptr ? 0 : static_cast<int>(PyTuple_GET_SIZE(names));
   std::vector<Operand> positional;
   for (int k = total - 1; k >= named; --k) positional.push_back(f.operand(k));
@@ -55,8 +62,10 @@ PS_RULE(call_function_ex) {
   const Operand args = f.operand(has_keywords ? 1 : 0);
   const Operand callable = f.operand(has_keywords ? 2 : 1);
   // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
-  const bool tuple = PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
-  if (!has_keywords && PyGen_CheckExact(args.object)) return call_unpacking(walk, f, callable, args, 3);
+  const bool tuple =
+      PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
+  if (!has_keywords && PyGen_CheckExact(args.object))
+    return call_unpacking(walk, f, callable, args, 3);
   if (!tuple && !PyList_CheckExact(args.object)) {
     return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   }
@@ -91,8 +100,12 @@ PS_RULE(make_function) {
   return gives_fresh(f, pops, std::move(items));
 }
 
-PS_RULE(get_iter) { return get_iterator(walk, f); }
-PS_RULE(for_iter) { return next_item(walk, f); }
+PS_RULE(get_iter) {
+  return get_iterator(walk, f);
+}
+PS_RULE(for_iter) {
+  return next_item(walk, f);
+}
 
 PS_RULE(before_with) {
   const Operand manager = f.operand();
@@ -100,7 +113,8 @@ PS_RULE(before_with) {
   if (!call_special(walk, f, manager, "__enter__", {}, 0, known)) {
     if (known) return false;
     return walk.verdict.broke(Code::PS0306, std::string("the context manager ") +
-                                        Py_TYPE(manager.object)->tp_name + " is not followed");
+                                                Py_TYPE(manager.object)->tp_name +
+                                                " is not followed");
   }
   f.finish = [manager = manager.shadow](Walk& walk, FrameShadow& f) {
     const Shadow entered = f.expected.result;
@@ -142,12 +156,16 @@ PS_RULE(raise) {
   return true;
 }
 
-PS_RULE(load_assertion_error) { f.push(Shadow::constant()); return true; }
+PS_RULE(load_assertion_error) {
+  f.push(Shadow::constant());
+  return true;
+}
 
 PS_RULE(load_build_class) {
   python::PyRef name = python::PyRef::steal(PyUnicode_InternFromString("__build_class__"));
   PyObject* builtins = f.frame->builtins();
-  PyObject* value = name && PyDict_CheckExact(builtins) ? PyDict_GetItemWithError(builtins, name.get()) : nullptr;
+  PyObject* value =
+      name && PyDict_CheckExact(builtins) ? PyDict_GetItemWithError(builtins, name.get()) : nullptr;
   // A global of that name is not what the statement calls.
   const bool own = value != nullptr && PyDict_Contains(f.frame->globals(), name.get()) != 0;
   PyErr_Clear();
@@ -160,7 +178,8 @@ PS_RULE(import_name) {
   PyObject* name = f.frame->name(i.argument);
   PyObject* module = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
   PyErr_Clear();
-  if (module == nullptr) return walk.verdict.broke(Code::PS0306, "a module is imported for the first time");
+  if (module == nullptr)
+    return walk.verdict.broke(Code::PS0306, "a module is imported for the first time");
   PyObject* level = f.object(1);
   const bool absolute = PyLong_Check(level) && PyLong_AsLong(level) == 0;
   const bool dotted = text_of(name).find('.') != std::string::npos;
@@ -180,7 +199,7 @@ PS_RULE(import_from) {
   f.push(source == kNoSource
              ? Shadow::constant()
              : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source,
-                                                      text_of(f.frame->name(i.argument)))));
+                                                             text_of(f.frame->name(i.argument)))));
   return true;
 }
 
@@ -202,28 +221,41 @@ PS_RULE(get_len) {
 }
 
 constexpr RuleRow kRows[] = {
-    {Opcode::LOAD_ATTR, load_attr}, {Opcode::LOAD_METHOD, load_method},
-    {Opcode::STORE_ATTR, store_attr}, {Opcode::DELETE_ATTR, delete_attr}, {Opcode::CALL, call},
-    {Opcode::CALL_FUNCTION_EX, call_function_ex}, {Opcode::MAKE_FUNCTION, make_function},
-    {Opcode::GET_ITER, get_iter}, {Opcode::FOR_ITER, for_iter},
-    {Opcode::BEFORE_WITH, before_with}, {Opcode::PUSH_EXC_INFO, push_exc_info},
-    {Opcode::CHECK_EXC_MATCH, check_exc_match}, {Opcode::POP_EXCEPT, pop_except},
-    {Opcode::RAISE_VARARGS, raise}, {Opcode::RERAISE, raise},
-    {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error}, {Opcode::LOAD_BUILD_CLASS, load_build_class},
+    {Opcode::LOAD_ATTR, load_attr},
+    {Opcode::LOAD_METHOD, load_method},
+    {Opcode::STORE_ATTR, store_attr},
+    {Opcode::DELETE_ATTR, delete_attr},
+    {Opcode::CALL, call},
+    {Opcode::CALL_FUNCTION_EX, call_function_ex},
+    {Opcode::MAKE_FUNCTION, make_function},
+    {Opcode::GET_ITER, get_iter},
+    {Opcode::FOR_ITER, for_iter},
+    {Opcode::BEFORE_WITH, before_with},
+    {Opcode::PUSH_EXC_INFO, push_exc_info},
+    {Opcode::CHECK_EXC_MATCH, check_exc_match},
+    {Opcode::POP_EXCEPT, pop_except},
+    {Opcode::RAISE_VARARGS, raise},
+    {Opcode::RERAISE, raise},
+    {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error},
+    {Opcode::LOAD_BUILD_CLASS, load_build_class},
     {Opcode::IMPORT_NAME, import_name},
-    {Opcode::IMPORT_FROM, import_from}, {Opcode::YIELD_VALUE, yield_value},
+    {Opcode::IMPORT_FROM, import_from},
+    {Opcode::YIELD_VALUE, yield_value},
     {Opcode::GET_LEN, get_len},
 };
 
 }  // namespace
 
-std::span<const RuleRow> call_rules() { return kRows; }
+std::span<const RuleRow> call_rules() {
+  return kRows;
+}
 
 bool is_handled(const FrameShadow& f) {
   for (const FrameShadow* frame = &f; frame != nullptr; frame = frame->caller) {
     if (frame->frame->bytecode().handler(frame->instruction->at) != nullptr) return true;
     const Expected* call = frame->caller == nullptr ? nullptr : &frame->caller->expected;
-    if (call != nullptr && (call->caught != Caught::none || call->otherwise.object != nullptr)) return true;
+    if (call != nullptr && (call->caught != Caught::none || call->otherwise.object != nullptr))
+      return true;
   }
   return false;
 }

@@ -28,7 +28,8 @@ bool is_plain_value(PyObject* object) {
          object == Py_None || object == Py_Ellipsis || python::is_immutable_literal(object);
 }
 
-// -- binary operators --------------------------------------------------------------------------------
+// -- binary operators
+// --------------------------------------------------------------------------------
 
 struct OperatorName {
   const char* special;    ///< the left operand's method
@@ -36,23 +37,31 @@ struct OperatorName {
 };
 /// By BINARY_OP's argument; 13 to 25 are the same in place.
 constexpr OperatorName kOperators[] = {
-    {"__add__", "__radd__"}, {"__and__", "__rand__"}, {"__floordiv__", "__rfloordiv__"},
+    {"__add__", "__radd__"},       {"__and__", "__rand__"},       {"__floordiv__", "__rfloordiv__"},
     {"__lshift__", "__rlshift__"}, {"__matmul__", "__rmatmul__"}, {"__mul__", "__rmul__"},
-    {"__mod__", "__rmod__"}, {"__or__", "__ror__"}, {"__pow__", "__rpow__"},
-    {"__rshift__", "__rrshift__"}, {"__sub__", "__rsub__"}, {"__truediv__", "__rtruediv__"},
+    {"__mod__", "__rmod__"},       {"__or__", "__ror__"},         {"__pow__", "__rpow__"},
+    {"__rshift__", "__rrshift__"}, {"__sub__", "__rsub__"},       {"__truediv__", "__rtruediv__"},
     {"__xor__", "__rxor__"}};
 constexpr int kInPlace = 13;
 
 std::optional<NumberOp> number_operator(int operation) {
   switch (operation) {
-    case 0: return NumberOp::add;
-    case 2: return NumberOp::floordiv;
-    case 5: return NumberOp::multiply;
-    case 6: return NumberOp::modulo;
-    case 8: return NumberOp::power;
-    case 10: return NumberOp::subtract;
-    case 11: return NumberOp::divide;
-    default: return std::nullopt;
+    case 0:
+      return NumberOp::add;
+    case 2:
+      return NumberOp::floordiv;
+    case 5:
+      return NumberOp::multiply;
+    case 6:
+      return NumberOp::modulo;
+    case 8:
+      return NumberOp::power;
+    case 10:
+      return NumberOp::subtract;
+    case 11:
+      return NumberOp::divide;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -114,14 +123,16 @@ PS_RULE(binary_op) {
     if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
     return gives_constant(f, 2);
   }
-  if (operation == 5 && repeats(left.object, right.object)) return repeat(walk, f, left, right, in_place);
-  if (operation == 5 && repeats(right.object, left.object)) return repeat(walk, f, right, left, false);
+  if (operation == 5 && repeats(left.object, right.object))
+    return repeat(walk, f, left, right, in_place);
+  if (operation == 5 && repeats(right.object, left.object))
+    return repeat(walk, f, right, left, false);
   bool known = false;
   if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;
-  return walk.verdict.broke(Code::PS0303, std::string("operator of ") + Py_TYPE(left.object)->tp_name +
-                                      " and " + Py_TYPE(right.object)->tp_name +
-                                      " is not followed");
+  return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
+                                              Py_TYPE(left.object)->tp_name + " and " +
+                                              Py_TYPE(right.object)->tp_name + " is not followed");
 }
 
 PS_RULE(compare_op) {
@@ -131,9 +142,9 @@ PS_RULE(compare_op) {
   }
   static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
                                            "__ne__", "__gt__", "__ge__"};
-  static constexpr NumberOp kNumberOps[] = {NumberOp::less,      NumberOp::less_equal,
-                                            NumberOp::equal,     NumberOp::not_equal,
-                                            NumberOp::greater,   NumberOp::greater_equal};
+  static constexpr NumberOp kNumberOps[] = {NumberOp::less,    NumberOp::less_equal,
+                                            NumberOp::equal,   NumberOp::not_equal,
+                                            NumberOp::greater, NumberOp::greater_equal};
   if (const auto done = number_operation(walk, f, kNumberOps[i.argument], left, &right, 2)) {
     return *done;
   }
@@ -151,14 +162,21 @@ void guard_sameness(Walk& walk, Operand one, Operand other) {
   if (one.shadow == other.shadow) return;
   const bool same = one.object == other.object;
   Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
-              one.shadow.index, other.shadow.index, {}, {}, {}, {}, -1};
+              one.shadow.index,
+              other.shadow.index,
+              {},
+              {},
+              {},
+              {},
+              -1};
   guard.expected = walk.recorder.guards().text(other.shadow.index);
   walk.recorder.guards().add(std::move(guard), [&] { return walk.here(); });
 }
 
 PS_RULE(is_op) {
   const auto origin = [&](Operand one) {
-    if (one.shadow.is(Shadow::Kind::fresh)) one.shadow = walk.objects.object(one.shadow.index).origin;
+    if (one.shadow.is(Shadow::Kind::fresh))
+      one.shadow = walk.objects.object(one.shadow.index).origin;
     return one;
   };
   const Operand left = origin(f.operand(1)), right = origin(f.operand());
@@ -181,7 +199,8 @@ PS_RULE(is_op) {
     } else if (other.shadow.is(Shadow::Kind::constant)) {
       // Of another type it is another object, whichever of that type it is.
       const bool told_by_type = Py_TYPE(one.object) != Py_TYPE(other.object);
-      if (!(told_by_type ? walk.facts.consume_type(one) : walk.facts.consume_identity(one))) return false;
+      if (!(told_by_type ? walk.facts.consume_type(one) : walk.facts.consume_identity(one)))
+        return false;
     }
   }
   return gives_constant(f, 2);
@@ -194,36 +213,51 @@ PS_RULE(unary_not) {
 
 template <int which>
 PS_RULE(unary) {
-  struct Row { const char *special, *op; };
+  struct Row {
+    const char *special, *op;
+  };
   static constexpr Row kRows[] = {{"pos", "positive"}, {"neg", "neg"}, {"invert", "bitwise_not"}};
   Operand operand = f.operand();
   if (walk.is_tensor(operand.object)) {
     return unary_tensor(walk, f, kRows[which].special, kRows[which].op);
   }
   if (!is_plain_value(operand.object)) {
-    return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
-                                        Py_TYPE(operand.object)->tp_name + " is not followed");
+    return walk.verdict.broke(
+        Code::PS0303,
+        std::string("operator of ") + Py_TYPE(operand.object)->tp_name + " is not followed");
   }
   if (which == 1) {
-    if (const auto done = number_operation(walk, f, NumberOp::negative, operand, nullptr, 1)) return *done;
+    if (const auto done = number_operation(walk, f, NumberOp::negative, operand, nullptr, 1))
+      return *done;
   }
   if (which == 0 && walk.sizes.is_followed(operand)) return true;  // as it is
   if (!walk.facts.consume(operand)) return false;
   return gives_constant(f, 1);
 }
 
-PS_RULE(contains_op) { return contains(walk, f, i.argument != 0); }
-PS_RULE(binary_subscr) { return load_subscript(walk, f); }
-PS_RULE(store_subscr) { return store_subscript(walk, f); }
-PS_RULE(delete_subscr) { return delete_subscript(walk, f); }
+PS_RULE(contains_op) {
+  return contains(walk, f, i.argument != 0);
+}
+PS_RULE(binary_subscr) {
+  return load_subscript(walk, f);
+}
+PS_RULE(store_subscr) {
+  return store_subscript(walk, f);
+}
+PS_RULE(delete_subscr) {
+  return delete_subscript(walk, f);
+}
 
-// -- containers --------------------------------------------------------------------------------------
+// -- containers
+// --------------------------------------------------------------------------------------
 
 std::vector<Shadow> top_shadows(FrameShadow& f, int count) {
   return std::vector<Shadow>(f.stack.end() - count, f.stack.end());
 }
 
-PS_RULE(build_sequence) { return gives_fresh(f, i.argument, top_shadows(f, i.argument)); }
+PS_RULE(build_sequence) {
+  return gives_fresh(f, i.argument, top_shadows(f, i.argument));
+}
 
 PS_RULE(build_slice) {
   std::vector<Shadow> parts = top_shadows(f, i.argument);
@@ -276,7 +310,7 @@ PS_RULE(format_value) {
     }
     if (!is_plain_value(operand.object) && !PyType_Check(operand.object)) {
       return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(operand.object)->tp_name +
-                                          " is printed into a string");
+                                                  " is printed into a string");
     }
     if (!walk.facts.consume(operand)) return false;
   }
@@ -288,8 +322,8 @@ ObjectShadow& display(Walk& walk, FrameShadow& f, int below) {
   return walk.objects.object(walk.objects.contents(f.operand(below)));
 }
 
-/// Notes that an instruction changes `container`, which lies on the stack; one that is older than the
-/// segment is changed behind it. False when nothing is known of it.
+/// Notes that an instruction changes `container`, which lies on the stack; one that is older than
+/// the segment is changed behind it. False when nothing is known of it.
 bool changes(Walk& walk, Restore::Kind kind, Operand container, Operand key, Operand value) {
   if (container.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(container);
   if (!container.shadow.is(Shadow::Kind::fresh)) walk.effects.add(kind, container, {}, key, value);
@@ -335,21 +369,21 @@ PS_RULE(list_extend) {
   const Operand list = f.operand(i.argument);
   if (!list.shadow.is(Shadow::Kind::fresh) && !PyList_CheckExact(source.object) &&
       !PyTuple_CheckExact(source.object)) {
-    return walk.verdict.broke(Code::PS0303, "a list that was begun before takes what an iterator gives");
+    return walk.verdict.broke(Code::PS0303,
+                              "a list that was begun before takes what an iterator gives");
   }
   if (!changes(walk, Restore::Kind::extend, list, {}, source)) return false;
   const Py_ssize_t before = PyList_GET_SIZE(f.object(i.argument));
-  f.finish = [below = i.argument - 1, before, over = std::shared_ptr<IteratorShadow>(std::move(over))](
-                 Walk& walk, FrameShadow& f) {
+  f.finish = [below = i.argument - 1, before,
+              over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk, FrameShadow& f) {
     std::vector<Shadow> yielded = f.expected.results;
     f.pop();
     Operand list = f.operand(below);
     ObjectShadow& contents = display(walk, f, below);
     for (Py_ssize_t k = before; k < PyList_GET_SIZE(list.object); ++k) {
       const std::size_t n = static_cast<std::size_t>(k - before);
-      contents.items.push_back(n < yielded.size()
-                                   ? yielded[n]
-                                   : advance(walk, *over, PyList_GET_ITEM(list.object, k)));
+      contents.items.push_back(
+          n < yielded.size() ? yielded[n] : advance(walk, *over, PyList_GET_ITEM(list.object, k)));
     }
   };
   return true;
@@ -362,7 +396,9 @@ PS_RULE(set_update) {
   return true;
 }
 
-PS_RULE(list_to_tuple) { return gives_fresh(f, 1, walk.objects.items(f.operand())); }
+PS_RULE(list_to_tuple) {
+  return gives_fresh(f, 1, walk.objects.items(f.operand()));
+}
 
 PS_RULE(dict_update) {
   Operand source = f.operand();
@@ -382,7 +418,7 @@ bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
   if (over == nullptr) return not_iterable(walk, iterable);
   if (!goes_over_all(walk, f, *over)) return false;
   f.finish = [count, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
-                                                                             FrameShadow& f) {
+                                                                              FrameShadow& f) {
     const std::vector<Shadow> yielded = f.expected.results;
     f.pop();
     std::vector<Shadow> all;
@@ -411,12 +447,13 @@ PS_RULE(unpack_sequence) {
 PS_RULE(unpack_ex) {
   Operand sequence = f.operand();
   if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
-    return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name +
-                                        " is unpacked");
+    return walk.verdict.broke(
+        Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name + " is unpacked");
   }
   const std::vector<Shadow> all = walk.objects.items(sequence);
   const std::size_t before = i.argument & 0xff, behind = i.argument >> 8;
-  if (all.size() < before + behind) return walk.verdict.broke(Code::PS0304, "too few values to unpack");
+  if (all.size() < before + behind)
+    return walk.verdict.broke(Code::PS0304, "too few values to unpack");
   f.finish = [all, before, behind](Walk& walk, FrameShadow& f) {
     f.pop();
     const std::size_t rest = all.size() - before - behind;
@@ -429,24 +466,41 @@ PS_RULE(unpack_ex) {
 }
 
 constexpr RuleRow kRows[] = {
-    {Opcode::BINARY_OP, binary_op}, {Opcode::COMPARE_OP, compare_op}, {Opcode::IS_OP, is_op},
-    {Opcode::UNARY_NOT, unary_not}, {Opcode::UNARY_POSITIVE, unary<0>},
-    {Opcode::UNARY_NEGATIVE, unary<1>}, {Opcode::UNARY_INVERT, unary<2>},
-    {Opcode::CONTAINS_OP, contains_op}, {Opcode::BINARY_SUBSCR, binary_subscr},
-    {Opcode::STORE_SUBSCR, store_subscr}, {Opcode::DELETE_SUBSCR, delete_subscr},
-    {Opcode::BUILD_TUPLE, build_sequence}, {Opcode::BUILD_LIST, build_sequence},
-    {Opcode::BUILD_SLICE, build_slice}, {Opcode::BUILD_SET, build_set},
-    {Opcode::BUILD_MAP, build_map}, {Opcode::BUILD_CONST_KEY_MAP, build_const_key_map},
-    {Opcode::BUILD_STRING, build_string}, {Opcode::FORMAT_VALUE, format_value},
-    {Opcode::LIST_APPEND, list_append}, {Opcode::SET_ADD, set_add}, {Opcode::MAP_ADD, map_add},
-    {Opcode::LIST_EXTEND, list_extend}, {Opcode::SET_UPDATE, set_update},
-    {Opcode::LIST_TO_TUPLE, list_to_tuple}, {Opcode::DICT_UPDATE, dict_update},
-    {Opcode::DICT_MERGE, dict_update}, {Opcode::UNPACK_SEQUENCE, unpack_sequence},
+    {Opcode::BINARY_OP, binary_op},
+    {Opcode::COMPARE_OP, compare_op},
+    {Opcode::IS_OP, is_op},
+    {Opcode::UNARY_NOT, unary_not},
+    {Opcode::UNARY_POSITIVE, unary<0>},
+    {Opcode::UNARY_NEGATIVE, unary<1>},
+    {Opcode::UNARY_INVERT, unary<2>},
+    {Opcode::CONTAINS_OP, contains_op},
+    {Opcode::BINARY_SUBSCR, binary_subscr},
+    {Opcode::STORE_SUBSCR, store_subscr},
+    {Opcode::DELETE_SUBSCR, delete_subscr},
+    {Opcode::BUILD_TUPLE, build_sequence},
+    {Opcode::BUILD_LIST, build_sequence},
+    {Opcode::BUILD_SLICE, build_slice},
+    {Opcode::BUILD_SET, build_set},
+    {Opcode::BUILD_MAP, build_map},
+    {Opcode::BUILD_CONST_KEY_MAP, build_const_key_map},
+    {Opcode::BUILD_STRING, build_string},
+    {Opcode::FORMAT_VALUE, format_value},
+    {Opcode::LIST_APPEND, list_append},
+    {Opcode::SET_ADD, set_add},
+    {Opcode::MAP_ADD, map_add},
+    {Opcode::LIST_EXTEND, list_extend},
+    {Opcode::SET_UPDATE, set_update},
+    {Opcode::LIST_TO_TUPLE, list_to_tuple},
+    {Opcode::DICT_UPDATE, dict_update},
+    {Opcode::DICT_MERGE, dict_update},
+    {Opcode::UNPACK_SEQUENCE, unpack_sequence},
     {Opcode::UNPACK_EX, unpack_ex},
 };
 
 }  // namespace
 
-std::span<const RuleRow> operator_rules() { return kRows; }
+std::span<const RuleRow> operator_rules() {
+  return kRows;
+}
 
 }  // namespace penstock::record

@@ -24,9 +24,9 @@ bool apply_rule(Walk& walk, FrameShadow& frame, const python::Instruction& instr
   static const std::array<Rule, kOpcodes> table = make_table();
   const Rule rule = table[static_cast<int>(instruction.opcode)];
   if (rule == nullptr) {
-    return walk.verdict.broke(Code::PS0304, "the instruction " +
-                                        std::string(python::facts(instruction.opcode).name) +
-                                        " is not followed");
+    return walk.verdict.broke(
+        Code::PS0304, "the instruction " + std::string(python::facts(instruction.opcode).name) +
+                          " is not followed");
   }
   return rule(walk, frame, instruction);
 }

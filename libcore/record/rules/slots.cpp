@@ -17,13 +17,30 @@ namespace {
 // Not every rule looks at all of its parameters.
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-PS_RULE(nothing) { return true; }
+PS_RULE(nothing) {
+  return true;
+}
 
-PS_RULE(pop_top) { f.pop(); return true; }
-PS_RULE(push_null) { f.push(Shadow::null()); return true; }
-PS_RULE(copy) { f.push(f.top(i.argument - 1)); return true; }
-PS_RULE(swap) { std::swap(f.top(), f.top(i.argument - 1)); return true; }
-PS_RULE(load_const) { f.push(Shadow::constant()); return true; }
+PS_RULE(pop_top) {
+  f.pop();
+  return true;
+}
+PS_RULE(push_null) {
+  f.push(Shadow::null());
+  return true;
+}
+PS_RULE(copy) {
+  f.push(f.top(i.argument - 1));
+  return true;
+}
+PS_RULE(swap) {
+  std::swap(f.top(), f.top(i.argument - 1));
+  return true;
+}
+PS_RULE(load_const) {
+  f.push(Shadow::constant());
+  return true;
+}
 
 PS_RULE(load_fast) {
   f.push(f.locals[i.argument]);
@@ -33,10 +50,12 @@ PS_RULE(load_fast) {
 bool lets_go(Walk& walk, FrameShadow& f, int slot) {
   PyObject* held = f.frame->local(slot);
   f.is_op_time = held != nullptr && Py_REFCNT(held) == 1 && walk.is_tensor(held);
-  if (held == nullptr || (Py_TYPE(held)->tp_finalize == nullptr && Py_TYPE(held)->tp_del == nullptr)) return true;
+  if (held == nullptr ||
+      (Py_TYPE(held)->tp_finalize == nullptr && Py_TYPE(held)->tp_del == nullptr))
+    return true;
   if (PyGen_CheckExact(held) || PyCoro_CheckExact(held)) return true;
   return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(held)->tp_name +
-                                      ", whose class has __del__, is let go of");
+                                              ", whose class has __del__, is let go of");
 }
 
 PS_RULE(store_fast) {
@@ -65,13 +84,17 @@ PS_RULE(copy_free_vars) {
     const int first = f.frame->slot_count() - count;
     for (int k = 0; k < count; ++k) {
       const int slot = first + k;
-      f.locals[slot] = free_variable(walk, f, f.frame->local(slot), python::slot_name(f.frame->code(), slot), slot, k);
+      f.locals[slot] = free_variable(walk, f, f.frame->local(slot),
+                                     python::slot_name(f.frame->code(), slot), slot, k);
     }
   };
   return true;
 }
 
-PS_RULE(load_closure) { f.push(f.locals[i.argument]); return true; }
+PS_RULE(load_closure) {
+  f.push(f.locals[i.argument]);
+  return true;
+}
 
 PS_RULE(load_deref) {
   const Shadow cell = f.locals[i.argument];
@@ -121,7 +144,9 @@ PS_RULE(store_global) {
   return true;
 }
 
-PS_RULE(jump) { return true; }
+PS_RULE(jump) {
+  return true;
+}
 
 PS_RULE(jump_if) {
   if (!walk.facts.consume_truth(f.operand())) return false;
@@ -133,7 +158,7 @@ PS_RULE(jump_if_none) {
   Operand operand = f.operand();
   if (operand.shadow.is(Shadow::Kind::sourced)) {
     walk.facts.add_guard(operand.object == Py_None ? GuardKind::is_none : GuardKind::not_none,
-                   operand.shadow.index, {});
+                         operand.shadow.index, {});
   } else if (operand.shadow.is(Shadow::Kind::unknown)) {
     return walk.facts.consume(operand);
   }
@@ -150,39 +175,59 @@ PS_RULE(jump_or_pop) {
 }
 
 PS_RULE(return_value) {
-  if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.facts.consume_truth(f.operand())) return false;
+  if (f.caller != nullptr && f.caller->expected.asks_truth &&
+      !walk.facts.consume_truth(f.operand()))
+    return false;
   f.result = f.top();
   return true;
 }
 
 constexpr RuleRow kRows[] = {
-    {Opcode::NOP, nothing}, {Opcode::RESUME, nothing}, {Opcode::CACHE, nothing},
-    {Opcode::POP_TOP, pop_top}, {Opcode::PUSH_NULL, push_null}, {Opcode::COPY, copy},
-    {Opcode::SWAP, swap}, {Opcode::LOAD_CONST, load_const}, {Opcode::LOAD_FAST, load_fast},
-    {Opcode::STORE_FAST, store_fast}, {Opcode::DELETE_FAST, delete_fast},
-    {Opcode::MAKE_CELL, make_cell}, {Opcode::COPY_FREE_VARS, copy_free_vars},
-    {Opcode::LOAD_CLOSURE, load_closure}, {Opcode::LOAD_DEREF, load_deref},
-    {Opcode::STORE_DEREF, store_deref}, {Opcode::DELETE_DEREF, delete_deref},
-    {Opcode::LOAD_GLOBAL, load_global}, {Opcode::STORE_GLOBAL, store_global},
-    {Opcode::JUMP_FORWARD, jump}, {Opcode::JUMP_BACKWARD, jump},
+    {Opcode::NOP, nothing},
+    {Opcode::RESUME, nothing},
+    {Opcode::CACHE, nothing},
+    {Opcode::POP_TOP, pop_top},
+    {Opcode::PUSH_NULL, push_null},
+    {Opcode::COPY, copy},
+    {Opcode::SWAP, swap},
+    {Opcode::LOAD_CONST, load_const},
+    {Opcode::LOAD_FAST, load_fast},
+    {Opcode::STORE_FAST, store_fast},
+    {Opcode::DELETE_FAST, delete_fast},
+    {Opcode::MAKE_CELL, make_cell},
+    {Opcode::COPY_FREE_VARS, copy_free_vars},
+    {Opcode::LOAD_CLOSURE, load_closure},
+    {Opcode::LOAD_DEREF, load_deref},
+    {Opcode::STORE_DEREF, store_deref},
+    {Opcode::DELETE_DEREF, delete_deref},
+    {Opcode::LOAD_GLOBAL, load_global},
+    {Opcode::STORE_GLOBAL, store_global},
+    {Opcode::JUMP_FORWARD, jump},
+    {Opcode::JUMP_BACKWARD, jump},
     {Opcode::JUMP_BACKWARD_NO_INTERRUPT, jump},
-    {Opcode::POP_JUMP_FORWARD_IF_FALSE, jump_if}, {Opcode::POP_JUMP_FORWARD_IF_TRUE, jump_if},
-    {Opcode::POP_JUMP_BACKWARD_IF_FALSE, jump_if}, {Opcode::POP_JUMP_BACKWARD_IF_TRUE, jump_if},
+    {Opcode::POP_JUMP_FORWARD_IF_FALSE, jump_if},
+    {Opcode::POP_JUMP_FORWARD_IF_TRUE, jump_if},
+    {Opcode::POP_JUMP_BACKWARD_IF_FALSE, jump_if},
+    {Opcode::POP_JUMP_BACKWARD_IF_TRUE, jump_if},
     {Opcode::POP_JUMP_FORWARD_IF_NONE, jump_if_none},
     {Opcode::POP_JUMP_FORWARD_IF_NOT_NONE, jump_if_none},
     {Opcode::POP_JUMP_BACKWARD_IF_NONE, jump_if_none},
     {Opcode::POP_JUMP_BACKWARD_IF_NOT_NONE, jump_if_none},
-    {Opcode::JUMP_IF_FALSE_OR_POP, jump_or_pop}, {Opcode::JUMP_IF_TRUE_OR_POP, jump_or_pop},
+    {Opcode::JUMP_IF_FALSE_OR_POP, jump_or_pop},
+    {Opcode::JUMP_IF_TRUE_OR_POP, jump_or_pop},
     {Opcode::RETURN_VALUE, return_value},
 };
 
 }  // namespace
 
-std::span<const RuleRow> slot_rules() { return kRows; }
+std::span<const RuleRow> slot_rules() {
+  return kRows;
+}
 
 bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
   const python::Bytecode& code = f.frame->bytecode();
-  for (const Instruction* i = code.at(begin); i != nullptr && i->offset < end; i = code.at(i->next)) {
+  for (const Instruction* i = code.at(begin); i != nullptr && i->offset < end;
+       i = code.at(i->next)) {
     if (i->opcode == Opcode::LOAD_FAST) {
       const Shadow local = f.locals[i->argument];
       const bool data = local.is(Shadow::Kind::sourced) || local.is(Shadow::Kind::unknown);
@@ -190,23 +235,29 @@ bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
     } else if (i->opcode == Opcode::LOAD_DEREF) {
       return true;
     } else if (i->opcode == Opcode::LOAD_GLOBAL) {
-      PyObject* value = PyDict_GetItemWithError(f.frame->globals(), f.frame->name(i->argument >> 1));
-      if (value != nullptr && PyCallable_Check(value) == 0 && !PyModule_Check(value) && !is_tensor(value)) return true;
+      PyObject* value =
+          PyDict_GetItemWithError(f.frame->globals(), f.frame->name(i->argument >> 1));
+      if (value != nullptr && PyCallable_Check(value) == 0 && !PyModule_Check(value) &&
+          !is_tensor(value))
+        return true;
       PyErr_Clear();
     }
   }
   return false;
 }
 
-Shadow free_variable(Walk& walk, const FrameShadow& f, PyObject* cell, PyObject* name, int slot, int index) {
+Shadow free_variable(Walk& walk, const FrameShadow& f, PyObject* cell, PyObject* name, int slot,
+                     int index) {
   if (walk.objects.find(cell) != nullptr) return Shadow::fresh(walk.objects.id_of(cell));
   const bool root = &f == &walk.root();
   const SourceId function = f.function_shadow.source();
   Shadow content = Shadow::constant();
   if (root) {
-    content = Shadow::sourced(walk.recorder.guards().source(SourceKind::cell, kNoSource, text_of(name), slot));
+    content = Shadow::sourced(
+        walk.recorder.guards().source(SourceKind::cell, kNoSource, text_of(name), slot));
   } else if (function != kNoSource) {
-    content = Shadow::sourced(walk.recorder.guards().source(SourceKind::closure, function, {}, index));
+    content =
+        Shadow::sourced(walk.recorder.guards().source(SourceKind::closure, function, {}, index));
   }
   const Shadow made = walk.objects.fresh(cell, {content});
   ObjectShadow& contents = walk.objects.object(made.index);
@@ -233,7 +284,8 @@ std::string module_of(PyObject* globals) {
 
 PyObject* find_global(const python::Frame& frame, PyObject* name) {
   PyObject* value = PyDict_GetItemWithError(frame.globals(), name);
-  if (value == nullptr && PyDict_CheckExact(frame.builtins())) value = PyDict_GetItemWithError(frame.builtins(), name);
+  if (value == nullptr && PyDict_CheckExact(frame.builtins()))
+    value = PyDict_GetItemWithError(frame.builtins(), name);
   PyErr_Clear();
   return value;
 }
@@ -249,15 +301,19 @@ Shadow global_value(Walk& walk, FrameShadow& f, PyObject* name, PyObject* value)
     return Shadow::sourced(walk.recorder.guards().source(SourceKind::global, kNoSource, text));
   }
   const bool own = PyDict_Contains(globals, name) == 1;
-  if (!own) return Shadow::sourced(walk.recorder.guards().source(SourceKind::builtin, kNoSource, text));
+  if (!own)
+    return Shadow::sourced(walk.recorder.guards().source(SourceKind::builtin, kNoSource, text));
   if (const std::string module = module_of(globals); !module.empty()) {
     const SourceId base = walk.recorder.guards().source(SourceKind::module, kNoSource, module);
     return Shadow::sourced(walk.recorder.guards().source(SourceKind::instance, base, text));
   }
   const SourceId function = f.function_shadow.source();
-  if (function == kNoSource) return python::is_immutable_literal(value) ? Shadow{} : Shadow::constant();
-  const SourceId base = walk.recorder.guards().source(SourceKind::attribute, function, "__globals__");
-  return Shadow::sourced(walk.recorder.guards().source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
+  if (function == kNoSource)
+    return python::is_immutable_literal(value) ? Shadow{} : Shadow::constant();
+  const SourceId base =
+      walk.recorder.guards().source(SourceKind::attribute, function, "__globals__");
+  return Shadow::sourced(
+      walk.recorder.guards().source(SourceStep{SourceKind::dict_item, base, {}, 0, text}));
 }
 
 void store_global(Walk& walk, FrameShadow& f, PyObject* name, Operand value) {
@@ -266,8 +322,8 @@ void store_global(Walk& walk, FrameShadow& f, PyObject* name, Operand value) {
     walk.objects.fresh(globals);
     walk.objects.object(walk.objects.id_of(globals)).origin = Shadow::constant();
   }
-  walk.effects.add(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name), {},
-         value);
+  walk.effects.add(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name),
+                   {}, value);
   walk.objects.dict_store(walk.objects.id_of(globals), name, value.shadow);
 }
 

@@ -17,8 +17,8 @@ struct Matrix {
   T& at(std::int64_t i, std::int64_t j) const { return data[i * row + j * column]; }
 };
 
-/// A tensor's matrices in the batch dims of a product's result: the last two dims, and a stride for each one
-/// before. What is repeated has stride 0.
+/// A tensor's matrices in the batch dims of a product's result: the last two dims, and a stride for
+/// each one before. What is repeated has stride 0.
 struct Batched {
   std::vector<std::int64_t> strides;
   std::int64_t row, column;
@@ -34,7 +34,9 @@ struct Batched {
   /// Number `batch` of them, in a result of `sizes`.
   template <class T>
   Matrix<T> of(void* data, std::int64_t batch, const std::vector<std::int64_t>& sizes) const {
-    return {static_cast<T*>(data) + offset_at(batch, std::span(sizes).first(sizes.size() - 2), strides), row, column};
+    return {
+        static_cast<T*>(data) + offset_at(batch, std::span(sizes).first(sizes.size() - 2), strides),
+        row, column};
   }
 };
 

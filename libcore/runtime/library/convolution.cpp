@@ -1,5 +1,5 @@
-// Convolutions. Activations are read and written channels-last: plain NCHW is 2 to 60 times slower, so
-// tensors that lie so are copied before and after.
+// Convolutions. Activations are read and written channels-last: plain NCHW is 2 to 60 times slower,
+// so tensors that lie so are copied before and after.
 #include "runtime/library/onednn.h"
 #include "runtime/library/operand_layouts.h"
 #include "runtime/library/weight.h"
@@ -115,8 +115,8 @@ class Convolution : public LibraryKernel {
   }
 
  private:
-  void choose(const LibraryCall& call, bool transposed, const memory::desc& source, const memory::desc& weights,
-              const memory::desc& bias, const memory::desc& result) {
+  void choose(const LibraryCall& call, bool transposed, const memory::desc& source,
+              const memory::desc& weights, const memory::desc& bias, const memory::desc& result) {
     auto post_ops = make_post_ops(call, addends_.descriptions());
     post_op_kinds_ = post_ops->argument_kinds;
     dnnl::primitive_attr attributes;
@@ -134,8 +134,8 @@ class Convolution : public LibraryKernel {
       keep<dnnl::deconvolution_forward>(chosen);
     } else {
       dnnl::convolution_forward::primitive_desc chosen(
-          {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source,
-           weights, bias, result, g.stride, g.dilation, g.padding, g.padding_behind},
+          {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, weights,
+           bias, result, g.stride, g.dilation, g.padding, g.padding_behind},
           attributes, library_->engine);
       keep<dnnl::convolution_forward>(chosen);
     }

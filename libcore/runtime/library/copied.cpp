@@ -1,11 +1,12 @@
 // Kernels of operands that oneDNN cannot read where they lie: these work on copies.
 //
-// oneDNN's descriptions of memory know strides of which each steps over all that the smaller ones reach: no repeated,
-// reversed or overlapping elements. And its generated kernels look at fewer strides than they are given. They read a
-// bias as if it were dense, and the operand of a binary post-op as one number, as one number for each channel side by
-// side, or as if it lay as the result does; for what broadcasts otherwise there are only reference kernels, hundreds of
-// times slower. So what is none of these becomes one of them here. (That a whole operand lies as the result is written
-// is up to the kernels, who know how they write it.)
+// oneDNN's descriptions of memory know strides of which each steps over all that the smaller ones
+// reach: no repeated, reversed or overlapping elements. And its generated kernels look at fewer
+// strides than they are given. They read a bias as if it were dense, and the operand of a binary
+// post-op as one number, as one number for each channel side by side, or as if it lay as the result
+// does; for what broadcasts otherwise there are only reference kernels, hundreds of times slower.
+// So what is none of these becomes one of them here. (That a whole operand lies as the result is
+// written is up to the kernels, who know how they write it.)
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -76,7 +77,8 @@ Operand readable_addend(const LibraryCall& call, const Operand& given, const Ope
 
 template <class Element>
 void copy(const Operand& from, const void* source, const Operand& to, void* target) {
-  // Row by row along the dim that is densest in the copy; `from` repeats what it has one element of.
+  // Row by row along the dim that is densest in the copy; `from` repeats what it has one element
+  // of.
   const std::size_t rank = to.sizes.size();
   std::vector<std::size_t> order = dims_by_stride(to);
   if (order.empty()) {
@@ -94,8 +96,9 @@ void copy(const Operand& from, const void* source, const Operand& to, void* targ
   }
   const std::int64_t count = sizes.back(), step = read.back(), stride = written.back();
   sizes.pop_back();
-  const std::int64_t rows = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-#pragma omp parallel for if (static_cast<double>(rows * count) > kAlone)
+  const std::int64_t rows =
+      std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+#pragma omp parallel for if (static_cast <double>(rows * count) > kAlone)
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto* in = static_cast<const Element*>(source) + offset_at(row, sizes, read);
     auto* out = static_cast<Element*>(target) + offset_at(row, sizes, written);
@@ -112,29 +115,35 @@ struct Copied {
     const Operand same_rank = aligned(given, read.sizes.size());
     for (std::size_t i = 0; i < read.sizes.size(); ++i) {
       const bool repeats = same_rank.sizes[i] != read.sizes[i] && read.sizes[i] != 1;
-      is_copy = is_copy || repeats || (read.sizes[i] != 1 && same_rank.strides[i] != read.strides[i]);
+      is_copy =
+          is_copy || repeats || (read.sizes[i] != 1 && same_rank.strides[i] != read.strides[i]);
     }
   }
   std::size_t bytes() const { return is_copy ? (bytes_of(read) + 63) / 64 * 64 : 0; }
 };
 
-/// The operands as oneDNN's kernels can read them; where one differs from what is given, it has to be a copy.
+/// The operands as oneDNN's kernels can read them; where one differs from what is given, it has to
+/// be a copy.
 LibraryOperands readable_operands(const LibraryCall& call, const LibraryOperands& operands) {
   LibraryOperands read = operands;
   for (std::size_t i = 0; i < read.inputs.size(); ++i) {
     if (read.present[i]) read.inputs[i] = readable_input(call, i, read.inputs[i]);
   }
   for (Operand& operand : read.outputs) operand = with_sensible_strides(operand);
-  for (Operand& operand : read.post_ops) operand = readable_addend(call, operand, read.outputs.front());
+  for (Operand& operand : read.post_ops)
+    operand = readable_addend(call, operand, read.outputs.front());
   return read;
 }
 
 class CopyingKernel : public LibraryKernel {
  public:
-  CopyingKernel(const LibraryCall& call, const LibraryOperands& operands) : present_(operands.present) {
+  CopyingKernel(const LibraryCall& call, const LibraryOperands& operands)
+      : present_(operands.present) {
     const LibraryOperands read = readable_operands(call, operands);
-    for (std::size_t i = 0; i < read.inputs.size(); ++i) inputs_.emplace_back(operands.inputs[i], read.inputs[i]);
-    for (std::size_t i = 0; i < read.post_ops.size(); ++i) post_ops_.emplace_back(operands.post_ops[i], read.post_ops[i]);
+    for (std::size_t i = 0; i < read.inputs.size(); ++i)
+      inputs_.emplace_back(operands.inputs[i], read.inputs[i]);
+    for (std::size_t i = 0; i < read.post_ops.size(); ++i)
+      post_ops_.emplace_back(operands.post_ops[i], read.post_ops[i]);
   }
   void set_kernel(std::unique_ptr<LibraryKernel> kernel) { kernel_ = std::move(kernel); }
   bool copies() const {
@@ -195,11 +204,15 @@ class CopyingKernel : public LibraryKernel {
 }  // namespace
 
 void copy_elements(const Operand& from, const void* source, const Operand& to, void* target) {
-  if (facts(to.dtype).size == 2) copy<std::uint16_t>(from, source, to, target);
-  else copy<std::uint32_t>(from, source, to, target);
+  if (facts(to.dtype).size == 2)
+    copy<std::uint16_t>(from, source, to, target);
+  else
+    copy<std::uint32_t>(from, source, to, target);
 }
 
-Result<std::unique_ptr<LibraryKernel>> make_readable(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make) {
+Result<std::unique_ptr<LibraryKernel>> make_readable(const LibraryCall& call,
+                                                     const LibraryOperands& operands,
+                                                     const MakeCall& make) {
   auto kernel = make(call, readable_operands(call, operands));
   auto copying = std::make_unique<CopyingKernel>(call, operands);
   if (!kernel || !copying->copies()) return kernel;

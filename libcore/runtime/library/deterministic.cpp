@@ -1,9 +1,10 @@
 // Kernels whose results have the same bits for any number of threads.
 //
-// oneDNN chooses how it cuts a sum into blocks by the number of threads, and other blocks round otherwise.
-// Which kernels do so for which sizes is written nowhere. But the order of a kernel's additions depends on
-// sizes alone and not on what is added, so one run tells: a kernel made for all threads is taken if it
-// gives, on arbitrary numbers, the bits of the one made for a single thread; else that one is.
+// oneDNN chooses how it cuts a sum into blocks by the number of threads, and other blocks round
+// otherwise. Which kernels do so for which sizes is written nowhere. But the order of a kernel's
+// additions depends on sizes alone and not on what is added, so one run tells: a kernel made for
+// all threads is taken if it gives, on arbitrary numbers, the bits of the one made for a single
+// thread; else that one is.
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +21,8 @@ namespace {
 class AloneKernel : public LibraryKernel {
  public:
   explicit AloneKernel(std::unique_ptr<LibraryKernel> kernel)
-      : kernel_(std::move(kernel)), name_(std::string(kernel_->implementation()) + ", one thread") {}
+      : kernel_(std::move(kernel)),
+        name_(std::string(kernel_->implementation()) + ", one thread") {}
 
   std::size_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
   std::string_view implementation() const override { return name_; }
@@ -35,7 +37,8 @@ class AloneKernel : public LibraryKernel {
   std::string name_;
 };
 
-/// A number of [-1, 1) that stands for its index: arbitrary, the same every time, and cheap for millions.
+/// A number of [-1, 1) that stands for its index: arbitrary, the same every time, and cheap for
+/// millions.
 float arbitrary(std::uint32_t index) {
   std::uint32_t bits = index * 0x9E3779B9U;
   bits = (bits ^ bits >> 16) * 0x85EBCA6BU;
@@ -56,7 +59,8 @@ class Trial {
 
   Result<void> run(LibraryKernel& kernel) {
     const std::vector<std::uint64_t> versions(inputs_.size(), kUnversioned);
-    const std::shared_ptr<void> scratch(std::aligned_alloc(64, kernel.scratch_bytes() / 64 * 64 + 64), std::free);
+    const std::shared_ptr<void> scratch(
+        std::aligned_alloc(64, kernel.scratch_bytes() / 64 * 64 + 64), std::free);
     return kernel.run({inputs_, outputs_, post_ops_, versions, scratch.get()});
   }
   bool same_outputs(const Trial& other) const {
@@ -74,7 +78,8 @@ class Trial {
     for (std::size_t i = 0; i < count; ++i) {
       const float number = arbitrary(filled_ + static_cast<std::uint32_t>(i));
       if (operand.dtype == DType::bfloat16) {
-        static_cast<std::uint16_t*>(memory.get())[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
+        static_cast<std::uint16_t*>(memory.get())[i] =
+            static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
       } else if (operand.dtype == DType::float64) {
         static_cast<double*>(memory.get())[i] = number;
       } else {
@@ -95,7 +100,8 @@ class Trial {
 
 }  // namespace
 
-Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands, const MakeKernel& make) {
+Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands,
+                                                          const MakeKernel& make) {
   auto parallel = make();
   if (!parallel) return parallel;
   Result<std::unique_ptr<LibraryKernel>> alone;

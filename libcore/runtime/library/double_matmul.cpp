@@ -1,8 +1,9 @@
 // Products of float64 matrices, which oneDNN does not have.
 //
-// The result is cut into tiles, which threads share; a tile's sum goes through blocks of the inner dim, whose parts of
-// both matrices are packed into panels: rows of kRows elements of `a`, of kColumns of `b`. The innermost kernel keeps
-// kRows x kColumns sums in registers. The order of additions depends on the sizes alone, never on the threads.
+// The result is cut into tiles, which threads share; a tile's sum goes through blocks of the inner
+// dim, whose parts of both matrices are packed into panels: rows of kRows elements of `a`, of
+// kColumns of `b`. The innermost kernel keeps kRows x kColumns sums in registers. The order of
+// additions depends on the sizes alone, never on the threads.
 #include <omp.h>
 
 #include <algorithm>
@@ -15,32 +16,36 @@ namespace penstock::runtime {
 
 namespace {
 
-constexpr std::int64_t kRows = 6, kColumns = 16;           ///< of the innermost kernel
+constexpr std::int64_t kRows = 6, kColumns = 16;            ///< of the innermost kernel
 constexpr std::int64_t kTileRows = 96, kTileColumns = 256;  ///< of a tile: multiples of these
 constexpr std::int64_t kInner = 256;                        ///< of a block of the inner dim
-constexpr std::int64_t kPanels = (kTileRows + kTileColumns) * kInner;  ///< elements that a thread packs
+constexpr std::int64_t kPanels =
+    (kTileRows + kTileColumns) * kInner;  ///< elements that a thread packs
 
-/// sums[kRows][kColumns] = the products of `count` columns of panel `a` with as many rows of panel `b`.
+/// sums[kRows][kColumns] = the products of `count` columns of panel `a` with as many rows of panel
+/// `b`.
 using MultiplyPanels = void (*)(std::int64_t count, const double* a, const double* b, double* sums);
 
-// The same for CPUs with vectors of some length. The compiler cuts vectors before it makes clones of a function: each
-// has a text of its own.
-#define PS_MULTIPLY_PANELS(name, lanes, cpu)                                                    \
-  [[gnu::target(cpu)]] void name(std::int64_t count, const double* a, const double* b, double* sums) { \
-    using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;                          \
-    constexpr std::int64_t vectors = kColumns / lanes;                                          \
-    Lanes sum[kRows][vectors] = {};                                                             \
-    for (std::int64_t k = 0; k < count; ++k, a += kRows, b += kColumns) {                       \
-      const Lanes* row = reinterpret_cast<const Lanes*>(b);                                     \
-      _Pragma("GCC unroll 6") for (std::int64_t i = 0; i < kRows; ++i) {                         \
-        _Pragma("GCC unroll 8") for (std::int64_t v = 0; v < vectors; ++v) sum[i][v] += a[i] * row[v];                  \
-      }                                                                                         \
-    }                                                                                           \
-    _Pragma("GCC unroll 6") for (std::int64_t i = 0; i < kRows; ++i) {                           \
-      _Pragma("GCC unroll 8") for (std::int64_t v = 0; v < vectors; ++v) {                       \
-        reinterpret_cast<Lanes*>(sums)[i * vectors + v] = sum[i][v];                            \
-      }                                                                                         \
-    }                                                                                           \
+// The same for CPUs with vectors of some length. The compiler cuts vectors before it makes clones
+// of a function: each has a text of its own.
+#define PS_MULTIPLY_PANELS(name, lanes, cpu)                                            \
+  [[gnu::target(cpu)]] void name(std::int64_t count, const double* a, const double* b,  \
+                                 double* sums) {                                        \
+    using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;                  \
+    constexpr std::int64_t vectors = kColumns / lanes;                                  \
+    Lanes sum[kRows][vectors] = {};                                                     \
+    for (std::int64_t k = 0; k < count; ++k, a += kRows, b += kColumns) {               \
+      const Lanes* row = reinterpret_cast<const Lanes*>(b);                             \
+      _Pragma("GCC unroll 6") for (std::int64_t i = 0; i < kRows; ++i) {                \
+        _Pragma("GCC unroll 8") for (std::int64_t v = 0; v < vectors; ++v) sum[i][v] += \
+            a[i] * row[v];                                                              \
+      }                                                                                 \
+    }                                                                                   \
+    _Pragma("GCC unroll 6") for (std::int64_t i = 0; i < kRows; ++i) {                  \
+      _Pragma("GCC unroll 8") for (std::int64_t v = 0; v < vectors; ++v) {              \
+        reinterpret_cast<Lanes*>(sums)[i * vectors + v] = sum[i][v];                    \
+      }                                                                                 \
+    }                                                                                   \
   }
 PS_MULTIPLY_PANELS(multiply_panels_512, 8, "avx512f,fma")
 PS_MULTIPLY_PANELS(multiply_panels_256, 4, "avx2,fma")
@@ -55,8 +60,10 @@ MultiplyPanels choose_kernel() {
 
 using DoubleMatrix = Matrix<double>;
 
-/// The part of a matrix from (row, column) on as panels of `width` rows, each column by column; zeros fill the last one.
-void pack(const DoubleMatrix& from, std::int64_t rows, std::int64_t columns, std::int64_t width, double* panels) {
+/// The part of a matrix from (row, column) on as panels of `width` rows, each column by column;
+/// zeros fill the last one.
+void pack(const DoubleMatrix& from, std::int64_t rows, std::int64_t columns, std::int64_t width,
+          double* panels) {
   for (std::int64_t first = 0; first < rows; first += width) {
     const std::int64_t some = std::min(width, rows - first);
     for (std::int64_t j = 0; j < columns; ++j, panels += width) {
@@ -75,13 +82,17 @@ struct Finish {
 class DoubleMatmul : public LibraryKernel {
  public:
   DoubleMatmul(const LibraryCall& call, const LibraryOperands& operands)
-      : sizes_(operands.outputs[0].sizes), inner_(operands.inputs[0].sizes.back()),
-        a_(operands.inputs[0], sizes_.size()), b_(operands.inputs[1], sizes_.size()), out_(operands.outputs[0], sizes_.size()) {
+      : sizes_(operands.outputs[0].sizes),
+        inner_(operands.inputs[0].sizes.back()),
+        a_(operands.inputs[0], sizes_.size()),
+        b_(operands.inputs[1], sizes_.size()),
+        out_(operands.outputs[0], sizes_.size()) {
     std::size_t rank = sizes_.size();
     rows_ = sizes_[rank - 2];
     columns_ = sizes_[rank - 1];
     for (std::size_t i = 0; i + 2 < rank; ++i) batch_ *= sizes_[i];
-    if (operands.present.size() > 2 && operands.present[2]) bias_.emplace_back(operands.inputs[2], rank);
+    if (operands.present.size() > 2 && operands.present[2])
+      bias_.emplace_back(operands.inputs[2], rank);
     for (const PostOp& op : call.post_ops) {
       if (op.kind == PostOp::Kind::scale) {
         finishes_.push_back({op.alpha});
@@ -92,12 +103,17 @@ class DoubleMatmul : public LibraryKernel {
     }
     row_tiles_ = (rows_ + kTileRows - 1) / kTileRows;
     column_tiles_ = (columns_ + kTileColumns - 1) / kTileColumns;
-    double operations = 2.0 * static_cast<double>(batch_ * rows_) * static_cast<double>(columns_ * inner_);
+    double operations =
+        2.0 * static_cast<double>(batch_ * rows_) * static_cast<double>(columns_ * inner_);
     std::int64_t tiles = batch_ * row_tiles_ * column_tiles_;
-    threads_ = operations <= kAlone ? 1 : static_cast<int>(std::clamp<std::int64_t>(tiles, 1, omp_get_max_threads()));
+    threads_ = operations <= kAlone
+                   ? 1
+                   : static_cast<int>(std::clamp<std::int64_t>(tiles, 1, omp_get_max_threads()));
   }
 
-  std::size_t scratch_bytes() const override { return static_cast<std::size_t>(threads_) * kPanels * sizeof(double); }
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(threads_) * kPanels * sizeof(double);
+  }
   std::string_view implementation() const override { return "float64 panels"; }
 
   Result<void> run(const LibraryMemory& memory) override {
@@ -114,10 +130,14 @@ class DoubleMatmul : public LibraryKernel {
 
  private:
   void run_tile(const LibraryMemory& memory, std::int64_t tile, double* panels) const {
-    const std::int64_t batch = tile / (row_tiles_ * column_tiles_), within = tile % (row_tiles_ * column_tiles_);
-    const std::int64_t row = within / column_tiles_ * kTileRows, column = within % column_tiles_ * kTileColumns;
-    const std::int64_t rows = std::min(kTileRows, rows_ - row), columns = std::min(kTileColumns, columns_ - column);
-    const DoubleMatrix a = a_.of<double>(memory.inputs[0], batch, sizes_), b = b_.of<double>(memory.inputs[1], batch, sizes_);
+    const std::int64_t batch = tile / (row_tiles_ * column_tiles_),
+                       within = tile % (row_tiles_ * column_tiles_);
+    const std::int64_t row = within / column_tiles_ * kTileRows,
+                       column = within % column_tiles_ * kTileColumns;
+    const std::int64_t rows = std::min(kTileRows, rows_ - row),
+                       columns = std::min(kTileColumns, columns_ - column);
+    const DoubleMatrix a = a_.of<double>(memory.inputs[0], batch, sizes_),
+                       b = b_.of<double>(memory.inputs[1], batch, sizes_);
     DoubleMatrix out = out_.of<double>(memory.outputs[0], batch, sizes_);
     out.data = &out.at(row, column);
     double* panels_of_b = panels + kTileRows * kInner;
@@ -130,7 +150,8 @@ class DoubleMatmul : public LibraryKernel {
         for (std::int64_t i = 0; i < rows; i += kRows) {
           alignas(64) double sums[kRows * kColumns];
           multiply_(count, panels + i * count, panels_of_b + j * count, sums);
-          store({&out.at(i, j), out.row, out.column}, sums, std::min(kRows, rows - i), std::min(kColumns, columns - j), k > 0);
+          store({&out.at(i, j), out.row, out.column}, sums, std::min(kRows, rows - i),
+                std::min(kColumns, columns - j), k > 0);
         }
       }
     }
@@ -143,7 +164,8 @@ class DoubleMatmul : public LibraryKernel {
     }
   }
 
-  static void store(const DoubleMatrix& out, const double* sums, std::int64_t rows, std::int64_t columns, bool adds) {
+  static void store(const DoubleMatrix& out, const double* sums, std::int64_t rows,
+                    std::int64_t columns, bool adds) {
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) {
         double& place = out.at(i, j);
@@ -152,8 +174,9 @@ class DoubleMatmul : public LibraryKernel {
     }
   }
 
-  void finish(const LibraryMemory& memory, std::int64_t batch, std::int64_t row, std::int64_t column, const DoubleMatrix& out,
-              std::int64_t rows, std::int64_t columns) const {
+  void finish(const LibraryMemory& memory, std::int64_t batch, std::int64_t row,
+              std::int64_t column, const DoubleMatrix& out, std::int64_t rows,
+              std::int64_t columns) const {
     auto add = [&](const Batched& operand, void* data) {
       DoubleMatrix term = operand.of<double>(data, batch, sizes_);
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -163,7 +186,8 @@ class DoubleMatmul : public LibraryKernel {
     if (!bias_.empty()) add(bias_.front(), memory.inputs[2]);
     for (const Finish& one : finishes_) {
       if (one.operand >= 0) {
-        add(added_[static_cast<std::size_t>(one.operand)], memory.post_ops[static_cast<std::size_t>(one.operand)]);
+        add(added_[static_cast<std::size_t>(one.operand)],
+            memory.post_ops[static_cast<std::size_t>(one.operand)]);
         continue;
       }
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -183,10 +207,12 @@ class DoubleMatmul : public LibraryKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& call, const LibraryOperands& operands) {
+Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& call,
+                                                          const LibraryOperands& operands) {
   for (const PostOp& op : call.post_ops) {
     if (op.kind != PostOp::Kind::scale && op.kind != PostOp::Kind::add) {
-      return failure(Code::PS0708, "matmul of " + call.op + ": float64 products take no such post-op");
+      return failure(Code::PS0708,
+                     "matmul of " + call.op + ": float64 products take no such post-op");
     }
   }
   return std::make_unique<DoubleMatmul>(call, operands);

@@ -1,7 +1,7 @@
-// Matrix products. A batch in front of the rows of `a` joins them where the strides allow and `b` has
-// none, so that a Linear on any rank is one product of two matrices with a packed weight. What oneDNN
-// reads badly (neither of the last two dims has stride 1, or the same element several times) is copied
-// first.
+// Matrix products. A batch in front of the rows of `a` joins them where the strides allow and `b`
+// has none, so that a Linear on any rank is one product of two matrices with a packed weight. What
+// oneDNN reads badly (neither of the last two dims has stride 1, or the same element several times)
+// is copied first.
 #include <algorithm>
 #include <optional>
 
@@ -80,7 +80,8 @@ bool joins_with_result(const Operand& operand, const Operand& out) {
   return true;
 }
 
-/// A row or a column may be stepped over in any way: as the other dim of the matrix lets it be read.
+/// A row or a column may be stepped over in any way: as the other dim of the matrix lets it be
+/// read.
 Operand with_dense_dim(Operand operand) {
   const std::size_t rank = operand.sizes.size();
   std::int64_t &row = operand.strides[rank - 2], &column = operand.strides[rank - 1];
@@ -120,7 +121,8 @@ Problem simplify(Problem problem) {
     if (operand.sizes == problem.out.sizes) {
       operand = join_rows(operand);
     } else {
-      operand = {operand.dtype, {1, operand.sizes[rank - 1]},
+      operand = {operand.dtype,
+                 {1, operand.sizes[rank - 1]},
                  {operand.sizes[rank - 1], operand.strides[rank - 1]}};
     }
   }
@@ -144,16 +146,19 @@ bool has_dense_rows(const Operand& operand) {
   return operand.strides[rank - 1] == 1 && operand.strides[rank - 2] >= operand.sizes[rank - 1];
 }
 
-/// Whether oneDNN's fast kernels read it in place: one of the last two dims is dense, the other steps
-/// over at least as much.
+/// Whether oneDNN's fast kernels read it in place: one of the last two dims is dense, the other
+/// steps over at least as much.
 bool readable(const Operand& operand) {
   const std::size_t rank = operand.sizes.size();
-  const bool dense_columns = operand.strides[rank - 2] == 1 && operand.strides[rank - 1] >= operand.sizes[rank - 2];
+  const bool dense_columns =
+      operand.strides[rank - 2] == 1 && operand.strides[rank - 1] >= operand.sizes[rank - 2];
   return !repeats_batches(operand) && (has_dense_rows(operand) || dense_columns);
 }
 
 /// Whether they write it in place.
-bool writable(const Operand& operand) { return !repeats_batches(operand) && has_dense_rows(operand); }
+bool writable(const Operand& operand) {
+  return !repeats_batches(operand) && has_dense_rows(operand);
+}
 
 double operations(const Problem& problem) {
   double count = 2 * static_cast<double>(problem.a.sizes.back());
@@ -177,15 +182,16 @@ class Matmul : public LibraryKernel {
     memory::desc out_written = describe(written);
     copy_a_ = Relayout(shared, a, a_read);
     copy_out_ = Relayout(shared, out_written, out);
-    const bool sums = std::ranges::any_of(call.post_ops, [](const PostOp& op) { return op.kind == PostOp::Kind::sum; });
+    const bool sums = std::ranges::any_of(
+        call.post_ops, [](const PostOp& op) { return op.kind == PostOp::Kind::sum; });
     if (sums) fetch_out_ = Relayout(shared, out, out_written);
     a_bytes_ = copy_a_.needed() ? Relayout::bytes(a_read) : 0;
     out_bytes_ = copy_out_.needed() ? Relayout::bytes(out_written) : 0;
     bool pack = !call.prepack.empty() && problem.b.sizes.size() == 2;
     memory::desc b = describe(problem.b);
-    memory::desc b_any = pack ? memory::desc(problem.b.sizes, data_type(problem.b.dtype),
-                                             memory::format_tag::any)
-                              : describe(readable(problem.b) ? problem.b : dense(problem.b));
+    memory::desc b_any =
+        pack ? memory::desc(problem.b.sizes, data_type(problem.b.dtype), memory::format_tag::any)
+             : describe(readable(problem.b) ? problem.b : dense(problem.b));
     addends_ = PostOpOperands(shared, problem.post_ops, written);
     make_primitive(call, problem, bias, a_read, b_any, out_written);
     weight_ = Weight(shared, b, chosen_.weights_desc());
@@ -279,7 +285,8 @@ class Matmul : public LibraryKernel {
 class EmptySum : public LibraryKernel {
  public:
   EmptySum(const LibraryOperands& operands, bool has_bias)
-      : bias_(has_bias ? operands.inputs[2] : Operand{operands.outputs[0].dtype, {}, {}}), out_(operands.outputs[0]),
+      : bias_(has_bias ? operands.inputs[2] : Operand{operands.outputs[0].dtype, {}, {}}),
+        out_(operands.outputs[0]),
         has_bias_(has_bias) {}
 
   std::size_t scratch_bytes() const override { return 0; }

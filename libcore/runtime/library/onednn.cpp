@@ -15,7 +15,9 @@ std::size_t Arguments::add(OneDnn& library, int kind, const memory::desc& desc, 
   return memories_.size() - 1;
 }
 
-void Arguments::set(std::size_t place, void* data) { memories_[place].set_data_handle(data); }
+void Arguments::set(std::size_t place, void* data) {
+  memories_[place].set_data_handle(data);
+}
 
 void Arguments::execute(const dnnl::primitive& primitive, const dnnl::stream& stream) const {
   dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments_.size()),
@@ -37,9 +39,12 @@ Result<void> Primitive::run(const OneDnn& library, const Arguments& arguments) {
 
 memory::data_type data_type(DType dtype) {
   switch (dtype) {
-    case DType::float32: return memory::data_type::f32;
-    case DType::bfloat16: return memory::data_type::bf16;
-    default: return memory::data_type::undef;
+    case DType::float32:
+      return memory::data_type::f32;
+    case DType::bfloat16:
+      return memory::data_type::bf16;
+    default:
+      return memory::data_type::undef;
   }
 }
 
@@ -65,22 +70,46 @@ Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<memory:
   };
   for (const PostOp& op : call.post_ops) {
     switch (op.kind) {
-      case PostOp::Kind::relu: eltwise(algorithm::eltwise_relu); break;
-      case PostOp::Kind::gelu_erf: eltwise(algorithm::eltwise_gelu_erf); break;
-      case PostOp::Kind::gelu_tanh: eltwise(algorithm::eltwise_gelu_tanh); break;
-      case PostOp::Kind::silu: eltwise(algorithm::eltwise_swish, 1); break;
-      case PostOp::Kind::hardswish: eltwise(algorithm::eltwise_hardswish); break;
+      case PostOp::Kind::relu:
+        eltwise(algorithm::eltwise_relu);
+        break;
+      case PostOp::Kind::gelu_erf:
+        eltwise(algorithm::eltwise_gelu_erf);
+        break;
+      case PostOp::Kind::gelu_tanh:
+        eltwise(algorithm::eltwise_gelu_tanh);
+        break;
+      case PostOp::Kind::silu:
+        eltwise(algorithm::eltwise_swish, 1);
+        break;
+      case PostOp::Kind::hardswish:
+        eltwise(algorithm::eltwise_hardswish);
+        break;
       case PostOp::Kind::hardsigmoid:
         eltwise(algorithm::eltwise_linear, 1.0 / 6, 0.5);
         eltwise(algorithm::eltwise_clip_v2, 0, 1);
         break;
-      case PostOp::Kind::sigmoid: eltwise(algorithm::eltwise_logistic); break;
-      case PostOp::Kind::tanh: eltwise(algorithm::eltwise_tanh); break;
-      case PostOp::Kind::clamp: eltwise(algorithm::eltwise_clip_v2, op.alpha, op.beta); break;
-      case PostOp::Kind::scale: eltwise(algorithm::eltwise_linear, op.alpha); break;
-      case PostOp::Kind::add: binary(algorithm::binary_add); break;
-      case PostOp::Kind::mul: binary(algorithm::binary_mul); break;
-      case PostOp::Kind::sum: made.ops.append_sum(1.0f); break;
+      case PostOp::Kind::sigmoid:
+        eltwise(algorithm::eltwise_logistic);
+        break;
+      case PostOp::Kind::tanh:
+        eltwise(algorithm::eltwise_tanh);
+        break;
+      case PostOp::Kind::clamp:
+        eltwise(algorithm::eltwise_clip_v2, op.alpha, op.beta);
+        break;
+      case PostOp::Kind::scale:
+        eltwise(algorithm::eltwise_linear, op.alpha);
+        break;
+      case PostOp::Kind::add:
+        binary(algorithm::binary_add);
+        break;
+      case PostOp::Kind::mul:
+        binary(algorithm::binary_mul);
+        break;
+      case PostOp::Kind::sum:
+        made.ops.append_sum(1.0f);
+        break;
     }
   }
   return made;
@@ -143,12 +172,15 @@ void Relayout::run(OneDnn& library, void* from, void* to) {
   arguments_.execute(reorder_, library.stream);
 }
 
-PostOpOperands::PostOpOperands(OneDnn& library, const std::vector<Operand>& operands, const Operand& written) {
+PostOpOperands::PostOpOperands(OneDnn& library, const std::vector<Operand>& operands,
+                               const Operand& written) {
   for (const Operand& operand : operands) {
     Operand read = operand;
     if (operand.sizes == written.sizes) read.strides = written.strides;
     descriptions_.push_back(describe(read));
-    copies_.push_back(lies_so(operand, read) ? Relayout() : Relayout(library, describe(operand), descriptions_.back()));
+    copies_.push_back(lies_so(operand, read)
+                          ? Relayout()
+                          : Relayout(library, describe(operand), descriptions_.back()));
   }
 }
 
@@ -160,11 +192,14 @@ std::size_t PostOpOperands::scratch_bytes() const {
   return bytes;
 }
 
-void PostOpOperands::add_arguments(OneDnn& library, const std::vector<int>& kinds, Arguments& arguments) {
-  for (std::size_t i = 0; i < kinds.size(); ++i) places_.push_back(arguments.add(library, kinds[i], descriptions_[i]));
+void PostOpOperands::add_arguments(OneDnn& library, const std::vector<int>& kinds,
+                                   Arguments& arguments) {
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    places_.push_back(arguments.add(library, kinds[i], descriptions_[i]));
 }
 
-void PostOpOperands::set(OneDnn& library, std::span<void* const> given, char* scratch, Arguments& arguments) {
+void PostOpOperands::set(OneDnn& library, std::span<void* const> given, char* scratch,
+                         Arguments& arguments) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     void* operand = given[i];
     if (copies_[i].needed()) {
@@ -189,7 +224,8 @@ class NothingToDo : public LibraryKernel {
 /// Picks the kernel by name and turns oneDNN's exceptions into diagnostics.
 class OneDnnLibrary : public Library {
  public:
-  OneDnnLibrary(bool deterministic, std::shared_ptr<PackedStore> packed) : deterministic_(deterministic) {
+  OneDnnLibrary(bool deterministic, std::shared_ptr<PackedStore> packed)
+      : deterministic_(deterministic) {
     shared_->store = std::move(packed);
   }
 
@@ -201,8 +237,9 @@ class OneDnnLibrary : public Library {
     if (is_row_product(call, operands)) return make_row_matmul(call, operands);
     if (call.name == "sort" || call.name == "topk") return make_sorting(call, operands);
     if (!supports_dtypes(operands)) {
-      return failure(Code::PS0708, call.name + " of " + call.op + ": there are kernels of float32 and bfloat16 "
-                                               "only, of float64 for products");
+      return failure(Code::PS0708, call.name + " of " + call.op +
+                                       ": there are kernels of float32 and bfloat16 "
+                                       "only, of float64 for products");
     }
     auto kernel = make_onednn(shared_, deterministic_, call, operands);
     if (!kernel || !loses_nan(call)) return kernel;
@@ -218,7 +255,8 @@ class OneDnnLibrary : public Library {
   }
 
  private:
-  static Result<std::unique_ptr<LibraryKernel>> make_onednn(const std::shared_ptr<OneDnn>& shared, bool deterministic,
+  static Result<std::unique_ptr<LibraryKernel>> make_onednn(const std::shared_ptr<OneDnn>& shared,
+                                                            bool deterministic,
                                                             const LibraryCall& call,
                                                             const LibraryOperands& operands) {
     const MakeCall make = [&](const LibraryCall& part, const LibraryOperands& read) {
@@ -235,16 +273,23 @@ class OneDnnLibrary : public Library {
   static Result<std::unique_ptr<LibraryKernel>> make_kernel(const std::shared_ptr<OneDnn>& shared,
                                                             const LibraryCall& call,
                                                             const LibraryOperands& operands) {
-    const MakeCall make = [&](const LibraryCall& part, const LibraryOperands& own) { return make_kernel(shared, part, own); };
+    const MakeCall make = [&](const LibraryCall& part, const LibraryOperands& own) {
+      return make_kernel(shared, part, own);
+    };
     if (must_widen(operands)) return make_widened(call, operands, make);
     if (must_pad(call, operands)) return make_padded(call, operands, make);
     if (call.name == "matmul") {
-      return make_tailed(call, operands, [&](const auto& head, const auto& own) { return make_matmul(shared, head, own); });
+      return make_tailed(call, operands, [&](const auto& head, const auto& own) {
+        return make_matmul(shared, head, own);
+      });
     }
     if (call.name == "convolution") {
-      return make_tailed(call, operands, [&](const auto& head, const auto& own) { return make_convolution(shared, head, own); });
+      return make_tailed(call, operands, [&](const auto& head, const auto& own) {
+        return make_convolution(shared, head, own);
+      });
     }
-    if (call.name == "pool_max" || call.name == "pool_avg") return make_pooling(shared, call, operands);
+    if (call.name == "pool_max" || call.name == "pool_avg")
+      return make_pooling(shared, call, operands);
     return failure(Code::PS0708, "no library call '" + call.name + "'");
   }
 
@@ -270,7 +315,7 @@ class OneDnnLibrary : public Library {
 
 }  // namespace penstock::runtime
 
-extern "C" __attribute__((visibility("default"))) penstock::runtime::Library*
-penstock_make_library(bool deterministic, std::shared_ptr<penstock::runtime::PackedStore> packed) {
+extern "C" __attribute__((visibility("default"))) penstock::runtime::Library* penstock_make_library(
+    bool deterministic, std::shared_ptr<penstock::runtime::PackedStore> packed) {
   return new penstock::runtime::OneDnnLibrary(deterministic, std::move(packed));
 }

@@ -34,8 +34,8 @@ class Arguments {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// A primitive whose code is generated when it runs first: for a graph of many kernels that takes as long as
-/// its other preparations. That there is one, and what it needs, is known before.
+/// A primitive whose code is generated when it runs first: for a graph of many kernels that takes
+/// as long as its other preparations. That there is one, and what it needs, is known before.
 class Primitive {
  public:
   Primitive() = default;
@@ -65,21 +65,25 @@ struct PostOps {
   std::vector<int> argument_kinds;  ///< of each operand
 };
 /// PS0708 for a kind that the library does not have.
-Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<dnnl::memory::desc>& operands);
+Result<PostOps> make_post_ops(const LibraryCall& call,
+                              const std::vector<dnnl::memory::desc>& operands);
 
 /// An int list attribute ("stride"), and a single one.
 std::vector<std::int64_t> int_list(const LibraryCall& call, std::string_view name);
 bool flag(const LibraryCall& call, std::string_view name);
 std::int64_t integer(const LibraryCall& call, std::string_view name, std::int64_t missing);
 
-/// A tensor that the primitive wants in another layout than the program has it: copied before, or after.
+/// A tensor that the primitive wants in another layout than the program has it: copied before, or
+/// after.
 class Relayout {
  public:
   Relayout() = default;
   Relayout(OneDnn& library, dnnl::memory::desc from, dnnl::memory::desc to);
   bool needed() const { return needed_; }
   /// Bytes of the copy that is not the program's.
-  static std::size_t bytes(const dnnl::memory::desc& desc) { return (desc.get_size() + 63) / 64 * 64; }
+  static std::size_t bytes(const dnnl::memory::desc& desc) {
+    return (desc.get_size() + 63) / 64 * 64;
+  }
   void run(OneDnn& library, void* from, void* to);
 
  private:
@@ -88,8 +92,8 @@ class Relayout {
   Arguments arguments_;
 };
 
-/// The operands of a call's post-ops, in the rank of the result: a whole one is read as the result is written, so one that
-/// lies otherwise is copied first.
+/// The operands of a call's post-ops, in the rank of the result: a whole one is read as the result
+/// is written, so one that lies otherwise is copied first.
 class PostOpOperands {
  public:
   PostOpOperands() = default;
@@ -108,33 +112,45 @@ class PostOpOperands {
 };
 
 using MakeKernel = std::function<Result<std::unique_ptr<LibraryKernel>>()>;
-/// What `make` gives, or a kernel that computes the same in one thread, whichever has the same bits for any
-/// number of threads.
-Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands, const MakeKernel& make);
+/// What `make` gives, or a kernel that computes the same in one thread, whichever has the same bits
+/// for any number of threads.
+Result<std::unique_ptr<LibraryKernel>> make_deterministic(const LibraryOperands& operands,
+                                                          const MakeKernel& make);
 
-using MakeCall = std::function<Result<std::unique_ptr<LibraryKernel>>(const LibraryCall&, const LibraryOperands&)>;
-/// What `make` gives for operands that oneDNN's kernels can read, working on copies of those that they cannot.
-Result<std::unique_ptr<LibraryKernel>> make_readable(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+using MakeCall = std::function<Result<std::unique_ptr<LibraryKernel>>(const LibraryCall&,
+                                                                      const LibraryOperands&)>;
+/// What `make` gives for operands that oneDNN's kernels can read, working on copies of those that
+/// they cannot.
+Result<std::unique_ptr<LibraryKernel>> make_readable(const LibraryCall& call,
+                                                     const LibraryOperands& operands,
+                                                     const MakeCall& make);
 
 /// Whether a window of the convolution may hold nothing but padding.
 bool must_pad(const LibraryCall& call, const LibraryOperands& operands);
 /// What `make` gives for a convolution without padding, of an image that is padded in memory.
-Result<std::unique_ptr<LibraryKernel>> make_padded(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+Result<std::unique_ptr<LibraryKernel>> make_padded(const LibraryCall& call,
+                                                   const LibraryOperands& operands,
+                                                   const MakeCall& make);
 
 /// What `make` gives for the post-ops that it gets right, the others behind it.
-Result<std::unique_ptr<LibraryKernel>> make_tailed(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+Result<std::unique_ptr<LibraryKernel>> make_tailed(const LibraryCall& call,
+                                                   const LibraryOperands& operands,
+                                                   const MakeCall& make);
 
 /// Whether there are bfloat16 operands, for which oneDNN has no kernels on this CPU.
 bool must_widen(const LibraryOperands& operands);
 /// What `make` gives for float32, working on copies of the bfloat16 operands.
-Result<std::unique_ptr<LibraryKernel>> make_widened(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make);
+Result<std::unique_ptr<LibraryKernel>> make_widened(const LibraryCall& call,
+                                                    const LibraryOperands& operands,
+                                                    const MakeCall& make);
 
 /// Whether one of the post-ops gives a number for NaN where ATen gives NaN.
 bool loses_nan(const LibraryCall& call);
-/// What `kernel`, made for `call`, gives where no NaN is lost; else what the kernel without post-ops gives,
-/// which `make_plain` makes, followed by the post-ops one element at a time.
-std::unique_ptr<LibraryKernel> keep_nan(std::unique_ptr<LibraryKernel> kernel, const LibraryCall& call,
-                                        const LibraryOperands& operands, MakeKernel make_plain);
+/// What `kernel`, made for `call`, gives where no NaN is lost; else what the kernel without
+/// post-ops gives, which `make_plain` makes, followed by the post-ops one element at a time.
+std::unique_ptr<LibraryKernel> keep_nan(std::unique_ptr<LibraryKernel> kernel,
+                                        const LibraryCall& call, const LibraryOperands& operands,
+                                        MakeKernel make_plain);
 
 /// Bytes from the first element to behind the last.
 std::size_t bytes_of(const Operand& operand);
@@ -143,12 +159,15 @@ std::size_t bytes_of(const Operand& operand);
 Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,
                                                    const LibraryCall& call,
                                                    const LibraryOperands& operands);
-Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& call, const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_double_matmul(const LibraryCall& call,
+                                                          const LibraryOperands& operands);
 /// Whether make_row_matmul has a kernel for it.
 bool is_row_product(const LibraryCall& call, const LibraryOperands& operands);
-Result<std::unique_ptr<LibraryKernel>> make_row_matmul(const LibraryCall& call, const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_row_matmul(const LibraryCall& call,
+                                                       const LibraryOperands& operands);
 /// `sort` and `topk`.
-Result<std::unique_ptr<LibraryKernel>> make_sorting(const LibraryCall& call, const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_sorting(const LibraryCall& call,
+                                                    const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_convolution(std::shared_ptr<OneDnn> library,
                                                         const LibraryCall& call,
                                                         const LibraryOperands& operands);

@@ -49,7 +49,8 @@ inline Operand aligned(Operand operand, std::size_t rank) {
   return operand;
 }
 
-/// Copies elements to where `to` has them, which has each once; `from` repeats what it has one of, and dims that it lacks in front.
+/// Copies elements to where `to` has them, which has each once; `from` repeats what it has one of,
+/// and dims that it lacks in front.
 void copy_elements(const Operand& from, const void* source, const Operand& to, void* target);
 
 }  // namespace penstock::runtime

@@ -2,7 +2,8 @@
 
 namespace penstock::runtime {
 
-Result<PackedWeights::Copy> PackedWeights::get(const Key& key, const std::function<Result<Copy>()>& make) {
+Result<PackedWeights::Copy> PackedWeights::get(const Key& key,
+                                               const std::function<Result<Copy>()>& make) {
   std::string name(reinterpret_cast<const char*>(&key.data), sizeof key.data);
   name.append(reinterpret_cast<const char*>(&key.version), sizeof key.version);
   name += key.layout;

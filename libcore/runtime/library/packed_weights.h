@@ -11,8 +11,8 @@
 
 namespace penstock::runtime {
 
-/// Packed copies of weights, shared by all kernels that read the same contents in the same layout, and
-/// gone with the last of them. Thread-safe.
+/// Packed copies of weights, shared by all kernels that read the same contents in the same layout,
+/// and gone with the last of them. Thread-safe.
 class PackedWeights {
  public:
   /// What was packed: a data pointer, the version of its contents, and the layout's bytes.

@@ -1,11 +1,13 @@
 // Convolutions on images that are padded in memory.
 //
-// Where a window can lie in the padding altogether, or the kernel is larger than the image, oneDNN's kernels do not get to
-// the places of the result whose windows hold nothing of the image in the way that they get to the others, and post-ops
-// there come out wrong, or fault. The same for transposed ones, and where more is cut from a transposed one's end than its
-// padding has, there is no kernel. So such an image is copied into one that has its padding around it in memory. The
-// transposed convolution is a plain one there: of the image with strides - 1 zeros between its elements, by the kernel
-// turned round. Images that are smaller than a kernel are small: the copies cost little.
+// Where a window can lie in the padding altogether, or the kernel is larger than the image,
+// oneDNN's kernels do not get to the places of the result whose windows hold nothing of the image
+// in the way that they get to the others, and post-ops there come out wrong, or fault. The same for
+// transposed ones, and where more is cut from a transposed one's end than its padding has, there is
+// no kernel. So such an image is copied into one that has its padding around it in memory. The
+// transposed convolution is a plain one there: of the image with strides - 1 zeros between its
+// elements, by the kernel turned round. Images that are smaller than a kernel are small: the copies
+// cost little.
 #include <algorithm>
 #include <cstring>
 
@@ -23,8 +25,11 @@ struct Geometry {
   Lists stride, padding, dilation, more;
   bool transposed;
   explicit Geometry(const LibraryCall& call)
-      : stride(int_list(call, "stride")), padding(int_list(call, "padding")), dilation(int_list(call, "dilation")),
-        more(int_list(call, "output_padding")), transposed(flag(call, "transposed")) {}
+      : stride(int_list(call, "stride")),
+        padding(int_list(call, "padding")),
+        dilation(int_list(call, "dilation")),
+        more(int_list(call, "output_padding")),
+        transposed(flag(call, "transposed")) {}
 };
 
 NamedArgument ints(std::string name, const Lists& values) {
@@ -37,8 +42,12 @@ NamedArgument ints(std::string name, const Lists& values) {
 LibraryCall plain_call(const LibraryCall& call, const Geometry& g) {
   LibraryCall plain = call;
   const Lists zeros(g.padding.size(), 0), ones(g.padding.size(), 1);
-  plain.attributes = {ints("stride", g.transposed ? ones : g.stride), ints("padding", zeros), ints("dilation", g.dilation),
-                      {"transposed", false}, ints("output_padding", zeros), {"groups", integer(call, "groups", 1)}};
+  plain.attributes = {ints("stride", g.transposed ? ones : g.stride),
+                      ints("padding", zeros),
+                      ints("dilation", g.dilation),
+                      {"transposed", false},
+                      ints("output_padding", zeros),
+                      {"groups", integer(call, "groups", 1)}};
   return plain;
 }
 
@@ -51,13 +60,16 @@ struct Placement {
 
 class PaddedConvolution : public LibraryKernel {
  public:
-  PaddedConvolution(const LibraryCall& call, const LibraryOperands& operands) : operands_(operands) {
+  PaddedConvolution(const LibraryCall& call, const LibraryOperands& operands)
+      : operands_(operands) {
     const Geometry g(call);
-    const Operand &input = operands.inputs[0], &weight = operands.inputs[1], &out = operands.outputs[0];
+    const Operand &input = operands.inputs[0], &weight = operands.inputs[1],
+                  &out = operands.outputs[0];
     padded_ = input;
     Lists before;
     for (std::size_t i = 0; i < g.stride.size(); ++i) {
-      const std::int64_t reach = g.dilation[i] * (weight.sizes[i + 2] - 1), steps = out.sizes[i + 2] - 1;
+      const std::int64_t reach = g.dilation[i] * (weight.sizes[i + 2] - 1),
+                         steps = out.sizes[i + 2] - 1;
       padded_.sizes[i + 2] = (g.transposed ? steps : steps * g.stride[i]) + reach + 1;
       before.push_back(g.transposed ? reach - g.padding[i] : g.padding[i]);
     }
@@ -73,7 +85,9 @@ class PaddedConvolution : public LibraryKernel {
   }
   void set_kernel(std::unique_ptr<LibraryKernel> kernel) { kernel_ = std::move(kernel); }
 
-  std::size_t scratch_bytes() const override { return own_bytes() + bytes(padded_) + (turns_ ? bytes(turned_) : 0); }
+  std::size_t scratch_bytes() const override {
+    return own_bytes() + bytes(padded_) + (turns_ ? bytes(turned_) : 0);
+  }
   std::string_view implementation() const override { return kernel_->implementation(); }
   bool is_alone() const override { return kernel_->is_alone(); }
 
@@ -86,7 +100,8 @@ class PaddedConvolution : public LibraryKernel {
     const std::int64_t size = facts(padded_.dtype).size;
     std::memset(image, 0, bytes(padded_));
     if (!placed_.is_empty) {
-      copy_elements(placed_.from, static_cast<const char*>(inputs[0]) + placed_.from_start * size, placed_.to, image + placed_.to_start * size);
+      copy_elements(placed_.from, static_cast<const char*>(inputs[0]) + placed_.from_start * size,
+                    placed_.to, image + placed_.to_start * size);
     }
     inputs[0] = image;
     versions[0] = kUnversioned;
@@ -97,7 +112,8 @@ class PaddedConvolution : public LibraryKernel {
         stored[1] = {};
       }
       char* weight = image + bytes(padded_);
-      copy_elements(weight_read_, static_cast<const char*>(inputs[1]) + weight_start_ * size, weight_written_, weight);
+      copy_elements(weight_read_, static_cast<const char*>(inputs[1]) + weight_start_ * size,
+                    weight_written_, weight);
       inputs[1] = weight;
       versions[1] = kUnversioned;
     }
@@ -138,7 +154,8 @@ class PaddedConvolution : public LibraryKernel {
     turned_.sizes[0] = groups * outputs;
     turned_.sizes[1] = inputs;
     turned_ = dense(turned_);
-    const auto split = [&](Operand whole, std::int64_t group, std::int64_t output, std::int64_t input) {
+    const auto split = [&](Operand whole, std::int64_t group, std::int64_t output,
+                           std::int64_t input) {
       whole.sizes.insert(whole.sizes.begin(), groups);
       whole.strides.insert(whole.strides.begin(), group);
       whole.sizes[1] = outputs;
@@ -148,7 +165,8 @@ class PaddedConvolution : public LibraryKernel {
       return whole;
     };
     weight_read_ = split(weight, inputs * weight.strides[0], weight.strides[1], weight.strides[0]);
-    weight_written_ = split(turned_, outputs * turned_.strides[0], turned_.strides[0], turned_.strides[1]);
+    weight_written_ =
+        split(turned_, outputs * turned_.strides[0], turned_.strides[0], turned_.strides[1]);
     for (std::size_t i = 3; i < weight_read_.sizes.size(); ++i) {
       weight_start_ += (weight_read_.sizes[i] - 1) * weight_read_.strides[i];
       weight_read_.strides[i] = -weight_read_.strides[i];
@@ -169,14 +187,17 @@ bool must_pad(const LibraryCall& call, const LibraryOperands& operands) {
   if (call.name != "convolution") return false;
   const Geometry g(call);
   for (std::size_t i = 0; i < g.stride.size(); ++i) {
-    const std::int64_t reach = g.dilation[i] * (operands.inputs[1].sizes[i + 2] - 1) + 1, size = operands.inputs[0].sizes[i + 2];
+    const std::int64_t reach = g.dilation[i] * (operands.inputs[1].sizes[i + 2] - 1) + 1,
+                       size = operands.inputs[0].sizes[i + 2];
     if (g.transposed && g.padding[i] < g.more[i]) return true;
     if (reach > size || g.padding[i] >= reach) return true;
   }
   return false;
 }
 
-Result<std::unique_ptr<LibraryKernel>> make_padded(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make) {
+Result<std::unique_ptr<LibraryKernel>> make_padded(const LibraryCall& call,
+                                                   const LibraryOperands& operands,
+                                                   const MakeCall& make) {
   auto padded = std::make_unique<PaddedConvolution>(call, operands);
   auto kernel = make(plain_call(call, Geometry(call)), padded->operands());
   if (!kernel) return kernel;

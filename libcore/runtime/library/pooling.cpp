@@ -1,5 +1,5 @@
-// Pooling, of row-major and of channels-last images; what lies otherwise is copied before and after: for other layouts
-// oneDNN has reference kernels alone.
+// Pooling, of row-major and of channels-last images; what lies otherwise is copied before and
+// after: for other layouts oneDNN has reference kernels alone.
 #include "runtime/library/onednn.h"
 #include "runtime/library/operand_layouts.h"
 
@@ -9,8 +9,8 @@ using dnnl::memory;
 
 namespace {
 
-/// Padding behind that makes the windows come out as many as the result has places: with ceil_mode the
-/// last window may reach past the padded end.
+/// Padding behind that makes the windows come out as many as the result has places: with ceil_mode
+/// the last window may reach past the padded end.
 memory::dims padding_behind(const LibraryOperands& operands, const memory::dims& kernel,
                             const memory::dims& stride, const memory::dims& dilation,
                             const memory::dims& padding) {
@@ -25,9 +25,8 @@ memory::dims padding_behind(const LibraryOperands& operands, const memory::dims&
 
 class Pooling : public LibraryKernel {
  public:
-  Pooling(std::shared_ptr<OneDnn> library, const LibraryCall& call,
-          const LibraryOperands& operands, dnnl::algorithm kind, const memory::dims& kernel,
-          const memory::dims& dilation)
+  Pooling(std::shared_ptr<OneDnn> library, const LibraryCall& call, const LibraryOperands& operands,
+          dnnl::algorithm kind, const memory::dims& kernel, const memory::dims& dilation)
       : library_(std::move(library)) {
     memory::dims stride = int_list(call, "stride"), padding = int_list(call, "padding");
     memory::dims behind = padding_behind(operands, kernel, stride, dilation, padding);
@@ -35,15 +34,17 @@ class Pooling : public LibraryKernel {
     const bool row_major = lies_so(input, dense(input)) && lies_so(out, dense(out));
     memory::desc source = describe(row_major ? dense(input) : channels_last(input));
     memory::desc result = describe(row_major ? dense(out) : channels_last(out));
-    if (!row_major && !lies_so(input, channels_last(input))) copy_input_ = Relayout(*library_, describe(input), source);
-    if (!row_major && !lies_so(out, channels_last(out))) copy_out_ = Relayout(*library_, result, describe(out));
+    if (!row_major && !lies_so(input, channels_last(input)))
+      copy_input_ = Relayout(*library_, describe(input), source);
+    if (!row_major && !lies_so(out, channels_last(out)))
+      copy_out_ = Relayout(*library_, result, describe(out));
     input_bytes_ = copy_input_.needed() ? Relayout::bytes(source) : 0;
     out_bytes_ = copy_out_.needed() ? Relayout::bytes(result) : 0;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::pooling_v2_forward::primitive_desc chosen(
-        {dnnl::prop_kind::forward_inference, kind, source, result, stride, kernel, dilation, padding,
-         behind},
+        {dnnl::prop_kind::forward_inference, kind, source, result, stride, kernel, dilation,
+         padding, behind},
         attributes, library_->engine);
     primitive_ = dnnl::pooling_v2_forward(chosen);
     name_ = chosen.impl_info_str();
@@ -53,7 +54,9 @@ class Pooling : public LibraryKernel {
     arguments_.add(*library_, DNNL_ARG_SCRATCHPAD, scratchpad_);
   }
 
-  std::size_t scratch_bytes() const override { return Relayout::bytes(scratchpad_) + input_bytes_ + out_bytes_; }
+  std::size_t scratch_bytes() const override {
+    return Relayout::bytes(scratchpad_) + input_bytes_ + out_bytes_;
+  }
   std::string_view implementation() const override { return name_; }
   Result<void> run(const LibraryMemory& given) override {
     char* scratch = static_cast<char*>(given.scratch) + Relayout::bytes(scratchpad_);

@@ -14,23 +14,29 @@ namespace {
 
 constexpr std::int64_t kChunk = 256;  ///< elements that are worked on at a time
 
-void load(DType dtype, const void* from, std::int64_t place, std::int64_t step, std::span<float> to) {
+void load(DType dtype, const void* from, std::int64_t place, std::int64_t step,
+          std::span<float> to) {
   if (dtype == DType::bfloat16) {
     const auto* elements = static_cast<const std::uint16_t*>(from) + place;
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = float_of_bfloat16(elements[static_cast<std::int64_t>(i) * step]);
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = float_of_bfloat16(elements[static_cast<std::int64_t>(i) * step]);
   } else {
     const auto* elements = static_cast<const float*>(from) + place;
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = elements[static_cast<std::int64_t>(i) * step];
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = elements[static_cast<std::int64_t>(i) * step];
   }
 }
 
-void store(DType dtype, std::span<const float> from, void* to, std::int64_t place, std::int64_t step) {
+void store(DType dtype, std::span<const float> from, void* to, std::int64_t place,
+           std::int64_t step) {
   if (dtype == DType::bfloat16) {
     auto* elements = static_cast<std::uint16_t*>(to) + place;
-    for (std::size_t i = 0; i < from.size(); ++i) elements[static_cast<std::int64_t>(i) * step] = float_to_bfloat16(from[i]);
+    for (std::size_t i = 0; i < from.size(); ++i)
+      elements[static_cast<std::int64_t>(i) * step] = float_to_bfloat16(from[i]);
   } else {
     auto* elements = static_cast<float*>(to) + place;
-    for (std::size_t i = 0; i < from.size(); ++i) elements[static_cast<std::int64_t>(i) * step] = from[i];
+    for (std::size_t i = 0; i < from.size(); ++i)
+      elements[static_cast<std::int64_t>(i) * step] = from[i];
   }
 }
 
@@ -62,7 +68,9 @@ void apply_to(const PostOp& op, std::span<float> x, std::span<const float> other
   }
 }
 
-bool takes_operand(const PostOp& op) { return op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul; }
+bool takes_operand(const PostOp& op) {
+  return op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul;
+}
 
 }  // namespace
 
@@ -72,7 +80,8 @@ PostOpRows::PostOpRows(std::vector<PostOp> ops, Operand out, std::vector<Operand
   for (std::size_t i = 0; i < rank_; ++i) {
     if (out.sizes[i] != 1) dims_.push_back(i);
   }
-  std::ranges::stable_sort(dims_, std::ranges::greater(), [&](std::size_t dim) { return out.strides[dim]; });
+  std::ranges::stable_sort(dims_, std::ranges::greater(),
+                           [&](std::size_t dim) { return out.strides[dim]; });
   for (const std::size_t dim : dims_) sizes_.push_back(out.sizes[dim]);
   if (!sizes_.empty()) {
     count_ = sizes_.back();
@@ -87,7 +96,8 @@ PostOpRows::Row PostOpRows::row_of(const Operand& operand) const {
   const Operand own = aligned(operand, rank_);
   Row row;
   row.dtype = operand.dtype;
-  for (const std::size_t dim : dims_) row.strides.push_back(own.sizes[dim] == 1 ? 0 : own.strides[dim]);
+  for (const std::size_t dim : dims_)
+    row.strides.push_back(own.sizes[dim] == 1 ? 0 : own.strides[dim]);
   if (!row.strides.empty()) {
     row.step = row.strides.back();
     row.strides.pop_back();
@@ -96,11 +106,12 @@ PostOpRows::Row PostOpRows::row_of(const Operand& operand) const {
 }
 
 void PostOpRows::run(void* out, std::span<void* const> operands, const void* before) const {
-#pragma omp parallel for if (static_cast<double>(rows_ * count_) > kAlone / 8)
+#pragma omp parallel for if (static_cast <double>(rows_ * count_) > kAlone / 8)
   for (std::int64_t row = 0; row < rows_; ++row) run_row(row, out, operands, before);
 }
 
-void PostOpRows::run_row(std::int64_t row, void* out, std::span<void* const> operands, const void* before) const {
+void PostOpRows::run_row(std::int64_t row, void* out, std::span<void* const> operands,
+                         const void* before) const {
   float elements[kChunk], others[kChunk];
   const std::int64_t place = offset_at(row, sizes_, out_.strides);
   for (std::int64_t first = 0; first < count_; first += kChunk) {
@@ -111,7 +122,8 @@ void PostOpRows::run_row(std::int64_t row, void* out, std::span<void* const> ope
     for (const PostOp& op : ops_) {
       if (takes_operand(op)) {
         const Row& own = operands_[next];
-        load(own.dtype, operands[next], offset_at(row, sizes_, own.strides) + first * own.step, own.step, other);
+        load(own.dtype, operands[next], offset_at(row, sizes_, own.strides) + first * own.step,
+             own.step, other);
         ++next;
       } else if (op.kind == PostOp::Kind::sum) {
         load(out_.dtype, before, place + first * out_.step, out_.step, other);

@@ -7,15 +7,16 @@
 
 namespace penstock::runtime {
 
-/// Post-ops as loops of their own over a result that lies in memory: for what the library's kernels get wrong or leave out.
-/// NaN stays NaN.
+/// Post-ops as loops of their own over a result that lies in memory: for what the library's kernels
+/// get wrong or leave out. NaN stays NaN.
 class PostOpRows {
  public:
   /// `operands`: of those post-ops that have one, in order; any layout that broadcasts to `out`.
   PostOpRows(std::vector<PostOp> ops, Operand out, std::vector<Operand> operands);
   /// Whether one adds what the result held before.
   bool sums() const { return sums_; }
-  /// `before`: what `out` held before the product was written, laid out as it is; null unless sums().
+  /// `before`: what `out` held before the product was written, laid out as it is; null unless
+  /// sums().
   void run(void* out, std::span<void* const> operands, const void* before) const;
 
  private:
@@ -26,7 +27,8 @@ class PostOpRows {
     DType dtype = DType::float32;
   };
   Row row_of(const Operand& operand) const;
-  void run_row(std::int64_t row, void* out, std::span<void* const> operands, const void* before) const;
+  void run_row(std::int64_t row, void* out, std::span<void* const> operands,
+               const void* before) const;
 
   std::vector<PostOp> ops_;
   std::vector<std::size_t> dims_;    ///< in the order of the rows: the densest last

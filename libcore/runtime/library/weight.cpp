@@ -1,9 +1,9 @@
 // Weights in the layouts that oneDNN reads.
 //
-// A packed weight is kept beyond the process under a key that says what it depends on: the stored tensor and
-// the part of it that is read, both layouts, the factors, the library's version and the CPU's instructions.
-// Packing moves elements and multiplies by the factors; the last two decide nothing more today, but a library
-// is free to let them.
+// A packed weight is kept beyond the process under a key that says what it depends on: the stored
+// tensor and the part of it that is read, both layouts, the factors, the library's version and the
+// CPU's instructions. Packing moves elements and multiplies by the factors; the last two decide
+// nothing more today, but a library is free to let them.
 #include "runtime/library/weight.h"
 
 #include <algorithm>
@@ -32,18 +32,22 @@ bool is_run(const dnnl_memory_desc_t& facts, int first) {
   return true;
 }
 
-/// Writes float32 elements, multiplied by what `scale` has for the first `scaled_dims` of their dims, to the
-/// places that they were read from.
+/// Writes float32 elements, multiplied by what `scale` has for the first `scaled_dims` of their
+/// dims, to the places that they were read from.
 class Scaling {
  public:
   Scaling(const memory::desc& desc, int scaled_dims, const float* scale)
-      : facts_(desc.data), scaled_dims_(scaled_dims), scale_(scale), run_(is_run(desc.data, scaled_dims)) {}
+      : facts_(desc.data),
+        scaled_dims_(scaled_dims),
+        scale_(scale),
+        run_(is_run(desc.data, scaled_dims)) {}
 
   void write(const float* from, float* to) const { write(0, 0, from, to); }
 
  private:
   void write(int dim, std::int64_t channel, const float* from, float* to) const {
-    if (dim >= scaled_dims_ && (run_ || dim == facts_.ndims)) return write_run(dim, scale_[channel], from, to);
+    if (dim >= scaled_dims_ && (run_ || dim == facts_.ndims))
+      return write_run(dim, scale_[channel], from, to);
     const std::int64_t stride = facts_.format_desc.blocking.strides[dim];
     for (std::int64_t i = 0; i < facts_.dims[dim]; ++i) {
       const std::int64_t below = dim < scaled_dims_ ? channel * facts_.dims[dim] + i : channel;
@@ -51,8 +55,8 @@ class Scaling {
     }
   }
   void write_run(int dim, float factor, const float* from, float* to) const {
-    const std::int64_t count = std::accumulate(facts_.dims + dim, facts_.dims + facts_.ndims, std::int64_t{1},
-                                               std::multiplies<>());
+    const std::int64_t count = std::accumulate(facts_.dims + dim, facts_.dims + facts_.ndims,
+                                               std::int64_t{1}, std::multiplies<>());
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] * factor;
   }
@@ -63,10 +67,12 @@ class Scaling {
   bool run_;
 };
 
-/// A layout as text, the same in every process; empty for those that are described by more than blocks.
+/// A layout as text, the same in every process; empty for those that are described by more than
+/// blocks.
 std::string text_of(const memory::desc& desc) {
   const dnnl_memory_desc_t& facts = desc.data;
-  if (facts.format_kind != dnnl_blocked || facts.extra.flags != dnnl_memory_extra_flag_none) return {};
+  if (facts.format_kind != dnnl_blocked || facts.extra.flags != dnnl_memory_extra_flag_none)
+    return {};
   std::string text = std::to_string(facts.data_type) + '@' + std::to_string(facts.offset0);
   auto add = [&](char mark, const dnnl_dim_t* numbers, int count) {
     text += mark;
@@ -100,7 +106,9 @@ Result<void> look_at(const StoredWindow& stored) {
 }  // namespace
 
 Weight::Weight(OneDnn& library, memory::desc plain, memory::desc wanted, int scaled_dims)
-    : plain_(std::move(plain)), wanted_(std::move(wanted)), same_(plain_ == wanted_),
+    : plain_(std::move(plain)),
+      wanted_(std::move(wanted)),
+      same_(plain_ == wanted_),
       scaled_dims_(scaled_dims) {
   if (same_) return;
   reorder_ = dnnl::reorder({library.engine, plain_, library.engine, wanted_});
@@ -118,7 +126,8 @@ std::size_t Weight::scale_bytes() const {
   return bytes;
 }
 
-void Weight::pack(OneDnn& library, const void* weight, const float* scale, void* destination) const {
+void Weight::pack(OneDnn& library, const void* weight, const float* scale,
+                  void* destination) const {
   std::unique_ptr<float[]> scaled;
   void* source = const_cast<void*>(weight);  // oneDNN reads through pointers to mutable memory
   if (scale != nullptr) {
@@ -154,32 +163,40 @@ std::string Weight::lasting_key(const StoredWindow& stored, const float* scale) 
 Result<std::shared_ptr<const void>> Weight::packed_copy(OneDnn& library, const Contents& weight,
                                                         const float* scale) const {
   const std::size_t bytes = wanted_.get_size();
-  const std::string key = library.store == nullptr ? std::string() : lasting_key(weight.stored, scale);
+  const std::string key =
+      library.store == nullptr ? std::string() : lasting_key(weight.stored, scale);
   if (!key.empty()) {
     if (auto found = library.store->find(key, bytes)) return found;
   }
   if (auto whole = look_at(weight.stored); !whole) return tl::unexpected(std::move(whole.error()));
   std::shared_ptr<void> copy(std::aligned_alloc(64, (bytes + 127) / 64 * 64), std::free);
-  if (copy == nullptr) return failure(Code::PS0803, "no memory for a packed weight of " + std::to_string(bytes) + " bytes");
+  if (copy == nullptr)
+    return failure(Code::PS0803,
+                   "no memory for a packed weight of " + std::to_string(bytes) + " bytes");
   pack(library, weight.data, scale, copy.get());
   if (!key.empty()) library.store->keep(key, {static_cast<const char*>(copy.get()), bytes});
   return copy;
 }
 
-Result<void*> Weight::prepare(OneDnn& library, const Contents& weight, const Contents& scale, void* scratch) {
+Result<void*> Weight::prepare(OneDnn& library, const Contents& weight, const Contents& scale,
+                              void* scratch) {
   const auto* factors = static_cast<const float*>(scale.data);
-  const bool known = weight.version != kUnversioned && (factors == nullptr || scale.version != kUnversioned);
-  if (known && packed_ != nullptr && same_contents(packed_weight_, weight) && same_contents(packed_scale_, scale)) {
+  const bool known =
+      weight.version != kUnversioned && (factors == nullptr || scale.version != kUnversioned);
+  if (known && packed_ != nullptr && same_contents(packed_weight_, weight) &&
+      same_contents(packed_scale_, scale)) {
     return const_cast<void*>(packed_.get());
   }
   const bool as_it_is = same_ && factors == nullptr;
   if (as_it_is || !known) {
-    if (auto whole = look_at(weight.stored); !whole) return tl::unexpected(std::move(whole.error()));
+    if (auto whole = look_at(weight.stored); !whole)
+      return tl::unexpected(std::move(whole.error()));
     if (as_it_is) return const_cast<void*>(weight.data);
     pack(library, weight.data, factors, scratch);
     return scratch;
   }
-  // Copies are shared by kernels that read the same contents in the same layout with the same factors.
+  // Copies are shared by kernels that read the same contents in the same layout with the same
+  // factors.
   std::string layout = layouts();
   if (factors != nullptr) layout.append(static_cast<const char*>(scale.data), scale_bytes());
   auto packed = library.packed.get({weight.data, weight.version, std::move(layout)},

@@ -8,8 +8,8 @@
 
 namespace penstock::runtime {
 
-/// A weight that is packed once when its contents are known, else in every run. What is packed of a stored
-/// tensor is kept in the store, and found there by the next process.
+/// A weight that is packed once when its contents are known, else in every run. What is packed of a
+/// stored tensor is kept in the store, and found there by the next process.
 class Weight {
  public:
   Weight() = default;
@@ -24,16 +24,18 @@ class Weight {
     std::uint64_t version = kUnversioned;
     StoredWindow stored = {};
   };
-  /// Where the primitive finds `weight`, multiplied by `scale` if that has data. PS0207 when it must be read
-  /// and is damaged in its store, PS0803.
-  Result<void*> prepare(OneDnn& library, const Contents& weight, const Contents& scale, void* scratch);
+  /// Where the primitive finds `weight`, multiplied by `scale` if that has data. PS0207 when it
+  /// must be read and is damaged in its store, PS0803.
+  Result<void*> prepare(OneDnn& library, const Contents& weight, const Contents& scale,
+                        void* scratch);
 
  private:
   std::size_t scale_bytes() const;
   void pack(OneDnn& library, const void* weight, const float* scale, void* destination) const;
   std::string layouts() const;
   std::string lasting_key(const StoredWindow& stored, const float* scale) const;
-  Result<std::shared_ptr<const void>> packed_copy(OneDnn& library, const Contents& weight, const float* scale) const;
+  Result<std::shared_ptr<const void>> packed_copy(OneDnn& library, const Contents& weight,
+                                                  const float* scale) const;
   dnnl::memory::desc plain_, wanted_;
   dnnl::reorder reorder_;
   bool same_ = true;

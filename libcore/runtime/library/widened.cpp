@@ -1,8 +1,9 @@
-// Kernels of bfloat16 on CPUs for which oneDNN has none (it wants AVX-512): they work in float32, on copies.
+// Kernels of bfloat16 on CPUs for which oneDNN has none (it wants AVX-512): they work in float32,
+// on copies.
 //
-// Operands keep their strides, so that the kernel is chosen as it would be. A copy of a weight stays, as long as its
-// contents do; the others are made in every run. Sums are rounded once, when the result is stored, as oneDNN's own
-// kernels do.
+// Operands keep their strides, so that the kernel is chosen as it would be. A copy of a weight
+// stays, as long as its contents do; the others are made in every run. Sums are rounded once, when
+// the result is stored, as oneDNN's own kernels do.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -26,12 +27,15 @@ struct Widened {
   bool is_narrow = false;
   std::int64_t elements = 0;  ///< from the first to behind the last, gaps too
 
-  explicit Widened(const Operand& given) : operand(given), is_narrow(given.dtype == DType::bfloat16) {
+  explicit Widened(const Operand& given)
+      : operand(given), is_narrow(given.dtype == DType::bfloat16) {
     if (!is_narrow) return;
     elements = span_of(given);
     operand.dtype = DType::float32;
   }
-  std::size_t bytes() const { return is_narrow ? (static_cast<std::size_t>(elements) * sizeof(float) + 63) / 64 * 64 : 0; }
+  std::size_t bytes() const {
+    return is_narrow ? (static_cast<std::size_t>(elements) * sizeof(float) + 63) / 64 * 64 : 0;
+  }
 
   void read(const void* from, float* copy) const {
     const auto* narrow_elements = static_cast<const std::uint16_t*>(from);
@@ -42,19 +46,23 @@ struct Widened {
   void write(const float* copy, void* to) const {
     auto* narrow_elements = static_cast<std::uint16_t*>(to);
     const std::size_t rank = operand.sizes.size();
-    const std::int64_t columns = rank == 0 ? 1 : operand.sizes.back(), step = rank == 0 ? 1 : operand.strides.back();
+    const std::int64_t columns = rank == 0 ? 1 : operand.sizes.back(),
+                       step = rank == 0 ? 1 : operand.strides.back();
     std::int64_t rows = 1;
-    const std::span<const std::int64_t> before_last = std::span(operand.sizes).first(rank == 0 ? 0 : rank - 1);
+    const std::span<const std::int64_t> before_last =
+        std::span(operand.sizes).first(rank == 0 ? 0 : rank - 1);
     for (const std::int64_t size : before_last) rows *= size;
 #pragma omp parallel for if (rows * columns > kShared)
     for (std::int64_t row = 0; row < rows; ++row) {
       std::int64_t place = offset_at(row, before_last, operand.strides);
-      for (std::int64_t k = 0; k < columns; ++k, place += step) narrow_elements[place] = float_to_bfloat16(copy[place]);
+      for (std::int64_t k = 0; k < columns; ++k, place += step)
+        narrow_elements[place] = float_to_bfloat16(copy[place]);
     }
   }
 
  private:
-  static constexpr std::int64_t kShared = 1 << 16;  ///< elements from which on threads share the work
+  static constexpr std::int64_t kShared = 1
+                                          << 16;  ///< elements from which on threads share the work
 };
 
 /// A weight in float32, and what it was made of.
@@ -66,14 +74,17 @@ struct KeptCopy {
 
 class WidenedKernel : public LibraryKernel {
  public:
-  WidenedKernel(const LibraryCall& call, const LibraryOperands& operands) : present_(operands.present) {
+  WidenedKernel(const LibraryCall& call, const LibraryOperands& operands)
+      : present_(operands.present) {
     for (const Operand& operand : operands.inputs) inputs_.emplace_back(operand);
     for (const Operand& operand : operands.outputs) outputs_.emplace_back(operand);
     for (const Operand& operand : operands.post_ops) post_ops_.emplace_back(operand);
     weights_.resize(inputs_.size());
     is_weight_.resize(inputs_.size());
-    for (const std::int32_t position : call.prepack) is_weight_[static_cast<std::size_t>(position)] = true;
-    sums_ = std::ranges::any_of(call.post_ops, [](const PostOp& op) { return op.kind == PostOp::Kind::sum; });
+    for (const std::int32_t position : call.prepack)
+      is_weight_[static_cast<std::size_t>(position)] = true;
+    sums_ = std::ranges::any_of(call.post_ops,
+                                [](const PostOp& op) { return op.kind == PostOp::Kind::sum; });
   }
 
   LibraryOperands operands() const {
@@ -147,7 +158,8 @@ class WidenedKernel : public LibraryKernel {
     wide.stored = stored;
     if (auto ran = kernel_->run(wide); !ran) return ran;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      if (outputs_[i].is_narrow) outputs_[i].write(static_cast<float*>(outputs[i]), memory.outputs[i]);
+      if (outputs_[i].is_narrow)
+        outputs_[i].write(static_cast<float*>(outputs[i]), memory.outputs[i]);
     }
     return {};
   }
@@ -156,14 +168,18 @@ class WidenedKernel : public LibraryKernel {
   /// The weight's copy, which is made when its contents are new.
   Result<void*> keep(std::size_t input, const void* data, std::uint64_t version) {
     KeptCopy& kept = weights_[input];
-    if (kept.memory == nullptr) kept.memory.reset(std::aligned_alloc(64, std::max<std::size_t>(inputs_[input].bytes(), 64)));
+    if (kept.memory == nullptr)
+      kept.memory.reset(std::aligned_alloc(64, std::max<std::size_t>(inputs_[input].bytes(), 64)));
     if (kept.memory == nullptr) return failure(Code::PS0803, "no memory for a weight in float32");
     if (kept.data != data || kept.version != version) {
-      // The kernel knows contents by where they lie and their version: another tensor must not lie in the same place.
+      // The kernel knows contents by where they lie and their version: another tensor must not lie
+      // in the same place.
       if (kept.data != nullptr && kept.data != data) {
         KeptCopy other;
-        other.memory.reset(std::aligned_alloc(64, std::max<std::size_t>(inputs_[input].bytes(), 64)));
-        if (other.memory == nullptr) return failure(Code::PS0803, "no memory for a weight in float32");
+        other.memory.reset(
+            std::aligned_alloc(64, std::max<std::size_t>(inputs_[input].bytes(), 64)));
+        if (other.memory == nullptr)
+          return failure(Code::PS0803, "no memory for a weight in float32");
         std::swap(kept, other);
       }
       inputs_[input].read(data, static_cast<float*>(kept.memory.get()));
@@ -185,14 +201,18 @@ class WidenedKernel : public LibraryKernel {
 
 bool must_widen(const LibraryOperands& operands) {
   constexpr auto kWanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-  static const bool has_kernels = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
+  static const bool has_kernels =
+      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
   if (has_kernels) return false;
   const auto is_narrow = [](const Operand& operand) { return operand.dtype == DType::bfloat16; };
-  return std::ranges::any_of(operands.inputs, is_narrow) || std::ranges::any_of(operands.outputs, is_narrow) ||
+  return std::ranges::any_of(operands.inputs, is_narrow) ||
+         std::ranges::any_of(operands.outputs, is_narrow) ||
          std::ranges::any_of(operands.post_ops, is_narrow);
 }
 
-Result<std::unique_ptr<LibraryKernel>> make_widened(const LibraryCall& call, const LibraryOperands& operands, const MakeCall& make) {
+Result<std::unique_ptr<LibraryKernel>> make_widened(const LibraryCall& call,
+                                                    const LibraryOperands& operands,
+                                                    const MakeCall& make) {
   auto widened = std::make_unique<WidenedKernel>(call, operands);
   auto kernel = make(call, widened->operands());
   if (!kernel) return kernel;

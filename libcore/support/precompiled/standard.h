@@ -1,5 +1,6 @@
-// What nearly every file includes of the standard library, and fmt: parsed once for all of them (meson.build). A file
-// still includes what it uses; nothing of ours stands here, so that a change compiles no more than what includes it.
+// What nearly every file includes of the standard library, and fmt: parsed once for all of them
+// (meson.build). A file still includes what it uses; nothing of ours stands here, so that a change
+// compiles no more than what includes it.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,11 +1,12 @@
 // Answers for generated graphs: ops-differential GRAPHS INPUTS ANSWERS
 //
-// GRAPHS is a stream of graphs of level torch. INPUTS holds, for every graph and every input of it, the
-// length (8 bytes, little-endian) and the bytes of its storage. ANSWERS receives three records for every
-// graph: the shape rules against the recorded types, the graph interpreted, the decomposed graph
-// interpreted. A record is a byte (1: done, 0: failed), then a message, or the outputs and after them
-// all inputs; texts and tensors are a length and bytes, tensors dense in row-major order. The byte 2 alone stands for
-// the first two of a graph with ops that have no row in ops.def, and so neither rule nor reference: composites.
+// GRAPHS is a stream of graphs of level torch. INPUTS holds, for every graph and every input of it,
+// the length (8 bytes, little-endian) and the bytes of its storage. ANSWERS receives three records
+// for every graph: the shape rules against the recorded types, the graph interpreted, the
+// decomposed graph interpreted. A record is a byte (1: done, 0: failed), then a message, or the
+// outputs and after them all inputs; texts and tensors are a length and bytes, tensors dense in
+// row-major order. The byte 2 alone stands for the first two of a graph with ops that have no row
+// in ops.def, and so neither rule nor reference: composites.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -37,7 +38,8 @@ class InputFile {
       for (const SymExpr& stride : input.type.strides) tensor.strides.push_back(*stride.constant());
       tensor.offset = *input.type.storage_offset.constant();
       tensor.memory = std::make_shared<std::vector<std::byte>>(length);
-      stream_.read(reinterpret_cast<char*>(tensor.memory->data()), static_cast<std::streamsize>(length));
+      stream_.read(reinterpret_cast<char*>(tensor.memory->data()),
+                   static_cast<std::streamsize>(length));
       inputs.push_back(std::move(tensor));
     }
     return inputs;
@@ -56,13 +58,16 @@ class AnswerFile {
     write(error.message.data(), error.message.size());
   }
   void not_asked() { stream_.put(2); }
-  void done(const std::vector<ops::HostTensor>& outputs, const std::vector<ops::HostTensor>& inputs) {
+  void done(const std::vector<ops::HostTensor>& outputs,
+            const std::vector<ops::HostTensor>& inputs) {
     stream_.put(1);
     for (const auto* tensors : {&outputs, &inputs}) {
       for (const ops::HostTensor& tensor : *tensors) {
         ops::HostTensor dense = ops::HostTensor::contiguous(tensor.dtype, tensor.sizes);
-        if (is_floating(tensor.dtype)) dense.assign(tensor.reals());
-        else dense.assign(tensor.integers());
+        if (is_floating(tensor.dtype))
+          dense.assign(tensor.reals());
+        else
+          dense.assign(tensor.integers());
         write(dense.memory->data(), dense.memory->size());
       }
     }
@@ -89,25 +94,32 @@ Result<void> check_rules(const Graph& graph) {
     auto types = ops::infer(node, graph);
     if (!types) return tl::unexpected(types.error());
     if (types->size() != node.results.size()) {
-      return failure(Code::PS0603, node.op + ": the rule gives " + std::to_string(types->size()) + " results");
+      return failure(Code::PS0603,
+                     node.op + ": the rule gives " + std::to_string(types->size()) + " results");
     }
     for (std::size_t i = 0; i < types->size(); ++i) {
-      std::string inferred = to_string((*types)[i]), recorded = to_string(graph.values[node.results[i]].type);
-      if (inferred != recorded) return failure(Code::PS0603, node.op + ": rule " + inferred + ", torch " + recorded);
+      std::string inferred = to_string((*types)[i]),
+                  recorded = to_string(graph.values[node.results[i]].type);
+      if (inferred != recorded)
+        return failure(Code::PS0603, node.op + ": rule " + inferred + ", torch " + recorded);
     }
   }
   return {};
 }
 
 bool has_composites(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& node) { return ops::find_op(node.op) == nullptr; });
+  return std::ranges::any_of(graph.nodes,
+                             [](const Node& node) { return ops::find_op(node.op) == nullptr; });
 }
 
 void answer(const Graph& graph, const std::vector<ops::HostTensor>& inputs, AnswerFile& answers) {
   const bool composites = has_composites(graph);
-  if (composites) answers.not_asked();
-  else if (auto rules = check_rules(graph)) answers.done({}, {});
-  else answers.failed(rules.error());
+  if (composites)
+    answers.not_asked();
+  else if (auto rules = check_rules(graph))
+    answers.done({}, {});
+  else
+    answers.failed(rules.error());
   auto run = [&](const Graph& program) {
     std::vector<ops::HostTensor> own = copies(inputs);
     auto outputs = ops::interpret(program, own);
@@ -115,12 +127,16 @@ void answer(const Graph& graph, const std::vector<ops::HostTensor>& inputs, Answ
     outputs->resize(graph.outputs.size());  // decompose adds what inputs receive
     answers.done(*outputs, own);
   };
-  if (composites) answers.not_asked();
-  else run(graph);
+  if (composites)
+    answers.not_asked();
+  else
+    run(graph);
   PassTrace silent;
   auto core = passes::decompose(graph, {}, silent);
-  if (core) run(*core);
-  else answers.failed(core.error());
+  if (core)
+    run(*core);
+  else
+    answers.failed(core.error());
 }
 
 }  // namespace

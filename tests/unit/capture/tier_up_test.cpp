@@ -19,11 +19,13 @@ struct Process {
   TierUp policy{[this] { return used; }};
 
   /// The root is called until it pays; how many calls Python ran.
-  int calls_until_hot(RootHistory& root, nanoseconds takes, std::int64_t ops, int most = 1'000'000) {
+  int calls_until_hot(RootHistory& root, nanoseconds takes, std::int64_t ops,
+                      int most = 1'000'000) {
     for (int call = 0; call < most; ++call) {
       if (!TierUp::looks_at(root)) continue;
       if (policy.pays(root)) return call;
-      if (TierUp::counts(root)) policy.ran(root, takes, root.ops < 0 ? std::optional(ops) : std::nullopt);
+      if (TierUp::counts(root))
+        policy.ran(root, takes, root.ops < 0 ? std::optional(ops) : std::nullopt);
     }
     return most;
   }
@@ -40,7 +42,9 @@ TEST_CASE("a root that is called once never pays, however long it took") {
 }
 
 TEST_CASE("a root pays once an eighth of its calls' time is what compiling takes") {
-  for (const auto& [takes, ops] : {std::pair(nanoseconds(milliseconds(10)), 10), {milliseconds(100), 100}, {milliseconds(1), 3}}) {
+  for (const auto& [takes, ops] : {std::pair(nanoseconds(milliseconds(10)), 10),
+                                   {milliseconds(100), 100},
+                                   {milliseconds(1), 3}}) {
     Process process;
     RootHistory root;
     const int calls = process.calls_until_hot(root, takes, ops);
@@ -72,7 +76,9 @@ TEST_CASE("few calls of a root that is far from paying are looked at") {
   for (int call = 0; call < 10'000; ++call) {
     if (!TierUp::looks_at(root)) continue;
     ++looks;
-    if (TierUp::counts(root)) process.policy.ran(root, microseconds(5), root.ops < 0 ? std::optional<std::int64_t>(4) : std::nullopt);
+    if (TierUp::counts(root))
+      process.policy.ran(root, microseconds(5),
+                         root.ops < 0 ? std::optional<std::int64_t>(4) : std::nullopt);
   }
   CHECK(looks < 300);
   CHECK(root.calls >= 9'900);
@@ -125,7 +131,8 @@ TEST_CASE("a layer is left to the model around it, until that is given up") {
   CHECK(process.policy.pays(layer));
 }
 
-TEST_CASE("what is inside of a root that needs gradients is left with it, but for what does without") {
+TEST_CASE(
+    "what is inside of a root that needs gradients is left with it, but for what does without") {
   Process process;
   RootHistory model, layer, step;
   model.state = RootHistory::State::given_up;

@@ -38,7 +38,8 @@ void check(const std::vector<From>& from, DType source, DType target, const Expe
 template <class T>
 std::vector<T> all_of_type() {
   std::vector<T> all;
-  for (int i = std::numeric_limits<T>::min(); i <= std::numeric_limits<T>::max(); ++i) all.push_back(static_cast<T>(i));
+  for (int i = std::numeric_limits<T>::min(); i <= std::numeric_limits<T>::max(); ++i)
+    all.push_back(static_cast<T>(i));
   return all;
 }
 
@@ -60,7 +61,8 @@ TEST_CASE("half types are the floats that their bits say") {
     const auto half = converted<float>(bits, DType::float16, DType::float32, lanes);
     const auto brain = converted<float>(bits, DType::bfloat16, DType::float32, lanes);
     const auto same = [](float made, double wanted) {
-      return std::isnan(wanted) ? std::isnan(made) : made == wanted && std::signbit(made) == std::signbit(wanted);
+      return std::isnan(wanted) ? std::isnan(made)
+                                : made == wanted && std::signbit(made) == std::signbit(wanted);
     };
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < bits.size(); ++i) {
@@ -71,17 +73,25 @@ TEST_CASE("half types are the floats that their bits say") {
 }
 
 TEST_CASE("bytes keep their sign, or have none") {
-  check<float>(all_of_type<std::uint8_t>(), DType::uint8, DType::float32, [](std::uint8_t x) { return static_cast<float>(x); });
-  check<float>(all_of_type<std::int8_t>(), DType::int8, DType::float32, [](std::int8_t x) { return static_cast<float>(x); });
-  check<std::int64_t>(all_of_type<std::uint8_t>(), DType::uint8, DType::int64, [](std::uint8_t x) { return std::int64_t{x}; });
-  check<std::int64_t>(all_of_type<std::int8_t>(), DType::int8, DType::int64, [](std::int8_t x) { return std::int64_t{x}; });
-  check<std::uint8_t>(all_of_type<std::int16_t>(), DType::int16, DType::uint8, [](std::int16_t x) { return static_cast<std::uint8_t>(x); });
+  check<float>(all_of_type<std::uint8_t>(), DType::uint8, DType::float32,
+               [](std::uint8_t x) { return static_cast<float>(x); });
+  check<float>(all_of_type<std::int8_t>(), DType::int8, DType::float32,
+               [](std::int8_t x) { return static_cast<float>(x); });
+  check<std::int64_t>(all_of_type<std::uint8_t>(), DType::uint8, DType::int64,
+                      [](std::uint8_t x) { return std::int64_t{x}; });
+  check<std::int64_t>(all_of_type<std::int8_t>(), DType::int8, DType::int64,
+                      [](std::int8_t x) { return std::int64_t{x}; });
+  check<std::uint8_t>(all_of_type<std::int16_t>(), DType::int16, DType::uint8,
+                      [](std::int16_t x) { return static_cast<std::uint8_t>(x); });
 }
 
 TEST_CASE("every number but 0 is true, NaN too") {
-  const std::vector<float> floats = {0.0f, -0.0f, NAN, INFINITY, -INFINITY, 1e-45f, -1e-45f, 0.5f, 1.0f, 256.0f};
-  check<std::uint8_t>(floats, DType::float32, DType::bool_, [](float x) { return static_cast<std::uint8_t>(x != 0); });
-  check<std::uint8_t>(all_of_type<std::int16_t>(), DType::int16, DType::bool_, [](std::int16_t x) { return static_cast<std::uint8_t>(x != 0); });
+  const std::vector<float> floats = {0.0f,   -0.0f,   NAN,  INFINITY, -INFINITY,
+                                     1e-45f, -1e-45f, 0.5f, 1.0f,     256.0f};
+  check<std::uint8_t>(floats, DType::float32, DType::bool_,
+                      [](float x) { return static_cast<std::uint8_t>(x != 0); });
+  check<std::uint8_t>(all_of_type<std::int16_t>(), DType::int16, DType::bool_,
+                      [](std::int16_t x) { return static_cast<std::uint8_t>(x != 0); });
 }
 
 }  // namespace penstock::codegen

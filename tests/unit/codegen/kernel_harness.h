@@ -1,7 +1,7 @@
 #pragma once
 
-#include <doctest/doctest.h>
 #include <dlfcn.h>
+#include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -58,9 +58,13 @@ inline Instruction index_value(ScalarId result, SymExpr index, DType dtype) {
   i.dtype = dtype;
   return i;
 }
-inline SymExpr sym(const char* name) { return SymExpr::symbol(name); }
+inline SymExpr sym(const char* name) {
+  return SymExpr::symbol(name);
+}
 
-inline Statement nest(Loop loop) { return std::vector<Loop>{std::move(loop)}; }
+inline Statement nest(Loop loop) {
+  return std::vector<Loop>{std::move(loop)};
+}
 
 /// A program of one kernel whose buffers are inputs.
 inline LoopProgram program_of(LoopKernel kernel, const std::vector<DType>& buffers,
@@ -90,7 +94,8 @@ class FileSink : public CodeSink {
   Result<std::string> put(std::string_view, std::string_view elf) override {
     char path[] = "/tmp/penstock-test-XXXXXX";
     close(mkstemp(path));
-    std::ofstream(path, std::ios::binary).write(elf.data(), static_cast<std::streamsize>(elf.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(elf.data(), static_cast<std::streamsize>(elf.size()));
     paths.push_back(path);
     return std::string(path);
   }

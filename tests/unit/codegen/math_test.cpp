@@ -98,8 +98,8 @@ void check(const Function& function, double bound, DType dtype, int lanes) {
   CHECK(worst <= bound);
 }
 
-const double kSpecial[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, -1.0, 1e-310, -1e-310, 5e-324,
-                           1e300, -1e300, 0.5, -0.5, 2.0, -2.0};
+const double kSpecial[] = {0.0,     -0.0,   INFINITY, -INFINITY, NAN, 1.0,  -1.0, 1e-310,
+                           -1e-310, 5e-324, 1e300,    -1e300,    0.5, -0.5, 2.0,  -2.0};
 
 template <class T>
 void check_special(const Function& function, DType dtype) {

@@ -29,7 +29,8 @@ LoopKernel kernel_of(Loop loop) {
 }
 
 /// y[c][r] = x[r][c]
-LoopKernel transpose(SymExpr rows, SymExpr columns, std::int64_t row_tile, std::int64_t column_tile) {
+LoopKernel transpose(SymExpr rows, SymExpr columns, std::int64_t row_tile,
+                     std::int64_t column_tile) {
   Loop outer = tiled("i0", rows, row_tile), inner = tiled("i1", columns, column_tile);
   outer.schedule.parallel = true;
   outer.schedule.grain = 4;
@@ -55,9 +56,11 @@ std::vector<std::string> nest_of(const LoopKernel& kernel) {
 }  // namespace
 
 TEST_CASE("a tiled transpose is the transpose") {
-  for (auto [row_tile, column_tile] : {std::pair{0, 0}, {1, 1}, {3, 0}, {0, 5}, {8, 16}, {64, 1000}}) {
+  for (auto [row_tile, column_tile] :
+       {std::pair{0, 0}, {1, 1}, {3, 0}, {0, 5}, {8, 16}, {64, 1000}}) {
     Compiled fixed(program_of(transpose(19, 37, row_tile, column_tile), {kF, kF}));
-    Compiled any(program_of(transpose(sym("s0"), sym("s1"), row_tile, column_tile), {kF, kF}, {"s0", "s1"}));
+    Compiled any(
+        program_of(transpose(sym("s0"), sym("s1"), row_tile, column_tile), {kF, kF}, {"s0", "s1"}));
     std::vector<float> x(19 * 37);
     std::iota(x.begin(), x.end(), 0.0f);
     for (bool symbolic : {false, true}) {

@@ -56,7 +56,8 @@ TEST_CASE("as JSON a diagnostic is one line with everything escaped") {
 }
 
 TEST_CASE("what is no text, or would steer a terminal, is spelled out") {
-  const std::string bad = "a\x1b[31m\x07\x7f\xc2\x9b\xff\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82";
+  const std::string bad =
+      "a\x1b[31m\x07\x7f\xc2\x9b\xff\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82";
   const std::string good = "\tGr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80";
   Diagnostic diagnostic{Code::PS0102, bad + good, {}, bad, "b", Severity::error};
   const std::string spelled =

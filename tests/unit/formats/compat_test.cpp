@@ -24,7 +24,8 @@ TEST_CASE("a kernels document of 1.0 may be without a seal, and stays so; one of
     }
     return KernelBundle();
   };
-  const KernelBundle older = bundle_of(folder + "/v1.0/kernels.json"), newer = bundle_of(folder + "/v1.1/kernels.json");
+  const KernelBundle older = bundle_of(folder + "/v1.0/kernels.json"),
+                     newer = bundle_of(folder + "/v1.1/kernels.json");
   CHECK(!older.sealed);
   CHECK(newer.sealed);
   REQUIRE(newer.code.size() == 1);
@@ -48,7 +49,8 @@ TEST_CASE("a kernels document of 1.0 may be without a seal, and stays so; one of
     CHECK(!decode(edited, "edited").has_value());
   }
   const std::size_t seal = line.find("\"seal\":\"");
-  CHECK(!decode(line.substr(0, seal) + line.substr(line.find(",", seal) + 1), "edited").has_value());
+  CHECK(
+      !decode(line.substr(0, seal) + line.substr(line.find(",", seal) + 1), "edited").has_value());
 }
 
 TEST_CASE("frozen streams are read, and JSON and CBOR of them say the same") {

@@ -38,7 +38,9 @@ TEST_CASE("streams that are no streams") {
   CHECK(error_of("").code == Code::PS0209);
   CHECK(error_of(" \n\n").code == Code::PS0209);
   CHECK(error_of("hello").code == Code::PS0201);
-  CHECK(error_of("\x7F" "ELF").code == Code::PS0201);
+  CHECK(error_of("\x7F"
+                 "ELF")
+            .code == Code::PS0201);
   CHECK(has(error_of(std::string("PK\x03\x04")).message, "name the file"));
   CHECK(error_of("{}\n").code == Code::PS0201);
   CHECK(error_of("[1]").code == Code::PS0201);
@@ -50,7 +52,8 @@ TEST_CASE("streams that are no streams") {
 
 TEST_CASE("a stream without its end was cut off") {
   std::string skip =
-      R"({"penstock":"skip","version":[1,0],"code":"PS0401","name":"f","reason":"r"})" "\n";
+      R"({"penstock":"skip","version":[1,0],"code":"PS0401","name":"f","reason":"r"})"
+      "\n";
   CHECK(error_of(skip).code == Code::PS0202);
   CHECK(reads(skip + kEnd));
   CHECK(reads(kEnd + skip + kEnd));
@@ -61,8 +64,8 @@ TEST_CASE("a stream without its end was cut off") {
 }
 
 TEST_CASE("places name the document, the line and the field") {
-  std::string bad = kEnd + "\n" +
-                    R"({"penstock":"skip","version":[1,0],"code":"PS0401","name":7,"reason":"r"})";
+  std::string bad =
+      kEnd + "\n" + R"({"penstock":"skip","version":[1,0],"code":"PS0401","name":7,"reason":"r"})";
   Diagnostic diagnostic = error_of(bad);
   CHECK(diagnostic.code == Code::PS0201);
   CHECK(diagnostic.place == "in: document 2, line 3, /name");
@@ -82,8 +85,8 @@ TEST_CASE("a field twice, and a field that the version does not define, are erro
 
 TEST_CASE("newer versions are read as far as that is sound") {
   auto end = [](const std::string& version, const std::string& more) {
-    return R"({"penstock":"end","version":)" + version +
-           R"(,"counts":[],"calls":[],"status":0)" + more + "}";
+    return R"({"penstock":"end","version":)" + version + R"(,"counts":[],"calls":[],"status":0)" +
+           more + "}";
   };
   CHECK(error_of(end("[2,0]", "")).code == Code::PS0203);
   CHECK(reads(end("[1,7]", "")));
@@ -98,20 +101,33 @@ TEST_CASE("newer versions are read as far as that is sound") {
 TEST_CASE("depth is limited in both encodings") {
   std::string deep = R"({"penstock":)" + std::string(100000, '[');
   CHECK(error_of(deep).code == Code::PS0208);
-  std::string cbor = "\xA1\x61" "a" + std::string(100000, '\x81');
+  std::string cbor =
+      "\xA1\x61"
+      "a" +
+      std::string(100000, '\x81');
   CHECK(error_of(cbor).code == Code::PS0208);
 }
 
 TEST_CASE("CBOR that lies about lengths") {
-  CHECK(error_of(std::string("\xA1\x61" "a" "\x9B\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 12)).code ==
-        Code::PS0201);
+  CHECK(error_of(std::string("\xA1\x61"
+                             "a"
+                             "\x9B\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+                             12))
+            .code == Code::PS0201);
   CHECK(error_of(std::string("\xBB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 9)).code == Code::PS0201);
   CHECK(error_of(std::string("\xA1\x7A\x7F\xFF\xFF\xFF", 6)).code == Code::PS0201);
-  CHECK(error_of(std::string("\xA1\x61" "a" "\x1C", 4)).code == Code::PS0201);
+  CHECK(error_of(std::string("\xA1\x61"
+                             "a"
+                             "\x1C",
+                             4))
+            .code == Code::PS0201);
   CHECK(error_of(std::string("\xD9\xD9\xF7", 3)).code == Code::PS0202);
   // Neither integers nor tags end at a break: nothing that may come behind one makes it a document.
   for (const char* first : {"\x1F", "\x3F", "\xDF"}) {
-    CHECK(error_of(std::string("\xA1\x61" "a") + first).code == Code::PS0201);
+    CHECK(error_of(std::string("\xA1\x61"
+                               "a") +
+                   first)
+              .code == Code::PS0201);
   }
 }
 

@@ -16,14 +16,33 @@ std::vector<Argument> all_arguments(ValueId value) {
   using Named = Argument::Named;
   SymExpr s0 = SymExpr::symbol("s0");
   return {
-      Argument(), true, std::int64_t{-7}, std::int64_t{INT64_MIN}, 0.1, -0.0, 5e-324, 1.0,
-      std::nan(""), HUGE_VAL, -HUGE_VAL, std::string("a \"q\" \\ \n \u00e9 \x01"),
-      std::string("\xED\xA0\x80 lone surrogate"), std::string("value"), 2 * s0 + 1,
-      floordiv(s0, 8), DType::bfloat16, Argument::Value{value}, Argument::Complex{1.5, -HUGE_VAL},
-      Argument::Ellipsis{}, Named{Named::Kind::device, "cuda:0"},
-      Named{Named::Kind::layout, "strided"}, Named{Named::Kind::memory_format, "channels_last"},
-      Named{Named::Kind::object, "torch.relu"}, Argument::Bytes{std::string("\0\xFF x", 4)},
-      list(Kind::list, {}), list(Kind::list, {std::int64_t{1}, std::int64_t{-1}}),
+      Argument(),
+      true,
+      std::int64_t{-7},
+      std::int64_t{INT64_MIN},
+      0.1,
+      -0.0,
+      5e-324,
+      1.0,
+      std::nan(""),
+      HUGE_VAL,
+      -HUGE_VAL,
+      std::string("a \"q\" \\ \n \u00e9 \x01"),
+      std::string("\xED\xA0\x80 lone surrogate"),
+      std::string("value"),
+      2 * s0 + 1,
+      floordiv(s0, 8),
+      DType::bfloat16,
+      Argument::Value{value},
+      Argument::Complex{1.5, -HUGE_VAL},
+      Argument::Ellipsis{},
+      Named{Named::Kind::device, "cuda:0"},
+      Named{Named::Kind::layout, "strided"},
+      Named{Named::Kind::memory_format, "channels_last"},
+      Named{Named::Kind::object, "torch.relu"},
+      Argument::Bytes{std::string("\0\xFF x", 4)},
+      list(Kind::list, {}),
+      list(Kind::list, {std::int64_t{1}, std::int64_t{-1}}),
       list(Kind::list, {Argument::Value{value}, std::int64_t{1}, std::nan("")}),
       list(Kind::tuple, {std::string("x"), list(Kind::tuple, {})}),
       list(Kind::slice, {Argument(), std::int64_t{3}, Argument()}),
@@ -90,10 +109,10 @@ Recipe all_recipes(SourceId source) {
   from.source = source;
   symbol.expression = SymExpr::symbol("s0") + 1;
   std::vector<Recipe> items{output, object, from, symbol, literal(std::string("name"))};
-  for (auto kind : {Recipe::Kind::list, Recipe::Kind::tuple, Recipe::Kind::dict, Recipe::Kind::set,
-                    Recipe::Kind::frozenset, Recipe::Kind::slice, Recipe::Kind::instance,
-                    Recipe::Kind::function, Recipe::Kind::cell, Recipe::Kind::method,
-                    Recipe::Kind::call}) {
+  for (auto kind :
+       {Recipe::Kind::list, Recipe::Kind::tuple, Recipe::Kind::dict, Recipe::Kind::set,
+        Recipe::Kind::frozenset, Recipe::Kind::slice, Recipe::Kind::instance,
+        Recipe::Kind::function, Recipe::Kind::cell, Recipe::Kind::method, Recipe::Kind::call}) {
     items.push_back(recipe(kind, {literal(std::int64_t{1}), output}));
   }
   return recipe(Recipe::Kind::list, std::move(items));
@@ -127,7 +146,8 @@ GraphDocument rich_graph() {
     number.dtype = DType::int64;
     const bool is_number = kind == InputKind::size || kind == InputKind::scalar;
     ValueId id = add_value(graph, to_string(kind), is_number ? number : type);
-    Input input{kind, graph.values[id].name, sources[id % sources.size()], graph.values[id].type, {}};
+    Input input{
+        kind, graph.values[id].name, sources[id % sources.size()], graph.values[id].type, {}};
     if (kind == InputKind::constant) input.source = kNoSource;
     if (kind == InputKind::user) input.blob = std::string(32, 'a');
     interface.inputs.push_back(input);
@@ -143,14 +163,18 @@ GraphDocument rich_graph() {
   for (Argument& argument : all_arguments(0)) node.args.push_back({"a", std::move(argument)});
   node.args.front().name.clear();
   graph.nodes.push_back(node);
-  const auto caller = std::make_shared<const StackFrame>(StackFrame{"main", {"main.py", 7, 0, 7, 4}, nullptr});
-  graph.calls.push_back({"call_method", "example", "example_", all_arguments(first),
-                         {{"key", std::string("v")}},
-                         std::make_shared<const StackFrame>(StackFrame{"f", {"model.py", 1, 2, 3, 4}, caller}),
-                         Argument::Value{first}});
+  const auto caller =
+      std::make_shared<const StackFrame>(StackFrame{"main", {"main.py", 7, 0, 7, 4}, nullptr});
+  graph.calls.push_back(
+      {"call_method",
+       "example",
+       "example_",
+       all_arguments(first),
+       {{"key", std::string("v")}},
+       std::make_shared<const StackFrame>(StackFrame{"f", {"model.py", 1, 2, 3, 4}, caller}),
+       Argument::Value{first}});
   graph.outputs = {first, 0};
-  interface.outputs = {{type, {}, std::string(32, 'b')},
-                       {type, {OutputAlias::Kind::input, 0}, {}}};
+  interface.outputs = {{type, {}, std::string(32, 'b')}, {type, {OutputAlias::Kind::input, 0}, {}}};
   interface.mutations = {{0, 1}};
   for (int kind = 0; kind <= static_cast<int>(GuardKind::condition); ++kind) {
     Guard guard{};

@@ -35,15 +35,26 @@ Document read(const std::string& bytes) {
 
 /// Deterministic garbage: bytes changed, removed, inserted, pieces repeated.
 std::string mutate(std::string bytes, std::mt19937& random) {
-  auto below = [&](std::size_t bound) { return std::size_t(random() % std::max<std::size_t>(1, bound)); };
+  auto below = [&](std::size_t bound) {
+    return std::size_t(random() % std::max<std::size_t>(1, bound));
+  };
   for (std::size_t edits = 1 + below(4); edits > 0; --edits) {
     std::size_t at = below(bytes.size());
     switch (below(5)) {
-      case 0: if (!bytes.empty()) bytes[at] = static_cast<char>(random()); break;
-      case 1: bytes.erase(at, below(20)); break;
-      case 2: bytes.insert(at, 1, "{}[]\",:0-9eE\\tfn\x00\xFF"[below(18)]); break;
-      case 3: bytes.insert(at, bytes.substr(below(bytes.size()), below(40))); break;
-      default: bytes.resize(at);
+      case 0:
+        if (!bytes.empty()) bytes[at] = static_cast<char>(random());
+        break;
+      case 1:
+        bytes.erase(at, below(20));
+        break;
+      case 2:
+        bytes.insert(at, 1, "{}[]\",:0-9eE\\tfn\x00\xFF"[below(18)]);
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(below(bytes.size()), below(40)));
+        break;
+      default:
+        bytes.resize(at);
     }
   }
   return bytes;

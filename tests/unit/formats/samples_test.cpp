@@ -36,10 +36,12 @@ std::string write(const std::vector<Document>& documents, Encoding encoding) {
   std::string bytes;
   WriteOptions options;
   options.encoding = encoding;
-  DocumentWriter writer([&](std::string_view piece) -> Result<void> {
-    bytes += piece;
-    return {};
-  }, options);
+  DocumentWriter writer(
+      [&](std::string_view piece) -> Result<void> {
+        bytes += piece;
+        return {};
+      },
+      options);
   for (const Document& document : documents) {
     auto written = writer.write(document);
     INFO((written ? std::string() : describe(written.error())));
@@ -56,7 +58,8 @@ TEST_CASE("graphs can be read without their guards") {
   for (std::string level : {"torch", "core", "placed", "loops", "kernels"}) {
     CAPTURE(level);
     std::vector<Document> documents = read(read_file(kSamples + "/" + level + ".json"));
-    const std::string json = write(documents, Encoding::json), pretty = write(documents, Encoding::pretty),
+    const std::string json = write(documents, Encoding::json),
+                      pretty = write(documents, Encoding::pretty),
                       cbor = write(documents, Encoding::cbor);
     std::size_t guards = 0;
     for (Document& document : documents) {
@@ -75,7 +78,8 @@ TEST_CASE("graphs can be read without their guards") {
     odd.replace(odd.find("\"guards\":[") + 10, 1, "[[\"}\\\"]\"],");
     CHECK(write(read(odd, {.guards = false}), Encoding::json) == without);
     wrong.replace(wrong.find(",\"level\""), 1, ";");
-    DocumentReader all(source_of(wrong), "sample"), some(source_of(wrong), "sample", {.guards = false});
+    DocumentReader all(source_of(wrong), "sample"),
+        some(source_of(wrong), "sample", {.guards = false});
     auto expected = read_all(all), actual = read_all(some);
     REQUIRE(!expected.has_value());
     REQUIRE(!actual.has_value());

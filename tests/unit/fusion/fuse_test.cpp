@@ -96,7 +96,8 @@ TEST_CASE("views become index expressions") {
 
 TEST_CASE("library calls apply what stands behind them") {
   GraphBuilder b;
-  ValueId x = b.input({4, 8, 32}), w = b.input({32, 24}), residual = b.input({4, 8, 24}), bias = b.input({24});
+  ValueId x = b.input({4, 8, 32}), w = b.input({32, 24}), residual = b.input({4, 8, 24}),
+          bias = b.input({24});
   ValueId y = b.reshape(b.matmul(b.reshape(x, {32, 32}), w), {4, 8, 24});
   y = b.binary("add", y, b.broadcast(bias, {4, 8, 24}, {2}));
   ValueId inner = b.unary("erf", b.binary("mul", y, 0.70710678118654757));
@@ -131,9 +132,11 @@ TEST_CASE("attention reads heads out of its projection and writes them back with
     ValueId x = b.slice(qkv, 2, part * 32, part * 32 + 32, 1);
     return b.reshape(b.permute(b.reshape(x, {2, 24, 2, 16}), order), sizes);
   };
-  ValueId scores = b.batched_matmul(heads(0, {0, 2, 1, 3}, {4, 24, 16}), heads(1, {0, 2, 3, 1}, {4, 16, 24}));
+  ValueId scores =
+      b.batched_matmul(heads(0, {0, 2, 1, 3}, {4, 24, 16}), heads(1, {0, 2, 3, 1}, {4, 16, 24}));
   ValueId weights = softmax(b, b.reshape(scores, {2, 2, 24, 24}));
-  ValueId mixed = b.batched_matmul(b.reshape(weights, {4, 24, 24}), heads(2, {0, 2, 1, 3}, {4, 24, 16}));
+  ValueId mixed =
+      b.batched_matmul(b.reshape(weights, {4, 24, 24}), heads(2, {0, 2, 1, 3}, {4, 24, 16}));
   ValueId back = b.reshape(b.permute(b.reshape(mixed, {2, 2, 24, 16}), {0, 2, 1, 3}), {48, 32});
   b.output(b.matmul(back, w));
   LoopProgram program = check(b);

@@ -1,5 +1,6 @@
-// What fusion makes of a graph grows with its ops and operands, not faster: counted in instructions and steps, for
-// chains and fans of every kind of op. Instructions are what code generation takes its time and memory for.
+// What fusion makes of a graph grows with its ops and operands, not faster: counted in instructions
+// and steps, for chains and fans of every kind of op. Instructions are what code generation takes
+// its time and memory for.
 #include <functional>
 
 #include "fusion/loops.h"
@@ -18,23 +19,35 @@ struct Chain {
 
 const GraphBuilder::Sizes kSizes = {12, 12};
 
-ValueId spread(GraphBuilder& b, ValueId rows) { return b.broadcast(rows, kSizes, {0}); }
+ValueId spread(GraphBuilder& b, ValueId rows) {
+  return b.broadcast(rows, kSizes, {0});
+}
 
-ValueId write_slice(GraphBuilder& b, ValueId self, ValueId src, std::int64_t row, std::int64_t column = 0) {
+ValueId write_slice(GraphBuilder& b, ValueId self, ValueId src, std::int64_t row,
+                    std::int64_t column = 0) {
   return b.node("prim.scatter_slice",
-                {{"self", b.value(self)}, {"src", b.value(src)}, {"start", b.list(GraphBuilder::Sizes{row, column})},
+                {{"self", b.value(self)},
+                 {"src", b.value(src)},
+                 {"start", b.list(GraphBuilder::Sizes{row, column})},
                  {"step", b.list(GraphBuilder::Sizes{1, 1})}},
                 b.type(b.sizes(self), b.dtype(self)));
 }
 
-ValueId row_of(GraphBuilder& b, ValueId x, int row) { return b.slice(x, 0, row % 12, row % 12 + 1, 1); }
+ValueId row_of(GraphBuilder& b, ValueId x, int row) {
+  return b.slice(x, 0, row % 12, row % 12 + 1, 1);
+}
 
 const Chain kChains[] = {
-    {"pointwise", [](GraphBuilder& b, ValueId x, int) { return b.binary("add", b.unary("tanh", x), 1.0); }},
-    {"used twice", [](GraphBuilder& b, ValueId x, int) { return b.binary("mul", b.binary("add", x, 1.0), x); }},
+    {"pointwise",
+     [](GraphBuilder& b, ValueId x, int) { return b.binary("add", b.unary("tanh", x), 1.0); }},
+    {"used twice",
+     [](GraphBuilder& b, ValueId x, int) { return b.binary("mul", b.binary("add", x, 1.0), x); }},
     {"where",
-     [](GraphBuilder& b, ValueId x, int i) { return b.where(b.compare("gt", x, double(i)), x, b.value(b.unary("neg", x))); }},
-    {"reduce", [](GraphBuilder& b, ValueId x, int) { return b.binary("sub", x, spread(b, b.reduce("amax", x, {1}))); }},
+     [](GraphBuilder& b, ValueId x, int i) {
+       return b.where(b.compare("gt", x, double(i)), x, b.value(b.unary("neg", x)));
+     }},
+    {"reduce", [](GraphBuilder& b, ValueId x,
+                  int) { return b.binary("sub", x, spread(b, b.reduce("amax", x, {1}))); }},
     {"softmax",
      [](GraphBuilder& b, ValueId x, int) {
        const ValueId e = b.unary("exp", b.binary("sub", x, spread(b, b.reduce("amax", x, {1}))));
@@ -43,10 +56,15 @@ const Chain kChains[] = {
     {"normalise",
      [](GraphBuilder& b, ValueId x, int) {
        const auto [mean, m2] = b.welford(x, {1});
-       return b.binary("mul", b.binary("sub", x, spread(b, mean)), spread(b, b.unary("rsqrt", b.binary("add", m2, 1.0))));
+       return b.binary("mul", b.binary("sub", x, spread(b, mean)),
+                       spread(b, b.unary("rsqrt", b.binary("add", m2, 1.0))));
      }},
-    {"transposed", [](GraphBuilder& b, ValueId x, int) { return b.binary("add", x, b.permute(x, {1, 0})); }},
-    {"flipped", [](GraphBuilder& b, ValueId x, int i) { return b.binary("sub", x, b.flip(x, {i % 2})); }},
+    {"transposed",
+     [](GraphBuilder& b, ValueId x, int) {
+       return b.binary("add", x, b.permute(x, {1, 0}));
+     }},
+    {"flipped",
+     [](GraphBuilder& b, ValueId x, int i) { return b.binary("sub", x, b.flip(x, {i % 2})); }},
     {"shifted",
      [](GraphBuilder& b, ValueId x, int i) {
        const std::int64_t by = 1 + i % 3;
@@ -59,22 +77,31 @@ const Chain kChains[] = {
      }},
     {"halves",
      [](GraphBuilder& b, ValueId x, int) {
-       return b.cat({b.unary("neg", b.slice(x, 1, 6, 12, 1)), b.binary("mul", b.slice(x, 1, 0, 6, 1), 2.0)}, 1);
+       return b.cat(
+           {b.unary("neg", b.slice(x, 1, 6, 12, 1)), b.binary("mul", b.slice(x, 1, 0, 6, 1), 2.0)},
+           1);
      }},
     {"written slices",
-     [](GraphBuilder& b, ValueId x, int i) { return write_slice(b, x, b.unary("tanh", row_of(b, 0, i)), i % 12); }},
+     [](GraphBuilder& b, ValueId x, int i) {
+       return write_slice(b, x, b.unary("tanh", row_of(b, 0, i)), i % 12);
+     }},
     {"written parts of slices",
      [](GraphBuilder& b, ValueId x, int i) {
        const ValueId row = row_of(b, x, i);
-       return write_slice(b, x, write_slice(b, row, b.slice(row_of(b, 0, i), 1, 0, 4, 1), 0, i % 9), i % 12);
+       return write_slice(b, x, write_slice(b, row, b.slice(row_of(b, 0, i), 1, 0, 4, 1), 0, i % 9),
+                          i % 12);
      }},
     {"changed slices",
-     [](GraphBuilder& b, ValueId x, int i) { return write_slice(b, x, b.binary("mul", row_of(b, x, i), 2.0), i % 12); }},
+     [](GraphBuilder& b, ValueId x, int i) {
+       return write_slice(b, x, b.binary("mul", row_of(b, x, i), 2.0), i % 12);
+     }},
     {"recurrence",
      [](GraphBuilder& b, ValueId x, int i) {
-       return write_slice(b, x, b.binary("add", row_of(b, x, i), row_of(b, x, i + 11)), (i + 1) % 12);
+       return write_slice(b, x, b.binary("add", row_of(b, x, i), row_of(b, x, i + 11)),
+                          (i + 1) % 12);
      }},
-    {"scan", [](GraphBuilder& b, ValueId x, int i) { return b.scan("cumsum", b.binary("mul", x, 0.1), i % 2); }},
+    {"scan", [](GraphBuilder& b, ValueId x,
+                int i) { return b.scan("cumsum", b.binary("mul", x, 0.1), i % 2); }},
     {"gather",
      [](GraphBuilder& b, ValueId x, int) {
        return b.binary("add", x, b.gather(x, b.convert(b.compare("gt", x, 0.0), DType::int64), 1));
@@ -112,7 +139,9 @@ struct Fan {
   std::function<ValueId(GraphBuilder&, const std::vector<ValueId>&)> join;
 };
 
-ValueId cat_of(GraphBuilder& b, const std::vector<ValueId>& parts) { return b.cat(parts, 0); }
+ValueId cat_of(GraphBuilder& b, const std::vector<ValueId>& parts) {
+  return b.cat(parts, 0);
+}
 ValueId sum_of(GraphBuilder& b, const std::vector<ValueId>& parts) {
   ValueId sum = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) sum = b.binary("add", sum, parts[i]);
@@ -122,12 +151,18 @@ ValueId sum_of(GraphBuilder& b, const std::vector<ValueId>& parts) {
 const Fan kFans[] = {
     {"cat of one tensor", [](GraphBuilder&, ValueId x, int) { return x; }, cat_of},
     {"cat of slices", [](GraphBuilder& b, ValueId x, int i) { return row_of(b, x, i); }, cat_of},
-    {"cat of computed", [](GraphBuilder& b, ValueId x, int i) { return b.binary("mul", row_of(b, x, i), 1.0 + i); }, cat_of},
-    {"sum of scaled", [](GraphBuilder& b, ValueId x, int i) { return b.binary("mul", x, 1.0 + i); }, sum_of},
-    {"sum of reduced",
-     [](GraphBuilder& b, ValueId x, int i) { return b.reduce(i % 2 == 0 ? "sum" : "amax", b.binary("mul", x, 1.0 + i), {1}); },
+    {"cat of computed",
+     [](GraphBuilder& b, ValueId x, int i) { return b.binary("mul", row_of(b, x, i), 1.0 + i); },
+     cat_of},
+    {"sum of scaled", [](GraphBuilder& b, ValueId x, int i) { return b.binary("mul", x, 1.0 + i); },
      sum_of},
-    {"sum of slices", [](GraphBuilder& b, ValueId x, int i) { return b.unary("exp", row_of(b, x, i)); }, sum_of},
+    {"sum of reduced",
+     [](GraphBuilder& b, ValueId x, int i) {
+       return b.reduce(i % 2 == 0 ? "sum" : "amax", b.binary("mul", x, 1.0 + i), {1});
+     },
+     sum_of},
+    {"sum of slices",
+     [](GraphBuilder& b, ValueId x, int i) { return b.unary("exp", row_of(b, x, i)); }, sum_of},
 };
 
 GraphBuilder fan_of(const Fan& fan, int count) {
@@ -141,20 +176,24 @@ GraphBuilder fan_of(const Fan& fan, int count) {
 
 /// What fusion makes of one op more, far out and near.
 void check_growth(const char* name, const std::function<GraphBuilder(int)>& graph) {
-  const int few = instruction_count(fuse_graph(graph(16))), more = instruction_count(fuse_graph(graph(32))),
+  const int few = instruction_count(fuse_graph(graph(16))),
+            more = instruction_count(fuse_graph(graph(32))),
             many = instruction_count(fuse_graph(graph(128)));
   const double near = (more - few) / 16.0, far = (many - more) / 96.0;
   // A step writes what it computes and reads it again, at the worst.
-  CHECK_MESSAGE(far <= 1.5 * near + 8, name << ": " << few << ", " << more << ", " << many << " instructions");
+  CHECK_MESSAGE(far <= 1.5 * near + 8,
+                name << ": " << few << ", " << more << ", " << many << " instructions");
   CHECK_MESSAGE(many <= 128 * 96, name << ": " << many << " instructions");
 }
 
 TEST_CASE("instructions grow with the length of a chain") {
-  for (const Chain& chain : kChains) check_growth(chain.name, [&](int length) { return chain_of(chain, length); });
+  for (const Chain& chain : kChains)
+    check_growth(chain.name, [&](int length) { return chain_of(chain, length); });
 }
 
 TEST_CASE("instructions grow with the width of a fan") {
-  for (const Fan& fan : kFans) check_growth(fan.name, [&](int count) { return fan_of(fan, count); });
+  for (const Fan& fan : kFans)
+    check_growth(fan.name, [&](int count) { return fan_of(fan, count); });
 }
 
 TEST_CASE("chains and fans compute what they should") {
@@ -172,7 +211,8 @@ TEST_CASE("a long chain of written slices lies in one memory") {
   const LoopProgram program = check(chain_of(kChains[11], 9));
   REQUIRE(std::string(kChains[11].name) == "written slices");
   int temporaries = 0;
-  for (const Buffer& buffer : program.buffers) temporaries += buffer.kind == Buffer::Kind::temporary;
+  for (const Buffer& buffer : program.buffers)
+    temporaries += buffer.kind == Buffer::Kind::temporary;
   CHECK(temporaries == 0);
   CHECK(program.steps.size() == 10);
 }
@@ -197,7 +237,8 @@ TEST_CASE("two chains begin at one content") {
   const ValueId first = b.unary("neg", b.input(kSizes));
   for (int chain = 0; chain < 2; ++chain) {
     ValueId x = first;
-    for (int i = 0; i < 6; ++i) x = write_slice(b, x, b.binary("mul", row_of(b, 0, i), 2.0 + chain), (i + chain) % 12);
+    for (int i = 0; i < 6; ++i)
+      x = write_slice(b, x, b.binary("mul", row_of(b, 0, i), 2.0 + chain), (i + chain) % 12);
     b.output(x);
   }
   check(b);

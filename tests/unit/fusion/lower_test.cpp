@@ -92,7 +92,8 @@ TEST_CASE("an input is overwritten after everything has read it") {
   b.output(b.unary("exp", x));
   b.graph.nodes.push_back({"prim.copy_", {{"self", b.value(x)}, {"src", b.value(sum)}}, {}, -1});
   LoopProgram program = check(b);
-  auto inputs = random_inputs(program.interface, 1), reference = random_inputs(program.interface, 1);
+  auto inputs = random_inputs(program.interface, 1),
+       reference = random_inputs(program.interface, 1);
   REQUIRE(interpret(program, inputs));
   REQUIRE(ops::interpret(b.graph, reference));
   CHECK(inputs[0].reals() == reference[0].reals());
@@ -102,9 +103,11 @@ TEST_CASE("an input is overwritten after everything has read it") {
 LoopProgram check_update(GraphBuilder& b, ValueId x, ValueId content) {
   b.output(content);
   b.graph.interface.outputs.back().alias = {OutputAlias::Kind::input, static_cast<std::int32_t>(x)};
-  b.graph.nodes.push_back({"prim.copy_", {{"self", b.value(x)}, {"src", b.value(content)}}, {}, -1});
+  b.graph.nodes.push_back(
+      {"prim.copy_", {{"self", b.value(x)}, {"src", b.value(content)}}, {}, -1});
   LoopProgram program = check(b);
-  auto inputs = random_inputs(program.interface, 1), reference = random_inputs(program.interface, 1);
+  auto inputs = random_inputs(program.interface, 1),
+       reference = random_inputs(program.interface, 1);
   REQUIRE(interpret(program, inputs));
   REQUIRE(ops::interpret(b.graph, reference));
   CHECK(inputs[x].reals() == reference[x].reals());
@@ -126,22 +129,27 @@ TEST_CASE("rows are written into an input that nothing reads as it was") {
   const auto& kernel = std::get<LoopKernel>(program.steps[1]);
   CHECK(kernel.name.find("scatter") != std::string::npos);
   const Loop* loop = &std::get<std::vector<Loop>>(kernel.body.back()).front();
-  while (const auto* inner = std::get_if<std::vector<Loop>>(&loop->body.back())) loop = &inner->front();
+  while (const auto* inner = std::get_if<std::vector<Loop>>(&loop->body.back()))
+    loop = &inner->front();
   CHECK(loop->extent == SymExpr(4));
   CHECK(loop->schedule.vectorize);
 }
 
-TEST_CASE("an input that is read later as it was is copied; what is written of its own elements is set apart") {
+TEST_CASE(
+    "an input that is read later as it was is copied; what is written of its own elements is set "
+    "apart") {
   for (const bool later : {true, false}) {
     GraphBuilder b;
     ValueId cache = b.input({6, 4}), at = b.input({3, 4}, DType::int64), rows = b.input({3, 4});
     ValueId source = later ? rows : b.slice(cache, 0, 1, 4, 1);
     ValueId written = b.scatter("scatter", cache, at, source, 0);
-    if (later) b.output(b.binary("add", cache, b.broadcast(b.reduce("sum", written, {0}), {6, 4}, {1})));
+    if (later)
+      b.output(b.binary("add", cache, b.broadcast(b.reduce("sum", written, {0}), {6, 4}, {1})));
     LoopProgram program = check_update(b, cache, written);
     const std::vector<SymExpr> sizes = {later ? 6 : 3, 4};
     CHECK(std::any_of(program.buffers.begin(), program.buffers.end(), [&](const Buffer& buffer) {
-      return buffer.sizes == sizes && (buffer.kind == Buffer::Kind::output || buffer.kind == Buffer::Kind::temporary);
+      return buffer.sizes == sizes &&
+             (buffer.kind == Buffer::Kind::output || buffer.kind == Buffer::Kind::temporary);
     }));
   }
 }
@@ -176,10 +184,14 @@ TEST_CASE("verification refuses what an edit broke") {
     auto checked = verify_contract(edited);
     return checked ? std::string() : checked.error().message;
   };
-  CHECK(edit([](Loop&, Instruction& load) { load.index += 100; }).find("outside") != std::string::npos);
-  CHECK(edit([](Loop&, Instruction& load) { load.op = "frobnicate"; }).find("no instruction") != std::string::npos);
-  CHECK(edit([](Loop&, Instruction& load) { load.result = 77; }).find("not known") != std::string::npos);
-  CHECK(edit([](Loop& loop, Instruction&) { loop.schedule.unroll = 0; }).find("at least 1") != std::string::npos);
+  CHECK(edit([](Loop&, Instruction& load) { load.index += 100; }).find("outside") !=
+        std::string::npos);
+  CHECK(edit([](Loop&, Instruction& load) { load.op = "frobnicate"; }).find("no instruction") !=
+        std::string::npos);
+  CHECK(edit([](Loop&, Instruction& load) { load.result = 77; }).find("not known") !=
+        std::string::npos);
+  CHECK(edit([](Loop& loop, Instruction&) { loop.schedule.unroll = 0; }).find("at least 1") !=
+        std::string::npos);
   CHECK(edit([](Loop& loop, Instruction&) { loop.schedule.tile = 64; }).empty());
 }
 

@@ -5,7 +5,8 @@
 namespace penstock::fusion {
 namespace {
 
-ValueId added(GraphBuilder& b, ValueId addend, ValueId left, ValueId right, std::vector<NamedArgument> scales) {
+ValueId added(GraphBuilder& b, ValueId addend, ValueId left, ValueId right,
+              std::vector<NamedArgument> scales) {
   const bool batched = b.sizes(left).size() == 3;
   GraphBuilder::Sizes sizes = b.sizes(left);
   sizes.back() = b.sizes(right).back();
@@ -13,7 +14,8 @@ ValueId added(GraphBuilder& b, ValueId addend, ValueId left, ValueId right, std:
                                      {batched ? "batch1" : "mat1", b.value(left)},
                                      {batched ? "batch2" : "mat2", b.value(right)}};
   args.insert(args.end(), scales.begin(), scales.end());
-  return b.node(batched ? "aten.baddbmm.default" : "aten.addmm.default", std::move(args), b.type(sizes, b.dtype(left)));
+  return b.node(batched ? "aten.baddbmm.default" : "aten.addmm.default", std::move(args),
+                b.type(sizes, b.dtype(left)));
 }
 
 /// The innermost loops of a kernel.
@@ -49,11 +51,14 @@ TEST_CASE("layers that are alike become kernels that are alike") {
   ValueId x = b.input({4, 8});
   std::vector<ValueId> weights;
   for (int i = 0; i < 4; ++i) weights.push_back(b.input({8, 8}));
-  for (ValueId weight : weights) x = b.binary("add", x, b.unary("tanh", b.matmul(b.unary("exp", x), weight)));
+  for (ValueId weight : weights)
+    x = b.binary("add", x, b.unary("tanh", b.matmul(b.unary("exp", x), weight)));
   b.output(x);
   LoopProgram program = check(b);
   REQUIRE(program.steps.size() == 4);
-  const auto size_of = [&](std::size_t i) { return std::get<LoopKernel>(program.steps[i]).body.size(); };
+  const auto size_of = [&](std::size_t i) {
+    return std::get<LoopKernel>(program.steps[i]).body.size();
+  };
   for (std::size_t i = 1; i < 4; ++i) CHECK(size_of(i) == size_of(0));
 }
 
@@ -82,15 +87,19 @@ TEST_CASE("addends are scaled and broadcast, and not read at all when beta is 0"
 }
 
 TEST_CASE("products of other sizes and types") {
-  for (DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::float16, DType::int64, DType::int8}) {
-    const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, 1, 5, 3}, {1, 4, 1, 7}, {3, 2, 9, 1}, {2, 3, 0, 4}, {2, 0, 3, 4}};
+  for (DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::float16, DType::int64,
+                      DType::int8}) {
+    const std::int64_t sizes[][4] = {{1, 1, 1, 1}, {2, 1, 5, 3}, {1, 4, 1, 7},
+                                     {3, 2, 9, 1}, {2, 3, 0, 4}, {2, 0, 3, 4}};
     for (auto [batch, rows, inner, columns] : sizes) {
       GraphBuilder b;
-      ValueId left = b.input({batch, rows, inner}, dtype), right = b.input({batch, columns, inner}, dtype);
+      ValueId left = b.input({batch, rows, inner}, dtype),
+              right = b.input({batch, columns, inner}, dtype);
       ValueId product = b.batched_matmul(left, b.permute(right, {0, 2, 1}));
       b.output(b.unary("neg", product));
       b.output(b.reduce("sum", product, {1}));
-      for (const ProgramStep& step : check(b).steps) CHECK(std::holds_alternative<LoopKernel>(step));
+      for (const ProgramStep& step : check(b).steps)
+        CHECK(std::holds_alternative<LoopKernel>(step));
     }
   }
 }

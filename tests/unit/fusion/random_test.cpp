@@ -22,25 +22,37 @@ class RandomGraph {
 
  private:
   std::size_t pick(std::size_t below) { return random_() % below; }
-  ValueId any() { return values_[pick(3) == 0 ? pick(values_.size()) : values_.size() - 1 - pick(2)]; }
+  ValueId any() {
+    return values_[pick(3) == 0 ? pick(values_.size()) : values_.size() - 1 - pick(2)];
+  }
 
   void grow() {
     ValueId x = any();
     switch (pick(14)) {
       case 0:
-      case 1: return add(unary(x));
+      case 1:
+        return add(unary(x));
       case 2:
-      case 3: return add(binary(x));
-      case 4: return add(permuted(x));
-      case 5: return add(reshaped(x));
+      case 3:
+        return add(binary(x));
+      case 4:
+        return add(permuted(x));
+      case 5:
+        return add(reshaped(x));
       case 6:
-      case 7: return add(reduced(x));
-      case 8: return add(broadcast(x));
-      case 9: return add(sliced(x));
-      case 10: return add(joined(x));
+      case 7:
+        return add(reduced(x));
+      case 8:
+        return add(broadcast(x));
+      case 9:
+        return add(sliced(x));
+      case 10:
+        return add(joined(x));
       case 11:
-      case 12: return add(product(x));
-      default: return add(normalised(x));
+      case 12:
+        return add(product(x));
+      default:
+        return add(normalised(x));
     }
   }
 
@@ -103,7 +115,8 @@ class RandomGraph {
     if (sizes.size() > 3) return b.unary("tanh", x);
     std::vector<std::int64_t> dims;
     std::int64_t front = static_cast<std::int64_t>(pick(2));
-    for (std::size_t i = 0; i < sizes.size(); ++i) dims.push_back(static_cast<std::int64_t>(i) + front);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      dims.push_back(static_cast<std::int64_t>(i) + front);
     sizes.insert(front == 1 ? sizes.begin() : sizes.end(), SymExpr(3));
     return b.broadcast(x, sizes, dims);
   }
@@ -138,7 +151,8 @@ class RandomGraph {
     std::swap(dims[rank - 1], dims[rank - 2]);
     ValueId small = b.unary("tanh", x), left = small, right = b.permute(small, dims);
     if (pick(2) == 0) std::swap(left, right);
-    return b.binary("mul", rank == 2 ? b.matmul(left, right) : b.batched_matmul(left, right), 0.125);
+    return b.binary("mul", rank == 2 ? b.matmul(left, right) : b.batched_matmul(left, right),
+                    0.125);
   }
 
   /// x - max(x) over a dim, the core of a softmax.

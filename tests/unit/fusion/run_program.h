@@ -33,7 +33,9 @@ inline LoopProgram fuse_graph(const GraphBuilder& builder, std::vector<std::stri
   auto placed = partition::partition(builder.graph, {}, silent);
   REQUIRE_MESSAGE(placed, (placed ? "" : placed.error().message));
   auto program = fuse(*placed, {std::move(skip)}, silent);
-  REQUIRE_MESSAGE(program, (program ? "" : program.error().place + ": " + program.error().message.substr(0, 2000)));
+  REQUIRE_MESSAGE(
+      program,
+      (program ? "" : program.error().place + ": " + program.error().message.substr(0, 2000)));
   return *program;
 }
 
@@ -92,7 +94,8 @@ inline std::vector<std::vector<double>> reference_numbers(const Graph& graph, un
   return numbers(*outputs);
 }
 
-/// Largest difference relative to the largest magnitude; NaN and infinities must match by position and sign.
+/// Largest difference relative to the largest magnitude; NaN and infinities must match by position
+/// and sign.
 inline double difference(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return INFINITY;
   double largest = 0, scale = 1e-6;

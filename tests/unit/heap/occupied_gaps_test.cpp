@@ -61,7 +61,8 @@ class Gaps {
 
 }  // namespace
 
-TEST_CASE("gaps that are taken are given back and nothing comes to lie there, until they are left") {
+TEST_CASE(
+    "gaps that are taken are given back and nothing comes to lie there, until they are left") {
   Gaps gaps;
   CHECK(gaps.resident_bytes() > kGaps * kGap * 9 / 10);
   void* first = std::malloc(2 * kMiB);

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kTensor = std::size_t{3} << 20;
 constexpr int kOps = 60;
 
-/// How many tensors the heap grows by, when every op makes one, leaves some texts, and the tensor before is freed.
+/// How many tensors the heap grows by, when every op makes one, leaves some texts, and the tensor
+/// before is freed.
 std::ptrdiff_t growth_of_ops(std::vector<std::string>& texts) {
   char* const begin = static_cast<char*>(sbrk(0));
   void* before = nullptr;
@@ -32,7 +33,8 @@ std::ptrdiff_t growth_of_ops(std::vector<std::string>& texts) {
   return (static_cast<char*>(sbrk(0)) - begin) / static_cast<std::ptrdiff_t>(kTensor);
 }
 
-/// As in a process that has run for a while: what is freed first does not join its neighbours, the thread keeps it.
+/// As in a process that has run for a while: what is freed first does not join its neighbours, the
+/// thread keeps it.
 void fill_thread_cache() {
   std::vector<void*> blocks;
   for (std::size_t size = 24; size < 512; size += 16) {

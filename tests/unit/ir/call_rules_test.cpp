@@ -30,7 +30,8 @@ Diagnostic refused(std::string_view text) {
 }  // namespace
 
 TEST_CASE("the first rule that matches wins, whatever is more specific") {
-  const CallRules rules = made_of("break m.f\n# a comment\n\ninline m.*  # and one behind\nnative m.f m.g\ninner *\n");
+  const CallRules rules =
+      made_of("break m.f\n# a comment\n\ninline m.*  # and one behind\nnative m.f m.g\ninner *\n");
   CHECK(found(rules, {"m.f"}, CallableKind::python) == "my.rules:1: break m.f");
   CHECK(found(rules, {"m.g"}, CallableKind::python) == "my.rules:4: inline m.*");
   CHECK(found(rules, {"other"}, CallableKind::python) == "my.rules:6: inner *");
@@ -46,25 +47,31 @@ TEST_CASE("a rule that cannot hold is passed over") {
 
 TEST_CASE("prefixes end anywhere in a name, and a name may be one") {
   const CallRules rules = made_of("native importlib* copy.*\nbreak m.Class.<locals>.f");
-  CHECK(found(rules, {"importlib._bootstrap.load"}, CallableKind::python) == "my.rules:1: native importlib*");
+  CHECK(found(rules, {"importlib._bootstrap.load"}, CallableKind::python) ==
+        "my.rules:1: native importlib*");
   CHECK(found(rules, {"importlib"}, CallableKind::python) == "my.rules:1: native importlib*");
   CHECK(found(rules, {"copy"}, CallableKind::python) == "none");
-  CHECK(found(rules, {"m.Class.<locals>.f"}, CallableKind::python) == "my.rules:2: break m.Class.<locals>.f");
+  CHECK(found(rules, {"m.Class.<locals>.f"}, CallableKind::python) ==
+        "my.rules:2: break m.Class.<locals>.f");
 }
 
-TEST_CASE("rules of a user stand before those that are added behind, which are named without a place") {
+TEST_CASE(
+    "rules of a user stand before those that are added behind, which are named without a place") {
   CallRules rules = made_of("native m.f : it says NAME");
   REQUIRE(rules.add("serve compile m.f\nmodel length m.g", "capture.rules", true));
   CHECK(found(rules, {"m.f"}, CallableKind::python) == "my.rules:1: native m.f");
-  CHECK(rules.find(std::vector<std::string>{"m.f"}, CallableKind::python)->reason_for("f") == "it says f");
+  CHECK(rules.find(std::vector<std::string>{"m.f"}, CallableKind::python)->reason_for("f") ==
+        "it says f");
   CHECK(found(rules, {"m.g"}, CallableKind::c) == "model m.g");
   CHECK(rules.find(std::vector<std::string>{"m.g"}, CallableKind::c)->handler == "length");
 }
 
 TEST_CASE("a name that begins with a dot is that of an attribute") {
-  const CallRules rules = made_of("assume ._is_constant\nbreak m.f ._is_slow\ninline m.*\nassume ._is_slow");
+  const CallRules rules =
+      made_of("assume ._is_constant\nbreak m.f ._is_slow\ninline m.*\nassume ._is_slow");
   CHECK(rules.attributes() == std::vector<std::string>{"._is_constant", "._is_slow"});
-  CHECK(found(rules, {"._is_constant", "m.f"}, CallableKind::python) == "my.rules:1: assume ._is_constant");
+  CHECK(found(rules, {"._is_constant", "m.f"}, CallableKind::python) ==
+        "my.rules:1: assume ._is_constant");
   CHECK(found(rules, {"m.g"}, CallableKind::python) == "my.rules:3: inline m.*");
   CHECK(found(rules, {"._is_constant"}, CallableKind::c) == "none");
   for (const char* text : {"assume .", "assume .a.b", "assume .a*"}) {

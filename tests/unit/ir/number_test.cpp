@@ -14,9 +14,15 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-PythonNumber n(int value) { return PythonNumber::of(std::int64_t{value}); }
-PythonNumber n(std::int64_t value) { return PythonNumber::of(value); }
-PythonNumber n(double value) { return PythonNumber::of(value); }
+PythonNumber n(int value) {
+  return PythonNumber::of(std::int64_t{value});
+}
+PythonNumber n(std::int64_t value) {
+  return PythonNumber::of(value);
+}
+PythonNumber n(double value) {
+  return PythonNumber::of(value);
+}
 
 bool gives(NumberOp op, PythonNumber a, PythonNumber b, PythonNumber expected) {
   const auto result = compute(op, a, b);

@@ -10,17 +10,41 @@
 using namespace penstock;
 
 TEST_CASE("sources read back as what they were") {
-  for (std::string text :
-       {"L['x']", "C['self']", "S[3]", "G['torch']", "B['len']", "M['torch.nn']",
-        "L['self']._modules['fc'].weight", "L['x'].__dict__['y']", "L['d'][(3)]", "L['d'][3]",
-        "L['d'][(1, 'x')]", "L['d'][True]", "L['d'][None]", "L['d'][1.5]", "L['d'][torch.float32]",
-        "type(L['x'])", "len(L['x'].items)", "L['x'].size(1)", "L['x'].stride(0)",
-        "L['x'].storage_offset()", "getattr(L['x'], '__code__')", "L['f'].__code__",
-        "L['f'].__closure__[2].cell_contents", "L['m'].__func__.__defaults__[0]",
-        "getattr(L['x'], 'not a name').y", "L['it\\'s']", "L['\u00e9'].\u00e9",
-        "type(type(L['x']).f.__self__)", "L['x'].__kwdefaults__['a']", "(-L['x'])",
-        "(1.0 - (L['beta'] ** L['step']))", "(-2 * len(L['x'].items))", "abs((L['x'] // 3))",
-        "min(L['x'], float('-inf'))", "(math.sqrt(float(L['x'])) <= int(G['y'].z))"}) {
+  for (std::string text : {"L['x']",
+                           "C['self']",
+                           "S[3]",
+                           "G['torch']",
+                           "B['len']",
+                           "M['torch.nn']",
+                           "L['self']._modules['fc'].weight",
+                           "L['x'].__dict__['y']",
+                           "L['d'][(3)]",
+                           "L['d'][3]",
+                           "L['d'][(1, 'x')]",
+                           "L['d'][True]",
+                           "L['d'][None]",
+                           "L['d'][1.5]",
+                           "L['d'][torch.float32]",
+                           "type(L['x'])",
+                           "len(L['x'].items)",
+                           "L['x'].size(1)",
+                           "L['x'].stride(0)",
+                           "L['x'].storage_offset()",
+                           "getattr(L['x'], '__code__')",
+                           "L['f'].__code__",
+                           "L['f'].__closure__[2].cell_contents",
+                           "L['m'].__func__.__defaults__[0]",
+                           "getattr(L['x'], 'not a name').y",
+                           "L['it\\'s']",
+                           "L['\u00e9'].\u00e9",
+                           "type(type(L['x']).f.__self__)",
+                           "L['x'].__kwdefaults__['a']",
+                           "(-L['x'])",
+                           "(1.0 - (L['beta'] ** L['step']))",
+                           "(-2 * len(L['x'].items))",
+                           "abs((L['x'] // 3))",
+                           "min(L['x'], float('-inf'))",
+                           "(math.sqrt(float(L['x'])) <= int(G['y'].z))"}) {
     CAPTURE(text);
     SourceTable table;
     auto id = parse_source(text, table);
@@ -33,9 +57,10 @@ TEST_CASE("sources read back as what they were") {
 }
 
 TEST_CASE("text that is no source is refused") {
-  for (std::string text : {"", "x", "L['x'", "L[x]", "L['x'].", "L['x']..y", "L['x'][", "S['x']",
-                           "len(L['x']", "L['x'].size()", "L['x'] ", "getattr(L['x'])", "1", "(1 + 2",
-                           "(L['x'] & 1)", "(L['x'] +1)", "('a' + L['x'])", "min(L['x'])"}) {
+  for (std::string text :
+       {"", "x", "L['x'", "L[x]", "L['x'].", "L['x']..y", "L['x'][", "S['x']", "len(L['x']",
+        "L['x'].size()", "L['x'] ", "getattr(L['x'])", "1", "(1 + 2", "(L['x'] & 1)", "(L['x'] +1)",
+        "('a' + L['x'])", "min(L['x'])"}) {
     CAPTURE(text);
     SourceTable table;
     CHECK(!parse_source(text, table).has_value());
@@ -54,7 +79,9 @@ TEST_CASE("an interned variable learns its slot later") {
   CHECK(table[id].index == 4);
 }
 
-TEST_CASE("a source is interned once, however many there are, and keys that are written differently are others") {
+TEST_CASE(
+    "a source is interned once, however many there are, and keys that are written differently are "
+    "others") {
   SourceTable table;
   const SourceId base = table.intern({SourceKind::local, kNoSource, "d", 0, {}});
   std::vector<SourceStep> steps;
@@ -67,7 +94,8 @@ TEST_CASE("a source is interned once, however many there are, and keys that are 
     steps.push_back({SourceKind::item, base + 1 + static_cast<SourceId>(i), {}, 0, {}});
     steps.push_back({SourceKind::computed, base, {}, 0, {}, static_cast<SourceId>(i)});
   }
-  for (const Argument& key : {Argument(true), Argument(1.0), Argument(0.0), Argument(-0.0), Argument(std::nan(""))}) {
+  for (const Argument& key :
+       {Argument(true), Argument(1.0), Argument(0.0), Argument(-0.0), Argument(std::nan(""))}) {
     steps.push_back({SourceKind::dict_item, base, {}, 0, key});
   }
   std::vector<SourceId> ids;
@@ -96,12 +124,35 @@ TEST_CASE("the bytes of a tensor are known where no symbol says how many there a
 }
 
 TEST_CASE("literals read back as what they were") {
-  for (std::string text :
-       {"None", "True", "False", "...", "0", "-7", "9223372036854775807", "1.0", "-0.0", "1e-05",
-        "5e-324", "float('inf')", "float('-inf')", "'a\\'b\\\\c\\n'", "b'\\x00\\xffx'", "[]",
-        "[1, 2]", "()", "(1,)", "(1, [2, ()])", "slice(None, 3, None)", "{'a': 1, 2: [3]}",
-        "torch.float32", "torch.bool", "torch.channels_last", "torch.strided", "device('cuda:0')",
-        "<torch.nn.functional.relu>", "complex(1.0, -2.5)"}) {
+  for (std::string text : {"None",
+                           "True",
+                           "False",
+                           "...",
+                           "0",
+                           "-7",
+                           "9223372036854775807",
+                           "1.0",
+                           "-0.0",
+                           "1e-05",
+                           "5e-324",
+                           "float('inf')",
+                           "float('-inf')",
+                           "'a\\'b\\\\c\\n'",
+                           "b'\\x00\\xffx'",
+                           "[]",
+                           "[1, 2]",
+                           "()",
+                           "(1,)",
+                           "(1, [2, ()])",
+                           "slice(None, 3, None)",
+                           "{'a': 1, 2: [3]}",
+                           "torch.float32",
+                           "torch.bool",
+                           "torch.channels_last",
+                           "torch.strided",
+                           "device('cuda:0')",
+                           "<torch.nn.functional.relu>",
+                           "complex(1.0, -2.5)"}) {
     CAPTURE(text);
     std::string_view rest = text;
     auto literal = parse_literal(rest);

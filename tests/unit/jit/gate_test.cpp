@@ -37,7 +37,8 @@ class Replay {
   Gate gate_;
 };
 
-/// Runs calls by turns, each side as long as given, until there is a verdict; how many calls it took.
+/// Runs calls by turns, each side as long as given, until there is a verdict; how many calls it
+/// took.
 int calls_until_verdict(Replay& replay, std::int64_t entry_ns, std::int64_t plain_ns) {
   int calls = 0;
   for (; replay.gate().open() && calls < 100; ++calls) {
@@ -50,61 +51,75 @@ int calls_until_verdict(Replay& replay, std::int64_t entry_ns, std::int64_t plai
   return calls;
 }
 
-/// Times of real calls in microseconds, in turn, from when they began to be measured; the last one goes on for ever.
-/// What a call takes behind memory that was given back, and an entry's very first one, stand apart.
+/// Times of real calls in microseconds, in turn, from when they began to be measured; the last one
+/// goes on for ever. What a call takes behind memory that was given back, and an entry's very first
+/// one, stand apart.
 struct Recorded {
   const char* what;
   bool is_large;  ///< gives memory back before Python's turn
   std::vector<std::int64_t> entry, plain, entry_cold, plain_cold;
 };
 
-/// tests/bench/gate.py on two cores of a machine with AVX2: what a call makes on the way, and what it mostly does.
+/// tests/bench/gate.py on two cores of a machine with AVX2: what a call makes on the way, and what
+/// it mostly does.
 const Recorded kRecorded[] = {
-    {"1 MiB, pointwise", false,
+    {"1 MiB, pointwise",
+     false,
      {54, 59, 56, 55, 54, 54, 56, 78},
      {1912, 1054, 286, 264, 267, 260, 254, 2120},
      {167},
      {}},
-    {"1 MiB, product", false,
+    {"1 MiB, product",
+     false,
      {23987, 387, 328, 342, 332, 329, 328, 324},
      {1264, 1865, 498, 793, 518, 739, 508, 523},
      {32492},
      {}},
-    {"8 MiB, pointwise", false,
+    {"8 MiB, pointwise",
+     false,
      {534, 538, 581, 464, 509, 429, 522, 580},
      {7958, 5947, 4746, 2760, 2835, 2739, 2461, 3472},
      {1591},
      {}},
-    {"8 MiB, product", false,
+    {"8 MiB, product",
+     false,
      {3175, 3253, 3281, 6161, 3094, 3137, 3148, 3189},
      {9614, 9305, 8061, 8029, 6691, 6004, 6805, 5867},
      {7521},
      {}},
-    {"32 MiB, product", true,
+    {"32 MiB, product",
+     true,
      {10894, 15632, 16798, 11835, 11518, 11217, 11554, 13030},
      {20038, 30220, 18086, 23533, 23384, 19454, 21964, 17182},
      {33668, 20516, 17041, 16254, 17876, 16411, 16352, 16498},
      {30373, 39679, 25677, 25708, 25343, 28520, 24139, 23021}},
-    {"64 MiB, pointwise", true,
+    {"64 MiB, pointwise",
+     true,
      {4356, 4059, 4118, 4093, 4254, 4806, 3505, 4961},
      {28084, 23498, 27872, 23151, 27394, 24500, 28733, 26806},
      {3910, 8707, 8931, 9307, 9065, 9328, 8679, 9305},
      {44017, 43808, 43959, 44894, 42357, 42369, 42610, 41338}},
-    {"64 MiB, cheap", true,
+    {"64 MiB, cheap",
+     true,
      {2101, 2226, 1725, 1497, 1381, 1189, 1898, 1546},
      {16631, 18671, 6312, 6444, 9585, 9906, 8299, 7731},
      {7964, 3483, 1965, 1817, 3409, 3289, 3463, 3523},
      {19054, 18402, 18396, 18759, 17679, 18282, 17297, 17331}},
 };
 
-std::int64_t next(std::span<const std::int64_t> times, std::size_t& at) { return 1000 * times[std::min(at++, times.size() - 1)]; }
+std::int64_t next(std::span<const std::int64_t> times, std::size_t& at) {
+  return 1000 * times[std::min(at++, times.size() - 1)];
+}
 
-/// Replays recorded times as JitClient asks for them, the entry's times so much longer that its least is `share` longer
-/// than Python's.
+/// Replays recorded times as JitClient asks for them, the entry's times so much longer that its
+/// least is `share` longer than Python's.
 GateReport replayed(const Recorded& recorded, double share) {
   constexpr std::size_t kSeen = 6;  // calls of a side that the gate measures at most
-  const auto least = [](const std::vector<std::int64_t>& times) { return *std::min_element(times.begin(), times.begin() + kSeen); };
-  const double factor = (1 + share) * static_cast<double>(least(recorded.plain)) / static_cast<double>(least(recorded.entry));
+  const auto least = [](const std::vector<std::int64_t>& times) {
+    return *std::min_element(times.begin(), times.begin() + kSeen);
+  };
+  const double factor = (1 + share) * static_cast<double>(least(recorded.plain)) /
+                        static_cast<double>(least(recorded.entry));
   GateReport report;
   Replay replay(report);
   Gate& gate = replay.gate();
@@ -120,7 +135,8 @@ GateReport replayed(const Recorded& recorded, double share) {
       replay.plain(cold ? next(recorded.plain_cold, plain_cold) : next(recorded.plain, plain));
     } else {
       const bool cold = std::exchange(entry_is_cold, false);
-      const std::int64_t time = cold ? next(recorded.entry_cold, entry_cold) : next(recorded.entry, entry);
+      const std::int64_t time =
+          cold ? next(recorded.entry_cold, entry_cold) : next(recorded.entry, entry);
       replay.entry(static_cast<std::int64_t>(factor * static_cast<double>(time)));
     }
   }
@@ -144,15 +160,19 @@ TEST_CASE("a long call that is clearly faster is accepted after two pairs, or on
   CHECK(of_long_calls.verdict == Verdict::accepted);
 }
 
-TEST_CASE("recorded calls: an entry that is slower by 5, 20 and 50 percent is refused, one that is faster is used") {
+TEST_CASE(
+    "recorded calls: an entry that is slower by 5, 20 and 50 percent is refused, one that is "
+    "faster is used") {
   for (const Recorded& recorded : kRecorded) {
     for (const double share : {0.05, 0.20, 0.50}) {
       const GateReport report = replayed(recorded, share);
-      CHECK_MESSAGE(report.verdict == Verdict::refused, std::string(recorded.what) << ", slower by " << share << ": "
-                                                                      << report.entry_ns << " for " << report.plain_ns);
+      CHECK_MESSAGE(report.verdict == Verdict::refused,
+                    std::string(recorded.what) << ", slower by " << share << ": " << report.entry_ns
+                                               << " for " << report.plain_ns);
     }
     for (const double share : {-0.05, -0.20, -0.50}) {
-      CHECK_MESSAGE(replayed(recorded, share).verdict == Verdict::accepted, std::string(recorded.what) << ", faster by " << -share);
+      CHECK_MESSAGE(replayed(recorded, share).verdict == Verdict::accepted,
+                    std::string(recorded.what) << ", faster by " << -share);
     }
   }
 }
@@ -162,7 +182,8 @@ TEST_CASE("short calls take three pairs, and those of nearly the same length six
     std::int64_t entry, plain;
     int calls;
   };
-  for (const Row& row : {Row{100, 5'000, 7}, Row{100, 101, 13}, Row{100, 100, 13}, Row{10'000'000, 11'000'000, 13}}) {
+  for (const Row& row : {Row{100, 5'000, 7}, Row{100, 101, 13}, Row{100, 100, 13},
+                         Row{10'000'000, 11'000'000, 13}}) {
     GateReport report;
     Replay replay(report);
     CHECK(calls_until_verdict(replay, row.entry, row.plain) == row.calls);

@@ -1,5 +1,5 @@
-// The module penstock_jit_test: guard and restore programs written down in Python, run on the frames
-// of a function.
+// The module penstock_jit_test: guard and restore programs written down in Python, run on the
+// frames of a function.
 //
 //   attach(code, spec, outputs=())    the program for frames of `code`; one at a time
 //   detach()
@@ -13,8 +13,10 @@
 //   install(code, spec)               hands the client a recorded segment
 //   state() -> {"compiled", "calls": [(id, calls, runs)], "recompiles": [...], "messages": [...],
 //               "found": {"returned": n, …}, "pending": runs that left their outputs pending}
-//   fail(how), fail_compiling(how)    executors or the compiler "refuse", "throw", have "no memory",
-//                                     fail "behind a write", or give "wrong" results; "": they do not
+//   fail(how), fail_compiling(how)    executors or the compiler "refuse", "throw", have "no
+//   memory",
+//                                     fail "behind a write", or give "wrong" results; "": they do
+//                                     not
 //   throw_in_driver(), mend_driver()  the driver throws at every frame and instruction
 #include <Python.h>
 
@@ -85,12 +87,17 @@ class CallDriver {
 
   python::Entry enter(python::Frame& frame) {
     switch (client.finish_call(frame)) {
-      case capture::Finish::done: ++found["finished"]; return python::Entry::finished;
-      case capture::Finish::plain: ++found["plain"]; return python::Entry::native_told;
-      case capture::Finish::no: break;
+      case capture::Finish::done:
+        ++found["finished"];
+        return python::Entry::finished;
+      case capture::Finish::plain:
+        ++found["plain"];
+        return python::Entry::native_told;
+      case capture::Finish::no:
+        break;
     }
     return client.starts_at(frame.bytecode(), 0) && !frame.is_generator() ? python::Entry::conduct
-                                                                        : python::Entry::native;
+                                                                          : python::Entry::native;
   }
 
   python::Directive instruction(python::Frame& frame) {
@@ -100,14 +107,22 @@ class CallDriver {
       case capture::Found::moved:
         ++found[answer.branched ? "branched" : "moved"];
         return python::Directive::done;
-      case capture::Found::raised: ++found["raised"]; return python::Directive::raised;
+      case capture::Found::raised:
+        ++found["raised"];
+        return python::Directive::raised;
       case capture::Found::returned:
         ++found["returned"];
         return_value(frame, std::move(answer.value));
         return python::Directive::done;
-      case capture::Found::miss: ++found["miss"]; break;
-      case capture::Found::step: ++found["step"]; break;
-      case capture::Found::none: ++found["none"]; break;
+      case capture::Found::miss:
+        ++found["miss"];
+        break;
+      case capture::Found::step:
+        ++found["step"];
+        break;
+      case capture::Found::none:
+        ++found["none"];
+        break;
     }
     return python::Directive::step;
   }
@@ -257,7 +272,9 @@ PyObject* repeat(PyObject*, PyObject* count) {
   Py_RETURN_NONE;
 }
 
-PyObject* nanoseconds(PyObject*, PyObject*) { return PyFloat_FromDouble(g_driver->nanoseconds); }
+PyObject* nanoseconds(PyObject*, PyObject*) {
+  return PyFloat_FromDouble(g_driver->nanoseconds);
+}
 
 PyObject* install(PyObject*, PyObject* arguments) {
   PyObject *code = nullptr, *dict = nullptr;
@@ -347,8 +364,15 @@ PyMethodDef g_methods[] = {
     {"nanoseconds", nanoseconds, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "penstock_jit_test", nullptr, -1, g_methods,
-                        nullptr, nullptr, nullptr, nullptr};
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
+                        "penstock_jit_test",
+                        nullptr,
+                        -1,
+                        g_methods,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr};
 
 }  // namespace
 }  // namespace penstock::test

@@ -24,12 +24,12 @@ class Reader {
     return each(get(dict, "symbols"), [&](PyObject* row) { return symbol(row); }) &&
            each(get(dict, "inputs"), [&](PyObject* row) { return input(row); }) &&
            each(get(dict, "guards"), [&](PyObject* row) { return guard(row); }) &&
-           each(get(dict, "objects"), [&](PyObject* row) {
-             interface.objects.emplace_back();
-             return recipe(row, interface.objects.back());
-           }) &&
-           each(get(dict, "restore"), [&](PyObject* row) { return restore(row); }) &&
-           graph(dict);
+           each(get(dict, "objects"),
+                [&](PyObject* row) {
+                  interface.objects.emplace_back();
+                  return recipe(row, interface.objects.back());
+                }) &&
+           each(get(dict, "restore"), [&](PyObject* row) { return restore(row); }) && graph(dict);
   }
 
  private:
@@ -101,9 +101,9 @@ class Reader {
     } else if (!PyList_Check(object) && !PyTuple_Check(object)) {
       return word(object, value);
     } else {
-      Argument::Sequence sequence{PyList_Check(object) ? Argument::Sequence::Kind::list
-                                                       : Argument::Sequence::Kind::tuple,
-                                  {}};
+      Argument::Sequence sequence{
+          PyList_Check(object) ? Argument::Sequence::Kind::list : Argument::Sequence::Kind::tuple,
+          {}};
       const bool read = each(object, [&](PyObject* item) {
         sequence.items.emplace_back();
         return argument(item, sequence.items.back());
@@ -164,11 +164,12 @@ class Reader {
       add_value(graph, "v", TensorType{});
     }
     return each(get(dict, "nodes"), [&](PyObject* row) { return node(row); }) &&
-           each(get(dict, "outputs"), [&](PyObject* item) {
-             graph.outputs.push_back(static_cast<ValueId>(number(item, 0)));
-             graph.interface.outputs.emplace_back();
-             return true;
-           }) &&
+           each(get(dict, "outputs"),
+                [&](PyObject* item) {
+                  graph.outputs.push_back(static_cast<ValueId>(number(item, 0)));
+                  graph.interface.outputs.emplace_back();
+                  return true;
+                }) &&
            each(get(dict, "conditions"), [&](PyObject* item) {
              graph.interface.outputs[number(item, 0)].type.dtype = DType::bool_;
              return true;
@@ -272,12 +273,18 @@ class Reader {
     if (!found) return wrong("no such kind of recipe: " + kind);
     recipe.kind = *found;
     switch (recipe.kind) {
-      case Recipe::Kind::source: return source(first, recipe.source);
-      case Recipe::Kind::literal: return argument(first, recipe.literal);
-      case Recipe::Kind::symbol: return expression(first, recipe.expression);
+      case Recipe::Kind::source:
+        return source(first, recipe.source);
+      case Recipe::Kind::literal:
+        return argument(first, recipe.literal);
+      case Recipe::Kind::symbol:
+        return expression(first, recipe.expression);
       case Recipe::Kind::output:
-      case Recipe::Kind::object: recipe.index = static_cast<int>(number(first, -1)); return true;
-      default: break;
+      case Recipe::Kind::object:
+        recipe.index = static_cast<int>(number(first, -1));
+        return true;
+      default:
+        break;
     }
     for (Py_ssize_t i = 1; i < PyTuple_Size(row); ++i) {
       recipe.items.emplace_back();
@@ -309,7 +316,9 @@ class Reader {
         record.index = static_cast<int>(number(at(1), -1));
         read = recipe(at(2), record.value);
         break;
-      case Kind::result: read = recipe(at(1), record.value); break;
+      case Kind::result:
+        read = recipe(at(1), record.value);
+        break;
       case Kind::set_global:
         record.name = text(at(1));
         read = recipe(at(2), record.value);
@@ -327,7 +336,9 @@ class Reader {
         read = recipe(at(1), record.target) && recipe(at(2), record.key) &&
                recipe(at(3), record.value);
         break;
-      case Kind::delete_item: read = recipe(at(1), record.target) && recipe(at(2), record.key); break;
+      case Kind::delete_item:
+        read = recipe(at(1), record.target) && recipe(at(2), record.key);
+        break;
       default:
         read = recipe(at(1), record.target);
         if (read && PyTuple_Size(row) > 2) read = recipe(at(2), record.value);

@@ -19,8 +19,8 @@ namespace penstock::test {
 /// A recipe is ("source", "L['x']"), ("literal", value), ("live", object), ("symbol", "s0*2"),
 /// ("output", 0), ("object", 0) or a kind with recipes behind it: ("list", recipe, …).
 ///
-/// A graph has "values" (their number), "nodes" [("aten.add.Tensor", {"self": "%0", "other": 1}, [2])]
-/// and "outputs" (value numbers); the first values are the inputs.
+/// A graph has "values" (their number), "nodes" [("aten.add.Tensor", {"self": "%0", "other": 1},
+/// [2])] and "outputs" (value numbers); the first values are the inputs.
 struct Spec {
   Graph graph;
   std::vector<python::PyRef> live;

@@ -40,7 +40,8 @@ class TorchExecutor final : public jit::Executor {
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = values[graph_.outputs[i]];
     if (fails_ != Failing::wrong) return {};
-    for (PyRef& output : outputs) output = PyRef::steal(PyObject_CallMethod(output.get(), "mul", "d", 1.01));
+    for (PyRef& output : outputs)
+      output = PyRef::steal(PyObject_CallMethod(output.get(), "mul", "d", 1.01));
     return {};
   }
 

@@ -22,8 +22,9 @@ TEST_CASE("Both parts of complex elements are kept, and one number is the real p
 }
 
 TEST_CASE("Every dtype gives back what it can hold") {
-  for (const DType dtype : {DType::bool_, DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64,
-                            DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
+  for (const DType dtype :
+       {DType::bool_, DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64,
+        DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
     HostTensor tensor = HostTensor::contiguous(dtype, {3});
     tensor.assign(std::vector<std::int64_t>{0, 1, 1});
     CHECK(tensor.reals() == std::vector<double>{0, 1, 1});

@@ -6,24 +6,32 @@
 using namespace penstock;
 
 namespace {
-std::string type_of(const TorchGraph& g, ValueId id) { return id == kNoValue ? "none" : to_string(g.graph.values[id].type); }
+std::string type_of(const TorchGraph& g, ValueId id) {
+  return id == kNoValue ? "none" : to_string(g.graph.values[id].type);
+}
 }  // namespace
 
 TEST_CASE("symbolic sizes stay symbolic") {
   TorchGraph g;
   SymExpr s0 = g.symbol("s0", 8);
   ValueId x = g.input({s0, 4}), row = g.input({4});
-  CHECK(type_of(g, g.call("aten.add.Tensor", {{"self", g.value(x)}, {"other", g.value(row)}})) == "float32[s0, 4]");
-  CHECK(type_of(g, g.call("aten.reshape.default", {{"self", g.value(x)}, {"shape", g.list({-1})}})) == "float32[4*s0]");
-  CHECK(type_of(g, g.call("aten.t.default", {{"self", g.value(x)}})) == "float32[4, s0] strides [1, 4]");
-  CHECK(type_of(g, g.call("aten.reshape.default", {{"self", g.value(x)}, {"shape", g.list({-1, 2, 2})}})) == "float32[s0, 2, 2]");
+  CHECK(type_of(g, g.call("aten.add.Tensor", {{"self", g.value(x)}, {"other", g.value(row)}})) ==
+        "float32[s0, 4]");
+  CHECK(type_of(g, g.call("aten.reshape.default",
+                          {{"self", g.value(x)}, {"shape", g.list({-1})}})) == "float32[4*s0]");
+  CHECK(type_of(g, g.call("aten.t.default", {{"self", g.value(x)}})) ==
+        "float32[4, s0] strides [1, 4]");
+  CHECK(type_of(g, g.call("aten.reshape.default",
+                          {{"self", g.value(x)}, {"shape", g.list({-1, 2, 2})}})) ==
+        "float32[s0, 2, 2]");
   CHECK(g.graph.interface.guards.empty());
 }
 
 TEST_CASE("what a hint decides becomes a guard") {
   TorchGraph g;
   ValueId a = g.input({g.symbol("s0", 8)}), b = g.input({g.symbol("s1", 8)});
-  CHECK(type_of(g, g.call("aten.mul.Tensor", {{"self", g.value(a)}, {"other", g.value(b)}})) == "float32[s0]");
+  CHECK(type_of(g, g.call("aten.mul.Tensor", {{"self", g.value(a)}, {"other", g.value(b)}})) ==
+        "float32[s0]");
   REQUIRE(g.graph.interface.guards.size() == 1);
   CHECK(to_string(*g.graph.interface.guards[0].condition) == "s0 == s1");
 }

@@ -9,7 +9,9 @@ using ops::HostTensor;
 TEST_CASE("views share memory and writes are seen through them") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(2), SymExpr(3)});
-  ValueId column = g.call("aten.select.int", {{"self", g.value(x)}, {"dim", std::int64_t{1}}, {"index", std::int64_t{-1}}});
+  ValueId column =
+      g.call("aten.select.int",
+             {{"self", g.value(x)}, {"dim", std::int64_t{1}}, {"index", std::int64_t{-1}}});
   g.call("aten.add_.Tensor", {{"self", g.value(column)}, {"other", std::int64_t{10}}});
   g.output(column);
   HostTensor tensor = HostTensor::contiguous(DType::float32, {2, 3});
@@ -47,7 +49,9 @@ TEST_CASE("an op without a reference and inputs that do not fit are refused") {
   ValueId result = add_value(g.graph, "y", g.graph.values[x].type);
   g.graph.nodes.push_back({"aten.mystery.default", {{"self", g.value(x)}}, {result}, -1});
   g.output(result);
-  CHECK(ops::interpret(g.graph, {HostTensor::contiguous(DType::float32, {2})}).error().code == Code::PS0602);
+  CHECK(ops::interpret(g.graph, {HostTensor::contiguous(DType::float32, {2})}).error().code ==
+        Code::PS0602);
   CHECK(ops::interpret(g.graph, {}).error().code == Code::PS0603);
-  CHECK(ops::interpret(g.graph, {HostTensor::contiguous(DType::int64, {2})}).error().code == Code::PS0603);
+  CHECK(ops::interpret(g.graph, {HostTensor::contiguous(DType::int64, {2})}).error().code ==
+        Code::PS0603);
 }

@@ -59,8 +59,10 @@ TEST_CASE("promotion prefers tensors with dims, then categories") {
 TEST_CASE("16-bit floats survive the way through double") {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     auto pattern = static_cast<std::uint16_t>(bits);
-    if (from_float16(pattern) == from_float16(pattern)) REQUIRE(to_float16(from_float16(pattern)) == pattern);
-    if (from_bfloat16(pattern) == from_bfloat16(pattern)) REQUIRE(to_bfloat16(from_bfloat16(pattern)) == pattern);
+    if (from_float16(pattern) == from_float16(pattern))
+      REQUIRE(to_float16(from_float16(pattern)) == pattern);
+    if (from_bfloat16(pattern) == from_bfloat16(pattern))
+      REQUIRE(to_bfloat16(from_bfloat16(pattern)) == pattern);
   }
   CHECK(to_float16(65520) == 0x7c00);  // the tie above the largest rounds to infinity
   CHECK(round_to(1 + 1.0 / 256, DType::bfloat16) == 1);

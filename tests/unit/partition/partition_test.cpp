@@ -53,7 +53,8 @@ TEST_CASE("a product too small for a call is compiled with what stands around it
   CHECK(placements(0, 64, 64, DType::float32) == together);
   CHECK(placements(16, 16, 16, DType::bfloat16) == together);
   CHECK(placements(16, 16, 16, DType::float64) == together);
-  CHECK(placements(64, 64, 64, DType::float16) == std::vector<Placement>{compiled, fallback, compiled});
+  CHECK(placements(64, 64, 64, DType::float16) ==
+        std::vector<Placement>{compiled, fallback, compiled});
 }
 
 TEST_CASE("a product of what are no matrices is torch's, and no kernel's") {
@@ -97,13 +98,15 @@ TEST_CASE("what is made from inputs alone stands in the region of its user") {
 TEST_CASE("what has no lowering is torch's, with a reason") {
   GraphBuilder b;
   ValueId x = b.input({32, 32}), y = b.input({32, 32}, DType::float16);
-  b.output(b.node("aten.kthvalue.default", {{"self", b.value(x)}}, b.type({32, 32}, DType::float32)));
+  b.output(
+      b.node("aten.kthvalue.default", {{"self", b.value(x)}}, b.type({32, 32}, DType::float32)));
   b.output(b.matmul(y, y));
   auto placed = run(b);
   REQUIRE(placed);
   REQUIRE(placed->regions.size() == 1);
   CHECK(placed->regions[0].placement == Placement::fallback);
-  CHECK(placed->regions[0].reason.find("aten.kthvalue.default: there is neither") != std::string::npos);
+  CHECK(placed->regions[0].reason.find("aten.kthvalue.default: there is neither") !=
+        std::string::npos);
   CHECK(placed->regions[0].reason.find("no kernel for float16") != std::string::npos);
 }
 
@@ -136,7 +139,9 @@ TEST_CASE("torch's write to an input waits for compiled readers of its memory") 
 TEST_CASE("random ops keep their order, though the first is needed last") {
   GraphBuilder b;
   ValueId x = b.input({32, 32});
-  const auto drawn = [&](const char* op) { return b.node(op, {{"self", b.value(x)}}, b.type({32, 32}, DType::float32)); };
+  const auto drawn = [&](const char* op) {
+    return b.node(op, {{"self", b.value(x)}}, b.type({32, 32}, DType::float32));
+  };
   ValueId first = drawn("aten.rand_like.default"), second = drawn("aten.randn_like.default");
   b.output(b.matmul(b.unary("exp", second), x));
   b.output(first);

@@ -31,7 +31,8 @@ TEST_CASE("level core: prims whose operands agree") {
   CHECK(ops::verify_contract(core_of("prim.add", DType::float32, {3, 4}).graph, Level::core));
   CHECK(broken(core_of("prim.add", DType::float64, {3, 4})) == Code::PS0604);  // promotion left
   CHECK(broken(core_of("prim.add", DType::float32, {4})) == Code::PS0604);     // broadcasting left
-  CHECK(broken(core_of("prim.lt", DType::float32, {3, 4})) == Code::PS0604);   // recorded type is wrong
+  CHECK(broken(core_of("prim.lt", DType::float32, {3, 4})) ==
+        Code::PS0604);  // recorded type is wrong
 }
 
 TEST_CASE("level core: no writes but the epilogue") {

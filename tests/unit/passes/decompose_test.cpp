@@ -47,7 +47,9 @@ TEST_CASE("a write through a view replaces the part that it shows") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(4), SymExpr(6)});
   ValueId z = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}});
-  ValueId row = g.call("aten.select.int", {{"self", g.value(z)}, {"dim", std::int64_t{0}}, {"index", std::int64_t{1}}});
+  ValueId row =
+      g.call("aten.select.int",
+             {{"self", g.value(z)}, {"dim", std::int64_t{0}}, {"index", std::int64_t{1}}});
   g.call("aten.zero_.default", {{"self", g.value(row)}});
   g.output(z);
   Graph core = decomposed(g);
@@ -76,10 +78,18 @@ TEST_CASE("a write through a view of complex elements replaces the part that it 
     const char* put;
   };
   const View views[] = {
-      {"aten.select.int", {{"dim", std::int64_t{0}}, {"index", std::int64_t{1}}}, "aten.select_scatter.default"},
-      {"aten.slice.Tensor", {{"dim", std::int64_t{1}}, {"start", std::int64_t{2}}, {"end", std::int64_t{4}}}, "aten.slice_scatter.default"},
-      {"aten.narrow.default", {{"dim", std::int64_t{1}}, {"start", std::int64_t{2}}, {"length", std::int64_t{2}}}, "aten.slice_scatter.default"},
-      {"aten.split.Tensor", {{"split_size", std::int64_t{3}}, {"dim", std::int64_t{1}}}, "aten.slice_scatter.default"},
+      {"aten.select.int",
+       {{"dim", std::int64_t{0}}, {"index", std::int64_t{1}}},
+       "aten.select_scatter.default"},
+      {"aten.slice.Tensor",
+       {{"dim", std::int64_t{1}}, {"start", std::int64_t{2}}, {"end", std::int64_t{4}}},
+       "aten.slice_scatter.default"},
+      {"aten.narrow.default",
+       {{"dim", std::int64_t{1}}, {"start", std::int64_t{2}}, {"length", std::int64_t{2}}},
+       "aten.slice_scatter.default"},
+      {"aten.split.Tensor",
+       {{"split_size", std::int64_t{3}}, {"dim", std::int64_t{1}}},
+       "aten.slice_scatter.default"},
       {"aten.unbind.int", {{"dim", std::int64_t{0}}}, "aten.select_scatter.default"},
       {"aten.diagonal.default", {}, "aten.diagonal_scatter.default"},
       {"aten.t.default", {}, "aten.permute.default"},
@@ -98,7 +108,8 @@ TEST_CASE("a write through a view of complex elements replaces the part that it 
     g.output(z);
     Graph core = decomposed(g);
     // What is written is what the output comes of.
-    auto put = std::find_if(core.nodes.begin(), core.nodes.end(), [&](const Node& node) { return node.op == view.put; });
+    auto put = std::find_if(core.nodes.begin(), core.nodes.end(),
+                            [&](const Node& node) { return node.op == view.put; });
     REQUIRE(put != core.nodes.end());
     const bool laid_out_anew = core.nodes.back().op == "aten.clone.default";
     CHECK((core.outputs.front() == put->results.front() || laid_out_anew));
@@ -128,7 +139,8 @@ TEST_CASE("a write through a view that cannot be undone is refused, never droppe
 
   TorchGraph several;
   x = several.input({SymExpr(4)});
-  std::vector<ValueId> made = {add_value(several.graph, "a", type), add_value(several.graph, "b", type)};
+  std::vector<ValueId> made = {add_value(several.graph, "a", type),
+                               add_value(several.graph, "b", type)};
   several.graph.nodes.push_back({"my.both_.default", {{"self", several.value(x)}}, made, -1});
   several.output(x);
   CHECK(refused(several).code == Code::PS0602);
@@ -136,14 +148,16 @@ TEST_CASE("a write through a view that cannot be undone is refused, never droppe
 
 TEST_CASE("a number is written as elements of the tensor's dtype") {
   const Argument numbers[] = {2.5, std::int64_t{3}, true};
-  for (DType dtype : {DType::float32, DType::bfloat16, DType::int32, DType::uint8, DType::bool_, DType::complex64}) {
+  for (DType dtype : {DType::float32, DType::bfloat16, DType::int32, DType::uint8, DType::bool_,
+                      DType::complex64}) {
     for (const Argument& number : numbers) {
       TorchGraph g;
       ValueId x = g.input({SymExpr(4)}, dtype);
       g.call("aten.copy_.default", {{"self", g.value(x)}, {"src", number}});
       g.output(x);
       const Graph core = decomposed(g);
-      CHECK(ops_of(core) == (is_complex(dtype) ? "aten.full.default prim.copy_" : "prim.full prim.copy_"));
+      CHECK(ops_of(core) ==
+            (is_complex(dtype) ? "aten.full.default prim.copy_" : "prim.full prim.copy_"));
     }
   }
 }
@@ -213,7 +227,8 @@ TEST_CASE("only what changes no number is left out: -0 plus 0 is 0") {
   const auto left = [](const char* op, DType dtype, double number) {
     TorchGraph g;
     const ValueId x = g.input({SymExpr(4)}, dtype);
-    const Argument other = is_floating(dtype) ? Argument(number) : Argument(static_cast<std::int64_t>(number));
+    const Argument other =
+        is_floating(dtype) ? Argument(number) : Argument(static_cast<std::int64_t>(number));
     g.output(g.call(op, {{"self", g.value(x)}, {"other", other}}));
     return ops_of(decomposed(g));
   };
@@ -241,15 +256,18 @@ TEST_CASE("16-bit arithmetic is done in float32, visibly") {
 }
 
 TEST_CASE("indices are checked unless what computes them proves them inside") {
-  const auto checks = [](const std::function<ValueId(TorchGraph&, ValueId ids, ValueId table)>& index, bool sized = false) {
-    TorchGraph g;
-    const SymExpr rows = sized ? g.symbol("s0", 8) : SymExpr(4);
-    ValueId ids = g.input({SymExpr(3)}, DType::int64), table = g.input({rows, SymExpr(6)});
-    ValueId chosen = index(g, ids, table);
-    g.output(g.call("aten.embedding.default", {{"weight", g.value(table)}, {"indices", g.value(chosen)}}));
-    std::string ops = ops_of(decomposed(g));
-    return ops.find("prim.check_index") != std::string::npos;
-  };
+  const auto checks =
+      [](const std::function<ValueId(TorchGraph&, ValueId ids, ValueId table)>& index,
+         bool sized = false) {
+        TorchGraph g;
+        const SymExpr rows = sized ? g.symbol("s0", 8) : SymExpr(4);
+        ValueId ids = g.input({SymExpr(3)}, DType::int64), table = g.input({rows, SymExpr(6)});
+        ValueId chosen = index(g, ids, table);
+        g.output(g.call("aten.embedding.default",
+                        {{"weight", g.value(table)}, {"indices", g.value(chosen)}}));
+        std::string ops = ops_of(decomposed(g));
+        return ops.find("prim.check_index") != std::string::npos;
+      };
   const auto one = [](const char* op, std::vector<NamedArgument> more) {
     return [=](TorchGraph& g, ValueId ids, ValueId) {
       std::vector<NamedArgument> args = {{"self", g.value(ids)}};
@@ -276,7 +294,8 @@ TEST_CASE("indices are checked unless what computes them proves them inside") {
   CHECK(checks(extreme(1), true));
   const auto counted = [&](std::int64_t start, std::int64_t end) {
     return [=](TorchGraph& g, ValueId, ValueId) {
-      return g.call("aten.arange.start", {{"start", number(start)}, {"end", number(end)}, {"dtype", DType::int64}});
+      return g.call("aten.arange.start",
+                    {{"start", number(start)}, {"end", number(end)}, {"dtype", DType::int64}});
     };
   };
   CHECK(!checks(counted(0, 4)));
@@ -289,7 +308,8 @@ TEST_CASE("an index is checked once, where it lies") {
   ValueId ids = g.input({SymExpr(6)}, DType::int64), table = g.input({SymExpr(4), SymExpr(6)});
   ValueId square = g.call("aten.view.default", {{"self", g.value(ids)}, {"size", g.list({2, 3})}});
   for (ValueId index : {ids, square}) {
-    g.output(g.call("aten.embedding.default", {{"weight", g.value(table)}, {"indices", g.value(index)}}));
+    g.output(g.call("aten.embedding.default",
+                    {{"weight", g.value(table)}, {"indices", g.value(index)}}));
   }
   Graph core = decomposed(g);
   const std::string ops = ops_of(core);
@@ -320,7 +340,8 @@ TEST_CASE("results keep their names and sizes their symbols") {
 
 namespace {
 
-/// A convolution and a batch normalisation whose parameters are of `kind`; returns what decompose makes of it.
+/// A convolution and a batch normalisation whose parameters are of `kind`; returns what decompose
+/// makes of it.
 Graph normalised(InputKind kind, bool reads_twice) {
   TorchGraph g;
   ValueId x = g.input({SymExpr(2), SymExpr(3), SymExpr(5), SymExpr(5)});
@@ -328,12 +349,17 @@ Graph normalised(InputKind kind, bool reads_twice) {
   ValueId weight = g.input({SymExpr(4), SymExpr(3), SymExpr(3), SymExpr(3)});
   std::vector<ValueId> vectors;
   for (int i = 0; i < 4; ++i) vectors.push_back(g.input({SymExpr(4)}));
-  for (std::size_t i = 1; i < g.graph.interface.inputs.size(); ++i) g.graph.interface.inputs[i].kind = kind;
+  for (std::size_t i = 1; i < g.graph.interface.inputs.size(); ++i)
+    g.graph.interface.inputs[i].kind = kind;
   ValueId y = g.call("aten.conv2d.default", {{"input", g.value(x)}, {"weight", g.value(weight)}});
-  g.output(g.call("aten.batch_norm.default",
-                  {{"input", g.value(y)}, {"weight", g.value(vectors[0])}, {"bias", g.value(vectors[1])},
-                   {"running_mean", g.value(vectors[2])}, {"running_var", g.value(vectors[3])},
-                   {"training", false}, {"momentum", 0.1}, {"eps", 1e-5}}));
+  g.output(g.call("aten.batch_norm.default", {{"input", g.value(y)},
+                                              {"weight", g.value(vectors[0])},
+                                              {"bias", g.value(vectors[1])},
+                                              {"running_mean", g.value(vectors[2])},
+                                              {"running_var", g.value(vectors[3])},
+                                              {"training", false},
+                                              {"momentum", 0.1},
+                                              {"eps", 1e-5}}));
   if (reads_twice) g.output(g.call("aten.exp.default", {{"self", g.value(y)}}));
   return decomposed(g);
 }

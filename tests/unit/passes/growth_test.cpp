@@ -13,8 +13,10 @@ namespace {
 
 using Write = std::function<void(TorchGraph&, ValueId memory, ValueId source, std::int64_t step)>;
 
-ValueId narrow(TorchGraph& g, ValueId x, std::int64_t dim, std::int64_t start, std::int64_t length) {
-  return g.call("aten.narrow.default", {{"self", g.value(x)}, {"dim", dim}, {"start", start}, {"length", length}});
+ValueId narrow(TorchGraph& g, ValueId x, std::int64_t dim, std::int64_t start,
+               std::int64_t length) {
+  return g.call("aten.narrow.default",
+                {{"self", g.value(x)}, {"dim", dim}, {"start", start}, {"length", length}});
 }
 ValueId select(TorchGraph& g, ValueId x, std::int64_t dim, std::int64_t index) {
   return g.call("aten.select.int", {{"self", g.value(x)}, {"dim", dim}, {"index", index}});
@@ -30,18 +32,26 @@ constexpr struct {
   const char* name;
   void (*write)(TorchGraph&, ValueId, ValueId, std::int64_t);
 } kWrites[] = {
-    {"a slice", [](TorchGraph& g, ValueId y, ValueId x, std::int64_t i) { copy(g, narrow(g, y, 0, i % 8, 1), narrow(g, x, 0, 0, 1)); }},
+    {"a slice", [](TorchGraph& g, ValueId y, ValueId x,
+                   std::int64_t i) { copy(g, narrow(g, y, 0, i % 8, 1), narrow(g, x, 0, 0, 1)); }},
     {"a slice of a slice",
      [](TorchGraph& g, ValueId y, ValueId x, std::int64_t i) {
-       copy(g, narrow(g, narrow(g, y, 0, i % 6, 3), 1, i % 5, 4), narrow(g, narrow(g, x, 0, 1, 3), 1, 0, 4));
+       copy(g, narrow(g, narrow(g, y, 0, i % 6, 3), 1, i % 5, 4),
+            narrow(g, narrow(g, x, 0, 1, 3), 1, 0, 4));
      }},
     {"an element of a row",
-     [](TorchGraph& g, ValueId y, ValueId x, std::int64_t i) { copy(g, select(g, select(g, y, 0, i % 8), 0, i % 7), select(g, select(g, x, 0, 1), 0, 2)); }},
+     [](TorchGraph& g, ValueId y, ValueId x, std::int64_t i) {
+       copy(g, select(g, select(g, y, 0, i % 8), 0, i % 7), select(g, select(g, x, 0, 1), 0, 2));
+     }},
     {"a column of the transposed",
-     [](TorchGraph& g, ValueId y, ValueId x, std::int64_t i) { copy(g, narrow(g, transpose(g, narrow(g, y, 0, 1, 4), 0, 1), 0, i % 7, 2), narrow(g, transpose(g, narrow(g, x, 0, 0, 4), 0, 1), 0, 0, 2)); }},
+     [](TorchGraph& g, ValueId y, ValueId x, std::int64_t i) {
+       copy(g, narrow(g, transpose(g, narrow(g, y, 0, 1, 4), 0, 1), 0, i % 7, 2),
+            narrow(g, transpose(g, narrow(g, x, 0, 0, 4), 0, 1), 0, 0, 2));
+     }},
 };
 
-std::size_t nodes_of(void (*write)(TorchGraph&, ValueId, ValueId, std::int64_t), std::int64_t count) {
+std::size_t nodes_of(void (*write)(TorchGraph&, ValueId, ValueId, std::int64_t),
+                     std::int64_t count) {
   TorchGraph g;
   const ValueId x = g.input({SymExpr(8), SymExpr(9)});
   const ValueId y = g.call("aten.mul.Tensor", {{"self", g.value(x)}, {"other", 2.0}});

@@ -13,7 +13,8 @@ namespace {
 struct Small {
   GraphBuilder g;
   ValueId x = g.input({SymExpr(4)}), y = g.input({SymExpr(4)});
-  ValueId exp = g.unary("exp", x), product = g.binary("mul", exp, y), sum = g.binary("add", product, exp);
+  ValueId exp = g.unary("exp", x), product = g.binary("mul", exp, y),
+          sum = g.binary("add", product, exp);
   Small() {
     g.output(sum);
     g.graph.interface.outputs.front().blob = "recorded";
@@ -84,7 +85,10 @@ TEST_CASE("no node is a graph too") {
 TEST_CASE("a write keeps its row in the interface") {
   Small small;
   Graph& graph = small.g.graph;
-  graph.nodes.push_back({"prim.copy_", {{"self", small.g.value(small.x)}, {"src", small.g.value(small.sum)}}, {}, -1});
+  graph.nodes.push_back({"prim.copy_",
+                         {{"self", small.g.value(small.x)}, {"src", small.g.value(small.sum)}},
+                         {},
+                         -1});
   graph.interface.mutations.push_back({0, 0});
   REQUIRE(ops::verify_contract(graph, Level::core));
   const Graph write = small.part({false, false, false, true});

@@ -63,7 +63,8 @@ inline std::vector<double> elements(const runtime::OutputTensor& output) {
   tensor.sizes.assign(output.sizes.begin(), output.sizes.end());
   tensor.strides.assign(output.strides.begin(), output.strides.end());
   std::int64_t last = 1;
-  for (std::size_t d = 0; d < output.sizes.size(); ++d) last += (output.sizes[d] - 1) * output.strides[d];
+  for (std::size_t d = 0; d < output.sizes.size(); ++d)
+    last += (output.sizes[d] - 1) * output.strides[d];
   const auto* bytes = static_cast<const std::byte*>(output.data);
   std::int64_t length = tensor.count() == 0 ? 0 : last * facts(output.dtype).size;
   tensor.memory = std::make_shared<std::vector<std::byte>>(bytes, bytes + length);

@@ -1,8 +1,8 @@
-// Convolutions with what stands around them, through all stages: folded, laid out, run, and run again when
-// parameters have changed.
+// Convolutions with what stands around them, through all stages: folded, laid out, run, and run
+// again when parameters have changed.
 #include "../torch_graph.h"
-#include "fusion/loops.h"
 #include "compiled.h"
+#include "fusion/loops.h"
 #include "passes/decompose.h"
 
 namespace penstock::pipeline {
@@ -23,21 +23,29 @@ struct Network {
     return id;
   }
   /// Inputs hold numbers in [-2, 2): abs makes a variance of one.
-  ValueId convolve(ValueId x, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                   std::int64_t groups = 1) {
+  ValueId convolve(ValueId x, std::int64_t in, std::int64_t out, std::int64_t kernel,
+                   std::int64_t stride, std::int64_t groups = 1) {
     ValueId weight = parameter({out, in / groups, kernel, kernel});
     std::int64_t padding = kernel / 2;
-    return g.call("aten.conv2d.default", {{"input", g.value(x)}, {"weight", g.value(weight)},
-                                          {"stride", g.list({stride, stride})}, {"padding", g.list({padding, padding})},
-                                          {"dilation", g.list({1, 1})}, {"groups", groups}});
+    return g.call("aten.conv2d.default", {{"input", g.value(x)},
+                                          {"weight", g.value(weight)},
+                                          {"stride", g.list({stride, stride})},
+                                          {"padding", g.list({padding, padding})},
+                                          {"dilation", g.list({1, 1})},
+                                          {"groups", groups}});
   }
   ValueId normalize(ValueId x, std::int64_t channels) {
-    ValueId scale = parameter({channels}), shift = parameter({channels}), mean = parameter({channels});
+    ValueId scale = parameter({channels}), shift = parameter({channels}),
+            mean = parameter({channels});
     ValueId variance = g.call("aten.abs.default", {{"self", g.value(parameter({channels}))}});
-    return g.call("aten.batch_norm.default",
-                  {{"input", g.value(x)}, {"weight", g.value(scale)}, {"bias", g.value(shift)},
-                   {"running_mean", g.value(mean)}, {"running_var", g.value(variance)}, {"training", false},
-                   {"momentum", 0.1}, {"eps", 1e-2}});
+    return g.call("aten.batch_norm.default", {{"input", g.value(x)},
+                                              {"weight", g.value(scale)},
+                                              {"bias", g.value(shift)},
+                                              {"running_mean", g.value(mean)},
+                                              {"running_var", g.value(variance)},
+                                              {"training", false},
+                                              {"momentum", 0.1},
+                                              {"eps", 1e-2}});
   }
   ValueId unary(const char* op, ValueId x) { return g.call(op, {{"self", g.value(x)}}); }
   ValueId add(ValueId a, ValueId b) {
@@ -58,7 +66,8 @@ struct Network {
       made.values[i] = g.graph.values[order[i]];
     }
     for (Node& node : made.nodes) {
-      for (NamedArgument& argument : node.args) map_values(argument.value, [&](ValueId id) { return place[id]; });
+      for (NamedArgument& argument : node.args)
+        map_values(argument.value, [&](ValueId id) { return place[id]; });
       for (ValueId& id : node.results) id = place[id];
     }
     for (ValueId& id : made.outputs) id = place[id];
@@ -73,7 +82,8 @@ struct Network {
 
   /// Gives the mean of each channel out: an image itself would be copied to lie as the program's.
   void output_means(ValueId x) {
-    g.output(g.call("aten.adaptive_avg_pool2d.default", {{"self", g.value(x)}, {"output_size", g.list({1, 1})}}));
+    g.output(g.call("aten.adaptive_avg_pool2d.default",
+                    {{"self", g.value(x)}, {"output_size", g.list({1, 1})}}));
   }
 
   LoopProgram program(std::vector<std::string> skip = {}) const {
@@ -88,8 +98,8 @@ struct Network {
   }
 };
 
-void check_same(const std::vector<std::vector<double>>& actual, const std::vector<std::vector<double>>& wanted,
-                const LoopProgram& program) {
+void check_same(const std::vector<std::vector<double>>& actual,
+                const std::vector<std::vector<double>>& wanted, const LoopProgram& program) {
   REQUIRE(actual.size() == wanted.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
     CHECK_MESSAGE(fusion::difference(actual[i], wanted[i]) <= 2e-5, to_text(program));
@@ -137,7 +147,8 @@ int steady_kernels(const LoopProgram& program) {
 }
 
 bool is_channels_last(const Buffer& buffer) {
-  return buffer.strides.size() == 4 && buffer.strides[1] == SymExpr(1) && buffer.strides[3] == buffer.sizes[1];
+  return buffer.strides.size() == 4 && buffer.strides[1] == SymExpr(1) &&
+         buffer.strides[3] == buffer.sizes[1];
 }
 
 TEST_CASE("a residual block is convolutions alone") {
@@ -152,12 +163,14 @@ TEST_CASE("a residual block is convolutions alone") {
   std::vector<LibraryCall> calls = library_calls(program);
   REQUIRE_MESSAGE(calls.size() == 5, to_text(program));
   CHECK_MESSAGE(steady_kernels(program) == 0, to_text(program));
-  for (const LibraryCall& call : calls) CHECK(call.inputs.size() == (call.name == "convolution" ? 4 : 1));
+  for (const LibraryCall& call : calls)
+    CHECK(call.inputs.size() == (call.name == "convolution" ? 4 : 1));
   REQUIRE(calls[2].post_ops.size() == 2);
   CHECK(calls[2].post_ops[0].kind == PostOp::Kind::sum);
   CHECK(calls[2].post_ops[1].kind == PostOp::Kind::relu);
   CHECK(calls[2].outputs.front() == calls[0].outputs.front());
-  for (std::size_t i = 0; i < 3; ++i) CHECK(is_channels_last(program.buffers[calls[i].outputs.front()]));
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(is_channels_last(program.buffers[calls[i].outputs.front()]));
 }
 
 TEST_CASE("a shortcut that is read again is not written over") {
@@ -172,7 +185,8 @@ TEST_CASE("a shortcut that is read again is not written over") {
 TEST_CASE("both sides of an addition are convolutions") {
   Network n;
   ValueId x = n.image({2, 8, 6, 5});
-  ValueId left = n.normalize(n.convolve(x, 8, 16, 3, 2), 16), right = n.normalize(n.convolve(x, 8, 16, 1, 2), 16);
+  ValueId left = n.normalize(n.convolve(x, 8, 16, 3, 2), 16),
+          right = n.normalize(n.convolve(x, 8, 16, 1, 2), 16);
   ValueId sum = n.unary("aten.relu.default", n.add(left, right));
   n.output_means(n.unary("aten.silu.default", n.normalize(n.convolve(sum, 16, 16, 3, 1, 16), 16)));
   LoopProgram program = check(n);
@@ -194,7 +208,8 @@ TEST_CASE("a gate by channels: activations and means are apart, and means take c
   Network n;
   ValueId x = n.image({4, 8, 6, 5});
   ValueId y = n.unary("aten.silu.default", n.normalize(n.convolve(x, 8, 32, 3, 1, 8), 32));
-  ValueId mean = n.g.call("aten.mean.dim", {{"self", n.g.value(y)}, {"dim", n.g.list({2, 3})}, {"keepdim", true}});
+  ValueId mean = n.g.call("aten.mean.dim",
+                          {{"self", n.g.value(y)}, {"dim", n.g.list({2, 3})}, {"keepdim", true}});
   ValueId gate = n.unary("aten.sigmoid.default", n.convolve(mean, 32, 32, 1, 1));
   ValueId gated = n.g.call("aten.mul.Tensor", {{"self", n.g.value(y)}, {"other", n.g.value(gate)}});
   n.output_means(n.convolve(gated, 32, 8, 1, 1));
@@ -219,12 +234,17 @@ TEST_CASE("pooling, flattening and a product behind images") {
   Network n;
   ValueId x = n.image({3, 4, 12, 12});
   ValueId y = n.unary("aten.relu.default", n.normalize(n.convolve(x, 4, 16, 3, 1), 16));
-  y = n.g.call("aten.max_pool2d.default", {{"self", n.g.value(y)}, {"kernel_size", n.g.list({3, 3})},
-                                           {"stride", n.g.list({2, 2})}, {"padding", n.g.list({1, 1})}});
-  y = n.g.call("aten.adaptive_avg_pool2d.default", {{"self", n.g.value(y)}, {"output_size", n.g.list({1, 1})}});
+  y = n.g.call("aten.max_pool2d.default", {{"self", n.g.value(y)},
+                                           {"kernel_size", n.g.list({3, 3})},
+                                           {"stride", n.g.list({2, 2})},
+                                           {"padding", n.g.list({1, 1})}});
+  y = n.g.call("aten.adaptive_avg_pool2d.default",
+               {{"self", n.g.value(y)}, {"output_size", n.g.list({1, 1})}});
   y = n.g.call("aten.flatten.using_ints", {{"self", n.g.value(y)}, {"start_dim", std::int64_t{1}}});
   ValueId weight = n.parameter({400, 16}), bias = n.parameter({400});
-  n.g.output(n.g.call("aten.linear.default", {{"input", n.g.value(y)}, {"weight", n.g.value(weight)}, {"bias", n.g.value(bias)}}));
+  n.g.output(n.g.call(
+      "aten.linear.default",
+      {{"input", n.g.value(y)}, {"weight", n.g.value(weight)}, {"bias", n.g.value(bias)}}));
   LoopProgram program = check(n);
   // The maxima, which a library would find without NaN.
   CHECK_MESSAGE(steady_kernels(program) == 1, to_text(program));
@@ -236,9 +256,12 @@ TEST_CASE("images that are looked at as rows, joined, and flattened") {
   ValueId a = n.convolve(x, 4, 8, 3, 1), b = n.convolve(x, 4, 4, 1, 1);
   Argument::Sequence both{Argument::Sequence::Kind::list, {n.g.value(a), n.g.value(b)}};
   ValueId joined = n.g.call("aten.cat.default", {{"tensors", both}, {"dim", std::int64_t{1}}});
-  ValueId rows = n.g.call("aten.permute.default", {{"self", n.g.value(joined)}, {"dims", n.g.list({0, 2, 3, 1})}});
+  ValueId rows = n.g.call("aten.permute.default",
+                          {{"self", n.g.value(joined)}, {"dims", n.g.list({0, 2, 3, 1})}});
   n.g.output(n.g.call("aten.softmax.int", {{"self", n.g.value(rows)}, {"dim", std::int64_t{-1}}}));
-  n.g.output(n.g.call("aten.flatten.using_ints", {{"self", n.g.value(n.unary("aten.exp.default", joined))}, {"start_dim", std::int64_t{1}}}));
+  n.g.output(n.g.call(
+      "aten.flatten.using_ints",
+      {{"self", n.g.value(n.unary("aten.exp.default", joined))}, {"start_dim", std::int64_t{1}}}));
   n.g.output(joined);
   check(n);
 }

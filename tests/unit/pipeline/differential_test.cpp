@@ -1,4 +1,5 @@
-// Compiled code against the interpreter of loop programs, over ops, dtypes, sizes and shapes of nests.
+// Compiled code against the interpreter of loop programs, over ops, dtypes, sizes and shapes of
+// nests.
 #include <numeric>
 
 #include "compiled.h"
@@ -24,11 +25,16 @@ const DType kIntegers[] = {DType::uint8, DType::int8, DType::int16, DType::int32
 /// How far results may be apart that differ by one rounding of the dtype.
 double tolerance_of(DType dtype) {
   switch (dtype) {
-    case DType::float16: return 2e-3;
-    case DType::bfloat16: return 1.6e-2;
-    case DType::float64: return 1e-12;
-    case DType::float32: return 1e-5;
-    default: return 0;
+    case DType::float16:
+      return 2e-3;
+    case DType::bfloat16:
+      return 1.6e-2;
+    case DType::float64:
+      return 1e-12;
+    case DType::float32:
+      return 1e-5;
+    default:
+      return 0;
   }
 }
 
@@ -37,14 +43,16 @@ bool takes(const std::string& prim, DType dtype) {
   bool bitwise = std::find(std::begin(bits), std::end(bits), prim) != std::end(bits);
   bool shift = std::find(std::begin(shifts), std::end(shifts), prim) != std::end(shifts);
   if (is_floating(dtype)) return !bitwise && !shift;
-  static const std::string integer[] = {"neg", "abs", "sign", "add", "sub", "mul", "maximum",
-                                        "minimum", "floordiv", "remainder", "fmod", "eq", "ne",
-                                        "lt", "le", "gt", "ge", "pow"};
-  return bitwise || shift || std::find(std::begin(integer), std::end(integer), prim) != std::end(integer);
+  static const std::string integer[] = {
+      "neg",       "abs",  "sign", "add", "sub", "mul", "maximum", "minimum", "floordiv",
+      "remainder", "fmod", "eq",   "ne",  "lt",  "le",  "gt",      "ge",      "pow"};
+  return bitwise || shift ||
+         std::find(std::begin(integer), std::end(integer), prim) != std::end(integer);
 }
 
 bool compares(const std::string& prim) {
-  return prim == "eq" || prim == "ne" || prim == "lt" || prim == "le" || prim == "gt" || prim == "ge";
+  return prim == "eq" || prim == "ne" || prim == "lt" || prim == "le" || prim == "gt" ||
+         prim == "ge";
 }
 
 void check_all(const std::vector<std::string>& names, bool binary, DType dtype, const Sizes& sizes,
@@ -63,9 +71,10 @@ void check_all(const std::vector<std::string>& names, bool binary, DType dtype, 
     } else {
       // Divisors stay away from 0.
       bool divides = name == "floordiv" || name == "remainder" || name == "fmod" || name == "div";
-      ValueId other = divides ? b.binary("maximum", y, is_floating(dtype) ? Argument(0.5)
-                                                                         : Argument(std::int64_t{1}))
-                              : y;
+      ValueId other = divides
+                          ? b.binary("maximum", y,
+                                     is_floating(dtype) ? Argument(0.5) : Argument(std::int64_t{1}))
+                          : y;
       b.output(b.binary(name, x, other));
     }
   }
@@ -101,8 +110,9 @@ TEST_CASE("conversions between all dtypes") {
 TEST_CASE("the same for CPUs without AVX-512") {
   codegen::CodegenOptions options;
   options.cpus = {"x86-64-v3"};
-  const std::vector<std::string> some = {"add", "sub", "mul", "maximum", "exp", "tanh", "erf", "log",
-                                         "sigmoid", "neg", "abs", "and", "eq", "floordiv", "where"};
+  const std::vector<std::string> some = {"add",  "sub", "mul", "maximum",  "exp",
+                                         "tanh", "erf", "log", "sigmoid",  "neg",
+                                         "abs",  "and", "eq",  "floordiv", "where"};
   for (DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::uint8,
                       DType::int32, DType::int64}) {
     for (bool binary : {false, true}) {
@@ -155,7 +165,8 @@ TEST_CASE("rows: softmax and layer_norm of any width") {
     GraphBuilder b;
     Sizes sizes{6, width}, rows{6};
     ValueId x = b.input(sizes);
-    ValueId e = b.unary("exp", b.binary("sub", x, b.broadcast(b.reduce("amax", x, {1}), sizes, {0})));
+    ValueId e =
+        b.unary("exp", b.binary("sub", x, b.broadcast(b.reduce("amax", x, {1}), sizes, {0})));
     b.output(b.binary("div", e, b.broadcast(b.reduce("sum", e, {1}), sizes, {0})));
     auto [mean, m2] = b.welford(x, {1});
     ValueId scale = b.unary("rsqrt", b.binary("add", b.binary("div", m2, double(width)), 1e-5));

@@ -61,7 +61,9 @@ std::string with_length(std::uint64_t header, const std::string& rest) {
 TEST_CASE("a constant that is damaged in the store is refused") {
   const std::string blob = test_store().put(with_length(2, "{}1234")).value();
   CHECK(StoredBlobs(test_store()).constant(blob).value() == "1234");
-  std::fstream(test_store().blob_path(blob), std::ios::in | std::ios::out).seekp(-1, std::ios::end).put('x');
+  std::fstream(test_store().blob_path(blob), std::ios::in | std::ios::out)
+      .seekp(-1, std::ios::end)
+      .put('x');
   const auto damaged = StoredBlobs(test_store()).constant(blob);
   REQUIRE(!damaged.has_value());
   CHECK(damaged.error().code == Code::PS0207);
@@ -72,8 +74,9 @@ TEST_CASE("a blob without a whole header holds no constant") {
   CHECK(blobs.constant(test_store().put(with_length(4, "{}  1234")).value()).value() == "1234");
   CHECK(blobs.constant(test_store().put(with_length(2, "{}")).value()).value().empty());
   // With the eight bytes of the length itself, the largest lengths come to small numbers.
-  for (const std::string& bytes : {std::string(), std::string("1234567"), with_length(3, "{}"),
-                                   with_length(UINT64_MAX, "{}"), with_length(UINT64_MAX - 7, "{}")}) {
+  for (const std::string& bytes :
+       {std::string(), std::string("1234567"), with_length(3, "{}"), with_length(UINT64_MAX, "{}"),
+        with_length(UINT64_MAX - 7, "{}")}) {
     const auto none = blobs.constant(test_store().put(bytes).value());
     REQUIRE(!none.has_value());
     CHECK(none.error().code == Code::PS0207);

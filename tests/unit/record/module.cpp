@@ -1,8 +1,9 @@
-// The module penstock_record_test: asks the rule of one instruction, in a frame of a function, what it makes of the
-// operands that are there.
+// The module penstock_record_test: asks the rule of one instruction, in a frame of a function, what
+// it makes of the operands that are there.
 //
-//   ask(code, opcode)    the next frame of `code` asks the rule before its first instruction of that opcode
-//   answer() -> {"followed", "reason", "moved", "constant", "guards"} of that frame, or None:
+//   ask(code, opcode)    the next frame of `code` asks the rule before its first instruction of
+//   that opcode answer() -> {"followed", "reason", "moved", "constant", "guards"} of that frame, or
+//   None:
 //       moved     a rule that answers no has moved shadows all the same
 //       constant  what the guards of the operands determine is all of the result
 //   check(code, opcode)  the next frame of `code` checks those guards at its instruction instead
@@ -45,12 +46,15 @@ class RuleDriver final : public python::FrameDriver {
     return frame.code() == code && !opcode.empty() ? python::Entry::conduct : python::Entry::native;
   }
 
-  python::Directive instruction(python::Frame& frame, const python::Instruction& instruction) override {
+  python::Directive instruction(python::Frame& frame,
+                                const python::Instruction& instruction) override {
     if (opcode != python::facts(instruction.opcode).name) return python::Directive::step;
     opcode.clear();
     const python::HookPause pause;  // what a rule runs is no frame of the program
     if (checks) {
-      held = guards::GuardCheck(answer->interface, answer->live, frame, torch::TensorBridge::absent()).holds();
+      held =
+          guards::GuardCheck(answer->interface, answer->live, frame, torch::TensorBridge::absent())
+              .holds();
       held_compiled = answer->program->check(frame);
     } else {
       ask(frame, instruction);
@@ -89,8 +93,8 @@ class RuleDriver final : public python::FrameDriver {
  private:
   void ask(python::Frame& frame, const python::Instruction& instruction) {
     answer = std::make_unique<Answer>();
-    walk_ = std::make_unique<record::Walk>(torch::TensorBridge::absent(), schemas_, compile_api_, callables_, nullptr,
-                                           record::DynamicSizes::off, false);
+    walk_ = std::make_unique<record::Walk>(torch::TensorBridge::absent(), schemas_, compile_api_,
+                                           callables_, nullptr, record::DynamicSizes::off, false);
     shadow_ = &walk_->start(frame);
     const std::vector<record::Shadow> stack = shadow_->stack, locals = shadow_->locals;
     answer->followed = walk_->before(*shadow_, instruction);
@@ -103,7 +107,8 @@ class RuleDriver final : public python::FrameDriver {
   /// What the rule relied on; the operands that it made no constant of are no longer known.
   void keep() {
     Interface& interface = walk_->recorder.graph().interface;
-    for (const Guard& guard : interface.guards) answer->guards.push_back(to_string(guard, interface.sources));
+    for (const Guard& guard : interface.guards)
+      answer->guards.push_back(to_string(guard, interface.sources));
     answer->interface = interface;
     answer->live = walk_->recorder.guards().take_live_objects();
     answer->table.emplace(answer->live);
@@ -136,7 +141,9 @@ PyObject* attach(PyObject* arguments, bool checks) {
   Py_RETURN_NONE;
 }
 
-PyObject* ask(PyObject*, PyObject* arguments) { return attach(arguments, false); }
+PyObject* ask(PyObject*, PyObject* arguments) {
+  return attach(arguments, false);
+}
 
 PyObject* check(PyObject*, PyObject* arguments) {
   if (g_driver->answer != nullptr && g_driver->answer->followed) return attach(arguments, true);
@@ -145,7 +152,8 @@ PyObject* check(PyObject*, PyObject* arguments) {
 }
 
 PyObject* holds(PyObject*, PyObject*) {
-  return Py_BuildValue("(OO)", g_driver->held ? Py_True : Py_False, g_driver->held_compiled ? Py_True : Py_False);
+  return Py_BuildValue("(OO)", g_driver->held ? Py_True : Py_False,
+                       g_driver->held_compiled ? Py_True : Py_False);
 }
 
 PyObject* answer(PyObject*, PyObject*) {
@@ -156,9 +164,9 @@ PyObject* answer(PyObject*, PyObject*) {
     const PyRef text = PyRef::steal(PyUnicode_FromString(guard.c_str()));
     if (!guards || !text || PyList_Append(guards.get(), text.get()) < 0) return nullptr;
   }
-  return Py_BuildValue("{s:O,s:s,s:O,s:O,s:N}", "followed", found.followed ? Py_True : Py_False, "reason",
-                       found.reason.c_str(), "moved", found.moved ? Py_True : Py_False, "constant",
-                       found.constant ? Py_True : Py_False, "guards", guards.release());
+  return Py_BuildValue("{s:O,s:s,s:O,s:O,s:N}", "followed", found.followed ? Py_True : Py_False,
+                       "reason", found.reason.c_str(), "moved", found.moved ? Py_True : Py_False,
+                       "constant", found.constant ? Py_True : Py_False, "guards", guards.release());
 }
 
 PyObject* fail(const Diagnostic& diagnostic) {
@@ -167,14 +175,19 @@ PyObject* fail(const Diagnostic& diagnostic) {
 }
 
 PyMethodDef g_methods[] = {
-    {"ask", ask, METH_VARARGS, nullptr},
-    {"answer", answer, METH_NOARGS, nullptr},
-    {"check", check, METH_VARARGS, nullptr},
-    {"holds", holds, METH_NOARGS, nullptr},
+    {"ask", ask, METH_VARARGS, nullptr},     {"answer", answer, METH_NOARGS, nullptr},
+    {"check", check, METH_VARARGS, nullptr}, {"holds", holds, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "penstock_record_test", nullptr, -1, g_methods,
-                        nullptr, nullptr, nullptr, nullptr};
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
+                        "penstock_record_test",
+                        nullptr,
+                        -1,
+                        g_methods,
+                        nullptr,
+                        nullptr,
+                        nullptr,
+                        nullptr};
 
 }  // namespace
 }  // namespace penstock::test

@@ -22,11 +22,13 @@ using namespace penstock::runtime;
 namespace {
 
 /// The bytes of a shared object that the system's compiler makes of C.
-std::string compiled(const std::string& source, const std::string& options = "-nostdlib -Wl,-z,now") {
+std::string compiled(const std::string& source,
+                     const std::string& options = "-nostdlib -Wl,-z,now") {
   std::string folder = "/tmp/penstock-image-XXXXXX";
   REQUIRE(mkdtemp(folder.data()) != nullptr);
   std::ofstream(folder + "/a.c") << source;
-  const std::string command = "gcc -shared -fPIC -O1 " + options + " -o " + folder + "/a.so " + folder + "/a.c";
+  const std::string command =
+      "gcc -shared -fPIC -O1 " + options + " -o " + folder + "/a.so " + folder + "/a.c";
   REQUIRE(std::system(command.c_str()) == 0);
   std::stringstream bytes;
   bytes << std::ifstream(folder + "/a.so", std::ios::binary).rdbuf();
@@ -34,13 +36,16 @@ std::string compiled(const std::string& source, const std::string& options = "-n
   return bytes.str();
 }
 
-const std::string kVersion = "const int penstock_abi_version = " + std::to_string(PENSTOCK_KERNEL_ABI) + ";\n";
+const std::string kVersion =
+    "const int penstock_abi_version = " + std::to_string(PENSTOCK_KERNEL_ABI) + ";\n";
 const std::string kPlain = kVersion + "int f0(void) { return 7; }\n";
 
 const std::string& compiled_number(int number) {
   static std::map<int, std::string> made;
   auto [found, fresh] = made.try_emplace(number);
-  if (fresh) found->second = compiled(kVersion + "int f0(void) { return " + std::to_string(number) + "; }\n");
+  if (fresh)
+    found->second =
+        compiled(kVersion + "int f0(void) { return " + std::to_string(number) + "; }\n");
   return found->second;
 }
 
@@ -64,7 +69,8 @@ TEST_CASE("plain code is opened, and stays as it was looked at") {
   CHECK(reinterpret_cast<int (*)()>((*object)->function("f0"))() == 7);
   const bool is_missing = (*object)->function("f1") == nullptr;
   CHECK(is_missing);
-  auto refused = SharedObject::open(elf, "test", [](std::string_view) -> Result<void> { return failure(Code::PS0809, "no"); });
+  auto refused = SharedObject::open(
+      elf, "test", [](std::string_view) -> Result<void> { return failure(Code::PS0809, "no"); });
   REQUIRE(!refused.has_value());
   CHECK(refused.error().code == Code::PS0809);
 }
@@ -85,7 +91,8 @@ TEST_CASE("code with any number of functions is plain") {
   // The linkers put a table of hashes behind the symbols, whose bytes may look like anything.
   std::string source = kVersion;
   for (int count = 0; count < 150; ++count) {
-    source += "int f" + std::to_string(count) + "(void) { return " + std::to_string(count) + "; }\n";
+    source +=
+        "int f" + std::to_string(count) + "(void) { return " + std::to_string(count) + "; }\n";
     if (count % 10 == 0) CHECK(unsafe_part(compiled(source)) == "");
   }
 }
@@ -102,12 +109,15 @@ TEST_CASE("no file is taken for another that had its descriptor") {
 
 TEST_CASE("code that would run by itself is not opened") {
   // Each of them ends the process when it runs.
-  const std::string kEnd = "__attribute__((noinline)) static void end(void) { __builtin_trap(); }\n";
-  const std::string constructor = kPlain + kEnd + "__attribute__((constructor)) static void begin(void) { end(); }\n";
+  const std::string kEnd =
+      "__attribute__((noinline)) static void end(void) { __builtin_trap(); }\n";
+  const std::string constructor =
+      kPlain + kEnd + "__attribute__((constructor)) static void begin(void) { end(); }\n";
   const std::string chosen = kVersion + kEnd + "static void* choose(void) { end(); return 0; }\n" +
                              "int f0(void) __attribute__((ifunc(\"choose\")));\n";
-  const std::string chosen_version = kEnd + "static void* choose(void) { end(); return 0; }\n" +
-                                     "int penstock_abi_version(void) __attribute__((ifunc(\"choose\")));\n";
+  const std::string chosen_version =
+      kEnd + "static void* choose(void) { end(); return 0; }\n" +
+      "int penstock_abi_version(void) __attribute__((ifunc(\"choose\")));\n";
   const std::string other = kPlain + "extern int getpid(void); int f1(void) { return getpid(); }\n";
   const std::string old_init = kPlain + kEnd + "void _init(void) { end(); }\n";
   for (const std::string& source : {constructor, chosen, chosen_version, old_init}) {

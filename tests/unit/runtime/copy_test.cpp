@@ -15,12 +15,14 @@ using Sizes = std::vector<std::int64_t>;
 
 /// Whether a copy between windows of these sizes moves each element, and nothing else.
 template <class T>
-void check_copy(DType dtype, const Sizes& sizes, const Sizes& from, const Sizes& to, std::size_t room) {
+void check_copy(DType dtype, const Sizes& sizes, const Sizes& from, const Sizes& to,
+                std::size_t room) {
   std::vector<T> source(room), target(room, T{77}), wanted = target;
   for (std::size_t i = 0; i < room; ++i) source[i] = static_cast<T>(i % 70);
   std::int64_t count = 1;
   for (std::int64_t size : sizes) count *= size;
-  for (std::int64_t i = 0; i < count; ++i) wanted[offset_at(i, sizes, to)] = source[offset_at(i, sizes, from)];
+  for (std::int64_t i = 0; i < count; ++i)
+    wanted[offset_at(i, sizes, to)] = source[offset_at(i, sizes, from)];
   auto kernel = make_copy({{{dtype, sizes, from}}, {{dtype, sizes, to}}, {}, {true}});
   REQUIRE(kernel);
   void* const inputs[] = {source.data()};
@@ -55,7 +57,8 @@ TEST_CASE("a copy moves windows of every layout") {
 }
 
 TEST_CASE("windows that differ are refused") {
-  CHECK(!make_copy({{{DType::float32, {2, 3}, {3, 1}}}, {{DType::float32, {3, 2}, {2, 1}}}, {}, {true}}));
+  CHECK(!make_copy(
+      {{{DType::float32, {2, 3}, {3, 1}}}, {{DType::float32, {3, 2}, {2, 1}}}, {}, {true}}));
   CHECK(!make_copy({{{DType::float32, {2}, {1}}}, {{DType::int32, {2}, {1}}}, {}, {true}}));
   CHECK(!make_copy({{{DType::float32, {2}, {1}}}, {{DType::float32, {2}, {1}}}, {}, {false}}));
 }

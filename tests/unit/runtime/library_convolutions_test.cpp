@@ -14,15 +14,17 @@ TEST_CASE("convolutions of both layouts, grouped, strided, transposed") {
     std::int64_t in, out, groups, kernel, stride, padding, dilation;
     bool transposed;
   };
-  const Case cases[] = {{3, 16, 1, 3, 2, 1, 1, false}, {16, 16, 16, 3, 1, 1, 1, false},
-                        {8, 12, 4, 1, 1, 0, 1, false}, {8, 8, 1, 3, 1, 2, 2, false},
+  const Case cases[] = {{3, 16, 1, 3, 2, 1, 1, false},
+                        {16, 16, 16, 3, 1, 1, 1, false},
+                        {8, 12, 4, 1, 1, 0, 1, false},
+                        {8, 8, 1, 3, 1, 2, 2, false},
                         {8, 6, 2, 3, 2, 1, 1, true}};
   for (const Case& c : cases) {
     for (bool last : {false, true}) {
       std::int64_t size = 9;
-      std::int64_t result = c.transposed
-                                ? (size - 1) * c.stride - 2 * c.padding + c.kernel
-                                : (size + 2 * c.padding - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
+      std::int64_t result =
+          c.transposed ? (size - 1) * c.stride - 2 * c.padding + c.kernel
+                       : (size + 2 * c.padding - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
       auto activation = [&](std::int64_t channels, std::int64_t edge) {
         Sizes sizes{2, channels, edge, edge};
         if (!last) return Tensor(sizes);
@@ -45,7 +47,8 @@ TEST_CASE("convolutions of both layouts, grouped, strided, transposed") {
       ready.run(given, 1);
       std::vector<double> expected(y.memory.size());
       auto place = [&](const Sizes& index) { return &y.at(index) - y.memory.data(); };
-      for_each_index(y.operand.sizes, [&](const Sizes& i) { expected[place(i)] = bias.at({i[1]}); });
+      for_each_index(y.operand.sizes,
+                     [&](const Sizes& i) { expected[place(i)] = bias.at({i[1]}); });
       for_each_index(c.transposed ? x.operand.sizes : y.operand.sizes, [&](const Sizes& i) {
         std::int64_t per_group = (c.transposed ? c.in : c.out) / c.groups, group = i[1] / per_group;
         std::int64_t others = (c.transposed ? c.out : c.in) / c.groups;
@@ -77,8 +80,11 @@ TEST_CASE("pooling") {
   for (bool max : {true, false}) {
     LibraryCall call;
     call.name = max ? "pool_max" : "pool_avg";
-    call.attributes = {ints("kernel_size", {3, 3}), ints("stride", {2, 2}), ints("padding", {0, 0}),
-                       {"ceil_mode", false}, {"count_include_pad", true}};
+    call.attributes = {ints("kernel_size", {3, 3}),
+                       ints("stride", {2, 2}),
+                       ints("padding", {0, 0}),
+                       {"ceil_mode", false},
+                       {"count_include_pad", true}};
     Given given{{&x}, &y, {}};
     Ready ready = make(call, given);
     ready.run(given);

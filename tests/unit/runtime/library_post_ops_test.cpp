@@ -27,7 +27,8 @@ TEST_CASE("post-ops") {
       {PostOp::Kind::silu, [](double x, double) { return x / (1 + std::exp(-x)); }},
       {PostOp::Kind::hardswish,
        [](double x, double) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }},
-      {PostOp::Kind::hardsigmoid, [](double x, double) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); }},
+      {PostOp::Kind::hardsigmoid,
+       [](double x, double) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); }},
       {PostOp::Kind::sigmoid, [](double x, double) { return 1 / (1 + std::exp(-x)); }},
       {PostOp::Kind::tanh, [](double x, double) { return std::tanh(x); }},
       {PostOp::Kind::clamp, [](double x, double) { return std::clamp(x, -0.5, 0.7); }, -0.5, 0.7},
@@ -70,7 +71,8 @@ TEST_CASE("post-ops") {
 }
 
 TEST_CASE("post-ops keep NaN, infinities, and the residual that they add in place") {
-  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
   const std::vector<std::vector<PostOp>> chains = {
       {{PostOp::Kind::relu}},
       {{PostOp::Kind::clamp, -0.5, 0.7}},
@@ -91,7 +93,8 @@ TEST_CASE("post-ops keep NaN, infinities, and the residual that they add in plac
         call.post_ops = chain;
         Given given{{&a, &b, &bias}, &out, {}};
         for (const PostOp& op : chain) {
-          if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul) given.post_ops.push_back(&operand);
+          if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul)
+            given.post_ops.push_back(&operand);
         }
         Ready ready = make(call, given);
         ready.run(given);
@@ -121,7 +124,8 @@ TEST_CASE("a residual in place is asked for again where the caller can start aga
   Ready ready = make(call, given);
   for (const bool broken : {false, true}) {
     if (broken) a.at({1, 5}) = std::numeric_limits<float>::quiet_NaN();
-    std::vector<void*> inputs{a.memory.data(), b.memory.data(), nullptr}, outputs{out.memory.data()};
+    std::vector<void*> inputs{a.memory.data(), b.memory.data(), nullptr},
+        outputs{out.memory.data()};
     const std::vector<std::uint64_t> versions(3, kUnversioned);
     std::unique_ptr<void, decltype(&std::free)> scratch(
         std::aligned_alloc(64, ready.kernel->scratch_bytes() / 64 * 64 + 64), std::free);

@@ -58,10 +58,22 @@ TEST_CASE("rows times matrices of their own, as attention decodes") {
   const Shape shapes[] = {
       {{2, 3, 1, 64}, {192, 64, 64, 1}, {2, 3, 64, 77}, {14784, 4928, 1, 64}, "row by columns"},
       {{2, 3, 1, 77}, {231, 77, 77, 1}, {2, 3, 77, 64}, {14784, 4928, 64, 1}, "row by rows"},
-      {{1, 12, 1, 64}, {768, 64, 768, 1}, {1, 12, 64, 601}, {461568, 38464, 1, 64}, "row by columns"},   // by threads
-      {{1, 12, 1, 601}, {7212, 601, 601, 1}, {1, 12, 601, 64}, {461568, 38464, 64, 1}, "row by rows"},
-      {{2, 4, 1, 9}, {36, 9, 9, 1}, {2, 4, 9, 45}, {405, 0, 45, 1}, "row by rows"},                      // shared in a group
-      {{3, 1, 13}, {39, 39, 3}, {3, 13, 5}, {70, 1, 14}, "row by columns"},                              // every third element
+      {{1, 12, 1, 64},
+       {768, 64, 768, 1},
+       {1, 12, 64, 601},
+       {461568, 38464, 1, 64},
+       "row by columns"},  // by threads
+      {{1, 12, 1, 601},
+       {7212, 601, 601, 1},
+       {1, 12, 601, 64},
+       {461568, 38464, 64, 1},
+       "row by rows"},
+      {{2, 4, 1, 9},
+       {36, 9, 9, 1},
+       {2, 4, 9, 45},
+       {405, 0, 45, 1},
+       "row by rows"},                                                       // shared in a group
+      {{3, 1, 13}, {39, 39, 3}, {3, 13, 5}, {70, 1, 14}, "row by columns"},  // every third element
       {{3, 1, 1}, {1, 1, 1}, {3, 1, 70}, {70, 70, 1}, "row by rows"},
       {{3, 1, 20}, {20, 20, 1}, {3, 20, 1}, {20, 1, 1}, "row by columns"},
       {{3, 1, 20}, {20, 20, 1}, {3, 20, 1}, {40, 2, 1}, "row by rows"},
@@ -73,7 +85,9 @@ TEST_CASE("rows times matrices of their own, as attention decodes") {
     Tensor out(sizes), mask(Sizes{sizes.back()}), gate(sizes);
     LibraryCall call;
     call.name = "matmul";
-    call.post_ops = {{PostOp::Kind::scale, 0.125, 0, kNoBuffer}, {PostOp::Kind::add, 0, 0, 0}, {PostOp::Kind::mul, 0, 0, 0}};
+    call.post_ops = {{PostOp::Kind::scale, 0.125, 0, kNoBuffer},
+                     {PostOp::Kind::add, 0, 0, 0},
+                     {PostOp::Kind::mul, 0, 0, 0}};
     const Given given{{&a, &b, nullptr}, &out, {&mask, &gate}};
     Ready ready = make(call, given);
     CHECK(ready.kernel->implementation() == shape.implementation);
@@ -81,7 +95,8 @@ TEST_CASE("rows times matrices of their own, as attention decodes") {
     double worst = 0;
     for_each_index(sizes, [&](const Sizes& index) {
       const double sum = matmul_element(a, b, nullptr, index);
-      worst = std::max(worst, std::fabs(out.at(index) - (sum * 0.125 + mask.at({index.back()})) * gate.at(index)));
+      worst = std::max(worst, std::fabs(out.at(index) -
+                                        (sum * 0.125 + mask.at({index.back()})) * gate.at(index)));
     });
     CHECK(worst < 1e-4);
   }
@@ -110,32 +125,45 @@ TEST_CASE("products of float64 have the sums of plain loops, in layouts and beyo
     std::int64_t batch, rows, inner, columns;
     bool turned, shared;  ///< `a` lies by columns; one matrix `b` serves all
   };
-  for (const Shape& s : {Shape{1, 101, 300, 270, false, false}, {3, 7, 5, 17, true, false}, {2, 1, 9, 33, false, true}, {2, 4, 0, 3, false, false}}) {
+  for (const Shape& s : {Shape{1, 101, 300, 270, false, false},
+                         {3, 7, 5, 17, true, false},
+                         {2, 1, 9, 33, false, true},
+                         {2, 4, 0, 3, false, false}}) {
     auto fill = [](std::int64_t count, double seed) {
       std::vector<double> numbers(static_cast<std::size_t>(std::max<std::int64_t>(count, 1)));
-      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(seed + static_cast<double>(i) * 0.7);
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = std::sin(seed + static_cast<double>(i) * 0.7);
       return numbers;
     };
-    std::int64_t size_a = s.rows * s.inner, size_b = s.inner * s.columns, size_out = s.rows * s.columns;
-    std::vector<double> a = fill(s.batch * size_a, 1), b = fill(s.batch * size_b, 2), bias = fill(s.columns, 3),
-                        more = fill(s.batch * size_out, 4), out(static_cast<std::size_t>(s.batch * size_out));
-    Operand as{DType::float64, {s.batch, s.rows, s.inner}, {size_a, s.turned ? 1 : s.inner, s.turned ? s.rows : 1}};
-    Operand bs{DType::float64, {s.shared ? 1 : s.batch, s.inner, s.columns}, {size_b, s.columns, 1}};
+    std::int64_t size_a = s.rows * s.inner, size_b = s.inner * s.columns,
+                 size_out = s.rows * s.columns;
+    std::vector<double> a = fill(s.batch * size_a, 1), b = fill(s.batch * size_b, 2),
+                        bias = fill(s.columns, 3), more = fill(s.batch * size_out, 4),
+                        out(static_cast<std::size_t>(s.batch * size_out));
+    Operand as{DType::float64,
+               {s.batch, s.rows, s.inner},
+               {size_a, s.turned ? 1 : s.inner, s.turned ? s.rows : 1}};
+    Operand bs{
+        DType::float64, {s.shared ? 1 : s.batch, s.inner, s.columns}, {size_b, s.columns, 1}};
     Operand outs{DType::float64, {s.batch, s.rows, s.columns}, {size_out, s.columns, 1}};
     LibraryCall call;
     call.name = "matmul";
     call.post_ops = {{PostOp::Kind::scale, 0.5, 0, kNoBuffer}, {PostOp::Kind::add, 0, 0, 0}};
-    auto kernel = library().make(call, {{as, bs, {DType::float64, {s.columns}, {1}}}, {outs}, {outs}, {true, true, true}});
+    auto kernel = library().make(
+        call, {{as, bs, {DType::float64, {s.columns}, {1}}}, {outs}, {outs}, {true, true, true}});
     REQUIRE_MESSAGE(kernel.has_value(), kernel.error().message);
-    std::vector<void*> inputs = {a.data(), b.data(), bias.data()}, outputs = {out.data()}, added = {more.data()};
+    std::vector<void*> inputs = {a.data(), b.data(), bias.data()}, outputs = {out.data()},
+                       added = {more.data()};
     std::vector<std::uint64_t> versions(3, kUnversioned);
-    std::shared_ptr<void> scratch(std::aligned_alloc(64, ((*kernel)->scratch_bytes() + 127) / 64 * 64), std::free);
+    std::shared_ptr<void> scratch(
+        std::aligned_alloc(64, ((*kernel)->scratch_bytes() + 127) / 64 * 64), std::free);
     REQUIRE((*kernel)->run({inputs, outputs, added, versions, scratch.get()}));
     double worst = 0;
     for_each_index(outs.sizes, [&](const Sizes& at) {
       double sum = bias[static_cast<std::size_t>(at[2])];
       for (std::int64_t k = 0; k < s.inner; ++k) {
-        sum += a[static_cast<std::size_t>(at[0] * size_a + at[1] * as.strides[1] + k * as.strides[2])] *
+        sum += a[static_cast<std::size_t>(at[0] * size_a + at[1] * as.strides[1] +
+                                          k * as.strides[2])] *
                b[static_cast<std::size_t>((s.shared ? 0 : at[0]) * size_b + k * s.columns + at[2])];
       }
       auto place = static_cast<std::size_t>(at[0] * size_out + at[1] * s.columns + at[2]);

@@ -45,12 +45,15 @@ struct ScaledConvolution {
   ScaledConvolution(Tensor weight, std::int64_t groups, bool transposed) : w(std::move(weight)) {
     call.name = "convolution";
     call.prepack = {1};
-    call.attributes = {ints("stride", {1, 1}), ints("padding", {1, 1}), ints("dilation", {1, 1}),
-                       {"transposed", transposed}, ints("output_padding", {0, 0}), {"groups", groups}};
+    call.attributes = {ints("stride", {1, 1}),         ints("padding", {1, 1}),
+                       ints("dilation", {1, 1}),       {"transposed", transposed},
+                       ints("output_padding", {0, 0}), {"groups", groups}};
   }
   /// The result of a kernel of its own, with `factor` times the usual factors.
-  std::vector<float> run(Library& of, StoredTensor* stored, std::int64_t start = 0, float factor = 1) {
-    for (std::size_t i = 0; i < scale.memory.size(); ++i) scale.memory[i] = factor * static_cast<float>(i + 1);
+  std::vector<float> run(Library& of, StoredTensor* stored, std::int64_t start = 0,
+                         float factor = 1) {
+    for (std::size_t i = 0; i < scale.memory.size(); ++i)
+      scale.memory[i] = factor * static_cast<float>(i + 1);
     Given given{{&x, &w, nullptr, &scale}, &y, {}};
     Ready ready = make(call, given, of);
     ready.weight = {stored, start};
@@ -70,15 +73,17 @@ TEST_CASE("factors of output channels are multiplied into weights of every layou
   for (const bool transposed : {false, true}) {
     for (const std::int64_t groups : {1, 2, 8}) {
       const Sizes sizes{8, 8 / groups, 3, 3};
-      for (const Sizes& strides : {dense_strides(sizes), Sizes{sizes[1] * 9, 1, sizes[1] * 3, sizes[1]},
-                                   Sizes{sizes[1] * 20, 20, 5, 1}}) {
+      for (const Sizes& strides :
+           {dense_strides(sizes), Sizes{sizes[1] * 9, 1, sizes[1] * 3, sizes[1]},
+            Sizes{sizes[1] * 20, 20, 5, 1}}) {
         ScaledConvolution scaled(Tensor(sizes, strides), groups, transposed);
         const std::vector<float> actual = scaled.run(library(), nullptr);
         std::fill(scaled.scale.memory.begin(), scaled.scale.memory.end(), 1.0F);
         Given plain{{&scaled.x, &scaled.w, nullptr, nullptr}, &scaled.y, {}};
         make(scaled.call, plain).run(plain, 1);
         for (std::size_t i = 0; i < actual.size(); ++i) {
-          CHECK(actual[i] == doctest::Approx(scaled.y.memory[i] * static_cast<float>(i % 8 + 1)).epsilon(1e-4));
+          CHECK(actual[i] ==
+                doctest::Approx(scaled.y.memory[i] * static_cast<float>(i % 8 + 1)).epsilon(1e-4));
         }
       }
     }

@@ -60,10 +60,13 @@ std::vector<std::size_t> arbitrary_order(Choice& choice, std::size_t rank) {
   std::vector<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
   const std::int64_t kind = choice.below(4);
-  if (kind == 1 && rank > 2) std::rotate(order.begin() + 1, order.begin() + 2, order.end());  // channels last
+  if (kind == 1 && rank > 2)
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());  // channels last
   if (kind == 2 && rank > 1) std::swap(order[rank - 1], order[rank - 2]);
   if (kind == 3) {
-    for (std::size_t i = rank; i-- > 1;) std::swap(order[i], order[static_cast<std::size_t>(choice.below(static_cast<std::int64_t>(i) + 1))]);
+    for (std::size_t i = rank; i-- > 1;)
+      std::swap(order[i],
+                order[static_cast<std::size_t>(choice.below(static_cast<std::int64_t>(i) + 1))]);
   }
   return order;
 }
@@ -80,7 +83,9 @@ void for_each_index(const Sizes& sizes, const Visit& visit) {
   }
 }
 
-double arbitrary_number(std::size_t i) { return static_cast<double>(i * 2654435761U % 1000U) / 500.0 - 1.0; }
+double arbitrary_number(std::size_t i) {
+  return static_cast<double>(i * 2654435761U % 1000U) / 500.0 - 1.0;
+}
 
 }  // namespace
 
@@ -89,7 +94,8 @@ Tensor make_tensor(Choice& choice, DType dtype, const Sizes& sizes, bool output)
   made.operand = {dtype, sizes, dense_strides(sizes, arbitrary_order(choice, sizes.size()))};
   Sizes& strides = made.operand.strides;
   if (!sizes.empty()) {
-    const auto dim = static_cast<std::size_t>(choice.below(static_cast<std::int64_t>(sizes.size())));
+    const auto dim =
+        static_cast<std::size_t>(choice.below(static_cast<std::int64_t>(sizes.size())));
     switch (choice.below(output ? 6 : 10)) {
       case 0:  // every other element
         for (std::int64_t& stride : strides) stride *= 2;
@@ -97,15 +103,25 @@ Tensor make_tensor(Choice& choice, DType dtype, const Sizes& sizes, bool output)
       case 1: {  // rows that end early
         const std::int64_t least = strides[dim] * sizes[dim];
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-          if (strides[i] >= least && i != dim) strides[i] += 3 * (strides[i] / std::max<std::int64_t>(least, 1));
+          if (strides[i] >= least && i != dim)
+            strides[i] += 3 * (strides[i] / std::max<std::int64_t>(least, 1));
         }
         break;
       }
-      case 6: strides[dim] = 0; break;
-      case 7: strides[dim] = -strides[dim]; break;
-      case 8: strides[dim] = std::max<std::int64_t>(strides[dim] / 2, 1); break;  // overlaps
-      case 9: std::fill(strides.begin(), strides.end(), 0); break;
-      default: break;
+      case 6:
+        strides[dim] = 0;
+        break;
+      case 7:
+        strides[dim] = -strides[dim];
+        break;
+      case 8:
+        strides[dim] = std::max<std::int64_t>(strides[dim] / 2, 1);
+        break;  // overlaps
+      case 9:
+        std::fill(strides.begin(), strides.end(), 0);
+        break;
+      default:
+        break;
     }
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == 1 && choice.one_in(2)) strides[i] = choice.of<std::int64_t>({0, 1, 7, 1000});
@@ -120,7 +136,8 @@ Tensor make_tensor(Choice& choice, DType dtype, const Sizes& sizes, bool output)
   made.first = margin - low;
   made.memory.resize(static_cast<std::size_t>((high - low + 1 + 2 * margin) * made.element_size()));
   const std::size_t start = choice.next() % 1000;
-  for (std::int64_t i = 0; i < high - low + 1 + 2 * margin; ++i) made.set(i, arbitrary_number(static_cast<std::size_t>(i) + start));
+  for (std::int64_t i = 0; i < high - low + 1 + 2 * margin; ++i)
+    made.set(i, arbitrary_number(static_cast<std::size_t>(i) + start));
   return made;
 }
 
@@ -133,7 +150,8 @@ NamedArgument ints(std::string name, const Sizes& values) {
 }
 
 PostOp arbitrary_post_op(Choice& choice) {
-  PostOp op{static_cast<PostOp::Kind>(choice.below(static_cast<std::int64_t>(PostOp::Kind::sum) + 1))};
+  PostOp op{
+      static_cast<PostOp::Kind>(choice.below(static_cast<std::int64_t>(PostOp::Kind::sum) + 1))};
   if (choice.one_in(4)) op.kind = PostOp::Kind::sum;
   if (choice.one_in(4)) op.kind = PostOp::Kind::add;
   if (op.kind == PostOp::Kind::clamp) op.alpha = -0.5, op.beta = choice.of({0.3, 0.7});
@@ -151,15 +169,24 @@ void add_post_ops(Choice& choice, Call& made, DType dtype, std::size_t channels)
     if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul) {
       Sizes own = sizes;
       switch (choice.below(7)) {
-        case 0: own.assign(sizes.size(), 1); break;
+        case 0:
+          own.assign(sizes.size(), 1);
+          break;
         case 1:
           own.assign(sizes.size(), 1);
           own[channels] = sizes[channels];
           break;
-        case 2: own.front() = 1; break;
-        case 3: own.back() = 1; break;
-        case 4: own.assign(sizes.begin() + static_cast<std::ptrdiff_t>(channels), sizes.end()); break;
-        default: break;
+        case 2:
+          own.front() = 1;
+          break;
+        case 3:
+          own.back() = 1;
+          break;
+        case 4:
+          own.assign(sizes.begin() + static_cast<std::ptrdiff_t>(channels), sizes.end());
+          break;
+        default:
+          break;
       }
       made.post_ops.push_back(make_tensor(choice, dtype, own, false));
       if (choice.one_in(2) && own == sizes) {  // in the layout of the result, as most are
@@ -173,8 +200,10 @@ void add_post_ops(Choice& choice, Call& made, DType dtype, std::size_t channels)
 }
 
 void add_bias(Choice& choice, Call& made, DType dtype, std::int64_t count) {
-  if (choice.one_in(2)) made.inputs.emplace_back(make_tensor(choice, dtype, {count}, false));
-  else made.inputs.emplace_back();
+  if (choice.one_in(2))
+    made.inputs.emplace_back(make_tensor(choice, dtype, {count}, false));
+  else
+    made.inputs.emplace_back();
 }
 
 void weigh(Choice& choice, Call& made) {
@@ -183,7 +212,9 @@ void weigh(Choice& choice, Call& made) {
   if (choice.one_in(2)) made.version = 1;
 }
 
-DType arbitrary_dtype(Choice& choice) { return choice.one_in(4) ? DType::bfloat16 : DType::float32; }
+DType arbitrary_dtype(Choice& choice) {
+  return choice.one_in(4) ? DType::bfloat16 : DType::float32;
+}
 
 }  // namespace
 
@@ -193,7 +224,8 @@ Call arbitrary_convolution(std::uint64_t seed) {
   const DType dtype = arbitrary_dtype(choice);
   const auto rank = static_cast<std::size_t>(choice.of<std::int64_t>({1, 1, 2, 2, 2, 3}));
   const bool transposed = choice.one_in(4);
-  std::int64_t groups = choice.of<std::int64_t>({1, 1, 1, 2, 3, 4}), in = choice.of<std::int64_t>({1, 2, 3, 4, 8, 16, 17}),
+  std::int64_t groups = choice.of<std::int64_t>({1, 1, 1, 2, 3, 4}),
+               in = choice.of<std::int64_t>({1, 2, 3, 4, 8, 16, 17}),
                out = choice.of<std::int64_t>({1, 2, 3, 4, 8, 16, 17});
   if (choice.one_in(4)) {  // depthwise
     groups = choice.of<std::int64_t>({3, 8, 16, 20});
@@ -204,12 +236,18 @@ Call arbitrary_convolution(std::uint64_t seed) {
   Sizes kernel, stride, padding, dilation, more, size, result;
   for (std::size_t i = 0; i < rank; ++i) {
     while (true) {
-      const std::int64_t k = choice.of<std::int64_t>({1, 1, 2, 3, 3, 4, 5, 7}), s = plain ? 1 : choice.of<std::int64_t>({1, 1, 2, 3});
-      const std::int64_t d = plain ? 1 : choice.of<std::int64_t>({1, 1, 2, 3}), p = plain ? k / 2 : choice.below(k + 1);
-      const std::int64_t n = choice.of<std::int64_t>({1, 1, 2, 3, 4, 5, 7, 8, 11, 16}), m = transposed ? choice.below(std::max(s, d)) : 0;
-      const std::int64_t r = transposed ? (n - 1) * s - 2 * p + d * (k - 1) + m + 1 : (n + 2 * p < d * (k - 1) + 1 ? 0 : (n + 2 * p - d * (k - 1) - 1) / s + 1);
+      const std::int64_t k = choice.of<std::int64_t>({1, 1, 2, 3, 3, 4, 5, 7}),
+                         s = plain ? 1 : choice.of<std::int64_t>({1, 1, 2, 3});
+      const std::int64_t d = plain ? 1 : choice.of<std::int64_t>({1, 1, 2, 3}),
+                         p = plain ? k / 2 : choice.below(k + 1);
+      const std::int64_t n = choice.of<std::int64_t>({1, 1, 2, 3, 4, 5, 7, 8, 11, 16}),
+                         m = transposed ? choice.below(std::max(s, d)) : 0;
+      const std::int64_t r =
+          transposed ? (n - 1) * s - 2 * p + d * (k - 1) + m + 1
+                     : (n + 2 * p < d * (k - 1) + 1 ? 0 : (n + 2 * p - d * (k - 1) - 1) / s + 1);
       if (r < 1 || (rank == 3 && n > 5)) continue;
-      kernel.push_back(k), stride.push_back(s), padding.push_back(p), dilation.push_back(d), more.push_back(m), size.push_back(n), result.push_back(r);
+      kernel.push_back(k), stride.push_back(s), padding.push_back(p), dilation.push_back(d),
+          more.push_back(m), size.push_back(n), result.push_back(r);
       break;
     }
   }
@@ -220,12 +258,14 @@ Call arbitrary_convolution(std::uint64_t seed) {
   output.insert(output.begin(), {batch, out * groups});
   made.call.name = "convolution";
   made.call.op = "aten.convolution.default";
-  made.call.attributes = {ints("stride", stride), ints("padding", padding), ints("dilation", dilation), {"transposed", transposed},
+  made.call.attributes = {ints("stride", stride),       ints("padding", padding),
+                          ints("dilation", dilation),   {"transposed", transposed},
                           ints("output_padding", more), {"groups", groups}};
   made.inputs.emplace_back(make_tensor(choice, dtype, input, false));
   made.inputs.emplace_back(make_tensor(choice, dtype, weight, false));
   add_bias(choice, made, dtype, out * groups);
-  if (dtype == DType::float32 && !transposed && choice.one_in(6)) made.inputs.emplace_back(make_tensor(choice, dtype, {out * groups}, false));
+  if (dtype == DType::float32 && !transposed && choice.one_in(6))
+    made.inputs.emplace_back(make_tensor(choice, dtype, {out * groups}, false));
   weigh(choice, made);
   made.out = make_tensor(choice, dtype, output, true);
   add_post_ops(choice, made, dtype, 1);
@@ -237,7 +277,8 @@ Call arbitrary_product(std::uint64_t seed) {
   Call made;
   const DType dtype = choice.one_in(6) ? DType::float64 : arbitrary_dtype(choice);
   const auto size = [&] { return choice.of<std::int64_t>({1, 1, 2, 3, 5, 8, 16, 17, 31, 64}); };
-  const std::int64_t m = choice.one_in(20) ? 0 : size(), n = size(), k = choice.one_in(20) ? 0 : size();
+  const std::int64_t m = choice.one_in(20) ? 0 : size(), n = size(),
+                     k = choice.one_in(20) ? 0 : size();
   Sizes batch(static_cast<std::size_t>(choice.of<std::int64_t>({0, 0, 1, 1, 2})));
   for (std::int64_t& one : batch) one = choice.of<std::int64_t>({1, 2, 3, 4});
   const auto operand = [&](std::int64_t rows, std::int64_t columns) {
@@ -268,25 +309,38 @@ Call arbitrary_pool(std::uint64_t seed) {
   Sizes kernel, stride, padding, dilation, size, result;
   for (std::size_t i = 0; i < rank; ++i) {
     while (true) {
-      const std::int64_t k = choice.of<std::int64_t>({1, 2, 3, 5}), s = choice.of<std::int64_t>({1, 2, 3}), p = ceil && counts ? 0 : choice.below(k / 2 + 1);
-      const std::int64_t n = choice.of<std::int64_t>({1, 2, 3, 4, 7, 8, 11}), d = maximum ? choice.of<std::int64_t>({1, 1, 2}) : 1;
+      const std::int64_t k = choice.of<std::int64_t>({1, 2, 3, 5}),
+                         s = choice.of<std::int64_t>({1, 2, 3}),
+                         p = ceil && counts ? 0 : choice.below(k / 2 + 1);
+      const std::int64_t n = choice.of<std::int64_t>({1, 2, 3, 4, 7, 8, 11}),
+                         d = maximum ? choice.of<std::int64_t>({1, 1, 2}) : 1;
       const std::int64_t reach = d * (k - 1) + 1;
-      if (n + 2 * p < reach || (maximum && d > 1 && p > 0)) continue;  // so that a window holds an element of the image
+      if (n + 2 * p < reach || (maximum && d > 1 && p > 0))
+        continue;  // so that a window holds an element of the image
       std::int64_t r = (n + 2 * p - reach + (ceil ? s - 1 : 0)) / s + 1;
       if (ceil && (r - 1) * s >= n + p) --r;
-      kernel.push_back(k), stride.push_back(s), padding.push_back(p), dilation.push_back(d), size.push_back(n), result.push_back(r);
+      kernel.push_back(k), stride.push_back(s), padding.push_back(p), dilation.push_back(d),
+          size.push_back(n), result.push_back(r);
       break;
     }
   }
   Sizes input = size, output = result;
-  const std::int64_t batch = choice.of<std::int64_t>({0, 1, 2, 3}), channels = choice.of<std::int64_t>({1, 3, 8, 16, 17});
+  const std::int64_t batch = choice.of<std::int64_t>({0, 1, 2, 3}),
+                     channels = choice.of<std::int64_t>({1, 3, 8, 16, 17});
   input.insert(input.begin(), {batch, channels});
   output.insert(output.begin(), {batch, channels});
   made.call.name = maximum ? "pool_max" : "pool_avg";
   made.call.op = "aten.pool";
-  made.call.attributes = {ints("kernel_size", kernel), ints("stride", stride), ints("padding", padding), {"ceil_mode", ceil}};
-  if (maximum) made.call.attributes.push_back(ints("dilation", dilation));
-  else made.call.attributes.insert(made.call.attributes.end(), {{"count_include_pad", counts}, {"divisor_override", Argument::None{}}});
+  made.call.attributes = {ints("kernel_size", kernel),
+                          ints("stride", stride),
+                          ints("padding", padding),
+                          {"ceil_mode", ceil}};
+  if (maximum)
+    made.call.attributes.push_back(ints("dilation", dilation));
+  else
+    made.call.attributes.insert(
+        made.call.attributes.end(),
+        {{"count_include_pad", counts}, {"divisor_override", Argument::None{}}});
   made.inputs.emplace_back(make_tensor(choice, dtype, input, false));
   made.out = make_tensor(choice, dtype, output, true);
   return made;
@@ -298,16 +352,20 @@ Sizes list(const LibraryCall& call, std::string_view name) {
   Sizes values;
   for (const NamedArgument& attribute : call.attributes) {
     if (attribute.name != name) continue;
-    for (const Argument& item : attribute.value.as<Argument::Sequence>()->items) values.push_back(*item.as<std::int64_t>());
+    for (const Argument& item : attribute.value.as<Argument::Sequence>()->items)
+      values.push_back(*item.as<std::int64_t>());
   }
   return values;
 }
 
 const Argument& attribute(const LibraryCall& call, std::string_view name) {
-  return std::find_if(call.attributes.begin(), call.attributes.end(), [&](const NamedArgument& a) { return a.name == name; })->value;
+  return std::find_if(call.attributes.begin(), call.attributes.end(),
+                      [&](const NamedArgument& a) { return a.name == name; })
+      ->value;
 }
 
-/// An element before post-ops, and the sum of what was added, all positive: what rounding is measured by.
+/// An element before post-ops, and the sum of what was added, all positive: what rounding is
+/// measured by.
 struct Sum {
   double value = 0, magnitude = 0;
   void add(double x) {
@@ -331,9 +389,11 @@ Sum product_element(const Call& call, const Sizes& at) {
 
 Sum convolution_element(const Call& call, const Sizes& at) {
   const Tensor &x = *call.inputs[0], &w = *call.inputs[1];
-  const Sizes stride = list(call.call, "stride"), padding = list(call.call, "padding"), dilation = list(call.call, "dilation");
+  const Sizes stride = list(call.call, "stride"), padding = list(call.call, "padding"),
+              dilation = list(call.call, "dilation");
   const bool transposed = *attribute(call.call, "transposed").as<bool>();
-  const std::int64_t groups = *attribute(call.call, "groups").as<std::int64_t>(), out = call.out.operand.sizes[1] / groups;
+  const std::int64_t groups = *attribute(call.call, "groups").as<std::int64_t>(),
+                     out = call.out.operand.sizes[1] / groups;
   const std::int64_t in = x.operand.sizes[1] / groups, group = at[1] / out;
   Sum sum;
   for_each_index(Sizes(w.operand.sizes.begin() + 2, w.operand.sizes.end()), [&](const Sizes& tap) {
@@ -367,7 +427,8 @@ Sum convolution_element(const Call& call, const Sizes& at) {
 
 Sum pool_element(const Call& call, const Sizes& at) {
   const Tensor& x = *call.inputs[0];
-  const Sizes window = list(call.call, "kernel_size"), stride = list(call.call, "stride"), padding = list(call.call, "padding");
+  const Sizes window = list(call.call, "kernel_size"), stride = list(call.call, "stride"),
+              padding = list(call.call, "padding");
   Sizes dilation = list(call.call, "dilation");
   dilation.resize(window.size(), 1);
   const bool maximum = call.call.name == "pool_max";
@@ -389,13 +450,17 @@ Sum pool_element(const Call& call, const Sizes& at) {
     best = std::max(best, x.get(x.place(source)));
   });
   if (maximum) return {best, 1};
-  return {sum.value / static_cast<double>(*attribute(call.call, "count_include_pad").as<bool>() ? padded : inside), 1};
+  return {sum.value / static_cast<double>(
+                          *attribute(call.call, "count_include_pad").as<bool>() ? padded : inside),
+          1};
 }
 
 std::vector<std::pair<double, double>> expected_elements(const Call& call) {
   std::vector<std::pair<double, double>> expected;
   for_each_index(call.out.operand.sizes, [&](const Sizes& at) {
-    Sum sum = call.call.name == "matmul" ? product_element(call, at) : call.call.name == "convolution" ? convolution_element(call, at) : pool_element(call, at);
+    Sum sum = call.call.name == "matmul"        ? product_element(call, at)
+              : call.call.name == "convolution" ? convolution_element(call, at)
+                                                : pool_element(call, at);
     const double before = call.out.get(call.out.place(at));
     std::size_t next = 0;
     double x = sum.value, magnitude = sum.magnitude;
@@ -415,19 +480,24 @@ std::vector<std::pair<double, double>> expected_elements(const Call& call) {
 
 std::string Call::text() const {
   auto describe = [](const Tensor& t) {
-    return fmt::format("{} [{}] strides [{}]", facts(t.operand.dtype).name, fmt::join(t.operand.sizes, ", "), fmt::join(t.operand.strides, ", "));
+    return fmt::format("{} [{}] strides [{}]", facts(t.operand.dtype).name,
+                       fmt::join(t.operand.sizes, ", "), fmt::join(t.operand.strides, ", "));
   };
   std::string text = call.name;
   for (const auto& input : inputs) text += "\n  input " + (input ? describe(*input) : "none");
   for (const NamedArgument& argument : call.attributes) {
-    if (argument.value.as<Argument::Sequence>()) text += fmt::format("\n  {} [{}]", argument.name, fmt::join(list(call, argument.name), ", "));
-    if (const auto* integer = argument.value.as<std::int64_t>()) text += fmt::format("\n  {} {}", argument.name, *integer);
-    if (const auto* truth = argument.value.as<bool>()) text += fmt::format("\n  {} {}", argument.name, *truth);
+    if (argument.value.as<Argument::Sequence>())
+      text += fmt::format("\n  {} [{}]", argument.name, fmt::join(list(call, argument.name), ", "));
+    if (const auto* integer = argument.value.as<std::int64_t>())
+      text += fmt::format("\n  {} {}", argument.name, *integer);
+    if (const auto* truth = argument.value.as<bool>())
+      text += fmt::format("\n  {} {}", argument.name, *truth);
   }
   std::size_t next = 0;
   for (const PostOp& op : call.post_ops) {
     text += fmt::format("\n  post-op {}", to_string(op.kind));
-    if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul) text += " " + describe(post_ops[next++]);
+    if (op.kind == PostOp::Kind::add || op.kind == PostOp::Kind::mul)
+      text += " " + describe(post_ops[next++]);
   }
   return text + "\n  out " + describe(out) + (version == kUnversioned ? "" : "\n  packed");
 }
@@ -450,8 +520,10 @@ std::string problem_of(Library& library, Call& call, std::string& implementation
     for (auto& input : call.inputs) inputs.push_back(input ? input->data() : nullptr);
     for (Tensor& tensor : call.post_ops) post_ops.push_back(tensor.data());
     const std::vector<std::uint64_t> versions(inputs.size(), call.version);
-    std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, ((*kernel)->scratch_bytes() + 127) / 64 * 64), std::free);
-    if (auto ran = (*kernel)->run({inputs, outputs, post_ops, versions, scratch.get()}); !ran) return "failed: " + ran.error().message;
+    std::unique_ptr<void, decltype(&std::free)> scratch(
+        std::aligned_alloc(64, ((*kernel)->scratch_bytes() + 127) / 64 * 64), std::free);
+    if (auto ran = (*kernel)->run({inputs, outputs, post_ops, versions, scratch.get()}); !ran)
+      return "failed: " + ran.error().message;
     const double tolerance = call.out.operand.dtype == DType::bfloat16 ? 0.01 : 1e-5;
     std::size_t at = 0;
     std::string problem;
@@ -460,7 +532,8 @@ std::string problem_of(Library& library, Call& call, std::string& implementation
       const std::int64_t place = call.out.place(index);
       const double got = call.out.get(place);
       if (problem.empty() && !(std::fabs(got - want) <= tolerance * (1 + magnitude))) {
-        problem = fmt::format("turn {}: [{}] is {} for {}", turn, fmt::join(index, ", "), got, want);
+        problem =
+            fmt::format("turn {}: [{}] is {} for {}", turn, fmt::join(index, ", "), got, want);
       }
       before.set(place, got);
     });
@@ -468,7 +541,10 @@ std::string problem_of(Library& library, Call& call, std::string& implementation
     if (before.memory != call.out.memory) return "wrote beside the result";
     // Other contents in the second run, and another version of them.
     for (auto& input : call.inputs) {
-      if (input) for (std::int64_t i = 0; i < static_cast<std::int64_t>(input->memory.size()) / input->element_size(); ++i) input->set(i, -input->get(i) / 2);
+      if (input)
+        for (std::int64_t i = 0;
+             i < static_cast<std::int64_t>(input->memory.size()) / input->element_size(); ++i)
+          input->set(i, -input->get(i) / 2);
     }
     if (call.version != kUnversioned) ++call.version;
   }

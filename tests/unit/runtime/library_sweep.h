@@ -25,18 +25,25 @@ class Choice {
     bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBULL;
     return bits ^ (bits >> 31);
   }
-  std::int64_t below(std::int64_t count) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count)); }
+  std::int64_t below(std::int64_t count) {
+    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(count));
+  }
   bool one_in(std::int64_t count) { return below(count) == 0; }
   template <class T>
-  T of(std::initializer_list<T> values) { return values.begin()[below(static_cast<std::int64_t>(values.size()))]; }
+  T of(std::initializer_list<T> values) {
+    return values.begin()[below(static_cast<std::int64_t>(values.size()))];
+  }
   template <class T>
-  const T& of(const std::vector<T>& values) { return values[static_cast<std::size_t>(below(static_cast<std::int64_t>(values.size())))]; }
+  const T& of(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(below(static_cast<std::int64_t>(values.size())))];
+  }
 
  private:
   std::uint64_t state_;
 };
 
-/// A tensor in memory of its own, which elements of other tensors surround where its layout has gaps.
+/// A tensor in memory of its own, which elements of other tensors surround where its layout has
+/// gaps.
 struct Tensor {
   Operand operand;
   std::int64_t first = 0;  ///< the element [0, 0, …]
@@ -46,11 +53,12 @@ struct Tensor {
   void* data() { return memory.data() + first * element_size(); }
   double get(std::int64_t place) const;
   void set(std::int64_t place, double value);
-  std::int64_t place(const Sizes& index) const;  ///< in `memory`; an index of more dims is cut in front, dims of one element repeat
+  std::int64_t place(const Sizes& index)
+      const;  ///< in `memory`; an index of more dims is cut in front, dims of one element repeat
 };
 
-/// A layout of `sizes` that `choice` makes: dense in an order of dims, with gaps, expanded, reversed or overlapping. An
-/// output has each element once.
+/// A layout of `sizes` that `choice` makes: dense in an order of dims, with gaps, expanded,
+/// reversed or overlapping. An output has each element once.
 Tensor make_tensor(Choice& choice, DType dtype, const Sizes& sizes, bool output);
 
 /// One call with its operands.
@@ -67,7 +75,8 @@ Call arbitrary_convolution(std::uint64_t seed);
 Call arbitrary_product(std::uint64_t seed);
 Call arbitrary_pool(std::uint64_t seed);
 
-/// Runs the call and compares; empty, or what is wrong. `implementation` receives what the library chose.
+/// Runs the call and compares; empty, or what is wrong. `implementation` receives what the library
+/// chose.
 std::string problem_of(Library& library, Call& call, std::string& implementation);
 
 }  // namespace penstock::runtime::sweep

@@ -1,5 +1,5 @@
-// Calls of the library with arbitrary sizes, layouts, attributes and post-ops against what they have to give.
-// PENSTOCK_SWEEP: how many of each kind; PENSTOCK_SWEEP_FROM: the first.
+// Calls of the library with arbitrary sizes, layouts, attributes and post-ops against what they
+// have to give. PENSTOCK_SWEEP: how many of each kind; PENSTOCK_SWEEP_FROM: the first.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -45,6 +45,8 @@ TEST_CASE("arbitrary products") {
   CHECK_FALSE(chosen.contains("ref:any"));
 }
 
-TEST_CASE("arbitrary pools") { sweep_over(sweep::arbitrary_pool, 100); }
+TEST_CASE("arbitrary pools") {
+  sweep_over(sweep::arbitrary_pool, 100);
+}
 
 }  // namespace penstock::runtime

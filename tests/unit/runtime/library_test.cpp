@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/threads.h"
 #include "library_fixture.h"
+#include "runtime/threads.h"
 
 namespace penstock::runtime {
 
@@ -38,7 +38,8 @@ TEST_CASE("a deterministic library gives the same bits for any number of threads
     CAPTURE(two);
     CHECK(std::memcmp(alone.data(), together.data(), alone.size() * sizeof(float)) == 0);
   };
-  // Among them sums that oneDNN blocks by the number of threads: few results, long sums, a transposed operand.
+  // Among them sums that oneDNN blocks by the number of threads: few results, long sums, a
+  // transposed operand.
   for (const std::int64_t rows : {1, 4, 64}) {
     for (const std::int64_t depth : {100, 4096, 20000}) {
       for (const bool transposed : {false, true}) {
@@ -53,12 +54,14 @@ TEST_CASE("a deterministic library gives the same bits for any number of threads
   }
   for (const std::int64_t groups : {1, 8, 64}) {
     for (const std::int64_t edge : {1, 7, 14}) {
-      Tensor x({1, 64, edge, edge}, {64 * edge * edge, 1, 64 * edge, 64}), w({64, 64 / groups, 7, 7});
+      Tensor x({1, 64, edge, edge}, {64 * edge * edge, 1, 64 * edge, 64}),
+          w({64, 64 / groups, 7, 7});
       Tensor y({1, 64, edge, edge}, {64 * edge * edge, 1, 64 * edge, 64});
       LibraryCall call;
       call.name = "convolution";
-      call.attributes = {ints("stride", {1, 1}), ints("padding", {6, 6}), ints("dilation", {2, 2}),
-                         {"transposed", false}, ints("output_padding", {0, 0}), {"groups", groups}};
+      call.attributes = {ints("stride", {1, 1}),         ints("padding", {6, 6}),
+                         ints("dilation", {2, 2}),       {"transposed", false},
+                         ints("output_padding", {0, 0}), {"groups", groups}};
       check(call, {{&x, &w, nullptr}, &y, {}});
     }
   }

@@ -25,7 +25,9 @@ TEST_CASE("blocks are aligned, large enough, and used again") {
   CHECK(pool.used_bytes() == 0);
 }
 
-TEST_CASE("a block is at most a quarter larger than what was asked for, and as large where a class fits") {
+TEST_CASE(
+    "a block is at most a quarter larger than what was asked for, and as large where a class "
+    "fits") {
   for (std::size_t power = 6; power < 24; ++power) {
     for (std::size_t quarter = 0; quarter < 4; ++quarter) {
       const std::size_t exact = (4 + quarter) << (power - 2);

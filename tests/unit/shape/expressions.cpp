@@ -1,5 +1,5 @@
-// Answers questions about size expressions, one a line, for tests that compare with sympy. Ranges of symbols come
-// first: "range NAME LOWER UPPER", '-' for none; "assume E" says that E >= 0. Then
+// Answers questions about size expressions, one a line, for tests that compare with sympy. Ranges
+// of symbols come first: "range NAME LOWER UPPER", '-' for none; "assume E" says that E >= 0. Then
 //   text E        the canonical text
 //   simplify E    the simplified one
 //   bounds E      lower and upper, '-' for none
@@ -15,7 +15,9 @@ using namespace penstock;
 
 namespace {
 
-std::string text_of(std::optional<bool> truth) { return !truth ? "unknown" : *truth ? "true" : "false"; }
+std::string text_of(std::optional<bool> truth) {
+  return !truth ? "unknown" : *truth ? "true" : "false";
+}
 
 std::string bound_text(std::int64_t bound) {
   using Limits = std::numeric_limits<std::int64_t>;

@@ -129,14 +129,22 @@ TEST_CASE("a simplified expression has the same values") {
     }
     SymExpr a = self(self, depth - 1), b = self(self, depth - 1);
     switch (pick(8)) {
-      case 0: return a * b;
-      case 1: return a - b;
-      case 2: return floordiv(a, SymExpr(1 << pick(5)));
-      case 3: return mod(a, SymExpr(1 + pick(12)));
-      case 4: return floordiv(a, SymExpr::symbol("n"));
-      case 5: return mod(a * SymExpr::symbol("n") + b, SymExpr(4) * SymExpr::symbol("n"));
-      case 6: return pick(2) ? minimum(a, b) : maximum(a, b);
-      default: return a + b * SymExpr(pick(9));
+      case 0:
+        return a * b;
+      case 1:
+        return a - b;
+      case 2:
+        return floordiv(a, SymExpr(1 << pick(5)));
+      case 3:
+        return mod(a, SymExpr(1 + pick(12)));
+      case 4:
+        return floordiv(a, SymExpr::symbol("n"));
+      case 5:
+        return mod(a * SymExpr::symbol("n") + b, SymExpr(4) * SymExpr::symbol("n"));
+      case 6:
+        return pick(2) ? minimum(a, b) : maximum(a, b);
+      default:
+        return a + b * SymExpr(pick(9));
     }
   };
   RangeFacts facts = loop_facts();
@@ -161,7 +169,8 @@ TEST_CASE("a simplified expression has the same values") {
 
 namespace {
 
-/// Sizes of images and texts as models compute them, with what is known of them and the work that questions took.
+/// Sizes of images and texts as models compute them, with what is known of them and the work that
+/// questions took.
 struct Sizes {
   RangeFacts facts;
   explicit Sizes(std::initializer_list<const char*> names) {
@@ -172,8 +181,12 @@ struct Sizes {
   static SymExpr windows(const SymExpr& size, int window, int stride, int padding) {
     return floordiv(size + SymExpr(2 * padding - window), stride) + SymExpr(1);
   }
-  bool less(const SymExpr& a, const SymExpr& b) const { return prove_less(a, b, facts).value_or(false); }
-  bool equal(const SymExpr& a, const SymExpr& b) const { return prove_equal(a, b, facts).value_or(false); }
+  bool less(const SymExpr& a, const SymExpr& b) const {
+    return prove_less(a, b, facts).value_or(false);
+  }
+  bool equal(const SymExpr& a, const SymExpr& b) const {
+    return prove_equal(a, b, facts).value_or(false);
+  }
 };
 
 }  // namespace
@@ -198,7 +211,8 @@ TEST_CASE("sizes behind chains of strided windows are bounded, with bounded work
   sizes.facts.assume(Sizes::parse("h - 63"));
   SymExpr size = SymExpr::symbol("h");
   // AlexNet: convolutions and pools whose windows overlap.
-  for (auto [window, stride, padding] : {std::array{11, 4, 2}, {3, 2, 0}, {5, 1, 2}, {3, 2, 0}, {3, 1, 1}, {3, 2, 0}}) {
+  for (auto [window, stride, padding] :
+       {std::array{11, 4, 2}, {3, 2, 0}, {5, 1, 2}, {3, 2, 0}, {3, 1, 1}, {3, 2, 0}}) {
     const SymExpr next = Sizes::windows(size, window, stride, padding);
     sizes.facts.set_index("p", next);
     const SymExpr last = SymExpr::symbol("p") * SymExpr(stride) + SymExpr(window - 1 - 2 * padding);
@@ -223,7 +237,8 @@ TEST_CASE("windows of images that are padded to whole windows") {
   Sizes sizes({"h", "w", "b"});
   for (const char* window : {"7", "4", "8"}) {
     const std::string w = window;
-    const SymExpr padded = Sizes::parse("h + (-h) % " + w), count = Sizes::parse("(h + (-h) % " + w + ") // " + w);
+    const SymExpr padded = Sizes::parse("h + (-h) % " + w),
+                  count = Sizes::parse("(h + (-h) % " + w + ") // " + w);
     CHECK(sizes.equal(SymExpr(std::stoi(w)) * count, padded));
     CHECK(sizes.equal(mod(padded, Sizes::parse(w)), 0));
     CHECK(prove_less_equal(Sizes::parse("h"), padded, sizes.facts) == true);
@@ -253,11 +268,16 @@ TEST_CASE("elements of windows that are put together again and cut to the image"
   sizes.facts.set_index("i1", e("h"));
   sizes.facts.set_index("i2", e("w"));
   const SymExpr row = e("i1*((-w) % 4) + i1*w + i2");
-  CHECK(simplify(floordiv(row, 4), sizes.facts).to_string() == "floordiv(i2, 4)+floordiv(w+3, 4)*i1");
-  CHECK(simplify(floordiv(row, e("16*((w + 3) // 4)")), sizes.facts).to_string() == "floordiv(i1, 4)");
-  CHECK(simplify(mod(floordiv(row, 4), e("(w + 3) // 4")), sizes.facts).to_string() == "floordiv(i2, 4)");
+  CHECK(simplify(floordiv(row, 4), sizes.facts).to_string() ==
+        "floordiv(i2, 4)+floordiv(w+3, 4)*i1");
+  CHECK(simplify(floordiv(row, e("16*((w + 3) // 4)")), sizes.facts).to_string() ==
+        "floordiv(i1, 4)");
+  CHECK(simplify(mod(floordiv(row, 4), e("(w + 3) // 4")), sizes.facts).to_string() ==
+        "floordiv(i2, 4)");
   CHECK(simplify(mod(row, 4), sizes.facts).to_string() == "mod(i2, 4)");
-  const SymExpr windows = e("16*((h + 3) // 4)*((w + 3) // 4)*i0 + 16*((w + 3) // 4)*(i1 // 4) + 16*(i2 // 4) + 4*(i1 % 4) + i2 % 4");
+  const SymExpr windows =
+      e("16*((h + 3) // 4)*((w + 3) // 4)*i0 + 16*((w + 3) // 4)*(i1 // 4) + 16*(i2 // 4) + 4*(i1 "
+        "% 4) + i2 % 4");
   CHECK(sizes.less(windows, e("16*((h + 3) // 4)*((w + 3) // 4)*b")));
   CHECK(sizes.facts.work() < 40'000);
 }
@@ -265,7 +285,12 @@ TEST_CASE("elements of windows that are put together again and cut to the image"
 TEST_CASE("elements of windows that a mask keeps inside the image") {
   Sizes sizes({"b", "h", "w", "c"});
   auto e = [](const char* text) { return Sizes::parse(text); };
-  for (auto [index, extent] : {std::array{"i0", "b"}, {"i1", "(h + 3) // 4"}, {"i2", "(w + 3) // 4"}, {"i3", "4"}, {"i4", "4"}, {"i5", "c"}}) {
+  for (auto [index, extent] : {std::array{"i0", "b"},
+                               {"i1", "(h + 3) // 4"},
+                               {"i2", "(w + 3) // 4"},
+                               {"i3", "4"},
+                               {"i4", "4"},
+                               {"i5", "c"}}) {
     sizes.facts.set_index(index, e(extent));
   }
   sizes.facts.assume(e("((w + 3) // 4)*c - c - 1"));  // what guards say of strides
@@ -290,7 +315,8 @@ TEST_CASE("pools that round up, and frames of sound") {
   // Seven strided convolutions of a speech encoder, then a mask of as many frames.
   SymExpr frames = SymExpr(400) + SymExpr::symbol("t");
   const SymExpr first = frames;
-  for (auto [window, stride] : {std::array{10, 5}, {3, 2}, {3, 2}, {3, 2}, {3, 2}, {2, 2}, {2, 2}}) {
+  for (auto [window, stride] :
+       {std::array{10, 5}, {3, 2}, {3, 2}, {3, 2}, {3, 2}, {2, 2}, {2, 2}}) {
     const SymExpr next = Sizes::windows(frames, window, stride, 0);
     CHECK(sizes.less(next, frames));
     CHECK(sizes.less(SymExpr(0), next));
@@ -305,14 +331,17 @@ TEST_CASE("what is not decided takes bounded work") {
   // What guards of a long program leave: everything is related to everything.
   for (int i = 0; i < 200; ++i) {
     const std::string n = std::to_string(i + 3);
-    sizes.facts.assume(Sizes::parse("s" + std::to_string(i % 4) + "*" + n + " - (s" + std::to_string((i + 1) % 4) + " * s" +
-                                    std::to_string((i + 2) % 4) + ") // " + n + " + min(s0, s1 // " + n + ")"));
+    sizes.facts.assume(Sizes::parse(
+        "s" + std::to_string(i % 4) + "*" + n + " - (s" + std::to_string((i + 1) % 4) + " * s" +
+        std::to_string((i + 2) % 4) + ") // " + n + " + min(s0, s1 // " + n + ")"));
   }
-  // Buckets of relative positions, chunks and their neighbours: nests of minimum, remainder and division.
+  // Buckets of relative positions, chunks and their neighbours: nests of minimum, remainder and
+  // division.
   SymExpr nest = Sizes::parse("s0*s1 - s2*s3");
   for (int i = 2; i < 12; ++i) {
     const SymExpr n(i), s = SymExpr::symbol("s" + std::to_string(i % 4));
-    nest = minimum(floordiv(nest + s, n) * s, mod(nest * n + s, s + n)) + maximum(nest - s, floordiv(s * n, s + SymExpr(1)));
+    nest = minimum(floordiv(nest + s, n) * s, mod(nest * n + s, s + n)) +
+           maximum(nest - s, floordiv(s * n, s + SymExpr(1)));
   }
   sizes.facts.set_limit(4'000'000);
   const std::int64_t before = sizes.facts.work();
@@ -320,7 +349,8 @@ TEST_CASE("what is not decided takes bounded work") {
   const std::int64_t one = sizes.facts.work() - before;
   CHECK(one > 0);
   CHECK(one <= 25'000);
-  for (int i = 0; i < 400; ++i) CHECK(!prove_equal(nest, SymExpr(i) + SymExpr::symbol("s1"), sizes.facts).has_value());
+  for (int i = 0; i < 400; ++i)
+    CHECK(!prove_equal(nest, SymExpr(i) + SymExpr::symbol("s1"), sizes.facts).has_value());
   CHECK(sizes.facts.work() < 4'500'000);
   CHECK(sizes.facts.is_exhausted());
   // What intervals decide is decided even then.

@@ -52,10 +52,18 @@ Sample tree(std::mt19937& random, int depth) {
   };
   using N = std::int64_t;
   switch (kind) {
-    case 0: combine(a.expression + b.expression, [](N x, N y) { return x + y; }); break;
-    case 1: combine(a.expression - b.expression, [](N x, N y) { return x - y; }); break;
-    case 2: combine(a.expression * b.expression, [](N x, N y) { return x * y; }); break;
-    case 3: combine(floordiv(a.expression, b.expression), floor_divide); break;
+    case 0:
+      combine(a.expression + b.expression, [](N x, N y) { return x + y; });
+      break;
+    case 1:
+      combine(a.expression - b.expression, [](N x, N y) { return x - y; });
+      break;
+    case 2:
+      combine(a.expression * b.expression, [](N x, N y) { return x * y; });
+      break;
+    case 3:
+      combine(floordiv(a.expression, b.expression), floor_divide);
+      break;
     case 4:
       combine(mod(a.expression, b.expression), [](N x, N y) { return x - floor_divide(x, y) * y; });
       break;
@@ -113,7 +121,8 @@ TEST_CASE("equal polynomials are equal, whatever way they were written") {
 }
 
 TEST_CASE("what does not fit in 64 bits is the largest or the least number") {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                         kMost = std::numeric_limits<std::int64_t>::max();
   const SymExpr half(std::int64_t{1} << 62), s = SymExpr::symbol("s0");
   CHECK(half * SymExpr(4) == SymExpr(kMost));
   CHECK(half * SymExpr(-4) == SymExpr(kLeast));

@@ -67,7 +67,9 @@ TEST_CASE("a damaged blob is replaced by whoever writes it again") {
   const std::string bytes = std::string(3 << 20, 'b') + "end";
   const std::string hash = store.put(bytes).value();
   for (const std::size_t place : {std::size_t{0}, bytes.size() / 2, bytes.size() - 1}) {
-    std::fstream(store.blob_path(hash), std::ios::in | std::ios::out).seekp(static_cast<std::streamoff>(place)).put('x');
+    std::fstream(store.blob_path(hash), std::ios::in | std::ios::out)
+        .seekp(static_cast<std::streamoff>(place))
+        .put('x');
     CHECK(store.has(hash));
     CHECK(!store.intact(hash));
     const std::string_view all(bytes);
@@ -77,7 +79,8 @@ TEST_CASE("a damaged blob is replaced by whoever writes it again") {
     CHECK(store.get(hash)->bytes() == bytes);
   }
   // What is whole is left alone: its time alone may change.
-  struct stat before {}, behind {};
+  struct stat before {
+  }, behind{};
   stat(store.blob_path(hash).c_str(), &before);
   CHECK(store.put(bytes).has_value());
   stat(store.blob_path(hash).c_str(), &behind);
@@ -112,7 +115,8 @@ TEST_CASE("what is damaged is found and removed, and nothing else is") {
   REQUIRE(store.put_packed(other, "short").has_value());
   REQUIRE(store.put_kernel(key, blob).has_value());
   REQUIRE(store.put_kernel(other, "1 20 30 4").has_value());
-  const std::string fresh = folder.path + "/blobs/" + blob.substr(0, 2) + "/.unfinished-fresh", old = fresh + "-not";
+  const std::string fresh = folder.path + "/blobs/" + blob.substr(0, 2) + "/.unfinished-fresh",
+                    old = fresh + "-not";
   std::ofstream(fresh) << "half";
   std::ofstream(old) << "half";
   set_age(old, 100000);

@@ -22,17 +22,22 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-std::string hash(std::string_view bytes, std::string_view key = {}) { return strong_hash({&bytes, 1}, key); }
+std::string hash(std::string_view bytes, std::string_view key = {}) {
+  return strong_hash({&bytes, 1}, key);
+}
 
 }  // namespace
 
 TEST_CASE("the strong hash is BLAKE2b's") {
   CHECK(hash("") == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
   CHECK(hash("abc") == "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
-  CHECK(hash(std::string(128, 'x'), std::string(32, 'k')) == "ac7ddd1c56dcb344100f2263af2319a45416957f74c7928831bfa80ca7f87364");
-  CHECK(hash(std::string(1000, 'y'), std::string(64, 'k')) == "fe32103c4dc860a8e4d956adab86c3d83e4f3d54d2ef4b369c3acd7b83be842d");
+  CHECK(hash(std::string(128, 'x'), std::string(32, 'k')) ==
+        "ac7ddd1c56dcb344100f2263af2319a45416957f74c7928831bfa80ca7f87364");
+  CHECK(hash(std::string(1000, 'y'), std::string(64, 'k')) ==
+        "fe32103c4dc860a8e4d956adab86c3d83e4f3d54d2ef4b369c3acd7b83be842d");
   const std::string text(1000, 'y');
-  const std::string_view pieces[] = {std::string_view(text).substr(0, 127), std::string_view(text).substr(127, 2),
+  const std::string_view pieces[] = {std::string_view(text).substr(0, 127),
+                                     std::string_view(text).substr(127, 2),
                                      std::string_view(text).substr(129)};
   CHECK(strong_hash(pieces) == hash(text));
 }

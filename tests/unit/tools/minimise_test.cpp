@@ -26,13 +26,15 @@ TEST_CASE("one thing of many is found in about two log n questions") {
 }
 
 TEST_CASE("things that are needed together stay together") {
-  const auto part = minimise(100, [](const std::vector<bool>& p) { return p[3] && p[50] && p[99]; });
+  const auto part =
+      minimise(100, [](const std::vector<bool>& p) { return p[3] && p[50] && p[99]; });
   CHECK(positions(part) == std::vector<std::size_t>{3, 50, 99});
 }
 
 TEST_CASE("a later removal can make an earlier one possible") {
   // 0 is needed only while 5 is there, which is met first.
-  const auto part = minimise(10, [](const std::vector<bool>& p) { return p[2] && (p[0] || !p[5]); });
+  const auto part =
+      minimise(10, [](const std::vector<bool>& p) { return p[2] && (p[0] || !p[5]); });
   CHECK(positions(part) == std::vector<std::size_t>{2});
 }
 

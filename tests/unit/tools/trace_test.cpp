@@ -35,7 +35,8 @@ TEST_CASE("several processes' events share one file with one opening bracket") {
 }
 
 TEST_CASE("a trace waits while another process writes the file") {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "penstock-trace-lock-test.json";
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / "penstock-trace-lock-test.json";
   std::filesystem::remove(file);
   const int other = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   REQUIRE(other >= 0);
@@ -54,7 +55,8 @@ TEST_CASE("a trace waits while another process writes the file") {
 }
 
 TEST_CASE("an event is written once, however often a trace is") {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "penstock-trace-once-test.json";
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / "penstock-trace-once-test.json";
   std::filesystem::remove(file);
   setenv("PENSTOCK_TRACE", file.c_str(), 1);
   Trace trace("penstock-fuse");
