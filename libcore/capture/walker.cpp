@@ -113,7 +113,7 @@ Entry Walker::decide(Frame& frame) {
   }
   // Hooked, an import of torch takes a third longer.
   if (region.activations.empty() && is_only_thread(frame.thread()) &&
-      RootPolicy::imports_library(frame))
+      policy::RootPolicy::imports_library(frame))
     return Entry::unhooked;
   if (bridge_ == nullptr) {
     auto bridge = torch::TensorBridge::get();

@@ -137,7 +137,7 @@ bool RootPolicy::imports_library(const Frame& frame) {
     return false;
   if (module_name(frame.globals()) == "__main__") return false;
   static const std::string library = library_folder();
-  const std::string file = text_of(code->co_filename);
+  const std::string file = python::text_of(code->co_filename);
   return file.find("/site-packages/") != std::string::npos ||
          file.find("/dist-packages/") != std::string::npos ||
          (!library.empty() && file.starts_with(library));
