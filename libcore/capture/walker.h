@@ -19,45 +19,6 @@
 #include "record/walk.h"
 #include "torch/compile_region.h"
 
-// The walker: record while the program runs.
-//
-// Problem. A segment of a program's instructions is to become guards, a graph, and what to restore
-// behind it. The obvious way is to interpret the instructions on stand-ins for the real objects and
-// to run the graph afterwards. Then the interpreter has to imitate every operation of Python on
-// every kind of object, exceptions and their tracebacks included, and wherever it gives up,
-// half-done frames, lists and attributes must be made real or rolled back.
-//
-// Idea. Every frame is a real frame that the conductor executes on real objects; the walker keeps
-// beside each slot what is known of its value: a *shadow* (shadow.h). A shadow says where the value
-// comes from (a constant, a source reachable from the segment's start, a value of the graph, an
-// object made on the way), and each instruction has a rule that moves shadows as the instruction
-// moves values. Tensor ops run through torch and are written down. So
-//  - Python's semantics are CPython's own: a rule only has to know which facts decided the outcome,
-//  and
-//    guards them where they are consumed; a rule that is missing costs a break, never a wrong
-//    result;
-//  - calls are inlined by letting them happen: the callee's frame reaches us through the hook,
-//  finds
-//    what its caller's instruction was about to run (Expected), and gets its arguments' shadows;
-//    frames, tracebacks and exceptions are real at any depth;
-//  - a break rolls nothing back: all state is real already. The segment is closed by describing
-//  what its
-//    frames and its effects hold, and the walk goes on without shadows ("glue") until an
-//    instruction is about to run a tensor op: there the next segment starts, as if it had never
-//    stopped.
-//
-// The price: a rule may not change shadows before it is certain, for the state before the
-// instruction is the state behind the segment; and what an instruction of C code will run must be
-// known before it runs. C functions are therefore named one by one (objects/builtins.cpp).
-//
-// Speculation. Whether a call will run an op is not known before it. In glue, a call of a Python
-// function starts a segment on trial: if the call ends without an op, the trial is dropped, which
-// costs nothing but the shadows.
-//
-// Cost: a rule and a shadow per instruction (tens of nanoseconds); an op costs its overload's
-// resolution and a record, a few microseconds. Nothing is done twice: the graph's first results are
-// the program's.
-
 namespace penstock::capture {
 
 /// The driver of capture: see make_walker().
@@ -99,7 +60,17 @@ class Walker : public python::FrameDriver {
     return last_region_->second;
   }
   CodeInfo& info(python::Frame& frame);
+  // -- frames that begin (walker_frames.cpp)
   python::Entry decide(python::Frame& frame);
+  python::Entry enter_recorded(python::Frame& frame, Region& region);
+  python::Entry enter_followed(python::Frame& frame, Region& region);
+  python::Entry enter_root(python::Frame& frame, Region& region);
+  python::Entry enter_made_real(python::Frame& frame, Region& region);
+  python::Entry enter_polyfill(python::Frame& frame, Region& region);
+  python::Entry conduct(python::Frame& frame, Region& region, bool first);
+  bool finds_torch();
+  /// A rule of the user's leaves code to Python that would be a root.
+  void report_left(python::Frame& frame);
   // -- roots, and what plain Python runs of them (walker_roots.cpp)
   std::optional<python::Entry> finish_call(python::Frame& frame, Region& region, CodeInfo& known);
   /// Whether a root of this frame would be recorded only where that pays.
@@ -130,9 +101,6 @@ class Walker : public python::FrameDriver {
   void recorded(Region& region, std::int64_t ops);
   /// What was recorded last has taken time, and so many ops were compiled.
   void spent(const Region& region, std::int64_t ops);
-  python::Entry enter_made_real(python::Frame& frame, Region& region);
-  python::Entry enter_polyfill(python::Frame& frame, Region& region);
-  python::Entry conduct(python::Frame& frame, Region& region, bool first);
   // -- torch.compile and its kin (walker_regions.cpp)
   policy::Served served(python::Frame& frame);
   python::Entry enter_served(python::Frame& frame, Region& region, policy::Served served);
@@ -148,25 +116,35 @@ class Walker : public python::FrameDriver {
                const Location& location);
   /// A backend of the program's raised: so does the region.
   static python::Directive backend_raised(Region& region, python::PyRef error);
-  void withdraw(Activation& activation);
+  // -- between segments (walker_glue.cpp)
   python::Directive glue(Activation& activation, Region& region,
                          const python::Instruction& instruction);
+  bool may_record(python::Frame& frame, const python::Instruction& instruction);
   python::Directive look_up(Activation& activation, Region& region,
                             const python::Instruction& instruction, Lookup& lookup, bool& record);
   python::Directive moved(Activation& activation, Region& region, const Lookup& lookup);
-  python::Directive record(Activation& activation, Region& region,
-                           const python::Instruction& instruction);
   python::Directive follow(Activation& activation, Region& region,
                            const python::Instruction& instruction);
-  void start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
-             bool trial, bool patient);
   /// The instruction that ended a segment is about to be stepped.
   static python::Directive step_break(Activation& activation,
                                       const python::Instruction& instruction);
+  // -- a segment as it is recorded (walker_segments.cpp)
+  void start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
+             bool trial, bool patient);
+  python::Directive record(Activation& activation, Region& region,
+                           const python::Instruction& instruction);
   /// True where a segment that began inside a loop comes to the loop's test, which reads Python
   /// data: the next turn is a segment of its own.
   bool is_loop_test(const Region& region, const Activation& activation,
                     const python::Instruction& instruction);
+  /// False when nothing was captured.
+  bool end(Region& region, SegmentEnd end, const record::Operand* result);
+  void drop(Region& region);
+  void report_break(const record::BreakReason& reason, const Location& location, EntryId after);
+  python::PyRef take_error() {
+    return backends_ == nullptr ? python::PyRef() : backends_->take_error();
+  }
+  // -- where it cannot end (walker_ends.cpp)
   void keep_code(PyCodeObject* code);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
   bool ends_earlier(const record::Walk& walk);
@@ -174,16 +152,15 @@ class Walker : public python::FrameDriver {
   /// Why a segment ends before the instruction, if it does.
   Ends::const_iterator known_end(const record::FrameShadow& frame,
                                  const python::Instruction& instruction) const;
-  /// False when nothing was captured.
-  bool end(Region& region, SegmentEnd end, const record::Operand* result);
-  void report_break(const record::BreakReason& reason, const Location& location, EntryId after);
-  void drop(Region& region);
-  python::PyRef take_error() {
-    return backends_ == nullptr ? python::PyRef() : backends_->take_error();
+
+  static void withdraw(Activation& activation);
+  /// Entries are told apart by segment start and recompile number.
+  static std::uint64_t key_of(EntryId id) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(id.frame)) << 32 |
+           static_cast<std::uint32_t>(id.recompile);
   }
-  /// A rule of the user's leaves code to Python that would be a root.
-  void report_left(python::Frame& frame);
-  bool may_record(python::Frame& frame, const python::Instruction& instruction);
+  /// Trials at one place that may record no op.
+  static constexpr int kMostTrials = 3;
 
   policy::Callables callables_;
   policy::RootPolicy roots_;

@@ -70,7 +70,6 @@ bool has_marked_argument(const Frame& frame, const torch::TensorBridge& bridge) 
 }  // namespace
 
 // -- calls that an entry finishes
-// ------------------------------------------------------------------------------------
 
 /// A call that the client knows as a whole counts as a root: as one segment if an entry ran it.
 std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo& known) {
@@ -113,7 +112,6 @@ void Walker::ran(PyThreadState* thread, bool returned) {
 }
 
 // -- weighed roots
-// ---------------------------------------------------------------------------------------------------
 
 bool Walker::weighs(const Region& region) const {
   return tier_up_ && (region.activations.empty() || region.activations.back()->cold);
@@ -249,7 +247,6 @@ void Walker::spent(const Region& region, std::int64_t ops) {
 }
 
 // -- loops in frames that are called once
-// ----------------------------------------------------------------------------
 
 bool Walker::is_conducted_for_loops(Frame& frame, CodeInfo& known, const RootHistory& root) {
   using Loops = CodeInfo::Loops;
@@ -297,7 +294,6 @@ bool Walker::gives_up(Activation& activation, Region& region, int steps) {
 }
 
 // -- reports
-// ---------------------------------------------------------------------------------------------------------
 
 void Walker::report_cold() const {
   if (!tier_up_ || !sink_.meters_roots()) return;

@@ -33,6 +33,28 @@ std::optional<std::int64_t> most_iterations(const SymExpr& extent) {
   return a ? a : b;
 }
 
+/// What is carried on: `a` where control comes from `from_a`, else `b`.
+Carried either(llvm::IRBuilder<>& ir, const Carried& a, llvm::BasicBlock* from_a, const Carried& b,
+               llvm::BasicBlock* from_b) {
+  Carried results;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    llvm::PHINode* phi = ir.CreatePHI(a[i]->getType(), 2);
+    phi->addIncoming(a[i], from_a);
+    phi->addIncoming(b[i], from_b);
+    results.push_back(phi);
+  }
+  return results;
+}
+
+/// A vector that is true in the lanes below `left`.
+Value* lanes_below(llvm::IRBuilder<>& ir, Value* left, int lanes) {
+  left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, ir.getInt64(lanes));
+  Value* splat = ir.CreateVectorSplat(lanes, ir.CreateTrunc(left, ir.getInt32Ty()));
+  llvm::SmallVector<llvm::Constant*, 16> numbers;
+  for (int lane = 0; lane < lanes; ++lane) numbers.push_back(ir.getInt32(lane));
+  return ir.CreateICmpSLT(llvm::ConstantVector::get(numbers), splat);
+}
+
 }  // namespace
 
 Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
@@ -44,7 +66,7 @@ Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
   bool once = frame.runs && *end - *begin <= range.step;
   llvm::LLVMContext& context = module_.getContext();
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(context, name, function_); };
-  llvm::BasicBlock* before = ir_.GetInsertBlock();
+  llvm::BasicBlock* before = ir_.GetInsertBlock();  // from where an empty loop is passed by
   llvm::BasicBlock *preheader = block("preheader"), *header = block("loop"), *exit = block("exit");
   if (frame.runs) {
     ir_.CreateBr(preheader);
@@ -87,14 +109,7 @@ Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
   }
   ir_.SetInsertPoint(exit);
   if (llvm::pred_size(exit) == 1) return next;
-  Carried results;
-  for (std::size_t i = 0; i < start.size(); ++i) {
-    llvm::PHINode* phi = ir_.CreatePHI(start[i]->getType(), 2);
-    phi->addIncoming(start[i], before);
-    phi->addIncoming((*next)[i], latch);
-    results.push_back(phi);
-  }
-  return results;
+  return either(ir_, start, before, *next, latch);
 }
 
 /// The count of a welford accumulator where all lanes and copies have seen as many values since
@@ -246,12 +261,7 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
   auto end = counted_loop(
       std::move(rest), {middle, range.end, lanes}, joined, [&](const Carried& carried) {
         if (masked) {
-          Value* left = ir_.CreateSub(range.end, top().index);
-          left = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, ir_.getInt64(lanes));
-          Value* splat = ir_.CreateVectorSplat(lanes, ir_.CreateTrunc(left, ir_.getInt32Ty()));
-          llvm::SmallVector<llvm::Constant*, 16> numbers;
-          for (int lane = 0; lane < lanes; ++lane) numbers.push_back(ir_.getInt32(lane));
-          top().mask = ir_.CreateICmpSLT(llvm::ConstantVector::get(numbers), splat);
+          top().mask = lanes_below(ir_, ir_.CreateSub(range.end, top().index), lanes);
         }
         return accumulate_body(loop, carried, lanes, nullptr);
       });

@@ -116,38 +116,35 @@ PyRef GuardCheck::read(const SourceStep& step) {
       if (step.index >= PyTuple_GET_SIZE(closure.get())) return nullptr;
       return PyRef::borrow(PyCell_GET(PyTuple_GET_ITEM(closure.get(), step.index)));
     }
-    case SourceKind::computed: {
-      auto left = plain_number(base);
-      torch::TensorView view;
-      if (bridge_.is_tensor(base) && bridge_.read(base, view)) left = torch::element_of(view);
-      PyObject* other = value(step.other);
-      const auto right = other == nullptr ? std::nullopt : plain_number(other);
-      if (!left || (facts(step.operation()).takes_two() && !right)) return nullptr;
-      const auto result = compute(step.operation(), *left, right.value_or(PythonNumber{}));
-      return result ? object_of(*result) : nullptr;
-    }
     case SourceKind::self:
       return attribute(base, "__self__");
     case SourceKind::function:
       return attribute(base, "__func__");
-    case SourceKind::length:
-      return checked(PyLong_FromSsize_t(PyObject_Size(base)));
-    case SourceKind::size:
-    case SourceKind::stride:
-    case SourceKind::offset: {
-      torch::TensorView view;
-      if (!bridge_.is_tensor(base) || !bridge_.read(base, view)) {
-        PyErr_Clear();
-        return nullptr;
-      }
-      if (step.kind == SourceKind::offset) return number(view.storage_offset);
-      const auto& list = step.kind == SourceKind::size ? view.sizes : view.strides;
-      if (step.index >= static_cast<std::int64_t>(list.size())) return nullptr;
-      return number(list[step.index]);
-    }
     default:
-      return nullptr;
+      return read_number(step, base);
   }
+}
+
+PyRef GuardCheck::read_number(const SourceStep& step, PyObject* base) {
+  if (step.kind == SourceKind::length) return checked(PyLong_FromSsize_t(PyObject_Size(base)));
+  torch::TensorView view;
+  const bool of_tensor = bridge_.is_tensor(base) && bridge_.read(base, view);
+  if (step.kind == SourceKind::computed) {
+    const auto left = of_tensor ? torch::element_of(view) : plain_number(base);
+    PyObject* other = value(step.other);
+    const auto right = other == nullptr ? std::nullopt : plain_number(other);
+    if (!left || (facts(step.operation()).takes_two() && !right)) return nullptr;
+    const auto result = compute(step.operation(), *left, right.value_or(PythonNumber{}));
+    return result ? object_of(*result) : nullptr;
+  }
+  if (!of_tensor) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (step.kind == SourceKind::offset) return number(view.storage_offset);
+  const auto& list = step.kind == SourceKind::size ? view.sizes : view.strides;
+  if (step.index >= static_cast<std::int64_t>(list.size())) return nullptr;
+  return number(list[step.index]);
 }
 
 PyObject* GuardCheck::value(SourceId source) {
@@ -234,6 +231,41 @@ bool same_literal(PyObject* object, const Argument& expected) {
   return literal && *literal == expected;
 }
 
+bool same_truth(PyObject* object, const Argument& expected) {
+  const int truth = PyObject_IsTrue(object);
+  if (truth < 0) PyErr_Clear();
+  return Argument(truth == 1) == expected;
+}
+
+bool same_length(PyObject* object, const Argument& expected) {
+  const Py_ssize_t length = PyObject_Size(object);
+  if (length < 0) PyErr_Clear();
+  return Argument(std::int64_t{length}) == expected;
+}
+
+/// Whether calling the function gives what is expected.
+bool same_answer(PyObject* function, const Argument& expected) {
+  PyRef answer = PyRef::steal(PyObject_CallNoArgs(function));
+  if (!answer) PyErr_Clear();
+  return answer && same_literal(answer.get(), expected);
+}
+
+/// Nothing for what has no keys. The key is `live` or, without that, the literal `expected`.
+std::optional<bool> has_key(PyObject* object, const Argument& expected, PyObject* live) {
+  PyRef key = live != nullptr ? PyRef::borrow(live) : object_of(expected);
+  const int found = !key                     ? -1
+                    : PyDict_Check(object)   ? PyDict_Contains(object, key.get())
+                    : PyAnySet_Check(object) ? PySet_Contains(object, key.get())
+                                             : -1;
+  if (found < 0) PyErr_Clear();
+  return found < 0 ? std::nullopt : std::optional(found == 1);
+}
+
+bool has_attribute(PyObject* object, const Argument& expected) {
+  const std::string* name = expected.as<std::string>();
+  return name != nullptr && attribute(object, *name).get() != nullptr;
+}
+
 /// What the thread's mode is that a guard of this kind asks for; none: it asks for an object.
 std::optional<bool> thread_mode(GuardKind kind) {
   if (kind == GuardKind::grad_mode) return torch::grad_enabled();
@@ -260,20 +292,6 @@ bool GuardCheck::holds(const Guard& guard) {
   if (object == nullptr) return false;
   const bool is_object = guard.live >= 0 && guard.kind != GuardKind::dict_version;
   PyObject* live = is_object ? live_[guard.live].get() : nullptr;
-  // 1, 0, or -1 for what has no keys.
-  auto has_key = [&] {
-    PyRef key = live != nullptr ? PyRef::borrow(live) : object_of(guard.expected);
-    const int found = !key                     ? -1
-                      : PyDict_Check(object)   ? PyDict_Contains(object, key.get())
-                      : PyAnySet_Check(object) ? PySet_Contains(object, key.get())
-                                               : -1;
-    if (found < 0) PyErr_Clear();
-    return found;
-  };
-  auto has_attribute = [&] {
-    const std::string* name = guard.expected.as<std::string>();
-    return name != nullptr && attribute(object, *name).get() != nullptr;
-  };
   switch (guard.kind) {
     case GuardKind::is_none:
       return object == Py_None;
@@ -289,43 +307,33 @@ bool GuardCheck::holds(const Guard& guard) {
       return reinterpret_cast<PyObject*>(Py_TYPE(object)) == live;
     case GuardKind::equals:
       return same_literal(object, guard.expected);
-    case GuardKind::truth: {
-      const int truth = PyObject_IsTrue(object);
-      if (truth < 0) PyErr_Clear();
-      return Argument(truth == 1) == guard.expected;
-    }
-    case GuardKind::length: {
-      const Py_ssize_t length = PyObject_Size(object);
-      if (length < 0) PyErr_Clear();
-      return Argument(std::int64_t{length}) == guard.expected;
-    }
+    case GuardKind::truth:
+      return same_truth(object, guard.expected);
+    case GuardKind::length:
+      return same_length(object, guard.expected);
     case GuardKind::dict_keys: {
       PyRef keys = PyDict_Check(object) ? PyRef::steal(PyDict_Keys(object)) : PyRef();
       return keys && same_literal(keys.get(), guard.expected);
     }
     case GuardKind::has_key:
-      return has_key() == 1;
+      return has_key(object, guard.expected, live) == true;
     case GuardKind::lacks_key:
-      return has_key() == 0;
+      return has_key(object, guard.expected, live) == false;
     case GuardKind::has_attribute:
-      return has_attribute();
+      return has_attribute(object, guard.expected);
     case GuardKind::lacks_attribute:
-      return !has_attribute();
+      return !has_attribute(object, guard.expected);
     case GuardKind::tensor:
       return tensor_holds(guard, object, nullptr);
     case GuardKind::no_overlap: {
       PyObject* other = value(guard.other);
       return other != nullptr && !shares_memory(bridge_, object, other);
     }
+    case GuardKind::global_state:
+      return same_answer(object, guard.expected);
     // Types and dicts change too rarely for a reference check to look at their versions.
     case GuardKind::type_version:
     case GuardKind::dict_version:
-      return true;
-    case GuardKind::global_state: {
-      PyRef answer = PyRef::steal(PyObject_CallNoArgs(object));
-      if (!answer) PyErr_Clear();
-      return answer && same_literal(answer.get(), guard.expected);
-    }
     case GuardKind::grad_mode:
     case GuardKind::is_compiling:
     case GuardKind::condition:

@@ -42,6 +42,7 @@ class GuardCheck {
   PyObject* value(SourceId source);
   python::PyRef read(const SourceStep& step);
   python::PyRef read_root(const SourceStep& step);
+  python::PyRef read_number(const SourceStep& step, PyObject* base);
   std::string actual(const Guard& guard);
   void bind_symbols();
   std::optional<std::int64_t> evaluate(const SymExpr& expression) const;

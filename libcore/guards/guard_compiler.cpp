@@ -44,6 +44,37 @@ bool is_of_view(GuardOp op) {
   }
 }
 
+/// What reads a source; numbers are computed behind the trees.
+struct Load {
+  SourceKind kind;
+  GuardOp op;
+  bool named = false;  ///< looks a name up
+};
+constexpr Load kLoads[] = {
+    {SourceKind::local, GuardOp::load_local},
+    {SourceKind::cell, GuardOp::load_content},
+    {SourceKind::stack, GuardOp::load_stack},
+    {SourceKind::global, GuardOp::load_global, true},
+    {SourceKind::builtin, GuardOp::load_builtin, true},
+    {SourceKind::module, GuardOp::load_module, true},
+    {SourceKind::attribute, GuardOp::load_attribute, true},
+    {SourceKind::instance, GuardOp::load_instance, true},
+    {SourceKind::dict_item, GuardOp::load_dict_item},
+    {SourceKind::item, GuardOp::load_item},
+    {SourceKind::type, GuardOp::load_type},
+    {SourceKind::code, GuardOp::load_code},
+    {SourceKind::defaults, GuardOp::load_defaults},
+    {SourceKind::kwdefaults, GuardOp::load_kwdefaults},
+    {SourceKind::closure, GuardOp::load_closure_item},
+    {SourceKind::self, GuardOp::load_self},
+    {SourceKind::function, GuardOp::load_function},
+    {SourceKind::size, GuardOp::load_size},
+    {SourceKind::stride, GuardOp::load_stride},
+    {SourceKind::offset, GuardOp::load_offset},
+    {SourceKind::length, GuardOp::load_length},
+};
+static_assert(std::size(kLoads) == static_cast<std::size_t>(SourceKind::number));
+
 }  // namespace
 
 GuardCompiler::GuardCompiler(const Interface& interface, const LiveTable& live, PyCodeObject* code,
@@ -326,95 +357,32 @@ void GuardCompiler::cut() {
 
 Result<void> GuardCompiler::emit_load(SourceId id) {
   const SourceStep& source = interface_.sources[id];
-  GuardStep step{.slot = id, .base = source.base, .index = static_cast<std::int32_t>(source.index)};
-  const auto named = [&](GuardOp op) {
-    step.op = op;
+  const Load* load = std::ranges::find(kLoads, source.kind, &Load::kind);
+  if (load == std::end(kLoads)) return {};
+  GuardStep step{.op = load->op,
+                 .slot = id,
+                 .base = source.base,
+                 .index = static_cast<std::int32_t>(source.index)};
+  if (load->named) {
     step.object = intern(source.name);
     step.number = PyObject_Hash(step.object);
-  };
-  switch (source.kind) {
-    case SourceKind::local:
-      step.op = GuardOp::load_local;
-      break;
-    case SourceKind::cell: {
-      const int first_free = code_->co_nlocalsplus - code_->co_nfreevars;
-      step.op = GuardOp::load_content;
-      if (interface_.start_offset == 0) {
-        step.op = source.index >= first_free ? GuardOp::load_free : GuardOp::load_local;
-        if (step.op == GuardOp::load_free) step.index -= first_free;
-      }
-      break;
+  }
+  if (source.kind == SourceKind::attribute) {
+    step.index = static_cast<std::int32_t>(program_.attributes_.size());
+    program_.attributes_.emplace_back();
+  } else if (source.kind == SourceKind::cell && interface_.start_offset == 0) {
+    // Before the prologue ran.
+    const int first_free = code_->co_nlocalsplus - code_->co_nfreevars;
+    step.op = source.index >= first_free ? GuardOp::load_free : GuardOp::load_local;
+    if (step.op == GuardOp::load_free) step.index -= first_free;
+  } else if (source.kind == SourceKind::dict_item) {
+    step.object = keep(python::object_of(source.key));
+    step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
+    if (step.number == -1) {
+      PyErr_Clear();
+      return failure(Code::PS0601,
+                     "the dict key in " + interface_.sources.text(id) + " is no hashable literal");
     }
-    case SourceKind::stack:
-      step.op = GuardOp::load_stack;
-      break;
-    case SourceKind::global:
-      named(GuardOp::load_global);
-      break;
-    case SourceKind::builtin:
-      named(GuardOp::load_builtin);
-      break;
-    case SourceKind::module:
-      named(GuardOp::load_module);
-      break;
-    case SourceKind::attribute:
-      named(GuardOp::load_attribute);
-      step.index = static_cast<std::int32_t>(program_.attributes_.size());
-      program_.attributes_.emplace_back();
-      break;
-    case SourceKind::instance:
-      named(GuardOp::load_instance);
-      break;
-    case SourceKind::dict_item: {
-      step.op = GuardOp::load_dict_item;
-      step.object = keep(python::object_of(source.key));
-      step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
-      if (step.number == -1) {
-        PyErr_Clear();
-        return failure(Code::PS0601, "the dict key in " + interface_.sources.text(id) +
-                                         " is no hashable literal");
-      }
-      break;
-    }
-    case SourceKind::item:
-      step.op = GuardOp::load_item;
-      break;
-    case SourceKind::type:
-      step.op = GuardOp::load_type;
-      break;
-    case SourceKind::code:
-      step.op = GuardOp::load_code;
-      break;
-    case SourceKind::defaults:
-      step.op = GuardOp::load_defaults;
-      break;
-    case SourceKind::kwdefaults:
-      step.op = GuardOp::load_kwdefaults;
-      break;
-    case SourceKind::closure:
-      step.op = GuardOp::load_closure_item;
-      break;
-    case SourceKind::self:
-      step.op = GuardOp::load_self;
-      break;
-    case SourceKind::function:
-      step.op = GuardOp::load_function;
-      break;
-    case SourceKind::size:
-      step.op = GuardOp::load_size;
-      break;
-    case SourceKind::stride:
-      step.op = GuardOp::load_stride;
-      break;
-    case SourceKind::offset:
-      step.op = GuardOp::load_offset;
-      break;
-    case SourceKind::length:
-      step.op = GuardOp::load_length;
-      break;
-    case SourceKind::number:
-    case SourceKind::computed:
-      return {};
   }
   add(step);
   return {};

@@ -58,6 +58,14 @@ class GuardCompiler {
   void hold_number(SourceId id);
   Result<void> emit_guard(std::int32_t index);
   bool says_of_integers(const Guard& guard) const;
+  Result<void> emit_as(GuardOp op, GuardStep step);
+  Result<void> emit_number_type(const Guard& guard, GuardStep step);
+  Result<void> emit_flag(const Guard& guard, GuardStep step, GuardOp op);
+  Result<void> emit_integer(const Guard& guard, GuardStep step, GuardOp op);
+  Result<void> emit_literal(const Guard& guard, GuardStep step, GuardOp op);
+  Result<void> emit_key(const Guard& guard, GuardStep step, GuardOp op);
+  Result<void> emit_version(const Guard& guard, GuardStep step);
+  Result<void> emit_condition(const Guard& guard, GuardStep step);
   Result<void> emit_equals(const Guard& guard, GuardStep step);
   Result<void> emit_tensor(const Guard& guard, GuardStep step);
   Result<void> emit_object_check(const Guard& guard, GuardStep step, GuardOp op);

@@ -44,62 +44,25 @@ std::vector<std::string> symbols_of(const SymExpr& expression) {
 Result<void> GuardCompiler::emit_guard(std::int32_t index) {
   const Guard& guard = interface_.guards[index];
   GuardStep step{.slot = guard.source, .guard = index};
-  const auto plain = [&](GuardOp op) -> Result<void> {
-    step.op = op;
-    add(step);
-    return {};
-  };
-  const auto named = [&](GuardOp op) -> Result<void> {
-    if (guard.live >= 0) {  // a class
-      PyObject* key = live_.get(guard.live);
-      step.object = live_.holder(guard.live, step.weak);
-      step.number = key == nullptr || step.object == nullptr ? -1 : PyObject_Hash(key);
-      if (step.number != -1) return plain(op);
-      PyErr_Clear();
-      return refuse(guard, "its key is gone");
-    }
-    step.object = keep(object_of(guard.expected));
-    step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
-    if (step.number == -1) {
-      PyErr_Clear();
-      return refuse(guard, "its key is no hashable literal");
-    }
-    return plain(op);
-  };
-  const auto listed = [&](GuardOp op) -> Result<void> {
-    step.index = static_cast<std::int32_t>(program_.literals_.size());
-    program_.literals_.push_back(&guard.expected);
-    return plain(op);
-  };
-  const auto number = [&](GuardOp op) -> Result<void> {
-    const auto* expected = guard.expected.as<std::int64_t>();
-    if (expected == nullptr) return refuse(guard, "it expects no integer");
-    step.number = *expected;
-    return plain(op);
-  };
   const bool of_number = guard.source != kNoSource && program_.is_number_[guard.source] != 0;
   // What is computed may be a float; that is asked for.
   const bool typed = of_number && guard.kind == GuardKind::type_is &&
                      interface_.sources[guard.source].kind == SourceKind::computed;
-  if (of_number && !typed && says_of_integers(guard)) return {};
-  if (of_number && !typed && guard.kind != GuardKind::equals && guard.kind != GuardKind::truth) {
+  if (typed) return emit_number_type(guard, step);
+  if (of_number && says_of_integers(guard)) return {};
+  if (of_number && guard.kind != GuardKind::equals && guard.kind != GuardKind::truth) {
     return refuse(guard, "it is an integer of a tensor or container");
   }
   switch (guard.kind) {
     case GuardKind::is_none:
       step.object = Py_None;
-      return plain(GuardOp::check_identity);
+      return emit_as(GuardOp::check_identity, step);
     case GuardKind::not_none:
-      return plain(GuardOp::check_not_none);
+      return emit_as(GuardOp::check_not_none, step);
     case GuardKind::identity:
       return emit_object_check(guard, step, GuardOp::check_identity);
     case GuardKind::type_is:
-      if (!typed) return emit_object_check(guard, step, GuardOp::check_type);
-      step.number = guard.expected == Argument(std::string("float")) ? 1 : 0;
-      if (step.number == 0 && guard.expected != Argument(std::string("int"))) {
-        return refuse(guard, "a number is of no such type");
-      }
-      return plain(GuardOp::check_is_float);
+      return emit_object_check(guard, step, GuardOp::check_type);
     case GuardKind::same_object:
     case GuardKind::distinct_object:
     case GuardKind::no_overlap:
@@ -107,65 +70,122 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     case GuardKind::equals:
       return emit_equals(guard, step);
     case GuardKind::truth:
-      if (guard.expected.as<bool>() == nullptr) return refuse(guard, "it expects no bool");
-      step.number = *guard.expected.as<bool>() ? 1 : 0;
-      return plain(program_.is_number_[guard.source] != 0 ? GuardOp::check_nonzero
-                                                          : GuardOp::check_truth);
+      return emit_flag(guard, step, of_number ? GuardOp::check_nonzero : GuardOp::check_truth);
     case GuardKind::length:
-      return number(GuardOp::check_length);
+      return emit_integer(guard, step, GuardOp::check_length);
     case GuardKind::dict_keys:
-      return listed(GuardOp::check_keys);
+      return emit_literal(guard, step, GuardOp::check_keys);
     case GuardKind::has_key:
-      return named(GuardOp::check_has_key);
+      return emit_key(guard, step, GuardOp::check_has_key);
     case GuardKind::lacks_key:
-      return named(GuardOp::check_lacks_key);
+      return emit_key(guard, step, GuardOp::check_lacks_key);
     case GuardKind::has_attribute:
-      return named(GuardOp::check_has_attribute);
+      return emit_key(guard, step, GuardOp::check_has_attribute);
     case GuardKind::lacks_attribute:
-      return named(GuardOp::check_lacks_attribute);
-    case GuardKind::type_version: {
-      if (guard.expected.as<std::int64_t>() != nullptr) return number(GuardOp::check_type_version);
-      PyObject* type = live_.get(guard.live);
-      if (type == nullptr || !PyType_Check(type)) return refuse(guard, "the type is gone");
-      step.number = reinterpret_cast<PyTypeObject*>(type)->tp_version_tag;
-      if (step.number == 0) return refuse(guard, "the type has no version");
-      return plain(GuardOp::check_type_version);
-    }
+      return emit_key(guard, step, GuardOp::check_lacks_attribute);
+    case GuardKind::type_version:
     case GuardKind::dict_version:
-      // In process it is that of the recording; it means nothing elsewhere, so documents do not
-      // have it.
-      if (guard.live < 0) return number(GuardOp::check_dict_version);
-      step.number = guard.live;
-      return plain(GuardOp::check_dict_version);
+      return emit_version(guard, step);
     case GuardKind::tensor:
       return emit_tensor(guard, step);
     case GuardKind::grad_mode:
+      return emit_flag(guard, step, GuardOp::check_grad_mode);
     case GuardKind::is_compiling:
-      if (guard.expected.as<bool>() == nullptr) return refuse(guard, "it expects no bool");
-      step.number = *guard.expected.as<bool>() ? 1 : 0;
-      return plain(guard.kind == GuardKind::grad_mode ? GuardOp::check_grad_mode
-                                                      : GuardOp::check_is_compiling);
+      return emit_flag(guard, step, GuardOp::check_is_compiling);
     case GuardKind::global_state:
       if (guard.source == kNoSource) return refuse(guard, "it names no function to ask");
-      return listed(GuardOp::check_call);
-    case GuardKind::condition: {
-      if (!guard.condition) return refuse(guard, "it has no condition");
-      ConditionCheck check;
-      const auto place = [&](std::string_view name) { return symbol_place(name); };
-      check.left = SizeProgram(guard.condition->left, place);
-      check.right = SizeProgram(guard.condition->right, place);
-      check.relation = guard.condition->relation;
-      if (!check.left.valid() || !check.right.valid()) return refuse(guard, "unknown symbol");
-      step.op = GuardOp::check_condition;
-      step.index = static_cast<std::int32_t>(program_.conditions_.size());
-      program_.conditions_.push_back(std::move(check));
-      std::vector<std::string> names = symbols_of(guard.condition->left);
-      const std::vector<std::string> right = symbols_of(guard.condition->right);
-      names.insert(names.end(), right.begin(), right.end());
-      return defer(step, names);
-    }
+      return emit_literal(guard, step, GuardOp::check_call);
+    case GuardKind::condition:
+      return emit_condition(guard, step);
   }
   return refuse(guard, "unknown kind");
+}
+
+Result<void> GuardCompiler::emit_as(GuardOp op, GuardStep step) {
+  step.op = op;
+  add(step);
+  return {};
+}
+
+/// Whether a computed number is an int or a float.
+Result<void> GuardCompiler::emit_number_type(const Guard& guard, GuardStep step) {
+  step.number = guard.expected == Argument(std::string("float")) ? 1 : 0;
+  if (step.number == 0 && guard.expected != Argument(std::string("int"))) {
+    return refuse(guard, "a number is of no such type");
+  }
+  return emit_as(GuardOp::check_is_float, step);
+}
+
+Result<void> GuardCompiler::emit_flag(const Guard& guard, GuardStep step, GuardOp op) {
+  const bool* expected = guard.expected.as<bool>();
+  if (expected == nullptr) return refuse(guard, "it expects no bool");
+  step.number = *expected ? 1 : 0;
+  return emit_as(op, step);
+}
+
+Result<void> GuardCompiler::emit_integer(const Guard& guard, GuardStep step, GuardOp op) {
+  const auto* expected = guard.expected.as<std::int64_t>();
+  if (expected == nullptr) return refuse(guard, "it expects no integer");
+  step.number = *expected;
+  return emit_as(op, step);
+}
+
+Result<void> GuardCompiler::emit_literal(const Guard& guard, GuardStep step, GuardOp op) {
+  step.index = static_cast<std::int32_t>(program_.literals_.size());
+  program_.literals_.push_back(&guard.expected);
+  return emit_as(op, step);
+}
+
+/// Keys and names of attributes: literals, or a class that is a dict's key.
+Result<void> GuardCompiler::emit_key(const Guard& guard, GuardStep step, GuardOp op) {
+  PyObject* key = nullptr;
+  if (guard.live >= 0) {
+    key = live_.get(guard.live);
+    step.object = live_.holder(guard.live, step.weak);
+  } else {
+    key = step.object = keep(object_of(guard.expected));
+  }
+  step.number = key == nullptr || step.object == nullptr ? -1 : PyObject_Hash(key);
+  if (step.number == -1) {
+    PyErr_Clear();
+    return refuse(guard, guard.live >= 0 ? "its key is gone" : "its key is no hashable literal");
+  }
+  return emit_as(op, step);
+}
+
+Result<void> GuardCompiler::emit_version(const Guard& guard, GuardStep step) {
+  if (guard.kind == GuardKind::dict_version) {
+    // In process it is that of the recording; it means nothing elsewhere, so documents do not
+    // have it.
+    if (guard.live < 0) return emit_integer(guard, step, GuardOp::check_dict_version);
+    step.number = guard.live;
+    return emit_as(GuardOp::check_dict_version, step);
+  }
+  if (guard.expected.as<std::int64_t>() != nullptr) {
+    return emit_integer(guard, step, GuardOp::check_type_version);
+  }
+  PyObject* type = live_.get(guard.live);
+  if (type == nullptr || !PyType_Check(type)) return refuse(guard, "the type is gone");
+  step.number = reinterpret_cast<PyTypeObject*>(type)->tp_version_tag;
+  if (step.number == 0) return refuse(guard, "the type has no version");
+  return emit_as(GuardOp::check_type_version, step);
+}
+
+Result<void> GuardCompiler::emit_condition(const Guard& guard, GuardStep step) {
+  if (!guard.condition) return refuse(guard, "it has no condition");
+  ConditionCheck check;
+  const auto place = [&](std::string_view name) { return symbol_place(name); };
+  check.left = SizeProgram(guard.condition->left, place);
+  check.right = SizeProgram(guard.condition->right, place);
+  check.relation = guard.condition->relation;
+  if (!check.left.valid() || !check.right.valid()) return refuse(guard, "unknown symbol");
+  step.op = GuardOp::check_condition;
+  step.index = static_cast<std::int32_t>(program_.conditions_.size());
+  program_.conditions_.push_back(std::move(check));
+  std::vector<std::string> names = symbols_of(guard.condition->left);
+  const std::vector<std::string> right = symbols_of(guard.condition->right);
+  names.insert(names.end(), right.begin(), right.end());
+  return defer(step, names);
 }
 
 /// What holds of every size, stride, offset or length.

@@ -29,14 +29,26 @@ namespace {
 
 using torch::TensorView;
 
-bool is_code_function(PyObject* object) {
-  return PyFunction_Check(object);
-}
-
 PyObject* closure_content(PyObject* closure, std::int32_t index) {
   if (closure == nullptr || index < 0 || index >= PyTuple_GET_SIZE(closure)) return nullptr;
   PyObject* cell = PyTuple_GET_ITEM(closure, index);
   return PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
+}
+
+PyObject* part_of_function(const GuardStep& step, PyObject* function) {
+  PyObject* part = nullptr;
+  switch (step.op) {
+    case GuardOp::load_code:
+      return PyFunction_GET_CODE(function);
+    case GuardOp::load_closure_item:
+      return closure_content(PyFunction_GET_CLOSURE(function), step.index);
+    case GuardOp::load_defaults:
+      part = PyFunction_GET_DEFAULTS(function);
+      break;
+    default:
+      part = PyFunction_GET_KW_DEFAULTS(function);
+  }
+  return part != nullptr ? part : Py_None;
 }
 
 PyObject* item_of(PyObject* base, std::int32_t index) {
@@ -138,6 +150,14 @@ bool matches_call(PyObject* function, const Argument& expected) {
   return same > 0;
 }
 
+/// By the comparison of a C type that both are of.
+bool equals_richly(PyObject* object, PyObject* expected) {
+  if (Py_TYPE(object) != Py_TYPE(expected)) return false;
+  const int same = PyObject_RichCompareBool(object, expected, Py_EQ);
+  if (same < 0) PyErr_Clear();
+  return same > 0;
+}
+
 bool overlap(const TensorView& a, const TensorView& b) {
   const auto extent = [](const TensorView& view) {
     std::int64_t last = 0;
@@ -213,37 +233,32 @@ bool GuardProgram::check_tensor(const TensorCheck& expected, const TensorView& v
   return true;
 }
 
-bool GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
+PyObject* GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
   AttributePath& path = attributes_[step.index];
   if (!path_fits(path, base)) {
     Py_CLEAR(path.kept);
     path = resolve_attribute(base, step.object);
   }
-  PyObject* value = nullptr;
   switch (path.kind) {
-    case AttributePath::Kind::instance:
-      value = python::instance_value(base, step.object, step.number, step.hint);
-      if (value == nullptr) value = path.value;
-      break;
+    case AttributePath::Kind::instance: {
+      PyObject* own = python::instance_value(base, step.object, step.number, step.hint);
+      return own != nullptr ? own : path.value;
+    }
     case AttributePath::Kind::constant:
-      value = path.value;
-      break;
-    case AttributePath::Kind::member:
-      value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + path.offset);
-      if (value == nullptr && path.null_is_none) value = Py_None;
-      break;
+      return path.value;
+    case AttributePath::Kind::member: {
+      PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + path.offset);
+      return value == nullptr && path.null_is_none ? Py_None : value;
+    }
     case AttributePath::Kind::dict:
-      value = own_dict(base);
-      break;
+      return own_dict(base);
     case AttributePath::Kind::computed:
-      value = compute(path, base);
-      break;
+      return compute(path, base);
     case AttributePath::Kind::unresolved:
     case AttributePath::Kind::missing:
       break;
   }
-  slots_[step.slot] = value;
-  return value != nullptr;
+  return nullptr;
 }
 
 bool GuardProgram::read_tensor(const GuardStep& step) {
@@ -254,73 +269,59 @@ bool GuardProgram::read_tensor(const GuardStep& step) {
   return false;
 }
 
-bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
-  PyObject* value = nullptr;
+/// The object that a load finds, borrowed; null where there is none.
+PyObject* GuardProgram::load_object(GuardStep& step, const python::Frame& frame) {
   PyObject* base = nullptr;
   if (step.base != kNoSource) base = slots_[step.base];
   switch (step.op) {
     case GuardOp::load_local:
-      value = frame.local(step.index);
-      break;
+      return frame.local(step.index);
     case GuardOp::load_free:
-      value = closure_content(PyFunction_GET_CLOSURE(frame.function()), step.index);
-      break;
+      return closure_content(PyFunction_GET_CLOSURE(frame.function()), step.index);
     case GuardOp::load_content: {
       PyObject* cell = frame.local(step.index);
-      value = cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
-      break;
+      return cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
     }
     case GuardOp::load_stack:
-      value = frame.stack()[step.index];
-      break;
+      return frame.stack()[step.index];
     case GuardOp::load_global:
-      value = python::dict_value(frame.globals(), step.object, step.number, step.hint);
-      if (value != nullptr) break;
+      if (PyObject* found =
+              python::dict_value(frame.globals(), step.object, step.number, step.hint))
+        return found;
       [[fallthrough]];
     case GuardOp::load_builtin:
-      value = python::dict_value(frame.builtins(), step.object, step.number, step.hint);
-      break;
+      return python::dict_value(frame.builtins(), step.object, step.number, step.hint);
     case GuardOp::load_module:
-      value = python::dict_value(PyImport_GetModuleDict(), step.object, step.number, step.hint);
-      break;
+      return python::dict_value(PyImport_GetModuleDict(), step.object, step.number, step.hint);
     case GuardOp::load_attribute:
       return load_attribute(step, base);
     case GuardOp::load_instance:
-      value = python::instance_value(base, step.object, step.number, step.hint);
-      break;
+      return python::instance_value(base, step.object, step.number, step.hint);
     case GuardOp::load_dict_item:
-      if (PyDict_Check(base)) {
-        value = python::dict_value(base, step.object, step.number, step.hint);
-      }
-      break;
+      return PyDict_Check(base) ? python::dict_value(base, step.object, step.number, step.hint)
+                                : nullptr;
     case GuardOp::load_item:
-      value = item_of(base, step.index);
-      break;
+      return item_of(base, step.index);
     case GuardOp::load_type:
-      value = reinterpret_cast<PyObject*>(Py_TYPE(base));
-      break;
+      return reinterpret_cast<PyObject*>(Py_TYPE(base));
     case GuardOp::load_code:
-      value = is_code_function(base) ? PyFunction_GET_CODE(base) : nullptr;
-      break;
     case GuardOp::load_defaults:
-      value = is_code_function(base) ? PyFunction_GET_DEFAULTS(base) : nullptr;
-      if (value == nullptr && is_code_function(base)) value = Py_None;
-      break;
     case GuardOp::load_kwdefaults:
-      value = is_code_function(base) ? PyFunction_GET_KW_DEFAULTS(base) : nullptr;
-      if (value == nullptr && is_code_function(base)) value = Py_None;
-      break;
     case GuardOp::load_closure_item:
-      value = is_code_function(base) ? closure_content(PyFunction_GET_CLOSURE(base), step.index)
-                                     : nullptr;
-      break;
+      return PyFunction_Check(base) ? part_of_function(step, base) : nullptr;
     case GuardOp::load_self:
-      if (PyMethod_Check(base)) value = PyMethod_GET_SELF(base);
-      if (PyCFunction_Check(base)) value = PyCFunction_GET_SELF(base);
-      break;
+      if (PyMethod_Check(base)) return PyMethod_GET_SELF(base);
+      return PyCFunction_Check(base) ? PyCFunction_GET_SELF(base) : nullptr;
     case GuardOp::load_function:
-      value = PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
-      break;
+      return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+/// Loads that put no object into a slot.
+bool GuardProgram::load_number(const GuardStep& step) {
+  switch (step.op) {
     case GuardOp::load_size:
     case GuardOp::load_stride: {
       const TensorView& view = views_[view_of_[step.base]];
@@ -333,15 +334,18 @@ bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
       numbers_[step.slot].integer = views_[view_of_[step.base]].storage_offset;
       return true;
     case GuardOp::load_length:
-      numbers_[step.slot].integer = length_of(base);
+      numbers_[step.slot].integer = length_of(slots_[step.base]);
       return numbers_[step.slot].integer >= 0;
     case GuardOp::compute_number:
       return compute_number(step);
-    case GuardOp::read_tensor:
-      return read_tensor(step);
     default:
-      return false;
+      return read_tensor(step);
   }
+}
+
+bool GuardProgram::run_load(GuardStep& step, const python::Frame& frame) {
+  if (step.op >= GuardOp::load_size) return load_number(step);
+  PyObject* value = load_object(step, frame);
   slots_[step.slot] = value;
   return value != nullptr;
 }
@@ -365,17 +369,10 @@ bool GuardProgram::run_check(GuardStep& step) {
       return matches(object, *literals_[step.index]);
     case GuardOp::check_call:
       return matches_call(object, *literals_[step.index]);
-    case GuardOp::check_richly: {
-      PyObject* expected = referent(step);
-      if (Py_TYPE(object) != Py_TYPE(expected)) return false;
-      const int same = PyObject_RichCompareBool(object, expected, Py_EQ);
-      if (same < 0) PyErr_Clear();
-      return same > 0;
-    }
-    case GuardOp::check_number: {
-      const PythonNumber& number = numbers_[step.slot];
-      return !number.is_float && number.integer == step.number;
-    }
+    case GuardOp::check_richly:
+      return equals_richly(object, referent(step));
+    case GuardOp::check_number:
+      return !numbers_[step.slot].is_float && numbers_[step.slot].integer == step.number;
     case GuardOp::check_real:
     case GuardOp::check_nonzero:
     case GuardOp::check_is_float:

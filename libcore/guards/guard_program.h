@@ -82,11 +82,14 @@ class GuardProgram {
   bool run_step(GuardStep& step, const python::Frame& frame);
   bool run_noting(GuardStep& step, const python::Frame& frame, bool& moved);
   bool run_load(GuardStep& step, const python::Frame& frame);
+  // Parts of run_load(), in the file in which it is.
+  inline PyObject* load_object(GuardStep& step, const python::Frame& frame);
+  inline bool load_number(const GuardStep& step);
   bool run_check(GuardStep& step);
   bool run_size(GuardStep& step);
   bool check_tensor(const TensorCheck& expected, const torch::TensorView& view) const;
   bool read_tensor(const GuardStep& step);
-  bool load_attribute(GuardStep& step, PyObject* base);
+  PyObject* load_attribute(GuardStep& step, PyObject* base);
   std::int64_t size_part(const SizeCheck& check) const;
   bool integer_of(std::uint32_t slot, std::int64_t& value) const;
   std::optional<PythonNumber> number_of(std::uint32_t slot) const;

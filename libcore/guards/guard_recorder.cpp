@@ -190,7 +190,6 @@ bool GuardProgram::Recorder::value(PyObject* object, Grade grade) {
 }
 
 // -- loads
-// ------------------------------------------------------------------------------------------
 
 bool GuardProgram::Recorder::covers_load(const GuardStep& step) {
   PyObject* base = program_.slots_[step.base];
@@ -310,7 +309,6 @@ bool GuardProgram::Recorder::tensor(const GuardStep& step) {
 }
 
 // -- checks
-// -----------------------------------------------------------------------------------------
 
 bool GuardProgram::Recorder::covers_check(const GuardStep& step) {
   const Grade grade = grade_of(step.slot);

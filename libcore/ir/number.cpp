@@ -23,7 +23,6 @@ bool is_exact(PythonNumber number) {
 }
 
 // -- floats, as Objects/floatobject.c has them
-// ------------------------------------------------------
 
 std::optional<double> float_floordiv(double a, double b) {
   if (b == 0) return std::nullopt;
@@ -104,7 +103,6 @@ std::optional<PythonNumber> float_arithmetic(NumberOp op, double a, double b) {
 }
 
 // -- ints
-// ----------------------------------------------------------------------------------------------
 
 std::optional<PythonNumber> integer_power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) {
@@ -158,7 +156,6 @@ std::optional<PythonNumber> integer_arithmetic(NumberOp op, std::int64_t a, std:
 }
 
 // -- both
-// ----------------------------------------------------------------------------------------------
 
 template <class T>
 bool compared(NumberOp op, T a, T b) {

@@ -85,7 +85,6 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
     : compiler_(compiler), sink_(sink), verdicts_(verdicts), options_(std::move(options)) {}
 
 // -- calls
-// -----------------------------------------------------------------------------------------
 
 Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
                                const PendingLocals* pending) {
@@ -362,7 +361,6 @@ bool JitClient::starts_at(const python::Bytecode& code, int offset) const {
 }
 
 // -- recorded segments
-// -----------------------------------------------------------------------------
 
 EntryId JitClient::captured(CapturedSegment recorded) {
   python::Bytecode& bytecode = python::bytecode_of(recorded.code);

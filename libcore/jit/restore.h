@@ -97,6 +97,8 @@ class RestoreProgram {
   std::int32_t output_of(const ApplyStep& step) const;
   bool apply_step(const ApplyStep& step, const std::vector<python::PyRef>& objects,
                   python::Frame& frame, python::PyRef& result);
+  static bool apply_to_object(const ApplyStep& step, PyObject* target, PyObject* key,
+                              PyObject* value);
   void run_prologue(python::Frame& frame) const;
   void undo_prologue(python::Frame& frame) const;
   void announce(python::Frame& frame, const std::vector<python::PyRef>& objects) const;

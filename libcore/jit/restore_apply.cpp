@@ -360,7 +360,6 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
                                 python::Frame& frame, PyRef& result) {
   const auto at = [&](std::int32_t slot) { return slot < 0 ? nullptr : objects[slot].get(); };
   PyObject* target = at(step.target);
-  PyObject* key = at(step.key);
   PyObject* value = at(step.value);
   using Kind = Restore::Kind;
   switch (step.kind) {
@@ -382,6 +381,22 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
         return true;
       }
       return PyCell_Set(target, value) == 0;
+    case Kind::set_global:
+    case Kind::delete_global: {
+      PyObject* globals = target == nullptr ? frame.globals() : PyFunction_GetGlobals(target);
+      if (globals == nullptr) return false;
+      return step.kind == Kind::set_global ? PyDict_SetItem(globals, step.name, value) == 0
+                                           : PyDict_DelItem(globals, step.name) == 0;
+    }
+    default:
+      return apply_to_object(step, target, at(step.key), value);
+  }
+}
+
+bool RestoreProgram::apply_to_object(const ApplyStep& step, PyObject* target, PyObject* key,
+                                     PyObject* value) {
+  using Kind = Restore::Kind;
+  switch (step.kind) {
     case Kind::set_attribute:
       return store_attribute(target, step.name, value);
     case Kind::delete_attribute:
@@ -390,13 +405,6 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
       return store_item(target, key, value);
     case Kind::delete_item:
       return store_item(target, key, nullptr);
-    case Kind::set_global:
-    case Kind::delete_global: {
-      PyObject* globals = target == nullptr ? frame.globals() : PyFunction_GetGlobals(target);
-      if (globals == nullptr) return false;
-      return step.kind == Kind::set_global ? PyDict_SetItem(globals, step.name, value) == 0
-                                           : PyDict_DelItem(globals, step.name) == 0;
-    }
     case Kind::append:
       return call_method(target, "append", value, nullptr);
     case Kind::extend:
@@ -417,8 +425,9 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
                                  : call_method(target, "remove", value, nullptr);
     case Kind::contents:
       return replace_contents(target, value);
+    default:
+      return false;
   }
-  return false;
 }
 
 }  // namespace penstock::jit

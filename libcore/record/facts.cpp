@@ -152,6 +152,20 @@ namespace {
 
 /// True for a number or str, of a subclass too, whose truth is that of the built-in type: it runs
 /// no Python code.
+/// True of its type alone: neither __bool__ nor __len__ is there.
+bool is_always_true(const PyTypeObject* type) {
+  return (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
+         (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
+         (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
+}
+
+/// Dicts and sets are true where they are not empty.
+bool is_true_by_size(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  const bool own = type->tp_as_number != nullptr && type->tp_as_number->nb_bool != nullptr;
+  return (has_dict_slot(object, "__len__") && !own) || PyAnySet_CheckExact(object);
+}
+
 bool has_builtin_truth(PyObject* object) {
   const PyTypeObject* base = PyLong_Check(object)    ? &PyLong_Type
                              : PyFloat_Check(object) ? &PyFloat_Type
@@ -205,9 +219,7 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     walk_.objects.items(operand);
     return real_truth();
   }
-  if ((has_dict_slot(object, "__len__") && (Py_TYPE(object)->tp_as_number == nullptr ||
-                                            Py_TYPE(object)->tp_as_number->nb_bool == nullptr)) ||
-      PyAnySet_CheckExact(object)) {
+  if (is_true_by_size(object)) {
     if (!walk_.objects.size_is_known(operand, "truth")) return std::nullopt;
     if (operand.shadow.is(Shadow::Kind::sourced)) {
       const auto truth = real_truth();
@@ -216,12 +228,7 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     }
     return real_truth();
   }
-  PyTypeObject* type = Py_TYPE(object);
-  const bool plain =
-      (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
-      (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
-      (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
-  if (!plain) return refuse();
+  if (!is_always_true(Py_TYPE(object))) return refuse();
   if (!consume_type(operand)) return std::nullopt;
   return true;
 }

@@ -104,6 +104,16 @@ void SegmentEnding::effects() {
   }
 }
 
+InlinedFrame SegmentEnding::inlined(FrameShadow& f) {
+  InlinedFrame inlined;
+  inlined.function = recipe({f.function_shadow, f.function.get()});
+  inlined.name = text_of(f.frame->code()->co_qualname);
+  inlined.offset = f.instruction->offset;
+  inlined.location = f.frame->bytecode().location(*f.instruction);
+  frame(f, inlined.restore);
+  return inlined;
+}
+
 CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   Interface& interface = recorder.graph().interface;
   python::Frame& root = *start_->frame;
@@ -128,13 +138,7 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
       verdict.spoil("the segment ends inside what an instruction without operands runs",
                     place_of(caller));
     }
-    InlinedFrame inlined;
-    inlined.function = ending.recipe({f->function_shadow, f->function.get()});
-    inlined.name = text_of(f->frame->code()->co_qualname);
-    inlined.offset = f->instruction->offset;
-    inlined.location = f->frame->bytecode().location(*f->instruction);
-    ending.frame(*f, inlined.restore);
-    interface.frames.insert(interface.frames.begin(), std::move(inlined));
+    interface.frames.insert(interface.frames.begin(), ending.inlined(*f));
   }
   if (const auto place = generators.open_block()) {
     verdict.spoil("a generator is left suspended inside a block", *place);

@@ -18,6 +18,8 @@ class SegmentEnding {
 
   void frame(FrameShadow& f, std::vector<Restore>& restore);
   void effects();
+  /// A frame that stands inside the segment where it ends.
+  InlinedFrame inlined(FrameShadow& f);
   Recipe recipe(Operand operand);
   bool failed() const { return failed_; }
   /// True if something that is left behind refers to the object.
@@ -37,6 +39,12 @@ class SegmentEnding {
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);
   Recipe instance(ObjectShadow& known);
+  Recipe tuple_of(Operand tuple);
+  Recipe dict_of(ObjectShadow& known);
+  Recipe set_of(PyObject* set);
+  Recipe parts_of(Recipe::Kind kind, const ObjectShadow& known,
+                  std::initializer_list<PyObject*> parts);
+  Recipe cannot(PyObject* object);
   Recipe mapping(ObjectShadow& known);
   Recipe pairs_of(ObjectShadow& known);
   Recipe attributes(ObjectShadow& known, Recipe recipe);

@@ -220,6 +220,61 @@ Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
   return recipe;
 }
 
+Recipe SegmentEnding::tuple_of(Operand tuple) {
+  PyTypeObject* type = Py_TYPE(tuple.object);
+  if (type == &PyTuple_Type) return items_of(Recipe::Kind::tuple, tuple);
+  PyObject* made = reinterpret_cast<PyObject*>(type);
+  if (is_struct_sequence(tuple.object) || is_torch_size(tuple.object)) {
+    return call_of(made, {items_of(Recipe::Kind::tuple, tuple)});
+  }
+  if (type->tp_dictoffset != 0) return cannot(tuple.object);
+  // A named tuple: tuple.__new__(class, items).
+  PyRef maker =
+      PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
+  return call_of(maker.get(), {live(made), items_of(Recipe::Kind::tuple, tuple)});
+}
+
+Recipe SegmentEnding::dict_of(ObjectShadow& known) {
+  PyObject* object = known.object.get();
+  if (PyDict_CheckExact(object)) return pairs_of(known);
+  const bool plain = Py_TYPE(object)->tp_new == PyDict_Type.tp_new &&
+                     (Py_TYPE(object)->tp_dictoffset != 0 || PyODict_CheckExact(object));
+  return plain ? mapping(known) : cannot(object);
+}
+
+Recipe SegmentEnding::set_of(PyObject* set) {
+  PyRef list = PyRef::steal(PySequence_List(set));
+  Recipe recipe;
+  recipe.kind = PySet_CheckExact(set) ? Recipe::Kind::set : Recipe::Kind::frozenset;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+    PyObject* item = PyList_GET_ITEM(list.get(), i);
+    if (Py_TYPE(item)->tp_hash == PyBaseObject_Type.tp_hash &&
+        PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE)) {
+      failed_ = true;  // an entry must not keep the program's objects alive
+      reason_ = "a set of objects that the segment made";
+      return {};
+    }
+    recipe.items.push_back(literal(item, kNoSource));
+  }
+  return recipe;
+}
+
+/// The parts in the order in which the object's shadow has theirs.
+Recipe SegmentEnding::parts_of(Recipe::Kind kind, const ObjectShadow& known,
+                               std::initializer_list<PyObject*> parts) {
+  Recipe recipe;
+  recipe.kind = kind;
+  std::size_t at = 0;
+  for (PyObject* part : parts) recipe.items.push_back(this->recipe({known.items[at++], part}));
+  return recipe;
+}
+
+Recipe SegmentEnding::cannot(PyObject* object) {
+  failed_ = true;
+  reason_ = std::string("a ") + Py_TYPE(object)->tp_name + " that the segment made";
+  return {};
+}
+
 Recipe SegmentEnding::contents(ObjectShadow& known) {
   PyObject* object = known.object.get();
   const Operand operand{known.origin, object};
@@ -231,78 +286,23 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   if (PyCell_Check(object)) return cell_of(object);
   if (PyFunction_Check(object)) return function(object);
   if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
-  if (PyTuple_CheckExact(object)) return items_of(Recipe::Kind::tuple, operand);
-  if (is_struct_sequence(object)) {
-    Recipe recipe;
-    recipe.kind = Recipe::Kind::call;
-    recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
-    recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
-    return recipe;
-  }
-  if (PyDict_CheckExact(object)) return pairs_of(known);
-  const bool has_slots = Py_TYPE(object)->tp_dictoffset == 0;
-  if (PyDict_Check(object) && Py_TYPE(object)->tp_new == PyDict_Type.tp_new &&
-      (!has_slots || PyODict_CheckExact(object))) {
-    return mapping(known);
-  }
-  if (is_torch_size(object)) {
-    Recipe recipe;
-    recipe.kind = Recipe::Kind::call;
-    recipe.items = {live(reinterpret_cast<PyObject*>(Py_TYPE(object))),
-                    items_of(Recipe::Kind::tuple, operand)};
-    return recipe;
-  }
-  if (PyTuple_Check(object) && Py_TYPE(object)->tp_dictoffset == 0) {
-    // A named tuple: tuple.__new__(class, items).
-    PyRef maker =
-        PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__"));
-    Recipe recipe;
-    recipe.kind = Recipe::Kind::call;
-    recipe.items.push_back(live(maker.get()));
-    recipe.items.push_back(live(reinterpret_cast<PyObject*>(Py_TYPE(object))));
-    recipe.items.push_back(items_of(Recipe::Kind::tuple, operand));
-    return recipe;
-  }
-  if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) {
-    PyRef list = PyRef::steal(PySequence_List(object));
-    Recipe recipe;
-    recipe.kind = PySet_CheckExact(object) ? Recipe::Kind::set : Recipe::Kind::frozenset;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
-      PyObject* item = PyList_GET_ITEM(list.get(), i);
-      if (Py_TYPE(item)->tp_hash == PyBaseObject_Type.tp_hash &&
-          PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE)) {
-        failed_ = true;  // an entry must not keep the program's objects alive
-        reason_ = "a set of objects that the segment made";
-        return {};
-      }
-      recipe.items.push_back(literal(item, kNoSource));
-    }
-    return recipe;
-  }
+  if (PyTuple_Check(object)) return tuple_of(operand);
+  if (PyDict_Check(object)) return dict_of(known);
+  if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) return set_of(object);
   if (PySlice_Check(object)) {
     auto* slice = reinterpret_cast<PySliceObject*>(object);
-    Recipe recipe;
-    recipe.kind = Recipe::Kind::slice;
-    PyObject* parts[] = {slice->start, slice->stop, slice->step};
-    for (int i = 0; i < 3; ++i) recipe.items.push_back(this->recipe({known.items[i], parts[i]}));
-    return recipe;
+    return parts_of(Recipe::Kind::slice, known, {slice->start, slice->stop, slice->step});
   }
   if (PyMethod_Check(object)) {
-    Recipe recipe;
-    recipe.kind = Recipe::Kind::method;
-    recipe.items.push_back(this->recipe({known.items[0], PyMethod_GET_FUNCTION(object)}));
-    recipe.items.push_back(this->recipe({known.items[1], PyMethod_GET_SELF(object)}));
-    return recipe;
+    return parts_of(Recipe::Kind::method, known,
+                    {PyMethod_GET_FUNCTION(object), PyMethod_GET_SELF(object)});
   }
   if (PyCFunction_Check(object) && (PyCFunction_GET_FLAGS(object) & METH_CLASS) != 0)
     return method_of_class(known);
   if (known.iterator != nullptr) return iterator(known);
   const bool plain = Py_TYPE(object)->tp_new == PyBaseObject_Type.tp_new &&
                      PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE);
-  if (plain) return instance(known);
-  failed_ = true;
-  reason_ = std::string("a ") + Py_TYPE(object)->tp_name + " that the segment made";
-  return {};
+  return plain ? instance(known) : cannot(object);
 }
 
 }  // namespace penstock::record

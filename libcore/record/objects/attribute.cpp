@@ -239,6 +239,30 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
   return true;
 }
 
+/// A member or getter of C.
+bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
+                   const AttributeUse& use) {
+  const SourceId source = self.shadow.source();
+  if (ObjectShadow* known = walk.objects.find(self.object); known != nullptr && known->keys) {
+    PyObject* at = PyDict_GetItemWithError(known->keys.get(), name);
+    if (at != nullptr) return push_attribute(walk, f, known->values[PyLong_AsSsize_t(at)], use);
+  }
+  if (source == kNoSource && self.shadow.is(Shadow::Kind::constant)) {
+    return push_attribute(walk, f, Shadow::constant(), use);
+  }
+  const std::string text = text_of(name);
+  // A tuple of what the arguments' types say.
+  if (text == "needs_input_grad" && is_context_field(descriptor))
+    return push_attribute(walk, f, Shadow::constant(), use);
+  if (source == kNoSource) {
+    return walk.verdict.broke(Code::PS0303,
+                              "the attribute '" + text + "' of a new object is not followed");
+  }
+  return push_attribute(
+      walk, f, Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)),
+      use);
+}
+
 bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
                      const AttributeUse& use) {
   if (is_type(descriptor, "property")) {
@@ -273,24 +297,7 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
     }
   }
   if (is_type(descriptor, "member_descriptor") || is_type(descriptor, "getset_descriptor")) {
-    const SourceId source = self.shadow.source();
-    if (ObjectShadow* known = walk.objects.find(self.object); known != nullptr && known->keys) {
-      PyObject* at = PyDict_GetItemWithError(known->keys.get(), name);
-      if (at != nullptr) return push_attribute(walk, f, known->values[PyLong_AsSsize_t(at)], use);
-    }
-    if (source == kNoSource && self.shadow.is(Shadow::Kind::constant)) {
-      return push_attribute(walk, f, Shadow::constant(), use);
-    }
-    // A tuple of what the arguments' types say.
-    if (text == "needs_input_grad" && is_context_field(descriptor))
-      return push_attribute(walk, f, Shadow::constant(), use);
-    if (source == kNoSource) {
-      return walk.verdict.broke(Code::PS0303,
-                                "the attribute '" + text + "' of a new object is not followed");
-    }
-    return push_attribute(
-        walk, f,
-        Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)), use);
+    return load_c_member(walk, f, self, descriptor, name, use);
   }
   if (consume_enum(walk, self)) return push_attribute(walk, f, Shadow::constant(), use);
   PyObject* getter = type_lookup(Py_TYPE(descriptor), "__get__");

@@ -32,6 +32,35 @@ PyObject* no_setup_context() {
   return own.get();  // the class keeps it
 }
 
+/// forward(context, *arguments)
+Expected forward_alone(Operand forward, const std::vector<Operand>& arguments) {
+  Expected call;
+  call.function = forward.object;
+  call.function_shadow = forward.shadow;
+  call.made = Shadow::constant();
+  call.new_self = true;
+  call.positional = {{}};
+  call.positional.insert(call.positional.end(), arguments.begin(), arguments.end());
+  return call;
+}
+
+/// forward(*arguments), then setup_context(context, arguments, what that gave)
+Expected forward_then_setup(Operand forward, Operand setup, const std::vector<Operand>& arguments) {
+  Expected call;
+  call.function = forward.object;
+  call.function_shadow = forward.shadow;
+  call.made = Shadow::constant();
+  call.positional = arguments;
+  call.then = std::make_shared<Expected>();
+  call.then->function = setup.object;
+  call.then->function_shadow = setup.shadow;
+  call.then->new_self = true;
+  call.then->positional = {{}, {}};
+  call.then->new_tuple.emplace();
+  for (Operand operand : arguments) call.then->new_tuple->push_back(operand.shadow);
+  return call;
+}
+
 }  // namespace
 
 bool is_plain_function(PyObject* object) {
@@ -72,24 +101,10 @@ bool apply_function(Walk& walk, FrameShadow& f, Operand type, const std::vector<
                                : Shadow::sourced(walk.recorder.guards().source(
                                      SourceKind::attribute, source, name));
   };
-  Expected call;
-  call.function = forward.get();
-  call.function_shadow = of_class("forward");
-  call.made = Shadow::constant();
-  if (sets_up) {
-    call.positional = arguments;
-    call.then = std::make_shared<Expected>();
-    call.then->function = setup.get();
-    call.then->function_shadow = of_class("setup_context");
-    call.then->new_self = true;
-    call.then->positional = {{}, {}};
-    call.then->new_tuple.emplace();
-    for (Operand operand : arguments) call.then->new_tuple->push_back(operand.shadow);
-  } else {
-    call.new_self = true;
-    call.positional = {{}};
-    call.positional.insert(call.positional.end(), arguments.begin(), arguments.end());
-  }
+  const Operand forward_operand{of_class("forward"), forward.get()};
+  Expected call = sets_up ? forward_then_setup(forward_operand,
+                                               {of_class("setup_context"), setup.get()}, arguments)
+                          : forward_alone(forward_operand, arguments);
   for (const Expected* one : {&call, call.then.get()}) {
     if (one == nullptr) continue;
     const Operand function{one->function_shadow, one->function};

@@ -302,7 +302,6 @@ bool set_grad_mode(BuiltinCall& c) {
 }
 
 // -- list
-// --------------------------------------------------------------------------------------------
 
 bool make_tensor(BuiltinCall& c) {
   return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);

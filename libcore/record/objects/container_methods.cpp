@@ -80,7 +80,6 @@ bool copy_sequence(BuiltinCall& c) {
 }
 
 // -- dict
-// --------------------------------------------------------------------------------------------
 
 bool dict_get(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];

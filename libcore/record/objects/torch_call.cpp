@@ -216,27 +216,6 @@ CallStack Walk::stack() const {
   return caller;
 }
 
-namespace {
-
-/// Whether an op that writes its first argument gave it other dims: elements alone are what graphs
-/// write.
-bool changes_layout(const Recorder& recorder, const PlannedNode& node,
-                    const std::vector<TensorType>& results) {
-  const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
-  if (self == nullptr || results.size() != 1 || !ops::writes_by_name(node.op)) return false;
-  const TensorType &before = recorder.value(self->id).type, &now = results.front();
-  if (before.rank() != now.rank() || before.dtype != now.dtype) return true;
-  const auto differs = [](const std::vector<SymExpr>& a, const std::vector<SymExpr>& b) {
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (a[i].is_constant() && b[i].is_constant() && a[i] != b[i]) return true;
-    }
-    return false;
-  };
-  return differs(before.sizes, now.sizes) || differs(before.strides, now.strides);
-}
-
-}  // namespace
-
 /// Makes a number that is followed an input where the op takes it so, else a constant. `argument`
 /// is what stands for it in the call.
 bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, Argument& argument,
@@ -284,36 +263,134 @@ bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, 
   return walk.facts.consume(number);
 }
 
-bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
-                std::span<const Operand> positional,
-                std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
+namespace {
+
+struct ConvertedArguments {
+  std::vector<Argument> args;
+  std::vector<NamedArgument> named;
+};
+
+std::optional<ConvertedArguments> converted_arguments(
+    Walk& walk, std::span<const Operand> positional,
+    std::span<const std::pair<PyObject*, Operand>> keywords) {
   // A number that is followed binds as the literal that it is now.
   auto convert = [&](Operand operand) {
     return walk.sizes.is_followed(operand) ? literal_of(operand.object) : argument(walk, operand);
   };
-  std::vector<Argument> args;
+  ConvertedArguments all;
   for (Operand operand : positional) {
     auto converted = convert(operand);
-    if (!converted) return false;
-    args.push_back(std::move(*converted));
+    if (!converted) return std::nullopt;
+    all.args.push_back(std::move(*converted));
   }
-  std::vector<NamedArgument> named;
   for (const auto& [name, operand] : keywords) {
     auto converted = convert(operand);
-    if (!converted) return false;
-    named.push_back({python::text_of(name), std::move(*converted)});
+    if (!converted) return std::nullopt;
+    all.named.push_back({python::text_of(name), std::move(*converted)});
   }
-  // Views whose elements are of another dtype than the memory's owner: outputs could not be made.
-  auto sees_memory_otherwise = [&](std::string_view op,
-                                   const std::vector<NamedArgument>& arguments) {
-    if (op == "aten.view.dtype" || op == "aten.view_as_complex.default") return true;
-    if (op != "aten.real.default" && op != "aten.imag.default" &&
-        op != "aten.view_as_real.default") {
-      return false;
+  return all;
+}
+
+/// A view whose elements are of another dtype than the memory's owner: outputs could not be made.
+bool sees_memory_otherwise(std::string_view op, const std::vector<NamedArgument>& arguments,
+                           const Graph& graph) {
+  if (op == "aten.view.dtype" || op == "aten.view_as_complex.default") return true;
+  if (op != "aten.real.default" && op != "aten.imag.default" && op != "aten.view_as_real.default")
+    return false;
+  const auto* self = arguments.front().value.as<Argument::Value>();
+  return self != nullptr && is_complex(graph.values[self->id].type.dtype);
+}
+
+/// True where a graph can hold what the op gives; else the walk broke.
+bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::ResolvedCall& call) {
+  const std::string op = call.schema->op();
+  const Graph& graph = walk.recorder.graph();
+  const bool ours = !walk.context.for_backend();
+  if (ours && sees_memory_otherwise(op, call.args, graph)) {
+    return walk.verdict.broke(Code::PS0310,
+                              target.target + " sees memory as elements of another dtype");
+  }
+  if (ours && counts_from_storage(op, call.args, graph)) {
+    return walk.verdict.broke(
+        Code::PS0310,
+        target.target + " counts from the start of a storage in which its argument starts later");
+  }
+  if (!torch::is_data_dependent(op)) return true;
+  // TorchDynamo gives sizes that elements decide a symbol, but for this one.
+  const bool anywhere = call.schema->name == "one_hot";
+  return walk.verdict.broke(
+      Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
+}
+
+PlannedNode planned_node(const Walk& walk, torch::ResolvedCall& call) {
+  PlannedNode node{call.schema->op(), std::move(call.args), {}, std::nullopt};
+  const bool takes_dtype =
+      std::ranges::find(call.schema->parameters, "dtype", &torch::Parameter::name) !=
+      call.schema->parameters.end();
+  node.lacks_dtype = takes_dtype && std::ranges::none_of(node.args, [](const NamedArgument& given) {
+                       return given.name == "dtype" && !given.value.is_none();
+                     });
+  for (const NamedArgument& given : node.args) {
+    for_each_value(given.value, [&](ValueId id) {
+      if (!walk.recorder.is_number(id)) node.values.push_back(id);
+    });
+  }
+  return node;
+}
+
+/// True where what the op writes can be written in a graph, and what an input held before is kept.
+bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schema,
+               const PlannedNode& node) {
+  const bool ours = !walk.context.for_backend();
+  for (std::size_t i = 0; i < schema.parameters.size(); ++i) {
+    if (!schema.parameters[i].written) continue;
+    for (const NamedArgument& a : node.args) {
+      if (a.name != schema.parameters[i].name || a.value.is_none()) continue;
+      // What an op writes is known by its name alone further on.
+      if (ours && !(i == 0 && ops::writes_by_name(node.op)) && a.name != "out") {
+        return walk.verdict.broke(Code::PS0310,
+                                  target.target + " writes its argument '" + a.name + "'");
+      }
+      if (ours && a.value.as<Argument::Sequence>() != nullptr) {
+        return walk.verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
+      }
+      bool kept = true;
+      for_each_value(a.value, [&](ValueId id) { kept = kept && walk.recorder.before_write(id); });
+      if (!kept)
+        return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
     }
-    const auto* self = arguments.front().value.as<Argument::Value>();
-    return self != nullptr && is_complex(walk.recorder.value(self->id).type.dtype);
-  };
+  }
+  return true;
+}
+
+/// The nodes of a graph that stand for one call: that of its op, or, where it writes what is given
+/// as `out`, the op without and a copy. Empty: the walk broke.
+std::vector<PlannedNode> nodes_of(Walk& walk, const TorchTarget& target,
+                                  const torch::Schema& schema, PlannedNode node) {
+  std::vector<PlannedNode> nodes;
+  if (!walk.context.for_backend()) nodes = without_out(walk.schemas, walk.recorder, schema, node);
+  const bool writes_out = std::ranges::any_of(node.args, [](const NamedArgument& given) {
+    return given.name == "out" && !given.value.is_none();
+  });
+  if (nodes.empty() && !walk.context.for_backend() && writes_out) {
+    walk.verdict.broke(
+        Code::PS0310,
+        target.target +
+            " writes its argument 'out', whose size or dtype it may change or compute with");
+    return nodes;
+  }
+  if (nodes.empty()) nodes.push_back(std::move(node));
+  return nodes;
+}
+
+}  // namespace
+
+bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
+                std::span<const Operand> positional,
+                std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
+  auto converted = converted_arguments(walk, positional, keywords);
+  if (!converted) return false;
+  auto& [args, named] = *converted;
   auto resolved =
       target.overload
           ? torch::resolve_named_overload(walk.schemas, target.op, *target.overload, args, named)
@@ -323,7 +400,6 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
     return walk.verdict.broke(Code::PS0310,
                               "no overload of '" + target.op + "' takes these arguments");
   }
-  const std::string op = resolved->schema->op();
   for (std::size_t i = 0; i < positional.size(); ++i) {
     if (!pass_number(walk, positional[i], i, target.method, args[i], *resolved)) return false;
   }
@@ -334,227 +410,20 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
   }
   walk.sizes.check_sizes(*resolved);
   walk.sizes.check_offset(*resolved);
-  if (!walk.context.for_backend() && sees_memory_otherwise(op, resolved->args)) {
-    return walk.verdict.broke(Code::PS0310,
-                              target.target + " sees memory as elements of another dtype");
-  }
-  if (!walk.context.for_backend() &&
-      counts_from_storage(op, resolved->args, walk.recorder.graph())) {
-    return walk.verdict.broke(
-        Code::PS0310,
-        target.target + " counts from the start of a storage in which its argument starts later");
-  }
-  if (torch::is_data_dependent(op)) {
-    // TorchDynamo gives sizes that elements decide a symbol, but for this one.
-    const bool anywhere = resolved->schema->name == "one_hot";
-    return walk.verdict.broke(
-        Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
-  }
+  if (!can_hold_result(walk, target, *resolved)) return false;
   if (target.syntax.positional >= 0) args.resize(target.syntax.positional);
   if (target.syntax.is_exchanged) std::swap(args[0], args[1]);
   if (target.syntax.attribute != nullptr) args.push_back(std::string(target.syntax.attribute));
   walk.context.guard_grad_mode();
   Call call{target.opcode, target.name, target.target, std::move(args), std::move(named),
             walk.stack(),  {}};
-  PlannedNode node{op, std::move(resolved->args), {}, std::nullopt};
-  for (const torch::Parameter& parameter : resolved->schema->parameters) {
-    const auto given = std::find_if(node.args.begin(), node.args.end(), [&](const auto& argument) {
-      return argument.name == parameter.name && !argument.value.is_none();
-    });
-    if (parameter.name == "dtype") node.lacks_dtype = given == node.args.end();
-  }
-  for (const NamedArgument& a : node.args) {
-    for_each_value(a.value, [&](ValueId id) {
-      if (!walk.recorder.is_number(id)) node.values.push_back(id);
-    });
-  }
-  for (std::size_t i = 0; i < resolved->schema->parameters.size(); ++i) {
-    if (!resolved->schema->parameters[i].written) continue;
-    for (const NamedArgument& a : node.args) {
-      if (a.name != resolved->schema->parameters[i].name || a.value.is_none()) continue;
-      // What an op writes is known by its name alone further on.
-      if (!walk.context.for_backend() && !(i == 0 && ops::writes_by_name(op)) && a.name != "out") {
-        return walk.verdict.broke(Code::PS0310,
-                                  target.target + " writes its argument '" + a.name + "'");
-      }
-      if (!walk.context.for_backend() && a.value.as<Argument::Sequence>() != nullptr) {
-        return walk.verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
-      }
-      bool kept = true;
-      for_each_value(a.value, [&](ValueId id) { kept = kept && walk.recorder.before_write(id); });
-      if (!kept)
-        return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
-    }
-  }
+  PlannedNode node = planned_node(walk, *resolved);
+  if (!can_write(walk, target, *resolved->schema, node)) return false;
+  std::vector<PlannedNode> nodes = nodes_of(walk, target, *resolved->schema, std::move(node));
+  if (nodes.empty()) return false;
   std::vector<Operand> operands(positional.begin(), positional.end());
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
-  std::vector<PlannedNode> nodes;
-  if (!walk.context.for_backend())
-    nodes = without_out(walk.schemas, walk.recorder, *resolved->schema, node);
-  const bool writes_out = std::ranges::any_of(node.args, [](const NamedArgument& given) {
-    return given.name == "out" && !given.value.is_none();
-  });
-  if (nodes.empty() && !walk.context.for_backend() && writes_out) {
-    return walk.verdict.broke(
-        Code::PS0310,
-        target.target +
-            " writes its argument 'out', whose size or dtype it may change or compute with");
-  }
-  if (nodes.empty()) nodes.push_back(std::move(node));
   return record(walk, f, std::move(call), std::move(nodes), operands, pops, target.callable);
-}
-
-bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
-            const std::vector<Operand>& operands, int pops, PyObject* callable) {
-  f.is_op_time = true;
-  walk.objects.release_dead();  // tensors in the arguments of calls that are done would be alive
-                                // beside what the op makes
-  // Behind the op an argument may be gone: its address alone is compared then. What the op gave
-  // lives, and so does an argument that it gave back.
-  struct Kept {
-    Shadow shadow;
-    const PyObject* address;
-    bool is_tensor;
-  };
-  std::vector<Kept> kept;
-  for (Operand operand : operands) {
-    kept.push_back({operand.shadow, operand.object, walk.is_tensor(operand.object)});
-    const bool holds = (PyList_CheckExact(operand.object) || PyTuple_CheckExact(operand.object)) &&
-                       !operand.shadow.is(Shadow::Kind::constant);
-    if (!holds) continue;
-    const std::vector<Shadow> inside = walk.objects.items(operand);
-    for (std::size_t i = 0; i < inside.size(); ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i));
-      kept.push_back({inside[i], item, walk.is_tensor(item)});
-    }
-  }
-  auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
-                                                                             std::move(nodes));
-  f.finish = [planned, kept, pops, called = PyRef::borrow(callable)](Walk& walk, FrameShadow& f) {
-    add_planned(walk, f, std::move(planned->first), called, std::move(planned->second), pops);
-    // An op that gives one of its arguments back (in place, a view of everything) gives what is
-    // known of it already.
-    PyObject* result = pops >= 0 ? f.object() : nullptr;
-    const bool several = result != nullptr &&
-                         (PyTuple_Check(result) || PyList_CheckExact(result)) &&
-                         f.top().is(Shadow::Kind::fresh);
-    for (const Kept& one : kept) {
-      if (one.address == result && result != nullptr) f.top() = one.shadow;
-      if (!several || !one.is_tensor) continue;
-      std::vector<Shadow>& inside = walk.objects.object(f.top().index).items;
-      for (std::size_t i = 0; i < inside.size(); ++i) {
-        if (PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == one.address)
-          inside[i] = one.shadow;
-      }
-    }
-  };
-  return true;
-}
-
-void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
-                 std::vector<PlannedNode> nodes, int pops) {
-  const std::int32_t at = walk.recorder.add_call(std::move(call), std::move(callable));
-  std::vector<ValueId> made;
-  const auto real = [&](ValueId id) {
-    const std::size_t planned = kNoValue - id - 1;
-    return planned < made.size() ? made[planned] : id;
-  };
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    PlannedNode& node = nodes[i];
-    for (NamedArgument& a : node.args) map_values(a.value, real);
-    for (ValueId& id : node.values) id = real(id);
-    const bool last = i + 1 == nodes.size();
-    if (!last) {
-      made.push_back(walk.recorder.add_node(node.op, std::move(node.args), *node.type));
-      continue;
-    }
-    if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
-      if (node.type) {
-        walk.recorder.add_node(node.op, std::move(node.args), *node.type);
-      } else {
-        walk.recorder.add_effect(node.op, std::move(node.args));
-      }
-      f.pop(-pops);
-      return;
-    }
-    f.pop(pops);
-    PyObject* result = f.object();
-    std::vector<Argument> values;
-    const Shadow shadow = result_shadow(walk, node, result, values);
-    f.push(shadow);
-    if (values.size() == 1 && walk.is_tensor(result)) {
-      walk.recorder.set_result(at, values[0]);
-    } else {
-      walk.recorder.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
-    }
-  }
-}
-
-Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
-                     std::vector<Argument>& values) {
-  std::vector<PyObject*> tensors;
-  if (!walk.is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
-    walk.verdict.spoil_here("an op gives what is no tensor");
-    return Shadow::constant();
-  }
-  if (walk.is_tensor(result)) {
-    tensors.push_back(result);
-  } else if (PyTuple_Check(result) || PyList_CheckExact(result)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(result, i);
-      if (walk.is_tensor(item)) tensors.push_back(item);
-    }
-  }
-  std::vector<TensorType> types;
-  for (PyObject* tensor : tensors) {
-    if (!walk.recorder.bridge().is_dense(tensor)) {
-      walk.verdict.spoil_here(
-          "the elements of a result are not its memory: a conjugate, negative or sparse tensor");
-      return Shadow::constant();
-    }
-    auto type = walk.recorder.result_type(tensor, node.values);
-    if (!type) {
-      walk.verdict.spoil_here("the elements of a result are of a dtype that is not followed");
-      return Shadow::constant();
-    }
-    types.push_back(std::move(*type));
-    if (!walk.context.guard_default_dtype(node, types.back()))
-      walk.verdict.spoil("the default dtype cannot be guarded");
-  }
-  if (changes_layout(walk.recorder, node, types)) {
-    walk.verdict.spoil_here("an op changes in place how its tensor lies");
-    return Shadow::constant();
-  }
-  // A factory's node says what the default dtype was, unless it is the one that every rule assumes.
-  const bool makes_floats = types.size() == 1 && node.values.empty() && is_floating(types[0].dtype);
-  if (makes_floats && node.lacks_dtype && types[0].dtype != ops::kDefaultDType) {
-    std::erase_if(node.args,
-                  [](const NamedArgument& argument) { return argument.name == "dtype"; });
-    node.args.push_back({"dtype", types[0].dtype});
-  }
-  std::vector<ValueId> ids;
-  walk.recorder.add_node(node.op, std::move(node.args), types, ids);
-  std::vector<Shadow> shadows;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    walk.recorder.note_storage(ids[i], tensors[i]);
-    values.push_back(Argument::Value{ids[i]});
-    shadows.push_back(Shadow::node(ids[i]));
-  }
-  if (walk.is_tensor(result)) return shadows[0];
-  return walk.objects.fresh(result, std::move(shadows));
-}
-
-Shadow planned_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* tensor) {
-  std::vector<Argument> values;
-  const Shadow result = result_shadow(walk, node, tensor, values);
-  if (!values.empty()) walk.recorder.set_result(call, values[0]);
-  return result;
-}
-
-std::optional<ValueId> value_of(Walk& walk, Shadow tensor) {
-  if (tensor.is(Shadow::Kind::node)) return tensor.index;
-  const SourceId source = tensor.source();
-  return source == kNoSource ? std::nullopt : walk.recorder.input_at(source);
 }
 
 }  // namespace penstock::record

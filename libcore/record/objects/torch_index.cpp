@@ -186,6 +186,16 @@ bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain
   return apply_indices(walk, indices, tuple, store, used, chain);
 }
 
+/// Start and stop of a slice, where they are symbols.
+std::pair<std::optional<Argument>, std::optional<Argument>> symbolic_bounds(Walk& walk,
+                                                                            Operand slice) {
+  if (!slice.shadow.is(Shadow::Kind::fresh)) return {};
+  auto* bounds = reinterpret_cast<PySliceObject*>(slice.object);
+  const std::vector<Shadow> parts = walk.objects.object(slice.shadow.index).items;
+  std::optional<Argument> from = symbolic_index(walk, {parts[0], bounds->start});
+  return {std::move(from), symbolic_index(walk, {parts[1], bounds->stop})};
+}
+
 bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bool store,
                    std::int64_t used, IndexChain& chain) {
   std::int64_t dim = 0;
@@ -210,14 +220,7 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
         break;
       }
       case Index::Kind::slice: {
-        std::optional<Argument> from, to;
-        if (indices[i].operand.shadow.is(Shadow::Kind::fresh)) {
-          auto* slice = reinterpret_cast<PySliceObject*>(object);
-          const std::vector<Shadow> parts =
-              walk.objects.object(indices[i].operand.shadow.index).items;
-          from = symbolic_index(walk, {parts[0], slice->start});
-          to = symbolic_index(walk, {parts[1], slice->stop});
-        }
+        const auto [from, to] = symbolic_bounds(walk, indices[i].operand);
         chain.symbolic = chain.symbolic || from || to;
         chain.slice(dim++, object, !tuple && !store, from, to);
         break;

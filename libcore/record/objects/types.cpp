@@ -139,38 +139,52 @@ bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> po
   return call_class(walk, f, type, std::move(positional), std::move(keywords), pops);
 }
 
+namespace {
+
+/// A subclass of dict that is filled as a dict is.
+bool call_dict_class(Walk& walk, FrameShadow& f, Operand type,
+                     const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
+  PyObject* maker = type_lookup(reinterpret_cast<PyTypeObject*>(type.object), "__new__");
+  PyRef made = PyRef::steal(PyObject_CallOneArg(maker, type.object));
+  PyErr_Clear();
+  // What update() does calls the class's own __setitem__ for an OrderedDict.
+  const bool plain =
+      made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
+  if (plain || (positional.empty() && keywords.empty()))
+    return make_dict(walk, f, positional, keywords, pops);
+  return walk.verdict.broke(Code::PS0303,
+                            qualified_name(type.object) + " fills itself by its own __setitem__");
+}
+
+/// Why no instance of the class is made in a segment.
+std::optional<std::string> why_not_made(PyTypeObject* type) {
+  PyObject* object = reinterpret_cast<PyObject*>(type);
+  PyObject* meta_call = type_lookup(Py_TYPE(object), "__call__");
+  if (meta_call != nullptr && PyFunction_Check(meta_call)) {
+    return "the metaclass of " + qualified_name(object) + " makes its instances";
+  }
+  if (policy::makes_module_or_optimizer(type)) {
+    return "a module or optimizer is made: " + qualified_name(object);
+  }
+  if (type->tp_finalize != nullptr || type->tp_del != nullptr) {
+    return "instances of " + qualified_name(object) + " run code when they are dropped";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                 Keywords keywords, int pops) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
-  PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
-  if (meta_call != nullptr && PyFunction_Check(meta_call)) {
-    return walk.verdict.broke(
-        Code::PS0306, "the metaclass of " + qualified_name(type.object) + " makes its instances");
-  }
-  if (policy::makes_module_or_optimizer(object)) {
-    return walk.verdict.broke(Code::PS0306,
-                              "a module or optimizer is made: " + qualified_name(type.object));
-  }
-  if (object->tp_finalize != nullptr || object->tp_del != nullptr) {
-    return walk.verdict.broke(Code::PS0306, "instances of " + qualified_name(type.object) +
-                                                " run code when they are dropped");
-  }
+  if (const auto reason = why_not_made(object)) return walk.verdict.broke(Code::PS0306, *reason);
   PyObject* maker = type_lookup(object, "__new__");
   PyObject* init = type_lookup(object, "__init__");
   static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");
   const bool makes_dict = object->tp_new == PyDict_Type.tp_new;
   if (makes_dict && (init == type_lookup(&PyDict_Type, "__init__") ||
-                     init == type_lookup(&PyODict_Type, "__init__"))) {
-    PyRef made = PyRef::steal(PyObject_CallOneArg(maker, type.object));
-    PyErr_Clear();
-    // What update() does calls the class's own __setitem__ for an OrderedDict.
-    const bool plain =
-        made && (!PyODict_Check(made.get()) || has_dict_slot(made.get(), "__setitem__"));
-    if (plain || (positional.empty() && keywords.empty()))
-      return make_dict(walk, f, positional, keywords, pops);
-    return walk.verdict.broke(Code::PS0303,
-                              qualified_name(type.object) + " fills itself by its own __setitem__");
-  }
+                     init == type_lookup(&PyODict_Type, "__init__")))
+    return call_dict_class(walk, f, type, positional, keywords, pops);
   if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {

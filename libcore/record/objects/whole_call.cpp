@@ -54,6 +54,24 @@ bool tensors_in(const torch::TensorBridge& bridge, PyObject* result,
   return true;
 }
 
+/// A tensor among the arguments, and how often it was written.
+struct Given {
+  Operand operand;
+  std::uint32_t version;
+};
+
+std::vector<Given> versions_of(const Walk& walk, std::span<const Operand> positional,
+                               std::span<const std::pair<PyObject*, Operand>> keywords) {
+  std::vector<Given> given;
+  const auto add = [&](Operand operand) {
+    if (!walk.is_tensor(operand.object)) return;
+    given.push_back({operand, walk.recorder.bridge().version(operand.object)});
+  };
+  for (Operand operand : positional) add(operand);
+  for (const auto& [name, operand] : keywords) add(operand);
+  return given;
+}
+
 }  // namespace
 
 std::optional<bool> whole_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
@@ -89,19 +107,7 @@ std::optional<bool> whole_call(Walk& walk, FrameShadow& f, const TorchTarget& ta
     if (writes && !walk.recorder.before_write(id))
       return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
-  struct Given {
-    Operand operand;
-    std::uint32_t version;
-  };
-  std::vector<Given> given;
-  for (Operand operand : positional) {
-    if (walk.is_tensor(operand.object))
-      given.push_back({operand, walk.recorder.bridge().version(operand.object)});
-  }
-  for (const auto& [name, operand] : keywords) {
-    if (walk.is_tensor(operand.object))
-      given.push_back({operand, walk.recorder.bridge().version(operand.object)});
-  }
+  std::vector<Given> given = versions_of(walk, positional, keywords);
   walk.context.guard_grad_mode();
   walk.objects.release_dead();
   f.is_op_time = true;

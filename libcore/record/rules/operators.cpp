@@ -29,7 +29,6 @@ bool is_plain_value(PyObject* object) {
 }
 
 // -- binary operators
-// --------------------------------------------------------------------------------
 
 struct OperatorName {
   const char* special;    ///< the left operand's method
@@ -249,7 +248,6 @@ PS_RULE(delete_subscr) {
 }
 
 // -- containers
-// --------------------------------------------------------------------------------------
 
 std::vector<Shadow> top_shadows(FrameShadow& f, int count) {
   return std::vector<Shadow>(f.stack.end() - count, f.stack.end());

@@ -1,0 +1,194 @@
+// The walker at a frame that begins: who runs it.
+
+#include "capture/walker.h"
+#include "policy/may_record.h"
+#include "python/bytecode.h"
+#include "python/literal.h"
+#include "record/polyfills.h"
+#include "torch/compile_region.h"
+#include "torch/memory_escapes.h"
+#include "torch/op_counter.h"
+#include "torch/state.h"
+
+namespace penstock::capture {
+
+using policy::is_region;
+using policy::Served;
+using python::Entry;
+using python::Frame;
+using python::text_of;
+
+namespace {
+
+/// Changes with every change of the frame's globals, and is never the same for two dicts.
+std::uint64_t globals_version(const Frame& frame) {
+  return reinterpret_cast<PyDictObject*>(frame.globals())->ma_version_tag;
+}
+
+/// No other thread of Python's is there, which the hook could be missed by.
+bool is_only_thread(PyThreadState* thread) {
+  return PyInterpreterState_ThreadHead(thread->interp) == thread &&
+         PyThreadState_Next(thread) == nullptr;
+}
+
+/// True for a call's frame that does not start at the function's start (python/materialise.h).
+bool is_made_real(const Frame& frame) {
+  return frame.unit() != 0 && !frame.is_generator();
+}
+
+}  // namespace
+
+Entry Walker::enter(Frame& frame) {
+  const Entry entry = decide(frame);
+  if (entry != Entry::native || PyErr_Occurred() != nullptr) return entry;
+  // What constructors and imports run is no op of the root below which they are called.
+  const Region& region = this->region(frame.thread());
+  const bool counted = !region.native_roots.empty() && region.native_roots.back().counted;
+  if (!sink_.meters_roots() && !counted) return entry;
+  const bool below = has_root(region) || region.plain || !region.native_roots.empty();
+  return below && roots_.is_apart(frame) ? Entry::native_apart : entry;
+}
+
+Entry Walker::decide(Frame& frame) {
+  Region& region = this->region(frame.thread());
+  // A generator that is resumed by throw() or close(): its error must stay as it is.
+  if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
+  if (is_made_real(frame)) return enter_made_real(frame, region);
+  if (record::is_polyfill(frame.globals())) return enter_polyfill(frame, region);
+  const Served kind = served(frame);
+  const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) &&
+                        region.mode == Mode::recording && torch::region_backend() != nullptr &&
+                        region.walk->expects(frame);
+  if (kind != Served::none && !taken_in) return enter_served(frame, region, kind);
+  if (region.plain) return Entry::native;
+  switch (region.mode) {
+    case Mode::recording:
+      return enter_recorded(frame, region);
+    case Mode::following:
+      return enter_followed(frame, region);
+    case Mode::glue:
+      break;
+  }
+  // Hooked, an import of torch takes a third longer.
+  if (region.activations.empty() && is_only_thread(frame.thread()) &&
+      policy::RootPolicy::imports_library(frame))
+    return Entry::unhooked;
+  if (!finds_torch()) return Entry::native;
+  const int never = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return Entry::native;
+  if (is_disabled(region) || !torch::ops_run_plainly()) return Entry::native;
+  return enter_root(frame, region);
+}
+
+/// A callee of what is being recorded.
+Entry Walker::enter_recorded(Frame& frame, Region& region) {
+  if (!region.walk->expects(frame) || region.walk->expects_native()) return Entry::native;
+  conduct(frame, region, false);
+  region.activations.back()->shadow = &region.walk->enter(frame);
+  return Entry::conduct;
+}
+
+/// A callee of what is stepped to a segment's end: conducted where that end is inside it.
+Entry Walker::enter_followed(Frame& frame, Region& region) {
+  const Plan& plan = region.plan;
+  const std::size_t next = region.level + 1;
+  Activation& innermost = *region.activations.back();
+  const bool descends = !plan.returns && next < plan.steps.size() &&
+                        innermost.followed == plan.steps[region.level] &&
+                        plan.codes[next] == frame.code();
+  if (!descends) return Entry::native;
+  region.level = next;
+  return conduct(frame, region, false);
+}
+
+/// True once the program has imported torch.
+bool Walker::finds_torch() {
+  if (bridge_ != nullptr) return true;
+  auto bridge = torch::TensorBridge::get();
+  if (!bridge || *bridge == nullptr) return false;
+  bridge_ = *bridge;
+  torch::MemoryEscapes::get().watch(*bridge_);
+  if (sink_.meters_roots()) torch::count_ops(policy::makes_tensor_of_nothing);
+  return true;
+}
+
+/// A call that may be a root, or of a root that is conducted.
+Entry Walker::enter_root(Frame& frame, Region& region) {
+  // Before the rules, which cost more: code that has entries was a root.
+  CodeInfo& known = info(frame);
+  const bool weighed = weighs(region);
+  if (weighed && known.some_given_up && is_given_up(frame, known)) return Entry::native;
+  if (const auto entry = finish_call(frame, region, known)) return *entry;
+  if (weighed && passes_by(frame, known)) return Entry::native;
+  const bool inside = !weighed && has_root(region);
+  // Code that has held a segment below a recorded caller is conducted whatever it is.
+  const bool holds = inside && known.holds_segment;
+  if (!holds && roots_.is_native(frame)) {
+    report_left(frame);
+    return Entry::native;
+  }
+  if (inside && frame.caller() != region.activations.back()->frame->visible()) return Entry::native;
+  if (known.native) return Entry::native;
+  if (const auto version = globals_version(frame); known.globals_version != version) {
+    known.names_tensors = roots_.names_tensors(frame, *bridge_);
+    known.globals_version = version;
+  }
+  if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_))
+    return Entry::native;
+  if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
+  if (weighed) return enter_weighed(frame, region, known);
+  return conduct(frame, region, !inside || is_region(region.activations.back()->served));
+}
+
+/// A frame inside which an executed segment ended. It goes on at the instruction that it stands at:
+/// of the innermost one the segment ended before that, and another one's call makes the next frame
+/// real. Neither may be taken for the call of a function from its start.
+Entry Walker::enter_made_real(Frame& frame, Region& region) {
+  const bool inside =
+      !region.activations.empty() && frame.caller() == region.activations.back()->frame->visible();
+  if (region.mode != Mode::glue || !inside) return Entry::native;
+  conduct(frame, region, false);
+  region.activations.back()->step_once = true;
+  return Entry::conduct;
+}
+
+/// Code of ours that stands for a function of C: no frame of it shows, be it followed or not.
+Entry Walker::enter_polyfill(Frame& frame, Region& region) {
+  if (!has_root(region)) return Entry::native;
+  const bool followed = region.mode == Mode::recording && region.walk->expects(frame) &&
+                        !region.walk->expects_native();
+  conduct(frame, region, false);
+  frame.hide();
+  if (followed) region.activations.back()->shadow = &region.walk->enter(frame);
+  return Entry::conduct;
+}
+
+Entry Walker::conduct(Frame& frame, Region& region, bool first) {
+  auto activation = std::make_unique<Activation>();
+  activation->frame = &frame;
+  activation->first = first;
+  frame.attachment = activation.get();
+  if (first && !has_root(region)) {
+    region.any_op = false;
+    region.last = EntryId{-1, 0, 0};
+    if (sink_.meters_roots() && region.native_roots.empty()) region.meter.enter();
+  }
+  region.activations.push_back(std::move(activation));
+  return Entry::conduct;
+}
+
+void Walker::report_left(Frame& frame) {
+  policy::KnownCode& known = callables_.of(frame.code(), frame.globals());
+  if (known.told || known.rule->built_in || follows_code(known.rule->action)) return;
+  if (!roots_.names_tensors(frame, *bridge_) && !roots_.handles_tensors(frame, *bridge_)) return;
+  known.told = true;
+  SkipEvent skip;
+  skip.code = std::string(facts(Code::PS0312).id);
+  skip.name = text_of(frame.code()->co_qualname);
+  skip.location = frame.bytecode().location(frame.bytecode().instructions()[0]);
+  skip.rule = known.rule->text();
+  skip.reason = known.rule->reason_for(skip.name);
+  sink_.skipped(skip);
+}
+
+}  // namespace penstock::capture

@@ -1,0 +1,209 @@
+// The walker at a segment as it is recorded: its start, its instructions, its end.
+
+#include "capture/walker.h"
+#include "policy/dynamo_state.h"
+#include "python/bytecode.h"
+#include "python/literal.h"
+#include "torch/compile_region.h"
+
+namespace penstock::capture {
+
+using policy::Served;
+using python::Directive;
+using python::Instruction;
+using python::Opcode;
+using python::PyRef;
+using python::text_of;
+using record::BreakReason;
+using record::FrameShadow;
+using record::Operand;
+using record::RaisePlace;
+using record::Walk;
+
+using Clock = std::chrono::steady_clock;
+
+void Walker::start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
+                   bool trial, bool patient) {
+  // A backend may bake in the numbers that it is shown.
+  const bool fixed = torch::region_backend() != nullptr;
+  region.walk = std::make_unique<Walk>(
+      *bridge_, schemas_, compile_api_, callables_, fixed ? nullptr : changed,
+      fixed ? record::DynamicSizes::off : dynamic_sizes(region), client_.wants_examples());
+  region.mode = Mode::recording;
+  region.meter.segment_begins();
+  region.start = &activation;
+  region.trial = trial;
+  region.patient = patient;
+  region.trial_unit = activation.frame->unit();
+  region.started = Clock::now();
+  region.ops = {};
+  activation.shadow = &region.walk->start(*activation.frame);
+}
+
+Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
+  Walk& walk = *region.walk;
+  FrameShadow& shadow = *activation.shadow;
+  if (walk.verdict.spoiled()) {
+    if (const auto& place = walk.verdict.spoiled_at()) {
+      ends_before_.insert_or_assign(
+          *place, BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
+      region.trial = true;  // the next one ends earlier: there is nothing to tell
+    }
+    drop(region);
+    return Directive::step;
+  }
+  if (&activation == region.start && instruction.opcode == Opcode::RETURN_VALUE) {
+    shadow.instruction = &instruction;
+    const Operand result = shadow.operand();
+    end(region, SegmentEnd{SegmentEnd::Kind::returned, -1, {}}, &result);
+    if (PyRef error = take_error()) return backend_raised(region, std::move(error));
+    return Directive::step;
+  }
+  const auto known = known_end(shadow, instruction);
+  const bool turns = known == ends_before_.end() && is_loop_test(region, activation, instruction);
+  if (turns) {
+    shadow.instruction = &instruction;
+    walk.verdict.end_silently();
+  } else if (known != ends_before_.end()) {
+    shadow.instruction = &instruction;
+    if (known->second.silent) {
+      walk.verdict.end_silently();
+    } else {
+      walk.verdict.broke(known->second.code, known->second.reason, known->second.anywhere);
+    }
+  } else if (walk.before(shadow, instruction)) {
+    if (shadow.is_op_time) region.op_started = Clock::now();
+    return Directive::step;
+  }
+  BreakReason reason = walk.verdict.reason();
+  // A graph can assert.
+  const Instruction* next = activation.frame->bytecode().at(instruction.next);
+  if (next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR) reason.anywhere = false;
+  const bool loop = turns || (reason.silent && instruction.opcode == Opcode::FOR_ITER);
+  SegmentEnd how{loop ? SegmentEnd::Kind::loop : SegmentEnd::Kind::broke,
+                 region.start->frame->unit(),
+                 reason.silent ? std::string() : std::string(facts(reason.code).id)};
+  // The root stands at its call when the segment ends in what it called.
+  if (region.start != &activation) how.offset = region.start->shadow->instruction->offset;
+  const Location location = walk.here();
+  const bool ended = end(region, std::move(how), nullptr);
+  if (PyRef error = take_error()) return backend_raised(region, std::move(error));
+  if (ended && !reason.silent) report_break(reason, location, region.last);
+  if (ended && !reason.silent && enclosing(region) != nullptr)
+    policy::count_graph_break(reason.reason);
+  if (ended && reason.anywhere) ends_[key_of(region.last)] = {reason, location};
+  if (refuses(region, activation, reason, location)) return Directive::raised;
+  return step_break(activation, instruction);
+}
+
+bool Walker::is_loop_test(const Region& region, const Activation& activation,
+                          const Instruction& instruction) {
+  if (region.start != &activation || region.walk->recorder.node_count() == 0) return false;
+  CodeInfo& code = info(*activation.frame);
+  if (!code.loop_tests) code.loop_tests = loop_tests(activation.frame->bytecode());
+  for (const LoopTest& loop : *code.loop_tests) {
+    if (loop.begin != instruction.offset) continue;
+    const bool inside = region.trial_unit >= loop.body && region.trial_unit < loop.begin;
+    return inside && region.walk->reads_data(*activation.shadow, instruction.offset, loop.jump);
+  }
+  return false;
+}
+
+bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
+  Walk& walk = *region.walk;
+  if (walk.recorder.node_count() == 0) {
+    drop(region);
+    return false;
+  }
+  if (region.at_factory && !walk.recorder.uses_first_node()) {
+    info(*region.start->frame).dry_trials[region.trial_unit] = kMostTrials;
+    drop(region);
+    return false;
+  }
+  if (ends_earlier(walk)) {
+    region.trial = false;
+    drop(region);
+    return false;
+  }
+  Plan plan;
+  plan.returns = end.kind == SegmentEnd::Kind::returned;
+  for (const auto& activation : region.activations) {
+    if (activation->shadow == nullptr) continue;
+    plan.steps.push_back(activation->shadow->steps);
+    plan.codes.push_back(activation->frame->code());
+  }
+  record::CapturedSegment segment = walk.finish(std::move(end), result);
+  if (walk.verdict.spoiled()) {
+    // What ends the region's one graph does so where the segment must end next time, too.
+    const Activation* around = enclosing(region);
+    const RaisePlace place = walk.verdict.must_end_before();
+    const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr &&
+                         around->served == Served::fullgraph;
+    if (refused && place.code != nullptr) {
+      keep_code(place.code);
+      ends_before_.try_emplace(place, walk.verdict.reason());
+    }
+    drop(region);
+    return false;
+  }
+  Interface& interface = segment.graph.interface;
+  if (region.last.frame >= 0) interface.after = to_string(region.last);
+  interface.capture_ns =
+      (Clock::now() - region.started - region.ops - walk.objects.freeing()).count();
+  region.any_op = true;
+  for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
+  if (enclosing(region) != nullptr) policy::count_graph(segment.graph.calls.size());
+  const auto ops = static_cast<std::int64_t>(segment.graph.nodes.size());
+  const EntryId id = client_.captured(std::move(segment));
+  if (tier_up_) recorded(region, ops);
+  region.last = id;
+  plans_[key_of(id)] = std::move(plan);
+  region.mode = Mode::glue;
+  region.meter.segment_ends();
+  for (const auto& activation : region.activations) activation->shadow = nullptr;
+  region.walk.reset();
+  region.start = nullptr;
+  return true;
+}
+
+void Walker::drop(Region& region) {
+  const RaisePlace place = region.walk ? region.walk->verdict.must_end_before() : RaisePlace{};
+  if (place.code != nullptr) {
+    BreakReason reason;
+    reason.silent = true;
+    ends_before_.try_emplace(place, std::move(reason));
+  } else if (region.walk && region.walk->verdict.spoiled() &&
+             !region.trial) {  // a trial without ops lost nothing
+    SkipEvent skip;
+    skip.code = std::string(facts(Code::PS0401).id);
+    skip.name = text_of(region.start->frame->code()->co_qualname);
+    skip.location =
+        region.start->frame->bytecode().location(region.start->frame->bytecode().instructions()[0]);
+    skip.reason = region.walk->verdict.spoiled_by();
+    if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
+  }
+  if (tier_up_ && region.walk) spent(region, 0);
+  if (region.trial && region.start != nullptr) {
+    ++info(*region.start->frame).dry_trials[region.trial_unit];
+  }
+  region.mode = Mode::glue;
+  region.meter.segment_was_none();
+  for (const auto& activation : region.activations) activation->shadow = nullptr;
+  region.walk.reset();
+  region.start = nullptr;
+}
+
+void Walker::report_break(const BreakReason& reason, const Location& location, EntryId after) {
+  BreakEvent event;
+  event.code = std::string(facts(reason.code).id);
+  event.location = location;
+  event.after = after;
+  event.reason = reason.reason;
+  event.rule = reason.rule;
+  event.hint = std::string(facts(reason.code).hint);
+  const std::string key = std::to_string(after.frame) + event.code + location.file.text() +
+                          std::to_string(location.line) + ":" + std::to_string(location.column);
+  if (reported_.insert(key).second) sink_.broke(event);
+}
+
+}  // namespace penstock::capture

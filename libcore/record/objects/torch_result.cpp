@@ -1,0 +1,187 @@
+// What torch gave for a call: the nodes are written down with the types of the real tensors, and
+// the result gets its shadow.
+
+#include "ops/op.h"
+#include "ops/promotion.h"
+#include "record/objects/torch_call.h"
+#include "record/walk.h"
+
+namespace penstock::record {
+
+using python::PyRef;
+
+namespace {
+
+/// Whether an op that writes its first argument gave it other dims: elements alone are what graphs
+/// write.
+bool changes_layout(const Recorder& recorder, const PlannedNode& node,
+                    const std::vector<TensorType>& results) {
+  const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+  if (self == nullptr || results.size() != 1 || !ops::writes_by_name(node.op)) return false;
+  const TensorType &before = recorder.value(self->id).type, &now = results.front();
+  if (before.rank() != now.rank() || before.dtype != now.dtype) return true;
+  const auto differs = [](const std::vector<SymExpr>& a, const std::vector<SymExpr>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (a[i].is_constant() && b[i].is_constant() && a[i] != b[i]) return true;
+    }
+    return false;
+  };
+  return differs(before.sizes, now.sizes) || differs(before.strides, now.strides);
+}
+
+}  // namespace
+
+bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
+            const std::vector<Operand>& operands, int pops, PyObject* callable) {
+  f.is_op_time = true;
+  walk.objects.release_dead();  // tensors in the arguments of calls that are done would be alive
+                                // beside what the op makes
+  // Behind the op an argument may be gone: its address alone is compared then. What the op gave
+  // lives, and so does an argument that it gave back.
+  struct Kept {
+    Shadow shadow;
+    const PyObject* address;
+    bool is_tensor;
+  };
+  std::vector<Kept> kept;
+  for (Operand operand : operands) {
+    kept.push_back({operand.shadow, operand.object, walk.is_tensor(operand.object)});
+    const bool holds = (PyList_CheckExact(operand.object) || PyTuple_CheckExact(operand.object)) &&
+                       !operand.shadow.is(Shadow::Kind::constant);
+    if (!holds) continue;
+    const std::vector<Shadow> inside = walk.objects.items(operand);
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(operand.object, static_cast<Py_ssize_t>(i));
+      kept.push_back({inside[i], item, walk.is_tensor(item)});
+    }
+  }
+  auto planned = std::make_shared<std::pair<Call, std::vector<PlannedNode>>>(std::move(call),
+                                                                             std::move(nodes));
+  f.finish = [planned, kept, pops, called = PyRef::borrow(callable)](Walk& walk, FrameShadow& f) {
+    add_planned(walk, f, std::move(planned->first), called, std::move(planned->second), pops);
+    // An op that gives one of its arguments back (in place, a view of everything) gives what is
+    // known of it already.
+    PyObject* result = pops >= 0 ? f.object() : nullptr;
+    const bool several = result != nullptr &&
+                         (PyTuple_Check(result) || PyList_CheckExact(result)) &&
+                         f.top().is(Shadow::Kind::fresh);
+    for (const Kept& one : kept) {
+      if (one.address == result && result != nullptr) f.top() = one.shadow;
+      if (!several || !one.is_tensor) continue;
+      std::vector<Shadow>& inside = walk.objects.object(f.top().index).items;
+      for (std::size_t i = 0; i < inside.size(); ++i) {
+        if (PySequence_Fast_GET_ITEM(result, static_cast<Py_ssize_t>(i)) == one.address)
+          inside[i] = one.shadow;
+      }
+    }
+  };
+  return true;
+}
+
+void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
+                 std::vector<PlannedNode> nodes, int pops) {
+  const std::int32_t at = walk.recorder.add_call(std::move(call), std::move(callable));
+  std::vector<ValueId> made;
+  const auto real = [&](ValueId id) {
+    const std::size_t planned = kNoValue - id - 1;
+    return planned < made.size() ? made[planned] : id;
+  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    PlannedNode& node = nodes[i];
+    for (NamedArgument& a : node.args) map_values(a.value, real);
+    for (ValueId& id : node.values) id = real(id);
+    const bool last = i + 1 == nodes.size();
+    if (!last) {
+      made.push_back(walk.recorder.add_node(node.op, std::move(node.args), *node.type));
+      continue;
+    }
+    if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
+      if (node.type) {
+        walk.recorder.add_node(node.op, std::move(node.args), *node.type);
+      } else {
+        walk.recorder.add_effect(node.op, std::move(node.args));
+      }
+      f.pop(-pops);
+      return;
+    }
+    f.pop(pops);
+    PyObject* result = f.object();
+    std::vector<Argument> values;
+    const Shadow shadow = result_shadow(walk, node, result, values);
+    f.push(shadow);
+    if (values.size() == 1 && walk.is_tensor(result)) {
+      walk.recorder.set_result(at, values[0]);
+    } else {
+      walk.recorder.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
+    }
+  }
+}
+
+Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
+                     std::vector<Argument>& values) {
+  std::vector<PyObject*> tensors;
+  if (!walk.is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
+    walk.verdict.spoil_here("an op gives what is no tensor");
+    return Shadow::constant();
+  }
+  if (walk.is_tensor(result)) {
+    tensors.push_back(result);
+  } else if (PyTuple_Check(result) || PyList_CheckExact(result)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(result, i);
+      if (walk.is_tensor(item)) tensors.push_back(item);
+    }
+  }
+  std::vector<TensorType> types;
+  for (PyObject* tensor : tensors) {
+    if (!walk.recorder.bridge().is_dense(tensor)) {
+      walk.verdict.spoil_here(
+          "the elements of a result are not its memory: a conjugate, negative or sparse tensor");
+      return Shadow::constant();
+    }
+    auto type = walk.recorder.result_type(tensor, node.values);
+    if (!type) {
+      walk.verdict.spoil_here("the elements of a result are of a dtype that is not followed");
+      return Shadow::constant();
+    }
+    types.push_back(std::move(*type));
+    if (!walk.context.guard_default_dtype(node, types.back()))
+      walk.verdict.spoil("the default dtype cannot be guarded");
+  }
+  if (changes_layout(walk.recorder, node, types)) {
+    walk.verdict.spoil_here("an op changes in place how its tensor lies");
+    return Shadow::constant();
+  }
+  // A factory's node says what the default dtype was, unless it is the one that every rule assumes.
+  const bool makes_floats = types.size() == 1 && node.values.empty() && is_floating(types[0].dtype);
+  if (makes_floats && node.lacks_dtype && types[0].dtype != ops::kDefaultDType) {
+    std::erase_if(node.args,
+                  [](const NamedArgument& argument) { return argument.name == "dtype"; });
+    node.args.push_back({"dtype", types[0].dtype});
+  }
+  std::vector<ValueId> ids;
+  walk.recorder.add_node(node.op, std::move(node.args), types, ids);
+  std::vector<Shadow> shadows;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    walk.recorder.note_storage(ids[i], tensors[i]);
+    values.push_back(Argument::Value{ids[i]});
+    shadows.push_back(Shadow::node(ids[i]));
+  }
+  if (walk.is_tensor(result)) return shadows[0];
+  return walk.objects.fresh(result, std::move(shadows));
+}
+
+Shadow planned_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* tensor) {
+  std::vector<Argument> values;
+  const Shadow result = result_shadow(walk, node, tensor, values);
+  if (!values.empty()) walk.recorder.set_result(call, values[0]);
+  return result;
+}
+
+std::optional<ValueId> value_of(Walk& walk, Shadow tensor) {
+  if (tensor.is(Shadow::Kind::node)) return tensor.index;
+  const SourceId source = tensor.source();
+  return source == kNoSource ? std::nullopt : walk.recorder.input_at(source);
+}
+
+}  // namespace penstock::record
