@@ -8,7 +8,10 @@ namespace penstock::record {
 
 using python::PyRef;
 
-PyRef random_state() {
+namespace {
+
+/// The state of torch's generator of random numbers on the CPU; null (no error set): there is none.
+PyRef generator_state() {
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
   PyRef generator =
       torch == nullptr ? PyRef() : PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
@@ -18,8 +21,10 @@ PyRef random_state() {
   return state;
 }
 
+}  // namespace
+
 Context::Context(Walk& walk) : walk_(walk) {
-  if (for_backend_) random_state_ = random_state();
+  if (for_backend_) random_state_ = generator_state();
 }
 
 void Context::guard_grad_mode() {

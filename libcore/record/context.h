@@ -64,7 +64,4 @@ class Context {
   python::PyRef random_state_;
 };
 
-/// The state of torch's generator of random numbers on the CPU; null (no error set): there is none.
-python::PyRef random_state();
-
 }  // namespace penstock::record

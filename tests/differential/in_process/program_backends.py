@@ -102,6 +102,15 @@ many(writes, x, into)
 print(into)
 
 
+# The first call is run by what the backend gave too, from the numbers that torch's generator would have given.
+for draws in (lambda a: a.exponential_(), lambda a: a.uniform_() * 2, lambda a: torch.bernoulli(torch.sigmoid(a)),
+              lambda a: torch.multinomial(torch.softmax(a, 0), 2) * 1, lambda a: torch.nn.functional.dropout(a + 1, 0.5)):
+    drawn = torch.compile(draws, backend=lambda module, inputs: module.forward)
+    for _ in range(3):
+        torch.manual_seed(7)
+        print("drawn", drawn(torch.zeros(4)), torch.rand(1))
+
+
 class Doubles:
     """What the backend gives is what runs."""
 
