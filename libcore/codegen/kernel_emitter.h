@@ -20,6 +20,9 @@ inline SymExpr to_expression(const SymTerm& term) {
   return term.atoms.empty() ? SymExpr(term.coefficient) : make_expression(0, {term});
 }
 
+/// What a loop carries from one iteration to the next: its accumulators' vectors, copy by copy.
+using Carried = llvm::SmallVector<llvm::Value*, 8>;
+
 /// Turns one loop kernel into one LLVM function.
 ///
 /// The nest is walked once. A vectorised loop runs `copies` vectors of `lanes` iterations a step,
@@ -72,7 +75,6 @@ class KernelEmitter {
     std::int64_t step;
   };
   using States = llvm::SmallVector<AccumulatorState, 4>;  ///< one per copy
-  using Carried = llvm::SmallVector<Value*, 8>;
 
   // kernel_emitter.cpp: instructions
   Result<void> body(const std::vector<Statement>& statements);

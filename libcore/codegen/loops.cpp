@@ -57,7 +57,7 @@ Value* lanes_below(llvm::IRBuilder<>& ir, Value* left, int lanes) {
 
 }  // namespace
 
-Result<KernelEmitter::Carried> KernelEmitter::counted_loop(
+Result<Carried> KernelEmitter::counted_loop(
     Frame frame, Range range, const Carried& start,
     const std::function<Result<Carried>(const Carried&)>& body) {
   auto begin = constant_of(range.begin), end = constant_of(range.end);
@@ -129,10 +129,8 @@ AccumulatorStep KernelEmitter::shared_count(const Accumulator& accumulator, std:
 
 /// One step of the body and of the accumulators. `carried` holds, accumulator by accumulator, the
 /// components of each copy; `begin` is where a vectorised loop with all lanes started, else null.
-Result<KernelEmitter::Carried> KernelEmitter::accumulate_body(const Loop& loop,
-                                                              const Carried& carried,
-                                                              std::int64_t iterations,
-                                                              Value* begin) {
+Result<Carried> KernelEmitter::accumulate_body(const Loop& loop, const Carried& carried,
+                                               std::int64_t iterations, Value* begin) {
   if (auto done = body(loop.body); !done) return tl::unexpected(done.error());
   const Frame* vector = vector_frame();
   bool own_vector = vector == &top();
