@@ -145,7 +145,10 @@ class Walker : public python::FrameDriver {
     return backends_ == nullptr ? python::PyRef() : backends_->take_error();
   }
   // -- where it cannot end (walker_ends.cpp)
-  void keep_code(PyCodeObject* code);
+  /// From now on segments end before `place`, for the first reason that was said.
+  void end_before(const record::RaisePlace& place, record::BreakReason reason);
+  /// The same, for this reason from now on.
+  void end_before_now(const record::RaisePlace& place, record::BreakReason reason);
   /// Where a segment that cannot end here must end the next time; false when it can end here.
   bool ends_earlier(const record::Walk& walk);
   using Ends = std::map<record::RaisePlace, record::BreakReason>;
@@ -176,12 +179,11 @@ class Walker : public python::FrameDriver {
   std::unordered_set<std::string> reported_;
   /// Instructions that segments end before, and why: an exception raised there was still being
   /// handled, or an object that is made there was not finished, where a segment had to end, or else
-  /// as Walk::must_end_before() says. Addresses only; one that is used again costs a shorter
-  /// segment.
+  /// as Walk::must_end_before() says.
   Ends ends_before_;
-  /// Code whose address must stay its own, for no call of other code may be refused: that of
-  /// instructions no graph goes on behind.
-  std::unordered_map<const PyCodeObject*, python::PyRef> refused_code_;
+  /// The code of those instructions. Code that is made later must not get its address, and with it
+  /// ends that are none of its own: its segments would be shorter, or its calls refused.
+  std::unordered_map<const PyCodeObject*, python::PyRef> codes_with_ends_;
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;
   /// Of segments that no graph could go on behind: why, by the same key.

@@ -10,8 +10,13 @@ using python::PyRef;
 using record::BreakReason;
 using record::RaisePlace;
 
-void Walker::keep_code(PyCodeObject* code) {
-  refused_code_.try_emplace(code, PyRef::borrow(reinterpret_cast<PyObject*>(code)));
+void Walker::end_before(const RaisePlace& place, BreakReason reason) {
+  if (!ends_before_.contains(place)) end_before_now(place, std::move(reason));
+}
+
+void Walker::end_before_now(const RaisePlace& place, BreakReason reason) {
+  codes_with_ends_.try_emplace(place.code, PyRef::borrow(reinterpret_cast<PyObject*>(place.code)));
+  ends_before_.insert_or_assign(place, std::move(reason));
 }
 
 Walker::Ends::const_iterator Walker::known_end(const record::FrameShadow& f,
@@ -24,20 +29,16 @@ Walker::Ends::const_iterator Walker::known_end(const record::FrameShadow& f,
 }
 
 bool Walker::ends_earlier(const record::Walk& walk) {
-  const auto end_before = [&](const RaisePlace& place, BreakReason reason) {
-    if (reason.anywhere) keep_code(place.code);
-    ends_before_.insert_or_assign(place, std::move(reason));
-  };
   const auto open = walk.open_handlers();
   for (const RaisePlace& place : open) {
-    end_before(place, {Code::PS0311, "the exception raised here is needed behind the segment"});
+    end_before_now(place, {Code::PS0311, "the exception raised here is needed behind the segment"});
   }
   const auto end_where_open = [&](const std::optional<RaisePlace>& place, const char* meanwhile) {
     if (!place) return;
     BreakReason reason = walk.verdict.reason();
     if (reason.silent) reason = {Code::PS0303, "a loop"};
     reason.reason += meanwhile;
-    end_before(*place, std::move(reason));
+    end_before_now(*place, std::move(reason));
   };
   const auto constructor = walk.open_constructor(), context = walk.context.lost_variable();
   const auto polyfill = record::open_polyfill(walk.innermost());

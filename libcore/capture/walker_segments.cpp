@@ -45,8 +45,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   FrameShadow& shadow = *activation.shadow;
   if (walk.verdict.spoiled()) {
     if (const auto& place = walk.verdict.spoiled_at()) {
-      ends_before_.insert_or_assign(
-          *place, BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
+      end_before_now(*place, {walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
       region.trial = true;  // the next one ends earlier: there is nothing to tell
     }
     drop(region);
@@ -139,10 +138,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     const RaisePlace place = walk.verdict.must_end_before();
     const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr &&
                          around->served == Served::fullgraph;
-    if (refused && place.code != nullptr) {
-      keep_code(place.code);
-      ends_before_.try_emplace(place, walk.verdict.reason());
-    }
+    if (refused && place.code != nullptr) end_before(place, walk.verdict.reason());
     drop(region);
     return false;
   }
@@ -171,7 +167,7 @@ void Walker::drop(Region& region) {
   if (place.code != nullptr) {
     BreakReason reason;
     reason.silent = true;
-    ends_before_.try_emplace(place, std::move(reason));
+    end_before(place, std::move(reason));
   } else if (region.walk && region.walk->verdict.spoiled() &&
              !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
