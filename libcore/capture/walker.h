@@ -65,6 +65,8 @@ class Walker : public python::FrameDriver {
   python::Entry enter_recorded(python::Frame& frame, Region& region);
   python::Entry enter_followed(python::Frame& frame, Region& region);
   python::Entry enter_root(python::Frame& frame, Region& region);
+  bool rests(python::Frame& frame, const Region& region) const;
+  python::Entry left(const Region& region) const;
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry enter_polyfill(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);

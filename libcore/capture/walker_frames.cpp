@@ -3,12 +3,15 @@
 #include "capture/walker.h"
 #include "policy/may_record.h"
 #include "python/bytecode.h"
+#include "python/code_cache.h"
+#include "python/hook.h"
 #include "python/literal.h"
 #include "record/polyfills.h"
 #include "torch/compile_region.h"
 #include "torch/memory_escapes.h"
 #include "torch/op_counter.h"
 #include "torch/state.h"
+#include "torch/tensor_allocations.h"
 
 namespace penstock::capture {
 
@@ -40,7 +43,8 @@ bool is_made_real(const Frame& frame) {
 
 Entry Walker::enter(Frame& frame) {
   const Entry entry = decide(frame);
-  if (entry != Entry::native || PyErr_Occurred() != nullptr) return entry;
+  const bool native = entry == Entry::native || entry == Entry::native_watched;
+  if (!native || PyErr_Occurred() != nullptr) return entry;
   // What constructors and imports run is no op of the root below which they are called.
   const Region& region = this->region(frame.thread());
   const bool counted = !region.native_roots.empty() && region.native_roots.back().counted;
@@ -59,7 +63,10 @@ Entry Walker::decide(Frame& frame) {
   const bool taken_in = (kind == Served::compiled || kind == Served::fullgraph) &&
                         region.mode == Mode::recording && torch::region_backend() != nullptr &&
                         region.walk->expects(frame);
-  if (kind != Served::none && !taken_in) return enter_served(frame, region, kind);
+  if (kind != Served::none && !taken_in) {
+    python::note_event();
+    return enter_served(frame, region, kind);
+  }
   if (region.plain) return Entry::native;
   switch (region.mode) {
     case Mode::recording:
@@ -74,10 +81,24 @@ Entry Walker::decide(Frame& frame) {
       policy::RootPolicy::imports_library(frame))
     return Entry::unhooked;
   if (!finds_torch()) return Entry::native;
+  if (rests(frame, region)) return Entry::native_watched;
   const int never = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-  if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return Entry::native;
+  if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return left(region);
   if (is_disabled(region) || !torch::ops_run_plainly()) return Entry::native;
   return enter_root(frame, region);
+}
+
+/// Nothing is recorded anywhere, so that no call could be missed.
+bool Walker::rests(Frame& frame, const Region& region) const {
+  if (!weighs(region)) return false;
+  const python::CodeRecord* record = python::find_record(frame.code());
+  return record != nullptr && record->rest.on() &&
+         static_cast<std::size_t>(python::frames_conducted()) == region.activations.size();
+}
+
+/// What becomes of a frame that the walker has no use for.
+Entry Walker::left(const Region& region) const {
+  return weighs(region) ? Entry::native_watched : Entry::native;
 }
 
 /// A callee of what is being recorded.
@@ -108,6 +129,7 @@ bool Walker::finds_torch() {
   if (!bridge || *bridge == nullptr) return false;
   bridge_ = *bridge;
   torch::MemoryEscapes::get().watch(*bridge_);
+  if (tier_up_) torch::watch_tensor_allocations(*bridge_);
   if (sink_.meters_roots()) torch::count_ops(policy::makes_tensor_of_nothing);
   return true;
 }
@@ -117,24 +139,31 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
   // Before the rules, which cost more: code that has entries was a root.
   CodeInfo& known = info(frame);
   const bool weighed = weighs(region);
-  if (weighed && known.some_given_up && is_given_up(frame, known)) return Entry::native;
-  if (const auto entry = finish_call(frame, region, known)) return *entry;
-  if (weighed && passes_by(frame, known)) return Entry::native;
+  if (weighed && known.some_given_up && is_given_up(frame, known)) return left(region);
+  if (const auto entry = finish_call(frame, region, known)) {
+    python::note_event();
+    return *entry;
+  }
+  if (weighed && passes_by(frame, known)) {
+    python::note_event();
+    return Entry::native;
+  }
   const bool inside = !weighed && has_root(region);
   // Code that has held a segment below a recorded caller is conducted whatever it is.
   const bool holds = inside && known.holds_segment;
   if (!holds && roots_.is_native(frame)) {
     report_left(frame);
-    return Entry::native;
+    return left(region);
   }
   if (inside && frame.caller() != region.activations.back()->frame->visible()) return Entry::native;
-  if (known.native) return Entry::native;
+  if (known.native) return left(region);
   if (const auto version = globals_version(frame); known.globals_version != version) {
     known.names_tensors = roots_.names_tensors(frame, *bridge_);
     known.globals_version = version;
   }
   if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_))
-    return Entry::native;
+    return left(region);
+  python::note_event();
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   if (weighed) return enter_weighed(frame, region, known);
   return conduct(frame, region, !inside || is_region(region.activations.back()->served));

@@ -28,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 
 /// Calls that fit nothing and are not recorded either: the walker cannot follow them.
 constexpr int kMissLimit = 32;
+/// Entries that no other call fitted: behind so many a segment is not recorded any more where that
+/// is weighed.
+constexpr std::ptrdiff_t kMostUnused = 3;
 constexpr std::size_t kAllGaps = std::numeric_limits<std::size_t>::max();
 /// Failures of ours after which an entry runs no more.
 constexpr int kFailureLimit = 3;
@@ -57,6 +60,12 @@ std::vector<std::unique_ptr<Entry>> take_out(std::vector<std::unique_ptr<Entry>>
                                             std::make_move_iterator(entries.end()));
   entries.erase(first, entries.end());
   return taken;
+}
+
+/// Entries of a segment that no call fitted but the one that they were recorded in.
+std::ptrdiff_t count_unused(const Segment& segment) {
+  return std::ranges::count_if(segment.entries,
+                               [](const auto& entry) { return entry->count->calls <= 1; });
 }
 
 bool is_plain_turn(const Entry& entry) {
@@ -310,6 +319,10 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
       segment.changed.note_moment(entry->explain(frame), entry->is_dead());
   }
   const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
+  // What is recorded again and again for calls that never come back is not worth more of them.
+  if (options_.weighs_recompiles && !torch::in_compiled_region() &&
+      count_unused(segment) >= kMostUnused)
+    segment.gave_up = true;
   if (options_.weighs_recompiles && !recompile_pays(segment)) {
     Lookup answer = step(segment, nullptr);
     answer.measured = !segment.gave_up;
@@ -345,14 +358,11 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
 
 /// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was
 /// not used again.
-bool JitClient::recompile_pays(Segment& segment) const {
-  constexpr int kMostUnused = 3;
+bool JitClient::recompile_pays(const Segment& segment) const {
   if (torch::in_compiled_region()) return true;
-  const auto unused = std::ranges::count_if(
-      segment.entries, [](const auto& entry) { return entry->count->calls <= 1; });
-  if (unused >= kMostUnused) segment.gave_up = true;
+  if (segment.gave_up) return false;
   return segment.missed >= segment.price * capture::TierUp::kSavedOneIn *
-                               (1 << std::min<std::ptrdiff_t>(unused, kMostUnused));
+                               (1 << std::min(count_unused(segment), kMostUnused));
 }
 
 bool JitClient::starts_at(const python::Bytecode& code, int offset) const {

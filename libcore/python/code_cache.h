@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "python/bytecode.h"
+#include "python/rest.h"
 
 namespace penstock::python {
 
@@ -11,6 +12,7 @@ struct CodeRecord {
   std::unique_ptr<Bytecode> bytecode;  ///< made on first use
   bool skip = false;                   ///< never conducted (skip_code)
   bool ours = false;                   ///< besides, not counted
+  Rest rest;
 };
 
 /// co_extra's layout: private to codeobject.c, the same in 3.6 to 3.13.

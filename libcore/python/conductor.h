@@ -11,6 +11,9 @@ namespace penstock::python {
 enum class Entry : std::uint8_t {
   conduct,
   native,
+  /// Natively, and the driver has no use for it as long as nothing happens in it (python/rest.h).
+  /// Only where the caller's thread records nothing.
+  native_watched,
   /// Natively, and FrameDriver::ran() is told when the frame has ended.
   native_told,
   /// Natively, and torch's ops below are not counted (torch/op_counter.h).

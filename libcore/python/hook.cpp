@@ -18,8 +18,10 @@ namespace {
 FrameDriver* g_driver = nullptr;
 FrameCounts g_own_counts;
 FrameCounts* g_counts = &g_own_counts;
-int g_suspended =
-    0;  // frames that switched the hook off: below the stack margin, or because the driver wants it
+// Frames that switched the hook off: below the stack margin, because the driver wants it, or since
+// their code rests (of them g_resting). Where it was set again for them all, g_age is another.
+int g_suspended = 0, g_resting = 0, g_age = 0;
+int g_conducted = 0;
 
 thread_local int t_paused __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -53,12 +55,17 @@ void count_native(Native reason) {
 PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept;
 
 /// Runs the frame and all it calls without the hook: CPython then recurses without C stack.
-PyObject* evaluate_unhooked(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
+PyObject* evaluate_unhooked(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing,
+                            bool rests = false) {
   PyInterpreterState* interpreter = thread->interp;
+  const int age = g_age;
+  g_resting += rests ? 1 : 0;
   if (g_suspended++ == 0) {
     _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
   }
   PyObject* result = _PyEval_EvalFrameDefault(thread, raw, throwing);
+  if (age != g_age) return result;
+  g_resting -= rests ? 1 : 0;
   if (--g_suspended == 0 && g_driver != nullptr) {
     _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
   }
@@ -90,6 +97,37 @@ class OpsApart {
   OpsApart& operator=(const OpsApart&) = delete;
 };
 
+/// The code rests: so does the driver.
+PyObject* evaluate_resting(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing,
+                           CodeRecord& record) {
+  const PyRef code = PyRef::borrow(reinterpret_cast<PyObject*>(raw->f_code));  // and its record
+  const std::uint64_t before = events();
+  record.rest.take();
+  count_native(Native::driver);
+  PyObject* result = evaluate_unhooked(thread, raw, throwing, true);
+  if (events() != before) record.rest.end();
+  return result;
+}
+
+PyObject* evaluate_watched(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
+  CodeRecord& record = record_of(raw->f_code);
+  if (record.rest.on()) return evaluate_resting(thread, raw, throwing, record);
+  const PyRef code = PyRef::borrow(reinterpret_cast<PyObject*>(raw->f_code));
+  const std::uint64_t before = events();
+  PyObject* result = native(thread, raw, throwing, Native::driver);
+  record.rest.watched(events() == before);
+  return result;
+}
+
+/// Counts a frame that is conducted, while it is.
+class Conducted {
+ public:
+  Conducted() { ++g_conducted; }
+  ~Conducted() { --g_conducted; }
+  Conducted(const Conducted&) = delete;
+  Conducted& operator=(const Conducted&) = delete;
+};
+
 /// A frame that nothing speaks against conducting: asks the driver.
 PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
   Frame frame(thread, raw);
@@ -100,6 +138,8 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
       return native(thread, raw, throwing, Native::driver);
     case Entry::native:
       return native(thread, raw, throwing, Native::driver);
+    case Entry::native_watched:
+      return evaluate_watched(thread, raw, throwing);
     case Entry::native_apart: {
       const OpsApart apart;
       return native(thread, raw, throwing, Native::driver);
@@ -118,6 +158,7 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
       ++g_counts->conducted;
       return static_cast<PyObject*>(frame.attachment);
   }
+  const Conducted conducted;
   PyObject* result = conduct(frame, *g_driver, throwing != 0);
   ++(frame.handed_over() ? g_counts->exited : g_counts->conducted);
   return result;
@@ -125,7 +166,7 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
 
 // An if-chain, most frequent first: this runs for every Python call of the process.
 PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept {
-  const CodeRecord* record = find_record(raw->f_code);
+  CodeRecord* record = find_record(raw->f_code);
   if (record != nullptr && record->skip) {
     if (!record->ours) {
       ++g_counts->seen;
@@ -143,7 +184,18 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing
     count_native(Native::stack);
     return evaluate_unhooked(thread, raw, throwing);
   }
+  if (record != nullptr && record->rest.on() && g_conducted == 0) {
+    return evaluate_resting(thread, raw, throwing, *record);
+  }
   return evaluate_driven(thread, raw, throwing);
+}
+
+/// Sets the hook again for all frames that switched it off.
+void set_again() {
+  ++g_age;
+  g_suspended = g_resting = 0;
+  if (g_driver == nullptr) return;
+  _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Main(), evaluate);
 }
 
 }  // namespace
@@ -190,9 +242,19 @@ void count_walked(std::uint64_t instructions, std::uint64_t followed) {
   g_counts->followed += followed;
 }
 
-void keep_own_counts() {
+void continue_in_child() {
   g_own_counts = *g_counts;
   g_counts = &g_own_counts;
+  if (g_suspended != 0) set_again();
+}
+
+void note_tensor() {
+  note_event();
+  if (g_resting != 0 && g_resting == g_suspended) set_again();
+}
+
+int frames_conducted() {
+  return g_conducted;
 }
 
 void skip_code(PyCodeObject* code) {

@@ -24,9 +24,16 @@ const FrameCounts& frame_counts();
 /// Counts an activation that the driver walked, and its instructions.
 void count_walked(std::uint64_t instructions, std::uint64_t followed);
 
-/// Continues the counts in memory of our own: for a forked child, which must not write its
-/// parent's.
-void keep_own_counts();
+/// In a forked child: the hook is set, whatever the parent was running without it, and counts go on
+/// in memory of our own, for a child must not write its parent's.
+void continue_in_child();
+
+/// A tensor was made: an event (python/rest.h), behind which no code rests any longer that runs
+/// now.
+void note_tensor();
+
+/// Frames that are conducted now, on all threads.
+int frames_conducted();
 
 /// Never conducts frames of this code object (for code of ours).
 void skip_code(PyCodeObject* code);

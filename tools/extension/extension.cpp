@@ -116,7 +116,7 @@ bool register_finish() {
 
 /// A forked child counts for itself: the same address gets private memory with the same content.
 void in_forked_child() {
-  python::keep_own_counts();
+  python::continue_in_child();
   if (g_process == nullptr || g_process->shared == nullptr) return;
   std::vector<char> content(kSharedBytes);
   memcpy(content.data(), g_process->shared, kSharedBytes);
