@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace penstock {
 
@@ -15,6 +18,22 @@ inline std::int64_t offset_at(std::int64_t position, std::span<const std::int64_
   for (std::size_t i = sizes.size(); i-- > 0; position /= sizes[i])
     offset += position % sizes[i] * strides[i];
   return offset;
+}
+
+/// Whether two elements of a tensor may lie in one place: unless every stride passes what those
+/// below it reach. A dim: its size and its stride.
+inline bool may_overlap(std::vector<std::pair<std::int64_t, std::int64_t>> dims) {
+  for (const auto& [size, stride] : dims) {
+    if (size == 0) return false;
+  }
+  std::erase_if(dims, [](const auto& dim) { return dim.first == 1; });
+  std::ranges::sort(dims, {}, [](const auto& dim) { return dim.second; });
+  std::int64_t reach = 0;
+  for (const auto& [size, stride] : dims) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
 }
 
 }  // namespace penstock

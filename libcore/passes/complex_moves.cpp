@@ -9,7 +9,8 @@ namespace penstock::passes {
 namespace {
 
 constexpr std::string_view kMoves[] = {"prim.clone",   "prim.permute",   "prim.reshape",
-                                       "prim.convert", "prim.broadcast", "prim.full"};
+                                       "prim.convert", "prim.broadcast", "prim.full",
+                                       "prim.scatter"};
 
 const Argument* find(const std::vector<NamedArgument>& args, std::string_view name) {
   const auto found = std::ranges::find(args, name, &NamedArgument::name);
@@ -65,6 +66,7 @@ bool moves_complex(std::string_view prim, const std::vector<NamedArgument>& args
 std::vector<ComplexMove> complex_moves(std::string_view prim, std::vector<NamedArgument> args,
                                        const Graph& graph) {
   if (prim == "prim.permute") return {{"aten.permute.default", std::move(args)}};
+  if (prim == "prim.scatter") return {{"aten.scatter.src", std::move(args)}};
   if (prim == "prim.convert") return {{"aten._to_copy.default", std::move(args)}};
   const Argument self = taken(args, "self");
   if (prim == "prim.reshape")

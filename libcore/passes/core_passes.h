@@ -5,6 +5,11 @@
 
 namespace penstock::passes {
 
+/// Gives as_strided and its kin the elements of what owns the memory, as torch has them there, as a
+/// row: places in memory are its indices. Needs: level torch. Leaves: the same values; only a view
+/// of an input with gaps, or of memory beside an input, still counts places of the input's memory.
+Result<Graph> tell_places(Graph graph);
+
 /// Takes every ATen op apart by the row of decompose/decompositions.def.
 /// Needs: level torch. Leaves: prims and opaque ops; in-place ops are their functional namesake and
 /// a prim.copy_ into their first argument; views still share memory with what they look at.

@@ -14,6 +14,9 @@ struct Row {
 };
 
 constexpr Row kPasses[] = {
+    {{"tell-places", "tell in elements what as_strided counts in places of memory"},
+     tell_places,
+     false},
     {{"lower-ops", "take ATen ops apart into prims, promotion and broadcasting explicit"},
      lower_ops,
      false},

@@ -91,7 +91,7 @@ class Functionalisation {
         const bool view = op != nullptr && op->has(ops::kView) && self != nullptr;
         const ValueId seen = view            ? self->id
                              : op != nullptr ? kNoValue
-                                             : sharing_argument(node, result);
+                                             : sharing_argument(rewrite_, node, result);
         if (seen != kNoValue) base[result] = base[seen];
       }
       const ValueId root = self != nullptr ? base[self->id] : kNoValue;
@@ -107,7 +107,7 @@ class Functionalisation {
     const ops::OpFacts* op = ops::find_op(node.op);
     if (op != nullptr && op->has(ops::kMutates))
       return fail(node, "writes its argument, and was not taken apart");
-    const std::vector<ValueId> bases = bases_of(node, op);
+    const std::vector<ValueId> bases = memory_of_results(rewrite_, node);
     Node now = with_contents(node);
     for (std::size_t i = 0; i < bases.size(); ++i) {
       if (bases[i] == kNoValue) continue;
@@ -116,35 +116,6 @@ class Functionalisation {
                         made};
     }
     rewrite_.keep(std::move(now));
-  }
-
-  /// By result: the value whose memory it shares, if it does: reshape may have to copy. Of an op
-  /// that is not taken apart, or that no table knows, it is known from the run that was recorded.
-  std::vector<ValueId> bases_of(const Node& node, const ops::OpFacts* op) {
-    std::vector<ValueId> bases(node.results.size(), kNoValue);
-    const bool prim = op != nullptr && op->is_prim();
-    if (prim && !op->has(ops::kView)) return bases;
-    if (op != nullptr && op->has(ops::kView)) {
-      auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
-      if (!results && prim) rewrite_.fail(results.error());
-      for (std::size_t i = 0; results && i < bases.size() && i < results->size(); ++i)
-        bases[i] = (*results)[i].alias;
-      if (results) return bases;
-    }
-    for (std::size_t i = 0; !prim && i < bases.size(); ++i)
-      bases[i] = sharing_argument(node, node.results[i]);
-    return bases;
-  }
-
-  ValueId sharing_argument(const Node& node, ValueId result) const {
-    const std::int32_t storage = rewrite_.type(result).storage;
-    ValueId found = kNoValue;
-    for (const NamedArgument& argument : node.args) {
-      for_each_value(argument.value, [&](ValueId id) {
-        if (found == kNoValue && storage >= 0 && rewrite_.type(id).storage == storage) found = id;
-      });
-    }
-    return found;
   }
 
   Node with_contents(const Node& node) {

@@ -157,4 +157,33 @@ Result<Graph> Rewrite::finish() {
   return std::move(graph_);
 }
 
+std::vector<ValueId> memory_of_results(Rewrite& rewrite, const Node& node) {
+  const ops::OpFacts* op = ops::find_op(node.op);
+  std::vector<ValueId> bases(node.results.size(), kNoValue);
+  const bool prim = op != nullptr && op->is_prim();
+  const bool ruled = op != nullptr && (op->has(ops::kView) || op->has(ops::kMutates));
+  if (prim && !op->has(ops::kView)) return bases;
+  if (ruled) {
+    auto results = ops::infer_results(node, rewrite.graph(), rewrite.shapes());
+    if (!results && prim) rewrite.fail(results.error());
+    for (std::size_t i = 0; results && i < bases.size() && i < results->size(); ++i)
+      bases[i] = (*results)[i].alias;
+    if (results) return bases;
+  }
+  for (std::size_t i = 0; !prim && i < bases.size(); ++i)
+    bases[i] = sharing_argument(rewrite, node, node.results[i]);
+  return bases;
+}
+
+ValueId sharing_argument(const Rewrite& rewrite, const Node& node, ValueId result) {
+  const std::int32_t storage = rewrite.type(result).storage;
+  ValueId found = kNoValue;
+  for (const NamedArgument& argument : node.args) {
+    for_each_value(argument.value, [&](ValueId id) {
+      if (found == kNoValue && storage >= 0 && rewrite.type(id).storage == storage) found = id;
+    });
+  }
+  return found;
+}
+
 }  // namespace penstock::passes

@@ -79,4 +79,11 @@ class Rewrite {
   std::optional<Diagnostic> error_;
 };
 
+/// By result of `node`: the value whose memory it shares, if it does: reshape may have to copy. Of
+/// an op that is not taken apart, or that no table knows, it is known from the run that was
+/// recorded. A prim whose rule refuses its arguments fails the rewrite.
+std::vector<ValueId> memory_of_results(Rewrite& rewrite, const Node& node);
+/// The argument of `node` that lay in the same memory as its result `result` when it was recorded.
+ValueId sharing_argument(const Rewrite& rewrite, const Node& node, ValueId result);
+
 }  // namespace penstock::passes

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
-#include "ops/rules/inference.h"
+#include "ops/rules/layout.h"
 
 namespace penstock::passes {
 
@@ -36,6 +36,10 @@ class ViewWrite {
         return over_parent("prim.scatter_slice", {"start", "step"});
       case OpId::prim_broadcast:
         return repeats() ? refuse(kRepeats) : reshape_back();
+      case OpId::prim_as_strided:
+        return over_places(op, "offset");
+      case OpId::prim_unfold:
+        return over_windows(op, "dim");
       default:
         return refuse(kRepeats);
     }
@@ -71,7 +75,9 @@ class ViewWrite {
       case OpId::diagonal_default:
         return over_parent("aten.diagonal_scatter.default", {"offset", "dim1", "dim2"});
       case OpId::as_strided_default:
-        return refuse(kRepeats);
+        return over_places(op, "storage_offset");
+      case OpId::unfold_default:
+        return over_windows(op, "dimension");
       default:
         return repeats() ? refuse(kRepeats) : reshape_back();
     }
@@ -86,8 +92,7 @@ class ViewWrite {
   ValueId reshape_back() {
     if (repeats()) return refuse(kRepeats);
     const std::vector<SymExpr> sizes = rewrite_.type(parent_).sizes;
-    return rewrite_.emit_one("prim.reshape",
-                             {arg("self", Argument::Value{content_}), arg("size", list_of(sizes))});
+    return reshaped(content_, sizes);
   }
 
   ValueId permute_back(const ops::OpFacts& op) {
@@ -136,6 +141,84 @@ class ViewWrite {
                {arg("self", Argument::Value{parent_}), arg("src", Argument::Value{content_}),
                 arg("dim", dim != nullptr ? *dim : Argument(std::int64_t{0})),
                 arg("index", static_cast<std::int64_t>(result_))});
+  }
+
+  /// The parent, a row of elements, with the content where strides over it lead.
+  ValueId over_places(const ops::OpFacts& op, std::string_view offset) {
+    ops::Inference in(op, view_, rewrite_.graph(), rewrite_.shapes());
+    const TensorType& row = rewrite_.type(parent_);
+    TensorType shown = row;
+    shown.sizes = in.integers("size");
+    shown.strides = in.integers("stride");
+    const SymExpr first = in.integer(offset, row.storage_offset) - row.storage_offset;
+    const bool known = !in.failed() && row.rank() == 1 && shown.strides.size() == shown.rank();
+    if (!known || overlaps(in, shown) || in.failed()) return refuse(kRepeats);
+    const SymExpr count = element_count(shown.sizes);
+    const ValueId places = reshaped(places_of(first, shown), {count});
+    return scattered(parent_, places, reshaped(content_, {count}), 0);
+  }
+
+  /// The parent with the content as windows over one of its dims, none of which overlap.
+  ValueId over_windows(const ops::OpFacts& op, std::string_view along) {
+    ops::Inference in(op, view_, rewrite_.graph(), rewrite_.shapes());
+    const std::vector<SymExpr> shown = rewrite_.type(content_).sizes;
+    const auto rank = static_cast<std::int64_t>(shown.size()) - 1;
+    const std::int64_t dim = in.dim(along, 0, rank);
+    const SymExpr step = in.integer("step", 1), apart = in.integer("dilation", 1);
+    if (in.failed()) return refuse(in.error()->message);
+    TensorType windows = rewrite_.type(content_);
+    windows.sizes = {shown[dim], shown.back()};
+    windows.strides = {step, apart};
+    if (overlaps(in, windows) || in.failed()) return refuse(kRepeats);
+    // A window's elements go behind the dim that counts the windows, and the two become one.
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < rank; ++i) {
+      order.push_back(i);
+      if (i == dim) order.push_back(rank);
+    }
+    std::vector<SymExpr> sizes(shown.begin(), shown.end() - 1);
+    sizes[dim] *= shown.back();
+    const ValueId moved = rewrite_.emit_one(
+        "prim.permute", {arg("self", Argument::Value{content_}), arg("dims", list_of(order))});
+    const ValueId row = reshaped(places_of(0, windows), {sizes[dim]});
+    const ValueId places = broadcast(row, sizes, dim);
+    return scattered(parent_, places, reshaped(moved, sizes), dim);
+  }
+
+  /// The places in the row of the view's elements, the first of which is at `first`.
+  ValueId places_of(const SymExpr& first, const TensorType& view) {
+    const std::vector<SymExpr>& sizes = view.sizes;
+    ValueId places = rewrite_.emit_one(
+        "prim.full",
+        {arg("size", list_of(sizes)), arg("value", integer(first)), arg("dtype", DType::int64)});
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const ValueId along = rewrite_.emit_one(
+          "prim.iota", {arg("length", integer(sizes[i])), arg("start", std::int64_t{0}),
+                        arg("step", integer(view.strides[i])), arg("dtype", DType::int64)});
+      const ValueId spread = broadcast(along, sizes, static_cast<std::int64_t>(i));
+      places = rewrite_.emit_one("prim.add", {arg("self", Argument::Value{places}),
+                                              arg("other", Argument::Value{spread})});
+    }
+    return places;
+  }
+
+  ValueId broadcast(ValueId row, const std::vector<SymExpr>& sizes, std::int64_t dim) {
+    const std::vector<std::int64_t> dims = {dim};
+    return rewrite_.emit_one("prim.broadcast",
+                             {arg("self", Argument::Value{row}), arg("size", list_of(sizes)),
+                              arg("dims", list_of(dims))});
+  }
+
+  ValueId reshaped(ValueId value, const std::vector<SymExpr>& sizes) {
+    if (rewrite_.type(value).sizes == sizes) return value;
+    return rewrite_.emit_one("prim.reshape",
+                             {arg("self", Argument::Value{value}), arg("size", list_of(sizes))});
+  }
+
+  ValueId scattered(ValueId into, ValueId places, ValueId content, std::int64_t dim) {
+    return rewrite_.emit_one(
+        "prim.scatter", {arg("self", Argument::Value{into}), arg("index", Argument::Value{places}),
+                         arg("src", Argument::Value{content}), arg("dim", dim)});
   }
 
   static Argument integer(const SymExpr& value) {

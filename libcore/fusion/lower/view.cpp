@@ -5,16 +5,18 @@ namespace penstock::fusion {
 
 namespace {
 
-/// What as_strided sees of a computed tensor: the elements of the tensor that views lead back to,
-/// in row-major order, for computed tensors lie so.
+/// What as_strided sees of a computed tensor: of a row the elements at its places, else the
+/// elements of the tensor that views lead back to, in row-major order, for computed tensors lie so.
 ScalarId strided_element(KernelBuilder& builder, const Node& node, const Index& index) {
   ValueId base = operand_value(node, "self");
-  while (builder.plan().values[base].role == Role::view) {
-    base = operand_value(builder.plan().node_of(base), "self");
-  }
   SymExpr linear = size_argument(node, "offset");
   Sizes strides = size_list(node, "stride");
   for (std::size_t i = 0; i < index.size(); ++i) linear += index[i] * strides[i];
+  const TensorType& self = builder.plan().type(base);
+  if (self.rank() == 1) return builder.element(base, {linear - self.storage_offset});
+  while (builder.plan().values[base].role == Role::view) {
+    base = operand_value(builder.plan().node_of(base), "self");
+  }
   return builder.element(base,
                          delinearise(linear, builder.plan().type(base).sizes, builder.facts()));
 }

@@ -95,6 +95,23 @@ bool is_dense(Inference& in, const TensorType& type) {
   return true;
 }
 
+bool overlaps(Inference& in, const TensorType& type) {
+  if (is_contiguous(type)) return false;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (!in.is_one(type.sizes[i])) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return in.less(type.strides[a], type.strides[b]);
+  });
+  SymExpr reach = 0;
+  for (const std::size_t dim : order) {
+    if (!in.less(reach, type.strides[dim])) return true;
+    reach += (type.sizes[dim] - SymExpr(1)) * type.strides[dim];
+  }
+  return false;
+}
+
 std::vector<SymExpr> channels_last_strides(const std::vector<SymExpr>& sizes) {
   std::vector<SymExpr> strides(sizes.size(), SymExpr(1));
   SymExpr next = sizes[1];

@@ -227,24 +227,6 @@ void pad_with_image(Inference& in, const TensorType& self, const std::vector<Sym
   in.add(std::move(type));
 }
 
-/// Whether two elements may lie in one place.
-bool overlaps(Inference& in, const TensorType& type) {
-  if (is_contiguous(type)) return false;
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < type.rank(); ++i) {
-    if (!in.is_one(type.sizes[i])) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return in.less(type.strides[a], type.strides[b]);
-  });
-  SymExpr reach = 1;
-  for (const std::size_t dim : order) {
-    if (in.less(type.strides[dim], reach)) return true;
-    reach = type.strides[dim] * type.sizes[dim];
-  }
-  return false;
-}
-
 bool only_crops(const std::vector<SymExpr>& amounts) {
   return std::all_of(amounts.begin(), amounts.end(),
                      [](const SymExpr& amount) { return amount.constant().value_or(1) <= 0; });

@@ -16,4 +16,7 @@ bool is_channels_last(Inference& in, const TensorType& type);
 TensorType joined_type(Inference& in, const std::vector<TensorType>& parts, std::int64_t dim,
                        DType dtype);
 
+/// Whether two elements may lie in one place: unless every stride passes what those below it reach.
+bool overlaps(Inference& in, const TensorType& type);
+
 }  // namespace penstock::ops

@@ -1,6 +1,7 @@
 // Ops that put tensors, diagonals and parts of memory in place of others, turn and shift.
 #include <algorithm>
 
+#include "ir/strides.h"
 #include "passes/decompose/composites.h"
 
 namespace penstock::passes {
@@ -180,19 +181,14 @@ void strided_scatter(Decomposition& d) {
       own_first != 0)
     return d.keep();
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;
+  std::int64_t last = *first;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto size = sizes[i].constant(), stride = strides[i].constant();
     if (!size || !stride || *size == 0) return d.keep();
-    if (*size > 1) steps.emplace_back(*stride, *size);
+    steps.emplace_back(*size, *stride);
+    last += (*size - 1) * *stride;
   }
-  // Each place is written once where every stride passes what the smaller ones reach.
-  std::sort(steps.begin(), steps.end());
-  std::int64_t reach = 0;
-  for (const auto& [stride, size] : steps) {
-    if (stride <= reach) return d.keep();
-    reach += stride * (size - 1);
-  }
-  if (*first < 0 || *first + reach >= *all) return d.keep();
+  if (may_overlap(steps) || *first < 0 || last >= *all) return d.keep();
   ValueId place = d.full(sizes, *first, DType::int64);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const ValueId step =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/strides.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
 #include "python/bytecode.h"
@@ -338,6 +339,19 @@ PlannedNode planned_node(const Walk& walk, torch::ResolvedCall& call) {
   return node;
 }
 
+/// Whether several elements of the value may lie in one place: what is written there last hangs on
+/// the order in which torch goes over them.
+bool overlaps_itself(Walk& walk, ValueId id) {
+  const TensorType& type = walk.recorder.value(id).type;
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    const auto size = walk.recorder.sizes().value(type.sizes[i]),
+               stride = walk.recorder.sizes().value(type.strides[i]);
+    if (size && stride) dims.emplace_back(*size, *stride);
+  }
+  return may_overlap(std::move(dims));
+}
+
 /// True where what the op writes can be written in a graph, and what an input held before is kept.
 bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schema,
                const PlannedNode& node) {
@@ -353,6 +367,11 @@ bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schem
       }
       if (ours && a.value.as<Argument::Sequence>() != nullptr) {
         return walk.verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
+      }
+      const auto* value = a.value.as<Argument::Value>();
+      if (ours && value != nullptr && overlaps_itself(walk, value->id)) {
+        return walk.verdict.broke(
+            Code::PS0310, target.target + " writes a tensor whose elements share places in memory");
       }
       bool kept = true;
       for_each_value(a.value, [&](ValueId id) { kept = kept && walk.recorder.before_write(id); });

@@ -310,7 +310,39 @@ def products(lay, pick):
     return op, lambda call: call(op + ".default", x, [edge[-1]], last, last, *extra)
 
 
-FAMILIES = (elementwise, elementwise, views, views, joins, indexing, products)
+def places(lay, pick):
+    """The memory of what an op made, seen by strides or by windows; where no two elements share a place it is written."""
+    x = lay.tensor(lay.sizes(pick([1, 2, 3, 4])))
+    count, moved = x.numel(), pick([True, False]) and x.dim() > 1
+    if pick([0, 0, 1]):
+        dim, size = pick(range(x.dim())), pick([1, 2, 3])
+        size = min(size, *x.shape)
+        step = pick([1, 2, 3])
+        op, args, disjoint = "unfold.default", (dim, size, step), step >= size
+    else:
+        sizes, strides, offset = [], [], pick([0, 0, 1, 2]) if count > 2 else 0
+        room = max(count - 1 - offset, 0)
+        for stride in lay.choice.sample((1, 2, 3, 5, 8), pick([1, 2, 3])):
+            sizes.append(min(pick([1, 2, 3, 4]), room // stride + 1) if count else 0)
+            strides.append(stride)
+            room -= (sizes[-1] - 1) * stride if count else 0
+        reach, disjoint = 0, True
+        for stride, size in sorted(zip(strides, sizes)):
+            if size > 1:
+                disjoint, reach = disjoint and stride > reach, reach + (size - 1) * stride
+        op, args = "as_strided.default", (sizes, strides, offset)
+    written = disjoint and pick([True, True, False])
+
+    def run(call):
+        y = call("mul.Tensor", x, 2)
+        view = call(op, call("transpose.int", y, 0, -1) if moved else y, *args)
+        if written:
+            call("add_.Scalar", view, 1.5)
+        return [call("mul.Tensor", view, 3.0), y]
+    return op + (" of others" if moved else ""), run
+
+
+FAMILIES = (elementwise, elementwise, views, views, joins, indexing, products, places)
 
 
 def tensors_in(values):

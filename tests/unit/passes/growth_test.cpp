@@ -81,5 +81,6 @@ TEST_CASE("decomposition stops at a limit") {
   auto core = passes::decompose(g.graph, {true, &little}, silent);
   REQUIRE(!core);
   CHECK(core.error().code == Code::PS0709);
-  CHECK(core.error().message.find("more than 1e-09 s; stopped at lower-ops") != std::string::npos);
+  CHECK(core.error().message.find("more than 1e-09 s; stopped at tell-places") !=
+        std::string::npos);
 }
