@@ -1,6 +1,8 @@
 #include "ops/contract.h"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_set>
 
 #include "ops/infer.h"
 #include "ops/op.h"
@@ -12,13 +14,16 @@ namespace {
 
 class CoreContract {
  public:
-  explicit CoreContract(const Graph& graph) : graph_(graph), shapes_(interface_) {}
+  explicit CoreContract(const Graph& graph)
+      : graph_(graph), shapes_(interface_), roots_(graph.values.size()) {
+    std::iota(roots_.begin(), roots_.end(), ValueId{0});
+  }
 
   Result<void> run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (auto checked = check(graph_.nodes[i], i); !checked) return checked;
     }
-    return {};
+    return check_order();
   }
 
  private:
@@ -41,6 +46,7 @@ class CoreContract {
     }
     if (op->has(kMutates)) return broken(position, "writes its argument at level core");
     if (!op->is_prim() && op->has(kDataDependent)) return {};
+    note_view(node, *op);
     auto types = infer(node, graph_, shapes_);
     if (!types) return op->is_prim() ? broken(position, types.error().message) : Result<void>{};
     if (types->size() != node.results.size()) {
@@ -58,6 +64,13 @@ class CoreContract {
     return {};
   }
 
+  void note_view(const Node& node, const OpFacts& op) {
+    const Argument* self = find_argument(node, "self");
+    const auto* value = self != nullptr ? self->as<Argument::Value>() : nullptr;
+    if (op.group == PrimGroup::view && value != nullptr && node.results.size() == 1)
+      roots_[node.results.front()] = roots_[value->id];
+  }
+
   Result<void> check_write(const Node& node, std::size_t position) {
     in_epilogue_ = true;
     const Argument* self = find_argument(node, "self");
@@ -72,13 +85,39 @@ class CoreContract {
       return broken(position, "writes an input that the interface does not list as mutated");
     }
     auto types = infer(node, graph_, shapes_);
-    return types ? Result<void>{} : broken(position, types.error().message);
+    if (!types) return broken(position, types.error().message);
+    const Argument* from = find_argument(node, "src");
+    const auto* source = from != nullptr ? from->as<Argument::Value>() : nullptr;
+    const ValueId root = source != nullptr ? roots_[source->id] : kNoValue;
+    written_.insert(memory_of(target->id));
+    if (root < graph_.interface.inputs.size() && source->id != target->id)
+      read_.emplace_back(memory_of(root), position);
+    return {};
+  }
+
+  /// Inputs that were the same memory count as one.
+  std::int64_t memory_of(ValueId input) const {
+    const std::int32_t storage = graph_.interface.inputs[input].type.storage;
+    return storage < 0 ? static_cast<std::int64_t>(input) : -1 - std::int64_t{storage};
+  }
+
+  /// Stages may run the epilogue's writes in any order, and the elements of each: none reads what
+  /// another one writes, or itself at another place.
+  Result<void> check_order() const {
+    for (const auto& [memory, position] : read_) {
+      if (written_.contains(memory))
+        return broken(position, "reads an input that the epilogue writes");
+    }
+    return {};
   }
 
   const Graph& graph_;
   Interface interface_ = graph_.interface;  ///< takes guards that checking may record
   GuardingShapes shapes_;
   bool in_epilogue_ = false;
+  std::vector<ValueId> roots_;                ///< by value: the one whose elements it shows
+  std::unordered_set<std::int64_t> written_;  ///< memories
+  std::vector<std::pair<std::int64_t, std::size_t>> read_;  ///< by the epilogue, and where
 };
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace penstock::ops {
 /// Checks what a graph of level `torch`, `core` or `placed` promises to the stage that reads it,
 /// beyond verify_structure, which is checked first. torch: nothing more, any op is legal. core:
 /// only prims, with all their arguments, and opaque ops; operands agree as prims demand (no
-/// promotion or broadcasting left); results are what the rules give; writes stand at the end and go
-/// into inputs that Interface::mutations names. placed: the same. PS0604 names the first node that
-/// breaks a rule. Linear.
+/// promotion or broadcasting left); results are what the rules give; writes stand at the end, go
+/// into inputs that Interface::mutations names, and read no input that one of them writes. placed:
+/// the same. PS0604 names the first node that breaks a rule. Linear.
 Result<void> verify_contract(const Graph& graph, Level level);
 
 /// Checks that every node of a known op has the arguments that its rule reads, of their kinds, and

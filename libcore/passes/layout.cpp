@@ -50,15 +50,19 @@ class Layouts {
   Result<Graph> run() {
     roots_.resize(rewrite_.graph().values.size());
     std::iota(roots_.begin(), roots_.end(), 0);
+    shown_ = roots_;
     for (const Node& node : rewrite_.old_nodes()) {
       if (node.op == "prim.copy_") continue;  // the epilogue stays behind what is added here
       note_root(node);
       rewrite_.keep(node);
     }
     for (std::size_t i = 0; i < rewrite_.graph().outputs.size(); ++i) restore(i);
+    std::vector<Node> writes;
     for (const Node& node : rewrite_.old_nodes()) {
-      if (node.op == "prim.copy_") rewrite_.keep(node);
+      if (node.op == "prim.copy_") writes.push_back(node);
     }
+    read_before(writes);
+    for (Node& write : writes) rewrite_.keep(std::move(write));
     return rewrite_.finish();
   }
 
@@ -66,9 +70,42 @@ class Layouts {
   void note_root(const Node& node) {
     const ops::OpFacts* op = ops::find_op(node.op);
     if (!op || !op->is_prim() || !op->has(ops::kView)) return;
+    const Argument* self = find_argument(node, "self");
+    if (const auto* value = self != nullptr ? self->as<Argument::Value>() : nullptr)
+      shown_[node.results.front()] = shown_[value->id];
     auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
     if (results && results->front().alias != kNoValue) {
       roots_[node.results.front()] = roots_[results->front().alias];
+    }
+  }
+
+  /// What an input held before is read before any input is written: two that are exchanged.
+  void read_before(std::vector<Node>& writes) {
+    std::unordered_set<ValueId> written;
+    const auto value_of = [&](const Node& write, std::string_view name) {
+      const Argument* argument = find_argument(write, name);
+      const auto* value = argument != nullptr ? argument->as<Argument::Value>() : nullptr;
+      return value != nullptr ? value->id : kNoValue;
+    };
+    std::unordered_set<std::int32_t> memories;
+    const auto& inputs = rewrite_.graph().interface.inputs;
+    for (const Node& write : writes) {
+      const ValueId target = value_of(write, "self");
+      if (target >= inputs.size()) continue;
+      written.insert(target);
+      memories.insert(inputs[target].type.storage);
+    }
+    for (Node& write : writes) {
+      const ValueId source = value_of(write, "src");
+      // What was added since is a copy.
+      const ValueId shown = source < shown_.size() ? shown_[source] : source;
+      if (shown >= inputs.size()) continue;
+      const std::int32_t memory = inputs[shown].type.storage;
+      if (!written.contains(shown) && (memory < 0 || !memories.contains(memory))) continue;
+      const ValueId kept = rewrite_.emit_one("prim.clone", {arg("self", Argument::Value{source})});
+      for (NamedArgument& argument : write.args) {
+        if (argument.name == "src") argument.value = Argument::Value{kept};
+      }
     }
   }
 
@@ -106,6 +143,7 @@ class Layouts {
 
   Rewrite rewrite_;
   std::vector<ValueId> roots_;         ///< by value: the value whose memory it shares
+  std::vector<ValueId> shown_;         ///< and the one whose elements it is, in whatever order
   std::unordered_set<ValueId> owned_;  ///< roots that an output has already
 };
 

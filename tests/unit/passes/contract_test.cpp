@@ -50,6 +50,35 @@ TEST_CASE("level core: no writes but the epilogue") {
   CHECK(broken(g) == Code::PS0604);  // something stands behind the epilogue
 }
 
+TEST_CASE("level core: no write of the epilogue reads what it writes") {
+  // x takes what y shows through `view`, y what `last` says.
+  const auto exchanged = [](bool through_view, bool from_copy, std::int32_t storage) {
+    TorchGraph g;
+    const ValueId x = g.input({SymExpr(2), SymExpr(2)}, DType::float32, storage);
+    const ValueId y = g.input({SymExpr(2), SymExpr(2)});
+    const ValueId z = g.input({SymExpr(2), SymExpr(2)}, DType::float32, storage);
+    const ValueId seen =
+        from_copy ? g.call("prim.clone", {{"self", g.value(x)}})
+        : through_view
+            ? g.call("prim.permute", {{"self", g.value(z)}, {"dims", TorchGraph::list({1, 0})}})
+            : y;
+    const auto copy = [&](ValueId target, ValueId source) {
+      g.graph.nodes.push_back(
+          {"prim.copy_", {{"self", g.value(target)}, {"src", g.value(source)}}, {}, -1});
+      g.graph.interface.mutations.push_back({static_cast<std::int32_t>(target), 0});
+    };
+    copy(x, seen);
+    if (!through_view) copy(y, from_copy ? seen : x);
+    g.output(x);
+    g.graph.level = Level::core;
+    return g;
+  };
+  CHECK(broken(exchanged(false, false, -1)) == Code::PS0604);
+  CHECK(broken(exchanged(true, false, 0)) == Code::PS0604);
+  CHECK(ops::verify_contract(exchanged(true, false, -1).graph, Level::core));
+  CHECK(ops::verify_contract(exchanged(false, true, -1).graph, Level::core));
+}
+
 TEST_CASE("another level is refused by name") {
   TorchGraph g;
   auto checked = ops::verify_contract(g.graph, Level::core);
