@@ -72,6 +72,12 @@ class Recorder {
   std::optional<TensorType> result_type(PyObject* tensor, const std::vector<ValueId>& arguments);
   /// Remembers which memory a result is in, for the results of later nodes.
   void note_storage(ValueId id, PyObject* tensor);
+  /// The value's memory is seen as elements of two dtypes from now on.
+  void note_other_elements(ValueId id) { seen_otherwise_.insert(storages_[id]); }
+  bool has_other_elements(ValueId id) const { return seen_otherwise_.contains(storages_[id]); }
+  bool share_memory(ValueId a, ValueId b) const {
+    return storages_[a] != nullptr && storages_[a] == storages_[b];
+  }
   void set_result(std::int32_t call, Argument result) {
     graph_.calls[call].result = std::move(result);
   }
@@ -123,7 +129,7 @@ class Recorder {
   std::unordered_map<ValueId, std::int32_t> outputs_;
   std::unordered_map<std::string, int> call_names_;
   std::vector<bool> written_;  ///< by input
-  std::unordered_set<const void*> written_storages_;
+  std::unordered_set<const void*> written_storages_, seen_otherwise_;
   std::int32_t next_storage_ = 0;
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;

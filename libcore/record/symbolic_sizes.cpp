@@ -6,6 +6,7 @@
 #include "ir/size_facts.h"
 #include "ops/infer.h"
 #include "ops/op.h"
+#include "ops/rules/opaque.h"
 #include "passes/decompose/composite_sizes.h"
 #include "python/object.h"
 
@@ -273,24 +274,25 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   }
   if (!symbolic && given.empty()) return;
   const std::size_t before = interface_.guards.size();
+  const bool ruled = ops::find_op(node.op) != nullptr;
   // Where the prover is lost the sizes stay what they are.
   auto inferred = shapes_.is_exhausted() ? failure(Code::PS0605, "sizes take too much to prove")
-                                         : ops::infer_results(node, graph, shapes_);
-  if (!inferred && ops::find_op(node.op) == nullptr && infer_parts(node, graph, types))
-    return locate(before);
-  std::vector<TensorType> ruled;
+                  : ruled                ? ops::infer_results(node, graph, shapes_)
+                                         : ops::infer_opaque(node, graph, shapes_);
+  if (!inferred && !ruled && infer_parts(node, graph, types)) return locate(before);
+  std::vector<TensorType> rule;
   if (inferred) {
-    for (ops::InferredResult& result : *inferred) ruled.push_back(std::move(result.type));
+    for (ops::InferredResult& result : *inferred) rule.push_back(std::move(result.type));
   }
-  if (inferred && replaces(ruled, types)) {
+  if (inferred && replaces(rule, types)) {
     for (std::size_t i = 0; i < types.size(); ++i) {
       const bool view = (*inferred)[i].alias != kNoValue;
-      types[i].sizes = std::move(ruled[i].sizes);
+      types[i].sizes = std::move(rule[i].sizes);
       for (std::size_t dim = 0; dim < types[i].rank(); ++dim) {
-        if (!ruled[i].strides[dim].is_constant()) types[i].strides[dim] = ruled[i].strides[dim];
+        if (!rule[i].strides[dim].is_constant()) types[i].strides[dim] = rule[i].strides[dim];
       }
-      if (view && value(ruled[i].storage_offset) == value(types[i].storage_offset)) {
-        types[i].storage_offset = ruled[i].storage_offset;
+      if (view && value(rule[i].storage_offset) == value(types[i].storage_offset)) {
+        types[i].storage_offset = rule[i].storage_offset;
       }
       keep_from_empty(types[i]);
     }

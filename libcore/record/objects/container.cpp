@@ -136,7 +136,8 @@ bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
 
 bool load_subscript(Walk& walk, FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand();
-  if (walk.is_tensor(container.object)) return tensor_subscript(walk, f);
+  if (walk.is_tensor(container.object))
+    return tensor_subscript(walk, f, f.operand(1), f.operand(), 2);
   if (is_sequence(container.object) && PyIndex_Check(key.object)) {
     if (!walk.facts.consume(key)) return false;
     auto at = index_in(key.object, static_cast<std::size_t>(walk.objects.guard_length(container)));
@@ -165,7 +166,8 @@ bool load_subscript(Walk& walk, FrameShadow& f) {
 
 bool store_subscript(Walk& walk, FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand(), value = f.operand(2);
-  if (walk.is_tensor(container.object)) return tensor_store_subscript(walk, f);
+  if (walk.is_tensor(container.object))
+    return tensor_store_subscript(walk, f, f.operand(1), f.operand(), f.operand(2), -3);
   if (has_dict_slot(container.object, "__setitem__")) {
     return dict_set_item(walk, f, container, key, value, 3, false);
   }

@@ -85,6 +85,10 @@ bool names_device_alone(const std::vector<Operand>& positional, const Keywords& 
 
 bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
                    std::vector<Operand>& positional, Keywords& keywords, int pops) {
+  if (name == "__getitem__" && positional.size() == 2 && keywords.empty())
+    return tensor_subscript(walk, f, positional[0], positional[1], pops);
+  if (name == "__setitem__" && positional.size() == 3 && keywords.empty())
+    return tensor_store_subscript(walk, f, positional[0], positional[1], positional[2], pops);
   TorchTarget target{"call_method", name, name, std::string(torch::op_of_method(name)), true};
   if (const std::string_view dtype = torch::dtype_of_conversion(name); !dtype.empty()) {
     target.op = "to";
@@ -266,6 +270,35 @@ bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, 
 
 namespace {
 
+/// Whether several elements of the type may lie in one place: what is written there last hangs on
+/// the order in which torch goes over them.
+bool overlaps_itself(Walk& walk, const TensorType& type) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    const auto size = walk.recorder.sizes().value(type.sizes[i]),
+               stride = walk.recorder.sizes().value(type.strides[i]);
+    if (size && stride) dims.emplace_back(*size, *stride);
+  }
+  return may_overlap(std::move(dims));
+}
+
+}  // namespace
+
+bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown) {
+  if (walk.context.for_backend()) return true;
+  if (overlaps_itself(walk, shown)) {
+    return walk.verdict.broke(Code::PS0310,
+                              who + " writes a tensor whose elements share places in memory");
+  }
+  if (walk.recorder.has_other_elements(id)) {
+    return walk.verdict.broke(Code::PS0310,
+                              who + " writes memory that is seen as elements of another dtype too");
+  }
+  return true;
+}
+
+namespace {
+
 struct ConvertedArguments {
   std::vector<Argument> args;
   std::vector<NamedArgument> named;
@@ -292,25 +325,11 @@ std::optional<ConvertedArguments> converted_arguments(
   return all;
 }
 
-/// A view whose elements are of another dtype than the memory's owner: outputs could not be made.
-bool sees_memory_otherwise(std::string_view op, const std::vector<NamedArgument>& arguments,
-                           const Graph& graph) {
-  if (op == "aten.view.dtype" || op == "aten.view_as_complex.default") return true;
-  if (op != "aten.real.default" && op != "aten.imag.default" && op != "aten.view_as_real.default")
-    return false;
-  const auto* self = arguments.front().value.as<Argument::Value>();
-  return self != nullptr && is_complex(graph.values[self->id].type.dtype);
-}
-
 /// True where a graph can hold what the op gives; else the walk broke.
 bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::ResolvedCall& call) {
   const std::string op = call.schema->op();
   const Graph& graph = walk.recorder.graph();
   const bool ours = !walk.context.for_backend();
-  if (ours && sees_memory_otherwise(op, call.args, graph)) {
-    return walk.verdict.broke(Code::PS0310,
-                              target.target + " sees memory as elements of another dtype");
-  }
   if (ours && counts_from_storage(op, call.args, graph)) {
     return walk.verdict.broke(
         Code::PS0310,
@@ -339,29 +358,18 @@ PlannedNode planned_node(const Walk& walk, torch::ResolvedCall& call) {
   return node;
 }
 
-/// Whether several elements of the value may lie in one place: what is written there last hangs on
-/// the order in which torch goes over them.
-bool overlaps_itself(Walk& walk, ValueId id) {
-  const TensorType& type = walk.recorder.value(id).type;
-  std::vector<std::pair<std::int64_t, std::int64_t>> dims;
-  for (std::size_t i = 0; i < type.rank(); ++i) {
-    const auto size = walk.recorder.sizes().value(type.sizes[i]),
-               stride = walk.recorder.sizes().value(type.strides[i]);
-    if (size && stride) dims.emplace_back(*size, *stride);
-  }
-  return may_overlap(std::move(dims));
-}
-
 /// True where what the op writes can be written in a graph, and what an input held before is kept.
 bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schema,
                const PlannedNode& node) {
   const bool ours = !walk.context.for_backend();
+  const ops::OpFacts* op = ops::find_op(node.op);
+  const bool writes_first = op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
   for (std::size_t i = 0; i < schema.parameters.size(); ++i) {
     if (!schema.parameters[i].written) continue;
     for (const NamedArgument& a : node.args) {
       if (a.name != schema.parameters[i].name || a.value.is_none()) continue;
-      // What an op writes is known by its name alone further on.
-      if (ours && !(i == 0 && ops::writes_by_name(node.op)) && a.name != "out") {
+      // What an op without a row writes is known by its name alone further on.
+      if (ours && !(i == 0 && writes_first) && a.name != "out") {
         return walk.verdict.broke(Code::PS0310,
                                   target.target + " writes its argument '" + a.name + "'");
       }
@@ -369,10 +377,9 @@ bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schem
         return walk.verdict.broke(Code::PS0310, target.target + " writes a list of tensors");
       }
       const auto* value = a.value.as<Argument::Value>();
-      if (ours && value != nullptr && overlaps_itself(walk, value->id)) {
-        return walk.verdict.broke(
-            Code::PS0310, target.target + " writes a tensor whose elements share places in memory");
-      }
+      if (value != nullptr &&
+          !may_write(walk, target.target, value->id, walk.recorder.value(value->id).type))
+        return false;
       bool kept = true;
       for_each_value(a.value, [&](ValueId id) { kept = kept && walk.recorder.before_write(id); });
       if (!kept)

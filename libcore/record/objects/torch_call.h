@@ -30,6 +30,9 @@ std::optional<bool> call_whole_function(Walk& walk, FrameShadow& frame, Operand 
                                         const Keywords& keywords, int pops);
 bool tensor_method(Walk& walk, FrameShadow& frame, const std::string& name,
                    std::vector<Operand>& positional, Keywords& keywords, int pops);
+/// Whether a graph can hold a write by `who` of what a view of type `shown` shows of the value
+/// `id`; else the walk broke.
+bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown);
 bool tell_fact(Walk& walk, FrameShadow& frame, std::string_view fact,
                const std::vector<Operand>& positional, int pops);
 bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, Argument& argument,

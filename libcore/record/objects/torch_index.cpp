@@ -255,8 +255,7 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
   return true;
 }
 
-bool tensor_subscript(Walk& walk, FrameShadow& f) {
-  Operand tensor = f.operand(1), key = f.operand();
+bool tensor_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand key, int pops) {
   IndexChain chain;
   if (!index_chain(walk, tensor, key, false, chain)) return false;
   if (chain.indices) chain.add("aten.index.Tensor", {{"indices", *chain.indices}});
@@ -266,11 +265,11 @@ bool tensor_subscript(Walk& walk, FrameShadow& f) {
   if (!self || !index) return false;
   walk.context.guard_grad_mode();
   Call call{"call_function", "getitem", "operator.getitem", {*self, *index}, {}, walk.stack(), {}};
-  return record(walk, f, std::move(call), std::move(chain.nodes), {}, 2);
+  return record(walk, f, std::move(call), std::move(chain.nodes), {}, pops);
 }
 
-bool tensor_store_subscript(Walk& walk, FrameShadow& f) {
-  Operand tensor = f.operand(1), key = f.operand(), value = f.operand(2);
+bool tensor_store_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand key, Operand value,
+                            int pops) {
   auto stored = argument(walk, value);
   if (!stored) return false;
   IndexChain chain;
@@ -278,6 +277,7 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f) {
   auto self = argument(walk, tensor), index = shown(walk, key);
   if (!self || !index) return false;
   const ValueId written = self->as<Argument::Value>()->id;
+  if (!may_write(walk, "operator.setitem", written, chain.type)) return false;
   if (!walk.recorder.before_write(written)) {
     return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
@@ -302,7 +302,7 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f) {
   walk.context.guard_grad_mode();
   Call call{"call_function", "setitem", "operator.setitem", {*self, *index, *stored}, {},
             walk.stack(),    {}};
-  return record(walk, f, std::move(call), std::move(chain.nodes), {}, -3);
+  return record(walk, f, std::move(call), std::move(chain.nodes), {}, pops);
 }
 
 std::optional<Argument> shown(Walk& walk, Operand key) {

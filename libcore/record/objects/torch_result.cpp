@@ -106,6 +106,11 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
     }
     f.pop(pops);
     PyObject* result = f.object();
+    if (result == Py_None && node.type) {  // a method that stores
+      walk.recorder.add_node(node.op, std::move(node.args), *node.type);
+      f.push(Shadow::constant());
+      return;
+    }
     std::vector<Argument> values;
     const Shadow shadow = result_shadow(walk, node, result, values);
     f.push(shadow);
@@ -164,6 +169,11 @@ Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
   std::vector<Shadow> shadows;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     walk.recorder.note_storage(ids[i], tensors[i]);
+    for (ValueId given : node.values) {
+      if (walk.recorder.share_memory(given, ids[i]) &&
+          walk.recorder.value(given).type.dtype != types[i].dtype)
+        walk.recorder.note_other_elements(ids[i]);
+    }
     values.push_back(Argument::Value{ids[i]});
     shadows.push_back(Shadow::node(ids[i]));
   }

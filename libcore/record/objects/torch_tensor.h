@@ -32,8 +32,12 @@ bool own_tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObje
                           const AttributeUse& use);
 bool store_tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObject* name,
                             Operand value, int pops, bool call);
-bool tensor_subscript(Walk& walk, FrameShadow& frame);
-bool tensor_store_subscript(Walk& walk, FrameShadow& frame);
+/// tensor[key], by an instruction or a method whose operands are the `pops` topmost.
+bool tensor_subscript(Walk& walk, FrameShadow& frame, Operand tensor, Operand key, int pops);
+/// tensor[key] = value. A method gives None in place of its `pops` operands; an instruction leaves
+/// nothing, which a negative number says.
+bool tensor_store_subscript(Walk& walk, FrameShadow& frame, Operand tensor, Operand key,
+                            Operand value, int pops);
 /// Guards a number or slice that is an index, but for symbolic sizes.
 bool consume_index(Walk& walk, Operand index);
 bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain& chain);

@@ -50,6 +50,8 @@ ALLOWED = {
     "strided_views.py": {"PS0502"},
     # A view that lies outside of the tensor that it is taken of, though in its storage.
     "offsets_in_storage.py": {"PS0205"},
+    # Results of every kind are told, each a way to call.
+    "operators_as_methods.py": {"PS0502"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},
     # A tensor that was given another's memory is written.

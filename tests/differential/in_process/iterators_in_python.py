@@ -199,6 +199,14 @@ def passing(x):
         log.append("nor this")
 
 
+def handled(x):
+    try:
+        yield x + 1
+        yield x + 2
+    except (ValueError, GeneratorExit):
+        log.append("handled")
+
+
 def abandoned(x, make):
     for _, y in zip((1,), make(x)):
         x = x * y
@@ -211,5 +219,6 @@ with torch.no_grad():
     for turn in range(4):
         for function in functions:
             print(function.__name__, function(torch.arange(3.0) + turn))
-        for make in (finished, caught, passing):
+        for make in (finished, caught, passing, handled):
+            log.clear()  # each call finds what the first one did, so that entries could serve it
             print(make.__name__, abandoned(torch.arange(3.0) + turn, make), log)
