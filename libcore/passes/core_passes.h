@@ -2,6 +2,7 @@
 
 #include "diag/diagnostic.h"
 #include "ir/graph.h"
+#include "passes/rewrite.h"
 
 namespace penstock::passes {
 
@@ -13,7 +14,12 @@ Result<Graph> tell_places(Graph graph);
 /// Takes every ATen op apart by the row of decompose/decompositions.def.
 /// Needs: level torch. Leaves: prims and opaque ops; in-place ops are their functional namesake and
 /// a prim.copy_ into their first argument; views still share memory with what they look at.
-Result<Graph> lower_ops(Graph graph);
+/// Ops that `keeps` names (null: none) stay whole: they are taken apart when derivatives are made
+/// (lower_kept_ops).
+Result<Graph> lower_ops(Graph graph, KeepsWhole keeps);
+
+/// Takes apart what lower_ops left whole. Needs: functionalise. Leaves: prims and opaque ops.
+Result<Graph> lower_kept_ops(Graph graph);
 
 /// Makes the graph a function: every prim.copy_ becomes a new value of what it wrote, views of it
 /// are looked at again, and inputs that were written are copied into once, at the end. Needs:

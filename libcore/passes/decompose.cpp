@@ -13,12 +13,16 @@ struct Row {
   bool simplifies;  ///< left out without DecomposeOptions::simplify
 };
 
+Result<Graph> lower_all_ops(Graph graph) {
+  return lower_ops(std::move(graph), nullptr);
+}
+
 constexpr Row kPasses[] = {
     {{"tell-places", "tell in elements what as_strided counts in places of memory"},
      tell_places,
      false},
     {{"lower-ops", "take ATen ops apart into prims, promotion and broadcasting explicit"},
-     lower_ops,
+     lower_all_ops,
      false},
     {{"functionalise", "turn writes into values, with an epilogue of copy_ into inputs"},
      functionalise,

@@ -67,7 +67,9 @@ static_assert(is_listed_once(), "a composite has one row");
 
 class Lowering {
  public:
-  explicit Lowering(Graph graph) : rewrite_(std::move(graph)) {}
+  Lowering(Graph graph, KeepsWhole keeps) : rewrite_(std::move(graph)) {
+    rewrite_.keep_whole(keeps);
+  }
 
   Result<Graph> run() {
     for (const Node& old : rewrite_.old_nodes()) {
@@ -84,6 +86,7 @@ class Lowering {
     const OpFacts* op = find_op(node.op);
     if (!op) return lower_unknown(std::move(node));
     if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
+    if (rewrite_.keeps_whole(node.op)) return rewrite_.keep(std::move(node));
     check_indices(rewrite_, *op, node);
     std::vector<ValueId> results = take_apart(*op, node);
     finish(node, results);
@@ -194,8 +197,9 @@ class Lowering {
     Node pure = node;
     pure.op = functional->name;
     pure.results.clear();
-    check_indices(rewrite_, *functional, pure);
-    std::vector<ValueId> results = take_apart(*functional, pure);
+    const bool whole = rewrite_.keeps_whole(pure.op);
+    if (!whole) check_indices(rewrite_, *functional, pure);
+    std::vector<ValueId> results = whole ? std::vector<ValueId>() : take_apart(*functional, pure);
     if (!results.empty() || rewrite_.failed()) return results.empty() ? self : results.front();
     return rewrite_.emit_one(pure.op, pure.args);
   }
@@ -289,7 +293,8 @@ class Lowering {
   /// be other than torch's: strides too, as no rule says them and views behind count on them.
   std::vector<ValueId> take_composite(const Node& node) {
     const Composite* composite = find_composite(node.op);
-    if (composite == nullptr || has_complex(node) || rewrite_.failed()) return {};
+    if (composite == nullptr || rewrite_.keeps_whole(node.op)) return {};
+    if (has_complex(node) || rewrite_.failed()) return {};
     for (ValueId result : node.results) {
       if (rewrite_.type(result).device != "cpu") return {};
     }
@@ -348,8 +353,12 @@ OpFacts facts_of(const Composite& composite) {
       {}};
 }
 
-Result<Graph> lower_ops(Graph graph) {
-  return Lowering(std::move(graph)).run();
+Result<Graph> lower_ops(Graph graph, KeepsWhole keeps) {
+  return Lowering(std::move(graph), keeps).run();
+}
+
+Result<Graph> lower_kept_ops(Graph graph) {
+  return Lowering(std::move(graph), nullptr).run();
 }
 
 }  // namespace penstock::passes

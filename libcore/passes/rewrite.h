@@ -15,6 +15,9 @@ Argument list_of(const std::vector<SymExpr>& integers);
 Argument list_of(const std::vector<std::int64_t>& integers);
 Argument list_of(const std::vector<ValueId>& values);
 
+/// Whether an op of torch's is not to be taken apart yet, as its derivative has a rule of its own.
+using KeepsWhole = bool (*)(std::string_view op);
+
 /// A graph whose nodes are made anew, one after the other, while its values stay: ids remain valid,
 /// new values are appended, and a value that something else now computes is replaced everywhere at
 /// the end. The first error sticks; `finish` returns it.
@@ -52,6 +55,11 @@ class Rewrite {
                                std::vector<TensorType> types);
   /// The same for an op with one result.
   ValueId emit_one(std::string_view op, std::vector<NamedArgument> args);
+  /// Says which ops stay whole for derivatives; null: none.
+  void keep_whole(KeepsWhole keeps) { keeps_whole_ = keeps; }
+  /// Whether derivatives of the graph are still to be made.
+  bool before_derivatives() const { return keeps_whole_ != nullptr; }
+  bool keeps_whole(std::string_view op) const { return before_derivatives() && keeps_whole_(op); }
   /// The call that new nodes belong to.
   void set_call(std::int32_t call) { call_ = call; }
 
@@ -76,6 +84,7 @@ class Rewrite {
   std::vector<ValueId> stands_for_;  ///< by value: its replacement, or itself
   ops::GuardingShapes shapes_;
   std::int32_t call_ = -1;
+  KeepsWhole keeps_whole_ = nullptr;
   std::optional<Diagnostic> error_;
 };
 

@@ -73,7 +73,7 @@ std::vector<ValueId> Decomposition::apply_all(std::string_view name,
     part.results.push_back(add_value(rewrite_.graph(), "part", result.type));
   check_indices(rewrite_, *op, part);
   const DecompositionRow& row = decomposition_row(op->id);
-  if (row.function != nullptr) {
+  if (row.function != nullptr && !rewrite_.keeps_whole(name)) {
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition inner(*op, part, rewrite_, row.detail);
     row.function(inner);

@@ -123,6 +123,11 @@ bool Decomposition::graph_writes() const {
   });
 }
 
+ValueId Decomposition::without_gradient(ValueId x) {
+  if (!before_derivatives()) return x;
+  return emit("aten.detach.default", {arg("self", value_argument(x))});
+}
+
 ValueId Decomposition::unary(std::string_view prim, ValueId x) {
   return emit("prim." + std::string(prim), {arg("self", value_argument(x))});
 }

@@ -69,6 +69,11 @@ class Decomposition : public ops::Inference {
   /// A value computed in `operands.compute` as the result of dtype `dtype`.
   void finish(ValueId value, DType dtype) { result(convert(value, dtype)); }
 
+  /// Whether derivatives of the graph are still to be made: what is emitted must have them.
+  bool before_derivatives() const { return rewrite_.before_derivatives(); }
+  /// `x` as a constant to derivatives: what is added and taken away again has none.
+  ValueId without_gradient(ValueId x);
+
   /// True when the graph writes to any tensor: a view must stay one then.
   bool graph_writes() const;
 

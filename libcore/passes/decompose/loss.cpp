@@ -223,7 +223,13 @@ void cosine_similarity(Decomposition& d) {
     return d.reduce("sum", d.binary("mul", a, b), {dim}, false);
   };
   auto norm = [&](const Argument& a) {
-    return d.binary("maximum", value_argument(d.unary("sqrt", dot(a, a))), eps);
+    if (!d.before_derivatives())
+      return d.binary("maximum", value_argument(d.unary("sqrt", dot(a, a))), eps);
+    // torch raises a small norm to eps behind the back of derivatives.
+    const ValueId own = norm_over(d, d.materialize(a, x), {dim}, false, 2);
+    const ValueId raised = d.binary("maximum", value_argument(own), eps);
+    const ValueId more = d.binary("sub", value_argument(raised), value_argument(own));
+    return d.binary("add", value_argument(own), value_argument(d.without_gradient(more)));
   };
   ValueId product =
       d.binary("mul", value_argument(norm(x.terms[0])), value_argument(norm(x.terms[1])));

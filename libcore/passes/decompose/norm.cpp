@@ -123,6 +123,7 @@ void update_running(Decomposition& d, const char* name, ValueId batch, double mo
   if (!d.has(name)) return;
   ValueId running = d.value(name);
   DType dtype = d.dtype_of(running);
+  batch = d.without_gradient(batch);
   ValueId old =
       d.binary("mul", value_argument(d.convert(running, d.dtype_of(batch))), 1 - momentum);
   ValueId share = d.binary("mul", value_argument(batch), momentum);

@@ -361,7 +361,8 @@ void pool_by_library(Decomposition& d, const Pool& pool) {
 }
 
 void pool_averages(Decomposition& d, const Pool& pool) {
-  if (suits_library(d, pool)) return pool_by_library(d, pool);
+  // The library's call has no derivative; the sums over windows have.
+  if (!d.before_derivatives() && suits_library(d, pool)) return pool_by_library(d, pool);
   ValueId self = d.value("self");
   DType dtype = d.dtype_of(self), compute = ops::compute_dtype(dtype);
   Argument zero = is_floating(compute) ? Argument(0.0) : Argument(std::int64_t{0});

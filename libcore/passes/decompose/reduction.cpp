@@ -149,6 +149,12 @@ void variance(Decomposition& d) {
 
 ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep,
                   double order) {
+  // The derivative has a rule for what a root of 0 would make of it.
+  if (d.before_derivatives()) {
+    return d.emit("aten.linalg_vector_norm.default",
+                  {arg("self", value_argument(x)), arg("ord", order), arg("dim", list_of(dims)),
+                   arg("keepdim", keep)});
+  }
   auto sum = [&](ValueId terms) { return d.reduce("sum", terms, dims, keep); };
   if (order == 2)
     return d.unary("sqrt", sum(d.binary("mul", value_argument(x), value_argument(x))));
@@ -173,7 +179,7 @@ void logsumexp(Decomposition& d) {
     r.dtype = ops::kDefaultDType;
     r.x = d.convert(r.x, r.dtype);
   }
-  ValueId top = d.reduce("amax", r.x, r.dims, true);
+  ValueId top = d.without_gradient(d.reduce("amax", r.x, r.dims, true));
   // inf - inf would be NaN: an infinite maximum is left out of the exponent.
   ValueId shift = d.where(d.unary("isfinite", top), value_argument(top), 0.0);
   ValueId terms = d.unary("exp", d.binary_broadcast("sub", r.x, shift));

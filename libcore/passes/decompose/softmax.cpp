@@ -10,11 +10,17 @@
 namespace penstock::passes {
 
 ValueId softmax_over(Decomposition& d, ValueId x, std::int64_t dim, bool logarithm) {
-  if (d.failed() || d.rank(x) == 0) {
-    return d.failed() ? x : d.full({}, logarithm ? 0.0 : 1.0, d.dtype_of(x));
+  if (d.failed()) return x;
+  if (d.rank(x) == 0) {
+    const ValueId only = d.full({}, logarithm ? 0.0 : 1.0, d.dtype_of(x));
+    // The gradient is a zero, as it is of what depends on x all the same.
+    return d.before_derivatives()
+               ? d.where(d.full({}, true, DType::bool_), value_argument(only), value_argument(x))
+               : only;
   }
   if (d.sizes(x)[dim] == SymExpr(0)) return d.unary("clone", x);
-  ValueId shifted = d.binary_broadcast("sub", x, d.reduce("amax", x, {dim}, true));
+  ValueId shifted =
+      d.binary_broadcast("sub", x, d.without_gradient(d.reduce("amax", x, {dim}, true)));
   ValueId terms = d.unary("exp", shifted);
   ValueId total = d.reduce("sum", terms, {dim}, true);
   if (logarithm) return d.binary_broadcast("sub", shifted, d.unary("log", total));
@@ -66,7 +72,7 @@ ValueId causal_mask(Decomposition& d, const Block& block) {
 ValueId masked_softmax(Decomposition& d, ValueId scores) {
   auto dim = static_cast<std::int64_t>(d.rank(scores)) - 1;
   double infinity = std::numeric_limits<double>::infinity();
-  ValueId top = d.reduce("amax", scores, {dim}, true);
+  ValueId top = d.without_gradient(d.reduce("amax", scores, {dim}, true));
   ValueId shift = d.where(d.binary("eq", value_argument(top), -infinity), 0.0, value_argument(top));
   ValueId terms = d.unary("exp", d.binary_broadcast("sub", scores, shift));
   ValueId total = d.reduce("sum", terms, {dim}, true);

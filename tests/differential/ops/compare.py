@@ -22,6 +22,8 @@ def type_of(tensor):
     record = {"dtype": dtype_name(tensor.dtype), "sizes": list(tensor.shape), "strides": list(tensor.stride())}
     if tensor.storage_offset():
         record["offset"] = tensor.storage_offset()
+    if tensor.requires_grad:
+        record["requires_grad"] = True
     return record
 
 

@@ -8,78 +8,30 @@
 // row-major order. The byte 2 alone stands for the first two of a graph with ops that have no row
 // in ops.def, and so neither rule nor reference: composites.
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 
 #include "formats/stream.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
 #include "ops/op.h"
 #include "passes/decompose.h"
+#include "tests/differential/host_files.h"
 
 using namespace penstock;
 
 namespace {
 
-class InputFile {
- public:
-  explicit InputFile(const char* path) : stream_(path, std::ios::binary) {}
+using differential::AnswerFile;
+using differential::InputFile;
 
-  std::vector<ops::HostTensor> read(const Graph& graph) {
-    std::vector<ops::HostTensor> inputs;
-    for (const Input& input : graph.interface.inputs) {
-      std::uint64_t length = 0;
-      stream_.read(reinterpret_cast<char*>(&length), sizeof length);
-      ops::HostTensor tensor;
-      tensor.dtype = input.type.dtype;
-      for (const SymExpr& size : input.type.sizes) tensor.sizes.push_back(*size.constant());
-      for (const SymExpr& stride : input.type.strides) tensor.strides.push_back(*stride.constant());
-      tensor.offset = *input.type.storage_offset.constant();
-      tensor.memory = std::make_shared<std::vector<std::byte>>(length);
-      stream_.read(reinterpret_cast<char*>(tensor.memory->data()),
-                   static_cast<std::streamsize>(length));
-      inputs.push_back(std::move(tensor));
-    }
-    return inputs;
+/// The byte 1, the outputs and all inputs.
+void done(AnswerFile& answers, const std::vector<ops::HostTensor>& outputs,
+          const std::vector<ops::HostTensor>& inputs) {
+  answers.put(1);
+  for (const auto* tensors : {&outputs, &inputs}) {
+    for (const ops::HostTensor& tensor : *tensors) answers.write(tensor);
   }
-
- private:
-  std::ifstream stream_;
-};
-
-class AnswerFile {
- public:
-  explicit AnswerFile(const char* path) : stream_(path, std::ios::binary) {}
-
-  void failed(const Diagnostic& error) {
-    stream_.put(0);
-    write(error.message.data(), error.message.size());
-  }
-  void not_asked() { stream_.put(2); }
-  void done(const std::vector<ops::HostTensor>& outputs,
-            const std::vector<ops::HostTensor>& inputs) {
-    stream_.put(1);
-    for (const auto* tensors : {&outputs, &inputs}) {
-      for (const ops::HostTensor& tensor : *tensors) {
-        ops::HostTensor dense = ops::HostTensor::contiguous(tensor.dtype, tensor.sizes);
-        if (is_floating(tensor.dtype))
-          dense.assign(tensor.reals());
-        else
-          dense.assign(tensor.integers());
-        write(dense.memory->data(), dense.memory->size());
-      }
-    }
-  }
-
- private:
-  void write(const void* bytes, std::uint64_t length) {
-    stream_.write(reinterpret_cast<const char*>(&length), sizeof length);
-    stream_.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(length));
-  }
-  std::ofstream stream_;
-};
+}
 
 /// Tensors of their own, as every run may write its inputs.
 std::vector<ops::HostTensor> copies(std::vector<ops::HostTensor> tensors) {
@@ -115,9 +67,9 @@ bool has_composites(const Graph& graph) {
 void answer(const Graph& graph, const std::vector<ops::HostTensor>& inputs, AnswerFile& answers) {
   const bool composites = has_composites(graph);
   if (composites)
-    answers.not_asked();
+    answers.put(2);
   else if (auto rules = check_rules(graph))
-    answers.done({}, {});
+    done(answers, {}, {});
   else
     answers.failed(rules.error());
   auto run = [&](const Graph& program) {
@@ -125,10 +77,10 @@ void answer(const Graph& graph, const std::vector<ops::HostTensor>& inputs, Answ
     auto outputs = ops::interpret(program, own);
     if (!outputs) return answers.failed(outputs.error());
     outputs->resize(graph.outputs.size());  // decompose adds what inputs receive
-    answers.done(*outputs, own);
+    done(answers, *outputs, own);
   };
   if (composites)
-    answers.not_asked();
+    answers.put(2);
   else
     run(graph);
   PassTrace silent;
@@ -157,7 +109,9 @@ int main(int argc, char** argv) {
     if (!*document) return 0;
     if (const auto* graph = std::get_if<formats::GraphDocument>(&**document)) {
       const Graph& torch = std::get<Graph>(graph->graph);
-      answer(torch, inputs.read(torch), answers);
+      std::vector<ops::HostTensor> read;
+      for (const Input& input : torch.interface.inputs) read.push_back(inputs.read(input.type));
+      answer(torch, read, answers);
     }
   }
 }

@@ -1,0 +1,275 @@
+// Reverse-mode differentiation.
+//
+// A value is tracked if a gradient of it may be wanted: it depends on an input that requires grad
+// by ops that have derivatives. Backward goes over the nodes from the last to the first. A tracked
+// value is reached if a tracked output depends on it; its tangent is the sum of what the rules of
+// its users gave, in the order in which they are visited, which is the order in which torch's
+// engine runs the nodes of its own graph: the use made last comes first. A value that is reached,
+// but that no rule gave anything, has a tangent of zeros; it is made only where an input needs it.
+#include "autodiff/differentiate.h"
+
+#include <algorithm>
+#include <string>
+
+#include "autodiff/vjp.h"
+#include "ir/call_location.h"
+#include "ops/op.h"
+#include "passes/core_passes.h"
+
+namespace penstock::autodiff {
+
+namespace {
+
+bool stops_gradients(const Node& node) {
+  return node.op == kDetach || vjp_row(node.op).kind == VjpKind::constant;
+}
+
+/// By value: whether a gradient of it may be wanted.
+std::vector<bool> tracked_values(const Graph& graph) {
+  std::vector<bool> tracked(graph.values.size(), false);
+  for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i)
+    tracked[i] = graph.interface.inputs[i].type.requires_grad;
+  for (const Node& node : graph.nodes) {
+    if (stops_gradients(node)) continue;
+    bool depends = false;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) { depends = depends || tracked[id]; });
+    }
+    for (ValueId result : node.results) {
+      const DType dtype = graph.values[result].type.dtype;
+      tracked[result] = depends && (is_floating(dtype) || is_complex(dtype));
+    }
+  }
+  return tracked;
+}
+
+/// Puts new inputs behind the others; the values behind them are numbered anew.
+void insert_inputs(Graph& graph, const std::vector<TensorType>& types) {
+  const auto first = static_cast<ValueId>(graph.interface.inputs.size());
+  const auto count = static_cast<ValueId>(types.size());
+  const auto moved = [&](ValueId id) { return id < first || id == kNoValue ? id : id + count; };
+  for (const TensorType& type : types) {
+    const ValueId id = add_value(graph, "tangent", type);
+    Input input;
+    input.kind = InputKind::constant;
+    input.name = graph.values[id].name;
+    input.type = type;
+    graph.interface.inputs.push_back(std::move(input));
+  }
+  std::rotate(graph.values.begin() + first, graph.values.end() - count, graph.values.end());
+  graph.names = {};
+  for (Node& node : graph.nodes) {
+    for (NamedArgument& argument : node.args) map_values(argument.value, moved);
+    for (ValueId& result : node.results) result = moved(result);
+  }
+  for (ValueId& output : graph.outputs) output = moved(output);
+  for (Call& call : graph.calls) {
+    for (Argument& argument : call.args) map_values(argument, moved);
+    for (NamedArgument& argument : call.kwargs) map_values(argument.value, moved);
+    map_values(call.result, moved);
+  }
+}
+
+TensorType dense(const TensorType& like) {
+  TensorType type;
+  type.dtype = like.dtype;
+  type.device = like.device;
+  type.sizes = like.sizes;
+  type.strides = contiguous_strides(like.sizes);
+  return type;
+}
+
+/// Tells what stands in the way of a joint graph before it is begun.
+std::optional<Diagnostic> obstacle(const Graph& graph, const std::vector<bool>& tracked) {
+  const auto refuse = [](std::string message) {
+    return Diagnostic{Code::PS0602, std::move(message), std::nullopt, {}, {}, Severity::error};
+  };
+  for (const Mutation& mutation : graph.interface.mutations) {
+    const std::string& name = graph.interface.inputs[mutation.input].name;
+    if (graph.interface.inputs[mutation.input].type.requires_grad)
+      return refuse("the graph writes the input " + name + ", which requires grad");
+    if (tracked[graph.outputs[mutation.output]])
+      return refuse("the graph writes what requires grad to the input " + name);
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const bool recorded = graph.interface.outputs[i].type.requires_grad;
+    if (recorded && !tracked[graph.outputs[i]])
+      return refuse("output " + std::to_string(i) +
+                    " requires grad, but depends on nothing that does");
+  }
+  return std::nullopt;
+}
+
+/// Adds a tangent for every tracked output.
+std::vector<JointGraph::Pair> add_tangents(Graph& graph, const std::vector<bool>& tracked) {
+  std::vector<JointGraph::Pair> tangents;
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (!tracked[graph.outputs[i]]) continue;
+    const std::size_t input = graph.interface.inputs.size() + types.size();
+    tangents.push_back({static_cast<std::int32_t>(input), static_cast<std::int32_t>(i)});
+    types.push_back(dense(graph.values[graph.outputs[i]].type));
+  }
+  insert_inputs(graph, types);
+  return tangents;
+}
+
+class Backward {
+ public:
+  explicit Backward(Graph graph)
+      : rewrite_(std::move(graph)),
+        tangents_(rewrite_.graph().values.size(), kNoValue),
+        reached_(tangents_.size(), false) {}
+
+  Result<JointGraph> run(std::vector<bool> tracked, std::vector<JointGraph::Pair> comes) {
+    tracked_ = std::move(tracked);
+    const std::vector<Node>& nodes = rewrite_.old_nodes();
+    const auto is_epilogue = [](const Node& node) { return node.op == "prim.copy_"; };
+    for (const Node& node : nodes) {
+      if (!is_epilogue(node)) rewrite_.keep(node);
+    }
+    begin(comes);
+    for (std::size_t i = nodes.size(); i-- > 0 && !rewrite_.failed();) {
+      if (!is_epilogue(nodes[i])) visit(nodes[i]);
+    }
+    rewrite_.set_call(-1);
+    if (!rewrite_.failed()) give_gradients();
+    for (const Node& node : nodes) {
+      if (is_epilogue(node)) rewrite_.keep(node);
+    }
+    auto graph = rewrite_.finish();
+    if (!graph) return tl::unexpected(graph.error());
+    return JointGraph{std::move(*graph), std::move(comes), std::move(gradients_)};
+  }
+
+ private:
+  void begin(const std::vector<JointGraph::Pair>& tangents) {
+    // Of several outputs the last is the first that torch's engine looks at.
+    for (std::size_t i = tangents.size(); i-- > 0;) {
+      add(rewrite_.graph().outputs[tangents[i].output], static_cast<ValueId>(tangents[i].input));
+    }
+  }
+
+  void add(ValueId value, ValueId tangent) {
+    reached_[value] = true;
+    ValueId& sum = tangents_[value];
+    if (sum == kNoValue) {
+      sum = tangent;
+    } else {
+      sum = rewrite_.emit_one("prim.add", {passes::arg("self", passes::value_argument(sum)),
+                                           passes::arg("other", passes::value_argument(tangent))});
+    }
+  }
+
+  void visit(const Node& node) {
+    bool reached = false, comes = false;
+    for (ValueId result : node.results) {
+      reached = reached || (tracked_[result] && reached_[result]);
+      comes = comes || tangents_[result] != kNoValue;
+    }
+    if (!reached) return;
+    const VjpRow row = vjp_row(node.op);
+    const ops::OpFacts* op = ops::find_op(node.op);
+    if (row.kind != VjpKind::rule || op == nullptr) return refuse(node, "has no derivative here");
+    if (comes && !apply(row, *op, node)) return;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value,
+                     [&](ValueId id) { reached_[id] = reached_[id] || tracked_[id]; });
+    }
+  }
+
+  /// Lets the rule give gradients; false: it gives none, not even zeros.
+  bool apply(const VjpRow& row, const ops::OpFacts& op, const Node& node) {
+    std::vector<ValueId> tangents;
+    for (ValueId result : node.results) {
+      const ValueId tangent = tangents_[result];
+      tangents.push_back(tangent);
+      if (!is_complex(rewrite_.type(result).dtype)) continue;
+      refuse(node, "has no derivative here: it is complex");
+      return false;
+    }
+    rewrite_.set_call(node.call);
+    Vjp vjp(op, node, rewrite_, row.detail, tangents, tracked_);
+    row.function(vjp);
+    if (!rewrite_.failed() && vjp.failed())
+      refuse(node, "has no derivative here: " + vjp.error()->message);
+    if (rewrite_.failed() || vjp.gives_none()) return false;
+    for (const Vjp::Given& given : vjp.given()) add(given.argument, given.gradient);
+    return true;
+  }
+
+  void refuse(const Node& node, const std::string& why) {
+    rewrite_.fail({Code::PS0602,
+                   node.op + " " + why,
+                   location_of(rewrite_.graph().calls, node.call),
+                   {},
+                   {},
+                   Severity::error});
+  }
+
+  void give_gradients() {
+    const std::size_t inputs = rewrite_.graph().interface.inputs.size();
+    for (ValueId id = 0; id < inputs; ++id) {
+      if (!tracked_[id] || !reached_[id]) continue;
+      ValueId gradient = tangents_[id];
+      if (gradient == kNoValue) gradient = zeros(rewrite_.type(id));
+      if (rewrite_.failed()) return;
+      add_output(id, gradient);
+    }
+  }
+
+  ValueId zeros(const TensorType& like) {
+    return rewrite_.emit_one(
+        "prim.full", {passes::arg("size", passes::list_of(like.sizes)), passes::arg("value", 0.0),
+                      passes::arg("dtype", like.dtype)});
+  }
+
+  void add_output(ValueId input, ValueId gradient) {
+    Graph& graph = rewrite_.graph();
+    const auto position = static_cast<std::int32_t>(graph.outputs.size());
+    gradients_.push_back({static_cast<std::int32_t>(input), position});
+    // A tangent may be its own answer, and one sum that of two inputs: outputs have memory of their
+    // own.
+    const ValueId own =
+        rewrite_.emit_one("prim.clone", {passes::arg("self", passes::value_argument(gradient))});
+    Output output;
+    output.type = dense(graph.interface.inputs[input].type);
+    if (rewrite_.failed()) return;
+    graph.outputs.push_back(own);
+    graph.interface.outputs.push_back(std::move(output));
+  }
+
+  passes::Rewrite rewrite_;
+  std::vector<ValueId> tangents_;  ///< by value of the graph before; kNoValue: none yet
+  std::vector<bool> reached_;
+  std::vector<bool> tracked_;
+  std::vector<JointGraph::Pair> gradients_;
+};
+
+}  // namespace
+
+Result<JointGraph> differentiate(Graph graph) {
+  const std::vector<bool> tracked = tracked_values(graph);
+  if (auto why_not = obstacle(graph, tracked)) return tl::unexpected(std::move(*why_not));
+  std::vector<JointGraph::Pair> tangents = add_tangents(graph, tracked);
+  std::vector<bool> now = tracked_values(graph);
+  return Backward(std::move(graph)).run(std::move(now), std::move(tangents));
+}
+
+Result<JointGraph> joint_graph(Graph graph) {
+  auto marked = mark_constants(std::move(graph));
+  if (marked) marked = passes::lower_ops(std::move(*marked), keeps_whole);
+  if (marked) marked = passes::functionalise(std::move(*marked));
+  if (!marked) return tl::unexpected(marked.error());
+  auto joint = differentiate(std::move(*marked));
+  if (!joint) return joint;
+  Result<Graph> core = std::move(joint->graph);
+  for (auto* pass : {passes::lower_kept_ops, passes::restore_layouts, passes::remove_dead}) {
+    if (core) core = pass(std::move(*core));
+  }
+  if (!core) return tl::unexpected(core.error());
+  joint->graph = std::move(*core);
+  return joint;
+}
+
+}  // namespace penstock::autodiff

@@ -1,0 +1,81 @@
+#include "autodiff/vjp.h"
+
+#include <algorithm>
+
+namespace penstock::autodiff {
+
+ValueId Vjp::tangent(std::size_t result) {
+  const ValueId given = tangents_[result];
+  return given != kNoValue ? given : zeros_like(output(result));
+}
+
+bool Vjp::needs(std::string_view name) const {
+  const Argument* argument = find(name);
+  bool found = false;
+  if (argument != nullptr)
+    for_each_value(*argument, [&](ValueId id) { found = found || needs(id); });
+  return found;
+}
+
+void Vjp::give(std::string_view name, ValueId gradient) {
+  if (needs(name)) give(value(name), gradient);
+}
+
+void Vjp::give(ValueId argument, ValueId gradient) {
+  if (failed() || !needs(argument)) return;
+  gradient = sum_to(gradient, sizes(argument));
+  given_.push_back({argument, convert(gradient, dtype_of(argument))});
+}
+
+Term Vjp::term(std::string_view name) const {
+  const Argument* argument = find(name);
+  return argument != nullptr ? Term(*argument) : Term(Argument());
+}
+
+ValueId Vjp::as_tensor(std::string_view name) {
+  const Argument argument = term(name).argument;
+  if (const auto* value = argument.as<Argument::Value>()) return value->id;
+  return full(sizes(output()), argument, dtype_of(output()));
+}
+
+ValueId Vjp::zeros(const std::vector<SymExpr>& sizes, DType dtype) {
+  return full(sizes, is_floating(dtype) ? Argument(0.0) : Argument(std::int64_t{0}), dtype);
+}
+
+ValueId Vjp::wide(ValueId x) {
+  return failed() ? x : convert(x, ops::compute_dtype(dtype_of(x)));
+}
+
+ValueId Vjp::spread(ValueId x, const std::vector<SymExpr>& sizes,
+                    const std::vector<std::int64_t>& dims) {
+  std::vector<std::int64_t> own;
+  for (std::int64_t dim = 0; dim < static_cast<std::int64_t>(sizes.size()); ++dim) {
+    if (std::ranges::find(dims, dim) == dims.end()) own.push_back(dim);
+  }
+  return broadcast(x, sizes, own);
+}
+
+ValueId Vjp::spread_back(ValueId x, const std::vector<SymExpr>& sizes,
+                         const std::vector<std::int64_t>& dims, bool keeps) {
+  return keeps ? broadcast(x, sizes) : spread(x, sizes, dims);
+}
+
+/// The inverse of broadcasting `sizes` to those of x: leading dims go, stretched ones become one.
+ValueId Vjp::sum_to(ValueId x, const std::vector<SymExpr>& sizes) {
+  if (failed() || this->sizes(x) == sizes) return x;
+  const std::vector<SymExpr> from = this->sizes(x);
+  if (from.size() < sizes.size()) {
+    fail("has a gradient with fewer dims than the argument");
+    return x;
+  }
+  const std::size_t leading = from.size() - sizes.size();
+  std::vector<std::int64_t> dims;
+  for (std::size_t dim = 0; dim < from.size(); ++dim) {
+    const bool stretched = dim >= leading && sizes[dim - leading] != from[dim];
+    if (dim < leading || stretched) dims.push_back(static_cast<std::int64_t>(dim));
+  }
+  // Terms of 16 bits are added up in 32, and rounded once.
+  return reshape(reduce("sum", wide(x), dims, false), sizes);
+}
+
+}  // namespace penstock::autodiff

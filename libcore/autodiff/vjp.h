@@ -1,0 +1,123 @@
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ops/op.h"
+#include "passes/decompose/decomposition.h"
+
+namespace penstock::autodiff {
+
+/// A term of a formula: a value of the graph, a number, or an argument of the node.
+struct Term {
+  Argument argument;
+  Term(ValueId id) : argument(passes::value_argument(id)) {}  // NOLINT: meant to be implicit
+  Term(double number) : argument(number) {}                   // NOLINT: meant to be implicit
+  Term(const Argument& given) : argument(given) {}            // NOLINT: meant to be implicit
+};
+
+/// One node being differentiated: what a rule reads, and the nodes of backward that it makes. A
+/// rule calls `give` for every argument that `needs` a gradient; one that it gives nothing has a
+/// gradient of zeros. A vector-Jacobian product: `tangent` is the vector.
+class Vjp : public passes::Decomposition {
+ public:
+  /// `tangents`: one for each result of the node; kNoValue: none comes. `tracked`: by value,
+  /// whether a gradient of it is wanted.
+  Vjp(const ops::OpFacts& op, const Node& node, passes::Rewrite& rewrite, std::string_view detail,
+      const std::vector<ValueId>& tangents, const std::vector<bool>& tracked)
+      : Decomposition(op, node, rewrite, detail), tangents_(tangents), tracked_(tracked) {}
+
+  /// What comes for a result; zeros where nothing does.
+  ValueId tangent(std::size_t result = 0);
+  /// Whether something comes for a result.
+  bool has_tangent(std::size_t result) const { return tangents_[result] != kNoValue; }
+  /// A result of the node itself.
+  ValueId output(std::size_t result = 0) const { return node().results[result]; }
+  /// Whether the argument is a tensor (or a list with one) whose gradient is wanted.
+  bool needs(std::string_view name) const;
+  bool needs(ValueId id) const { return id < tracked_.size() && tracked_[id]; }
+
+  /// `gradient` is the gradient of the argument: summed over the dims in which that was broadcast,
+  /// and converted to its dtype.
+  void give(std::string_view name, ValueId gradient);
+  void give(ValueId argument, ValueId gradient);
+  /// The arguments have no gradient, not even zeros.
+  void give_none() { gives_none_ = true; }
+  bool gives_none() const { return gives_none_; }
+  struct Given {
+    ValueId argument, gradient;
+  };
+  const std::vector<Given>& given() const { return given_; }
+
+  // Formulas. A number operand of a prim may stand where a tensor does.
+  Term term(std::string_view name) const;    ///< an argument as it is
+  ValueId as_tensor(std::string_view name);  ///< the same; a number is repeated like the result
+  ValueId add(const Term& a, const Term& b) { return binary("add", a.argument, b.argument); }
+  ValueId sub(const Term& a, const Term& b) { return binary("sub", a.argument, b.argument); }
+  ValueId mul(const Term& a, const Term& b) { return binary("mul", a.argument, b.argument); }
+  ValueId div(const Term& a, const Term& b) { return binary("div", a.argument, b.argument); }
+  ValueId compare(std::string_view prim, const Term& a, const Term& b) {
+    return binary(prim, a.argument, b.argument);
+  }
+  ValueId select(ValueId condition, const Term& a, const Term& b) {
+    return where(condition, a.argument, b.argument);
+  }
+  ValueId zeros(const std::vector<SymExpr>& sizes, DType dtype);
+  ValueId zeros_like(ValueId x) { return zeros(sizes(x), dtype_of(x)); }
+  /// In the dtype that torch computes in: float32 for 16-bit floats.
+  ValueId wide(ValueId x);
+  /// `x` without `dims`, repeated along them to `sizes`.
+  ValueId spread(ValueId x, const std::vector<SymExpr>& sizes,
+                 const std::vector<std::int64_t>& dims);
+  /// The same for a reduction's result, whose dims stayed as ones if it `keeps` them.
+  ValueId spread_back(ValueId x, const std::vector<SymExpr>& sizes,
+                      const std::vector<std::int64_t>& dims, bool keeps);
+
+ private:
+  ValueId sum_to(ValueId x, const std::vector<SymExpr>& sizes);
+  const std::vector<ValueId>& tangents_;
+  const std::vector<bool>& tracked_;
+  std::vector<Given> given_;
+  bool gives_none_ = false;
+};
+
+/// Ends the way of gradients: its result is the argument, as a constant.
+inline constexpr std::string_view kDetach = "aten.detach.default";
+
+/// How a row of the table says what an op's derivative is.
+enum class VjpKind : std::uint8_t {
+  rule,      ///< a function makes it
+  through,   ///< the op is taken apart into ops that have rules
+  constant,  ///< results do not depend on the arguments differentiably: they require no grad
+  missing,   ///< torch has one, here is none: gradients are torch's business
+};
+
+/// One row of vjp.def.
+struct VjpRow {
+  VjpKind kind = VjpKind::missing;
+  void (*function)(Vjp&) = nullptr;
+  std::string_view detail;
+};
+
+/// The row of an op; of in-place ops that of the op that does not write. Ops that no table names
+/// are `missing`.
+VjpRow vjp_row(std::string_view op);
+
+/// Whether decompose leaves an op of torch's whole until its derivative is made.
+bool keeps_whole(std::string_view op);
+
+// The functions that the table names; a name that no file of vjp/ defines does not link.
+#define PS_VJP(id, function, detail) void function(Vjp&);
+#define PS_THROUGH(id)
+#define PS_CONSTANT(id)
+#define PS_NO_VJP(id)
+#define PS_THROUGH_COMPOSITE(op)
+#include "autodiff/vjp.def"
+#undef PS_VJP
+#undef PS_THROUGH
+#undef PS_CONSTANT
+#undef PS_NO_VJP
+#undef PS_THROUGH_COMPOSITE
+
+}  // namespace penstock::autodiff

@@ -1,0 +1,156 @@
+// Derivatives of activations and bounds: torch's own pieces. Through what the ops are taken apart
+// into, a branch that is not taken would overflow to NaN, and the borders between the pieces would
+// belong to others.
+#include <cmath>
+#include <limits>
+
+#include "autodiff/vjp.h"
+
+namespace penstock::autodiff {
+
+namespace {
+
+/// The input and the tangent in the dtype that torch computes in.
+struct Pieces {
+  ValueId x, g;
+};
+
+Pieces pieces(Vjp& d) {
+  const ValueId x = d.wide(d.value("self"));
+  return {x, d.wide(d.tangent())};
+}
+
+ValueId both(Vjp& d, const char* prim, ValueId a, ValueId b) {
+  return d.binary(prim, passes::value_argument(a), passes::value_argument(b));
+}
+
+}  // namespace
+
+void rectified(Vjp& d) {
+  d.give("self", d.select(d.compare("le", d.output(), 0.0), 0.0, d.tangent()));
+}
+
+void clamped_inside(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const double low = d.detail() == "relu6" ? 0 : d.real("min_val", -1),
+               high = d.detail() == "relu6" ? 6 : d.real("max_val", 1);
+  // torch gives NaN nothing where it computes vectors, and g in a remainder: nothing, here.
+  const ValueId inside = both(d, "and", d.compare("gt", x, low), d.compare("lt", x, high));
+  d.give("self", d.select(inside, g, 0.0));
+}
+
+void hard_swish(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId middle = d.mul(g, d.add(d.div(x, 3.0), 0.5));
+  const ValueId upper = d.select(d.compare("lt", x, 3.0), middle, g);
+  d.give("self", d.select(d.compare("le", x, -3.0), 0.0, upper));
+}
+
+void hard_gate(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId inside = both(d, "and", d.compare("gt", x, -3.0), d.compare("lt", x, 3.0));
+  d.give("self", d.select(inside, d.mul(g, 1.0 / 6), 0.0));
+}
+
+void leaky(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId below = d.mul(g, d.real("negative_slope", 0.01));
+  d.give("self", d.select(d.compare("gt", x, 0.0), g, below));
+}
+
+void exponential_unit(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  double alpha = d.real("alpha", 1), scale = d.real("scale", 1);
+  double input_scale = d.real("input_scale", 1);
+  if (d.detail() == "celu") input_scale = 1 / alpha;
+  if (d.detail() == "selu") alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
+  const ValueId slope = d.unary("exp", d.mul(x, input_scale));
+  const ValueId below = d.mul(d.mul(g, input_scale * alpha * scale), slope);
+  d.give("self", d.select(d.compare("le", x, 0.0), below, d.mul(g, scale)));
+}
+
+void soft_plus(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId scaled = d.mul(x, d.real("beta", 1)), z = d.unary("exp", scaled);
+  const ValueId curved = d.div(d.mul(g, z), d.add(z, 1.0));
+  d.give("self", d.select(d.compare("gt", scaled, d.real("threshold", 20)), g, curved));
+}
+
+void logistic_log(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId z = d.unary("exp", d.unary("neg", d.unary("abs", x)));
+  const ValueId share = d.div(z, d.add(z, 1.0));
+  const ValueId slope = d.select(d.compare("lt", x, 0.0), d.sub(1.0, share), share);
+  d.give("self", d.mul(g, slope));
+}
+
+void mish_unit(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId bent = d.unary("tanh", d.unary("log1p", d.unary("exp", x)));
+  const ValueId rest = d.sub(1.0, d.mul(bent, bent));
+  const ValueId slope = d.add(bent, d.mul(d.mul(x, d.unary("sigmoid", x)), rest));
+  d.give("self", d.mul(g, slope));
+}
+
+namespace {
+
+/// A bound of clamp as a term of the result's dtype and shape; nothing where there is none.
+std::optional<Term> bound(Vjp& d, std::string_view name) {
+  if (!d.has(name)) return std::nullopt;
+  const DType dtype = d.dtype_of(d.output());
+  const ops::Operand operand = d.operand(name);
+  if (d.failed()) return std::nullopt;
+  if (!operand.is_tensor()) return Term(passes::Decomposition::number_as(operand.number, dtype));
+  return Term(d.broadcast(d.convert(operand.value, dtype), d.sizes(d.output())));
+}
+
+}  // namespace
+
+/// clamp: elements on the bounds get the gradient, NaN does not.
+void clamped(Vjp& d) {
+  const ValueId g = d.tangent(), y = d.output();
+  const ValueId x = d.broadcast(d.convert(d.value("self"), d.dtype_of(y)), d.sizes(y));
+  const std::optional<Term> low = bound(d, "min"), high = bound(d, "max");
+  if (d.failed() || (!low && !high)) return d.give("self", g);
+  ValueId inside = low ? d.compare("ge", x, *low) : d.compare("le", x, *high);
+  if (low && high) inside = both(d, "and", inside, d.compare("le", x, *high));
+  d.give("self", d.select(inside, g, 0.0));
+  const bool crossing = low && high && (d.needs("min") || d.needs("max"));
+  if (d.needs("min")) {
+    ValueId below = d.compare("lt", x, *low);
+    if (crossing) below = both(d, "and", below, d.compare("lt", *low, *high));
+    d.give("min", d.select(below, g, 0.0));
+  }
+  if (d.needs("max")) {
+    ValueId above = d.compare("gt", x, *high);
+    if (crossing) above = both(d, "or", above, d.compare("lt", *high, *low));
+    d.give("max", d.select(above, g, 0.0));
+  }
+}
+
+void finite_part(Vjp& d) {
+  const ValueId x = d.value("self");
+  d.give("self", d.select(d.unary("isfinite", x), d.tangent(), 0.0));
+}
+
+void log_odds(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const double margin = d.has("eps") ? d.real("eps", 0) : 0;
+  const ValueId inside = both(d, "and", d.compare("ge", x, margin), d.compare("le", x, 1 - margin));
+  const ValueId slope = d.div(g, d.mul(x, d.sub(1.0, x)));
+  const double elsewhere = d.has("eps") ? 0 : std::numeric_limits<double>::quiet_NaN();
+  d.give("self", d.select(inside, slope, elsewhere));
+}
+
+/// div with a rounding mode: zeros; without one, a quotient.
+void quotient(Vjp& d) {
+  if (d.has("rounding_mode")) return;
+  const ValueId g = d.wide(d.tangent());
+  const std::optional<Term> divisor = bound(d, "other");
+  if (d.failed()) return;
+  d.give("self", d.div(g, *divisor));
+  if (d.needs("other"))
+    d.give("other", d.mul(d.unary("neg", g), d.div(d.wide(d.output()), *divisor)));
+}
+
+}  // namespace penstock::autodiff

@@ -1,0 +1,110 @@
+// Derivatives of convolution, as convolutions: with the roles of image and result exchanged for the
+// input, with the batch as channels for the weight.
+#include <numeric>
+
+#include "autodiff/vjp.h"
+
+namespace penstock::autodiff {
+
+namespace {
+
+struct Geometry {
+  std::vector<SymExpr> stride, padding, dilation;
+  SymExpr groups;
+  bool transposed;
+};
+
+std::vector<SymExpr> per_dim(Vjp& d, std::string_view name, std::size_t dims) {
+  std::vector<SymExpr> values = d.integers(name);
+  if (values.size() == 1) values.assign(dims, values.front());
+  return values;
+}
+
+ValueId convolution(Vjp& d, ValueId input, ValueId weight, const Geometry& g, bool transposed,
+                    const std::vector<SymExpr>& more) {
+  return d.emit(
+      "aten.convolution.default",
+      {passes::arg("input", passes::value_argument(input)),
+       passes::arg("weight", passes::value_argument(weight)), passes::arg("bias", Argument()),
+       passes::arg("stride", passes::list_of(g.stride)),
+       passes::arg("padding", passes::list_of(g.padding)),
+       passes::arg("dilation", passes::list_of(g.dilation)), passes::arg("transposed", transposed),
+       passes::arg("output_padding", passes::list_of(more)),
+       passes::arg("groups", passes::Decomposition::integer_argument(g.groups))});
+}
+
+/// The gradient of a convolution's image: of those sizes, which the strides may not reach the end
+/// of.
+ValueId image_gradient(Vjp& d, ValueId g, ValueId weight, ValueId image, const Geometry& geometry) {
+  const std::vector<SymExpr> from = d.sizes(g), to = d.sizes(image), taps = d.sizes(weight);
+  std::vector<SymExpr> more;
+  for (std::size_t i = 0; i < geometry.stride.size(); ++i) {
+    const SymExpr reached = (from[i + 2] - SymExpr(1)) * geometry.stride[i] -
+                            SymExpr(2) * geometry.padding[i] +
+                            geometry.dilation[i] * (taps[i + 2] - SymExpr(1)) + SymExpr(1);
+    more.push_back(to[i + 2] - reached);
+  }
+  return convolution(d, g, weight, geometry, true, more);
+}
+
+/// [A, groups * b, …] as [b, groups * A, …].
+ValueId batch_as_channels(Vjp& d, ValueId x, const SymExpr& groups) {
+  std::vector<SymExpr> sizes = d.sizes(x), split = sizes;
+  const SymExpr inner = floordiv(sizes[1], groups);
+  split[1] = groups;
+  split.insert(split.begin() + 2, inner);
+  std::vector<std::int64_t> order(split.size());
+  std::iota(order.begin(), order.end(), 0);
+  order[0] = 2, order[1] = 1, order[2] = 0;
+  std::vector<SymExpr> result = sizes;
+  result[0] = inner;
+  result[1] = groups * sizes[0];
+  return d.reshape(d.permute(d.reshape(x, split), order), result);
+}
+
+/// The gradient of a convolution's weight, which has the sizes of `weight`.
+ValueId weight_gradient(Vjp& d, ValueId image, ValueId g, ValueId weight,
+                        const Geometry& geometry) {
+  const std::vector<SymExpr> taps = d.sizes(weight);
+  std::vector<std::int64_t> turned(taps.size());
+  std::iota(turned.begin(), turned.end(), 0);
+  std::swap(turned[0], turned[1]);
+  Geometry own = geometry;
+  std::swap(own.stride, own.dilation);
+  // [out, batch, …]: a filter for each channel of the result, which sees the batch.
+  const ValueId filters = d.permute(g, turned);
+  const ValueId image_by_channel = batch_as_channels(d, image, geometry.groups);
+  const std::vector<SymExpr> none(geometry.stride.size(), SymExpr(0));
+  ValueId sums = convolution(d, image_by_channel, filters, own, false, none);
+  for (std::size_t i = 2; i < taps.size() && !d.failed(); ++i)
+    sums = d.slice(sums, static_cast<std::int64_t>(i), 0, taps[i], 1);
+  return d.permute(sums, turned);
+}
+
+}  // namespace
+
+void convolved(Vjp& d) {
+  const ValueId input = d.value("input"), weight = d.value("weight");
+  if (d.failed()) return;
+  const std::size_t dims = d.rank(weight) - 2;
+  if (d.rank(input) != dims + 2) return d.fail("it has no batch");
+  const Geometry geometry{per_dim(d, "stride", dims), per_dim(d, "padding", dims),
+                          per_dim(d, "dilation", dims), d.integer("groups", 1),
+                          d.boolean("transposed", false)};
+  const ValueId g = d.tangent();
+  const std::vector<SymExpr> none(dims, SymExpr(0));
+  if (d.needs("input")) {
+    d.give("input", geometry.transposed ? convolution(d, g, weight, geometry, false, none)
+                                        : image_gradient(d, g, weight, input, geometry));
+  }
+  if (d.needs("weight")) {
+    d.give("weight", geometry.transposed ? weight_gradient(d, g, input, weight, geometry)
+                                         : weight_gradient(d, input, g, weight, geometry));
+  }
+  if (!d.needs("bias")) return;
+  std::vector<std::int64_t> others = {0};
+  for (std::size_t i = 0; i < dims; ++i) others.push_back(static_cast<std::int64_t>(i) + 2);
+  d.give("bias", d.reduce("sum", d.wide(g), others, false));
+}
+
+}  // namespace penstock::autodiff
