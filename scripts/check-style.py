@@ -26,8 +26,6 @@ LIMITS = {"file": 600, "header": 200, "function": 60, "class": 40}  # lines; of 
 LARGER = {
     "libcore/passes/decompose/decomposition.h:Decomposition": "a function per core op, the vocabulary of all rules",
     "libcore/python/frame.h:Frame": "all that is known of CPython's frames, by subject: slots, stack, place, links",
-    "libcore/record/objects/builtins.cpp:call_builtin": "goes with the actions that overrule rules",
-    "libcore/record/objects/types.cpp:call_type": "goes with the classes that are told apart one by one",
 }
 MOST_ROWS = 10
 

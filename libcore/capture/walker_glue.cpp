@@ -4,6 +4,8 @@
 #include "capture/walker.h"
 #include "policy/may_record.h"
 #include "python/bytecode.h"
+#include "python/literal.h"
+#include "torch/methods.h"
 #include "torch/state.h"
 
 namespace penstock::capture {
@@ -164,7 +166,8 @@ bool Walker::may_record(Frame& frame, const Instruction& instruction) {
     case Opcode::UNARY_INVERT:
       return tensor(0);
     case Opcode::LOAD_ATTR:
-      return tensor(0) && policy::is_view_attribute(frame.name(instruction.argument));
+      return tensor(0) &&
+             !torch::op_of_attribute(python::text_of(frame.name(instruction.argument))).empty();
     case Opcode::CALL:
       return policy::may_record_call(frame, instruction, callables_);
     case Opcode::CALL_FUNCTION_EX:

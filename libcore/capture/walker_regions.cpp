@@ -42,9 +42,8 @@ std::string kind_of(const BreakReason& reason) {
     default:
       break;
   }
-  const bool asked = reason.reason.starts_with("torch._dynamo.graph_break");
-  return asked ? "Call to `torch._dynamo.graph_break()`"
-               : "Skip calling `torch.compiler.disable()`d function";
+  return reason.asked_for ? "Call to `torch._dynamo.graph_break()`"
+                          : "Skip calling `torch.compiler.disable()`d function";
 }
 
 /// What dynamic= of torch.compile says of a function that stands around a region.

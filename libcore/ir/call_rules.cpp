@@ -29,8 +29,10 @@ bool holds_for(CallAction action, CallableKind kind) {
       return true;
     case Kinds::python:
       return kind == CallableKind::python;
+    case Kinds::code:
+      return kind == CallableKind::python || kind == CallableKind::type;
     case Kinds::c:
-      return kind != CallableKind::python;
+      return kind == CallableKind::c || kind == CallableKind::op;
     case Kinds::op:
       return kind == CallableKind::op;
   }
@@ -120,19 +122,25 @@ class RuleReader {
     rule.action = static_cast<CallAction>(row - std::begin(kActions));
     next = 1;
     if (row->argument == TakenArgument::nothing || words.size() < 2) return {};
-    const std::string argument(words[1].text);
     if (row->argument == TakenArgument::handler) {
-      rule.handler = argument;
-      next = 2;
-    } else if (argument.starts_with("PS")) {
-      const CodeFacts* code = find_code(argument);
-      if (code == nullptr || !argument.starts_with("PS03")) {
-        return wrong(words[1], argument + " is no code of a break",
-                     "Name one of PS0301 to PS0312 (`penstock explain all`), or none.");
-      }
-      rule.code = code->code;
+      rule.code = Code::PS0306;
+      rule.handler = words[1].text;
       next = 2;
     }
+    return next < words.size() ? code(words[next], next, rule) : Result<void>();
+  }
+
+  /// The diagnostic's code that a rule may name before its patterns.
+  Result<void> code(const Word& word, std::size_t& next, CallRule& rule) {
+    const std::string argument(word.text);
+    if (!argument.starts_with("PS")) return {};
+    const CodeFacts* code = find_code(argument);
+    if (code == nullptr || !argument.starts_with("PS03")) {
+      return wrong(word, argument + " is no code of a break",
+                   "Name one of PS0301 to PS0312 (`penstock explain all`), or none.");
+    }
+    rule.code = code->code;
+    ++next;
     return {};
   }
 

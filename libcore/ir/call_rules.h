@@ -21,13 +21,14 @@ enum class CallAction : std::uint8_t {
 /// What a callable is made of.
 enum class CallableKind : std::uint8_t {
   python,  ///< Python code
+  type,    ///< a class, of Python or C
   c,       ///< C code
   op,  ///< C code that is an op of torch: a function of its namespaces or a method of its tensors
 };
 
 /// The facts of one row of call_actions.def.
 struct CallActionFacts {
-  enum class Kinds : std::uint8_t { all, python, c, op };
+  enum class Kinds : std::uint8_t { all, python, code, c, op };
   enum class Argument : std::uint8_t { nothing, code, handler };
   std::string_view word;
   Kinds kinds;
@@ -41,11 +42,17 @@ constexpr bool follows_code(CallAction action) {
   return action == CallAction::inlined || action == CallAction::whole;
 }
 
+/// True where Python runs the call, and a segment ends at it.
+constexpr bool leaves_to_python(CallAction action) {
+  return action == CallAction::native || action == CallAction::breaks ||
+         action == CallAction::outside;
+}
+
 /// One line of a rule file for one of its patterns.
 struct CallRule {
   CallAction action = CallAction::inlined;
   std::string pattern;       ///< a dotted name, or a prefix with '*' behind it
-  Code code = Code::PS0312;  ///< native, breaks, outside: of the break
+  Code code = Code::PS0312;  ///< of the break, for actions and models that make one
   std::string handler;       ///< model, serve
   std::string reason;        ///< for people; NAME in it stands for the callable's name
   std::string file;          ///< without its folder

@@ -5,6 +5,7 @@
 
 #include "policy/roots.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 
 namespace penstock::policy {
 
@@ -72,6 +73,23 @@ std::array<std::string, 2> names_of(PyCodeObject* code, PyObject* globals) {
           full.starts_with("torch._tensor.Tensor.") ? "torch.Tensor" + full.substr(20) : full};
 }
 
+/// True for a class that code of Python's made, and may change.
+bool is_made_in_python(const PyTypeObject* type) {
+  return PyType_HasFeature(const_cast<PyTypeObject*>(type), Py_TPFLAGS_HEAPTYPE) &&
+         !PyType_HasFeature(const_cast<PyTypeObject*>(type), Py_TPFLAGS_IMMUTABLETYPE);
+}
+
+/// Under which rules know a class. Nothing that its metaclass may answer is asked for.
+std::string name_of(PyTypeObject* type) {
+  const std::string_view own = type->tp_name;
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+    return (own.find('.') == std::string_view::npos ? "builtins." : "") + std::string(own);
+  static PyObject* const key = PyUnicode_InternFromString("__module__");
+  PyObject* module = PyDict_GetItemWithError(type->tp_dict, key);
+  const std::string name = text_of(reinterpret_cast<PyHeapTypeObject*>(type)->ht_qualname);
+  return module != nullptr && PyUnicode_Check(module) ? text_of(module) + "." + name : name;
+}
+
 Served served_by(const CallRule& rule) {
   if (rule.action != CallAction::serve) return Served::none;
   if (rule.handler == "is_compiling") return Served::is_compiling;
@@ -79,6 +97,14 @@ Served served_by(const CallRule& rule) {
 }
 
 }  // namespace
+
+PyRef python_constructor(PyTypeObject* type, const char* name) {
+  PyRef found = PyRef::borrow(python::type_lookup(type, name));
+  if (found && Py_TYPE(found.get()) == &PyStaticMethod_Type)
+    found = PyRef::steal(PyObject_GetAttrString(found.get(), "__func__"));
+  PyErr_Clear();
+  return found && PyFunction_Check(found.get()) ? found : PyRef();
+}
 
 bool is_tensor_base(PyTypeObject* type) {
   return std::strcmp(type->tp_name, "torch._C.TensorBase") == 0 ||
@@ -222,6 +248,34 @@ const CallRule& Callables::rule_of(PyObject* function) const {
                                   PyFunction_GET_GLOBALS(function));
   names.insert(names.end(), own_names.begin(), own_names.end());
   return *rules_->find(names, CallableKind::python);
+}
+
+const CallRule& Callables::of_class(PyTypeObject* type) {
+  const CallRule& rule = of_class_name(type);
+  if (!follows_code(rule.action) && rule.action != CallAction::inner) return rule;
+  for (const char* name : {"__new__", "__init__"}) {
+    const PyRef function = python_constructor(type, name);
+    if (!function) continue;
+    const CallRule& own = rule_of(function.get());
+    if (leaves_to_python(own.action)) return own;
+  }
+  return rule;
+}
+
+const CallRule& Callables::of_class_name(PyTypeObject* type) {
+  const auto known = class_rules_.find(type);
+  if (known != class_rules_.end()) return *known->second;
+  const std::array<std::string, 1> names = {name_of(type)};
+  const CallRule* rule = rules_->find(names, CallableKind::type);
+  if (is_made_in_python(type)) {
+    // What is said of a class of C does not hold for one that the program calls the same.
+    const bool of_c = rule->built_in && !follows_code(rule->action) &&
+                      rule->action != CallAction::inner && rule->action != CallAction::native;
+    const std::array<std::string, 1> any = {""};
+    return of_c ? *rules_->find(any, CallableKind::type) : *rule;
+  }
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) class_rules_.emplace(type, rule);
+  return *rule;
 }
 
 const CallRule& Callables::of_tensor(const std::string& name) {

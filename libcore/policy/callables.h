@@ -47,6 +47,9 @@ class Callables {
   /// The rule for calls of a function of Python: that of its code, or one for an attribute which it
   /// has.
   const CallRule& rule_of(PyObject* function) const;
+  /// The rule for calls of a class: that for its name; where it says to follow the constructors
+  /// that are written in Python, and a rule leaves one of those to Python, that one.
+  const CallRule& of_class(PyTypeObject* type);
   /// The rule for the attribute or method of tensors that is called `name`.
   const CallRule& of_tensor(const std::string& name);
 
@@ -54,6 +57,7 @@ class Callables {
 
  private:
   explicit Callables(CallRules rules);
+  const CallRule& of_class_name(PyTypeObject* type);
   struct Key;
   static Key key_of(PyObject* function);
   KnownFunction resolve(PyObject* function) const;
@@ -62,10 +66,14 @@ class Callables {
   std::vector<python::PyRef> attributes_;   ///< those of functions that rules are for: their names
   std::unordered_map<const void*, std::shared_ptr<const KnownFunction>> functions_;
   std::unordered_map<std::string, const CallRule*> tensor_rules_;
+  std::unordered_map<PyTypeObject*, const CallRule*> class_rules_;  ///< of those that stay
 };
 
 /// The rules that come with penstock: capture.rules, as text.
 extern const char kBuiltInRules[];
+
+/// The `__init__` or `__new__` of a class where that is a function of Python; null otherwise.
+python::PyRef python_constructor(PyTypeObject* type, const char* name);
 
 /// True for the C class below torch.Tensor, which holds its builtin methods.
 bool is_tensor_base(PyTypeObject* type);

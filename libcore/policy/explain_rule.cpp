@@ -63,7 +63,10 @@ Result<PyRef> find_object(const std::string& name) {
 std::string describe(const std::string& what, const CallRule& rule, std::string_view name) {
   std::string out = what + "\n  " + std::string(facts(rule.action).word) + ": " +
                     std::string(facts(rule.action).meaning) + "\n";
-  if (!rule.reason.empty()) out += "  reason: " + rule.reason_for(name) + "\n";
+  if (!rule.reason.empty()) {
+    const bool follows = rule.action == CallAction::model;
+    out += (follows ? "  where it cannot: " : "  reason: ") + rule.reason_for(name) + "\n";
+  }
   return out + "  rule: " + rule.file + ":" + std::to_string(rule.line) + ": " +
          std::string(facts(rule.action).word) + " " + rule.pattern + "\n";
 }
@@ -103,6 +106,10 @@ class Explanation {
   }
 
   Result<std::string> of_class(const std::string& name, PyTypeObject* type) {
+    const CallRule& rule = callables_.of_class(type);
+    if (leaves_to_python(rule.action) || rule.action == CallAction::model ||
+        rule.action == CallAction::constant)
+      return describe(name + ": a class", rule, name);
     if (makes_module_or_optimizer(type)) {
       return name +
              ": a class of modules or optimizers\n"
@@ -111,13 +118,10 @@ class Explanation {
              "  rule: none: that holds for all such classes\n";
     }
     for (const char* method : {"__init__", "__new__"}) {
-      PyRef text = PyRef::steal(PyUnicode_InternFromString(method));
-      PyObject* found = _PyType_Lookup(type, text.get());
-      if (found != nullptr && PyFunction_Check(found)) return of_code(name + "." + method, found);
+      const PyRef found = python_constructor(type, method);
+      if (found) return of_code(name + "." + method, found.get());
     }
-    return name +
-           ": a class without constructors in Python\n"
-           "  rule: none: capture makes its instances, or ends the segment, by what the type is\n";
+    return describe(name + ": a class without constructors in Python", rule, name);
   }
 
   Result<std::string> of_instance(const std::string& name, PyObject* object) {

@@ -1,33 +1,25 @@
 #include "policy/may_record.h"
 
+#include <string>
+#include <unordered_set>
+
 #include "python/literal.h"
 
 namespace penstock::policy {
 
-bool makes_tensor_of_nothing(std::string_view name) {
-  for (std::string_view one : {"rand",          "randn",
-                               "randint",       "randperm",
-                               "zeros",         "ones",
-                               "empty",         "full",
-                               "arange",        "eye",
-                               "linspace",      "logspace",
-                               "tensor",        "as_tensor",
-                               "from_numpy",    "normal",
-                               "bernoulli",     "manual_seed",
-                               "asarray",       "frombuffer",
-                               "empty_strided", "is_grad_enabled",
-                               "numel",         "is_floating_point",
-                               "is_complex",    "promote_types",
-                               "result_type",   "can_cast"}) {
-    if (name == one) return true;
-  }
-  return false;
-}
-
-bool is_view_attribute(PyObject* name) {
-  const std::string text = python::text_of(name);
-  return text == "T" || text == "mT" || text == "H" || text == "mH" || text == "real" ||
-         text == "imag";
+bool makes_tensor_of_nothing(std::string_view op) {
+  static const std::unordered_set<std::string> factories = [] {
+    constexpr std::string_view kShown = "torch.";
+    std::unordered_set<std::string> names;
+    CallRules rules;
+    const bool read = rules.add(kBuiltInRules, "capture.rules", true).has_value();
+    for (const CallRule& rule : rules.all()) {
+      const bool makes = rule.action == CallAction::factory || rule.action == CallAction::fill;
+      if (read && makes) names.insert(rule.pattern.substr(kShown.size()));
+    }
+    return names;
+  }();
+  return factories.contains(std::string(op));
 }
 
 namespace {
@@ -47,19 +39,14 @@ bool fills_tensor(const python::Frame& frame, const python::Instruction& instruc
   if (instruction.opcode != python::Opcode::CALL) return false;
   PyObject* callable = called(frame, instruction);
   if (!PyCFunction_Check(callable)) return false;
-  const auto known = callables.of(callable);
-  const bool fills = known->name == "ones" || known->name == "zeros" || known->name == "full" ||
-                     known->name == "arange";
-  return fills && !known->method && known->rule->action == CallAction::graph;
+  return callables.of(callable)->rule->action == CallAction::fill;
 }
 
 bool calls_op(const python::Frame& frame, const python::Instruction& instruction,
               Callables& callables) {
   PyObject* callable = called(frame, instruction);
   if (!PyCFunction_Check(callable) && Py_TYPE(callable) != &PyMethodDescr_Type) return false;
-  const auto known = callables.of(callable);
-  if (known->rule->action != CallAction::graph) return false;
-  return known->method || !makes_tensor_of_nothing(known->name);
+  return callables.of(callable)->rule->action == CallAction::graph;
 }
 
 bool may_record_call(const python::Frame& frame, const python::Instruction& instruction,

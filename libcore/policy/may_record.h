@@ -16,16 +16,13 @@ bool may_record_call(const python::Frame& frame, const python::Instruction& inst
 bool calls_op(const python::Frame& frame, const python::Instruction& instruction,
               Callables& callables);
 
-/// True when the CALL is of a factory whose result is the same each time: ones, zeros, full,
-/// arange. A segment may start there if an op of it takes what that makes.
+/// True when the CALL is of a factory whose result is the same each time, as rules say it (`fill`).
+/// A segment may start there if an op of it takes what that makes.
 bool fills_tensor(const python::Frame& frame, const python::Instruction& instruction,
                   Callables& callables);
 
-/// Factory and random functions, by the name behind "torch.": a segment starts at one only where
-/// fills_tensor() holds.
-bool makes_tensor_of_nothing(std::string_view name);
-
-/// Attributes of a tensor that are ops: T, mT, real …
-bool is_view_attribute(PyObject* name);
+/// True for ops that the rules which come with penstock call factories (`factory`, `fill`), by
+/// their names without "aten::".
+bool makes_tensor_of_nothing(std::string_view op);
 
 }  // namespace penstock::policy

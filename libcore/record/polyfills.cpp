@@ -69,20 +69,26 @@ PyObject* find_polyfill(PyObject* callable) {
   return found;
 }
 
-/// Guards which function it is. A method of a class is made anew by each look: it is known by its
-/// class.
-bool consume_callable(Walk& walk, Operand callable) {
+}  // namespace
+
+bool consume_c_function(Walk& walk, Operand callable) {
   const bool of_class = PyCFunction_Check(callable.object) &&
                         (PyCFunction_GET_FLAGS(callable.object) & METH_CLASS) != 0;
   if (!of_class || !callable.shadow.is(Shadow::Kind::sourced))
     return of_class || walk.facts.consume_identity(callable);
   const SourceStep& step = walk.recorder.graph().interface.sources[callable.shadow.index];
-  if (step.kind != SourceKind::attribute || step.base == kNoSource) {
+  // A class of the program may get another attribute of the name.
+  const auto* type = reinterpret_cast<PyTypeObject*>(PyCFunction_GET_SELF(callable.object));
+  const bool stays =
+      (type->tp_flags & (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_IMMUTABLETYPE)) != Py_TPFLAGS_HEAPTYPE;
+  if (!stays || step.kind != SourceKind::attribute || step.base == kNoSource) {
     return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
   }
   return walk.facts.consume_identity(
       {Shadow::sourced(step.base), PyCFunction_GET_SELF(callable.object)});
 }
+
+namespace {
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
 bool gives_generator(PyObject* callable, PyObject* function) {
@@ -152,7 +158,7 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
   if (gives_generator(callable.object, function) && !torch::in_compiled_region() &&
       !is_used_up(f, pops))
     return std::nullopt;
-  if (!consume_callable(walk, callable)) return false;
+  if (!consume_c_function(walk, callable)) return false;
   if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
                      std::move(keywords), pops)) {
     return false;

@@ -31,6 +31,12 @@ bool Verdict::broke(const CallRule& rule, std::string_view name) {
   return false;
 }
 
+bool Verdict::break_asked_for() {
+  broke(Code::PS0312, "torch._dynamo.graph_break() is called", true);
+  reason_.asked_for = true;
+  return false;
+}
+
 void Verdict::spoil_here(std::string why, Code code) {
   spoil(std::move(why));
   spoil_code_ = code;

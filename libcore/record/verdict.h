@@ -19,7 +19,8 @@ struct BreakReason {
   bool silent = false;  ///< the segment ends as designed; it is no break to report
   /// No graph can go on here, whoever makes it: what fullgraph=True raises for.
   bool anywhere = false;
-  std::string rule = {};  ///< on callables, where one decided; as reports name it
+  std::string rule = {};   ///< on callables, where one decided; as reports name it
+  bool asked_for = false;  ///< by torch._dynamo.graph_break()
 };
 
 /// How a recording ends: why it goes no further, and whether what was recorded may be used.
@@ -32,6 +33,8 @@ class Verdict {
   /// A rule ends the segment at the call of `name`.
   bool broke(const CallRule& rule, std::string_view name);
   bool end_silently();
+  /// The program calls torch._dynamo.graph_break().
+  bool break_asked_for();
   const BreakReason& reason() const { return reason_; }
   /// An attempt has failed that was one of several: the reason is again what it was before.
   void take_back(BreakReason before) { reason_ = std::move(before); }

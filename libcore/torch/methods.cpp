@@ -47,6 +47,11 @@ constexpr Row kMethods[] = {
     {"absolute", "abs"},
 };
 
+constexpr Row kAttributes[] = {
+    {"T", "numpy_T"}, {"mT", "mT"},     {"H", "matrix_H"},
+    {"mH", "mH"},     {"real", "real"}, {"imag", "imag"},
+};
+
 constexpr std::string_view kDataDependent[] = {
     "nonzero",
     "nonzero_numpy",
@@ -90,6 +95,11 @@ bool has(const Names& names, std::string_view name) {
 std::string_view op_of_method(std::string_view method) {
   const Row* row = find(kMethods, method);
   return row == nullptr ? method : row->value;
+}
+
+std::string_view op_of_attribute(std::string_view attribute) {
+  const Row* row = find(kAttributes, attribute);
+  return row == nullptr ? std::string_view() : row->value;
 }
 
 bool is_data_dependent(std::string_view op) {

@@ -9,6 +9,9 @@ namespace penstock::torch {
 /// "__add__" is "add". Empty for a method that is no op at all.
 std::string_view op_of_method(std::string_view method);
 
+/// The ATen op behind an attribute of torch.Tensor that is one: "numpy_T" of T. Empty for others.
+std::string_view op_of_attribute(std::string_view attribute);
+
 /// Ops whose result as a Python number, or whose result's size, depends on elements.
 bool is_data_dependent(std::string_view op);
 

@@ -14,21 +14,31 @@ namespace penstock::record {
 struct BuiltinCall {
   Walk& walk;
   FrameShadow& frame;
-  std::string_view owner, name;
+  std::string_view owner, name, shown;
+  const CallRule& rule;
   Operand function;
   std::vector<Operand>& positional;
   std::vector<std::pair<PyObject*, Operand>>& keywords;
   int pops;
 };
 
-/// Ends the segment at the call, which is not followed. Always false.
+/// Ends the segment at the call, which is not followed: for the reason that its rule gives, or,
+/// where it gives none, as a use that is not followed. Always false.
 bool refuse(BuiltinCall& call);
 /// Follows a Python function that does the same (record/polyfills.h), else ends the segment.
 bool polyfill(BuiltinCall& call);
 
+/// Lets the model of the call's rule follow it, where it takes so many arguments.
+bool call_model(const FunctionModel& model, BuiltinCall& call);
+/// The call gives a value that the guards determine. A container that was made for the caller alone
+/// may be changed by it.
+bool gives_value(BuiltinCall& call);
+
 /// A class statement (objects/class_statement.cpp).
 bool make_class(BuiltinCall& call);
 
+/// Models of classes that are called (objects/types.cpp).
+std::span<const FunctionModel> class_models();
 /// Models of the methods of list, dict and set (objects/container_methods.cpp).
 std::span<const FunctionModel> container_models();
 

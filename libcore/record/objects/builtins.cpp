@@ -26,8 +26,17 @@ using python::text_of;
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 bool refuse(BuiltinCall& c) {
+  if (!c.rule.reason.empty()) return c.walk.verdict.broke(c.rule, c.shown);
   return c.walk.verdict.broke(Code::PS0306,
                               "this use of " + std::string(c.name) + " is not followed");
+}
+
+bool gives_value(BuiltinCall& c) {
+  c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
+  };
+  return true;
 }
 
 bool polyfill(BuiltinCall& c) {
@@ -50,16 +59,6 @@ std::optional<bool> number_function(BuiltinCall& c) {
   if (!op || !known) return std::nullopt;
   return number_operation(c.walk, c.frame, *op, c.positional[0], two ? &c.positional[1] : nullptr,
                           c.pops);
-}
-
-/// A value that the guards determine. A container that was made for the caller alone may be changed
-/// by it.
-bool gives_value(BuiltinCall& c) {
-  c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
-    f.pop(pops);
-    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
-  };
-  return true;
 }
 
 /// A function of values without effects: called for real, on arguments that guards determine. On
@@ -132,43 +131,68 @@ bool length(BuiltinCall& c) {
   return pure(c);
 }
 
-/// isinstance and issubclass. An object's type decides about it, about a class the class itself.
+/// An object's type decides about isinstance, about issubclass the class itself.
 bool is_instance(BuiltinCall& c) {
-  const Operand subject = c.positional[0];
-  if (!(c.name == "issubclass" ? c.walk.facts.consume(subject)
-                               : c.walk.facts.consume_type(subject)))
-    return false;
-  return c.walk.facts.consume(c.positional[1]) && gives_constant(c.frame, c.pops);
+  return c.walk.facts.consume_type(c.positional[0]) && c.walk.facts.consume(c.positional[1]) &&
+         gives_constant(c.frame, c.pops);
 }
 
-/// getattr, hasattr and object.__getattribute__: what LOAD_ATTR does, and what happens without.
+bool is_subclass(BuiltinCall& c) {
+  return c.walk.facts.consume(c.positional[0]) && c.walk.facts.consume(c.positional[1]) &&
+         gives_constant(c.frame, c.pops);
+}
+
+/// getattr: what LOAD_ATTR does, and what happens without.
 bool get_attribute(BuiltinCall& c) {
-  if (c.positional.size() < 2 || !c.walk.facts.consume(c.positional[1])) return refuse(c);
-  const Operand self = c.positional[0];
-  PyObject* name = c.positional[1].object;
-  AttributeUse use{.pops = c.pops, .test = c.name == "hasattr"};
+  if (!c.walk.facts.consume(c.positional[1])) return refuse(c);
+  AttributeUse use{.pops = c.pops};
   if (c.positional.size() > 2) {
     use.has_fallback = true;
     use.fallback = c.positional[2].shadow;
   }
-  if (c.name != "__getattribute__") return load_attribute(c.walk, c.frame, self, name, use);
-  if (c.walk.is_tensor(self.object)) return refuse(c);
-  use.generic = true;
-  return c.walk.facts.consume_type(self) &&
-         load_generic_attribute(c.walk, c.frame, self, name, use);
+  return load_attribute(c.walk, c.frame, c.positional[0], c.positional[1].object, use);
 }
 
-/// setattr, delattr, object.__setattr__ and object.__delattr__.
+bool has_attribute(BuiltinCall& c) {
+  if (!c.walk.facts.consume(c.positional[1])) return refuse(c);
+  return load_attribute(c.walk, c.frame, c.positional[0], c.positional[1].object,
+                        {.pops = c.pops, .test = true});
+}
+
+/// object.__getattribute__.
+bool generic_get(BuiltinCall& c) {
+  const Operand self = c.positional[0];
+  if (!c.walk.facts.consume(c.positional[1]) || c.walk.is_tensor(self.object)) return refuse(c);
+  AttributeUse use{.pops = c.pops};
+  use.generic = true;
+  return c.walk.facts.consume_type(self) &&
+         load_generic_attribute(c.walk, c.frame, self, c.positional[1].object, use);
+}
+
 bool set_attribute(BuiltinCall& c) {
-  const bool sets = c.name == "setattr" || c.name == "__setattr__";
-  if (c.positional.size() != (sets ? 3 : 2) || !c.walk.facts.consume(c.positional[1]))
-    return refuse(c);
-  const Operand value = sets ? c.positional[2] : Operand{};
-  PyObject* name = c.positional[1].object;
-  if (c.name.starts_with("__")) {
-    return store_generic_attribute(c.walk, c.frame, c.positional[0], name, value, c.pops, true);
-  }
-  return store_attribute(c.walk, c.frame, c.positional[0], name, value, c.pops, true);
+  if (!c.walk.facts.consume(c.positional[1])) return refuse(c);
+  return store_attribute(c.walk, c.frame, c.positional[0], c.positional[1].object, c.positional[2],
+                         c.pops, true);
+}
+
+bool delete_attribute(BuiltinCall& c) {
+  if (!c.walk.facts.consume(c.positional[1])) return refuse(c);
+  return store_attribute(c.walk, c.frame, c.positional[0], c.positional[1].object, {}, c.pops,
+                         true);
+}
+
+/// object.__setattr__.
+bool generic_set(BuiltinCall& c) {
+  if (!c.walk.facts.consume(c.positional[1])) return refuse(c);
+  return store_generic_attribute(c.walk, c.frame, c.positional[0], c.positional[1].object,
+                                 c.positional[2], c.pops, true);
+}
+
+/// object.__delattr__.
+bool generic_delete(BuiltinCall& c) {
+  if (!c.walk.facts.consume(c.positional[1])) return refuse(c);
+  return store_generic_attribute(c.walk, c.frame, c.positional[0], c.positional[1].object, {},
+                                 c.pops, true);
 }
 
 bool call_iter(BuiltinCall& c) {
@@ -260,7 +284,7 @@ bool identity_known(BuiltinCall& c) {
 }
 
 /// object.__new__(cls) and dict.__new__(cls), by way of super(); tuple.__new__(cls, items).
-bool make_object(BuiltinCall& c) {
+bool new_object(BuiltinCall& c) {
   if (!PyType_Check(c.positional[0].object) || !c.walk.facts.consume(c.positional[0]))
     return refuse(c);
   auto* type = reinterpret_cast<PyTypeObject*>(c.positional[0].object);
@@ -282,14 +306,19 @@ bool initialize_nothing(BuiltinCall& c) {
   return gives_constant(c.frame, c.pops);
 }
 
-bool context_variable(BuiltinCall& c) {
-  const Operand variable = c.positional[0];
-  if (!c.keywords.empty() || !c.walk.facts.consume_identity(variable)) return refuse(c);
-  if (c.name == "get" && c.positional.size() <= 2)
-    return get_context(c.walk, c.frame, variable, c.pops);
-  if (c.positional.size() != 2) return refuse(c);
-  return c.name == "set" ? set_context(c.frame, variable, c.positional[1], c.pops)
-                         : reset_context(c.walk, c.frame, variable, c.positional[1], c.pops);
+bool context_get(BuiltinCall& c) {
+  if (!c.walk.facts.consume_identity(c.positional[0])) return refuse(c);
+  return get_context(c.walk, c.frame, c.positional[0], c.pops);
+}
+
+bool context_set(BuiltinCall& c) {
+  if (!c.walk.facts.consume_identity(c.positional[0])) return refuse(c);
+  return set_context(c.frame, c.positional[0], c.positional[1], c.pops);
+}
+
+bool context_reset(BuiltinCall& c) {
+  if (!c.walk.facts.consume_identity(c.positional[0])) return refuse(c);
+  return reset_context(c.walk, c.frame, c.positional[0], c.positional[1], c.pops);
 }
 
 /// Gradient mode is put back before most segments end; one that ends with another mode than it
@@ -301,7 +330,22 @@ bool set_grad_mode(BuiltinCall& c) {
   return c.walk.context.sets_grad_mode(enabled == 1) && gives_constant(c.frame, c.pops);
 }
 
-// -- list
+/// True where the call is of one tensor, whose element the guards determine.
+bool is_of_known_element(BuiltinCall& c) {
+  return c.walk.facts.is_known_tensor(c.positional[0]);
+}
+
+/// A method that gives the element of a tensor as a Python number, where that is known.
+bool known_element(BuiltinCall& c) {
+  return is_of_known_element(c) ? gives_constant(c.frame, c.pops) : refuse(c);
+}
+
+/// The same where it is a whole number: that of an input is read before each run.
+bool element_number(BuiltinCall& c) {
+  if (is_of_known_element(c)) return gives_constant(c.frame, c.pops);
+  const auto done = element_number(c.walk, c.frame, c.positional[0], c.pops);
+  return done ? *done : refuse(c);
+}
 
 bool make_tensor(BuiltinCall& c) {
   return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);
@@ -340,17 +384,26 @@ bool apply_function(BuiltinCall& c) {
 constexpr FunctionModel kModels[] = {
     {"length", length, 1, 1},
     {"is_instance", is_instance, 2, 2},
+    {"is_subclass", is_subclass, 2, 2},
     {"get_attribute", get_attribute, 2, 3},
-    {"has_attribute", get_attribute, 2, 2},
-    {"set_attribute", set_attribute, 1},
+    {"has_attribute", has_attribute, 2, 2},
+    {"generic_get", generic_get, 2, 2},
+    {"set_attribute", set_attribute, 3, 3},
+    {"generic_set", generic_set, 3, 3},
+    {"delete_attribute", delete_attribute, 2, 2},
+    {"generic_delete", generic_delete, 2, 2},
     {"iterate", call_iter, 1},
     {"advance", call_next, 1, 2},
     {"reduce", reduce, 1},
     {"is_callable", is_callable, 1, 1},
     {"identity", identity_known, 1, 1},
-    {"context_variable", context_variable, 1},
+    {"context_get", context_get, 1, 2},
+    {"context_set", context_set, 2, 2},
+    {"context_reset", context_reset, 2, 2},
+    {"element_number", element_number, 1, 1},
+    {"known_element", known_element, 1, 1},
     {"initialize_nothing", initialize_nothing, 1},
-    {"make_object", make_object, 1},
+    {"new_object", new_object, 1},
     {"make_class", make_class, 2},
     {"make_tensor", make_tensor},
     {"gives_argument", gives_argument, 1, 1},
@@ -360,19 +413,18 @@ constexpr FunctionModel kModels[] = {
     {"stream_capture", stream_capture},
 };
 
-bool call_model(const FunctionModel* model, BuiltinCall& c) {
-  const bool any = model != nullptr && model->most == kAny;
-  const bool too_many =
-      !any && (model == nullptr || c.positional.size() > model->most || !c.keywords.empty());
-  if (too_many || c.positional.size() < model->least) return refuse(c);
-  return model->rule(c);
-}
-
 }  // namespace
+
+bool call_model(const FunctionModel& model, BuiltinCall& c) {
+  const bool too_many =
+      model.most != kAny && (c.positional.size() > model.most || !c.keywords.empty());
+  if (too_many || c.positional.size() < model.least) return refuse(c);
+  return model.rule(c);
+}
 
 const FunctionModel* find_function_model(std::string_view name) {
   for (const std::span<const FunctionModel> models :
-       {std::span<const FunctionModel>(kModels), container_models()}) {
+       {std::span<const FunctionModel>(kModels), class_models(), container_models()}) {
     const auto found = std::ranges::find(models, name, &FunctionModel::name);
     if (found != models.end()) return &*found;
   }
@@ -427,12 +479,6 @@ bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) 
   return true;
 }
 
-/// Methods that give the element of a tensor as a Python number.
-bool is_number_of_tensor(std::string_view name) {
-  return name == "item" || name == "__bool__" || name == "__int__" || name == "__float__" ||
-         name == "__index__";
-}
-
 }  // namespace
 
 bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
@@ -445,43 +491,14 @@ bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Oper
         Code::PS0312, known.shown + " is disallowed in graphs (torch._dynamo.disallow_in_graph)",
         true);
   }
-  switch (rule.action) {
-    case CallAction::breaks:
-      if (rule.built_in && known.method && is_number_of_tensor(known.name) && keywords.empty()) {
-        std::vector<Operand> self = positional;
-        if (!bind_self(walk, function, self)) return false;
-        const bool is_known = self.size() == 1 && walk.is_tensor(self[0].object) &&
-                              walk.facts.is_known_tensor(self[0]);
-        if (is_known) return walk.facts.consume_identity(function) && gives_constant(f, pops);
-        const bool whole =
-            known.name == "item" || known.name == "__int__" || known.name == "__index__";
-        if (whole && self.size() == 1 && walk.is_tensor(self[0].object)) {
-          if (const auto done = element_number(walk, f, self[0], pops))
-            return *done && walk.facts.consume_identity(function);
-        }
-      }
-      if (rule.built_in) {
-        if (const auto done = call_polyfill(walk, f, function, positional, keywords, pops))
-          return *done;
-      }
-      return walk.verdict.broke(rule, known.shown);
-    case CallAction::native:
-    case CallAction::outside:
-      return walk.verdict.broke(rule, known.shown);
-    default:
-      break;
-  }
+  if (leaves_to_python(rule.action)) return walk.verdict.broke(rule, known.shown);
   if (!bind_self(walk, function, positional)) return false;
   if (known.method && (positional.empty() || !walk.is_tensor(positional[0].object))) {
     return walk.verdict.broke(Code::PS0306, "a tensor method is called on what is no tensor");
   }
-  const bool of_class = PyCFunction_Check(function.object) &&
-                        (PyCFunction_GET_FLAGS(function.object) & METH_CLASS) != 0;
-  if (of_class && function.shadow.is(Shadow::Kind::sourced)) {
-    return walk.verdict.broke(Code::PS0306, "a bound method of a class came from outside");
-  }
-  if (!walk.facts.consume_identity(function)) return false;
-  BuiltinCall call{walk, f, known.owner, known.name, function, positional, keywords, pops};
+  if (!consume_c_function(walk, function)) return false;
+  BuiltinCall call{walk, f,        known.owner, known.name, known.shown,
+                   rule, function, positional,  keywords,   pops};
   switch (rule.action) {
     case CallAction::fact:
       return place_keywords(keywords, positional) ? tell_fact(walk, f, known.name, positional, pops)
@@ -493,7 +510,9 @@ bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Oper
     case CallAction::fixed:
       return gives_constant(f, pops);
     case CallAction::model:
-      return call_model(find_function_model(rule.handler), call);
+      if (const FunctionModel* model = find_function_model(rule.handler))
+        return call_model(*model, call);
+      return refuse(call);
     default:
       return call_op(walk, f, known, function.object, positional, keywords, pops);
   }

@@ -31,6 +31,9 @@ bool call_special(Walk& walk, FrameShadow& frame, Operand self, const char* name
 bool call_unpacking(Walk& walk, FrameShadow& frame, Operand callable, Operand generator, int pops);
 Operand method_part(Walk& walk, Operand method, int part);
 bool consume_function(Walk& walk, Operand function);
+/// Guards which function or type of C it is. A method of a class is made anew by each look: it is
+/// known by its class.
+bool consume_c_function(Walk& walk, Operand function);
 bool consume_all(Walk& walk, const std::vector<Operand>& positional, const Keywords& keywords);
 bool call_partial(Walk& walk, FrameShadow& frame, Operand partial, std::vector<Operand> positional,
                   Keywords keywords, int pops);

@@ -64,7 +64,7 @@ std::optional<bool> call_compile_api(Walk& walk, FrameShadow& f, Served served,
       return walk.verdict.broke(Code::PS0312,
                                 "compilation is disabled for the function called here", true);
     case Served::graph_break:
-      return walk.verdict.broke(Code::PS0312, "torch._dynamo.graph_break() is called", true);
+      return walk.verdict.break_asked_for();
     case Served::handler:
     case Served::own:
       return walk.verdict.broke(Code::PS0312, "torch.compile or its kin is called");

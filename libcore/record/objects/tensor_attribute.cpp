@@ -35,6 +35,9 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     return walk.verdict.broke(Code::PS0308,
                               std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
   }
+  const CallRule& rule = walk.callables.of_tensor(text);
+  if (leaves_to_python(rule.action) && is_of_class(tensor, name) && !is_tensor_method(walk, name))
+    return walk.verdict.broke(rule, text);
   if (use.test && is_of_class(tensor, name)) {
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
@@ -63,13 +66,9 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     if (!tell_size(walk, f, text, {tensor}, use.pops, done)) return false;
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
-  static constexpr std::pair<const char*, const char*> kViews[] = {
-      {"T", "numpy_T"}, {"mT", "mT"},     {"H", "matrix_H"},
-      {"mH", "mH"},     {"real", "real"}, {"imag", "imag"}};
-  for (const auto& [attribute, op] : kViews) {
-    if (text != attribute) continue;
-    TorchTarget target{"call_function", "getattr", "builtins.getattr", op, false};
-    target.syntax.attribute = attribute;
+  if (const std::string_view op = torch::op_of_attribute(text); !op.empty()) {
+    TorchTarget target{"call_function", "getattr", "builtins.getattr", std::string(op), false};
+    target.syntax.attribute = text.c_str();
     return torch_call(walk, f, target, std::vector<Operand>{tensor}, {}, use.pops);
   }
   if (text == "grad" || text == "grad_fn") {

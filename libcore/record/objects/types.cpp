@@ -1,11 +1,13 @@
-// Calls of types: builtin ones by name, classes of the program by their constructors.
+// Calls of classes: the models of those that rules name, any other by its constructors.
 
+#include <algorithm>
 #include <cstring>
 
 #include "policy/roots.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
+#include "record/objects/builtin_call.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
 #include "record/objects/iteration.h"
@@ -22,25 +24,6 @@ using python::type_lookup;
 
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
-namespace {
-
-bool is_one_of(PyObject* type, std::initializer_list<PyTypeObject*> types) {
-  for (PyTypeObject* one : types) {
-    if (type == reinterpret_cast<PyObject*>(one)) return true;
-  }
-  return false;
-}
-
-/// True for itertools.repeat.
-bool is_repeat(PyObject* type) {
-  if (std::strcmp(reinterpret_cast<PyTypeObject*>(type)->tp_name, "itertools.repeat") != 0)
-    return false;
-  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "itertools");
-  return module != nullptr && type == PyDict_GetItemString(PyModule_GetDict(module), "repeat");
-}
-
-}  // namespace
-
 bool consume_all(Walk& walk, const std::vector<Operand>& positional, const Keywords& keywords) {
   for (Operand operand : positional) {
     if (!walk.facts.consume(operand)) return false;
@@ -54,89 +37,139 @@ bool consume_all(Walk& walk, const std::vector<Operand>& positional, const Keywo
 bool call_type(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                Keywords keywords, int pops) {
   if (!walk.facts.consume_identity(type)) return false;
-  PyObject* object = type.object;
-  if (is_one_of(object, {&PyType_Type})) {
-    if (positional.size() != 1) return walk.verdict.broke(Code::PS0306, "a class is made");
-    return walk.facts.consume_type(positional[0]) && gives_constant(f, pops);
-  }
-  if (is_one_of(object, {&PySuper_Type})) return call_super(walk, f, positional, pops);
-  if (is_one_of(object, {&PyList_Type, &PyTuple_Type})) {
-    if (positional.empty()) return gives_fresh(f, pops, {});
-    if (PyTuple_CheckExact(positional[0].object) &&
-        object == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
-      return gives(f, pops, positional[0].shadow);
-    }
-    if (gathers(walk, f, positional[0], pops)) return true;
-    return iterates_in_python(positional[0]) &&
-           call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
-  }
-  if (is_one_of(object, {&PyDict_Type})) return make_dict(walk, f, positional, keywords, pops);
-  if (is_one_of(object, {&PyEnum_Type, &PyZip_Type})) {
-    if (make_iterator(walk, f, object, positional, keywords, pops)) return true;
-    return call_polyfill(walk, f, type, positional, keywords, pops).value_or(false);
-  }
-  if (is_repeat(object) && positional.size() == 2 && keywords.empty()) {
-    if (!walk.facts.consume(positional[1])) return false;
-    auto over = std::make_unique<IteratorShadow>();
-    over->kind = IteratorShadow::Kind::same;
-    over->shadow = positional[0].shadow;
-    over->object = PyRef::borrow(positional[0].object);
-    return gives_iterator(f, pops, std::move(over));
-  }
-  if (is_one_of(object, {&PyLong_Type, &PyFloat_Type, &PyBool_Type})) {
-    if (!positional.empty() && walk.is_tensor(positional[0].object)) {
-      if (positional.size() == 1 && keywords.empty() && walk.facts.is_known_tensor(positional[0]))
-        return gives_constant(f, pops);
-      if (is_one_of(object, {&PyLong_Type}) && positional.size() == 1 && keywords.empty()) {
-        if (const auto done = element_number(walk, f, positional[0], pops)) return *done;
-      }
-      return walk.verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
-    }
-    if (is_one_of(object, {&PyBool_Type}) && positional.size() == 1) {
-      return walk.facts.consume_truth(positional[0]).has_value() && gives_constant(f, pops);
-    }
-    if (positional.size() == 1 && keywords.empty()) {
-      const bool whole = is_one_of(object, {&PyLong_Type});
-      const NumberOp op = whole ? NumberOp::to_int : NumberOp::to_float;
-      if (const auto done = number_operation(walk, f, op, positional[0], nullptr, pops))
-        return *done;
-    }
-    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
-  }
-  if (is_one_of(object, {&PyUnicode_Type, &PyComplex_Type, &PyBytes_Type, &PyRange_Type})) {
-    for (Operand operand : positional) {
-      if (walk.is_tensor(operand.object))
-        return walk.verdict.broke(Code::PS0301, "a tensor is printed into a string",
-                                  is_one_of(object, {&PyUnicode_Type}));
-    }
-    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
-  }
-  if (is_one_of(object, {&PySlice_Type})) {
-    std::vector<Shadow> parts;
-    for (Operand operand : positional) parts.push_back(operand.shadow);
-    if (parts.size() == 1) parts = {Shadow::constant(), parts[0], Shadow::constant()};
-    if (parts.size() == 2) parts.push_back(Shadow::constant());
-    return gives_fresh(f, pops, std::move(parts));
-  }
-  if (is_one_of(object, {&PySet_Type, &PyFrozenSet_Type})) {
-    return consume_all(walk, positional, keywords) && gives_fresh(f, pops, {});
-  }
-  if (is_one_of(object, {&PyBaseObject_Type})) return gives_fresh(f, pops, {});
-  if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object),
-                       reinterpret_cast<PyTypeObject*>(PyExc_BaseException))) {
-    if (type_lookup(reinterpret_cast<PyTypeObject*>(object), "__init__") ==
-            type_lookup(reinterpret_cast<PyTypeObject*>(PyExc_BaseException), "__init__") ||
-        !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE)) {
-      return gives_fresh(f, pops, {});
-    }
-  }
-  if (const auto done = call_polyfill(walk, f, type, positional, keywords, pops)) return *done;
-  const std::string_view made = reinterpret_cast<PyTypeObject*>(object)->tp_name;
-  if (made == "torch.device" || made == "torch.Size" || made == "torch.finfo" ||
-      made == "torch.iinfo") {
-    return consume_all(walk, positional, keywords) && gives_constant(f, pops);
-  }
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  const CallRule& rule = walk.callables.of_class(object);
+  const std::string name = qualified_name(type.object);
+  if (leaves_to_python(rule.action)) return walk.verdict.broke(rule, name);
+  BuiltinCall call{walk, f, {}, name, name, rule, type, positional, keywords, pops};
+  if (rule.action == CallAction::constant)
+    return consume_all(walk, positional, keywords) && gives_value(call);
+  const FunctionModel* model =
+      rule.action == CallAction::model ? find_function_model(rule.handler) : nullptr;
+  if (model != nullptr) return call_model(*model, call);
   return call_class(walk, f, type, std::move(positional), std::move(keywords), pops);
+}
+
+namespace {
+
+/// type(x); with three arguments it makes a class.
+bool make_type(BuiltinCall& c) {
+  if (c.positional.size() != 1) return c.walk.verdict.broke(Code::PS0306, "a class is made");
+  return c.walk.facts.consume_type(c.positional[0]) && gives_constant(c.frame, c.pops);
+}
+
+bool make_super(BuiltinCall& c) {
+  return call_super(c.walk, c.frame, c.positional, c.pops);
+}
+
+/// object(), and a set, whose items are constants.
+bool make_object(BuiltinCall& c) {
+  return consume_all(c.walk, c.positional, c.keywords) && gives_fresh(c.frame, c.pops, {});
+}
+
+/// list and tuple.
+bool make_sequence(BuiltinCall& c) {
+  if (c.positional.empty()) return gives_fresh(c.frame, c.pops, {});
+  const Operand from = c.positional[0];
+  const bool tuple = c.function.object == reinterpret_cast<PyObject*>(&PyTuple_Type);
+  if (tuple && PyTuple_CheckExact(from.object)) return gives(c.frame, c.pops, from.shadow);
+  if (gathers(c.walk, c.frame, from, c.pops)) return true;
+  return iterates_in_python(from) &&
+         call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops)
+             .value_or(false);
+}
+
+bool make_dict(BuiltinCall& c) {
+  return make_dict(c.walk, c.frame, c.positional, c.keywords, c.pops);
+}
+
+/// enumerate and zip.
+bool make_iterator(BuiltinCall& c) {
+  if (make_iterator(c.walk, c.frame, c.function.object, c.positional, c.keywords, c.pops))
+    return true;
+  return call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops)
+      .value_or(false);
+}
+
+/// itertools.repeat.
+bool repeat(BuiltinCall& c) {
+  if (c.positional.size() != 2 || !c.keywords.empty()) return polyfill(c);
+  if (!c.walk.facts.consume(c.positional[1])) return false;
+  auto over = std::make_unique<IteratorShadow>();
+  over->kind = IteratorShadow::Kind::same;
+  over->shadow = c.positional[0].shadow;
+  over->object = PyRef::borrow(c.positional[0].object);
+  return gives_iterator(c.frame, c.pops, std::move(over));
+}
+
+/// int, float and bool of a tensor: the number is a constant where the guards determine the
+/// element, else one that int reads before each run.
+bool number_of_tensor(BuiltinCall& c) {
+  const bool alone = c.positional.size() == 1 && c.keywords.empty();
+  if (alone && c.walk.facts.is_known_tensor(c.positional[0]))
+    return gives_constant(c.frame, c.pops);
+  if (alone && c.function.object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
+    if (const auto done = element_number(c.walk, c.frame, c.positional[0], c.pops)) return *done;
+  }
+  return c.walk.verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
+}
+
+/// int and float.
+bool make_number(BuiltinCall& c) {
+  if (!c.positional.empty() && c.walk.is_tensor(c.positional[0].object)) return number_of_tensor(c);
+  if (c.positional.size() == 1 && c.keywords.empty()) {
+    const bool whole = c.function.object == reinterpret_cast<PyObject*>(&PyLong_Type);
+    const NumberOp op = whole ? NumberOp::to_int : NumberOp::to_float;
+    if (const auto done = number_operation(c.walk, c.frame, op, c.positional[0], nullptr, c.pops))
+      return *done;
+  }
+  return consume_all(c.walk, c.positional, c.keywords) && gives_constant(c.frame, c.pops);
+}
+
+bool make_truth(BuiltinCall& c) {
+  if (c.positional.size() != 1) return make_number(c);
+  if (c.walk.is_tensor(c.positional[0].object)) return number_of_tensor(c);
+  return c.walk.facts.consume_truth(c.positional[0]).has_value() && gives_constant(c.frame, c.pops);
+}
+
+bool is_given_tensor(const BuiltinCall& c) {
+  return std::ranges::any_of(c.positional,
+                             [&](Operand given) { return c.walk.is_tensor(given.object); });
+}
+
+bool make_text(BuiltinCall& c) {
+  if (is_given_tensor(c))
+    return c.walk.verdict.broke(Code::PS0301, "a tensor is printed into a string", true);
+  return consume_all(c.walk, c.positional, c.keywords) && gives_constant(c.frame, c.pops);
+}
+
+/// What is made of constants alone, and of tensors never: bytes, complex, range.
+bool make_value(BuiltinCall& c) {
+  if (is_given_tensor(c)) return refuse(c);
+  return consume_all(c.walk, c.positional, c.keywords) && gives_constant(c.frame, c.pops);
+}
+
+bool make_slice(BuiltinCall& c) {
+  std::vector<Shadow> parts;
+  for (Operand operand : c.positional) parts.push_back(operand.shadow);
+  if (parts.size() == 1) parts = {Shadow::constant(), parts[0], Shadow::constant()};
+  if (parts.size() == 2) parts.push_back(Shadow::constant());
+  return gives_fresh(c.frame, c.pops, std::move(parts));
+}
+
+constexpr FunctionModel kModels[] = {
+    {"make_type", make_type},     {"make_super", make_super},
+    {"make_object", make_object}, {"make_sequence", make_sequence},
+    {"make_dict", make_dict},     {"make_iterator", make_iterator},
+    {"repeat", repeat},           {"make_number", make_number},
+    {"make_truth", make_truth},   {"make_text", make_text},
+    {"make_value", make_value},   {"make_slice", make_slice},
+};
+
+}  // namespace
+
+std::span<const FunctionModel> class_models() {
+  return kModels;
 }
 
 namespace {
@@ -154,6 +187,14 @@ bool call_dict_class(Walk& walk, FrameShadow& f, Operand type,
     return make_dict(walk, f, positional, keywords, pops);
   return walk.verdict.broke(Code::PS0303,
                             qualified_name(type.object) + " fills itself by its own __setitem__");
+}
+
+/// True for an exception that keeps its arguments, as BaseException does, and does no more.
+bool is_plain_exception(PyTypeObject* type) {
+  auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  return PyType_IsSubtype(type, base) &&
+         (type_lookup(type, "__init__") == type_lookup(base, "__init__") ||
+          !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE));
 }
 
 /// Why no instance of the class is made in a segment.
@@ -177,6 +218,7 @@ std::optional<std::string> why_not_made(PyTypeObject* type) {
 bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                 Keywords keywords, int pops) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  if (is_plain_exception(object)) return gives_fresh(f, pops, {});
   if (const auto reason = why_not_made(object)) return walk.verdict.broke(Code::PS0306, *reason);
   PyObject* maker = type_lookup(object, "__new__");
   PyObject* init = type_lookup(object, "__init__");

@@ -29,6 +29,23 @@ Diagnostic refused(std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("a rule is passed over for what it cannot hold for") {
+  const CallRules rules = made_of("whole *\ngraph *\nfact *\ninline *\nbreak *\n");
+  CHECK(found(rules, {"m.f"}, CallableKind::python) == "my.rules:1: whole *");
+  CHECK(found(rules, {"m.f"}, CallableKind::op) == "my.rules:2: graph *");
+  CHECK(found(rules, {"m.f"}, CallableKind::c) == "my.rules:3: fact *");
+  CHECK(found(rules, {"m.C"}, CallableKind::type) == "my.rules:4: inline *");
+}
+
+TEST_CASE("a model may say how a call that it does not follow breaks") {
+  CallRules rules;
+  REQUIRE(rules.add("model one PS0307 m.f : NAME is asked\nmodel two m.g\n", "own.rules", true));
+  CHECK(rules.all()[0].handler == "one");
+  CHECK(rules.all()[0].code == Code::PS0307);
+  CHECK(rules.all()[0].reason_for("f") == "f is asked");
+  CHECK(rules.all()[1].code == Code::PS0306);
+}
+
 TEST_CASE("the first rule that matches wins, whatever is more specific") {
   const CallRules rules =
       made_of("break m.f\n# a comment\n\ninline m.*  # and one behind\nnative m.f m.g\ninner *\n");
