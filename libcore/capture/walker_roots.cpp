@@ -19,6 +19,7 @@
 #include "capture/cold_roots.h"
 #include "capture/walker.h"
 #include "policy/may_record.h"
+#include "policy/shown_code.h"
 #include "python/literal.h"
 #include "record/symbolic_sizes.h"
 #include "torch/op_counter.h"
@@ -132,8 +133,9 @@ RootHistory* Walker::find_history(Frame& frame, CodeInfo& known, bool make) {
   known.roots.emplace(key, &root);
   root.gradients = torch::grad_enabled();
   if (sink_.meters_roots()) {
-    root.name = python::text_of(frame.code()->co_qualname);
-    root.location = frame.bytecode().location(frame.bytecode().instructions()[0]);
+    policy::ShownCode shown = policy::shown_code(frame);
+    root.name = std::move(shown.name);
+    root.location = std::move(shown.location);
   }
   return &root;
 }

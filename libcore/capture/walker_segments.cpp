@@ -2,6 +2,7 @@
 
 #include "capture/walker.h"
 #include "policy/dynamo_state.h"
+#include "policy/shown_code.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "torch/compile_region.h"
@@ -172,9 +173,9 @@ void Walker::drop(Region& region) {
              !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);
-    skip.name = text_of(region.start->frame->code()->co_qualname);
-    skip.location =
-        region.start->frame->bytecode().location(region.start->frame->bytecode().instructions()[0]);
+    policy::ShownCode shown = policy::shown_code(*region.start->frame);
+    skip.name = std::move(shown.name);
+    skip.location = std::move(shown.location);
     skip.reason = region.walk->verdict.spoiled_by();
     if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "policy/shown_code.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "record/constructor.h"
@@ -155,10 +156,15 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     verdict.spoil("the segment leaves " + ending.reason() + " behind",
                   earlier.code == nullptr ? ending.culprit() : earlier);
   }
-  interface.name = text_of(root.code()->co_qualname);
   interface.start_offset = start_unit_;
   interface.end = std::move(end);
+  interface.name = text_of(root.code()->co_qualname);
   interface.location = start_location_;
+  const bool at_start = start_location_.line == root.code()->co_firstlineno;
+  if (policy::ShownCode shown = policy::shown_code(root); at_start && !shown.own) {
+    interface.name = std::move(shown.name);
+    interface.location = std::move(shown.location);
+  }
   recorder.finish();
   CapturedSegment segment{std::move(recorder.graph()), root.code(), {}, {}, {}};
   if (context.for_backend())
