@@ -2,8 +2,8 @@
 """Holds the arrows between the rooms: reads every #include and compares it with the tables below.
 
 A room may include itself, the rooms that its row names, and what those may include. The tables are
-the one machine-readable form of the design's room table. The last line is `N passed, N failed`,
-counting rooms.
+the one machine-readable form of the design's room table. Files that CONTRIBUTING.md names have to be
+there. The last line is `N passed, N failed`, counting rooms and that page.
 """
 
 import pathlib
@@ -108,6 +108,17 @@ def problems_of(path: pathlib.Path) -> list[str]:
     return found
 
 
+def lost_names() -> list[str]:
+    """The files that CONTRIBUTING.md names in backquotes, below the tree or libcore, and that are not there."""
+    found = []
+    for number, line in enumerate((ROOT / "CONTRIBUTING.md").read_text().splitlines(), 1):
+        for name in re.findall(r"`([a-z][\w./*-]+\.(?:h|cpp|py|def|rules|toml))`", line):
+            general = re.search("[A-Z]{3}", name)  # FAMILY.def stands for any
+            if not general and not any(ROOT.glob(name)) and not any(ROOT.glob("libcore/" + name)):
+                found.append(f"CONTRIBUTING.md:{number}: there is no {name}")
+    return found
+
+
 def room_of(path: pathlib.Path) -> str:
     parts = path.relative_to(ROOT).parts
     return parts[1] if parts[0] == "libcore" else parts[0]
@@ -119,6 +130,7 @@ def main() -> int:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in SOURCES:
                 problems.setdefault(room_of(path), []).extend(problems_of(path))
+    problems["CONTRIBUTING.md"] = lost_names()
     for found in problems.values():
         sys.stdout.writelines(problem + "\n" for problem in found)
     failed = sum(bool(found) for found in problems.values())
