@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "capture/entry_limit.h"
 #include "python/bytecode.h"
 
 namespace penstock::capture {
@@ -17,7 +16,7 @@ bool EntryTable::Segment::has_room() const {
     ++in_use;
     if (entry->calls > 1) ++reused;
   }
-  return capture::has_room(in_use, reused, kLimit);
+  return capture::has_room(in_use, reused, kEntryLimit);
 }
 
 EntryTable::Segment* EntryTable::find(const python::Bytecode& code, int offset) const {
@@ -35,7 +34,6 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   if (segment == nullptr) return lookup;
   auto bridge = torch::TensorBridge::get();
   if (!bridge || *bridge == nullptr) return lookup;
-  segment->failed.clear();
   for (const auto& entry : segment->entries) {
     if (entry->replaced) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
@@ -47,23 +45,21 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
     lookup.end = entry->interface.end.offset;
     return lookup;
   }
+  std::vector<RecompileEvent::Entry> misfits;
   for (const auto& entry : segment->entries) {
     if (entry->replaced) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
-    segment->failed.push_back({entry->interface.id, check.failures()});
-    segment->changed.note(segment->failed.back().failed);
+    misfits.push_back({entry->interface.id, check.failures()});
   }
+  segment->start.missed(std::move(misfits));
   if (segment->has_room()) {
     lookup.found = Found::miss;
-    lookup.changed = &segment->changed;
+    lookup.changed = &segment->start.changed();
     return lookup;
   }
-  if (!segment->limit_reported) {
-    segment->limit_reported = true;
-    events_.recompiled({EntryId{segment->number, -1, 0}, true, segment->failed});
-  }
+  segment->start.tell_limit(events_);
   lookup.found = Found::step;
-  lookup.id = EntryId{segment->number, -1, 0};
+  lookup.id = segment->start.id();
   lookup.end = segment->entries.back()->interface.end.offset;
   return lookup;
 }
@@ -71,21 +67,14 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
 EntryId EntryTable::captured(record::CapturedSegment captured) {
   Interface& interface = captured.graph.interface;
   const auto key = std::pair<const PyCodeObject*, int>(captured.code, interface.start_offset);
-  Segment& segment = segments_[key];
-  if (segment.number < 0) {
-    segment.number = next_number_++;
+  const auto [place, is_new] = segments_.try_emplace(key);
+  Segment& segment = place->second;
+  if (is_new) {
+    segment.start = SegmentStart(next_number_++);
     codes_.push_back(PyRef::borrow(reinterpret_cast<PyObject*>(captured.code)));
   }
-  interface.id = EntryId{segment.number, static_cast<std::int32_t>(segment.entries.size()), 0};
-  if (!segment.entries.empty()) {
-    for (const RecompileEvent::Entry& known : segment.failed) {
-      if (!segment.changed.replaces(interface, known.failed)) continue;
-      segment.entries[static_cast<std::size_t>(known.id.recompile)]->replaced = true;
-    }
-    segment.changed.find_contradiction(interface, segment.failed);
-    events_.recompiled({interface.id, false, std::move(segment.failed)});
-    segment.failed.clear();
-  }
+  for (const EntryId replaced : segment.start.add(interface, events_).replaced)
+    segment.entries[static_cast<std::size_t>(replaced.recompile)]->replaced = true;
   graphs_.captured(captured);
   auto entry = std::make_unique<Entry>();
   entry->interface = interface;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capture/segment_client.h"
+#include "capture/segment_start.h"
 #include "guards/guard_check.h"
 
 namespace penstock::capture {
@@ -25,8 +26,6 @@ class GraphSink {
 /// that they fit, and asks for a new entry when none fits, up to a limit.
 class EntryTable : public SegmentClient {
  public:
-  static constexpr std::size_t kLimit = 8;
-
   EntryTable(GraphSink& graphs, EventSink& events, bool wants_examples)
       : graphs_(graphs), events_(events), wants_examples_(wants_examples) {}
 
@@ -52,12 +51,9 @@ class EntryTable : public SegmentClient {
     bool replaced = false;  ///< a later one stands for it; kept for its count
   };
   struct Segment {
-    std::int32_t number = -1;
+    SegmentStart start;
     std::vector<std::unique_ptr<Entry>> entries;
-    bool limit_reported = false;
-    /// Why the entries did not fit the call that is being recorded now.
-    std::vector<RecompileEvent::Entry> failed;
-    record::ChangedNumbers changed;
+
     bool has_room() const;
   };
   struct Codes;

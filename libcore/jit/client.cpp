@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "capture/entry_limit.h"
 #include "capture/tier_up.h"
 #include "jit/checked_executor.h"
 #include "jit/exceptions.h"
@@ -197,7 +196,7 @@ Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
 Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   Lookup answer;
   answer.found = Found::step;
-  answer.id = entry != nullptr ? entry->id() : EntryId{segment.frame, -1, 0};
+  answer.id = entry != nullptr ? entry->id() : segment.start.id();
   answer.end = entry != nullptr ? entry->end() : segment.end;
   answer.measured = entry != nullptr && entry->runs();
   return answer;
@@ -307,16 +306,16 @@ bool JitClient::has_room(const Segment& segment) const {
     ++serving;
     reused += entry->count->calls > 1;
   }
-  return capture::has_room(serving, reused, static_cast<std::size_t>(options_.entry_limit));
+  return capture::has_room(serving, reused, options_.entry_limit);
 }
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   auto& entries = segment.entries;
   for (std::size_t i = 0; i < entries.size(); ++i) {  // other threads may add some
     Entry* entry = entries[i].get();
-    const bool is_new = entry->count->calls <= 1 && entry->id().recompile == segment.recompiles - 1;
+    const bool is_new = entry->count->calls <= 1 && entry->id() == segment.start.last();
     if (is_new && !segment.gave_up)
-      segment.changed.note_moment(entry->explain(frame), entry->is_dead());
+      segment.start.changed().note_moment(entry->explain(frame), entry->is_dead());
   }
   const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
   // What is recorded again and again for calls that never come back is not worth more of them.
@@ -330,26 +329,22 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
     return answer;
   }
   if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
-  RecompileEvent event;
+  std::vector<RecompileEvent::Entry> misfits;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();
     if (!entry->serves(torch::region_backend(), backend_age_)) continue;
-    event.entries.push_back({entry->id(), entry->explain(frame)});
-    segment.changed.note(event.entries.back().failed);
+    misfits.push_back({entry->id(), entry->explain(frame)});
   }
+  segment.start.missed(std::move(misfits));
   if (has_room(segment)) {
-    segment.pending = std::move(event);
     Lookup answer;
     answer.found = Found::miss;
-    answer.changed = &segment.changed;
+    answer.changed = &segment.start.changed();
     return answer;
   }
-  if (std::exchange(segment.limit_reported, true)) return step(segment, nullptr);
-  event.id = {segment.frame, -1, 0};
-  event.limit = true;
-  sink_.recompiled(event);
+  if (!segment.start.tell_limit(sink_)) return step(segment, nullptr);
   Diagnostic diagnostic{Code::PS0502, {}, {}, {}, {}, Severity::warning};
-  diagnostic.message = "segment " + std::to_string(segment.frame) + " has " +
+  diagnostic.message = "segment " + std::to_string(segment.start.id().frame) + " has " +
                        std::to_string(entries.size()) +
                        " entries; calls that fit none of them are stepped";
   say(std::move(diagnostic), entries.front()->interface());
@@ -385,42 +380,29 @@ EntryId JitClient::captured(CapturedSegment recorded) {
   Segment* segment = segments->find(start);
   if (segment == nullptr) {
     segment = &segments->make(start);
-    segment->frame = next_frame_++;
+    segment->start = capture::SegmentStart(next_frame_++);
   }
-  const EntryId id{segment->frame, segment->recompiles++, 0};
   compiled_last_ = false;
-  recorded.graph.interface.id = id;
   segment->misses = 0;
   segment->missed = {};
-  const auto contradiction =
-      segment->changed.find_contradiction(recorded.graph.interface, segment->pending.entries);
-  if (!segment->pending.entries.empty()) {
-    segment->pending.id = id;
-    drop_replaced(*segment, recorded.graph.interface);
-    sink_.recompiled(std::exchange(segment->pending, {}));
-  }
+  Interface& interface = recorded.graph.interface;
+  const auto added = segment->start.add(interface, sink_);
+  const EntryId id = interface.id;
+  const auto dropped = take_out(segment->entries, [&](const Entry& entry) {
+    return std::ranges::find(added.replaced, entry.id()) != added.replaced.end();
+  });
   EntryCount& count = new_count(recorded);
-  if (contradiction) {
+  if (added.contradiction) {
     // The next recording ends before it.
     count.runs = 0;
-    const Interface& interface = recorded.graph.interface;
-    sink_.restarted({id, "a guard cannot hold: " + *contradiction, interface.location});
+    sink_.restarted({id, "a guard cannot hold: " + *added.contradiction, interface.location});
     return id;
   }
   const Clock::time_point begin = Clock::now();
-  const std::chrono::nanoseconds recording(recorded.graph.interface.capture_ns);
+  const std::chrono::nanoseconds recording(interface.capture_ns);
   install(*segment, std::move(recorded), count);
   segment->price = recording + (Clock::now() - begin);
   return id;
-}
-
-/// Entries that differ from the new one in nothing but numbers that are its inputs.
-void JitClient::drop_replaced(Segment& segment, const Interface& recorded) {
-  for (const RecompileEvent::Entry& known : segment.pending.entries) {
-    if (!segment.changed.replaces(recorded, known.failed)) continue;
-    const auto replaced =
-        take_out(segment.entries, [&](const Entry& entry) { return entry.id() == known.id; });
-  }
 }
 
 void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& count) {
@@ -462,7 +444,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     if (at_limit) segment.gave_up = true;
     if (!interface.symbols.empty() && !at_limit) {
       // The next call that fits no entry is recorded for its own sizes.
-      segment.changed.refuse_sizes();
+      segment.start.changed().refuse_sizes();
       count.runs = 0;
       return sink_.restarted({interface.id,
                               "not compiled for sizes that change: " + given.error().message,

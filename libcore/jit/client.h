@@ -17,7 +17,8 @@ namespace penstock::jit {
 
 /// What a client does with recorded segments and how far it goes.
 struct ClientOptions {
-  int entry_limit = 8;  ///< entries per segment start, unless most of them are used again
+  int entry_limit =
+      capture::kEntryLimit;  ///< entries per segment start, unless most of them are used again
   /// Every call by an entry takes so much longer while the gate measures: what --handicap asks for.
   std::chrono::nanoseconds handicap{0};
   /// A call that fits no entry is recorded only once such calls have taken so long that it pays
@@ -80,7 +81,6 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   bool has_room(const Segment& segment) const;
   /// False where a function of the program's that was to compile the graph raised.
   bool give_program_backend(Entry& entry, const record::CapturedSegment& recorded);
-  void drop_replaced(Segment& segment, const Interface& recorded);
   Result<void> give_executor(Entry& entry, Graph graph, PyCodeObject* code);
   EntryCount& new_count(const record::CapturedSegment& recorded);
   bool needs_gradients(const Graph& graph) const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture/segment_client.h"
+#include "capture/segment_start.h"
 #include "guards/guard_program.h"
 #include "guards/live_table.h"
 #include "heap/occupied_gaps.h"
@@ -133,19 +134,15 @@ class Entry {
 
 /// All entries of one segment start, most recently used first.
 struct Segment {
-  std::int32_t frame = 0;  ///< frame number
+  capture::SegmentStart start;
   std::int32_t offset = 0;
-  std::int32_t recompiles = 0;  ///< entries made so far
   std::vector<std::unique_ptr<Entry>> entries;
-  bool gave_up = false;   ///< calls that fit no entry are stepped and recorded no more
-  std::int32_t end = -1;  ///< where stepping ends then
-  bool limit_reported = false;
+  bool gave_up = false;               ///< calls that fit no entry are stepped and recorded no more
+  std::int32_t end = -1;              ///< where stepping ends then
   int misses = 0;                     ///< since the last entry was made
   std::chrono::nanoseconds price{0};  ///< that the last entry took to record and compile
   std::chrono::nanoseconds missed{
-      0};                  ///< that calls which fit none have taken since, where that is weighed
-  RecompileEvent pending;  ///< why the call that is being recorded now fitted no entry
-  record::ChangedNumbers changed;
+      0};  ///< that calls which fit none have taken since, where that is weighed
 };
 
 /// The segments of one code object, by the unit at which they start.
