@@ -389,6 +389,47 @@ bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schem
   return true;
 }
 
+/// Takes several tensors given as `out` from the arguments by name: the overload that writes them
+/// is chosen as the one without. None where no tuple of tensors is given so.
+std::vector<ValueId> take_outs(const Walk& walk, std::vector<NamedArgument>& named) {
+  const auto given = std::ranges::find(named, std::string_view("out"), &NamedArgument::name);
+  const auto* list = given == named.end() ? nullptr : given->value.as<Argument::Sequence>();
+  if (list == nullptr || walk.context.for_backend()) return {};
+  std::vector<ValueId> outs;
+  for (const Argument& item : list->items) {
+    const auto* value = item.as<Argument::Value>();
+    if (value == nullptr || walk.recorder.is_number(value->id)) return {};
+    outs.push_back(value->id);
+  }
+  named.erase(given);
+  return outs;
+}
+
+Argument tuple_of(const std::vector<ValueId>& values) {
+  Argument::Sequence tuple{Argument::Sequence::Kind::tuple, {}};
+  for (ValueId id : values) tuple.items.emplace_back(Argument::Value{id});
+  return tuple;
+}
+
+/// The nodes of a call that writes its results into `outs`. Empty: the walk broke.
+std::vector<PlannedNode> nodes_into(Walk& walk, const TorchTarget& target, PlannedNode node,
+                                    const std::vector<ValueId>& outs) {
+  std::vector<PlannedNode> nodes = into_outs(walk.recorder, std::move(node), outs);
+  if (nodes.empty()) {
+    walk.verdict.broke(Code::PS0310, target.target +
+                                         " writes several tensors, whose sizes or dtypes it may "
+                                         "change or which share memory");
+  }
+  for (std::size_t i = 0; i < outs.size() && !nodes.empty(); ++i) {
+    if (!may_write(walk, target.target, outs[i], walk.recorder.value(outs[i]).type)) return {};
+    if (!walk.recorder.before_write(outs[i])) {
+      walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
+      return {};
+    }
+  }
+  return nodes;
+}
+
 /// The nodes of a graph that stand for one call: that of its op, or, where it writes what is given
 /// as `out`, the op without and a copy. Empty: the walk broke.
 std::vector<PlannedNode> nodes_of(Walk& walk, const TorchTarget& target,
@@ -417,6 +458,7 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
   auto converted = converted_arguments(walk, positional, keywords);
   if (!converted) return false;
   auto& [args, named] = *converted;
+  const std::vector<ValueId> outs = take_outs(walk, named);
   auto resolved =
       target.overload
           ? torch::resolve_named_overload(walk.schemas, target.op, *target.overload, args, named)
@@ -429,9 +471,11 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
   for (std::size_t i = 0; i < positional.size(); ++i) {
     if (!pass_number(walk, positional[i], i, target.method, args[i], *resolved)) return false;
   }
-  for (std::size_t i = 0; i < keywords.size(); ++i) {
-    const std::size_t position = positional.size() + i;
-    if (!pass_number(walk, keywords[i].second, position, target.method, named[i].value, *resolved))
+  std::size_t position = 0;
+  for (const auto& [name, operand] : keywords) {
+    if (!outs.empty() && python::text_of(name) == "out") continue;
+    const std::size_t all = positional.size() + position;
+    if (!pass_number(walk, operand, all, target.method, named[position++].value, *resolved))
       return false;
   }
   walk.sizes.check_sizes(*resolved);
@@ -445,8 +489,11 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
             walk.stack(),  {}};
   PlannedNode node = planned_node(walk, *resolved);
   if (!can_write(walk, target, *resolved->schema, node)) return false;
-  std::vector<PlannedNode> nodes = nodes_of(walk, target, *resolved->schema, std::move(node));
+  std::vector<PlannedNode> nodes = outs.empty()
+                                       ? nodes_of(walk, target, *resolved->schema, std::move(node))
+                                       : nodes_into(walk, target, std::move(node), outs);
   if (nodes.empty()) return false;
+  if (!outs.empty()) call.kwargs.push_back({"out", tuple_of(outs)});
   std::vector<Operand> operands(positional.begin(), positional.end());
   for (const auto& [name, operand] : keywords) operands.push_back(operand);
   return record(walk, f, std::move(call), std::move(nodes), operands, pops, target.callable);

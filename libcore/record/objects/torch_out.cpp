@@ -50,9 +50,9 @@ bool becomes(const ops::OpFacts* op, DType computed, DType out) {
   return op != nullptr && op->has(ops::kPointwise) && (floats || is_boolean(computed));
 }
 
-/// The type that the rule of the op gives, by a graph of the operands alone.
-std::optional<TensorType> ruled_type(const Recorder& recorder, const PlannedNode& node,
-                                     const std::vector<Symbol>& symbols) {
+/// The types that the rule of the op gives, by a graph of the operands alone; none without a rule.
+std::vector<TensorType> ruled_types(const Recorder& recorder, const PlannedNode& node,
+                                    const std::vector<Symbol>& symbols) {
   Graph operands;
   operands.interface.symbols = symbols;
   std::unordered_map<ValueId, ValueId> own;
@@ -70,10 +70,22 @@ std::optional<TensorType> ruled_type(const Recorder& recorder, const PlannedNode
       return found == own.end() ? id : found->second;
     });
   }
-  if (!known) return std::nullopt;
+  if (!known) return {};
   auto types = ops::infer(plain, operands);
-  if (!types || types->size() != 1) return std::nullopt;
-  return std::move(types->front());
+  return types ? std::move(*types) : std::vector<TensorType>();
+}
+
+PlannedNode copy_into(ValueId target, std::size_t planned) {
+  const Argument content = Argument::Value{planned_value(planned)};
+  return {"aten.copy_.default",
+          {{"self", Argument::Value{target}}, {"src", content}},
+          {target},
+          std::nullopt};
+}
+
+bool share_memory(const Recorder& recorder, ValueId a, ValueId b) {
+  const std::int32_t storage = recorder.value(a).type.storage;
+  return a == b || (storage >= 0 && storage == recorder.value(b).type.storage);
 }
 
 }  // namespace
@@ -97,21 +109,40 @@ std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, c
   if (described) pure.args.push_back({"dtype", target.dtype});
   for (ValueId id : pure.values) {
     const bool elementwise = op != nullptr && op->has(ops::kPointwise) && id == out->id;
-    const std::int32_t storage = recorder.value(id).type.storage;
-    const bool shared = id == out->id || (storage >= 0 && storage == target.storage);
+    const bool shared = share_memory(recorder, id, out->id);
     if (recorder.is_number(id) || (shared && !elementwise)) return {};
   }
-  auto type = ruled_type(recorder, pure, recorder.graph().interface.symbols);
-  if (!type || !becomes(op, type->dtype, target.dtype) || type->sizes != target.sizes) return {};
-  type->storage = -1;
-  pure.type = std::move(type);
+  std::vector<TensorType> types = ruled_types(recorder, pure, recorder.graph().interface.symbols);
+  if (types.size() != 1 || !becomes(op, types[0].dtype, target.dtype) ||
+      types[0].sizes != target.sizes)
+    return {};
+  pure.type = std::move(types.front());
+  pure.type->storage = -1;
   std::vector<PlannedNode> nodes;
   nodes.push_back(std::move(pure));
-  PlannedNode copy{"aten.copy_.default",
-                   {{"self", Argument::Value{out->id}}, {"src", Argument::Value{planned_value(0)}}},
-                   {out->id},
-                   std::nullopt};
-  nodes.push_back(std::move(copy));
+  nodes.push_back(copy_into(out->id, 0));
+  return nodes;
+}
+
+std::vector<PlannedNode> into_outs(Recorder& recorder, PlannedNode pure,
+                                   const std::vector<ValueId>& outs) {
+  pure.types = ruled_types(recorder, pure, recorder.graph().interface.symbols);
+  if (pure.types.size() != outs.size()) return {};
+  std::vector<ValueId> apart = pure.values;
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    const TensorType& target = recorder.value(outs[i]).type;
+    pure.types[i].storage = -1;
+    if (pure.types[i].dtype != target.dtype || pure.types[i].sizes != target.sizes) return {};
+    const bool shared = std::ranges::any_of(
+        apart, [&](ValueId other) { return share_memory(recorder, outs[i], other); });
+    if (shared) return {};
+    apart.push_back(outs[i]);
+  }
+  std::vector<PlannedNode> nodes = {std::move(pure)};
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    nodes.push_back(copy_into(outs[i], i));
+    nodes.back().type = recorder.value(outs[i]).type;
+  }
   return nodes;
 }
 

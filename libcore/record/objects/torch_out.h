@@ -14,4 +14,8 @@ namespace penstock::record {
 std::vector<PlannedNode> without_out(torch::SchemaTable& schemas, Recorder& recorder,
                                      const torch::Schema& schema, const PlannedNode& node);
 
+/// The same of a call with several results, `pure` being the op without `out`.
+std::vector<PlannedNode> into_outs(Recorder& recorder, PlannedNode pure,
+                                   const std::vector<ValueId>& outs);
+
 }  // namespace penstock::record

@@ -91,6 +91,12 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
     for (NamedArgument& a : node.args) map_values(a.value, real);
     for (ValueId& id : node.values) id = real(id);
     const bool last = i + 1 == nodes.size();
+    if (!last && !node.types.empty()) {
+      std::vector<ValueId> all;
+      walk.recorder.add_node(node.op, std::move(node.args), node.types, all);
+      made.insert(made.end(), all.begin(), all.end());
+      continue;
+    }
     if (!last) {
       made.push_back(walk.recorder.add_node(node.op, std::move(node.args), *node.type));
       continue;
@@ -109,6 +115,12 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
     if (result == Py_None && node.type) {  // a method that stores
       walk.recorder.add_node(node.op, std::move(node.args), *node.type);
       f.push(Shadow::constant());
+      return;
+    }
+    if (node.type && PyTuple_Check(result)) {  // of arguments, whose shadows `record` puts in
+      walk.recorder.add_node(node.op, std::move(node.args), *node.type);
+      f.push(walk.objects.fresh(
+          result, std::vector<Shadow>(static_cast<std::size_t>(PyTuple_GET_SIZE(result)))));
       return;
     }
     std::vector<Argument> values;

@@ -45,6 +45,16 @@ x + 1; torch.mul(x[:2], 2, out=o)
 torch.zeros(3); r = torch.max(x, 0, out=(o, torch.zeros(3, dtype=torch.long))); o.add_(r[1]) if r[0] is o else 1
 torch.empty(0); r = torch.sort(x, 0, out=(o, torch.empty(0, dtype=torch.long))); o.add_(r[1]) if r[0] is o else 1
 torch.zeros(2, 3); r = torch.topk(x, 2, 0, out=(o, torch.zeros(2, 3, dtype=torch.long))); o.add_(r[1]) if r[0] is o else 1
+torch.zeros(3); i = torch.ones(3, dtype=torch.long); torch.min(x, 1, out=(o, i)); o += i; i += 1; o *= i
+torch.zeros(3); i = torch.ones(3, dtype=torch.long); torch.max(x, 0, out=(o, i)).values.add_(1); o.sub_(i)
+torch.zeros(3, 3); i = torch.ones(3, 3, dtype=torch.long); torch.sort(x, 1, True, out=(o.t(), i)); o.add_(i)
+torch.zeros(3, 3); i = torch.ones(3, dtype=torch.long); torch.max(x, 0, out=(o[1], i)); o.mul_(2)
+torch.zeros(3, 3); i = torch.ones(3, dtype=torch.long); torch.max(o + x, 0, out=(o[1], i)); o.mul_(2)
+x + 1; i = torch.ones(3, dtype=torch.long); torch.max(o, 0, out=(o[1], i)); o.mul_(2)
+torch.zeros(3); i = torch.ones(3, dtype=torch.long); torch.kthvalue(x, 2, 0, out=(o, i)); o.add_(i)
+torch.zeros(3); i = torch.ones(3, dtype=torch.int32); torch.frexp(x[0], out=(o, i)); o.add_(i)
+torch.zeros(3); i = torch.zeros(3); torch.aminmax(x, dim=0, out=(o, i)); o.mul_(i)
+torch.zeros(3, dtype=torch.float64); i = torch.ones(3, dtype=torch.long); torch.max(x.double(), 0, out=(o, i)); o.add_(i)
 torch.zeros(3, 3); o.resize_(2, 2); o.mul_(0)
 torch.zeros(3, 3); o.resize_as_(torch.ones(2, 4)).fill_(1)
 torch.zeros(3, 3); o.set_(x); o.add_(1)
