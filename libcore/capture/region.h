@@ -42,8 +42,10 @@ struct Activation {
   std::optional<record::DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
   RootHistory* root = nullptr;                  ///< a weighed root
   bool cold = false;                            ///< it is conducted for the loops in it alone
-  int idle = 0;              ///< instructions since an entry ran, or might have been recorded
-  LoopSite* site = nullptr;  ///< the op that is being stepped is timed …
+  int idle = 0;            ///< instructions since an entry ran, or might have been recorded
+  std::int64_t steps = 0;  ///< instructions that were conducted between segments
+  std::chrono::steady_clock::time_point began;       ///< where it is conducted for its loops
+  LoopSite* site = nullptr;                          ///< the op that is being stepped is timed …
   std::chrono::steady_clock::time_point site_began;  ///< … since then
 };
 
@@ -54,6 +56,15 @@ struct NativeRoot {
   std::int64_t ops = 0;  ///< of the thread when it began
   std::chrono::steady_clock::time_point began = {};
   std::chrono::nanoseconds in_hot{0};  ///< in roots inside that are recorded
+};
+
+struct CodeInfo;
+
+/// A call of a hot root that plain Python runs, to be compared with those in which entries run.
+struct PlainTurn {
+  RootHistory* root = nullptr;  ///< null: there is none
+  CodeInfo* code = nullptr;
+  std::chrono::steady_clock::time_point began;
 };
 
 /// What a thread is doing inside a root.
@@ -83,7 +94,9 @@ struct Region {
   bool any_op = false;
   std::vector<NativeRoot> native_roots;  ///< outermost first
   bool useful = false;                   ///< an entry ran since the hot root began, or one was made
-  std::chrono::steady_clock::time_point hot_began;  ///< where it is inside a timed one
+  bool unlike = false;  ///< … but something was recorded, or a segment's plain turn was measured
+  PlainTurn plain_turn;
+  std::chrono::steady_clock::time_point hot_began;
   std::chrono::steady_clock::time_point started;
   std::chrono::steady_clock::time_point op_started;
   std::chrono::nanoseconds ops{0};
@@ -106,6 +119,7 @@ struct CodeInfo : python::CodeData {
   std::chrono::nanoseconds in_sites{0};
   int busy_sites = 0;
   bool some_given_up = false, some_useless = false;  ///< of the roots
+  int plain_turns_due = 0;                           ///< of the roots
 };
 
 }  // namespace penstock::capture

@@ -91,6 +91,11 @@ bool TierUp::ran_hot(RootHistory& root, bool useful) {
 }
 
 std::string TierUp::why_cold(const RootHistory& root) const {
+  if (root.of_optimizer) return "what optimizers do is left to Python";
+  if (root.trial.verdict() == RootTrial::Verdict::refused)
+    return "its calls were slower with entries than without";
+  if (root.state == RootHistory::State::given_up)
+    return "no entry ran in the calls in which it was recorded";
   if (root.ops < 0) return root.calls == 1 ? "called once" : "called too seldom to be timed";
   const auto text = [](Nanoseconds time) { return std::to_string(time / milliseconds(1)) + " ms"; };
   return std::to_string(root.calls) + " calls took " + text(root.native) +

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "capture/root_trial.h"
 #include "diag/diagnostic.h"
 
 // Tier-up: when recording and compiling a root pays.
@@ -55,6 +56,8 @@ struct RootHistory {
   bool gradients = false;        ///< the calls are made in gradient mode
   bool needs_gradients = false;  ///< what was recorded of it does: so will what is inside
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
+  RootTrial trial;               ///< once it is hot
+  bool of_optimizer = false;     ///< code of an optimizer: it is left to Python
   const RootHistory* outer =
       nullptr;  ///< the outermost one around it that it was seen in and may wait for
   // For reports, where there are any:

@@ -150,7 +150,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   }
   if (kind != Served::none) return;
   const bool weighed = ended != nullptr && ended->root != nullptr;
-  if (weighed) left_weighed(frame, region, *ended);
+  if (weighed) left_weighed(frame, region, *ended, how == Leaving::returned);
   if (has_root(region) || !region.native_roots.empty()) return;
   const RootTotals totals = region.meter.leave();
   const bool ran_ops = region.any_op || totals.native_ops > 0;

@@ -66,7 +66,6 @@ class Walker : public python::FrameDriver {
   python::Entry enter_followed(python::Frame& frame, Region& region);
   python::Entry enter_root(python::Frame& frame, Region& region);
   bool rests(python::Frame& frame, const Region& region) const;
-  python::Entry left(const Region& region) const;
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry enter_polyfill(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
@@ -87,9 +86,12 @@ class Walker : public python::FrameDriver {
   static bool is_conducted_for_loops(python::Frame& frame, CodeInfo& known,
                                      const RootHistory& root);
   void left_native(Region& region);
-  void left_weighed(python::Frame& frame, Region& region, const Activation& activation);
-  /// No entry ran in a call of a hot root, or one did.
-  static void ran_hot(CodeInfo& known, RootHistory& root, bool useful);
+  void left_weighed(python::Frame& frame, Region& region, const Activation& activation,
+                    bool returned);
+  /// Python's turn in the trial of the root that the frame is a call of, if it is.
+  std::optional<python::Entry> enter_plain_turn(python::Frame& frame, Region& region,
+                                                CodeInfo& known);
+  void left_plain_turn(Region& region, bool returned);
   /// A recorded root ended: its time since `began` is none of the native one around it.
   static void add_hot_time(Region& region, std::chrono::steady_clock::time_point began);
   bool starts_in_loop(Activation& activation, python::Frame& frame,

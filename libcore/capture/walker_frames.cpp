@@ -34,6 +34,11 @@ bool is_only_thread(PyThreadState* thread) {
          PyThreadState_Next(thread) == nullptr;
 }
 
+/// What becomes of a frame that the walker has no use for, where roots are `weighed` or not.
+Entry left(bool weighed) {
+  return weighed ? Entry::native_watched : Entry::native;
+}
+
 /// True for a call's frame that does not start at the function's start (python/materialise.h).
 bool is_made_real(const Frame& frame) {
   return frame.unit() != 0 && !frame.is_generator();
@@ -83,7 +88,7 @@ Entry Walker::decide(Frame& frame) {
   if (!finds_torch()) return Entry::native;
   if (rests(frame, region)) return Entry::native_watched;
   const int never = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-  if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return left(region);
+  if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return left(weighs(region));
   if (is_disabled(region) || !torch::ops_run_plainly()) return Entry::native;
   return enter_root(frame, region);
 }
@@ -94,11 +99,6 @@ bool Walker::rests(Frame& frame, const Region& region) const {
   const python::CodeRecord* record = python::find_record(frame.code());
   return record != nullptr && record->rest.on() &&
          static_cast<std::size_t>(python::frames_conducted()) == region.activations.size();
-}
-
-/// What becomes of a frame that the walker has no use for.
-Entry Walker::left(const Region& region) const {
-  return weighs(region) ? Entry::native_watched : Entry::native;
 }
 
 /// A callee of what is being recorded.
@@ -139,7 +139,10 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
   // Before the rules, which cost more: code that has entries was a root.
   CodeInfo& known = info(frame);
   const bool weighed = weighs(region);
-  if (weighed && known.some_given_up && is_given_up(frame, known)) return left(region);
+  if (weighed && known.some_given_up && is_given_up(frame, known)) return left(weighed);
+  if (weighed && known.plain_turns_due > 0) {
+    if (const auto turn = enter_plain_turn(frame, region, known)) return *turn;
+  }
   if (const auto entry = finish_call(frame, region, known)) {
     python::note_event();
     return *entry;
@@ -153,16 +156,16 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
   const bool holds = inside && known.holds_segment;
   if (!holds && roots_.is_native(frame)) {
     report_left(frame);
-    return left(region);
+    return left(weighed);
   }
   if (inside && frame.caller() != region.activations.back()->frame->visible()) return Entry::native;
-  if (known.native) return left(region);
+  if (known.native) return left(weighed);
   if (const auto version = globals_version(frame); known.globals_version != version) {
     known.names_tensors = roots_.names_tensors(frame, *bridge_);
     known.globals_version = version;
   }
   if (!holds && !known.names_tensors && !roots_.handles_tensors(frame, *bridge_))
-    return left(region);
+    return left(weighed);
   python::note_event();
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   if (weighed) return enter_weighed(frame, region, known);

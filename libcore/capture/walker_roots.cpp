@@ -21,6 +21,7 @@
 #include "policy/may_record.h"
 #include "policy/shown_code.h"
 #include "python/literal.h"
+#include "python/rest.h"
 #include "record/symbolic_sizes.h"
 #include "torch/op_counter.h"
 #include "torch/state.h"
@@ -43,6 +44,13 @@ constexpr std::int64_t kConductedCalls = 2;
 constexpr int kFirstVisits = 8;
 /// Instructions that a frame may step without an op.
 constexpr int kMostIdle = 20'000;
+/// What it takes to conduct an instruction, and one in how much of a frame's time those between its
+/// segments may take: as long as nothing says what the loops in it are worth, where nothing does
+/// for long, and where entries run in them, which make that time short.
+constexpr std::chrono::nanoseconds kStep{50};
+constexpr int kStepsOneIn = 8, kColdStepsOneIn = 32, kHotStepsOneIn = 2;
+constexpr std::chrono::milliseconds kUndecided{500};
+constexpr std::int64_t kStepsBetweenLooks = 2048;
 /// What an op takes at least where ops cannot be counted.
 constexpr std::chrono::microseconds kOpTime{20};
 
@@ -66,6 +74,29 @@ bool has_marked_argument(const Frame& frame, const torch::TensorBridge& bridge) 
       return true;
   }
   return false;
+}
+
+/// A call of the root was timed.
+void judge(CodeInfo& known, RootHistory& root) {
+  if (root.trial.plain_turn()) ++known.plain_turns_due;
+  if (root.trial.verdict() != RootTrial::Verdict::refused) return;
+  root.state = RootHistory::State::given_up;
+  known.some_given_up = true;
+}
+
+/// No entry ran in a call of a hot root, or one did.
+void ran_hot(CodeInfo& known, RootHistory& root, bool useful) {
+  if (!useful) known.some_useless = true;
+  if (TierUp::ran_hot(root, useful)) known.some_given_up = true;
+}
+
+/// The instructions of a frame that is conducted for its loops take too much of its time.
+bool steps_too_much(const Activation& activation, const CodeInfo& known) {
+  const std::chrono::nanoseconds time = Clock::now() - activation.began;
+  const int one_in = known.loops == CodeInfo::Loops::hot ? kHotStepsOneIn
+                     : time > kUndecided                 ? kColdStepsOneIn
+                                                         : kStepsOneIn;
+  return kStep * activation.steps * one_in > time;
 }
 
 }  // namespace
@@ -106,6 +137,7 @@ void Walker::ran(PyThreadState* thread, bool returned) {
   Region& region = this->region(thread);
   if (!region.plain) return left_native(region);
   region.plain = false;
+  if (region.plain_turn.root != nullptr) return left_plain_turn(region, returned);
   region.meter.segment_ends();
   client_.ran_plainly(thread, returned);
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
@@ -132,6 +164,10 @@ RootHistory* Walker::find_history(Frame& frame, CodeInfo& known, bool make) {
   RootHistory& root = histories_.emplace_back();
   known.roots.emplace(key, &root);
   root.gradients = torch::grad_enabled();
+  if (policy::is_of_optimizer(frame)) {
+    root.of_optimizer = known.some_given_up = true;
+    root.state = RootHistory::State::given_up;
+  }
   if (sink_.meters_roots()) {
     policy::ShownCode shown = policy::shown_code(frame);
     root.name = std::move(shown.name);
@@ -157,19 +193,20 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known) {
   if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root))
     root.state = RootHistory::State::hot;
   if (root.state == RootHistory::State::hot) {
-    if (!region.native_roots.empty() && region.native_roots.back().timed)
-      region.hot_began = Clock::now();
-    region.useful = false;
+    region.hot_began = Clock::now();
+    region.useful = region.unlike = false;
     conduct(frame, region, true);
     region.activations.back()->root = &root;
     return Entry::conduct;
   }
+  if (root.state == RootHistory::State::given_up) return Entry::native_watched;
   const bool timed = TierUp::counts(root);
   if (is_conducted_for_loops(frame, known, root)) {
     conduct(frame, region, true);
     Activation& activation = *region.activations.back();
     activation.first = false;
     activation.cold = true;
+    activation.began = Clock::now();
     activation.root = &root;
     return Entry::conduct;
   }
@@ -222,21 +259,46 @@ void Walker::add_hot_time(Region& region, Clock::time_point began) {
   region.native_roots.back().in_hot += Clock::now() - began;
 }
 
-void Walker::left_weighed(Frame& frame, Region& region, const Activation& activation) {
+std::optional<Entry> Walker::enter_plain_turn(Frame& frame, Region& region, CodeInfo& known) {
+  RootHistory* root = find_history(frame, known, false);
+  if (root == nullptr || root->state != RootHistory::State::hot || !root->trial.plain_turn())
+    return std::nullopt;
+  --known.plain_turns_due;
+  python::note_event();
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
+    region.meter.enter();
+  region.plain = true;
+  region.plain_turn = {root, &known, Clock::now()};
+  return Entry::native_told;
+}
+
+void Walker::left_plain_turn(Region& region, bool returned) {
+  const auto [root, code, began] = std::exchange(region.plain_turn, {});
+  if (returned) root->trial.plain_ran(Clock::now() - began);
+  judge(*code, *root);
+  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
+    sink_.left_root(region.meter.leave());
+}
+
+void Walker::left_weighed(Frame& frame, Region& region, const Activation& activation,
+                          bool returned) {
   if (activation.cold) return;
   if (!region.native_roots.empty() && region.native_roots.back().timed)
     add_hot_time(region, region.hot_began);
-  ran_hot(info(frame), *activation.root, region.useful);
-}
-
-void Walker::ran_hot(CodeInfo& known, RootHistory& root, bool useful) {
-  if (!useful) known.some_useless = true;
-  if (TierUp::ran_hot(root, useful)) known.some_given_up = true;
+  CodeInfo& known = info(frame);
+  RootHistory& root = *activation.root;
+  ran_hot(known, root, region.useful);
+  if (!returned || !region.useful || region.unlike || root.trial.plain_turn() ||
+      root.trial.verdict() != RootTrial::Verdict::open)
+    return;
+  root.trial.entries_ran(Clock::now() - region.hot_began);
+  judge(known, root);
 }
 
 void Walker::recorded(Region& region, std::int64_t ops) {
   const bool compiled = client_.compiled_last();
   region.useful = region.useful || compiled;
+  region.unlike = true;
   for (const auto& activation : region.activations) {
     RootHistory* root = activation->cold ? nullptr : activation->root;
     if (root != nullptr && !compiled && torch::grad_enabled()) root->needs_gradients = true;
@@ -288,7 +350,11 @@ void Walker::timed_site(Activation& activation) {
 
 bool Walker::gives_up(Activation& activation, Region& region, int steps) {
   activation.idle += steps;
-  if (activation.idle <= kMostIdle || enclosing(region) != nullptr) return false;
+  const bool often = ++activation.steps % kStepsBetweenLooks == 0;
+  const bool too_much =
+      often && activation.cold && steps_too_much(activation, info(*activation.frame));
+  if (activation.idle <= kMostIdle && !too_much) return false;
+  if (enclosing(region) != nullptr) return false;
   CodeInfo& known = info(*activation.frame);
   if (activation.cold && known.loops == CodeInfo::Loops::hot)
     known.loops = CodeInfo::Loops::given_up;
@@ -311,9 +377,7 @@ void Walker::report_cold() const {
     skip.code = std::string(facts(Code::PS0810).id);
     skip.name = root->name;
     skip.location = root->location;
-    skip.reason = root->state == RootHistory::State::given_up
-                      ? "no entry ran in the calls in which it was recorded"
-                      : tier_up_->why_cold(*root);
+    skip.reason = tier_up_->why_cold(*root);
     sink_.skipped(skip);
   }
 }

@@ -105,6 +105,14 @@ std::string_view module_name(PyObject* globals) {
                          : std::string_view(text, static_cast<std::size_t>(size));
 }
 
+bool is_of_optimizer(const Frame& frame) {
+  PyObject* self = frame.code()->co_argcount > 0 ? frame.local(0) : nullptr;
+  if (self != nullptr && PyCell_Check(self)) self = PyCell_GET(self);
+  if (self != nullptr && is_nn_module(self)) return false;  // an average of a model's weights
+  if (module_name(frame.globals()).starts_with("torch.optim.")) return true;
+  return self != nullptr && is_instance_of(self, "torch.optim.optimizer", "Optimizer");
+}
+
 bool RootPolicy::is_native(const Frame& frame) const {
   PyCodeObject* code = frame.code();
   if ((code->co_flags & CO_OPTIMIZED) == 0 || is_constructor(frame)) return true;

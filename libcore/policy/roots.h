@@ -9,6 +9,10 @@
 
 namespace penstock::policy {
 
+/// True for code of torch's optimizers, and of the program's own ones: it goes over parameters one
+/// by one, a few small ops each, which compiled code makes hardly faster.
+bool is_of_optimizer(const python::Frame& frame);
+
 /// Decides which frames capture may start at, and which it leaves to Python (DESIGN's rules).
 class RootPolicy {
  public:
