@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "autodiff/vjp.h"
 #include "ir/call_location.h"
@@ -119,6 +120,7 @@ class Backward {
   explicit Backward(Graph graph)
       : rewrite_(std::move(graph)),
         tangents_(rewrite_.graph().values.size(), kNoValue),
+        terms_(tangents_.size()),
         reached_(tangents_.size(), false) {}
 
   Result<JointGraph> run(std::vector<bool> tracked, std::vector<JointGraph::Pair> comes) {
@@ -146,26 +148,76 @@ class Backward {
   void begin(const std::vector<JointGraph::Pair>& tangents) {
     // Of several outputs the last is the first that torch's engine looks at.
     for (std::size_t i = tangents.size(); i-- > 0;) {
-      add(rewrite_.graph().outputs[tangents[i].output], static_cast<ValueId>(tangents[i].input));
+      const ValueId output = rewrite_.graph().outputs[tangents[i].output];
+      add(output, {output, static_cast<ValueId>(tangents[i].input)});
     }
   }
 
-  void add(ValueId value, ValueId tangent) {
+  void add(ValueId value, Vjp::Given given) {
     reached_[value] = true;
+    terms_[value].push_back(std::move(given));
+  }
+
+  /// The sum of what was given to a value; kNoValue if nothing was.
+  ValueId tangent_of(ValueId value) {
+    const std::vector<Vjp::Given> terms = std::exchange(terms_[value], {});
     ValueId& sum = tangents_[value];
-    if (sum == kNoValue) {
-      sum = tangent;
-    } else {
-      sum = rewrite_.emit_one("prim.add", {passes::arg("self", passes::value_argument(sum)),
-                                           passes::arg("other", passes::value_argument(tangent))});
+    if (!terms.empty() && sum == kNoValue && are_tiles(terms, rewrite_.type(value)))
+      return sum = joined(terms);
+    for (const Vjp::Given& term : terms) {
+      const ValueId whole = term.dim < 0 ? term.gradient : padded(term, rewrite_.type(value));
+      sum = sum == kNoValue
+                ? whole
+                : rewrite_.emit_one("prim.add",
+                                    {passes::arg("self", passes::value_argument(sum)),
+                                     passes::arg("other", passes::value_argument(whole))});
     }
+    return sum;
+  }
+
+  static std::int64_t start_of(const Vjp::Given& part) { return *part.start.constant(); }
+
+  /// Whether parts lie one behind the other along one dim and leave nothing out: a split's.
+  bool are_tiles(std::vector<Vjp::Given> parts, const TensorType& whole) const {
+    const std::int64_t dim = parts.front().dim;
+    const auto is_known = [&](const Vjp::Given& part) {
+      return part.dim == dim && part.start.constant() &&
+             rewrite_.type(part.gradient).sizes[dim].constant();
+    };
+    if (dim < 0 || !std::ranges::all_of(parts, is_known)) return false;
+    std::ranges::sort(parts, {}, start_of);
+    std::int64_t end = 0;
+    for (const Vjp::Given& part : parts) {
+      if (start_of(part) != end) return false;
+      end += *rewrite_.type(part.gradient).sizes[dim].constant();
+    }
+    return whole.sizes[dim] == SymExpr(end);
+  }
+
+  ValueId joined(std::vector<Vjp::Given> parts) {
+    std::ranges::sort(parts, {}, start_of);
+    std::vector<ValueId> tensors;
+    for (const Vjp::Given& part : parts) tensors.push_back(part.gradient);
+    return rewrite_.emit_one("prim.cat", {passes::arg("tensors", passes::list_of(tensors)),
+                                          passes::arg("dim", parts.front().dim)});
+  }
+
+  ValueId padded(const Vjp::Given& part, const TensorType& whole) {
+    std::vector<SymExpr> low(whole.rank(), SymExpr(0)), high = low;
+    low[part.dim] = part.start;
+    high[part.dim] =
+        whole.sizes[part.dim] - part.start - rewrite_.type(part.gradient).sizes[part.dim];
+    return rewrite_.emit_one(
+        "prim.pad", {passes::arg("self", passes::value_argument(part.gradient)),
+                     passes::arg("low", passes::list_of(low)),
+                     passes::arg("high", passes::list_of(high)), passes::arg("value", 0.0)});
   }
 
   void visit(const Node& node) {
     bool reached = false, comes = false;
     for (ValueId result : node.results) {
       reached = reached || (tracked_[result] && reached_[result]);
-      comes = comes || tangents_[result] != kNoValue;
+      comes = comes || !terms_[result].empty();
     }
     if (!reached) return;
     const VjpRow row = vjp_row(node.op);
@@ -182,8 +234,7 @@ class Backward {
   bool apply(const VjpRow& row, const ops::OpFacts& op, const Node& node) {
     std::vector<ValueId> tangents;
     for (ValueId result : node.results) {
-      const ValueId tangent = tangents_[result];
-      tangents.push_back(tangent);
+      tangents.push_back(tangent_of(result));
       if (!is_complex(rewrite_.type(result).dtype)) continue;
       refuse(node, "has no derivative here: it is complex");
       return false;
@@ -194,7 +245,7 @@ class Backward {
     if (!rewrite_.failed() && vjp.failed())
       refuse(node, "has no derivative here: " + vjp.error()->message);
     if (rewrite_.failed() || vjp.gives_none()) return false;
-    for (const Vjp::Given& given : vjp.given()) add(given.argument, given.gradient);
+    for (const Vjp::Given& given : vjp.given()) add(given.argument, given);
     return true;
   }
 
@@ -211,7 +262,7 @@ class Backward {
     const std::size_t inputs = rewrite_.graph().interface.inputs.size();
     for (ValueId id = 0; id < inputs; ++id) {
       if (!tracked_[id] || !reached_[id]) continue;
-      ValueId gradient = tangents_[id];
+      ValueId gradient = tangent_of(id);
       if (gradient == kNoValue) gradient = zeros(rewrite_.type(id));
       if (rewrite_.failed()) return;
       add_output(id, gradient);
@@ -241,6 +292,7 @@ class Backward {
 
   passes::Rewrite rewrite_;
   std::vector<ValueId> tangents_;  ///< by value of the graph before; kNoValue: none yet
+  std::vector<std::vector<Vjp::Given>> terms_;  ///< what was given and not summed yet
   std::vector<bool> reached_;
   std::vector<bool> tracked_;
   std::vector<JointGraph::Pair> gradients_;

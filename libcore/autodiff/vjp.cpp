@@ -27,6 +27,11 @@ void Vjp::give(ValueId argument, ValueId gradient) {
   given_.push_back({argument, convert(gradient, dtype_of(argument))});
 }
 
+void Vjp::give_part(std::string_view name, ValueId gradient, std::int64_t dim,
+                    const SymExpr& start) {
+  if (!failed() && needs(name)) given_.push_back({value(name), gradient, dim, start});
+}
+
 Term Vjp::term(std::string_view name) const {
   const Argument* argument = find(name);
   return argument != nullptr ? Term(*argument) : Term(Argument());

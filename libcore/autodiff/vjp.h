@@ -42,11 +42,15 @@ class Vjp : public passes::Decomposition {
   /// and converted to its dtype.
   void give(std::string_view name, ValueId gradient);
   void give(ValueId argument, ValueId gradient);
+  /// The same where only a part of the argument has one: from `start` on along a dim.
+  void give_part(std::string_view name, ValueId gradient, std::int64_t dim, const SymExpr& start);
   /// The arguments have no gradient, not even zeros.
   void give_none() { gives_none_ = true; }
   bool gives_none() const { return gives_none_; }
   struct Given {
     ValueId argument, gradient;
+    std::int64_t dim = -1;  ///< -1: the gradient is of all of the argument
+    SymExpr start = 0;
   };
   const std::vector<Given>& given() const { return given_; }
 

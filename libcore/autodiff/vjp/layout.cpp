@@ -69,6 +69,12 @@ void part(Vjp& d) {
   if (!are_ones(step)) return d.give("self", replace_slice(d, d.zeros_like(x), g, start, step));
   std::vector<SymExpr> high = d.sizes(x);
   const std::vector<SymExpr> taken = d.sizes(g);
+  std::vector<std::size_t> cut;
+  for (std::size_t dim = 0; dim < high.size(); ++dim) {
+    if (high[dim] != taken[dim]) cut.push_back(dim);
+  }
+  if (cut.size() == 1)
+    return d.give_part("self", g, static_cast<std::int64_t>(cut.front()), start[cut.front()]);
   for (std::size_t dim = 0; dim < high.size(); ++dim)
     high[dim] = high[dim] - start[dim] - taken[dim];
   d.give("self", d.pad(g, start, high, 0.0));

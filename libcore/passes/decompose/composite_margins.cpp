@@ -34,7 +34,7 @@ void triplet_loss(Decomposition& d) {
   ValueId far = distance_between(0, 2);
   if (d.boolean("swap", false)) far = with(d, "minimum", far, value(distance_between(1, 2)));
   const ValueId gap = with(d, "sub", with(d, "add", near, margin), value(far));
-  finish_reduced(d, with(d, "maximum", gap, 0.0), x.promoted);
+  finish_reduced(d, at_least_zero(d, gap), x.promoted);
 }
 
 /// 1 - cos of vectors that belong together, the cosine above the margin of others.
@@ -57,7 +57,7 @@ void cosine_loss(Decomposition& d) {
   const ValueId sign = d.broadcast(d.convert(target, x.compute), d.sizes(cosine));
   const ValueId same =
       d.where(with(d, "eq", sign, 1.0), value(d.binary("sub", 1.0, value(cosine))), 0.0);
-  const ValueId above = with(d, "maximum", with(d, "sub", cosine, margin), 0.0);
+  const ValueId above = at_least_zero(d, with(d, "sub", cosine, margin));
   const ValueId other = d.where(with(d, "eq", sign, -1.0), value(above), 0.0);
   finish_reduced(d, with(d, "add", same, value(other)), x.promoted);
 }

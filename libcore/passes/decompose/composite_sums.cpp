@@ -109,13 +109,13 @@ void margin_loss(Decomposition& d) {
     const ValueId gap = with(d, "sub", d.materialize(x.terms[0], x), x.terms[1]);
     const ValueId product =
         with(d, "mul", d.unary("neg", d.materialize(x.terms[2], x)), value(gap));
-    return finish_reduced(d, with(d, "maximum", with(d, "add", product, margin), 0.0), x.promoted);
+    return finish_reduced(d, at_least_zero(d, with(d, "add", product, margin)), x.promoted);
   }
   const Operands x = d.operands({"self", "target"}, Promotion::same);
   const double margin = d.real("margin", 1);
   if (d.failed() || !is_floating(x.promoted)) return d.keep();
   const ValueId input = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x);
-  const ValueId away = with(d, "maximum", d.binary("sub", margin, value(input)), 0.0);
+  const ValueId away = at_least_zero(d, d.binary("sub", margin, value(input)));
   const ValueId near = d.where(with(d, "eq", target, 1.0), 0.0, value(away));
   const ValueId own = d.where(with(d, "eq", target, -1.0), 0.0, value(input));
   finish_reduced(d, with(d, "add", near, value(own)), x.promoted);

@@ -36,6 +36,11 @@ inline ValueId with(Decomposition& d, const char* prim, ValueId x, Argument othe
   return d.binary(prim, value(x), std::move(other));
 }
 
+/// max(x, 0) as torch's losses have it: at 0 the derivative is 1.
+inline ValueId at_least_zero(Decomposition& d, ValueId x) {
+  return d.apply("aten.clamp_min.default", {arg("self", value(x)), arg("min", 0.0)});
+}
+
 /// Applies the schema's `reduction` to the losses of the elements.
 void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
 

@@ -368,6 +368,73 @@ def losses():
     yield case("cosine_similarity zeros", "cosine_similarity.default", of([[0.0, 0.0], [1.0, 2.0]]), of([[1.0, 2.0], [1.0, 2.0]]), 1)
 
 
+def composites():
+    """Ops that are taken apart by name alone."""
+    near = of(NUMBERS)
+    for op in "sgn special_ndtr hardshrink softshrink".split():
+        yield case(op, f"{op}.default", leaf(3, 5, low=0.1))
+        yield case(f"{op} negative", f"{op}.default", leaf(3, 5, high=-0.1))
+    for op in "hardshrink softshrink sgn".split():
+        yield case(f"{op} edges", f"{op}.default", near)
+    for op in "logaddexp logaddexp2".split():
+        yield case(op, f"{op}.default", leaf(3, 5), leaf(5))
+    yield case("logaddexp far", "logaddexp.default", of([800.0, -800.0, 0.0, -INF]), of([-800.0, 800.0, 0.0, 1.0]))
+    for op in ("nansum.default", "nanmean.default"):
+        yield case(op, op, of([[1.0, NAN, 2.0], [NAN, NAN, 3.0]]), [1])
+    for reduction in (0, 1, 2):
+        yield case(f"kl_div {reduction}", "kl_div.default", leaf(3, 5), leaf(3, 5, low=0.1), reduction)
+        yield case(f"kl_div logs {reduction}", "kl_div.default", leaf(3, 5), leaf(3, 5), reduction, log_target=True)
+        signs = torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64)
+        yield case(f"soft_margin {reduction}", "soft_margin_loss.default", leaf(3), signs, reduction)
+        yield case(f"margin_ranking {reduction}", "margin_ranking_loss.default", leaf(3), leaf(3), signs, 0.1, reduction)
+        yield case(f"hinge_embedding {reduction}", "hinge_embedding_loss.default", leaf(3), signs, 1.0, reduction)
+        yield case(f"poisson {reduction}", "poisson_nll_loss.default", leaf(3), leaf(3, low=0.1), True, False, 1e-8, reduction)
+        yield case(f"triplet {reduction}", "triplet_margin_loss.default", leaf(3, 4), leaf(3, 4), leaf(3, 4), 1.0, 2, 1e-6, False, reduction)
+        yield case(f"cosine_embedding {reduction}", "cosine_embedding_loss.default", leaf(3, 4), leaf(3, 4), signs, 0.1, reduction)
+        yield case(f"multi_margin {reduction}", "multi_margin_loss.default", leaf(3, 4), torch.tensor([0, 3, 1]), 1, 1, None, reduction)
+    for op, args in (("expand_copy.default", ([2, 3, 4],)), ("permute_copy.default", ([1, 0],)), ("t_copy.default", ()),
+                     ("transpose_copy.int", (0, 1)), ("select_copy.int", (0, 1)), ("slice_copy.Tensor", (1, 1, 3)),
+                     ("unsqueeze_copy.default", (0,)), ("view_copy.default", ([4, 3],)), ("fft_fftshift.default", ()),
+                     ("sum_to_size.default", ([1, 4],)), ("msort.default", ()), ("cov.default", ()),
+                     ("linalg_norm.default", ()), ("linalg_matrix_norm.str_ord", ("fro",)), ("frobenius_norm.dim", ([0, 1],)),
+                     ("trapezoid.dx", ()), ("cumulative_trapezoid.dx", ()), 
+                     ("quantile.scalar", (0.3, 1)), ("float_power.Tensor_Scalar", (2.5,)), 
+                     ("index_fill.int_Scalar", (1, torch.tensor([0, 2]), 3.0)), ("take.default", (torch.tensor([0, 5, 5]),)),
+                     ("round.decimals",  ()), ("corrcoef.default", ()),
+                     ("alias_copy.default", ()), ("resolve_conj.default", ()), ("resolve_neg.default", ()),
+                     ("conj_physical.default", ()), ("diagonal_copy.default", ()), ("squeeze_copy.default", ()),
+                     ("unfold_copy.default", (1, 2, 1)), ("fft_ifftshift.default", ())):
+        x = leaf(3, 4, low=0.2)
+        if op == "round.decimals":
+            yield case(op, op, x, decimals=1)
+        else:
+            yield case(op, op, x, *args)
+    for op in ("unbind_copy.int", "split_copy.Tensor", "split_with_sizes_copy.default"):
+        args = {"unbind_copy.int": (0,), "split_copy.Tensor": (2, 1), "split_with_sizes_copy.default": ([1, 3], 1)}[op]
+        yield case(op, op, leaf(3, 4), *args)
+    yield case("dist", "dist.default", leaf(3, 4), leaf(3, 4), 2)
+    yield case("pairwise_distance", "pairwise_distance.default", leaf(3, 4), leaf(3, 4))
+    yield case("cross", "linalg_cross.default", leaf(2, 3), leaf(2, 3))
+    yield case("cross.default", "cross.default", leaf(2, 3), leaf(2, 3), 1)
+    yield case("put", "put.default", leaf(3, 4), torch.tensor([0, 5]), leaf(2))
+    yield case("diagonal_scatter", "diagonal_scatter.default", leaf(3, 4), leaf(3))
+    yield case("cartesian_prod", "cartesian_prod.default", [leaf(2), leaf(3)])
+    for number, x in enumerate((leaf(3, 4), of([[0.0] * 4] * 3))):
+        for op in ("linalg_norm.default", "frobenius_norm.dim"):
+            yield case(f"{op} {number}", op, x, *([[0, 1]] if op == "frobenius_norm.dim" else []))
+        yield case(f"dist of itself {number}", "dist.default", x, x.detach().clone(), 2)
+    a, signs = leaf(3, 4), torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64)
+    yield case("margin_ranking tie", "margin_ranking_loss.default", b := leaf(3), b.detach().clone(), signs, 0.0, 0)
+    yield case("hinge_embedding tie", "hinge_embedding_loss.default", of([1.0, 1.0, 0.5]), signs, 1.0, 0)
+    yield case("triplet tie", "triplet_margin_loss.default", a, c := plain(3, 4), c.clone().requires_grad_(), 0.0)
+    yield case("multi_margin tie", "multi_margin_loss.default", of([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), torch.tensor([0, 2]), 1, 1, None, 0)
+    yield case("kl_div zeros", "kl_div.default", leaf(3), torch.tensor([0.0, 0.3, 0.7], dtype=torch.float64), 0)
+    yield case("_unsafe_index", "_unsafe_index.Tensor", leaf(4, 3), [torch.tensor([3, 0, 1])])
+    yield case("float_power", "float_power.Tensor_Tensor", leaf(3, low=0.2), leaf(3))
+    yield case("gradient", "gradient.scalarint", leaf(5))
+    yield case("trapezoid.x", "trapezoid.x", leaf(3, 4), leaf(3, 4))
+
+
 def program(run):
     """A program of several ops, by its name."""
     return Case(run.__name__, run)
@@ -436,5 +503,6 @@ def programs():
 
 
 def all_cases():
-    for family in (unary, binary, choices, reductions, softmaxes, views, indexing, products, norms, convolutions, pools, losses, programs):
+    for family in (unary, binary, choices, reductions, softmaxes, views, indexing, products, norms, convolutions, pools, losses, composites,
+                   programs):
         yield from family()

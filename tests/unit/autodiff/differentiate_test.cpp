@@ -107,6 +107,30 @@ TEST_CASE("of the uses of a value the last is the first term of its tangent") {
   CHECK(run(joint, {{1}, {1}})[joint.gradients[0].output] == std::vector<double>{0});
 }
 
+TEST_CASE("parts that make up a value are joined, others are padded and added") {
+  for (const bool all : {true, false}) {
+    GradientGraph g;
+    const ValueId x = g.leaf(4);
+    const auto part = [&](std::int64_t start) {
+      const ValueId taken = g.apply(
+          "slice.Tensor",
+          {{"self", g.value(x)}, {"dim", std::int64_t{0}}, {"start", start}, {"end", start + 2}});
+      return g.unary("exp", taken);
+    };
+    const ValueId first = part(0), second = part(all ? 2 : 1);
+    g.output(g.binary("mul", first, g.value(second)));
+    const JointGraph joint = joint_of(g.graph);
+    const std::string ops = ops_of(joint.graph);
+    CHECK((ops.find("prim.cat") != std::string::npos) == all);
+    CHECK((ops.find("prim.pad") == std::string::npos) == all);
+    const double e = std::exp(1);
+    const auto outputs = run(joint, {{0, 0, all ? 1.0 : 0.0, 1}, {1, 1}});
+    const std::vector<double>& gradient = outputs[joint.gradients[0].output];
+    CHECK(gradient[0] == doctest::Approx(all ? e : 1));
+    CHECK(gradient[3] == doctest::Approx(all ? e : 0));
+  }
+}
+
 TEST_CASE("a zero derivative is a gradient of zeros; what is not reached has none") {
   GradientGraph g;
   const ValueId x = g.leaf(), y = g.leaf();
