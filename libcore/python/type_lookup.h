@@ -18,4 +18,8 @@ inline PyObject* type_lookup(PyTypeObject* type, const char* name) {
   return _PyType_Lookup(type, text.get());
 }
 
+/// False where the type or one of its bases has a key that is no string: looking a name up there
+/// may compare the two by code of the program's, and what that does cannot be done twice.
+bool has_only_names(PyTypeObject* type);
+
 }  // namespace penstock::python

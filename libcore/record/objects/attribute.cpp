@@ -34,6 +34,12 @@ bool is_data_descriptor(PyObject* object) {
   return Py_TYPE(object)->tp_descr_set != nullptr;
 }
 
+/// Always false.
+bool has_other_keys(Walk& walk, PyTypeObject* type) {
+  return walk.verdict.broke(
+      Code::PS0303, "the class " + std::string(type->tp_name) + " has keys that are no strings");
+}
+
 }  // namespace
 
 Shadow class_attribute(Walk& walk, Operand instance, PyObject* name) {
@@ -157,6 +163,7 @@ bool lacks_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
 bool load_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
                             const AttributeUse& use) {
   PyTypeObject* type = Py_TYPE(self.object);
+  if (!python::has_only_names(type)) return has_other_keys(walk, type);
   PyObject* descriptor = type_lookup(type, name);
   if (descriptor != nullptr && is_data_descriptor(descriptor)) {
     walk.facts.guard_type_version(self);
@@ -351,6 +358,7 @@ bool load_module_attribute(Walk& walk, FrameShadow& f, Operand module, PyObject*
 bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* name,
                          const AttributeUse& use) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  if (!python::has_only_names(object)) return has_other_keys(walk, object);
   PyObject* of_meta = type_lookup(Py_TYPE(type.object), name);
   PyObject* value = type_lookup(object, name);
   if (!walk.facts.consume_identity(type)) return false;
@@ -504,6 +512,7 @@ bool store_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, O
 bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
                              Operand value, int pops, bool call) {
   PyTypeObject* type = Py_TYPE(self.object);
+  if (!python::has_only_names(type)) return has_other_keys(walk, type);
   PyObject* descriptor = type_lookup(type, name);
   const bool deletes = value.object == nullptr;
   // Of a type whose slot is C code, only that of object is known; one in Python called object's.
