@@ -15,6 +15,7 @@
 #include "autodiff/vjp.h"
 #include "ir/call_location.h"
 #include "ops/op.h"
+#include "ops/rules/inference.h"
 #include "passes/core_passes.h"
 
 namespace penstock::autodiff {
@@ -72,12 +73,7 @@ void insert_inputs(Graph& graph, const std::vector<TensorType>& types) {
 }
 
 TensorType dense(const TensorType& like) {
-  TensorType type;
-  type.dtype = like.dtype;
-  type.device = like.device;
-  type.sizes = like.sizes;
-  type.strides = contiguous_strides(like.sizes);
-  return type;
+  return ops::contiguous_type(like.dtype, like.sizes, like);
 }
 
 /// Tells what stands in the way of a joint graph before it is begun.
@@ -101,8 +97,8 @@ std::optional<Diagnostic> obstacle(const Graph& graph, const std::vector<bool>& 
   return std::nullopt;
 }
 
-/// Adds a tangent for every tracked output.
-std::vector<JointGraph::Pair> add_tangents(Graph& graph, const std::vector<bool>& tracked) {
+/// Adds a tangent for every tracked output, itself not tracked.
+std::vector<JointGraph::Pair> add_tangents(Graph& graph, std::vector<bool>& tracked) {
   std::vector<JointGraph::Pair> tangents;
   std::vector<TensorType> types;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
@@ -111,7 +107,9 @@ std::vector<JointGraph::Pair> add_tangents(Graph& graph, const std::vector<bool>
     tangents.push_back({static_cast<std::int32_t>(input), static_cast<std::int32_t>(i)});
     types.push_back(dense(graph.values[graph.outputs[i]].type));
   }
+  const auto first = static_cast<std::ptrdiff_t>(graph.interface.inputs.size());
   insert_inputs(graph, types);
+  tracked.insert(tracked.begin() + first, types.size(), false);
   return tangents;
 }
 
@@ -301,11 +299,10 @@ class Backward {
 }  // namespace
 
 Result<JointGraph> differentiate(Graph graph) {
-  const std::vector<bool> tracked = tracked_values(graph);
+  std::vector<bool> tracked = tracked_values(graph);
   if (auto why_not = obstacle(graph, tracked)) return tl::unexpected(std::move(*why_not));
   std::vector<JointGraph::Pair> tangents = add_tangents(graph, tracked);
-  std::vector<bool> now = tracked_values(graph);
-  return Backward(std::move(graph)).run(std::move(now), std::move(tangents));
+  return Backward(std::move(graph)).run(std::move(tracked), std::move(tangents));
 }
 
 Result<JointGraph> joint_graph(Graph graph) {

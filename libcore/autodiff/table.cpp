@@ -32,13 +32,7 @@ constexpr Table make_table() {
 #define PS_THROUGH(id) table.add(OpId::id, {VjpKind::through, nullptr, {}});
 #define PS_CONSTANT(id) table.add(OpId::id, {VjpKind::constant, nullptr, {}});
 #define PS_NO_VJP(id) table.add(OpId::id, {VjpKind::missing, nullptr, {}});
-#define PS_THROUGH_COMPOSITE(op)
 #include "autodiff/vjp.def"
-#undef PS_VJP
-#undef PS_THROUGH
-#undef PS_CONSTANT
-#undef PS_NO_VJP
-#undef PS_THROUGH_COMPOSITE
   return table;
 }
 
@@ -71,17 +65,8 @@ constexpr bool is_complete() {
 static_assert(is_complete(), "every op has one row in vjp.def, unless it writes its argument");
 
 constexpr std::string_view kThroughComposites[] = {
-#define PS_VJP(id, function, detail)
-#define PS_THROUGH(id)
-#define PS_CONSTANT(id)
-#define PS_NO_VJP(id)
 #define PS_THROUGH_COMPOSITE(op) op,
 #include "autodiff/vjp.def"
-#undef PS_VJP
-#undef PS_THROUGH
-#undef PS_CONSTANT
-#undef PS_NO_VJP
-#undef PS_THROUGH_COMPOSITE
 };
 
 VjpRow row_of_composite(std::string_view op) {

@@ -47,6 +47,20 @@ ValueId Vjp::zeros(const std::vector<SymExpr>& sizes, DType dtype) {
   return full(sizes, is_floating(dtype) ? Argument(0.0) : Argument(std::int64_t{0}), dtype);
 }
 
+ValueId Vjp::put(std::string_view prim, ValueId self, ValueId index, ValueId src,
+                 std::int64_t dim) {
+  return emit(prim, {passes::arg("self", passes::value_argument(self)),
+                     passes::arg("index", passes::value_argument(index)),
+                     passes::arg("src", passes::value_argument(src)), passes::arg("dim", dim)});
+}
+
+ValueId Vjp::add_at(const std::vector<SymExpr>& sizes, ValueId index, ValueId terms,
+                    std::int64_t dim) {
+  terms = wide(terms);
+  if (failed()) return terms;
+  return put("prim.scatter_add", zeros(sizes, dtype_of(terms)), index, terms, dim);
+}
+
 ValueId Vjp::wide(ValueId x) {
   return failed() ? x : convert(x, ops::compute_dtype(dtype_of(x)));
 }

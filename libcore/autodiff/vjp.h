@@ -64,11 +64,19 @@ class Vjp : public passes::Decomposition {
   ValueId compare(std::string_view prim, const Term& a, const Term& b) {
     return binary(prim, a.argument, b.argument);
   }
+  /// Of two masks: `and`, `or`.
+  ValueId both(std::string_view prim, ValueId a, ValueId b) {
+    return binary(prim, passes::value_argument(a), passes::value_argument(b));
+  }
   ValueId select(ValueId condition, const Term& a, const Term& b) {
     return where(condition, a.argument, b.argument);
   }
   ValueId zeros(const std::vector<SymExpr>& sizes, DType dtype);
   ValueId zeros_like(ValueId x) { return zeros(sizes(x), dtype_of(x)); }
+  /// A scatter prim along `dim`.
+  ValueId put(std::string_view prim, ValueId self, ValueId index, ValueId src, std::int64_t dim);
+  /// `terms` added up at the places of `index` along `dim`, in a tensor of `sizes`.
+  ValueId add_at(const std::vector<SymExpr>& sizes, ValueId index, ValueId terms, std::int64_t dim);
   /// In the dtype that torch computes in: float32 for 16-bit floats.
   ValueId wide(ValueId x);
   /// `x` without `dims`, repeated along them to `sizes`.
@@ -113,15 +121,6 @@ bool keeps_whole(std::string_view op);
 
 // The functions that the table names; a name that no file of vjp/ defines does not link.
 #define PS_VJP(id, function, detail) void function(Vjp&);
-#define PS_THROUGH(id)
-#define PS_CONSTANT(id)
-#define PS_NO_VJP(id)
-#define PS_THROUGH_COMPOSITE(op)
 #include "autodiff/vjp.def"
-#undef PS_VJP
-#undef PS_THROUGH
-#undef PS_CONSTANT
-#undef PS_NO_VJP
-#undef PS_THROUGH_COMPOSITE
 
 }  // namespace penstock::autodiff

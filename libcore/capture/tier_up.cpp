@@ -44,6 +44,15 @@ nanoseconds TierUp::processor_time() {
   return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
 }
 
+bool TierUp::is_given_up(const RootHistory* root) {
+  return root != nullptr && root->state == RootHistory::State::given_up;
+}
+
+bool TierUp::passes_by(RootHistory* root) {
+  if (root == nullptr || root->state == RootHistory::State::hot) return false;
+  return is_given_up(root) || !looks_at(*root);
+}
+
 bool TierUp::looks_at(RootHistory& root) {
   if (root.skip == 0) return true;
   --root.skip;

@@ -77,6 +77,10 @@ class TierUp {
 
   explicit TierUp(Clock used = processor_time) : used_(std::move(used)) {}
 
+  /// `root` was given up; null: it is none yet.
+  static bool is_given_up(const RootHistory* root);
+  /// A call of the root begins. True: plain Python runs it, and nobody looks at it.
+  static bool passes_by(RootHistory* root);
   /// A call of a cold root begins. False: nobody looks at it.
   static bool looks_at(RootHistory& root);
   /// The call that looks_at() was true for runs natively: counts it. True if it is to be timed.

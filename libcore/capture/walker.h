@@ -78,10 +78,9 @@ class Walker : public python::FrameDriver {
   bool weighs(const Region& region) const;
   /// The root that the frame is a call of, if there was one; `make` it if not.
   RootHistory* find_history(python::Frame& frame, CodeInfo& known, bool make);
-  bool is_given_up(python::Frame& frame, CodeInfo& known);
-  /// True where nobody looks at this call.
-  bool passes_by(python::Frame& frame, CodeInfo& known);
-  python::Entry enter_weighed(python::Frame& frame, Region& region, CodeInfo& known);
+  /// A call of a root, whose history is made if it has none.
+  python::Entry enter_weighed(python::Frame& frame, Region& region, CodeInfo& known,
+                              RootHistory* history);
   bool becomes_hot(const python::Frame& frame, const Region& region, RootHistory& root) const;
   static bool is_conducted_for_loops(python::Frame& frame, CodeInfo& known,
                                      const RootHistory& root);
@@ -89,8 +88,7 @@ class Walker : public python::FrameDriver {
   void left_weighed(python::Frame& frame, Region& region, const Activation& activation,
                     bool returned);
   /// Python's turn in the trial of the root that the frame is a call of, if it is.
-  std::optional<python::Entry> enter_plain_turn(python::Frame& frame, Region& region,
-                                                CodeInfo& known);
+  std::optional<python::Entry> enter_plain_turn(Region& region, CodeInfo& known, RootHistory* root);
   void left_plain_turn(Region& region, bool returned);
   /// A recorded root ended: its time since `began` is none of the native one around it.
   static void add_hot_time(Region& region, std::chrono::steady_clock::time_point began);

@@ -139,15 +139,20 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
   // Before the rules, which cost more: code that has entries was a root.
   CodeInfo& known = info(frame);
   const bool weighed = weighs(region);
-  if (weighed && known.some_given_up && is_given_up(frame, known)) return left(weighed);
+  std::optional<RootHistory*> found;  // looked up once, and only where it is asked for
+  const auto history = [&] {
+    if (!found) found = known.roots.empty() ? nullptr : find_history(frame, known, false);
+    return *found;
+  };
+  if (weighed && known.some_given_up && TierUp::is_given_up(history())) return left(weighed);
   if (weighed && known.plain_turns_due > 0) {
-    if (const auto turn = enter_plain_turn(frame, region, known)) return *turn;
+    if (const auto turn = enter_plain_turn(region, known, history())) return *turn;
   }
   if (const auto entry = finish_call(frame, region, known)) {
     python::note_event();
     return *entry;
   }
-  if (weighed && passes_by(frame, known)) {
+  if (weighed && TierUp::passes_by(history())) {
     python::note_event();
     return Entry::native;
   }
@@ -168,7 +173,7 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
     return left(weighed);
   python::note_event();
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
-  if (weighed) return enter_weighed(frame, region, known);
+  if (weighed) return enter_weighed(frame, region, known, history());
   return conduct(frame, region, !inside || is_region(region.activations.back()->served));
 }
 

@@ -176,20 +176,8 @@ RootHistory* Walker::find_history(Frame& frame, CodeInfo& known, bool make) {
   return &root;
 }
 
-bool Walker::is_given_up(Frame& frame, CodeInfo& known) {
-  const RootHistory* root = find_history(frame, known, false);
-  return root != nullptr && root->state == RootHistory::State::given_up;
-}
-
-bool Walker::passes_by(Frame& frame, CodeInfo& known) {
-  if (known.roots.empty()) return false;
-  RootHistory* root = find_history(frame, known, false);
-  if (root == nullptr || root->state == RootHistory::State::hot) return false;
-  return root->state == RootHistory::State::given_up || !TierUp::looks_at(*root);
-}
-
-Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known) {
-  RootHistory& root = *find_history(frame, known, true);
+Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootHistory* history) {
+  RootHistory& root = history != nullptr ? *history : *find_history(frame, known, true);
   if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root))
     root.state = RootHistory::State::hot;
   if (root.state == RootHistory::State::hot) {
@@ -259,8 +247,7 @@ void Walker::add_hot_time(Region& region, Clock::time_point began) {
   region.native_roots.back().in_hot += Clock::now() - began;
 }
 
-std::optional<Entry> Walker::enter_plain_turn(Frame& frame, Region& region, CodeInfo& known) {
-  RootHistory* root = find_history(frame, known, false);
+std::optional<Entry> Walker::enter_plain_turn(Region& region, CodeInfo& known, RootHistory* root) {
   if (root == nullptr || root->state != RootHistory::State::hot || !root->trial.plain_turn())
     return std::nullopt;
   --known.plain_turns_due;

@@ -290,12 +290,6 @@ std::vector<std::int64_t> integer_list(const Node& node, std::string_view name) 
   return list;
 }
 
-ValueId operand_value(const Node& node, std::string_view name) {
-  const Argument* argument = find_argument(node, name);
-  const auto* value = argument != nullptr ? argument->as<Argument::Value>() : nullptr;
-  return value != nullptr ? value->id : kNoValue;
-}
-
 std::vector<ValueId> operand_values(const Node& node, std::string_view name) {
   std::vector<ValueId> values;
   if (const Argument* argument = find_argument(node, name)) {

@@ -57,8 +57,6 @@ SymExpr size_argument(const Node& node, std::string_view name, const SymExpr& mi
 Sizes size_list(const Node& node, std::string_view name);
 /// The plain integers of the list argument `name`.
 std::vector<std::int64_t> integer_list(const Node& node, std::string_view name);
-/// The tensor operand `name`; kNoValue when it is a number or left out.
-ValueId operand_value(const Node& node, std::string_view name);
 /// The tensor operands in the list argument `name`.
 std::vector<ValueId> operand_values(const Node& node, std::string_view name);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace penstock {
@@ -26,6 +27,20 @@ const Argument* find_argument(const Node& node, std::string_view name) {
     if (argument.name == name) return &argument.value;
   }
   return nullptr;
+}
+
+ValueId operand_value(const Node& node, std::string_view name) {
+  const Argument* argument = find_argument(node, name);
+  const auto* value = argument != nullptr ? argument->as<Argument::Value>() : nullptr;
+  return value != nullptr ? value->id : kNoValue;
+}
+
+void set_argument(Node& node, std::string_view name, Argument value) {
+  const auto found = std::ranges::find(node.args, name, &NamedArgument::name);
+  if (found == node.args.end())
+    node.args.push_back({std::string(name), std::move(value)});
+  else
+    found->value = std::move(value);
 }
 
 ValueId add_value(Graph& graph, std::string_view stem, TensorType type) {

@@ -80,6 +80,10 @@ struct Graph {
 
 /// The argument called `name`, or null when it stands at its default.
 const Argument* find_argument(const Node& node, std::string_view name);
+/// The tensor operand `name`; kNoValue when it is a number or left out.
+ValueId operand_value(const Node& node, std::string_view name);
+/// Gives the argument `name` another value, also where it stood at its default.
+void set_argument(Node& node, std::string_view name, Argument value);
 
 /// Appends a value with a unique name: `stem`, else `stem`_1, `stem`_2, …
 ValueId add_value(Graph& graph, std::string_view stem, TensorType type);

@@ -176,4 +176,11 @@ struct Interface {
   std::int64_t capture_ns = 0;
 };
 
+/// Which memory an input is in: the same number for inputs that were in the same one, else one of
+/// its own.
+inline std::int64_t memory_of(const Interface& interface, std::size_t input) {
+  const std::int32_t storage = interface.inputs[input].type.storage;
+  return storage < 0 ? static_cast<std::int64_t>(input) : -1 - std::int64_t{storage};
+}
+
 }  // namespace penstock

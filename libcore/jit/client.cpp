@@ -67,6 +67,14 @@ std::ptrdiff_t count_unused(const Segment& segment) {
                                [](const auto& entry) { return entry->count->calls <= 1; });
 }
 
+/// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was
+/// not used again.
+bool recompile_pays(const Segment& segment) {
+  return !segment.gave_up &&
+         segment.missed >= segment.price * capture::TierUp::kSavedOneIn *
+                               (1 << std::min(count_unused(segment), kMostUnused));
+}
+
 bool is_plain_turn(const Entry& entry) {
   return entry.is_measured() && entry.gate->turn() == Gate::Turn::plain;
 }
@@ -319,10 +327,9 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   }
   const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
   // What is recorded again and again for calls that never come back is not worth more of them.
-  if (options_.weighs_recompiles && !torch::in_compiled_region() &&
-      count_unused(segment) >= kMostUnused)
-    segment.gave_up = true;
-  if (options_.weighs_recompiles && !recompile_pays(segment)) {
+  const bool weighed = options_.weighs_recompiles && !torch::in_compiled_region();
+  if (weighed && count_unused(segment) >= kMostUnused) segment.gave_up = true;
+  if (weighed && !recompile_pays(segment)) {
     Lookup answer = step(segment, nullptr);
     answer.measured = !segment.gave_up;
     if (missed_run_.thread == nullptr) missed_run_ = {frame.thread(), &segment, Clock::now()};
@@ -349,15 +356,6 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
                        " entries; calls that fit none of them are stepped";
   say(std::move(diagnostic), entries.front()->interface());
   return step(segment, nullptr);
-}
-
-/// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was
-/// not used again.
-bool JitClient::recompile_pays(const Segment& segment) const {
-  if (torch::in_compiled_region()) return true;
-  if (segment.gave_up) return false;
-  return segment.missed >= segment.price * capture::TierUp::kSavedOneIn *
-                               (1 << std::min(count_unused(segment), kMostUnused));
 }
 
 bool JitClient::starts_at(const python::Bytecode& code, int offset) const {

@@ -73,7 +73,6 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   bool was_refused(Entry& entry, const Graph& graph);
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
-  bool recompile_pays(const Segment& segment) const;
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
   Entry* find_fitting(Segment& segment, const python::Frame& frame,
                       const PendingLocals* pending = nullptr);

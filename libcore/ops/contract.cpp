@@ -65,20 +65,18 @@ class CoreContract {
   }
 
   void note_view(const Node& node, const OpFacts& op) {
-    const Argument* self = find_argument(node, "self");
-    const auto* value = self != nullptr ? self->as<Argument::Value>() : nullptr;
-    if (op.group == PrimGroup::view && value != nullptr && node.results.size() == 1)
-      roots_[node.results.front()] = roots_[value->id];
+    const ValueId self = operand_value(node, "self");
+    if (op.group == PrimGroup::view && self != kNoValue && node.results.size() == 1)
+      roots_[node.results.front()] = roots_[self];
   }
 
   Result<void> check_write(const Node& node, std::size_t position) {
     in_epilogue_ = true;
-    const Argument* self = find_argument(node, "self");
-    const auto* target = self ? self->as<Argument::Value>() : nullptr;
-    if (!target || target->id >= graph_.interface.inputs.size())
+    const ValueId target = operand_value(node, "self"), source = operand_value(node, "src");
+    if (target >= graph_.interface.inputs.size())  // kNoValue too
       return broken(position, "writes what is no input");
     auto names_it = [&](const Mutation& mutation) {
-      return mutation.input == static_cast<std::int32_t>(target->id);
+      return mutation.input == static_cast<std::int32_t>(target);
     };
     const auto& mutations = graph_.interface.mutations;
     if (std::none_of(mutations.begin(), mutations.end(), names_it)) {
@@ -86,19 +84,11 @@ class CoreContract {
     }
     auto types = infer(node, graph_, shapes_);
     if (!types) return broken(position, types.error().message);
-    const Argument* from = find_argument(node, "src");
-    const auto* source = from != nullptr ? from->as<Argument::Value>() : nullptr;
-    const ValueId root = source != nullptr ? roots_[source->id] : kNoValue;
-    written_.insert(memory_of(target->id));
-    if (root < graph_.interface.inputs.size() && source->id != target->id)
-      read_.emplace_back(memory_of(root), position);
+    const ValueId root = source != kNoValue ? roots_[source] : kNoValue;
+    written_.insert(memory_of(graph_.interface, target));
+    if (root < graph_.interface.inputs.size() && source != target)
+      read_.emplace_back(memory_of(graph_.interface, root), position);
     return {};
-  }
-
-  /// Inputs that were the same memory count as one.
-  std::int64_t memory_of(ValueId input) const {
-    const std::int32_t storage = graph_.interface.inputs[input].type.storage;
-    return storage < 0 ? static_cast<std::int64_t>(input) : -1 - std::int64_t{storage};
   }
 
   /// Stages may run the epilogue's writes in any order, and the elements of each: none reads what

@@ -21,9 +21,8 @@ struct Candidate {
   std::span<const std::int32_t> uses;
 
   const TensorType* tensor(std::string_view argument) const {
-    const Argument* found = find_argument(node, argument);
-    const auto* value = found != nullptr ? found->as<Argument::Value>() : nullptr;
-    return value != nullptr ? &graph.values[value->id].type : nullptr;
+    const ValueId value = operand_value(node, argument);
+    return value != kNoValue ? &graph.values[value].type : nullptr;
   }
 };
 

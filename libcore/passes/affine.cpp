@@ -21,12 +21,6 @@ namespace penstock::passes {
 
 namespace {
 
-ValueId operand(const Node& node, std::string_view name) {
-  const Argument* argument = find_argument(node, name);
-  const auto* value = argument ? argument->as<Argument::Value>() : nullptr;
-  return value ? value->id : kNoValue;
-}
-
 bool is_number(const Argument& argument) {
   return argument.as<double>() || argument.as<std::int64_t>();
 }
@@ -55,7 +49,7 @@ class ChainFinder {
         settled_(graph.values.size(), false) {
     for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i) settled_[i] = is_parameter(i);
     for (const Node& node : graph.nodes) {
-      ValueId written = node.op == "prim.copy_" ? operand(node, "self") : kNoValue;
+      ValueId written = node.op == "prim.copy_" ? operand_value(node, "self") : kNoValue;
       if (written != kNoValue) settled_[written] = false;
     }
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(i);
@@ -106,8 +100,8 @@ class ChainFinder {
   /// Weight and bias are parameters, of one dtype with the result, and the weight has a dim of
   /// channels.
   bool takes_scale(const Node& node) const {
-    ValueId weight = operand(node, "weight"), bias = operand(node, "bias"),
-            input = operand(node, "input");
+    ValueId weight = operand_value(node, "weight"), bias = operand_value(node, "bias"),
+            input = operand_value(node, "input");
     if (weight == kNoValue || !settled_[weight] || (bias != kNoValue && !settled_[bias]))
       return false;
     if (!find_argument(node, "bias")) return false;
@@ -128,7 +122,7 @@ class ChainFinder {
     const Node& node = graph_.nodes[position];
     bool commutes = node.op == "prim.add" || node.op == "prim.mul";
     if (!commutes && node.op != "prim.sub" && node.op != "prim.div") return std::nullopt;
-    bool left = operand(node, "self") == value;
+    bool left = operand_value(node, "self") == value;
     if (!left && !commutes) return std::nullopt;
     const Argument& other = *find_argument(node, left ? "other" : "self");
     std::string_view op = std::string_view(node.op).substr(5);
@@ -145,7 +139,7 @@ class ChainFinder {
     if (makers_[value] < 0 || !settled_[value]) return kNoValue;
     const Node& node = graph_.nodes[static_cast<std::size_t>(makers_[value])];
     if (node.op != "prim.broadcast") return kNoValue;
-    ValueId base = operand(node, "self");
+    ValueId base = operand_value(node, "self");
     const std::vector<SymExpr>& sizes = graph_.values[base].type.sizes;
     const auto* dims = find_argument(node, "dims")->as<Argument::Sequence>();
     bool along_channels = false;
@@ -211,22 +205,16 @@ class Affine {
   ValueId scale_ = kNoValue, shift_;
 };
 
-void set(Node& node, std::string_view name, Argument value) {
-  for (NamedArgument& argument : node.args) {
-    if (argument.name == name) argument.value = std::move(value);
-  }
-}
-
 /// The convolution with its chain folded; the chain's result is what stands for it.
 void fold(Rewrite& rewrite, const Chain& chain) {
   const Node& last = rewrite.old_nodes()[chain.links.back().node];
   Node node = rewrite.current(rewrite.old_nodes()[chain.convolution]);
   rewrite.set_call(node.call);
   SymExpr channels = rewrite.type(node.results.front()).sizes[1];
-  Affine affine(rewrite, channels, operand(node, "bias"));
+  Affine affine(rewrite, channels, operand_value(node, "bias"));
   for (const Link& link : chain.links) affine.apply(link);
   if (affine.scale() != kNoValue && !rewrite.failed()) {
-    ValueId weight = operand(node, "weight");
+    ValueId weight = operand_value(node, "weight");
     const Argument* transposed = find_argument(node, "transposed");
     std::int64_t dim = transposed && *transposed == Argument(true) ? 1 : 0;
     ValueId scale =
@@ -235,9 +223,9 @@ void fold(Rewrite& rewrite, const Chain& chain) {
                                             arg("dims", list_of(std::vector{dim}))});
     weight = rewrite.emit_one(
         "prim.mul", {arg("self", Argument::Value{weight}), arg("other", Argument::Value{scale})});
-    set(node, "weight", Argument::Value{weight});
+    set_argument(node, "weight", Argument::Value{weight});
   }
-  if (affine.shift() != kNoValue) set(node, "bias", Argument::Value{affine.shift()});
+  if (affine.shift() != kNoValue) set_argument(node, "bias", Argument::Value{affine.shift()});
   ValueId made = rewrite.emit_one(node.op, node.args);
   if (!rewrite.failed()) rewrite.replace(last.results.front(), made);
 }

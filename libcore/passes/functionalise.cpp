@@ -170,12 +170,11 @@ class Functionalisation {
   }
 
   void visit_write(const Node& node) {
-    const Argument* self = find_argument(node, "self");
-    const Argument* from = find_argument(node, "src");
-    const auto* target = self != nullptr ? self->as<Argument::Value>() : nullptr;
-    const auto* source = from != nullptr ? from->as<Argument::Value>() : nullptr;
-    if (!target || !source) return fail(node, "writes something that is no tensor");
-    ValueId id = target->id, content = read(source->id), root = windows_[id].root;
+    ValueId id = operand_value(node, "self");
+    const ValueId source = operand_value(node, "src");
+    if (id == kNoValue || source == kNoValue)
+      return fail(node, "writes something that is no tensor");
+    ValueId content = read(source), root = windows_[id].root;
     for (auto [a, b] : overlapping_) {
       if (a == root || b == root) return fail(node, "writes an input that overlaps another one");
     }

@@ -76,9 +76,7 @@ class Settling {
     }
     ValueId shown = use.index;
     while (shown_[shown] != kNoValue) shown = shown_[shown];
-    for (NamedArgument& argument : node.args) {
-      if (argument.name == "self") argument.value = Argument::Value{shown};
-    }
+    set_argument(node, "self", Argument::Value{shown});
     std::string key;
     for (const NamedArgument& argument : node.args) {
       if (argument.name != "op" && argument.name != "dim") key += to_string(argument.value) + ' ';
@@ -151,23 +149,22 @@ class Settling {
 
   /// The operand whose elements the node's result has, all of them, and no other number.
   ValueId shown_by(const ops::OpFacts& op, const Node& node) const {
-    const Argument* self = find_argument(node, "self");
-    const auto* value = self != nullptr ? self->as<Argument::Value>() : nullptr;
-    if (value == nullptr) return kNoValue;
-    const TensorType& from = rewrite_.type(value->id);
+    const ValueId self = operand_value(node, "self");
+    if (self == kNoValue) return kNoValue;
+    const TensorType& from = rewrite_.type(self);
     const DType to = rewrite_.type(node.results.front()).dtype;
     switch (op.id) {
       case OpId::prim_convert:
         return is_integral(from.dtype) && facts(to).size >= facts(from.dtype).size &&
                        to != DType::uint8
-                   ? value->id
+                   ? self
                    : kNoValue;
       case OpId::prim_clone:
       case OpId::prim_reshape:
       case OpId::prim_permute:
       case OpId::prim_broadcast:
       case OpId::prim_flip:
-        return value->id;
+        return self;
       default:
         return kNoValue;
     }

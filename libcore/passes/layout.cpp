@@ -70,9 +70,8 @@ class Layouts {
   void note_root(const Node& node) {
     const ops::OpFacts* op = ops::find_op(node.op);
     if (!op || !op->is_prim() || !op->has(ops::kView)) return;
-    const Argument* self = find_argument(node, "self");
-    if (const auto* value = self != nullptr ? self->as<Argument::Value>() : nullptr)
-      shown_[node.results.front()] = shown_[value->id];
+    if (const ValueId self = operand_value(node, "self"); self != kNoValue)
+      shown_[node.results.front()] = shown_[self];
     auto results = ops::infer_results(node, rewrite_.graph(), rewrite_.shapes());
     if (results && results->front().alias != kNoValue) {
       roots_[node.results.front()] = roots_[results->front().alias];
@@ -81,31 +80,20 @@ class Layouts {
 
   /// What an input held before is read before any input is written: two that are exchanged.
   void read_before(std::vector<Node>& writes) {
-    std::unordered_set<ValueId> written;
-    const auto value_of = [&](const Node& write, std::string_view name) {
-      const Argument* argument = find_argument(write, name);
-      const auto* value = argument != nullptr ? argument->as<Argument::Value>() : nullptr;
-      return value != nullptr ? value->id : kNoValue;
-    };
-    std::unordered_set<std::int32_t> memories;
-    const auto& inputs = rewrite_.graph().interface.inputs;
+    const Interface& interface = rewrite_.graph().interface;
+    std::unordered_set<std::int64_t> written;  // memories
     for (const Node& write : writes) {
-      const ValueId target = value_of(write, "self");
-      if (target >= inputs.size()) continue;
-      written.insert(target);
-      memories.insert(inputs[target].type.storage);
+      const ValueId target = operand_value(write, "self");
+      if (target < interface.inputs.size()) written.insert(memory_of(interface, target));
     }
     for (Node& write : writes) {
-      const ValueId source = value_of(write, "src");
+      const ValueId source = operand_value(write, "src");
       // What was added since is a copy.
       const ValueId shown = source < shown_.size() ? shown_[source] : source;
-      if (shown >= inputs.size()) continue;
-      const std::int32_t memory = inputs[shown].type.storage;
-      if (!written.contains(shown) && (memory < 0 || !memories.contains(memory))) continue;
+      if (shown >= interface.inputs.size() || !written.contains(memory_of(interface, shown)))
+        continue;
       const ValueId kept = rewrite_.emit_one("prim.clone", {arg("self", Argument::Value{source})});
-      for (NamedArgument& argument : write.args) {
-        if (argument.name == "src") argument.value = Argument::Value{kept};
-      }
+      set_argument(write, "src", Argument::Value{kept});
     }
   }
 

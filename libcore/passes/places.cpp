@@ -24,14 +24,6 @@ bool counts_places(const Node& node) {
          node.op == "aten.as_strided_copy.default" || node.op == kScatter;
 }
 
-void set(Node& node, std::string_view name, Argument value) {
-  const auto found = std::ranges::find(node.args, name, &NamedArgument::name);
-  if (found == node.args.end())
-    node.args.push_back(arg(name, std::move(value)));
-  else
-    found->value = std::move(value);
-}
-
 class MemoryRows {
  public:
   explicit MemoryRows(Graph graph)
@@ -65,16 +57,15 @@ class MemoryRows {
   }
 
   void tell_in_elements(Node node) {
-    const Argument* argument = find_argument(node, "self");
-    const auto* self = argument != nullptr ? argument->as<Argument::Value>() : nullptr;
-    if (self == nullptr) return rewrite_.keep(std::move(node));
+    const ValueId self = operand_value(node, "self");
+    if (self == kNoValue) return rewrite_.keep(std::move(node));
     // A scatter writes a copy of its argument alone.
     const bool scatters = node.op == kScatter;
-    const ValueId owner = scatters ? self->id : roots_[self->id];
+    const ValueId owner = scatters ? self : roots_[self];
     ops::Inference in(ops::facts(OpId::as_strided_default), node, rewrite_.graph(),
                       rewrite_.shapes());
     const TensorType type = rewrite_.type(owner);
-    const SymExpr first = in.integer("storage_offset", rewrite_.type(self->id).storage_offset);
+    const SymExpr first = in.integer("storage_offset", rewrite_.type(self).storage_offset);
     if (!ops::is_dense(in, type) || !lies_within(in, first - type.storage_offset, type)) {
       // An input's memory is torch's own, and may be more than its elements.
       if (scatters || owner < rewrite_.graph().interface.inputs.size())
@@ -87,8 +78,8 @@ class MemoryRows {
                             Severity::error});
     }
     const std::vector<std::int64_t> order = order_in_memory(in, type);
-    set(node, "self", Argument::Value{row_of(owner, order)});
-    set(node, "storage_offset", integer(first));
+    set_argument(node, "self", Argument::Value{row_of(owner, order)});
+    set_argument(node, "storage_offset", integer(first));
     scatters ? scatter(node, type, order) : rewrite_.keep(std::move(node));
   }
 

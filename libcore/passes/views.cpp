@@ -31,15 +31,7 @@ std::vector<std::int64_t> constants(const Node& node, std::string_view name) {
 }
 
 ValueId viewed(const Node& node) {
-  const Argument* self = find_argument(node, "self");
-  const auto* value = self ? self->as<Argument::Value>() : nullptr;
-  return value ? value->id : kNoValue;
-}
-
-void set(Node& node, std::string_view name, Argument value) {
-  for (NamedArgument& argument : node.args) {
-    if (argument.name == name) argument.value = std::move(value);
-  }
+  return operand_value(node, "self");
 }
 
 bool is_identity(const std::vector<std::int64_t>& dims) {
@@ -82,17 +74,17 @@ class ViewAlgebra {
     if (!below) return;
     ValueId base = viewed(*below);
     if (node.op == "prim.reshape") {
-      set(node, "self", Argument::Value{base});
+      set_argument(node, "self", Argument::Value{base});
     } else if (node.op == "prim.permute") {
       std::vector<std::int64_t> outer = constants(node, "dims"), inner = constants(*below, "dims");
       for (std::int64_t& dim : outer) dim = inner[dim];
-      set(node, "dims", list_of(outer));
-      set(node, "self", Argument::Value{base});
+      set_argument(node, "dims", list_of(outer));
+      set_argument(node, "self", Argument::Value{base});
     } else if (node.op == "prim.broadcast") {
       std::vector<std::int64_t> outer = constants(node, "dims"), inner = constants(*below, "dims");
       for (std::int64_t& dim : inner) dim = outer[dim];
-      set(node, "dims", list_of(inner));
-      set(node, "self", Argument::Value{base});
+      set_argument(node, "dims", list_of(inner));
+      set_argument(node, "self", Argument::Value{base});
     } else if (node.op == "prim.slice") {
       compose_slices(node, *below);
     }
@@ -115,8 +107,8 @@ class ViewAlgebra {
         return;
     }
     if (kept.size() != own.size()) return;
-    set(node, "dims", list_of(kept));
-    set(node, "self", Argument::Value{viewed(maker)});
+    set_argument(node, "dims", list_of(kept));
+    set_argument(node, "self", Argument::Value{viewed(maker)});
   }
 
   void compose_slices(Node& node, const Node& below) {
@@ -130,10 +122,10 @@ class ViewAlgebra {
       bool empty = sizes[i] == SymExpr(0);
       stop[i] = empty ? start[i] : start[i] + (sizes[i] - SymExpr(1)) * step[i] + SymExpr(1);
     }
-    set(node, "start", list_of(start));
-    set(node, "stop", list_of(stop));
-    set(node, "step", list_of(step));
-    set(node, "self", Argument::Value{viewed(below)});
+    set_argument(node, "start", list_of(start));
+    set_argument(node, "stop", list_of(stop));
+    set_argument(node, "step", list_of(step));
+    set_argument(node, "self", Argument::Value{viewed(below)});
   }
 
   bool changes_nothing(const Node& node) const {

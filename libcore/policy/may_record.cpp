@@ -1,25 +1,28 @@
 #include "policy/may_record.h"
 
-#include <string>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "python/literal.h"
 
 namespace penstock::policy {
 
 bool makes_tensor_of_nothing(std::string_view op) {
-  static const std::unordered_set<std::string> factories = [] {
+  static const CallRules rules = [] {
+    CallRules built_in;
+    return built_in.add(kBuiltInRules, "capture.rules", true) ? std::move(built_in) : CallRules();
+  }();
+  static const std::unordered_set<std::string_view> factories = [] {
     constexpr std::string_view kShown = "torch.";
-    std::unordered_set<std::string> names;
-    CallRules rules;
-    const bool read = rules.add(kBuiltInRules, "capture.rules", true).has_value();
+    std::unordered_set<std::string_view> names;
     for (const CallRule& rule : rules.all()) {
-      const bool makes = rule.action == CallAction::factory || rule.action == CallAction::fill;
-      if (read && makes) names.insert(rule.pattern.substr(kShown.size()));
+      if (rule.action == CallAction::factory || rule.action == CallAction::fill)
+        names.insert(std::string_view(rule.pattern).substr(kShown.size()));
     }
     return names;
   }();
-  return factories.contains(std::string(op));
+  return factories.contains(op);
 }
 
 namespace {

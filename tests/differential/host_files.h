@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "diag/diagnostic.h"
+#include "formats/stream.h"
 #include "ir/tensor_type.h"
 #include "ops/host_tensor.h"
 
@@ -64,5 +66,27 @@ class AnswerFile {
   }
   std::ofstream stream_;
 };
+
+/// A differential test's program, GRAPHS INPUTS ANSWERS: gives each graph of level torch of the
+/// stream GRAPHS to `answer`, with the other two files. The exit status.
+template <typename Answer>
+int answer_graphs(int argc, char** argv, const Answer& answer) {
+  if (argc != 4) return 2;
+  auto source = formats::open_source(argv[1]);
+  if (!source) return 6;
+  formats::DocumentReader reader(*source, argv[1]);
+  InputFile inputs(argv[2]);
+  AnswerFile answers(argv[3]);
+  while (true) {
+    auto document = reader.next();
+    if (!document) {
+      std::cerr << document.error().message << ' ' << document.error().place << '\n';
+      return 3;
+    }
+    if (!*document) return 0;
+    if (const auto* graph = std::get_if<formats::GraphDocument>(&**document))
+      answer(std::get<Graph>(graph->graph), inputs, answers);
+  }
+}
 
 }  // namespace penstock::differential

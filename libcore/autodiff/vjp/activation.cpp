@@ -20,10 +20,6 @@ Pieces pieces(Vjp& d) {
   return {x, d.wide(d.tangent())};
 }
 
-ValueId both(Vjp& d, const char* prim, ValueId a, ValueId b) {
-  return d.binary(prim, passes::value_argument(a), passes::value_argument(b));
-}
-
 }  // namespace
 
 void rectified(Vjp& d) {
@@ -35,7 +31,7 @@ void clamped_inside(Vjp& d) {
   const double low = d.detail() == "relu6" ? 0 : d.real("min_val", -1),
                high = d.detail() == "relu6" ? 6 : d.real("max_val", 1);
   // torch gives NaN nothing where it computes vectors, and g in a remainder: nothing, here.
-  const ValueId inside = both(d, "and", d.compare("gt", x, low), d.compare("lt", x, high));
+  const ValueId inside = d.both("and", d.compare("gt", x, low), d.compare("lt", x, high));
   d.give("self", d.select(inside, g, 0.0));
 }
 
@@ -48,7 +44,7 @@ void hard_swish(Vjp& d) {
 
 void hard_gate(Vjp& d) {
   const auto [x, g] = pieces(d);
-  const ValueId inside = both(d, "and", d.compare("gt", x, -3.0), d.compare("lt", x, 3.0));
+  const ValueId inside = d.both("and", d.compare("gt", x, -3.0), d.compare("lt", x, 3.0));
   d.give("self", d.select(inside, d.mul(g, 1.0 / 6), 0.0));
 }
 
@@ -113,17 +109,17 @@ void clamped(Vjp& d) {
   const std::optional<Term> low = bound(d, "min"), high = bound(d, "max");
   if (d.failed() || (!low && !high)) return d.give("self", g);
   ValueId inside = low ? d.compare("ge", x, *low) : d.compare("le", x, *high);
-  if (low && high) inside = both(d, "and", inside, d.compare("le", x, *high));
+  if (low && high) inside = d.both("and", inside, d.compare("le", x, *high));
   d.give("self", d.select(inside, g, 0.0));
   const bool crossing = low && high && (d.needs("min") || d.needs("max"));
   if (d.needs("min")) {
     ValueId below = d.compare("lt", x, *low);
-    if (crossing) below = both(d, "and", below, d.compare("lt", *low, *high));
+    if (crossing) below = d.both("and", below, d.compare("lt", *low, *high));
     d.give("min", d.select(below, g, 0.0));
   }
   if (d.needs("max")) {
     ValueId above = d.compare("gt", x, *high);
-    if (crossing) above = both(d, "or", above, d.compare("lt", *high, *low));
+    if (crossing) above = d.both("or", above, d.compare("lt", *high, *low));
     d.give("max", d.select(above, g, 0.0));
   }
 }
@@ -136,7 +132,7 @@ void finite_part(Vjp& d) {
 void log_odds(Vjp& d) {
   const auto [x, g] = pieces(d);
   const double margin = d.has("eps") ? d.real("eps", 0) : 0;
-  const ValueId inside = both(d, "and", d.compare("ge", x, margin), d.compare("le", x, 1 - margin));
+  const ValueId inside = d.both("and", d.compare("ge", x, margin), d.compare("le", x, 1 - margin));
   const ValueId slope = d.div(g, d.mul(x, d.sub(1.0, x)));
   const double elsewhere = d.has("eps") ? 0 : std::numeric_limits<double>::quiet_NaN();
   d.give("self", d.select(inside, slope, elsewhere));

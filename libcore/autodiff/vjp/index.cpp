@@ -3,28 +3,9 @@
 
 namespace penstock::autodiff {
 
-namespace {
-
-ValueId put(Vjp& d, std::string_view prim, ValueId self, ValueId index, ValueId src,
-            std::int64_t dim) {
-  return d.emit(prim, {passes::arg("self", passes::value_argument(self)),
-                       passes::arg("index", passes::value_argument(index)),
-                       passes::arg("src", passes::value_argument(src)), passes::arg("dim", dim)});
-}
-
-/// `terms` added up at the places of `index` along `dim`, in a tensor of `sizes`.
-ValueId add_at(Vjp& d, const std::vector<SymExpr>& sizes, ValueId index, ValueId terms,
-               std::int64_t dim) {
-  terms = d.wide(terms);
-  if (d.failed()) return terms;
-  return put(d, "prim.scatter_add", d.zeros(sizes, d.dtype_of(terms)), index, terms, dim);
-}
-
-}  // namespace
-
 void gathered(Vjp& d) {
   const ValueId x = d.value("self"), index = d.value("index");
-  d.give("self", add_at(d, d.sizes(x), index, d.tangent(), d.constant("dim", 0)));
+  d.give("self", d.add_at(d.sizes(x), index, d.tangent(), d.constant("dim", 0)));
 }
 
 void selected(Vjp& d) {
@@ -32,7 +13,7 @@ void selected(Vjp& d) {
   const auto dim = d.constant("dim", 0);
   if (d.failed()) return;
   const ValueId index = d.broadcast(d.value("index"), d.sizes(g), {dim});
-  d.give("self", add_at(d, d.sizes(x), index, g, dim));
+  d.give("self", d.add_at(d.sizes(x), index, g, dim));
 }
 
 void scattered(Vjp& d) {
@@ -41,7 +22,7 @@ void scattered(Vjp& d) {
   if (d.failed()) return;
   if (d.needs("self")) {
     const ValueId none = d.zeros(d.sizes(index), d.dtype_of(g));
-    d.give("self", d.detail() == "add" ? g : put(d, "prim.scatter", g, index, none, dim));
+    d.give("self", d.detail() == "add" ? g : d.put("prim.scatter", g, index, none, dim));
   }
   if (!d.needs("src")) return;
   const ValueId taken = d.emit("prim.gather", {passes::arg("self", passes::value_argument(g)),
@@ -69,7 +50,7 @@ void at_indices(Vjp& d) {
     g = d.reshape(g, kept);
     index = d.reshape(index, kept);
   }
-  if (!d.failed()) d.give("self", put(d, "prim.scatter", d.zeros_like(x), index, g, dim));
+  if (!d.failed()) d.give("self", d.put("prim.scatter", d.zeros_like(x), index, g, dim));
 }
 
 void embedded(Vjp& d) {
@@ -88,7 +69,7 @@ void embedded(Vjp& d) {
     const ValueId counts = d.binary("ne", passes::value_argument(index), padding);
     g = d.select(counts, g, 0.0);
   }
-  d.give("weight", add_at(d, table, index, g, 0));
+  d.give("weight", d.add_at(table, index, g, 0));
 }
 
 }  // namespace penstock::autodiff

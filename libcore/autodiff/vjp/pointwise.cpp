@@ -145,8 +145,7 @@ void power(Vjp& d) {
   }
   const ValueId x = d.value("self");
   if (d.failed()) return;
-  const ValueId at_zero = d.binary("and", passes::value_argument(d.compare("eq", x, 0.0)),
-                                   passes::value_argument(rising));
+  const ValueId at_zero = d.both("and", d.compare("eq", x, 0.0), rising);
   const ValueId gradient = d.mul(g, d.mul(d.output(), d.unary("log", x)));
   d.give("other", d.select(at_zero, 0.0, gradient));
 }
@@ -183,8 +182,7 @@ void larger_number(Vjp& d) {
   const ValueId g = d.tangent();
   const ValueId a = d.as_tensor("self"), b = d.as_tensor("other");
   if (d.failed()) return;
-  const ValueId first = d.binary("or", passes::value_argument(d.compare(d.detail(), a, b)),
-                                 passes::value_argument(d.unary("isnan", b)));
+  const ValueId first = d.both("or", d.compare(d.detail(), a, b), d.unary("isnan", b));
   d.give("self", d.select(first, g, 0.0));
   d.give("other", d.select(first, 0.0, g));
 }

@@ -8,7 +8,7 @@ namespace {
 
 /// Adds up g at places in the spatial dims taken as one.
 void give_at(Vjp& d, ValueId places) {
-  const ValueId x = d.value("self"), g = d.wide(d.tangent());
+  const ValueId x = d.value("self"), g = d.tangent();
   if (d.failed()) return;
   const std::vector<SymExpr> sizes = d.sizes(x), from = d.sizes(g);
   const std::size_t first = sizes.size() - ops::spatial_dims(d.op().name);
@@ -17,12 +17,8 @@ void give_at(Vjp& d, ValueId places) {
     result.push_back(element_count({all.begin() + static_cast<std::ptrdiff_t>(first), all.end()}));
     return result;
   };
-  const ValueId sums =
-      d.emit("prim.scatter_add",
-             {passes::arg("self", passes::value_argument(d.zeros(flat(sizes), d.dtype_of(g)))),
-              passes::arg("index", passes::value_argument(d.reshape(places, flat(from)))),
-              passes::arg("src", passes::value_argument(d.reshape(g, flat(from)))),
-              passes::arg("dim", static_cast<std::int64_t>(first))});
+  const ValueId sums = d.add_at(flat(sizes), d.reshape(places, flat(from)),
+                                d.reshape(g, flat(from)), static_cast<std::int64_t>(first));
   d.give("self", d.reshape(sums, sizes));
 }
 

@@ -31,9 +31,12 @@ ValueId count_of(Vjp& d, ValueId flags, DType dtype, const std::vector<std::int6
   return d.failed() ? counted : d.broadcast(counted, d.sizes(flags));
 }
 
-Argument as_real(const SymExpr& count, double less) {
+/// count - less as a divisor.
+Argument as_real(Vjp& d, const SymExpr& count, double less) {
   if (auto plain = count.constant()) return static_cast<double>(*plain) - less;
-  return count - SymExpr(static_cast<std::int64_t>(less));
+  const auto whole = static_cast<std::int64_t>(less);
+  if (static_cast<double>(whole) != less) d.fail("a fraction is taken off a count that changes");
+  return count - SymExpr(whole);
 }
 
 }  // namespace
@@ -74,9 +77,8 @@ void extreme_of_all(Vjp& d) {
   for (std::size_t dim = 0; dim < d.rank(x); ++dim) dims.push_back(static_cast<std::int64_t>(dim));
   const std::vector<SymExpr> sizes = d.sizes(x);
   const ValueId y = d.spread(d.wide(d.output()), sizes, dims);
-  const auto flags = [](ValueId id) { return passes::value_argument(id); };
-  const ValueId both_nan = d.binary("and", flags(d.unary("isnan", x)), flags(d.unary("isnan", y)));
-  const ValueId extreme = d.binary("or", flags(d.compare("eq", x, y)), flags(both_nan));
+  const ValueId both_nan = d.both("and", d.unary("isnan", x), d.unary("isnan", y));
+  const ValueId extreme = d.both("or", d.compare("eq", x, y), both_nan);
   if (d.failed()) return;
   const ValueId share =
       d.div(d.spread(d.wide(d.tangent()), sizes, dims), count_of(d, extreme, d.dtype_of(x), dims));
@@ -91,7 +93,7 @@ void moments(Vjp& d) {
   const std::vector<SymExpr> sizes = d.sizes(x);
   ValueId gradient = kNoValue;
   if (d.has_tangent(0)) {
-    const ValueId share = d.div(d.tangent(0), as_real(d.count(sizes, dims), 0));
+    const ValueId share = d.div(d.tangent(0), as_real(d, d.count(sizes, dims), 0));
     gradient = d.spread(share, sizes, dims);
   }
   if (d.has_tangent(1)) {
@@ -130,13 +132,13 @@ void deviation(Vjp& d) {
   if (d.has_tangent(0)) {
     const ValueId y = d.wide(d.output()), g = d.wide(d.tangent());
     const ValueId slope = d.select(d.compare("eq", y, 0.0), 0.0, d.div(g, d.mul(y, 2.0)));
-    const ValueId mean = d.div(d.reduce("sum", x, dims, true), as_real(count, 0));
+    const ValueId mean = d.div(d.reduce("sum", x, dims, true), as_real(d, count, 0));
     const ValueId centred = d.sub(x, d.broadcast(mean, sizes));
-    const ValueId scaled = d.div(d.mul(slope, 2.0), as_real(count, correction));
+    const ValueId scaled = d.div(d.mul(slope, 2.0), as_real(d, count, correction));
     gradient = d.mul(d.spread_back(scaled, sizes, dims, keeps), centred);
   }
   if (d.node().results.size() > 1 && d.has_tangent(1)) {
-    const ValueId share = d.div(d.wide(d.tangent(1)), as_real(count, 0));
+    const ValueId share = d.div(d.wide(d.tangent(1)), as_real(d, count, 0));
     const ValueId even = d.spread_back(share, sizes, dims, keeps);
     gradient = gradient == kNoValue ? even : d.add(gradient, even);
   }
@@ -190,8 +192,7 @@ void norm_of(Vjp& d) {
     return d.give("self", d.mul(n.g, share));
   }
   if (!std::isinf(order)) return d.give("self", norm_slope(d, n, order));
-  const ValueId extreme = d.binary("or", passes::value_argument(d.compare("eq", n.size, n.y)),
-                                   passes::value_argument(d.unary("isnan", n.size)));
+  const ValueId extreme = d.both("or", d.compare("eq", n.size, n.y), d.unary("isnan", n.size));
   const ValueId share = d.div(n.g, count_of(d, extreme, compute, dims));
   d.give("self", d.mul(d.unary("sign", n.x), d.select(extreme, share, 0.0)));
 }

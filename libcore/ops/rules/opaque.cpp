@@ -77,12 +77,19 @@ void complex_of_parts(Inference& in) {
                           complex_of(real.dtype)));
 }
 
-void parts_of_complex(Inference& in) {
+/// The real parts of complex elements, as a view of their memory.
+TensorType real_parts(Inference& in) {
   TensorType type = in.tensor("self");
-  if (in.failed() || !is_complex(type.dtype)) return in.fail("self has no complex elements");
+  if (in.failed() || !is_complex(type.dtype)) in.fail("self has no complex elements");
   type.dtype = part_of(type.dtype);
   for (SymExpr& stride : type.strides) stride *= SymExpr(2);
   type.storage_offset *= SymExpr(2);
+  return type;
+}
+
+void parts_of_complex(Inference& in) {
+  TensorType type = real_parts(in);
+  if (in.failed()) return;
   type.sizes.emplace_back(2);
   type.strides.emplace_back(1);
   in.add_view(std::move(type), in.value("self"));
@@ -100,11 +107,8 @@ void complex_of_pairs(Inference& in) {
 }
 
 void part_of_complex(Inference& in) {
-  TensorType type = in.tensor("self");
-  if (in.failed() || !is_complex(type.dtype)) return in.fail("self has no complex elements");
-  type.dtype = part_of(type.dtype);
-  for (SymExpr& stride : type.strides) stride *= SymExpr(2);
-  type.storage_offset *= SymExpr(2);
+  TensorType type = real_parts(in);
+  if (in.failed()) return;
   if (in.node().op == "aten.imag.default") type.storage_offset += SymExpr(1);
   in.add_view(std::move(type), in.value("self"));
 }

@@ -5,10 +5,8 @@
 // for every output that requires grad. ANSWERS receives a record for every graph: a byte (1: done,
 // 0: failed), then a message, or for every input a byte (1: it has a gradient), and that.
 #include <algorithm>
-#include <iostream>
 
 #include "autodiff/differentiate.h"
-#include "formats/stream.h"
 #include "ops/contract.h"
 #include "ops/interpreter.h"
 #include "tests/differential/host_files.h"
@@ -60,20 +58,5 @@ void answer(const Graph& graph, differential::InputFile& file, differential::Ans
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  auto source = formats::open_source(argv[1]);
-  if (!source) return 6;
-  formats::DocumentReader reader(*source, argv[1]);
-  differential::InputFile inputs(argv[2]);
-  differential::AnswerFile answers(argv[3]);
-  while (true) {
-    auto document = reader.next();
-    if (!document) {
-      std::cerr << document.error().message << ' ' << document.error().place << '\n';
-      return 3;
-    }
-    if (!*document) return 0;
-    if (const auto* graph = std::get_if<formats::GraphDocument>(&**document))
-      answer(std::get<Graph>(graph->graph), inputs, answers);
-  }
+  return differential::answer_graphs(argc, argv, answer);
 }

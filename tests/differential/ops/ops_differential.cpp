@@ -8,9 +8,7 @@
 // row-major order. The byte 2 alone stands for the first two of a graph with ops that have no row
 // in ops.def, and so neither rule nor reference: composites.
 #include <algorithm>
-#include <iostream>
 
-#include "formats/stream.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
 #include "ops/op.h"
@@ -64,7 +62,9 @@ bool has_composites(const Graph& graph) {
                              [](const Node& node) { return ops::find_op(node.op) == nullptr; });
 }
 
-void answer(const Graph& graph, const std::vector<ops::HostTensor>& inputs, AnswerFile& answers) {
+void answer(const Graph& graph, InputFile& file, AnswerFile& answers) {
+  std::vector<ops::HostTensor> inputs;
+  for (const Input& input : graph.interface.inputs) inputs.push_back(file.read(input.type));
   const bool composites = has_composites(graph);
   if (composites)
     answers.put(2);
@@ -94,24 +94,5 @@ void answer(const Graph& graph, const std::vector<ops::HostTensor>& inputs, Answ
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
-  auto source = formats::open_source(argv[1]);
-  if (!source) return 6;
-  formats::DocumentReader reader(*source, argv[1]);
-  InputFile inputs(argv[2]);
-  AnswerFile answers(argv[3]);
-  while (true) {
-    auto document = reader.next();
-    if (!document) {
-      std::cerr << document.error().message << ' ' << document.error().place << '\n';
-      return 3;
-    }
-    if (!*document) return 0;
-    if (const auto* graph = std::get_if<formats::GraphDocument>(&**document)) {
-      const Graph& torch = std::get<Graph>(graph->graph);
-      std::vector<ops::HostTensor> read;
-      for (const Input& input : torch.interface.inputs) read.push_back(inputs.read(input.type));
-      answer(torch, read, answers);
-    }
-  }
+  return differential::answer_graphs(argc, argv, answer);
 }
