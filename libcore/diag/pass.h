@@ -4,24 +4,18 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "diag/budget.h"
 #include "diag/diagnostic.h"
 
 namespace penstock {
 
-/// One row of a stage's pass table. The tool's flags, help, man page, --list-passes, --print-after,
-/// --dump-dir and --time all derive from the row; the rows run in the table's order.
-template <class Document>
-struct Pass {
-  std::string_view name;              ///< lower case with dashes, as --print-after takes it
-  std::string_view summary;           ///< one line, a sentence without a full stop
-  Result<Document> (*run)(Document);  ///< the free function; its comment says Needs / Leaves
-};
-
-/// What --list-passes prints of a pass, whatever document it works on.
+/// What a stage's table says of a pass. The tool's help, man page, --list-passes, --print-after,
+/// --dump-dir and --time derive from it; the rows run in the table's order.
 struct PassFacts {
-  std::string_view name;
-  std::string_view summary;
+  std::string_view name;     ///< lower case with dashes: its function's and its file's
+  std::string_view summary;  ///< one line, a sentence without a full stop
 };
 
 /// Told about every pass that a stage has run: what --time, --print-after, --print-changed and
@@ -35,6 +29,33 @@ class PassTrace {
                      const std::function<std::string()>& text) {
     (void)pass, (void)time, (void)text;
   }
+  /// Whether what each pass leaves is verified, and not only what the stage does (--verify-each).
+  virtual bool verifies() const { return false; }
+};
+
+/// Runs the passes of one stage, one call a pass: asks the budget (null: none) first, tells the
+/// trace what the pass took, and verifies what it left where the trace asks for that.
+class PassRunner {
+ public:
+  PassRunner(PassTrace& trace, Budget* budget) : trace_(trace), budget_(budget) {}
+
+  /// `pass` is a Result<void>(); `text` prints the document that it left, `verify` checks it, a
+  /// Result<void>(). PS0709 where the budget is spent; what the pass or `verify` gives else.
+  template <class Pass, class Text, class Verify>
+  Result<void> run(const PassFacts& facts, Pass&& pass, Text&& text, Verify&& verify) {
+    if (Result<void> may = check(budget_, facts.name); !may) return may;
+    const auto begin = std::chrono::steady_clock::now();
+    if (Result<void> done = pass(); !done) return done;
+    trace_.after(facts, std::chrono::steady_clock::now() - begin, text);
+    return trace_.verifies() ? of_pass(facts, verify()) : Result<void>();
+  }
+
+ private:
+  /// The same, an error with the pass's name in front.
+  static Result<void> of_pass(const PassFacts& facts, Result<void> verified);
+
+  PassTrace& trace_;
+  Budget* budget_;
 };
 
 }  // namespace penstock

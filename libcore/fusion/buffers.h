@@ -5,7 +5,7 @@
 namespace penstock::fusion {
 
 /// Gives inputs and results of library and fallback calls their buffers and windows.
-/// Needs: make_plan's roles.
+/// Needs: roles.
 void assign_memory(FusionPlan& plan);
 
 /// Gives a computed value memory: that of the output that it is, or a temporary of its own. Nothing

@@ -5,7 +5,6 @@
 #include "fusion/buffers.h"
 #include "fusion/contract.h"
 #include "fusion/emit.h"
-#include "fusion/layout.h"
 #include "fusion/plan.h"
 #include "fusion/rewrite.h"
 #include "partition/contract.h"
@@ -14,73 +13,111 @@ namespace penstock::fusion {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-void nothing(FusionPlan&) {}
-
-/// The pass over the placed graph, printed as the program that comes of it so far.
-constexpr PassFacts kLayout = {
-    "layout", "Lay out convolutions' results, and what is computed from them, channels-last"};
-
-/// A pass over the plan, printed as the program that the plan stands for so far.
-struct PlanPass {
+/// A pass over the placed graph, the plan or the loop program.
+template <class Document>
+struct PassRow {
   PassFacts facts;
-  void (*run)(FusionPlan&);
-  bool reads_roles;  ///< changes roles, so the accesses are found anew behind it
-};
-constexpr PlanPass kPlanPasses[] = {
-    {{"lower", "Give every value a role: view, number from nothing, or kernel of its own"},
-     nothing,
-     true},
-    {{"inline", "Compute cheap and singly used values where they are used"}, inline_values, true},
-    {{"update", "Write into an input what it is to hold, where nothing reads what it held"},
-     update_inputs,
-     true},
-    {{"overwrite", "Write slices over what they change, where nothing else needs it any more"},
-     overwrite_chains,
-     false},
-    {{"nest", "Share outer row loops between reductions, their operands and their users"},
-     nest_rows,
-     false},
-    {{"zip", "Compute values of equal sizes in one loop nest"}, zip_ranges, false},
-    {{"keep", "Keep rows that several inner loops would compute again in scratch memory"},
-     keep_rows,
-     false},
+  void (*run)(Document&);
+  bool may_be_skipped = true;
 };
 
-/// A pass over the loop program.
-struct ProgramPass {
-  PassFacts facts;
-  void (*run)(LoopProgram&);
+constexpr PassRow<PlacedGraph> kPlacedPasses[] = {
+    {{"lay-out-images",
+      "Lay out convolutions' results, and what is computed from them, channels-last"},
+     lay_out_images},
 };
-constexpr ProgramPass kProgramPasses[] = {
-    {{"detach", "Make what a convolution can apply to its result a kernel of its own"},
+constexpr PassRow<FusionPlan> kPlanPasses[] = {
+    {{"give-roles", "Give every value a role: view, number from nothing, or kernel of its own"},
+     give_roles,
+     false},
+    {{"inline-values", "Compute cheap and singly used values where they are used"}, inline_values},
+    {{"update-inputs", "Write into an input what it is to hold, where nothing reads what it held"},
+     update_inputs},
+    {{"overwrite-chains", "Write slices over what they change, where nothing else needs it"},
+     overwrite_chains},
+    {{"nest-rows", "Share outer row loops between reductions, their operands and their users"},
+     nest_rows},
+    {{"zip-ranges", "Compute values of equal sizes in one loop nest"}, zip_ranges},
+    {{"keep-rows", "Keep rows that several inner loops would compute again in scratch memory"},
+     keep_rows},
+};
+constexpr PassFacts kEmit = {"emit-program", "Make the loop program that the plan stands for"};
+constexpr PassRow<LoopProgram> kProgramPasses[] = {
+    {{"detach-activations", "Make what a convolution can apply to its result a kernel of its own"},
      detach_activations},
-    {{"epilogue", "Let library calls apply the pointwise ops behind them"}, fuse_epilogues},
+    {{"fuse-epilogues", "Let library calls apply the pointwise ops behind them"}, fuse_epilogues},
     {{"zip-loops", "Merge neighbouring inner loops of equal range"}, zip_loops},
     {{"split-loops", "Split loops whose indices divide their variable"}, split_loops},
-    {{"collapse", "Merge loops that walk memory as one loop would"}, collapse_loops},
-    {{"zip-collapsed", "Merge neighbouring inner loops that were made equal"}, zip_loops},
-    {{"prepare", "Compute what depends on parameters alone once, not in every run"},
+    {{"collapse-loops", "Merge loops that walk memory as one loop would"}, collapse_loops},
+    {{"zip-loops-again", "Merge neighbouring inner loops that were made equal"}, zip_loops},
+    {{"prepare-parameters", "Compute what depends on parameters alone once, not in every run"},
      prepare_parameters},
-    {{"schedule", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
-    {{"memory", "Place temporaries in one arena"}, plan_memory},
+    {{"schedule-loops", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
+    {{"plan-memory", "Place temporaries in one arena"}, plan_memory, false},
 };
 
-constexpr std::size_t kPassCount = 1 + std::size(kPlanPasses) + std::size(kProgramPasses);
+constexpr std::size_t kPassCount =
+    std::size(kPlacedPasses) + std::size(kPlanPasses) + 1 + std::size(kProgramPasses);
 constexpr auto kPassFacts = [] {
   std::array<PassFacts, kPassCount> facts{};
-  facts[0] = kLayout;
-  std::size_t next = 1;
-  for (const PlanPass& pass : kPlanPasses) facts[next++] = pass.facts;
-  for (const ProgramPass& pass : kProgramPasses) facts[next++] = pass.facts;
+  std::size_t next = 0;
+  for (const auto& row : kPlacedPasses) facts[next++] = row.facts;
+  for (const auto& row : kPlanPasses) facts[next++] = row.facts;
+  facts[next++] = kEmit;
+  for (const auto& row : kProgramPasses) facts[next++] = row.facts;
   return facts;
 }();
 
 /// The text of the program that an unfinished plan stands for.
-std::string preview(const FusionPlan& plan) {
+std::string text_of(const FusionPlan& plan) {
   auto program = emit_program(plan);
   return program ? to_text(*program) : program.error().message + '\n';
+}
+std::string text_of(const PlacedGraph& placed) {
+  return to_text(placed);
+}
+std::string text_of(const LoopProgram& program) {
+  return to_text(program);
+}
+
+/// What holds for a program at the end of fuse, once it is finished: programs and plans on the way
+/// have no places in memory yet.
+Result<void> verify(LoopProgram program) {
+  plan_memory(program);
+  return verify_contract(program);
+}
+Result<void> verify(const FusionPlan& plan) {
+  auto program = emit_program(plan);
+  if (!program) return tl::unexpected(std::move(program.error()));
+  return verify(std::move(*program));
+}
+Result<void> verify(const PlacedGraph& placed) {
+  return verify_contract(placed);
+}
+
+template <class Document, std::size_t N>
+Result<void> run_passes(const PassRow<Document> (&rows)[N], Document& document,
+                        const FuseOptions& options, PassRunner& runner) {
+  for (const PassRow<Document>& row : rows) {
+    if (row.may_be_skipped && std::ranges::find(options.skip, row.facts.name) != options.skip.end())
+      continue;
+    auto done = runner.run(
+        row.facts, [&] { return row.run(document), Result<void>(); },
+        [&] { return text_of(document); }, [&] { return verify(document); });
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> emit(FusionPlan plan, LoopProgram& program, PassRunner& runner) {
+  const auto pass = [&]() -> Result<void> {
+    auto emitted = emit_program(std::move(plan));
+    if (!emitted) return tl::unexpected(std::move(emitted.error()));
+    program = std::move(*emitted);
+    return {};
+  };
+  return runner.run(
+      kEmit, pass, [&] { return to_text(program); }, [&] { return verify(program); });
 }
 
 }  // namespace
@@ -91,38 +128,19 @@ std::span<const PassFacts> fuse_passes() {
 
 Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTrace& trace) {
   if (auto checked = verify_contract(placed); !checked) return tl::unexpected(checked.error());
-  auto skipped = [&](std::string_view name) {
-    return std::find(options.skip.begin(), options.skip.end(), name) != options.skip.end();
-  };
-  auto begin = Clock::now();
-  if (!skipped(kLayout.name)) {
-    lay_out_images(placed);
-    trace.after(kLayout, Clock::now() - begin, [&] { return to_text(placed); });
-    begin = Clock::now();
-  }
+  PassRunner runner(trace, options.budget);
+  if (auto done = run_passes(kPlacedPasses, placed, options, runner); !done)
+    return tl::unexpected(std::move(done.error()));
   FusionPlan plan = make_plan(std::move(placed));
   plan.budget = options.budget;
-  assign_memory(plan);
-  for (const PlanPass& pass : kPlanPasses) {
-    if (pass.run != nothing && skipped(pass.facts.name)) continue;
-    if (auto may = check(options.budget, pass.facts.name); !may)
-      return tl::unexpected(std::move(may.error()));
-    pass.run(plan);
-    if (pass.reads_roles) find_accesses(plan);
-    trace.after(pass.facts, Clock::now() - begin, [&] { return preview(plan); });
-    begin = Clock::now();
-  }
-  auto program = emit_program(std::move(plan));
-  if (!program) return program;
-  for (const ProgramPass& pass : kProgramPasses) {
-    if (pass.run != plan_memory && skipped(pass.facts.name)) continue;
-    if (auto may = check(options.budget, pass.facts.name); !may)
-      return tl::unexpected(std::move(may.error()));
-    pass.run(*program);
-    trace.after(pass.facts, Clock::now() - begin, [&] { return to_text(*program); });
-    begin = Clock::now();
-  }
-  if (auto checked = verify_contract(*program, options.budget); !checked)
+  if (auto done = run_passes(kPlanPasses, plan, options, runner); !done)
+    return tl::unexpected(std::move(done.error()));
+  LoopProgram program;
+  if (auto done = emit(std::move(plan), program, runner); !done)
+    return tl::unexpected(std::move(done.error()));
+  if (auto done = run_passes(kProgramPasses, program, options, runner); !done)
+    return tl::unexpected(std::move(done.error()));
+  if (auto checked = verify_contract(program, options.budget); !checked)
     return tl::unexpected(checked.error());
   return program;
 }

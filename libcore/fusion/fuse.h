@@ -13,7 +13,7 @@ namespace penstock::fusion {
 
 struct FuseOptions {
   /// Passes to leave out, by name: to find the one that goes wrong, and to see what one gains.
-  /// "lower" and "memory" cannot be left out.
+  /// give-roles, emit-program and plan-memory cannot be left out.
   std::vector<std::string> skip;
   Budget* budget = nullptr;  ///< asked whether to go on; null: always
 };

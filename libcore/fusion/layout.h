@@ -6,10 +6,6 @@
 
 namespace penstock::fusion {
 
-/// Lays the results of convolutions, and what is computed from them, out channels-last: changes the
-/// strides of values' types. Needs: a verified placed graph.
-void lay_out_images(PlacedGraph& placed);
-
 /// The strides that a computed value of this type has in memory: the type's own if they name each
 /// element of a block once, else row-major ones.
 Sizes layout_strides(const TensorType& type, const Interface& interface);

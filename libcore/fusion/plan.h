@@ -6,9 +6,7 @@
 
 namespace penstock::fusion {
 
-/// Gives every value a role: views are views, numbers made from nothing are inlined, everything
-/// else that is compiled is a root with a group of its own. Needs: level placed. Leaves: a plan
-/// that stores whatever it computes.
+/// A plan without roles. Needs: level placed. Leaves: what every value is made by, and its uses.
 FusionPlan make_plan(PlacedGraph placed);
 
 /// All uses of values by nodes that are no views, in node order.
@@ -21,6 +19,9 @@ int index_divisions(const FusionPlan& plan, const Node& view);
 /// More would be taken apart of an index by one read: chains of such reshapes would make indices
 /// that double in length with each. A value in memory begins anew.
 inline constexpr int kMaxDivisions = 2;
+
+/// Makes the results of the node at `position` a root in a group of its own.
+void add_root(FusionPlan& plan, std::int32_t position, std::int32_t region);
 
 /// Makes `value` a root in a group of its own; `plan` has no accesses yet.
 void make_root(FusionPlan& plan, ValueId value);

@@ -2,21 +2,32 @@
 
 #include "fusion/fusion_plan.h"
 #include "fusion/loop_program.h"
+#include "partition/placed_graph.h"
 
-// The rewrites of a fusion plan and of a loop program. Each one leaves a program that computes the
-// same; each may be left out.
+// The passes of fuse: over the placed graph, the plan and the loop program. Each has its name in
+// the stage's table, and its file. Each leaves a program that computes the same.
 namespace penstock::fusion {
 
+/// Lays the results of convolutions, and what is computed from them, out channels-last: changes the
+/// strides of values' types. Needs: a verified placed graph.
+void lay_out_images(PlacedGraph& placed);
+
+/// Gives every value a role: views are views, numbers made from nothing are inlined, everything
+/// else that is compiled is a root with a group of its own. Needs: make_plan. Leaves: a plan that
+/// stores whatever it computes; buffers of inputs, library and fallback calls; accesses.
+void give_roles(FusionPlan& plan);
+
 /// Computes values where they are used, instead of storing them, when that moves fewer bytes and
-/// costs little arithmetic. Needs: make_plan's plan. Leaves: fewer roots, no accesses.
+/// costs little arithmetic. Needs: give_roles. Leaves: fewer roots, accesses.
 void inline_values(FusionPlan& plan);
 
 /// Lets scatters write into the inputs that their results end up in, instead of copying these
-/// twice. Needs: final roles, find_accesses. Leaves: fewer copies.
+/// twice. Needs: final roles, find_accesses. Leaves: fewer copies, accesses.
 void update_inputs(FusionPlan& plan);
 
 /// Has long chains of slices that are written one over the other written, not selected from; those
-/// too that end up in an input. Needs: every value's role, as make_plan gives it. Leaves: scatters.
+/// too that end up in an input. Needs: every value's role, as give_roles gives it. Leaves:
+/// scatters.
 void write_chains(FusionPlan& plan);
 
 /// Lets scatters write over what they change, where nothing else needs that any more. Needs: final

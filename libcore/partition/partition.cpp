@@ -30,8 +30,9 @@ namespace penstock::partition {
 namespace {
 
 constexpr PassFacts kPlace = {
-    "place", "Decide for every node whether it is compiled, a library call or torch's"};
-constexpr PassFacts kRegions = {"regions", "Reorder the nodes into few regions of one placement"};
+    "place-nodes", "Decide for every node whether it is compiled, a library call or torch's"};
+constexpr PassFacts kRegions = {"form-regions",
+                                "Reorder the nodes into few regions of one placement"};
 constexpr PassFacts kPasses[] = {kPlace, kRegions};
 
 using Edges = std::vector<std::vector<std::int32_t>>;
@@ -218,29 +219,21 @@ std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& op
   return placed;
 }
 
-}  // namespace
-
-std::span<const PassFacts> partition_passes() {
-  return kPasses;
+/// Regions of neighbouring nodes of one placement.
+void note_regions(PlacedGraph& result, const std::vector<PlacedNode>& placed) {
+  result.regions = cut(result.graph.nodes, placed);
+  fill_value_lists(result.graph, result.regions);
 }
 
-Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassTrace& trace) {
-  using Clock = std::chrono::steady_clock;
-  if (core.level != Level::core) {
-    return failure(Code::PS0204, "partition takes graphs of level core, this one is of level " +
-                                     std::string(to_string(core.level)));
-  }
-  auto begin = Clock::now();
-  PlacedGraph result;
-  result.graph = std::move(core);
-  Graph& graph = result.graph;
-  graph.level = Level::placed;
-  std::vector<PlacedNode> placed = place_all(graph, options);
-  result.regions = cut(graph.nodes, placed);
-  fill_value_lists(graph, result.regions);
-  trace.after(kPlace, Clock::now() - begin, [&] { return to_text(result); });
+void place_nodes(PlacedGraph& result, std::vector<PlacedNode>& placed,
+                 const PartitionOptions& options) {
+  placed = place_all(result.graph, options);
+  note_regions(result, placed);
+}
 
-  begin = Clock::now();
+/// Reorders the nodes into few regions of one placement.
+void form_regions(PlacedGraph& result, std::vector<PlacedNode>& placed, const PartitionOptions&) {
+  Graph& graph = result.graph;
   std::vector<std::int32_t> order =
       with_early_checks(graph, schedule(DependenceGraph(graph).take(), placed));
   std::vector<Node> nodes;
@@ -250,11 +243,36 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
     reordered.push_back(std::move(placed[position]));
   }
   graph.nodes = std::move(nodes);
-  result.regions = cut(graph.nodes, reordered);
-  fill_value_lists(graph, result.regions);
-  trace.after(kRegions, Clock::now() - begin, [&] { return to_text(result); });
+  placed = std::move(reordered);
+  note_regions(result, placed);
+}
+
+}  // namespace
+
+std::span<const PassFacts> partition_passes() {
+  return kPasses;
+}
+
+Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassTrace& trace) {
+  if (core.level != Level::core) {
+    return failure(Code::PS0204, "partition takes graphs of level core, this one is of level " +
+                                     std::string(to_string(core.level)));
+  }
+  PlacedGraph result;
+  result.graph = std::move(core);
+  result.graph.level = Level::placed;
+  std::vector<PlacedNode> placed;
+  PassRunner runner(trace, options.budget);
+  const auto run = [&](const PassFacts& pass, void (*work)(PlacedGraph&, std::vector<PlacedNode>&,
+                                                           const PartitionOptions&)) {
+    return runner.run(
+        pass, [&] { return work(result, placed, options), Result<void>(); },
+        [&] { return to_text(result); }, [&] { return verify_contract(result); });
+  };
+  if (auto done = run(kPlace, place_nodes); !done) return tl::unexpected(std::move(done.error()));
+  if (auto done = run(kRegions, form_regions); !done)
+    return tl::unexpected(std::move(done.error()));
   if (auto checked = verify_contract(result); !checked) return tl::unexpected(checked.error());
-  if (auto may = check(options.budget, "fuse"); !may) return tl::unexpected(std::move(may.error()));
   return result;
 }
 

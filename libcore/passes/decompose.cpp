@@ -1,5 +1,7 @@
 #include "passes/decompose.h"
 
+#include <utility>
+
 #include "ops/contract.h"
 #include "passes/core_passes.h"
 
@@ -11,6 +13,7 @@ struct Row {
   PassFacts facts;
   Result<Graph> (*run)(Graph);
   bool simplifies;  ///< left out without DecomposeOptions::simplify
+  Level leaves;     ///< whose contract the graph keeps behind it
 };
 
 Result<Graph> lower_all_ops(Graph graph) {
@@ -20,32 +23,54 @@ Result<Graph> lower_all_ops(Graph graph) {
 constexpr Row kPasses[] = {
     {{"tell-places", "tell in elements what as_strided counts in places of memory"},
      tell_places,
-     false},
+     false,
+     Level::torch},
     {{"lower-ops", "take ATen ops apart into prims, promotion and broadcasting explicit"},
      lower_all_ops,
-     false},
+     false,
+     Level::torch},
     {{"functionalise", "turn writes into values, with an epilogue of copy_ into inputs"},
      functionalise,
-     false},
+     false,
+     Level::core},
     {{"fold-constants", "put numbers for tensors whose elements are all one number"},
      fold_constants,
-     true},
-    {{"merge-common", "merge nodes that compute the same"}, merge_common, true},
+     true,
+     Level::core},
+    {{"merge-common", "merge nodes that compute the same"}, merge_common, true, Level::core},
     {{"compose-views", "compose chains of views and drop copies that nobody needs"},
      compose_views,
-     true},
-    {{"merge-views", "merge what became the same by composing views"}, merge_common, true},
+     true,
+     Level::core},
+    {{"merge-common-again", "merge what became the same by composing views"},
+     merge_common,
+     true,
+     Level::core},
     {{"fold-affine", "fold scale and shift of channels into the convolution before them"},
      fold_affine,
-     true},
+     true,
+     Level::core},
     {{"settle-checks", "drop checks of indices that cannot fail, and remainders of what is one"},
      settle_checks,
-     true},
+     true,
+     Level::core},
     {{"restore-layouts", "give outputs memory of their own, laid out as the program's"},
      restore_layouts,
-     false},
-    {{"remove-dead", "drop what no output, write or random draw needs"}, remove_dead, false},
+     false,
+     Level::core},
+    {{"remove-dead", "drop what no output, write or random draw needs"},
+     remove_dead,
+     false,
+     Level::core},
 };
+
+/// The contract of `level`, which a graph on the way keeps before it is called by that name.
+Result<void> verify_as(Graph& graph, Level level) {
+  const Level called = std::exchange(graph.level, level);
+  auto verified = ops::verify_contract(graph, level);
+  graph.level = called;
+  return verified;
+}
 
 }  // namespace
 
@@ -65,16 +90,19 @@ Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace&
   }
   if (auto valid = ops::verify_contract(graph, Level::torch); !valid)
     return tl::unexpected(valid.error());
+  PassRunner runner(trace, options.budget);
   for (const Row& row : kPasses) {
     if (row.simplifies && !options.simplify) continue;
-    if (auto may = check(options.budget, row.facts.name); !may)
-      return tl::unexpected(std::move(may.error()));
-    auto start = std::chrono::steady_clock::now();
-    auto result = row.run(std::move(graph));
-    if (!result) return result;
-    graph = std::move(*result);
-    trace.after(row.facts, std::chrono::steady_clock::now() - start,
-                [&] { return to_text(graph); });
+    const auto pass = [&]() -> Result<void> {
+      auto result = row.run(std::move(graph));
+      if (!result) return tl::unexpected(std::move(result.error()));
+      graph = std::move(*result);
+      return {};
+    };
+    auto done = runner.run(
+        row.facts, pass, [&] { return to_text(graph); },
+        [&] { return verify_as(graph, row.leaves); });
+    if (!done) return tl::unexpected(std::move(done.error()));
   }
   if (auto valid = ops::verify_contract(graph, Level::core); !valid)
     return tl::unexpected(valid.error());

@@ -76,15 +76,6 @@ class CommandLine {
   std::string option_behind_program(std::span<const std::string_view> groups) const;
   /// Adds passes that --list-passes and --describe name, in the order in which they run.
   void passes(std::span<const PassFacts> rows);
-  /// The same from a pass table.
-  template <class Table>
-  void pass_table(const Table& table) {
-    for (const auto& row : table) {
-      const PassFacts facts{row.name, row.summary};
-      passes({&facts, 1});
-    }
-  }
-
   /// Reads the command line. An unknown option, a bad value and the like are PS0101, with the
   /// nearest spelling as hint.
   Result<void> parse(int argc, char** argv);

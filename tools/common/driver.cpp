@@ -68,6 +68,8 @@ void declare_passes(CommandLine& options, Settings& settings, bool& list) {
                "Print each graph to standard error after every pass that changed it.");
   options.text("--dump-dir", settings.dump_dir, "DIR",
                "Write each graph to a file in DIR after every pass.");
+  options.flag("--verify-each", settings.verify_each,
+               "Verify each graph after every pass: an error names the pass that broke it.");
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Settings {
   bool stats = false;
   std::vector<std::string> print_after;
   bool print_changed = false;
+  bool verify_each = false;
   std::string dump_dir;
   std::string reproducer;
 };

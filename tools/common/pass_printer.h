@@ -7,8 +7,8 @@
 
 namespace penstock::tools {
 
-/// Serves --time, --print-after, --print-changed and --dump-dir: listens to the passes of one
-/// stage.
+/// Serves --time, --print-after, --print-changed, --dump-dir and --verify-each: listens to the
+/// passes of one stage.
 class PassPrinter : public PassTrace {
  public:
   explicit PassPrinter(Stage& stage) : stage_(stage) {}
@@ -17,6 +17,7 @@ class PassPrinter : public PassTrace {
   void begin(std::string name, const std::function<std::string()>& text);
   void after(const PassFacts& pass, std::chrono::nanoseconds time,
              const std::function<std::string()>& text) override;
+  bool verifies() const override { return stage_.settings().verify_each; }
 
  private:
   bool prints_anything() const;

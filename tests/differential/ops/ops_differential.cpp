@@ -14,6 +14,7 @@
 #include "ops/op.h"
 #include "passes/decompose.h"
 #include "tests/differential/host_files.h"
+#include "tests/unit/verifying_trace.h"
 
 using namespace penstock;
 
@@ -83,8 +84,8 @@ void answer(const Graph& graph, InputFile& file, AnswerFile& answers) {
     answers.put(2);
   else
     run(graph);
-  PassTrace silent;
-  auto core = passes::decompose(graph, {}, silent);
+  VerifyingTrace trace;
+  auto core = passes::decompose(graph, {}, trace);
   if (core)
     run(*core);
   else

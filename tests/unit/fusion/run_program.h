@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../graph_builder.h"
+#include "../verifying_trace.h"
 #include "fusion/contract.h"
 #include "fusion/fuse.h"
 #include "fusion/interpreter.h"
@@ -29,10 +30,10 @@ inline std::int64_t at_hints(const Interface& interface, const SymExpr& expressi
 
 /// Fuses the builder's graph without the passes in `skip`.
 inline LoopProgram fuse_graph(const GraphBuilder& builder, std::vector<std::string> skip = {}) {
-  PassTrace silent;
-  auto placed = partition::partition(builder.graph, {}, silent);
+  VerifyingTrace trace;
+  auto placed = partition::partition(builder.graph, {}, trace);
   REQUIRE_MESSAGE(placed, (placed ? "" : placed.error().message));
-  auto program = fuse(*placed, {std::move(skip)}, silent);
+  auto program = fuse(*placed, {std::move(skip)}, trace);
   REQUIRE_MESSAGE(
       program,
       (program ? "" : program.error().place + ": " + program.error().message.substr(0, 2000)));

@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "../graph_builder.h"
+#include "../verifying_trace.h"
 #include "partition/contract.h"
 
 namespace penstock::partition {
 namespace {
 
 Result<PlacedGraph> run(const GraphBuilder& builder, const PartitionOptions& options = {}) {
-  PassTrace silent;
-  return partition(builder.graph, options, silent);
+  VerifyingTrace trace;
+  return partition(builder.graph, options, trace);
 }
 
 TEST_CASE("a chain around a product has three regions") {

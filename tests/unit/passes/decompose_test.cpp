@@ -8,22 +8,23 @@
 #include "ops/contract.h"
 #include "ops/interpreter.h"
 #include "torch_graph.h"
+#include "verifying_trace.h"
 
 using namespace penstock;
 
 namespace {
 
 Graph decomposed(const TorchGraph& g) {
-  PassTrace silent;
-  auto core = passes::decompose(g.graph, {}, silent);
+  VerifyingTrace trace;
+  auto core = passes::decompose(g.graph, {}, trace);
   if (!core) FAIL(core.error().message);
   CHECK(ops::verify_contract(*core, Level::core));
   return std::move(*core);
 }
 
 Diagnostic refused(const TorchGraph& g) {
-  PassTrace silent;
-  auto core = passes::decompose(g.graph, {}, silent);
+  VerifyingTrace trace;
+  auto core = passes::decompose(g.graph, {}, trace);
   REQUIRE(!core);
   return core.error();
 }

@@ -161,6 +161,7 @@ class Inliner {
 
 void inline_values(FusionPlan& plan) {
   Inliner(plan).run();
+  find_accesses(plan);
 }
 
 }  // namespace penstock::fusion

@@ -208,6 +208,7 @@ class Updater {
 
 void update_inputs(FusionPlan& plan) {
   Updater(plan).run();
+  find_accesses(plan);
 }
 
 }  // namespace penstock::fusion
