@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ops/host_tensor.h"
+#include "ops/promotion.h"
 
 namespace penstock::jit {
 namespace {
@@ -39,10 +40,7 @@ HostTensor copy(const TensorView& view, DType dtype) {
   std::vector<std::int64_t> sizes(view.sizes.begin(), view.sizes.end());
   const auto element = static_cast<std::size_t>(facts(dtype).size);
   if (is_complex(dtype)) sizes.push_back(2);
-  const DType part = dtype == DType::complex64    ? DType::float32
-                     : dtype == DType::complex128 ? DType::float64
-                                                  : dtype;
-  HostTensor result = HostTensor::contiguous(part, std::move(sizes));
+  HostTensor result = HostTensor::contiguous(ops::real_dtype(dtype), std::move(sizes));
   std::byte* to = result.memory->data();
   std::vector<std::int64_t> index(view.sizes.size());
   const bool empty = std::ranges::find(view.sizes, 0) != view.sizes.end();

@@ -68,7 +68,8 @@ class Arguments {
   /// `dim` counted from the front, 0 <= result < max(rank, 1).
   std::int64_t wrap_dim(std::int64_t dim, std::size_t rank);
   std::int64_t dim(std::string_view name, std::int64_t otherwise, std::size_t rank);
-  /// One dim or a list of them, sorted; all dims when absent or empty.
+  /// One dim or a list of them, sorted; all dims when absent or empty, but of the overloads called
+  /// "dims", which take an empty list at its word.
   std::vector<std::int64_t> dims(std::string_view name, std::size_t rank);
 
  private:

@@ -60,6 +60,11 @@ DType compute_dtype(DType dtype) {
   return is_floating(dtype) && facts(dtype).size == 2 ? DType::float32 : dtype;
 }
 
+DType real_dtype(DType dtype) {
+  if (dtype == DType::complex64) return DType::float32;
+  return dtype == DType::complex128 ? DType::float64 : dtype;
+}
+
 void ResultType::add_tensor(DType dtype, bool has_dims) {
   combine(has_dims ? with_dims_ : without_dims_, dtype);
 }

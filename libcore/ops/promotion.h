@@ -18,6 +18,9 @@ DType number_dtype(DTypeCategory category);
 /// The dtype that elementwise arithmetic on `dtype` is done in: float32 for the 16-bit floats.
 DType compute_dtype(DType dtype);
 
+/// The dtype of a complex number's parts; any other dtype itself.
+DType real_dtype(DType dtype);
+
 /// What an op with several operands computes in (torch.result_type): tensors with dims decide, then
 /// tensors without dims, then Python numbers, which win only by a higher category.
 class ResultType {

@@ -216,7 +216,7 @@ void pairwise_loss(Inference& in) {
   const TensorType& self = in.tensor("self");
   const TensorType& target = in.tensor("target");
   if (in.failed()) return;
-  DType dtype = promote(self.dtype, target.dtype);
+  DType dtype = real_dtype(promote(self.dtype, target.dtype));
   if (in.constant("reduction", 1) != 0) return in.add(dtype, {}, self);
   in.add(elementwise_type(in, std::array{&self, &target}, dtype));
 }

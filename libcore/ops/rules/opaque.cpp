@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/promotion.h"
 #include "ops/rules/inference.h"
 
 namespace penstock::ops {
@@ -14,10 +15,6 @@ namespace {
 DType complex_of(DType dtype) {
   if (is_complex(dtype)) return dtype;
   return dtype == DType::float64 ? DType::complex128 : DType::complex64;
-}
-
-DType part_of(DType dtype) {
-  return dtype == DType::complex128 ? DType::float64 : DType::float32;
 }
 
 /// The dim that a transform goes along, and how many elements it takes of it: `n`, or all.
@@ -65,7 +62,7 @@ void from_half_spectrum(Inference& in) {
   if (!way) return;
   std::vector<SymExpr> sizes = self.sizes;
   sizes[way->dim] = in.has("n") ? way->count : (way->count - SymExpr(1)) * SymExpr(2);
-  in.add(part_of(complex_of(self.dtype)), std::move(sizes), self);
+  in.add(real_dtype(complex_of(self.dtype)), std::move(sizes), self);
 }
 
 void complex_of_parts(Inference& in) {
@@ -81,7 +78,7 @@ void complex_of_parts(Inference& in) {
 TensorType real_parts(Inference& in) {
   TensorType type = in.tensor("self");
   if (in.failed() || !is_complex(type.dtype)) in.fail("self has no complex elements");
-  type.dtype = part_of(type.dtype);
+  type.dtype = real_dtype(type.dtype);
   for (SymExpr& stride : type.strides) stride *= SymExpr(2);
   type.storage_offset *= SymExpr(2);
   return type;

@@ -63,6 +63,11 @@ void unary_same(Inference& in) {
   if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, self.dtype));
 }
 
+void absolute(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, real_dtype(self.dtype)));
+}
+
 void unary_float(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (!in.failed()) in.add(elementwise_type(in, std::array{&self}, to_float(self.dtype)));

@@ -42,7 +42,7 @@ void extreme(Inference& in) {
   bool sums = in.op().id == OpId::logsumexp_default;
   if (!sums) require_elements(in, self);
   std::vector<SymExpr> sizes = result_sizes(in, self);
-  bool to_float = sums && !is_floating(self.dtype);
+  bool to_float = sums && !is_floating(self.dtype) && !is_complex(self.dtype);
   if (!in.failed()) in.add(to_float ? kDefaultDType : self.dtype, std::move(sizes), self);
 }
 
@@ -73,9 +73,10 @@ void truth(Inference& in) {
 void variance(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::vector<SymExpr> sizes = result_sizes(in, self);
-  if (!is_floating(self.dtype)) in.fail("variance needs a floating dtype");
+  if (!is_floating(self.dtype) && !is_complex(self.dtype))
+    in.fail("variance needs a floating dtype");
   if (in.failed()) return;
-  in.add(self.dtype, sizes, self);
+  in.add(real_dtype(self.dtype), sizes, self);
   if (in.op().name.find("_mean.") != std::string_view::npos)
     in.add(self.dtype, std::move(sizes), self);
 }
@@ -84,8 +85,8 @@ void vector_norm(Inference& in) {
   const TensorType& self = in.tensor("self");
   DType dtype = in.dtype("dtype").value_or(self.dtype);
   std::vector<SymExpr> sizes = result_sizes(in, self);
-  if (!is_floating(dtype)) in.fail("a norm needs a floating dtype");
-  if (!in.failed()) in.add(dtype, std::move(sizes), self);
+  if (!is_floating(dtype) && !is_complex(dtype)) in.fail("a norm needs a floating dtype");
+  if (!in.failed()) in.add(real_dtype(dtype), std::move(sizes), self);
 }
 
 void count_nonzero(Inference& in) {

@@ -27,6 +27,33 @@ TEST_CASE("symbolic sizes stay symbolic") {
   CHECK(g.graph.interface.guards.empty());
 }
 
+TEST_CASE("the size of a complex number is real") {
+  TorchGraph g;
+  ValueId z = g.input({2, 3}, DType::complex64), w = g.input({2, 3}, DType::complex128);
+  CHECK(type_of(g, g.call("aten.abs.default", {{"self", g.value(z)}})) == "float32[2, 3]");
+  CHECK(type_of(g, g.call("aten.abs.default", {{"self", g.value(w)}})) == "float64[2, 3]");
+  CHECK(type_of(g, g.call("aten.var.correction", {{"self", g.value(z)}, {"dim", g.list({0})}})) ==
+        "float32[3]");
+  CHECK(type_of(g, g.call("aten.linalg_vector_norm.default", {{"self", g.value(w)}})) ==
+        "float64[]");
+  CHECK(type_of(g, g.call("aten.l1_loss.default",
+                          {{"self", g.value(z)}, {"target", g.value(w)}})) == "float64[]");
+  CHECK(type_of(g, g.call("aten.logsumexp.default",
+                          {{"self", g.value(z)}, {"dim", g.list({0})}})) == "complex64[3]");
+}
+
+TEST_CASE("an empty list of dims stands for all of them or for none") {
+  TorchGraph g;
+  ValueId x = g.input({1, 3});
+  CHECK(type_of(g, g.call("aten.sum.dim_IntList", {{"self", g.value(x)}, {"dim", g.list({})}})) ==
+        "float32[]");
+  CHECK(type_of(g, g.call("aten.any.dims", {{"self", g.value(x)}, {"dim", g.list({})}})) ==
+        "bool[1, 3]");
+  CHECK(type_of(g, g.call("aten.any.dims", {{"self", g.value(x)}})) == "bool[]");
+  CHECK(type_of(g, g.call("aten.squeeze.dims", {{"self", g.value(x)}, {"dim", g.list({})}})) ==
+        "float32[1, 3]");
+}
+
 TEST_CASE("what a hint decides becomes a guard") {
   TorchGraph g;
   ValueId a = g.input({g.symbol("s0", 8)}), b = g.input({g.symbol("s1", 8)});
