@@ -63,6 +63,7 @@ class Walker : public python::FrameDriver {
   // -- frames that begin (walker_frames.cpp)
   python::Entry decide(python::Frame& frame);
   python::Entry enter_recorded(python::Frame& frame, Region& region);
+  void warned(Region& region);
   python::Entry enter_followed(python::Frame& frame, Region& region);
   python::Entry enter_root(python::Frame& frame, Region& region);
   bool rests(python::Frame& frame, const Region& region) const;
@@ -183,6 +184,7 @@ class Walker : public python::FrameDriver {
   /// handled, or an object that is made there was not finished, where a segment had to end, or else
   /// as Walk::must_end_before() says.
   Ends ends_before_;
+  Ends warned_at_;  ///< where torch showed a warning once
   /// The code of those instructions. Code that is made later must not get its address, and with it
   /// ends that are none of its own: its segments would be shorter, or its calls refused.
   std::unordered_map<const PyCodeObject*, python::PyRef> codes_with_ends_;

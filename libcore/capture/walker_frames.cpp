@@ -19,6 +19,7 @@ using policy::is_region;
 using policy::Served;
 using python::Entry;
 using python::Frame;
+using python::PyRef;
 using python::text_of;
 
 namespace {
@@ -37,6 +38,12 @@ bool is_only_thread(PyThreadState* thread) {
 /// What becomes of a frame that the walker has no use for, where roots are `weighed` or not.
 Entry left(bool weighed) {
   return weighed ? Entry::native_watched : Entry::native;
+}
+
+/// True for what CPython calls for each warning that its filters let through.
+bool shows_warning(const Frame& frame) {
+  return text_of(frame.code()->co_name) == "_showwarnmsg" &&
+         policy::module_name(frame.globals()) == "warnings";
 }
 
 /// True for a call's frame that does not start at the function's start (python/materialise.h).
@@ -103,10 +110,26 @@ bool Walker::rests(Frame& frame, const Region& region) const {
 
 /// A callee of what is being recorded.
 Entry Walker::enter_recorded(Frame& frame, Region& region) {
-  if (!region.walk->expects(frame) || region.walk->expects_native()) return Entry::native;
+  if (!region.walk->expects(frame) || region.walk->expects_native()) {
+    if (shows_warning(frame)) warned(region);
+    return Entry::native;
+  }
   conduct(frame, region, false);
   region.activations.back()->shadow = &region.walk->enter(frame);
   return Entry::conduct;
+}
+
+/// What is recorded shows a warning, which an entry would not: what torch warns of once is recorded
+/// again, what it warns of whenever it is asked to ends segments.
+void Walker::warned(Region& region) {
+  record::Verdict& verdict = region.walk->verdict;
+  if (verdict.spoiled() || torch::region_backend() != nullptr) return;
+  const record::BreakReason reason{Code::PS0307, "the op here shows a warning"};
+  const record::RaisePlace place = region.walk->program_place(region.walk->innermost());
+  if (!warned_at_.emplace(place, reason).second)
+    return verdict.spoil_here(reason.reason, reason.code);
+  codes_with_ends_.try_emplace(place.code, PyRef::borrow(reinterpret_cast<PyObject*>(place.code)));
+  verdict.spoil_once(reason.reason);
 }
 
 /// A callee of what is stepped to a segment's end: conducted where that end is inside it.

@@ -169,7 +169,7 @@ void Walker::drop(Region& region) {
     BreakReason reason;
     reason.silent = true;
     end_before(place, std::move(reason));
-  } else if (region.walk && region.walk->verdict.spoiled() &&
+  } else if (region.walk && region.walk->verdict.spoiled() && region.walk->verdict.recurs() &&
              !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;
     skip.code = std::string(facts(Code::PS0401).id);

@@ -48,6 +48,13 @@ class Verdict {
   }
   /// The same, for the instruction that is executing: it made a tensor which no graph can hold.
   void spoil_here(std::string why, Code code = Code::PS0303);
+  /// The same, for what need not happen again: the next recording of it may be right.
+  void spoil_once(std::string why) {
+    recurs_ = false;
+    spoil(std::move(why));
+  }
+  /// Whether the next recording would be spoiled alike.
+  bool recurs() const { return recurs_; }
   bool spoiled() const { return !spoiled_.empty(); }
   const std::string& spoiled_by() const { return spoiled_; }
   Code spoil_code() const { return spoil_code_; }
@@ -60,6 +67,7 @@ class Verdict {
   const Walk& walk_;
   BreakReason reason_;
   std::string spoiled_;
+  bool recurs_ = true;
   std::optional<RaisePlace> spoiled_at_;
   Code spoil_code_ = Code::PS0303;  ///< of the break there
   RaisePlace end_before_;
