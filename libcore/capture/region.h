@@ -13,6 +13,7 @@
 #include "ir/event.h"
 #include "policy/compile_api.h"
 #include "python/frame.h"
+#include "python/hook.h"
 #include "record/walk.h"
 
 // What the walker remembers: of a thread inside a root, of a conducted frame, of code.
@@ -53,7 +54,9 @@ struct Activation {
 struct NativeRoot {
   RootHistory* root;
   bool timed = false, counted = false;
-  std::int64_t ops = 0;  ///< of the thread when it began
+  std::int64_t around = 1;      ///< calls that it stands for, as those around it are not all seen
+  std::uint64_t entrances = 0;  ///< Region::entrances when it began
+  std::int64_t ops = 0;         ///< of the thread when it began
   std::chrono::steady_clock::time_point began = {};
   std::chrono::nanoseconds in_hot{0};  ///< in roots inside that are recorded
 };
@@ -92,6 +95,7 @@ struct Region {
   RootMeter meter;
   bool plain = false;  ///< plain Python runs a call, and all that it calls
   bool any_op = false;
+  std::uint64_t entrances = 0;           ///< calls so far that were more than plain Python
   std::vector<NativeRoot> native_roots;  ///< outermost first
   bool useful = false;                   ///< an entry ran since the hot root began, or one was made
   bool unlike = false;  ///< … but something was recorded, or a segment's plain turn was measured
@@ -101,6 +105,11 @@ struct Region {
   std::chrono::steady_clock::time_point op_started;
   std::chrono::nanoseconds ops{0};
 };
+
+/// No thread conducts a frame but the region's: none could miss a call that runs without the hook.
+inline bool conducts_all(const Region& region) {
+  return static_cast<std::size_t>(python::frames_conducted()) == region.activations.size();
+}
 
 /// What the walker remembers of a code object.
 struct CodeInfo : python::CodeData {

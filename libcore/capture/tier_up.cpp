@@ -28,6 +28,10 @@ constexpr std::int64_t kFirstCalls = 16;
 /// own.
 constexpr std::int64_t kMostInner = 16;
 constexpr int kMostUseless = 4;
+/// So many calls in a row have to be quiet before others run without the hook.
+constexpr int kQuiet = 8;
+/// Of a quiet root that is given up one call in so many is looked at.
+constexpr int kGivenUpLooks = 32;
 
 /// `inner` is left to `outer` as long as that is cold, and for good where neither can be compiled.
 bool waits_for(const RootHistory& inner, const RootHistory& outer) {
@@ -59,10 +63,21 @@ bool TierUp::looks_at(RootHistory& root) {
   return false;
 }
 
-bool TierUp::counts(RootHistory& root) {
+bool TierUp::counts(RootHistory& root, std::int64_t around) {
   const bool first = root.calls == 0;
-  root.calls += root.weight;
+  root.calls += root.weight * around;
   return !first;
+}
+
+void TierUp::looked_at(RootHistory& root, bool quiet) {
+  root.quiet = quiet ? std::min(root.quiet + 1, kQuiet) : 0;
+  if (root.state != RootHistory::State::given_up) return;
+  root.skip = is_quiet(root) ? kGivenUpLooks - 1 : 0;
+  root.weight = root.skip + 1;
+}
+
+bool TierUp::is_quiet(const RootHistory& root) {
+  return root.quiet >= kQuiet;
 }
 
 void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t> ops) const {

@@ -56,6 +56,7 @@ struct RootHistory {
   bool gradients = false;        ///< the calls are made in gradient mode
   bool needs_gradients = false;  ///< what was recorded of it does: so will what is inside
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
+  int quiet = 0;                 ///< calls in a row that were looked at and were plain Python alone
   RootTrial trial;               ///< once it is hot
   bool of_optimizer = false;     ///< code of an optimizer: it is left to Python
   const RootHistory* outer =
@@ -83,8 +84,23 @@ class TierUp {
   static bool passes_by(RootHistory* root);
   /// A call of a cold root begins. False: nobody looks at it.
   static bool looks_at(RootHistory& root);
-  /// The call that looks_at() was true for runs natively: counts it. True if it is to be timed.
-  static bool counts(RootHistory& root);
+  /// The call that looks_at() was true for runs natively: counts it, for as many calls of what is
+  /// around it as `around` says. True if it is to be timed.
+  static bool counts(RootHistory& root, std::int64_t around = 1);
+  /// A native call that looks_at() was true for ended. `quiet`: no entry ran in it, and nothing of
+  /// torch.compile. Before ran().
+  static void looked_at(RootHistory& root, bool quiet);
+  /// Calls of the root that nobody looks at may run without the hook, and all inside them.
+  static bool is_quiet(const RootHistory& root);
+  /// For how many calls one that is seen inside a looked-at call of `root` stands.
+  static std::int64_t calls_seen_as_one(const RootHistory& root) {
+    return is_quiet(root) ? root.weight : 1;
+  }
+  /// The root was given up, and ran ops before that: what plain Python does in it takes long enough
+  /// for the hook to be felt.
+  static bool may_be_unhooked(const RootHistory& root) {
+    return root.state == RootHistory::State::cold || root.ops > 0 || root.of_optimizer;
+  }
   /// The call ended; `ops`: how many it ran, where they were counted.
   void ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t> ops) const;
   /// Recording it now pays.

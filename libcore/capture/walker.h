@@ -79,6 +79,8 @@ class Walker : public python::FrameDriver {
   bool weighs(const Region& region) const;
   /// The root that the frame is a call of, if there was one; `make` it if not.
   RootHistory* find_history(python::Frame& frame, CodeInfo& known, bool make);
+  /// A call of a root that nobody looks at, or that was given up.
+  python::Entry leave_alone(const python::Frame& frame, Region& region, RootHistory& root) const;
   /// A call of a root, whose history is made if it has none.
   python::Entry enter_weighed(python::Frame& frame, Region& region, CodeInfo& known,
                               RootHistory* history);
@@ -91,8 +93,6 @@ class Walker : public python::FrameDriver {
   /// Python's turn in the trial of the root that the frame is a call of, if it is.
   std::optional<python::Entry> enter_plain_turn(Region& region, CodeInfo& known, RootHistory* root);
   void left_plain_turn(Region& region, bool returned);
-  /// A recorded root ended: its time since `began` is none of the native one around it.
-  static void add_hot_time(Region& region, std::chrono::steady_clock::time_point began);
   bool starts_in_loop(Activation& activation, python::Frame& frame,
                       const python::Instruction& instruction);
   bool runs_op(python::Frame& frame, const python::Instruction& instruction);

@@ -29,12 +29,6 @@ std::uint64_t globals_version(const Frame& frame) {
   return reinterpret_cast<PyDictObject*>(frame.globals())->ma_version_tag;
 }
 
-/// No other thread of Python's is there, which the hook could be missed by.
-bool is_only_thread(PyThreadState* thread) {
-  return PyInterpreterState_ThreadHead(thread->interp) == thread &&
-         PyThreadState_Next(thread) == nullptr;
-}
-
 /// What becomes of a frame that the walker has no use for, where roots are `weighed` or not.
 Entry left(bool weighed) {
   return weighed ? Entry::native_watched : Entry::native;
@@ -89,7 +83,7 @@ Entry Walker::decide(Frame& frame) {
       break;
   }
   // Hooked, an import of torch takes a third longer.
-  if (region.activations.empty() && is_only_thread(frame.thread()) &&
+  if (region.activations.empty() && python::is_only_thread(frame.thread()) &&
       policy::RootPolicy::imports_library(frame))
     return Entry::unhooked;
   if (!finds_torch()) return Entry::native;
@@ -104,8 +98,7 @@ Entry Walker::decide(Frame& frame) {
 bool Walker::rests(Frame& frame, const Region& region) const {
   if (!weighs(region)) return false;
   const python::CodeRecord* record = python::find_record(frame.code());
-  return record != nullptr && record->rest.on() &&
-         static_cast<std::size_t>(python::frames_conducted()) == region.activations.size();
+  return record != nullptr && record->rest.on() && conducts_all(region);
 }
 
 /// A callee of what is being recorded.
@@ -167,7 +160,8 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
     if (!found) found = known.roots.empty() ? nullptr : find_history(frame, known, false);
     return *found;
   };
-  if (weighed && known.some_given_up && TierUp::is_given_up(history())) return left(weighed);
+  if (weighed && known.some_given_up && TierUp::is_given_up(history()))
+    return leave_alone(frame, region, *history());
   if (weighed && known.plain_turns_due > 0) {
     if (const auto turn = enter_plain_turn(region, known, history())) return *turn;
   }
@@ -177,7 +171,7 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
   }
   if (weighed && TierUp::passes_by(history())) {
     python::note_event();
-    return Entry::native;
+    return leave_alone(frame, region, *history());
   }
   const bool inside = !weighed && has_root(region);
   // Code that has held a segment below a recorded caller is conducted whatever it is.
@@ -234,6 +228,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
     if (sink_.meters_roots() && region.native_roots.empty()) region.meter.enter();
   }
   region.activations.push_back(std::move(activation));
+  ++region.entrances;
   return Entry::conduct;
 }
 

@@ -90,6 +90,18 @@ void ran_hot(CodeInfo& known, RootHistory& root, bool useful) {
   if (TierUp::ran_hot(root, useful)) known.some_given_up = true;
 }
 
+/// A recorded root ended: its time since `began` is none of the native one around it.
+void add_hot_time(Region& region, Clock::time_point began) {
+  region.native_roots.back().in_hot += Clock::now() - began;
+}
+
+/// For how many calls one stands that is seen in the innermost native root.
+std::int64_t calls_seen_as_one(const Region& region) {
+  if (region.native_roots.empty()) return 1;
+  const NativeRoot& around = region.native_roots.back();
+  return around.around * TierUp::calls_seen_as_one(*around.root);
+}
+
 /// The instructions of a frame that is conducted for its loops take too much of its time.
 bool steps_too_much(const Activation& activation, const CodeInfo& known) {
   const std::chrono::nanoseconds time = Clock::now() - activation.began;
@@ -108,7 +120,9 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo&
   const bool metered = sink_.meters_roots() && !has_root(region) && region.native_roots.empty();
   const bool timed = !region.native_roots.empty() && region.native_roots.back().timed;
   const auto begin = metered || timed ? Clock::now() : Clock::time_point();
-  switch (client_.finish_call(frame)) {
+  const Finish finish = client_.finish_call(frame);
+  region.entrances += finish == Finish::no ? 0 : 1;
+  switch (finish) {
     case Finish::no:
       return std::nullopt;
     case Finish::refused:
@@ -176,6 +190,22 @@ RootHistory* Walker::find_history(Frame& frame, CodeInfo& known, bool make) {
   return &root;
 }
 
+/// Of calls of what was given up some are looked at: what they call may become worth recording.
+Entry Walker::leave_alone(const Frame& frame, Region& region, RootHistory& root) const {
+  if (TierUp::is_given_up(&root)) {
+    if (sink_.meters_roots() || !TierUp::may_be_unhooked(root)) return Entry::native_watched;
+    if (TierUp::looks_at(root)) {
+      region.native_roots.push_back(
+          {.root = &root, .around = calls_seen_as_one(region), .entrances = region.entrances});
+      return Entry::native_told;
+    }
+  }
+  const bool counted = std::ranges::any_of(region.native_roots, &NativeRoot::counted);
+  const bool unhooked = TierUp::is_quiet(root) && !counted && !sink_.meters_roots() &&
+                        python::is_only_thread(frame.thread()) && conducts_all(region);
+  return unhooked ? Entry::unhooked : Entry::native;
+}
+
 Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootHistory* history) {
   RootHistory& root = history != nullptr ? *history : *find_history(frame, known, true);
   if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root))
@@ -188,7 +218,8 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
     return Entry::conduct;
   }
   if (root.state == RootHistory::State::given_up) return Entry::native_watched;
-  const bool timed = TierUp::counts(root);
+  const std::int64_t around = calls_seen_as_one(region);
+  const bool timed = TierUp::counts(root, around);
   if (is_conducted_for_loops(frame, known, root)) {
     conduct(frame, region, true);
     Activation& activation = *region.activations.back();
@@ -200,7 +231,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
   }
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
     region.meter.enter();
-  NativeRoot call{&root, timed};
+  NativeRoot call{.root = &root, .timed = timed, .around = around, .entrances = region.entrances};
   if (timed) {
     call.counted = root.ops < 0 && torch::start_counting_ops(policy::makes_tensor_of_nothing);
     call.ops = useful_ops();
@@ -212,7 +243,9 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
 
 bool Walker::becomes_hot(const Frame& frame, const Region& region, RootHistory& root) const {
   if (has_marked_argument(frame, *bridge_)) return true;
-  for (const NativeRoot& outer : region.native_roots) TierUp::is_inside(root, *outer.root);
+  for (const NativeRoot& outer : region.native_roots) {
+    if (!TierUp::is_given_up(outer.root)) TierUp::is_inside(root, *outer.root);
+  }
   return tier_up_->pays(root);
 }
 
@@ -221,6 +254,7 @@ void Walker::left_native(Region& region) {
   const NativeRoot call = region.native_roots.back();
   region.native_roots.pop_back();
   RootHistory& root = *call.root;
+  TierUp::looked_at(root, region.entrances == call.entrances);
   if (call.timed) {
     const std::chrono::nanoseconds time = Clock::now() - call.began - call.in_hot;
     std::optional<std::int64_t> ops;
@@ -233,7 +267,7 @@ void Walker::left_native(Region& region) {
     if (ops && *ops <= 0) {
       TierUp::ran_hot(root, false);  // some calls without an op, and nobody looks at it any more
     } else {
-      tier_up_->ran(root, time, ops);
+      tier_up_->ran(root, time * call.around, ops);
     }
     if (!region.native_roots.empty()) region.native_roots.back().in_hot += call.in_hot;
   }
@@ -243,14 +277,11 @@ void Walker::left_native(Region& region) {
   }
 }
 
-void Walker::add_hot_time(Region& region, Clock::time_point began) {
-  region.native_roots.back().in_hot += Clock::now() - began;
-}
-
 std::optional<Entry> Walker::enter_plain_turn(Region& region, CodeInfo& known, RootHistory* root) {
   if (root == nullptr || root->state != RootHistory::State::hot || !root->trial.plain_turn())
     return std::nullopt;
   --known.plain_turns_due;
+  ++region.entrances;
   python::note_event();
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
     region.meter.enter();

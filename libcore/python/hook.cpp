@@ -257,6 +257,11 @@ int frames_conducted() {
   return g_conducted;
 }
 
+bool is_only_thread(PyThreadState* thread) {
+  return PyInterpreterState_ThreadHead(thread->interp) == thread &&
+         PyThreadState_Next(thread) == nullptr;
+}
+
 void skip_code(PyCodeObject* code) {
   record_of(code).skip = true;
 }

@@ -35,6 +35,9 @@ void note_tensor();
 /// Frames that are conducted now, on all threads.
 int frames_conducted();
 
+/// No other thread of Python's is there, which the hook could be missed by.
+bool is_only_thread(PyThreadState* thread);
+
 /// Never conducts frames of this code object (for code of ours).
 void skip_code(PyCodeObject* code);
 

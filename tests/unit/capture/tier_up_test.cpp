@@ -181,3 +181,39 @@ TEST_CASE("a hot root is given up where no entry ran in some calls in a row") {
   CHECK(calls == 4);
   CHECK(root.state == RootHistory::State::given_up);
 }
+
+TEST_CASE("calls that nobody looks at run without the hook once enough of those seen were quiet") {
+  RootHistory root;
+  for (int call = 0; call < 7; ++call) TierUp::looked_at(root, true);
+  CHECK_FALSE(TierUp::is_quiet(root));
+  TierUp::looked_at(root, true);
+  CHECK(TierUp::is_quiet(root));
+  TierUp::looked_at(root, false);
+  CHECK_FALSE(TierUp::is_quiet(root));
+}
+
+TEST_CASE("of a quiet root that was given up one call in 32 is looked at, of a busy one each") {
+  RootHistory root;
+  root.state = RootHistory::State::given_up;
+  int looked_at = 0;
+  for (int call = 0; call < 8 + 320; ++call) {
+    if (!TierUp::looks_at(root)) continue;
+    TierUp::looked_at(root, true);
+    ++looked_at;
+  }
+  CHECK(looked_at == 8 + 10);
+  CHECK(TierUp::calls_seen_as_one(root) == 32);
+  while (!TierUp::looks_at(root)) continue;
+  TierUp::looked_at(root, false);
+  CHECK(TierUp::looks_at(root));
+  CHECK(TierUp::calls_seen_as_one(root) == 1);
+}
+
+TEST_CASE("a call that is seen in one of many stands for those in the others too") {
+  RootHistory inner;
+  CHECK_FALSE(TierUp::counts(inner, 32));
+  CHECK(inner.calls == 32);
+  inner.weight = 4;
+  CHECK(TierUp::counts(inner, 32));
+  CHECK(inner.calls == 32 + 4 * 32);
+}
