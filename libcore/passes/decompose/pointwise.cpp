@@ -95,7 +95,7 @@ void frac(Decomposition& d) {
 
 void add_scaled(Decomposition& d) {
   bool reversed = d.detail() == "rsub";
-  Operands x = d.operands({"self", "other"}, reversed ? Promotion::same : Promotion::opmath);
+  Operands x = d.operands({"self", "other"}, Promotion::same);
   if (reversed && !d.failed()) std::swap(x.terms[0], x.terms[1]);
   require_tensor(d, x);
   if (d.failed()) return;
@@ -221,7 +221,7 @@ ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponen
 }
 
 void pow(Decomposition& d) {
-  Operands x = d.operands({"self", "exponent"}, Promotion::opmath);
+  Operands x = d.operands({"self", "exponent"}, Promotion::same);
   require_tensor(d, x);
   if (!d.failed())
     d.finish(power_of(d, x.terms[0], x.terms[1], is_floating(x.compute)), x.promoted);
