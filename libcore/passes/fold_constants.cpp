@@ -69,7 +69,7 @@ class Folding {
       case ops::PrimGroup::create:
         if (op.id == ops::OpId::prim_full) {
           const Argument* number = find_argument(node, "value");
-          if (number && is_constant_number(*number)) splats_.emplace(node.results.front(), *number);
+          if (number && is_constant_number(*number)) note_splat(node.results.front(), *number);
         }
         return false;
       case ops::PrimGroup::view:
@@ -83,6 +83,13 @@ class Folding {
       default:
         return false;
     }
+  }
+
+  /// A tensor holds what its dtype makes of the number: 0.3 is no bfloat16.
+  void note_splat(ValueId splat, const Argument& number) {
+    const DType dtype = rewrite_.type(splat).dtype;
+    const auto held = is_complex(dtype) ? std::optional(number) : converted(number, dtype);
+    if (held) splats_.emplace(splat, *held);
   }
 
   bool fold_copy(const ops::OpFacts& op, const Node& node) {

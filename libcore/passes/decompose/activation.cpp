@@ -145,7 +145,10 @@ void threshold(Decomposition& d) {
     return is_floating(d.dtype_of(x)) ? Argument(number)
                                       : Argument(static_cast<std::int64_t>(number));
   };
-  d.result(d.where(d.binary("le", value_argument(x), constant("threshold")), constant("value"),
+  // Torch rounds the threshold no further than it computes, the value to the tensor's dtype.
+  const ValueId wide = d.convert(x, ops::compute_dtype(d.dtype_of(x)));
+  if (d.failed()) return;
+  d.result(d.where(d.binary("le", value_argument(wide), constant("threshold")), constant("value"),
                    value_argument(x)));
 }
 

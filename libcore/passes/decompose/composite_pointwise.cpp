@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ir/float_format.h"
 #include "passes/decompose/composites.h"
 
 namespace penstock::passes {
@@ -89,7 +90,10 @@ void shrink(Decomposition& d) {
   if (d.failed() || !is_floating(operands.promoted)) return d.keep();
   const ValueId x = d.materialize(operands.terms[0], operands);
   if (d.detail() == "hard") {
-    const ValueId inside = with(d, "and", with(d, "ge", x, -width), value(with(d, "le", x, width)));
+    // Torch rounds the width to the tensor's dtype here, and only here.
+    const double rounded = round_to(width, operands.promoted);
+    const ValueId inside =
+        with(d, "and", with(d, "ge", x, -rounded), value(with(d, "le", x, rounded)));
     return d.finish(d.where(inside, 0.0, value(x)), operands.promoted);
   }
   const ValueId below = d.where(with(d, "lt", x, -width), value(with(d, "add", x, width)),
@@ -102,7 +106,10 @@ void shrink(Decomposition& d) {
 void times_log(Decomposition& d) {
   const Two of = two_floats(d);
   if (d.failed()) return;
-  const ValueId product = with(d, "mul", of.a, value(d.unary(d.detail(), of.b)));
+  // Torch's kernel holds the logarithm in the tensor's dtype, of 16 bits too.
+  const ValueId held = d.convert(d.unary(d.detail(), of.b), of.dtype);
+  if (d.failed()) return;
+  const ValueId product = with(d, "mul", of.a, value(d.convert(held, d.dtype_of(of.a))));
   const ValueId result = d.where(with(d, "eq", of.a, 0.0), 0.0, value(product));
   d.finish(d.where(d.unary("isnan", of.b), value(of.b), value(result)), of.dtype);
 }

@@ -41,7 +41,8 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
   if (use.test && is_of_class(tensor, name)) {
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
-  if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad") {
+  if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad" ||
+      text == "is_leaf") {
     if (!tensor.shadow.is(Shadow::Kind::sourced))
       return push_attribute(walk, f, Shadow::constant(), use);
     const SourceId source =
