@@ -167,9 +167,22 @@ void encode_interface(const Interface& interface, Json& out) {
   out["inputs"] =
       list(interface.inputs, [&](const Input& input) { return encode_input(input, sources); });
   out["outputs"] = list(interface.outputs, encode_output);
-  out["mutations"] = list(interface.mutations, [](const Mutation& mutation) {
-    return Json{{"input", mutation.input}, {"output", mutation.output}};
-  });
+  const auto pair = [](const auto& record) {
+    return Json{{"input", record.input}, {"output", record.output}};
+  };
+  out["mutations"] = list(interface.mutations, pair);
+  if (!interface.training.tangents.empty())
+    out["tangents"] = list(interface.training.tangents, pair);
+  if (!interface.training.gradients.empty())
+    out["gradients"] = list(interface.training.gradients, pair);
+  if (interface.training.role != GraphRole::inference)
+    out["role"] = to_string(interface.training.role);
+  if (!interface.training.saved.empty()) out["saved"] = list(interface.training.saved, pair);
+  if (!interface.training.passed.empty()) {
+    out["passed"] = list(interface.training.passed, [](const Passed& record) {
+      return Json{{"input", record.input}, {"forward", record.forward}};
+    });
+  }
   out["guards"] =
       list(interface.guards, [&](const Guard& guard) { return encode_guard(guard, sources); });
   out["objects"] =
@@ -197,11 +210,20 @@ void decode_interface(Record& record, Interface& interface) {
   record.each("symbols", [&](const Field& item) {
     interface.symbols.push_back(decode_symbol(item, sources));
   });
-  record.each("mutations", [&](const Field& item) {
-    Record mutation(item);
-    auto input = mutation.required("input").integer32();
-    interface.mutations.push_back({input, mutation.required("output").integer32()});
-  });
+  const auto pairs = [&](const char* name, auto& list, const char* other = "output") {
+    record.each(name, [&](const Field& item) {
+      Record pair(item);
+      auto input = pair.required("input").integer32();
+      list.push_back({input, pair.required(other).integer32()});
+    });
+  };
+  pairs("mutations", interface.mutations);
+  pairs("tangents", interface.training.tangents);
+  pairs("gradients", interface.training.gradients);
+  if (auto role = record.optional("role"))
+    interface.training.role = read_name(*role, graph_role_from_name, "role");
+  pairs("saved", interface.training.saved);
+  pairs("passed", interface.training.passed, "forward");
   record.each("guards",
               [&](const Field& item) { interface.guards.push_back(decode_guard(item, sources)); });
   record.each("objects", [&](const Field& item) {

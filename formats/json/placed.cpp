@@ -22,7 +22,7 @@ Json encode_values(const std::vector<ValueId>& values, const ValueNames& names) 
 void encode_graph(const PlacedGraph& placed, Json& out, Json& blobs) {
   ValueNames names{&placed.graph.values};
   encode_graph(placed.graph, out, blobs);
-  out["role"] = placed.role;
+  out["role"] = to_string(placed.graph.interface.training.role);
   Json regions = Json::array();
   for (const Region& region : placed.regions) {
     Json one{{"placement", to_string(region.placement)},
@@ -39,7 +39,6 @@ void encode_graph(const PlacedGraph& placed, Json& out, Json& blobs) {
 PlacedGraph decode_placed(Record& record) {
   PlacedGraph placed;
   placed.graph = decode_graph(record, Level::placed);
-  placed.role = record.required("role").text();
   // The graph's own ids are gone with its decoder; names are unique, so they are found again.
   std::unordered_map<std::string_view, ValueId> ids;
   for (std::size_t i = 0; i < placed.graph.values.size(); ++i) {

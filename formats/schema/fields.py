@@ -11,7 +11,7 @@ A field is (name, type, meaning); a name that ends with ? may be left out. Types
     argument, named_argument          see ARGUMENT_FORMS
 """
 
-VERSION = (1, 1)
+VERSION = (1, 2)
 
 # The argument forms: exactly one of these keys stands in an argument record.
 ARGUMENT_FORMS = [
@@ -71,7 +71,7 @@ RECORDS = {
     ]),
     "input": ("What the graph is called with.", [
         ("name", "text", "of the value, too"),
-        ("kind", "user|parameter|buffer|constant|size|scalar|generator", "what it is in the program"),
+        ("kind", "user|parameter|buffer|constant|size|scalar|generator|tangent|saved", "what it is in the program"),
         ("source?", "text", "the path to it from the frame: \"L['self']._modules['fc'].weight\"; left "
                             "out for constants"),
         ("type", "type", "size and scalar: no dimensions, int64 or float64"),
@@ -91,6 +91,22 @@ RECORDS = {
     "mutation": ("An input that the graph changes.", [
         ("input", "integer", "position of the input"),
         ("output", "integer", "position of the output whose elements it receives at the end"),
+    ]),
+    "tangent": ("An input with which backward is called.", [
+        ("input", "integer", "position of the input, of kind tangent"),
+        ("output", "integer", "position of the output whose gradient it is; of a backward graph: the forward graph's"),
+    ]),
+    "gradient": ("An output that is a gradient.", [
+        ("input", "integer", "position of the input whose gradient it is; of a backward graph: the forward graph's"),
+        ("output", "integer", "position of the output"),
+    ]),
+    "saved": ("An input of a backward graph that its forward graph has computed.", [
+        ("input", "integer", "position of the input"),
+        ("output", "integer", "position among the forward graph's outputs"),
+    ]),
+    "passed": ("An input that a backward graph shares with its forward graph.", [
+        ("input", "integer", "position of the input"),
+        ("forward", "integer", "position among the forward graph's inputs"),
     ]),
     "guard": ("A fact that must hold for the entry to be used, in checking order.", [
         ("kind", "@guards", "what is checked"),
@@ -316,6 +332,11 @@ INTERFACE = [
     ("inputs", "[input]", "in order; input i is value i"),
     ("outputs", "[output]", "in order"),
     ("mutations?", "[mutation]", "inputs that change"),
+    ("tangents?", "[tangent]", "inputs that are gradients of outputs"),
+    ("gradients?", "[gradient]", "outputs that are gradients of inputs; an input that is not named gets none"),
+    ("role?", "inference|forward|backward", "left out: inference, also of a graph that has its gradients in it"),
+    ("saved?", "[saved]", "backward: inputs that the forward graph computed"),
+    ("passed?", "[passed]", "backward: inputs that are the forward graph's, too"),
     ("guards?", "[guard]", "in checking order"),
     ("objects?", "[recipe]", "objects that several recipes share"),
     ("returns?", "recipe", "what the function returns, for `run --outputs` and export"),
@@ -330,7 +351,7 @@ LEVELS = {
     "torch": [("nodes", "[node]", "ATen overloads; mutation and views may appear")],
     "core": [("nodes", "[node]", "prims and opaque ATen ops; functional")],
     "placed": [("nodes", "[node]", "as at core, region by region"),
-               ("role", "text", "inference"),
+               ("role", "inference|forward|backward", "as above, and never left out"),
                ("regions", "[region]", "they cover the nodes, one behind the other")],
     "loops": [("buffers", "[buffer]", "numbered from 0"),
               ("steps", "[loop_step]", "in order"),

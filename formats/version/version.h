@@ -16,7 +16,7 @@ struct Version {
 };
 
 /// The version that is written.
-inline constexpr Version kCurrent{1, 1};
+inline constexpr Version kCurrent{1, 2};
 
 /// Required by kernels documents: a reader of version 1.0 takes their seal for one of its own,
 /// which does not know the code.

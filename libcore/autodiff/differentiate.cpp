@@ -16,7 +16,6 @@
 #include "ir/call_location.h"
 #include "ops/op.h"
 #include "ops/rules/inference.h"
-#include "passes/core_passes.h"
 
 namespace penstock::autodiff {
 
@@ -53,7 +52,7 @@ void insert_inputs(Graph& graph, const std::vector<TensorType>& types) {
   for (const TensorType& type : types) {
     const ValueId id = add_value(graph, "tangent", type);
     Input input;
-    input.kind = InputKind::constant;
+    input.kind = InputKind::tangent;
     input.name = graph.values[id].name;
     input.type = type;
     graph.interface.inputs.push_back(std::move(input));
@@ -79,7 +78,7 @@ TensorType dense(const TensorType& like) {
 /// Tells what stands in the way of a joint graph before it is begun.
 std::optional<Diagnostic> obstacle(const Graph& graph, const std::vector<bool>& tracked) {
   const auto refuse = [](std::string message) {
-    return Diagnostic{Code::PS0602, std::move(message), std::nullopt, {}, {}, Severity::error};
+    return Diagnostic{Code::PS0606, std::move(message), std::nullopt, {}, {}, Severity::error};
   };
   for (const Mutation& mutation : graph.interface.mutations) {
     const std::string& name = graph.interface.inputs[mutation.input].name;
@@ -98,19 +97,18 @@ std::optional<Diagnostic> obstacle(const Graph& graph, const std::vector<bool>& 
 }
 
 /// Adds a tangent for every tracked output, itself not tracked.
-std::vector<JointGraph::Pair> add_tangents(Graph& graph, std::vector<bool>& tracked) {
-  std::vector<JointGraph::Pair> tangents;
+void add_tangents(Graph& graph, std::vector<bool>& tracked) {
   std::vector<TensorType> types;
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     if (!tracked[graph.outputs[i]]) continue;
     const std::size_t input = graph.interface.inputs.size() + types.size();
-    tangents.push_back({static_cast<std::int32_t>(input), static_cast<std::int32_t>(i)});
+    graph.interface.training.tangents.push_back(
+        {static_cast<std::int32_t>(input), static_cast<std::int32_t>(i)});
     types.push_back(dense(graph.values[graph.outputs[i]].type));
   }
   const auto first = static_cast<std::ptrdiff_t>(graph.interface.inputs.size());
   insert_inputs(graph, types);
   tracked.insert(tracked.begin() + first, types.size(), false);
-  return tangents;
 }
 
 class Backward {
@@ -121,14 +119,14 @@ class Backward {
         terms_(tangents_.size()),
         reached_(tangents_.size(), false) {}
 
-  Result<JointGraph> run(std::vector<bool> tracked, std::vector<JointGraph::Pair> comes) {
+  Result<Graph> run(std::vector<bool> tracked) {
     tracked_ = std::move(tracked);
     const std::vector<Node>& nodes = rewrite_.old_nodes();
     const auto is_epilogue = [](const Node& node) { return node.op == "prim.copy_"; };
     for (const Node& node : nodes) {
       if (!is_epilogue(node)) rewrite_.keep(node);
     }
-    begin(comes);
+    begin();
     for (std::size_t i = nodes.size(); i-- > 0 && !rewrite_.failed();) {
       if (!is_epilogue(nodes[i])) visit(nodes[i]);
     }
@@ -137,13 +135,12 @@ class Backward {
     for (const Node& node : nodes) {
       if (is_epilogue(node)) rewrite_.keep(node);
     }
-    auto graph = rewrite_.finish();
-    if (!graph) return tl::unexpected(graph.error());
-    return JointGraph{std::move(*graph), std::move(comes), std::move(gradients_)};
+    return rewrite_.finish();
   }
 
  private:
-  void begin(const std::vector<JointGraph::Pair>& tangents) {
+  void begin() {
+    const std::vector<Tangent>& tangents = rewrite_.graph().interface.training.tangents;
     // Of several outputs the last is the first that torch's engine looks at.
     for (std::size_t i = tangents.size(); i-- > 0;) {
       const ValueId output = rewrite_.graph().outputs[tangents[i].output];
@@ -248,7 +245,7 @@ class Backward {
   }
 
   void refuse(const Node& node, const std::string& why) {
-    rewrite_.fail({Code::PS0602,
+    rewrite_.fail({Code::PS0606,
                    node.op + " " + why,
                    location_of(rewrite_.graph().calls, node.call),
                    {},
@@ -276,7 +273,7 @@ class Backward {
   void add_output(ValueId input, ValueId gradient) {
     Graph& graph = rewrite_.graph();
     const auto position = static_cast<std::int32_t>(graph.outputs.size());
-    gradients_.push_back({static_cast<std::int32_t>(input), position});
+    graph.interface.training.gradients.push_back({static_cast<std::int32_t>(input), position});
     // A tangent may be its own answer, and one sum that of two inputs: outputs have memory of their
     // own.
     const ValueId own =
@@ -293,32 +290,17 @@ class Backward {
   std::vector<std::vector<Vjp::Given>> terms_;  ///< what was given and not summed yet
   std::vector<bool> reached_;
   std::vector<bool> tracked_;
-  std::vector<JointGraph::Pair> gradients_;
 };
 
 }  // namespace
 
-Result<JointGraph> differentiate(Graph graph) {
+Result<Graph> differentiate(Graph graph) {
   std::vector<bool> tracked = tracked_values(graph);
   if (auto why_not = obstacle(graph, tracked)) return tl::unexpected(std::move(*why_not));
-  std::vector<JointGraph::Pair> tangents = add_tangents(graph, tracked);
-  return Backward(std::move(graph)).run(std::move(tracked), std::move(tangents));
+  add_tangents(graph, tracked);
+  return Backward(std::move(graph)).run(std::move(tracked));
 }
 
-Result<JointGraph> joint_graph(Graph graph) {
-  auto marked = mark_constants(std::move(graph));
-  if (marked) marked = passes::lower_ops(std::move(*marked), keeps_whole);
-  if (marked) marked = passes::functionalise(std::move(*marked));
-  if (!marked) return tl::unexpected(marked.error());
-  auto joint = differentiate(std::move(*marked));
-  if (!joint) return joint;
-  Result<Graph> core = std::move(joint->graph);
-  for (auto* pass : {passes::lower_kept_ops, passes::restore_layouts, passes::remove_dead}) {
-    if (core) core = pass(std::move(*core));
-  }
-  if (!core) return tl::unexpected(core.error());
-  joint->graph = std::move(*core);
-  return joint;
-}
+const passes::Differentiation kDifferentiation{keeps_whole, mark_constants, differentiate};
 
 }  // namespace penstock::autodiff

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "ir/graph.h"
+#include "passes/decompose.h"
 
 namespace penstock::autodiff {
 
@@ -11,17 +9,6 @@ namespace penstock::autodiff {
 /// grad although an argument does (under no_grad) are detached. Needs: level torch, whose types say
 /// which values require grad. Leaves: the same graph, in which requires_grad follows from the ops.
 Result<Graph> mark_constants(Graph graph);
-
-/// A graph with the computation of its gradients behind it.
-struct JointGraph {
-  /// An input, and the output whose gradient it is, or that is its gradient.
-  struct Pair {
-    std::int32_t input, output;
-  };
-  Graph graph;
-  std::vector<Pair> tangents;   ///< inputs that were added, one for each output that requires grad
-  std::vector<Pair> gradients;  ///< outputs that were added; an input without one has no gradient
-};
 
 /// Adds to a graph the computation of its gradients: for every output that depends on an input that
 /// requires grad a tangent (an input), for every such input that an output depends on its gradient
@@ -31,12 +18,12 @@ struct JointGraph {
 /// An input that is reached only through ops with zero derivatives has a gradient of zeros; one
 /// that is not reached has none.
 ///
-/// Needs: functionalise, with the ops of keeps_whole left whole. Leaves: the same. Linear in nodes
-/// and uses. Errors: PS0602 an op on the way has no derivative here.
-Result<JointGraph> differentiate(Graph graph);
+/// Needs: functionalise, with the ops of keeps_whole left whole. Leaves: the same, and tangents and
+/// gradients in the interface. Linear in nodes and uses. Errors: PS0606 an op on the way has no
+/// derivative here.
+Result<Graph> differentiate(Graph graph);
 
-/// The joint graph of a graph of level torch, as decompose leaves graphs but for what simplifies
-/// them.
-Result<JointGraph> joint_graph(Graph graph);
+/// What decompose needs of this room.
+extern const passes::Differentiation kDifferentiation;
 
 }  // namespace penstock::autodiff

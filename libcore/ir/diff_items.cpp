@@ -141,6 +141,21 @@ void add_items(const Interface& interface, DiffItems& items) {
     add_line(items, "mutation",
              fmt::format("output {} to input {}", mutation.output, mutation.input));
   }
+  for (const Tangent& tangent : interface.training.tangents) {
+    add_line(items, "tangent", fmt::format("input {} of output {}", tangent.input, tangent.output));
+  }
+  for (const Gradient& gradient : interface.training.gradients) {
+    add_line(items, "gradient",
+             fmt::format("output {} of input {}", gradient.output, gradient.input));
+  }
+  if (interface.training.role != GraphRole::inference)
+    add_line(items, "role", std::string(to_string(interface.training.role)));
+  for (const Saved& saved : interface.training.saved) {
+    add_line(items, "saved", fmt::format("input {} from output {}", saved.input, saved.output));
+  }
+  for (const Passed& passed : interface.training.passed) {
+    add_line(items, "passed", fmt::format("input {} from input {}", passed.input, passed.forward));
+  }
   for (const Recipe& object : interface.objects) {
     add_line(items, "object", text_of(object, sources));
   }

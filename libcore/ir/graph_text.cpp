@@ -59,10 +59,39 @@ std::string to_string(const Guard& guard, const SourceTable& sources) {
   return text;
 }
 
+namespace {
+
+std::string text_of_gradients(const Interface& interface) {
+  std::string out;
+  auto line = std::back_inserter(out);
+  const bool backward = interface.training.role == GraphRole::backward;
+  const std::string_view there = backward ? "forward's " : "";
+  for (const Tangent& tangent : interface.training.tangents) {
+    fmt::format_to(line, "  input {} is the tangent of {}output {}\n", tangent.input, there,
+                   tangent.output);
+  }
+  for (const Saved& saved : interface.training.saved) {
+    fmt::format_to(line, "  input {} is forward's output {}\n", saved.input, saved.output);
+  }
+  for (const Passed& passed : interface.training.passed) {
+    fmt::format_to(line, "  input {} is forward's input {}\n", passed.input, passed.forward);
+  }
+  for (const Gradient& gradient : interface.training.gradients) {
+    fmt::format_to(line, "  output {} is the gradient of {}input {}\n", gradient.output, there,
+                   gradient.input);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string to_text(const Interface& interface) {
   std::string out;
   auto line = std::back_inserter(out);
-  fmt::format_to(line, "graph [{}] {}\n", to_string(interface.id), interface.name);
+  fmt::format_to(line, "graph [{}] {}", to_string(interface.id), interface.name);
+  if (interface.training.role != GraphRole::inference)
+    fmt::format_to(line, ", {}", to_string(interface.training.role));
+  out += '\n';
   if (interface.location) {
     fmt::format_to(line, "  at {}:{}\n", interface.location->file.text(), interface.location->line);
   }
@@ -79,7 +108,7 @@ std::string to_text(const Interface& interface) {
   for (const Mutation& mutation : interface.mutations) {
     fmt::format_to(line, "  writes output {} to input {}\n", mutation.output, mutation.input);
   }
-  return out;
+  return out + text_of_gradients(interface);
 }
 
 std::string to_text(const Graph& graph, const Node& node) {

@@ -9,8 +9,11 @@ namespace penstock {
 
 namespace {
 
-constexpr std::string_view kInputKinds[] = {"user", "parameter", "buffer",   "constant",
-                                            "size", "scalar",    "generator"};
+constexpr std::string_view kInputKinds[] = {"user",   "parameter", "buffer",  "constant", "size",
+                                            "scalar", "generator", "tangent", "saved"};
+static_assert(std::size(kInputKinds) == static_cast<int>(InputKind::saved) + 1);
+
+constexpr std::string_view kGraphRoles[] = {"inference", "forward", "backward"};
 
 constexpr std::string_view kRecipeKinds[] = {
     "output",    "source", "literal",  "symbol",   "list", "tuple",  "dict", "set",
@@ -63,6 +66,14 @@ Result<EntryId> parse_entry_id(std::string_view text) {
   return failure(Code::PS0201, fmt::format("'{}' is no entry id; expected FRAME/RECOMPILE or "
                                            "FRAME/RECOMPILE_RESTART",
                                            text.substr(0, 80)));
+}
+
+std::string_view to_string(GraphRole role) {
+  return kGraphRoles[static_cast<int>(role)];
+}
+
+std::optional<GraphRole> graph_role_from_name(std::string_view name) {
+  return find<GraphRole>(kGraphRoles, name);
 }
 
 std::string_view to_string(InputKind kind) {

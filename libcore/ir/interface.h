@@ -8,6 +8,7 @@
 #include "ir/guard.h"
 #include "ir/source.h"
 #include "ir/tensor_type.h"
+#include "ir/training_part.h"
 
 namespace penstock {
 
@@ -30,7 +31,17 @@ struct Symbol {
   std::optional<std::int64_t> hint;  ///< the value at capture; never baked in without a guard
 };
 
-enum class InputKind : std::uint8_t { user, parameter, buffer, constant, size, scalar, generator };
+enum class InputKind : std::uint8_t {
+  user,
+  parameter,
+  buffer,
+  constant,
+  size,
+  scalar,
+  generator,
+  tangent,  ///< the gradient of an output, which backward is called with
+  saved,    ///< what the forward graph computed for the backward graph
+};
 std::string_view to_string(InputKind kind);
 std::optional<InputKind> input_kind_from_name(std::string_view name);
 
@@ -163,6 +174,7 @@ struct Interface {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Mutation> mutations;
+  TrainingPart training;
   std::vector<Guard> guards;    ///< in checking order
   std::vector<Recipe> objects;  ///< shared objects, made on demand
   ReturnTree returns;

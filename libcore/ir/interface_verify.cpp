@@ -98,9 +98,48 @@ class Checker {
           broken(place, "it is an alias of itself");
       }
     }
-    for (const Mutation& mutation : interface_.mutations) {
-      index(mutation.input, interface_.inputs.size(), "mutated input", "mutations");
-      index(mutation.output, interface_.outputs.size(), "output", "mutations");
+    pairs(interface_.mutations, "mutated input", "mutations");
+    if (interface_.training.role == GraphRole::backward) {
+      check_backward();
+    } else {
+      pairs(interface_.training.tangents, "tangent", "tangents");
+      pairs(interface_.training.gradients, "input", "gradients");
+      if (!interface_.training.saved.empty() || !interface_.training.passed.empty())
+        broken("saved", "only a backward graph is given what a forward graph has");
+    }
+  }
+
+  /// Records that name an input and an output.
+  template <class Pair>
+  void pairs(const std::vector<Pair>& list, std::string_view input, const std::string& place) {
+    for (const Pair& pair : list) {
+      index(pair.input, interface_.inputs.size(), input, place);
+      index(pair.output, interface_.outputs.size(), "output", place);
+    }
+  }
+
+  /// Of a backward graph: every input comes from one place. What there is of the forward graph is
+  /// not known here.
+  void check_backward() {
+    std::vector<int> places(interface_.inputs.size(), 0);
+    const auto given = [&](std::int32_t input, std::int32_t there, const std::string& place) {
+      index(input, places.size(), "input", place);
+      if (there < 0) broken(place, fmt::format("the forward graph has no {}", there));
+      if (result_) ++places[static_cast<std::size_t>(input)];
+    };
+    for (const Tangent& one : interface_.training.tangents)
+      given(one.input, one.output, "tangents");
+    for (const Saved& one : interface_.training.saved) given(one.input, one.output, "saved");
+    for (const Passed& one : interface_.training.passed) given(one.input, one.forward, "passed");
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Input& input = interface_.inputs[i];
+      if (places[i] == 1 || (places[i] == 0 && input.kind == InputKind::size)) continue;
+      broken(fmt::format("input {}", input.name),
+             fmt::format("it comes from {} places of the forward graph", places[i]));
+    }
+    for (const Gradient& gradient : interface_.training.gradients) {
+      index(gradient.output, interface_.outputs.size(), "output", "gradients");
+      if (gradient.input < 0) broken("gradients", "the forward graph has no such input");
     }
   }
 

@@ -28,8 +28,7 @@ struct Region {
 /// Level `placed`: a core graph whose nodes stand region by region, in execution order; the regions
 /// cover all nodes and do not overlap.
 struct PlacedGraph {
-  Graph graph;                     ///< graph.level is Level::placed
-  std::string role = "inference";  ///< later "forward", "backward"
+  Graph graph;  ///< graph.level is Level::placed
   std::vector<Region> regions;
 };
 

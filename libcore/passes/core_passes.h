@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "diag/diagnostic.h"
 #include "ir/graph.h"
 #include "passes/rewrite.h"
@@ -31,6 +35,9 @@ Result<Graph> functionalise(Graph graph);
 /// inference) into its weight and bias, where both come from parameters alone. Needs:
 /// compose_views.
 Result<Graph> fold_affine(Graph graph);
+
+/// The dims from slowest to fastest, where a tensor of the type is dense in some order.
+std::optional<std::vector<std::int64_t>> dense_order(const TensorType& type);
 
 /// Makes outputs with memory of their own lie as the interface says (strides).
 /// Needs: functionalise. Leaves: the same values, laid out as torch's.

@@ -9,60 +9,107 @@ namespace penstock::passes {
 
 namespace {
 
-struct Row {
-  PassFacts facts;
-  Result<Graph> (*run)(Graph);
-  bool simplifies;  ///< left out without DecomposeOptions::simplify
-  Level leaves;     ///< whose contract the graph keeps behind it
+/// When a pass runs.
+enum class When : std::uint8_t { always, simplifying, differentiating };
+
+/// The function of a pass, which may want to know how graphs are decomposed.
+class Function {
+ public:
+  constexpr Function(Result<Graph> (*plain)(Graph)) : plain_(plain) {}  // NOLINT: in tables
+  constexpr Function(Result<Graph> (*told)(Graph, const DecomposeOptions&))
+      : told_(told) {}  // NOLINT: likewise
+  Result<Graph> operator()(Graph graph, const DecomposeOptions& options) const {
+    return plain_ != nullptr ? plain_(std::move(graph)) : told_(std::move(graph), options);
+  }
+
+ private:
+  Result<Graph> (*plain_)(Graph) = nullptr;
+  Result<Graph> (*told_)(Graph, const DecomposeOptions&) = nullptr;
 };
 
-Result<Graph> lower_all_ops(Graph graph) {
-  return lower_ops(std::move(graph), nullptr);
+struct Row {
+  PassFacts facts;
+  Function run;
+  When when;
+  Level leaves;  ///< whose contract the graph keeps behind it
+};
+
+Result<Graph> mark_constants(Graph graph, const DecomposeOptions& options) {
+  return options.differentiation->prepare(std::move(graph));
+}
+
+Result<Graph> lower_all_ops(Graph graph, const DecomposeOptions& options) {
+  const Differentiation* differentiation = options.differentiation;
+  return lower_ops(std::move(graph), differentiation ? differentiation->keeps_whole : nullptr);
+}
+
+Result<Graph> differentiate(Graph graph, const DecomposeOptions& options) {
+  return options.differentiation->run(std::move(graph));
 }
 
 constexpr Row kPasses[] = {
+    {{"mark-constants", "mark what needs no gradient: no_grad, detach, results without one"},
+     mark_constants,
+     When::differentiating,
+     Level::torch},
     {{"tell-places", "tell in elements what as_strided counts in places of memory"},
      tell_places,
-     false,
+     When::always,
      Level::torch},
     {{"lower-ops", "take ATen ops apart into prims, promotion and broadcasting explicit"},
      lower_all_ops,
-     false,
+     When::always,
      Level::torch},
     {{"functionalise", "turn writes into values, with an epilogue of copy_ into inputs"},
      functionalise,
-     false,
+     When::always,
+     Level::core},
+    {{"differentiate", "add what computes gradients of inputs from tangents of outputs"},
+     differentiate,
+     When::differentiating,
+     Level::core},
+    {{"lower-ops-again", "take apart the ops whose derivatives have rules of their own"},
+     lower_kept_ops,
+     When::differentiating,
      Level::core},
     {{"fold-constants", "put numbers for tensors whose elements are all one number"},
      fold_constants,
-     true,
+     When::simplifying,
      Level::core},
-    {{"merge-common", "merge nodes that compute the same"}, merge_common, true, Level::core},
+    {{"merge-common", "merge nodes that compute the same"},
+     merge_common,
+     When::simplifying,
+     Level::core},
     {{"compose-views", "compose chains of views and drop copies that nobody needs"},
      compose_views,
-     true,
+     When::simplifying,
      Level::core},
     {{"merge-common-again", "merge what became the same by composing views"},
      merge_common,
-     true,
+     When::simplifying,
      Level::core},
     {{"fold-affine", "fold scale and shift of channels into the convolution before them"},
      fold_affine,
-     true,
+     When::simplifying,
      Level::core},
     {{"settle-checks", "drop checks of indices that cannot fail, and remainders of what is one"},
      settle_checks,
-     true,
+     When::simplifying,
      Level::core},
     {{"restore-layouts", "give outputs memory of their own, laid out as the program's"},
      restore_layouts,
-     false,
+     When::always,
      Level::core},
     {{"remove-dead", "drop what no output, write or random draw needs"},
      remove_dead,
-     false,
+     When::always,
      Level::core},
 };
+
+bool is_due(const Row& row, const DecomposeOptions& options) {
+  if (row.when == When::simplifying) return options.simplify;
+  return row.when == When::always || options.differentiation != nullptr;
+}
 
 /// The contract of `level`, which a graph on the way keeps before it is called by that name.
 Result<void> verify_as(Graph& graph, Level level) {
@@ -92,9 +139,9 @@ Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace&
     return tl::unexpected(valid.error());
   PassRunner runner(trace, options.budget);
   for (const Row& row : kPasses) {
-    if (row.simplifies && !options.simplify) continue;
+    if (!is_due(row, options)) continue;
     const auto pass = [&]() -> Result<void> {
-      auto result = row.run(std::move(graph));
+      auto result = row.run(std::move(graph), options);
       if (!result) return tl::unexpected(std::move(result.error()));
       graph = std::move(*result);
       return {};

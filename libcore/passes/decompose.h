@@ -5,13 +5,22 @@
 #include "diag/budget.h"
 #include "diag/pass.h"
 #include "ir/graph.h"
+#include "passes/rewrite.h"
 
 namespace penstock::passes {
+
+/// How derivatives are made: the room autodiff's, which is above this one.
+struct Differentiation {
+  KeepsWhole keeps_whole;           ///< ops whose derivative has a rule of its own
+  Result<Graph> (*prepare)(Graph);  ///< at level torch: what has no derivative there is marked
+  Result<Graph> (*run)(Graph);      ///< the joint graph of a function
+};
 
 struct DecomposeOptions {
   /// Merge, fold and drop what is redundant. Off: the decompositions alone, node by node.
   bool simplify = true;
-  Budget* budget = nullptr;  ///< asked whether to go on; null: always
+  const Differentiation* differentiation = nullptr;  ///< null: the graph computes no gradients
+  Budget* budget = nullptr;                          ///< asked whether to go on; null: always
 };
 
 /// The passes that decompose runs, in order.

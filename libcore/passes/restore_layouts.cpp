@@ -11,9 +11,6 @@
 
 namespace penstock::passes {
 
-namespace {
-
-/// The dims from slowest to fastest, when `type` is dense in some order; else nothing.
 std::optional<std::vector<std::int64_t>> dense_order(const TensorType& type) {
   std::vector<std::int64_t> order(type.rank());
   std::iota(order.begin(), order.end(), 0);
@@ -32,16 +29,14 @@ std::optional<std::vector<std::int64_t>> dense_order(const TensorType& type) {
   return order;
 }
 
+namespace {
+
 bool same_layout(const TensorType& a, const TensorType& b) {
   for (std::size_t i = 0; i < a.rank(); ++i) {
     if (a.strides[i] != b.strides[i] && a.sizes[i] != SymExpr(1)) return false;
   }
   return true;
 }
-
-}  // namespace
-
-namespace {
 
 class Layouts {
  public:

@@ -203,9 +203,12 @@ Result<void> transform_documents(Stage& stage, Level level, const Rewrite& rewri
     }
     const formats::Meta meta = graph->meta;
     passes.begin(to_string(formats::interface_of(*graph).id), [&] { return text_of(*graph); });
-    Result<GraphDocument> out = rewrite(std::move(*graph), passes);
+    Result<std::vector<GraphDocument>> out = rewrite(std::move(*graph), passes);
     if (!out) return tl::unexpected(with_readable_file(std::move(out.error()), meta));
-    return sink->write(Document(std::move(*out)));
+    for (GraphDocument& made : *out) {
+      if (auto written = sink->write(Document(std::move(made))); !written) return written;
+    }
+    return {};
   };
   Result<void> done = for_each_document(stage, *input, visit);
   if (!done && !stage.settings().reproducer.empty()) stage.reproduce_with(reproducer.bytes());

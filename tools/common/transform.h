@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "formats/document.h"
 #include "formats/stream.h"
@@ -47,19 +48,25 @@ Result<void> for_each_document(Stage& stage, const std::string& file, const Visi
 /// Reads the one stream that the command line names and writes its documents as `how` says.
 Result<void> copy_documents(Stage& stage, const formats::WriteOptions& how);
 
-/// What a stage does to one graph of its input level.
-using Rewrite = std::function<Result<formats::GraphDocument>(formats::GraphDocument document,
-                                                             PassTrace& trace)>;
+/// What a stage makes of one graph of its input level: one graph or several.
+using Rewrite = std::function<Result<std::vector<formats::GraphDocument>>(
+    formats::GraphDocument document, PassTrace& trace)>;
 
 /// A room's function from one level's type to another's as a Rewrite: `function(In, PassTrace&)`
-/// gives a Result of a graph type. `function` must outlive it.
+/// gives a Result of a graph type, or of a vector of one. `function` must outlive it.
 template <class In, class Function>
 Rewrite graph_rewrite(Function& function) {
   return [&function](formats::GraphDocument document,
-                     PassTrace& trace) -> Result<formats::GraphDocument> {
+                     PassTrace& trace) -> Result<std::vector<formats::GraphDocument>> {
     auto out = function(std::get<In>(std::move(document.graph)), trace);
     if (!out) return tl::unexpected(std::move(out.error()));
-    return formats::GraphDocument{std::move(*out), std::move(document.meta)};
+    std::vector<formats::GraphDocument> documents;
+    if constexpr (requires { out->begin(); }) {
+      for (auto& graph : *out) documents.push_back({std::move(graph), document.meta});
+    } else {
+      documents.push_back({std::move(*out), std::move(document.meta)});
+    }
+    return documents;
   };
 }
 

@@ -82,6 +82,8 @@ class Printer {
     std::string facts;
     if (interface.location) facts += "  " + place(interface.location);
     if (!interface.after.empty()) facts += fmt::format("  after [{}]", interface.after);
+    if (interface.training.role != GraphRole::inference)
+      facts += fmt::format("  {}", to_string(interface.training.role));
     facts += fmt::format("  {} ops, {} guards", graph.ops, interface.guards.size());
     if (auto calls = calls_.find(to_string(interface.id)); calls != calls_.end()) {
       const std::int64_t count = calls->second->calls;
@@ -91,7 +93,23 @@ class Printer {
     print_gate(graph, "  gate: ");
     out_ += listing(graph).text(options_.width, "  ");
     if (options_.guards) print_guards(interface);
+    print_saved(interface);
     out_ += '\n';
+  }
+
+  /// What a backward graph is given of its forward graph.
+  void print_saved(const Interface& interface) {
+    std::int64_t bytes = 0;
+    for (const Saved& saved : interface.training.saved) {
+      const Input& input = interface.inputs[static_cast<std::size_t>(saved.input)];
+      line("  saved {}: {}", input.name, to_string(input.type));
+      bytes += known_bytes(input.type);
+    }
+    for (const Passed& passed : interface.training.passed) {
+      const Input& input = interface.inputs[static_cast<std::size_t>(passed.input)];
+      line("  reads forward's input {}: {}", input.name, to_string(input.type));
+    }
+    if (interface.training.role == GraphRole::backward) line("  saved in all: {} bytes", bytes);
   }
 
   /// The listing that FX prints: opcode, name, target, args, kwargs.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -111,8 +112,27 @@ HostTensor laid_out(HostTensor tensor, const TensorType& type) {
   return out;
 }
 
+/// A tangent that nobody recorded: numbers between -1 and 1, the same in every run.
+Result<HostTensor> seeded(const Input& input, const SymbolValues& values) {
+  std::vector<std::int64_t> sizes;
+  for (const SymExpr& size : input.type.sizes) {
+    const std::optional<std::int64_t> known = values(size);
+    if (!known)
+      return failure(Code::PS0805, fmt::format("nobody knows the sizes of {}", input.name));
+    sizes.push_back(*known);
+  }
+  HostTensor out = HostTensor::contiguous(input.type.dtype, sizes);
+  std::seed_seq seed(input.name.begin(), input.name.end());
+  std::mt19937 bits(seed);
+  std::vector<double> numbers(static_cast<std::size_t>(out.count()));
+  for (double& number : numbers) number = static_cast<double>(bits()) / 0x1p31 - 1;
+  out.assign(numbers);
+  return out;
+}
+
 /// An input without a blob.
 Result<HostTensor> recorded_number(const Input& input, const SymbolValues& values) {
+  if (input.kind == InputKind::tangent) return seeded(input, values);
   auto value = input.kind == InputKind::size ? values.at(input.source) : std::nullopt;
   if (!value)
     return failure(Code::PS0805, fmt::format("nothing was recorded for input {}", input.name));

@@ -140,9 +140,15 @@ class Runner {
   }
 
  private:
-  /// The tensors of --inputs that this graph has inputs for.
+  /// The tensors of --inputs that this graph has inputs for, and those that its forward graph left.
   GivenInputs given_inputs(const Interface& interface) {
     GivenInputs out;
+    for (const Saved& saved : interface.training.saved) {
+      const auto output = static_cast<std::size_t>(saved.output);
+      if (forward_.id != interface.id || output >= forward_.outputs.size()) continue;
+      out.emplace(interface.inputs[static_cast<std::size_t>(saved.input)].name,
+                  forward_.outputs[output]);
+    }
     for (const Input& input : interface.inputs) {
       auto found = given_.find(input.name);
       if (found == given_.end()) continue;
@@ -190,10 +196,12 @@ class Runner {
     for (const auto& [name, count] : (*engine)->counts()) stage_.count(name, count);
     auto outputs = (*engine)->outputs();
     if (!outputs) return tl::unexpected(std::move(outputs.error()));
+    const Interface& interface = formats::interface_of(document);
+    if (interface.training.role == GraphRole::forward) forward_ = {interface.id, *outputs};
     if (options_.check) {
       if (auto checked = check(document, *outputs, result); !checked) return checked;
     }
-    keep(result.id, std::move(*outputs));
+    keep(interface, std::move(*outputs));
     if (options_.bench) {
       auto timing = bench(**engine);
       if (!timing) return tl::unexpected(std::move(timing.error()));
@@ -241,6 +249,8 @@ class Runner {
     auto compared =
         compare_outputs(formats::interface_of(document), outputs, options_.tolerance, store_);
     if (!compared) return tl::unexpected(std::move(compared.error()));
+    const bool backward = formats::interface_of(document).training.role == GraphRole::backward;
+    if (compared->empty() && backward) return {};  // gradients are what `--outputs` shows
     if (compared->empty() && !outputs.empty()) {
       return failure(Code::PS0805, "no outputs were recorded with the graph");
     }
@@ -263,8 +273,23 @@ class Runner {
     return {};
   }
 
-  void keep(const EntryId& id, std::vector<HostTensor> outputs) {
+  /// What --outputs calls outputs: a gradient has the same name in a joint graph and in its
+  /// backward part.
+  static std::vector<std::string> output_names(const Interface& interface) {
+    const std::string id = to_string(interface.id);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < interface.outputs.size(); ++i)
+      names.push_back(fmt::format("{}/{}", id, i));
+    for (const Gradient& gradient : interface.training.gradients) {
+      names[static_cast<std::size_t>(gradient.output)] =
+          fmt::format("{}/gradient/{}", id, gradient.input);
+    }
+    return names;
+  }
+
+  void keep(const Interface& interface, std::vector<HostTensor> outputs) {
     if (options_.outputs.empty()) return;
+    std::vector<std::string> names = output_names(interface);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       HostTensor row_major = HostTensor::contiguous(outputs[i].dtype, outputs[i].sizes);
       const auto size = static_cast<std::size_t>(facts(outputs[i].dtype).size);
@@ -274,7 +299,7 @@ class Runner {
                     target);
         target += size;
       }
-      kept_.emplace_back(fmt::format("{}/{}", to_string(id), i), std::move(row_major));
+      kept_.emplace_back(std::move(names[i]), std::move(row_major));
     }
   }
 
@@ -290,6 +315,11 @@ class Runner {
   };
   std::map<std::string, Given> given_;
   std::vector<std::pair<std::string, HostTensor>> kept_;
+  /// What the last forward graph gave, until its backward graph comes.
+  struct Forward {
+    EntryId id{-1};
+    std::vector<HostTensor> outputs;
+  } forward_;
   std::optional<Output> outputs_file_;
 };
 

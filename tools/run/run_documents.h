@@ -19,7 +19,8 @@ struct RunDocumentsOptions {
   bool trust = false;          ///< run machine code that was made elsewhere
   bool deterministic = false;  ///< the same bits for any number of threads
   std::string inputs;          ///< safetensors to call with, by input name; empty: as recorded
-  std::string outputs;         ///< safetensors to write, "ID/INDEX" each; empty: none
+  std::string outputs;         ///< safetensors to write, "ID/INDEX" each, gradients
+                               ///< "ID/gradient/INDEX of the input"; empty: none
 };
 
 /// Runs every graph of the streams alone, on its recorded inputs, and writes one `result` each. The

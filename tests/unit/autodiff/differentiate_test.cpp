@@ -6,57 +6,32 @@
 #include <cmath>
 
 #include "autodiff/vjp.h"
+#include "gradient_graph.h"
 #include "ops/interpreter.h"
-#include "torch_graph.h"
 
 using namespace penstock;
 using namespace penstock::autodiff;
 
 namespace {
 
-/// Graphs of float64 vectors, whose types say what requires grad.
-class GradientGraph : public TorchGraph {
- public:
-  ValueId leaf(std::int64_t length = 3) {
-    const ValueId id = input({SymExpr(length)}, DType::float64);
-    graph.values[id].type.requires_grad = graph.interface.inputs[id].type.requires_grad = true;
-    return id;
-  }
-  /// Applies an op; the result requires grad if it `tracks`.
-  ValueId apply(const std::string& op, std::vector<NamedArgument> args, bool tracks = true) {
-    const ValueId id = call("aten." + op, std::move(args));
-    REQUIRE(id != kNoValue);
-    graph.values[id].type.requires_grad = tracks;
-    return id;
-  }
-  ValueId unary(const std::string& op, ValueId x, bool tracks = true) {
-    return apply(op + ".default", {{"self", value(x)}}, tracks);
-  }
-  ValueId binary(const std::string& op, ValueId x, Argument other, bool tracks = true) {
-    return apply(op + ".Tensor", {{"self", value(x)}, {"other", std::move(other)}}, tracks);
-  }
-};
-
-ops::HostTensor vector(const std::vector<double>& numbers) {
-  auto tensor =
-      ops::HostTensor::contiguous(DType::float64, {static_cast<std::int64_t>(numbers.size())});
-  tensor.assign(numbers);
-  return tensor;
-}
-
 /// All outputs of a joint graph, its inputs and its tangents given.
-std::vector<std::vector<double>> run(const JointGraph& joint,
+std::vector<std::vector<double>> run(const Graph& joint,
                                      const std::vector<std::vector<double>>& inputs) {
   std::vector<ops::HostTensor> tensors;
-  for (const std::vector<double>& numbers : inputs) tensors.push_back(vector(numbers));
-  auto outputs = ops::interpret(joint.graph, tensors);
+  for (const std::vector<double>& numbers : inputs) tensors.push_back(float_vector(numbers));
+  auto outputs = ops::interpret(joint, tensors);
   REQUIRE_MESSAGE(outputs.has_value(), (outputs ? "" : outputs.error().message));
   std::vector<std::vector<double>> numbers;
   for (const ops::HostTensor& output : *outputs) numbers.push_back(output.reals());
   return numbers;
 }
 
-JointGraph joint_of(const Graph& graph) {
+Result<Graph> joint_graph(Graph graph) {
+  PassTrace silent;
+  return passes::decompose(std::move(graph), {.differentiation = &kDifferentiation}, silent);
+}
+
+Graph joint_of(const Graph& graph) {
   auto joint = joint_graph(graph);
   REQUIRE_MESSAGE(joint.has_value(), (joint ? "" : joint.error().message));
   return std::move(*joint);
@@ -83,17 +58,17 @@ TEST_CASE("an output that requires grad gets a tangent, an input that does a gra
   const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64), z = g.leaf();
   g.output(g.binary("mul", y, g.value(y), false));
   g.output(g.binary("mul", g.binary("mul", x, g.value(y)), g.value(z)));
-  const JointGraph joint = joint_of(g.graph);
-  REQUIRE(joint.tangents.size() == 1);
-  CHECK(joint.tangents[0].input == 3);
-  CHECK(joint.tangents[0].output == 1);
-  REQUIRE(joint.gradients.size() == 2);
-  CHECK(joint.gradients[0].input == 0);
-  CHECK(joint.gradients[1].input == 2);
+  const Graph joint = joint_of(g.graph);
+  REQUIRE(joint.interface.training.tangents.size() == 1);
+  CHECK(joint.interface.training.tangents[0].input == 3);
+  CHECK(joint.interface.training.tangents[0].output == 1);
+  REQUIRE(joint.interface.training.gradients.size() == 2);
+  CHECK(joint.interface.training.gradients[0].input == 0);
+  CHECK(joint.interface.training.gradients[1].input == 2);
   const auto outputs = run(joint, {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {1, 1, 10}});
   CHECK(outputs[1] == std::vector<double>{28, 80, 162});
-  CHECK(outputs[joint.gradients[0].output] == std::vector<double>{28, 40, 540});
-  CHECK(outputs[joint.gradients[1].output] == std::vector<double>{4, 10, 180});
+  CHECK(outputs[joint.interface.training.gradients[0].output] == std::vector<double>{28, 40, 540});
+  CHECK(outputs[joint.interface.training.gradients[1].output] == std::vector<double>{4, 10, 180});
 }
 
 TEST_CASE("of the uses of a value the last is the first term of its tangent") {
@@ -102,9 +77,10 @@ TEST_CASE("of the uses of a value the last is the first term of its tangent") {
   const ValueId first = g.binary("mul", x, 1e20), second = g.binary("mul", x, 3.0),
                 third = g.binary("mul", x, -1e20);
   g.output(g.binary("add", g.binary("add", first, g.value(second)), g.value(third)));
-  const JointGraph joint = joint_of(g.graph);
+  const Graph joint = joint_of(g.graph);
   // (-1e20 + 3) + 1e20, and not (1e20 - 1e20) + 3 or 3 + 0.
-  CHECK(run(joint, {{1}, {1}})[joint.gradients[0].output] == std::vector<double>{0});
+  CHECK(run(joint, {{1}, {1}})[joint.interface.training.gradients[0].output] ==
+        std::vector<double>{0});
 }
 
 TEST_CASE("parts that make up a value are joined, others are padded and added") {
@@ -119,13 +95,13 @@ TEST_CASE("parts that make up a value are joined, others are padded and added") 
     };
     const ValueId first = part(0), second = part(all ? 2 : 1);
     g.output(g.binary("mul", first, g.value(second)));
-    const JointGraph joint = joint_of(g.graph);
-    const std::string ops = ops_of(joint.graph);
+    const Graph joint = joint_of(g.graph);
+    const std::string ops = ops_of(joint);
     CHECK((ops.find("prim.cat") != std::string::npos) == all);
     CHECK((ops.find("prim.pad") == std::string::npos) == all);
     const double e = std::exp(1);
     const auto outputs = run(joint, {{0, 0, all ? 1.0 : 0.0, 1}, {1, 1}});
-    const std::vector<double>& gradient = outputs[joint.gradients[0].output];
+    const std::vector<double>& gradient = outputs[joint.interface.training.gradients[0].output];
     CHECK(gradient[0] == doctest::Approx(all ? e : 1));
     CHECK(gradient[3] == doctest::Approx(all ? e : 0));
   }
@@ -136,11 +112,11 @@ TEST_CASE("a zero derivative is a gradient of zeros; what is not reached has non
   const ValueId x = g.leaf(), y = g.leaf();
   g.leaf();
   g.output(g.binary("add", x, g.value(g.unary("floor", y))));
-  const JointGraph joint = joint_of(g.graph);
-  REQUIRE(joint.gradients.size() == 2);
+  const Graph joint = joint_of(g.graph);
+  REQUIRE(joint.interface.training.gradients.size() == 2);
   const auto outputs = run(joint, {{1, 2, 3}, {4, 5, 6}, {0, 0, 0}, {1, 1, 1}});
-  CHECK(outputs[joint.gradients[0].output] == std::vector<double>{1, 1, 1});
-  CHECK(outputs[joint.gradients[1].output] == std::vector<double>{0, 0, 0});
+  CHECK(outputs[joint.interface.training.gradients[0].output] == std::vector<double>{1, 1, 1});
+  CHECK(outputs[joint.interface.training.gradients[1].output] == std::vector<double>{0, 0, 0});
 }
 
 TEST_CASE("what torch recorded without grad is a constant") {
@@ -148,9 +124,10 @@ TEST_CASE("what torch recorded without grad is a constant") {
   const ValueId x = g.leaf();
   const ValueId constant = g.unary("exp", x, false);
   g.output(g.binary("mul", x, g.value(constant)));
-  const JointGraph joint = joint_of(g.graph);
+  const Graph joint = joint_of(g.graph);
   const auto outputs = run(joint, {{1, 2, 3}, {0, 1, 0}});
-  CHECK(outputs[joint.gradients[0].output] == std::vector<double>{0, std::exp(2), 0});
+  CHECK(outputs[joint.interface.training.gradients[0].output] ==
+        std::vector<double>{0, std::exp(2), 0});
 }
 
 TEST_CASE("an op without a derivative on the way is an error that names it") {
@@ -159,6 +136,7 @@ TEST_CASE("an op without a derivative on the way is an error that names it") {
   g.output(g.apply("cumprod.default", {{"self", g.value(x)}, {"dim", std::int64_t{0}}}));
   const auto joint = joint_graph(g.graph);
   REQUIRE_FALSE(joint.has_value());
+  CHECK(joint.error().code == Code::PS0606);
   CHECK(joint.error().message.find("aten.cumprod.default has no derivative") != std::string::npos);
 }
 
@@ -168,9 +146,10 @@ TEST_CASE("an op without a derivative beside the way is none") {
   const ValueId products =
       g.apply("cumprod.default", {{"self", g.value(y)}, {"dim", std::int64_t{0}}}, false);
   g.output(g.binary("mul", x, g.value(products)));
-  const JointGraph joint = joint_of(g.graph);
-  CHECK(run(joint, {{1, 1, 1}, {1, 2, 3}, {1, 1, 1}})[joint.gradients[0].output] ==
-        std::vector<double>{1, 2, 6});
+  const Graph joint = joint_of(g.graph);
+  CHECK(
+      run(joint, {{1, 1, 1}, {1, 2, 3}, {1, 1, 1}})[joint.interface.training.gradients[0].output] ==
+      std::vector<double>{1, 2, 6});
 }
 
 TEST_CASE("an input that requires grad and is written is an error") {
@@ -186,10 +165,11 @@ TEST_CASE("backward reads an input as it was before the graph wrote it") {
   const ValueId product = g.binary("mul", x, g.value(y));
   g.binary("mul_", y, 10.0, false);
   g.output(product);
-  const JointGraph joint = joint_of(g.graph);
-  CHECK(joint.graph.nodes.back().op == "prim.copy_");
-  CHECK(run(joint, {{1, 1, 1}, {1, 2, 3}, {1, 1, 1}})[joint.gradients[0].output] ==
-        std::vector<double>{1, 2, 3});
+  const Graph joint = joint_of(g.graph);
+  CHECK(joint.nodes.back().op == "prim.copy_");
+  CHECK(
+      run(joint, {{1, 1, 1}, {1, 2, 3}, {1, 1, 1}})[joint.interface.training.gradients[0].output] ==
+      std::vector<double>{1, 2, 3});
 }
 
 TEST_CASE("gradients are the slopes that differences show") {
@@ -207,16 +187,17 @@ TEST_CASE("gradients are the slopes that differences show") {
     if (op == "cumsum") args.push_back({"dim", std::int64_t{0}});
     if (op == "logsumexp") args.push_back({"dim", TorchGraph::list({0})});
     g.output(g.apply(op + ".default", args));
-    const JointGraph joint = joint_of(g.graph);
+    const Graph joint = joint_of(g.graph);
     const auto outputs_at = [&](const std::vector<double>& x) {
       if (!sums) return run(joint, {x, tangent});
-      std::vector<ops::HostTensor> tensors = {vector(x),
+      std::vector<ops::HostTensor> tensors = {float_vector(x),
                                               ops::HostTensor::scalar(DType::float64, tangent[0])};
-      auto outputs = ops::interpret(joint.graph, tensors);
+      auto outputs = ops::interpret(joint, tensors);
       REQUIRE(outputs.has_value());
       return std::vector<std::vector<double>>{(*outputs)[0].reals(), (*outputs)[1].reals()};
     };
-    const std::vector<double> gradient = outputs_at(at)[joint.gradients[0].output];
+    const std::vector<double> gradient =
+        outputs_at(at)[joint.interface.training.gradients[0].output];
     for (std::size_t i = 0; i < at.size(); ++i) {
       constexpr double kStep = 1e-6;
       std::vector<double> above = at, below = at;

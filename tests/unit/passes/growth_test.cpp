@@ -78,7 +78,7 @@ TEST_CASE("decomposition stops at a limit") {
   g.output(g.call("aten.relu.default", {{"self", g.value(g.input({SymExpr(4)}))}}));
   PassTrace silent;
   Budget little({1e-9, 0, 0});
-  auto core = passes::decompose(g.graph, {true, &little}, silent);
+  auto core = passes::decompose(g.graph, {.budget = &little}, silent);
   REQUIRE(!core);
   CHECK(core.error().code == Code::PS0709);
   CHECK(core.error().message.find("more than 1e-09 s; stopped at tell-places") !=

@@ -1,0 +1,275 @@
+#include "cut/graphs.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "ops/rules/inference.h"
+#include "passes/core_passes.h"
+
+namespace penstock::cut {
+
+namespace {
+
+/// Some values and nodes of a graph in a graph of their own.
+class Extract {
+ public:
+  explicit Extract(const Graph& from) : from_(from), moved_(from.values.size(), kNoValue) {
+    out_.level = Level::core;
+  }
+
+  Graph& out() { return out_; }
+  const Graph& out() const { return out_; }
+  bool has(ValueId id) const { return moved_[id] != kNoValue; }
+  ValueId moved(ValueId id) const { return moved_[id]; }
+
+  void add_value(ValueId id) {
+    moved_[id] = static_cast<ValueId>(out_.values.size());
+    out_.values.push_back(from_.values[id]);
+  }
+  void add_input(ValueId id, Input input) {
+    add_value(id);
+    out_.values.back().name = input.name;
+    out_.values.back().type = input.type;
+    out_.interface.inputs.push_back(std::move(input));
+  }
+  /// A node whose results are values here, and what it reads.
+  void add_node(Node node) {
+    const auto move = [&](ValueId id) { return moved_[id]; };
+    for (NamedArgument& argument : node.args) map_values(argument.value, move);
+    for (ValueId& result : node.results) result = moved_[result];
+    out_.nodes.push_back(std::move(node));
+  }
+
+ private:
+  const Graph& from_;
+  std::vector<ValueId> moved_;  ///< value there -> value here
+  Graph out_;
+};
+
+/// The layout in which a value is handed over: its own where its elements lie side by side.
+TensorType saved_type(const TensorType& made) {
+  TensorType type = ops::contiguous_type(made.dtype, made.sizes, made);
+  if (is_contiguous(made) || passes::dense_order(made)) type.strides = made.strides;
+  return type;
+}
+
+Recipe output_leaf(std::size_t index) {
+  Recipe leaf;
+  leaf.kind = Recipe::Kind::output;
+  leaf.index = static_cast<std::int32_t>(index);
+  return leaf;
+}
+
+}  // namespace
+
+Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
+                            const std::vector<Origin>& origins) {
+  Extract part(joint);
+  Graph& out = part.out();
+  const auto is_tangent = [&](ValueId id) {
+    return id < joint.interface.inputs.size() &&
+           joint.interface.inputs[id].kind == InputKind::tangent;
+  };
+  out.interface = joint.interface;
+  out.interface.training.role = GraphRole::forward;
+  std::erase_if(out.interface.inputs,
+                [](const Input& input) { return input.kind == InputKind::tangent; });
+  out.interface.training.tangents.clear();
+  out.interface.training.gradients.clear();
+  out.interface.outputs.resize(own_outputs(joint.interface));
+  for (ValueId id = 0; id < joint.values.size(); ++id) {
+    const std::int32_t maker = facts.maker[id];
+    if (!is_tangent(id) && (maker < 0 || !facts.backward[maker])) part.add_value(id);
+  }
+  for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
+    if (!facts.backward[i]) part.add_node(joint.nodes[i]);
+  }
+  const auto move = [&](ValueId id) { return part.moved(id); };
+  out.calls = joint.calls;
+  for (Call& call : out.calls) {
+    for (Argument& argument : call.args) map_values(argument, move);
+    for (NamedArgument& argument : call.kwargs) map_values(argument.value, move);
+    map_values(call.result, move);
+  }
+  for (std::size_t i = 0; i < out.interface.outputs.size(); ++i)
+    out.outputs.push_back(part.moved(joint.outputs[i]));
+  for (const Origin& origin : origins) {
+    if (origin.output < static_cast<std::int32_t>(own_outputs(joint.interface))) continue;
+    out.outputs.push_back(part.moved(origin.value));
+    out.interface.outputs.push_back({saved_type(joint.values[origin.value].type), {}, {}});
+  }
+  auto laid_out = passes::restore_layouts(std::move(out));
+  return laid_out ? passes::remove_dead(std::move(*laid_out)) : laid_out;
+}
+
+namespace {
+
+/// Makes the backward part of a joint graph.
+class BackwardPart {
+ public:
+  BackwardPart(const Graph& joint, const JointFacts& facts, const Choice& choice,
+               const Graph& forward)
+      : joint_(joint),
+        facts_(facts),
+        choice_(choice),
+        forward_(forward),
+        part_(joint),
+        calls_(joint.calls.size(), -1) {}
+
+  Result<Graph> run(const std::vector<Origin>& origins) {
+    begin();
+    add_tangents();
+    for (const Origin& origin : origins) add_origin(origin);
+    add_sizes();
+    for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
+      if (is_here(i)) add_node(joint_.nodes[i]);
+    }
+    add_gradients();
+    auto laid_out = passes::restore_layouts(std::move(part_.out()));
+    return laid_out ? passes::remove_dead(std::move(*laid_out)) : laid_out;
+  }
+
+ private:
+  Interface& interface() { return part_.out().interface; }
+  std::int32_t next_input() { return static_cast<std::int32_t>(interface().inputs.size()); }
+
+  void begin() {
+    const Interface& from = joint_.interface;
+    interface().id = from.id;
+    interface().name = from.name;
+    interface().location = from.location;
+    interface().sources = from.sources;
+    interface().symbols = from.symbols;
+    interface().training.role = GraphRole::backward;
+  }
+
+  void add_tangents() {
+    for (const Tangent& tangent : joint_.interface.training.tangents) {
+      interface().training.tangents.push_back({next_input(), tangent.output});
+      part_.add_input(static_cast<ValueId>(tangent.input),
+                      joint_.interface.inputs[static_cast<std::size_t>(tangent.input)]);
+    }
+  }
+
+  void add_origin(const Origin& origin) {
+    if (origin.input >= 0) {
+      interface().training.passed.push_back({next_input(), origin.input});
+      Input input = joint_.interface.inputs[origin.value];
+      input.type.requires_grad = false;
+      part_.add_input(origin.value, std::move(input));
+      return;
+    }
+    interface().training.saved.push_back({next_input(), origin.output});
+    Input input;
+    input.kind = InputKind::saved;
+    input.name = joint_.values[origin.value].name;
+    input.type = forward_.interface.outputs[static_cast<std::size_t>(origin.output)].type;
+    input.type.requires_grad = false;
+    part_.add_input(origin.value, std::move(input));
+  }
+
+  bool is_here(std::size_t node) const { return facts_.backward[node] || choice_.recomputed[node]; }
+
+  /// Sizes that no input shows are inputs of their own.
+  void add_sizes() {
+    const std::unordered_set<std::string> shown = shown_symbols(), wanted = wanted_symbols();
+    std::unordered_set<std::string_view> names;
+    for (const Value& value : joint_.values) names.insert(value.name);
+    for (const Symbol& symbol : joint_.interface.symbols) {
+      if (!wanted.contains(symbol.name) || shown.contains(symbol.name)) continue;
+      Input input;
+      input.kind = InputKind::size;
+      input.source = symbol.source;
+      input.type.dtype = DType::int64;
+      input.name = symbol.name;
+      while (names.contains(input.name)) input.name += '_';
+      Graph& out = part_.out();
+      out.values.push_back({input.name, input.type, true, SymExpr::symbol(symbol.name)});
+      out.interface.inputs.push_back(std::move(input));
+    }
+  }
+
+  std::unordered_set<std::string> shown_symbols() {
+    std::unordered_set<std::string> shown;
+    const auto show = [&](const SymExpr& size) { shown.emplace(size.symbol_name()); };
+    for (const Value& value : part_.out().values) {
+      if (value.is_scalar) show(value.expression);
+      std::ranges::for_each(value.type.sizes, show);
+    }
+    return shown;
+  }
+
+  std::unordered_set<std::string> wanted_symbols() const {
+    std::unordered_set<std::string> wanted;
+    const auto want = [&](const SymExpr& expression) {
+      expression.for_each_symbol([&](std::string_view name) { wanted.emplace(name); });
+    };
+    const auto want_type = [&](const TensorType& type) {
+      std::ranges::for_each(type.sizes, want);
+      std::ranges::for_each(type.strides, want);
+      want(type.storage_offset);
+    };
+    for (const Input& input : part_.out().interface.inputs) want_type(input.type);
+    for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
+      if (!is_here(i)) continue;
+      for (const NamedArgument& argument : joint_.nodes[i].args)
+        for_each_expression(argument.value, want);
+      for (ValueId result : joint_.nodes[i].results) want_type(joint_.values[result].type);
+    }
+    return wanted;
+  }
+
+  template <class Visit>
+  static void for_each_expression(const Argument& argument, const Visit& visit) {
+    if (const auto* expression = argument.as<SymExpr>()) visit(*expression);
+    if (const auto* sequence = argument.as<Argument::Sequence>()) {
+      for (const Argument& item : sequence->items) for_each_expression(item, visit);
+    }
+  }
+
+  void add_node(Node node) {
+    for (ValueId result : node.results) part_.add_value(result);
+    if (node.call >= 0) node.call = call(static_cast<std::size_t>(node.call));
+    part_.add_node(std::move(node));
+  }
+
+  /// The call that a node came from, without what it was called with: that is forward's.
+  std::int32_t call(std::size_t there) {
+    if (calls_[there] < 0) {
+      calls_[there] = static_cast<std::int32_t>(part_.out().calls.size());
+      const Call& call = joint_.calls[there];
+      part_.out().calls.push_back({call.opcode, call.name, call.target, {}, {}, call.stack, {}});
+    }
+    return calls_[there];
+  }
+
+  void add_gradients() {
+    Graph& out = part_.out();
+    out.interface.returns.kind = Recipe::Kind::tuple;
+    for (const Gradient& gradient : joint_.interface.training.gradients) {
+      const auto there = static_cast<std::size_t>(gradient.output);
+      out.interface.training.gradients.push_back(
+          {gradient.input, static_cast<std::int32_t>(out.outputs.size())});
+      out.interface.returns.items.push_back(output_leaf(out.outputs.size()));
+      out.outputs.push_back(part_.moved(joint_.outputs[there]));
+      out.interface.outputs.push_back(joint_.interface.outputs[there]);
+    }
+  }
+
+  const Graph& joint_;
+  const JointFacts& facts_;
+  const Choice& choice_;
+  const Graph& forward_;
+  Extract part_;
+  std::vector<std::int32_t> calls_;  ///< call there -> call here
+};
+
+}  // namespace
+
+Result<Graph> backward_graph(const Graph& joint, const JointFacts& facts, const Choice& choice,
+                             const std::vector<Origin>& origins, const Graph& forward) {
+  return BackwardPart(joint, facts, choice, forward).run(origins);
+}
+
+}  // namespace penstock::cut

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace penstock::cut {
+
+/// What a joint graph is to its cut.
+struct JointFacts {
+  std::vector<std::int32_t> maker;   ///< by value: the node that makes it; -1: an input
+  std::vector<ValueId> root;         ///< by value: the value whose memory it may show
+  std::vector<bool> backward;        ///< by node: it depends on a tangent
+  std::vector<bool> forward;         ///< by node: outputs, writes, checks or random draws need it
+  std::vector<bool> demanded;        ///< by value: backward nodes or gradients read it
+  std::vector<std::int32_t> output;  ///< by value: an output of the program's that it is; -1: none
+  std::vector<bool> visible;         ///< by root: the program may change its memory
+  /// By value: numbers that are inputs, and inputs and outputs that backward may read although the
+  /// program may change them: the derivatives' formulas do so in the joint graph.
+  std::vector<bool> shared;
+};
+JointFacts joint_facts(const Graph& joint);
+
+/// How many outputs a joint graph has without its gradients.
+std::size_t own_outputs(const Interface& joint);
+
+/// Prices in picoseconds.
+struct Prices {
+  std::vector<double> recompute;  ///< by node; kNever: not at any price
+  std::vector<double> save;       ///< by value: to keep it for backward and read it there
+  std::vector<double> bytes;      ///< by value: memory held only for backward
+};
+inline constexpr double kNever = -1;
+/// Of a number that a node of forward makes: no tensor holds it.
+inline constexpr double kNoTensor = 1e12;
+Prices prices(const Graph& joint, const JointFacts& facts);
+
+/// A choice of what is computed again.
+struct Choice {
+  std::vector<bool> recomputed;  ///< by node
+  std::vector<bool> kept;        ///< by value: handed to backward
+};
+
+/// The cheapest choices for all prices of memory.
+///
+/// By node and by value one vertex each, on the sink's side where backward computes the node, or
+/// has the value. source -> node at the price of computing it again; node -> its result at the
+/// price of saving that; a value -> its user for nothing, never cut: who is computed again needs
+/// what it reads; a value -> sink, never cut, where backward reads it. Sets of recomputed nodes
+/// only grow with the price of a byte.
+class CutModel {
+ public:
+  CutModel(const Graph& joint, const JointFacts& facts, const Prices& prices)
+      : joint_(joint), facts_(facts), prices_(prices) {}
+
+  Choice at_price(double byte_price) const;
+  /// The fastest choice that keeps at most `bytes`, or else the one that keeps the least. Between
+  /// two neighbours of the curve those of their independent differences that cost the least time a
+  /// byte.
+  Choice within(double bytes) const;
+
+  double bytes(const Choice& choice) const;
+  double picoseconds(const Choice& choice) const;
+
+ private:
+  Choice between(const Choice& roomy, const Choice& small, double bytes) const;
+
+  const Graph& joint_;
+  const JointFacts& facts_;
+  const Prices& prices_;
+};
+
+}  // namespace penstock::cut

@@ -1,0 +1,175 @@
+// What saving a value and computing it again cost, in picoseconds of one machine. Only the ratios
+// decide, and only where both sides are near each other: a product against a pass over memory is
+// never a close call.
+#include <algorithm>
+
+#include "cut/model.h"
+#include "fusion/cost.h"
+#include "ops/op.h"
+#include "partition/placement.h"
+
+namespace penstock::cut {
+
+namespace {
+
+/// 20 GB/s, 30 G additions/s, 225 G multiplications and additions of products/s (two threads of a
+/// Zen 4).
+constexpr double kByte = 50, kAddition = 33, kProductTerm = 4.4;
+/// Additions an element of what the library sorts or takes in windows.
+constexpr double kCalled = 32;
+
+class Pricing {
+ public:
+  Pricing(const Graph& joint, const JointFacts& facts)
+      : joint_(joint), facts_(facts), in_memory_(joint.values.size(), false), called_(in_memory_) {
+    interface_ = joint.interface;
+    ops::GuardingShapes shapes(interface_);
+    const std::vector<std::int32_t> uses = partition::count_uses(joint);
+    for (const Node& node : joint.nodes)
+      placements_.push_back(partition::place(joint, node, uses, shapes).placement);
+    find_memory();
+  }
+
+  Prices run() {
+    Prices prices;
+    for (std::size_t i = 0; i < joint_.nodes.size(); ++i) prices.recompute.push_back(again(i));
+    for (ValueId id = 0; id < joint_.values.size(); ++id) {
+      prices.save.push_back(save(id));
+      prices.bytes.push_back(facts_.shared[id] || joint_.values[id].is_scalar ? 0 : bytes(id));
+    }
+    return prices;
+  }
+
+ private:
+  double elements(ValueId id) const {
+    return fusion::estimate(element_count(joint_.values[id].type.sizes), joint_.interface);
+  }
+  double bytes(ValueId id) const {
+    return elements(id) * static_cast<double>(facts(joint_.values[id].type.dtype).size);
+  }
+
+  /// Values that are in memory once forward has run: those of other kernels than pointwise ones,
+  /// and those that such read.
+  void find_memory() {
+    for (ValueId id : joint_.outputs) in_memory_[id] = true;
+    for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
+      const Node& node = joint_.nodes[i];
+      const bool compiled = placements_[i] == Placement::compiled;
+      if (!compiled || !is_pointwise(node))
+        for (ValueId result : node.results) in_memory_[result] = true;
+      if (compiled) continue;
+      for (const NamedArgument& argument : node.args) {
+        for_each_value(argument.value, [&](ValueId id) {
+          in_memory_[id] = true;
+          if (!facts_.forward[i]) called_[id] = true;
+        });
+      }
+    }
+  }
+
+  static bool is_pointwise(const Node& node) {
+    const ops::OpFacts* op = ops::find_op(node.op);
+    using enum ops::PrimGroup;
+    return op != nullptr && (op->group == unary || op->group == binary || op->group == ternary ||
+                             op->group == cast || op->group == view || op->group == create);
+  }
+
+  double save(ValueId id) const {
+    const bool input = id < joint_.interface.inputs.size();
+    if (joint_.values[id].is_scalar) return input ? 0 : kNoTensor;
+    const double pass = bytes(id) * kByte;
+    if (facts_.shared[id]) return pass;
+    const ValueId root = facts_.root[id];
+    if (root != id || facts_.visible[root]) return 3 * pass;  // a copy
+    return in_memory_[id] ? pass : 2 * pass;
+  }
+
+  double again(std::size_t i) const {
+    const Node& node = joint_.nodes[i];
+    const ops::OpFacts* op = ops::find_op(node.op);
+    if (facts_.backward[i] || node.results.empty() || op == nullptr || op->has(ops::kRandom) ||
+        op->has(ops::kMutates) || op->has(ops::kDataDependent) ||
+        op->family == ops::OpFamily::random || op->group == ops::PrimGroup::check ||
+        placements_[i] == Placement::fallback)
+      return kNever;
+    if (!facts_.forward[i]) return 0;  // nobody else computes it
+    double sum = work(node, *op);
+    for (ValueId result : node.results) {
+      if (called_[result]) sum += 2 * bytes(result) * kByte;
+    }
+    return sum;
+  }
+
+  double work(const Node& node, const ops::OpFacts& op) const {
+    const double made = elements(node.results.front());
+    if (ops::is_product(node.op)) return kProductTerm * made * inner(node) + made * kByte;
+    if (op.family == ops::OpFamily::convolution) return convolution(node);
+    if (!op.is_prim()) return read(node) * kByte + read_elements(node) * kCalled * kAddition;
+    const double weight =
+        fusion::op_weight(std::string_view(node.op).substr(node.op.find('.') + 1));
+    switch (op.group) {
+      case ops::PrimGroup::view:
+      case ops::PrimGroup::create:
+        return 0;
+      case ops::PrimGroup::unary:
+      case ops::PrimGroup::binary:
+      case ops::PrimGroup::ternary:
+      case ops::PrimGroup::cast:
+      case ops::PrimGroup::join:
+        return weight * made * kAddition;
+      default:
+        return read(node) * kByte +
+               (read_elements(node) + made) * std::max(weight, 1.0) * kAddition;
+    }
+  }
+
+  double read(const Node& node) const {
+    double sum = 0;
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { sum += bytes(id); });
+    return sum;
+  }
+  double read_elements(const Node& node) const {
+    double sum = 0;
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { sum += elements(id); });
+    return sum;
+  }
+
+  double size(const SymExpr& expression) const {
+    return fusion::estimate(expression, joint_.interface);
+  }
+  /// How many terms an element of a product has.
+  double inner(const Node& node) const {
+    for (std::string_view name : {"mat1", "batch1", "self"}) {
+      const ValueId id = operand_value(node, name);
+      if (id != kNoValue && !joint_.values[id].type.sizes.empty())
+        return size(joint_.values[id].type.sizes.back());
+    }
+    return 1;
+  }
+  double convolution(const Node& node) const {
+    const ValueId weight = operand_value(node, "weight");
+    const ValueId result = node.results.front();
+    const double made = elements(result);
+    const bool known = weight != kNoValue && !joint_.values[weight].type.sizes.empty();
+    const double taps =
+        known ? elements(weight) / std::max(1.0, size(joint_.values[weight].type.sizes[0])) : 1;
+    return kProductTerm * made * taps + made * kByte;
+  }
+
+  const Graph& joint_;
+  const JointFacts& facts_;
+  Interface interface_;  ///< takes guards that a rule may record
+  std::vector<Placement> placements_;
+  std::vector<bool> in_memory_;
+  std::vector<bool> called_;  ///< read in backward by what is no kernel of ours
+};
+
+}  // namespace
+
+Prices prices(const Graph& joint, const JointFacts& facts) {
+  return Pricing(joint, facts).run();
+}
+
+}  // namespace penstock::cut

@@ -1,0 +1,235 @@
+// Joint graphs in two: forward and then backward give what the joint graph gives, and what is saved
+// is what a small graph's cheapest cut can be told by hand to be.
+#include "cut/cut.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autodiff/differentiate.h"
+#include "gradient_graph.h"
+#include "ops/interpreter.h"
+#include "passes/decompose.h"
+#include "verifying_trace.h"
+
+using namespace penstock;
+using cut::CutOptions;
+using cut::ForwardBackward;
+using cut::Kept;
+
+namespace {
+
+using Tensors = std::vector<ops::HostTensor>;
+
+Graph joint_of(const GradientGraph& g) {
+  VerifyingTrace trace;
+  auto joint = passes::decompose(g.graph, {.differentiation = &autodiff::kDifferentiation}, trace);
+  REQUIRE_MESSAGE(joint.has_value(), (joint ? "" : joint.error().message));
+  return std::move(*joint);
+}
+
+ForwardBackward cut_of(const Graph& joint, const CutOptions& options = {}) {
+  auto parts = cut::cut_graph(joint, options);
+  REQUIRE_MESSAGE(parts.has_value(), (parts ? "" : parts.error().message));
+  return std::move(*parts);
+}
+
+Tensors outputs_of(const Graph& graph, Tensors inputs) {
+  for (ops::HostTensor& tensor : inputs)  // the graph may write them
+    tensor.memory = std::make_shared<std::vector<std::byte>>(*tensor.memory);
+  auto outputs = ops::interpret(graph, std::move(inputs));
+  REQUIRE_MESSAGE(outputs.has_value(), (outputs ? "" : outputs.error().message));
+  return std::move(*outputs);
+}
+
+/// What backward is called with once forward has run.
+Tensors backward_inputs(const ForwardBackward& parts, const Tensors& inputs, const Tensors& outputs,
+                        const Tensors& tangents) {
+  const TrainingPart& part = parts.backward.interface.training;
+  Tensors out(parts.backward.interface.inputs.size());
+  for (std::size_t i = 0; i < part.tangents.size(); ++i) out[part.tangents[i].input] = tangents[i];
+  for (const Saved& saved : part.saved) out[saved.input] = outputs[saved.output];
+  for (const Passed& passed : part.passed) out[passed.input] = inputs[passed.forward];
+  return out;
+}
+
+/// Both parts give what the joint graph gives.
+void check_parts(const Graph& joint, const ForwardBackward& parts, const Tensors& inputs,
+                 const Tensors& tangents) {
+  Tensors all = inputs;
+  all.insert(all.end(), tangents.begin(), tangents.end());
+  const Tensors expected = outputs_of(joint, all), forward = outputs_of(parts.forward, inputs);
+  const Tensors backward =
+      outputs_of(parts.backward, backward_inputs(parts, inputs, forward, tangents));
+  const std::size_t own = expected.size() - backward.size();
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(expected[i].reals() == (i < own ? forward[i] : backward[i - own]).reals());
+  for (std::size_t i = 0; i < backward.size(); ++i) {
+    CHECK(parts.backward.interface.training.gradients[i].input ==
+          joint.interface.training.gradients[i].input);
+  }
+}
+
+std::map<std::string, Kept::Kind> kept_of(const ForwardBackward& parts) {
+  std::map<std::string, Kept::Kind> kept;
+  for (const Kept& one : parts.report.kept) kept.emplace(one.name, one.kind);
+  return kept;
+}
+
+/// x -> exp -> sin -> * w, all of one length: a chain in which everything is cheap.
+GradientGraph chain(std::int64_t length) {
+  GradientGraph g;
+  const ValueId x = g.leaf(length), w = g.leaf(length);
+  g.graph.interface.inputs[x].kind = g.graph.interface.inputs[w].kind = InputKind::user;
+  g.output(g.binary("mul", g.unary("sin", g.unary("exp", x)), g.value(w)));
+  return g;
+}
+
+const Tensors kNumbers = {float_vector({0.1, 0.2, 0.3}), float_vector({1, 2, 3})};
+const Tensors kTangent = {float_vector({1, -1, 2})};
+
+TEST_CASE("forward and backward give what the joint graph gives") {
+  const Graph joint = joint_of(chain(3));
+  for (const CutOptions& options :
+       {CutOptions{}, CutOptions{.recompute = false}, CutOptions{.byte_price = 1e6},
+        CutOptions{.memory_budget = 0.5}}) {
+    const ForwardBackward parts = cut_of(joint, options);
+    CHECK(parts.forward.interface.training.role == GraphRole::forward);
+    CHECK(parts.backward.interface.training.role == GraphRole::backward);
+    check_parts(joint, parts, kNumbers, kTangent);
+  }
+}
+
+TEST_CASE("what formulas read of inputs is shared, and other inputs are copied") {
+  // exp reads its own result, and the product reads w.
+  const Graph joint = joint_of(chain(3));
+  const ForwardBackward all = cut_of(joint, {.recompute = false});
+  CHECK(kept_of(all).at("x_1") == Kept::Kind::input);
+  CHECK_FALSE(kept_of(all).contains("x"));
+  // At any price of memory: from a copy of x everything can be computed again, from exp(x) too.
+  const ForwardBackward small = cut_of(joint, {.byte_price = 1e6});
+  CHECK(small.report.saved_bytes == 3 * 8);
+  CHECK(small.report.recomputed > 0);
+  CHECK_FALSE(kept_of(small).contains("x"));
+}
+
+TEST_CASE("a budget is kept, and the least of all is kept where it is too small") {
+  const Graph joint = joint_of(chain(1000));
+  const double all = cut_of(joint).report.saved_bytes;
+  REQUIRE(all > 0);
+  const double least = cut_of(joint, {.byte_price = 1e6}).report.saved_bytes;
+  for (const double budget : {0.9, 0.7, 0.5, 0.3}) {
+    const double held = cut_of(joint, {.memory_budget = budget}).report.saved_bytes;
+    CHECK(held <= std::max(budget * all, least));
+  }
+  CHECK(cut_of(joint, {.memory_budget = 0.0}).report.saved_bytes == least);
+}
+
+TEST_CASE("products are saved, and what is cheap beside them is computed again") {
+  GradientGraph g;
+  const auto matrix = [&] {
+    const ValueId id = g.input({SymExpr(256), SymExpr(256)});
+    g.graph.values[id].type.requires_grad = g.graph.interface.inputs[id].type.requires_grad = true;
+    return id;
+  };
+  const ValueId x = matrix(), w = matrix(), v = matrix();
+  const auto mm = [&](ValueId a, ValueId b) {
+    return g.apply("mm.default", {{"self", g.value(a)}, {"mat2", g.value(b)}});
+  };
+  // Backward reads relu(x w) for v's gradient and as its mask.
+  const ValueId hidden = g.unary("relu", mm(x, w));
+  g.output(mm(hidden, v));
+  const ForwardBackward parts = cut_of(joint_of(g));
+  CHECK(parts.report.saved_bytes == 256 * 256 * 4);
+  CHECK(ops_of(parts.backward)
+            .find("aten.mm.default aten.mm.default aten.mm.default aten.mm.default") ==
+        std::string::npos);
+  const std::string ops = ops_of(parts.backward);
+  std::size_t products = 0;
+  for (std::size_t at = 0; (at = ops.find("aten.mm", at)) != std::string::npos; ++at) ++products;
+  CHECK(products == 4);  // two gradients each; none of forward's again
+}
+
+TEST_CASE("inputs that the graph writes are copied, as backward would read what was written") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64);
+  g.graph.interface.inputs[y].kind = InputKind::buffer;
+  const ValueId product = g.binary("mul", x, g.value(y));
+  g.binary("mul_", y, 10.0, false);
+  g.output(product);
+  const Graph joint = joint_of(g);
+  const ForwardBackward parts = cut_of(joint);
+  CHECK(parts.forward.nodes.back().op == "prim.copy_");
+  CHECK(parts.report.saved_bytes == 3 * 8);
+  const auto kept = kept_of(parts);
+  CHECK(std::ranges::any_of(kept, [](const auto& one) { return one.second == Kept::Kind::copy; }));
+  check_parts(joint, parts, kNumbers, kTangent);
+}
+
+TEST_CASE("random numbers are saved and never drawn again") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  const ValueId drawn = g.apply("rand_like.default", {{"self", g.value(x)}}, false);
+  g.output(g.binary("mul", x, g.value(drawn)));
+  const ForwardBackward parts = cut_of(joint_of(g), {.byte_price = 1e6});
+  CHECK(ops_of(parts.forward).find("rand") != std::string::npos);
+  CHECK(ops_of(parts.backward).find("rand") == std::string::npos);
+  CHECK(parts.report.saved_bytes == 3 * 8);
+}
+
+TEST_CASE("an output that a formula reads is not saved twice") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  g.output(g.unary("exp", x));
+  const Graph joint = joint_of(g);
+  const ForwardBackward parts = cut_of(joint);
+  REQUIRE(parts.backward.interface.training.saved.size() == 1);
+  CHECK(parts.backward.interface.training.saved[0].output == 0);
+  CHECK(parts.forward.outputs.size() == 1);
+  CHECK(parts.report.saved_bytes == 0);
+  check_parts(joint, parts, {kNumbers[0]}, kTangent);
+}
+
+TEST_CASE("a gradient that depends on no tangent is backward's") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  g.output(g.unary("floor", x));
+  const Graph joint = joint_of(g);
+  const ForwardBackward parts = cut_of(joint);
+  CHECK(parts.backward.outputs.size() == 1);
+  check_parts(joint, parts, {kNumbers[0]}, kTangent);
+}
+
+TEST_CASE("sizes that no input of backward shows are inputs of their own") {
+  GradientGraph g;
+  const SymExpr s = g.symbol("s0", 4);
+  const ValueId x = g.input({s, SymExpr(2)}, DType::float64);
+  g.graph.values[x].type.requires_grad = g.graph.interface.inputs[x].type.requires_grad = true;
+  g.output(g.apply("sum.default", {{"self", g.value(x)}}));
+  const ForwardBackward parts = cut_of(joint_of(g));
+  REQUIRE(parts.backward.interface.inputs.size() == 2);
+  CHECK(parts.backward.interface.inputs[1].kind == InputKind::size);
+  CHECK(parts.backward.interface.inputs[1].source == g.graph.interface.symbols[0].source);
+  Tensors inputs = {ops::HostTensor::scalar(DType::float64, 3.0),
+                    ops::HostTensor::contiguous(DType::int64, {})};
+  inputs[1].set_integer(0, 4);
+  const Tensors gradients = outputs_of(parts.backward, inputs);
+  CHECK(gradients[0].sizes == std::vector<std::int64_t>{4, 2});
+  CHECK(gradients[0].reals() == std::vector<double>(8, 3.0));
+}
+
+TEST_CASE("time and documents grow with the length of a program") {
+  const auto nodes_of = [](int layers) {
+    GradientGraph g;
+    ValueId x = g.leaf(64);
+    for (int i = 0; i < layers; ++i) x = g.unary(i % 3 == 0 ? "exp" : "sin", x);
+    g.output(x);
+    const ForwardBackward parts = cut_of(joint_of(g));
+    return parts.forward.nodes.size() + parts.backward.nodes.size();
+  };
+  CHECK(nodes_of(400) < 11 * nodes_of(40));
+}
+
+}  // namespace
