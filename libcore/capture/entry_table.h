@@ -33,6 +33,7 @@ class EntryTable : public SegmentClient {
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(record::CapturedSegment segment) override;
   bool wants_examples() const override { return wants_examples_; }
+  bool runs_entries() const override { return false; }
 
   /// How often each entry was used, its recording included, in order of first capture.
   struct Count {

@@ -75,6 +75,9 @@ class SegmentClient {
   /// A call that finish_call() left to plain Python `returned`, or a Python error is set.
   virtual void ran_plainly(PyThreadState*, bool returned) { static_cast<void>(returned); }
 
+  /// False for a client that notes segments down and never runs what becomes of them.
+  virtual bool runs_entries() const { return true; }
+
   /// Asked whenever a root stands at a place where a segment may start: at its first instruction
   /// (offset 0, before MAKE_CELL, COPY_FREE_VARS and RESUME ran) and, behind the end of a segment,
   /// before each instruction. frame.unit() is the offset; the frame is linked, its state real.
