@@ -127,20 +127,44 @@ TEST_CASE("a budget is kept, and the least of all is kept where it is too small"
   CHECK(cut_of(joint, {.memory_budget = 0.0}).report.saved_bytes == least);
 }
 
+/// A matrix that gradients are asked of. Inputs stand in front of all nodes.
+ValueId matrix(GradientGraph& g) {
+  const ValueId id = g.input({SymExpr(256), SymExpr(256)});
+  g.graph.values[id].type.requires_grad = g.graph.interface.inputs[id].type.requires_grad = true;
+  return id;
+}
+
+ValueId product(GradientGraph& g, ValueId a, ValueId b) {
+  return g.apply("mm.default", {{"self", g.value(a)}, {"mat2", g.value(b)}});
+}
+
+/// Backward reads relu(x w) for v's gradient and as its mask.
+void add_layer(GradientGraph& g, ValueId x, ValueId w, ValueId v) {
+  g.output(product(g, g.unary("relu", product(g, x, w)), v));
+}
+
+TEST_CASE("of layers that are all the same a budget takes as many as it has to") {
+  constexpr std::size_t kLayers = 8;
+  constexpr double kSaved = 256 * 256 * 4;  // relu(x w) of each
+  GradientGraph g;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < 3 * kLayers; ++i) inputs.push_back(matrix(g));
+  for (std::size_t i = 0; i < kLayers; ++i)
+    add_layer(g, inputs[3 * i], inputs[3 * i + 1], inputs[3 * i + 2]);
+  const Graph joint = joint_of(g);
+  CHECK(cut_of(joint).report.saved_bytes == kLayers * kSaved);
+  CHECK(cut_of(joint, {.byte_price = 1e6}).report.saved_bytes == 0);
+  for (std::size_t kept = 0; kept <= kLayers; ++kept) {
+    const double budget = (static_cast<double>(kept) + 0.5) / kLayers;
+    CHECK(cut_of(joint, {.memory_budget = budget}).report.saved_bytes ==
+          static_cast<double>(kept) * kSaved);
+  }
+}
+
 TEST_CASE("products are saved, and what is cheap beside them is computed again") {
   GradientGraph g;
-  const auto matrix = [&] {
-    const ValueId id = g.input({SymExpr(256), SymExpr(256)});
-    g.graph.values[id].type.requires_grad = g.graph.interface.inputs[id].type.requires_grad = true;
-    return id;
-  };
-  const ValueId x = matrix(), w = matrix(), v = matrix();
-  const auto mm = [&](ValueId a, ValueId b) {
-    return g.apply("mm.default", {{"self", g.value(a)}, {"mat2", g.value(b)}});
-  };
-  // Backward reads relu(x w) for v's gradient and as its mask.
-  const ValueId hidden = g.unary("relu", mm(x, w));
-  g.output(mm(hidden, v));
+  const ValueId x = matrix(g), w = matrix(g), v = matrix(g);
+  add_layer(g, x, w, v);
   const ForwardBackward parts = cut_of(joint_of(g));
   CHECK(parts.report.saved_bytes == 256 * 256 * 4);
   CHECK(ops_of(parts.backward)
