@@ -93,11 +93,7 @@ void truth(Decomposition& d) {
   ValueId self = d.value("self");
   if (d.failed()) return;
   std::vector<std::int64_t> dims = d.dims("dim", d.rank(self));
-  ValueId flags = to_bool(d, self);
-  // Without dims the core op would reduce all of them.
-  ValueId result = flags;
-  if (!dims.empty() || d.rank(self) == 0)
-    result = d.reduce(d.detail(), flags, dims, d.boolean("keepdim", false));
+  ValueId result = d.reduce(d.detail(), to_bool(d, self), dims, d.boolean("keepdim", false));
   if (d.dtype_of(self) == DType::uint8) result = d.convert(result, DType::uint8);
   d.result(result == self ? d.unary("clone", self) : result);
 }
