@@ -171,18 +171,17 @@ void encode_interface(const Interface& interface, Json& out) {
     return Json{{"input", record.input}, {"output", record.output}};
   };
   out["mutations"] = list(interface.mutations, pair);
-  if (!interface.training.tangents.empty())
-    out["tangents"] = list(interface.training.tangents, pair);
-  if (!interface.training.gradients.empty())
-    out["gradients"] = list(interface.training.gradients, pair);
+  const auto put = [&](const char* name, const auto& records, const auto& encode) {
+    if (!records.empty()) out[name] = list(records, encode);
+  };
+  put("tangents", interface.training.tangents, pair);
+  put("gradients", interface.training.gradients, pair);
   if (interface.training.role != GraphRole::inference)
     out["role"] = to_string(interface.training.role);
-  if (!interface.training.saved.empty()) out["saved"] = list(interface.training.saved, pair);
-  if (!interface.training.passed.empty()) {
-    out["passed"] = list(interface.training.passed, [](const Passed& record) {
-      return Json{{"input", record.input}, {"forward", record.forward}};
-    });
-  }
+  put("saved", interface.training.saved, pair);
+  put("passed", interface.training.passed, [](const Passed& record) {
+    return Json{{"input", record.input}, {"forward", record.forward}};
+  });
   out["guards"] =
       list(interface.guards, [&](const Guard& guard) { return encode_guard(guard, sources); });
   out["objects"] =

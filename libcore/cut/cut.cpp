@@ -74,11 +74,9 @@ std::vector<std::string> readers(const Graph& joint, const JointFacts& facts, co
   std::vector<int> count(joint.values.size(), 0);
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     if (!facts.backward[i] && !choice.recomputed[i]) continue;
-    for (const NamedArgument& argument : joint.nodes[i].args) {
-      for_each_value(argument.value, [&](ValueId id) {
-        if (count[id]++ == 0) first[id] = &joint.nodes[i];
-      });
-    }
+    for_each_operand(joint.nodes[i], [&](ValueId id) {
+      if (count[id]++ == 0) first[id] = &joint.nodes[i];
+    });
   }
   std::vector<std::string> out;
   for (const Origin& origin : origins) {

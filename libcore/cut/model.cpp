@@ -11,19 +11,13 @@
 
 namespace penstock::cut {
 
-namespace {
-
-template <class Visit>
-void for_each_operand(const Node& node, const Visit& visit) {
-  for (const NamedArgument& argument : node.args) for_each_value(argument.value, visit);
-}
-
-/// Whether a node stays in forward whoever needs it.
 bool stays(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   return op == nullptr || op->has(ops::kRandom) || op->has(ops::kMutates) ||
          op->family == ops::OpFamily::random || op->group == ops::PrimGroup::check;
 }
+
+namespace {
 
 void find_roots(const Graph& joint, JointFacts& facts) {
   facts.root.resize(joint.values.size());

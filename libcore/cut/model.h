@@ -25,6 +25,16 @@ JointFacts joint_facts(const Graph& joint);
 /// How many outputs a joint graph has without its gradients.
 std::size_t own_outputs(const Interface& joint);
 
+/// Calls `visit(ValueId)` for every value that the node reads.
+template <class Visit>
+void for_each_operand(const Node& node, const Visit& visit) {
+  for (const NamedArgument& argument : node.args) for_each_value(argument.value, visit);
+}
+
+/// Whether a node is forward's whoever needs it: it writes, draws random numbers or checks, or
+/// nobody knows what it does.
+bool stays(const Node& node);
+
 /// Prices in picoseconds.
 struct Prices {
   std::vector<double> recompute;  ///< by node; kNever: not at any price

@@ -40,29 +40,35 @@ std::string to_text(const CutReport& report) {
   return out;
 }
 
+Result<ForwardBackward> run_cut(const Graph& joint, const CutOptions& options, Budget* budget,
+                                PassTrace& trace) {
+  ForwardBackward parts;
+  const auto pass = [&]() -> Result<void> {
+    auto made = cut_graph(joint, options);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    parts = std::move(*made);
+    return {};
+  };
+  const auto text = [&] {
+    return to_text(parts.report) + to_text(parts.forward) + to_text(parts.backward);
+  };
+  // cut_graph verifies what it gives.
+  const auto verify = [] { return Result<void>(); };
+  auto done = PassRunner(trace, budget).run(kCut, pass, text, verify);
+  if (!done) return tl::unexpected(std::move(done.error()));
+  return parts;
+}
+
 Result<std::vector<PlacedGraph>> place_parts(Graph core, const PlaceOptions& options,
                                              PassTrace& trace) {
   std::vector<Graph> graphs;
   const bool joint = core.interface.training.role == GraphRole::inference &&
                      !core.interface.training.gradients.empty();
   if (joint) {
-    ForwardBackward parts;
-    const auto pass = [&]() -> Result<void> {
-      auto made = cut_graph(core, options.cut);
-      if (!made) return tl::unexpected(std::move(made.error()));
-      parts = std::move(*made);
-      return {};
-    };
-    const auto text = [&] {
-      return to_text(parts.report) + to_text(parts.forward) + to_text(parts.backward);
-    };
-    // cut_graph verifies what it gives.
-    auto done = PassRunner(trace, options.partition.budget).run(kCut, pass, text, [] {
-      return Result<void>();
-    });
-    if (!done) return tl::unexpected(std::move(done.error()));
-    graphs.push_back(std::move(parts.forward));
-    graphs.push_back(std::move(parts.backward));
+    auto parts = run_cut(core, options.cut, options.partition.budget, trace);
+    if (!parts) return tl::unexpected(std::move(parts.error()));
+    graphs.push_back(std::move(parts->forward));
+    graphs.push_back(std::move(parts->backward));
   } else {
     graphs.push_back(std::move(core));
   }

@@ -15,6 +15,10 @@ struct PlaceOptions {
   partition::PartitionOptions partition;
 };
 
+/// cut_graph() as a pass: asks the budget (null: none) first, and tells the trace.
+Result<ForwardBackward> run_cut(const Graph& joint, const CutOptions& options, Budget* budget,
+                                PassTrace& trace);
+
 /// The passes that place_parts runs, in order.
 std::span<const PassFacts> place_passes();
 

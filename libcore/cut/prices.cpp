@@ -58,12 +58,10 @@ class Pricing {
       if (!compiled || !is_pointwise(node))
         for (ValueId result : node.results) in_memory_[result] = true;
       if (compiled) continue;
-      for (const NamedArgument& argument : node.args) {
-        for_each_value(argument.value, [&](ValueId id) {
-          in_memory_[id] = true;
-          if (!facts_.forward[i]) called_[id] = true;
-        });
-      }
+      for_each_operand(node, [&](ValueId id) {
+        in_memory_[id] = true;
+        if (!facts_.forward[i]) called_[id] = true;
+      });
     }
   }
 
@@ -86,14 +84,13 @@ class Pricing {
 
   double again(std::size_t i) const {
     const Node& node = joint_.nodes[i];
-    const ops::OpFacts* op = ops::find_op(node.op);
-    if (facts_.backward[i] || node.results.empty() || op == nullptr || op->has(ops::kRandom) ||
-        op->has(ops::kMutates) || op->has(ops::kDataDependent) ||
-        op->family == ops::OpFamily::random || op->group == ops::PrimGroup::check ||
+    if (facts_.backward[i] || node.results.empty() || stays(node) ||
         placements_[i] == Placement::fallback)
       return kNever;
+    const ops::OpFacts& op = *ops::find_op(node.op);
+    if (op.has(ops::kDataDependent)) return kNever;
     if (!facts_.forward[i]) return 0;  // nobody else computes it
-    double sum = work(node, *op);
+    double sum = work(node, op);
     for (ValueId result : node.results) {
       if (called_[result]) sum += 2 * bytes(result) * kByte;
     }
@@ -125,14 +122,12 @@ class Pricing {
 
   double read(const Node& node) const {
     double sum = 0;
-    for (const NamedArgument& argument : node.args)
-      for_each_value(argument.value, [&](ValueId id) { sum += bytes(id); });
+    for_each_operand(node, [&](ValueId id) { sum += bytes(id); });
     return sum;
   }
   double read_elements(const Node& node) const {
     double sum = 0;
-    for (const NamedArgument& argument : node.args)
-      for_each_value(argument.value, [&](ValueId id) { sum += elements(id); });
+    for_each_operand(node, [&](ValueId id) { sum += elements(id); });
     return sum;
   }
 

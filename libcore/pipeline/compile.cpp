@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "autodiff/differentiate.h"
+#include "cut/place.h"
 #include "pipeline/codegen_library.h"
 
 namespace penstock::pipeline {
@@ -24,11 +25,7 @@ class Stages {
   }
 
   Result<cut::ForwardBackward> parts(const Graph& joint) {
-    const auto start = std::chrono::steady_clock::now();
-    auto parts = cut::cut_graph(joint, options_.cut);
-    trace_.after({"cut", "cut a joint graph into forward and backward"},
-                 std::chrono::steady_clock::now() - start, [] { return std::string(); });
-    return parts;
+    return cut::run_cut(joint, options_.cut, &budget_, trace_);
   }
 
   Result<KernelBundle> bundle(Graph core) {

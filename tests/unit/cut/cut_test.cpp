@@ -203,11 +203,16 @@ TEST_CASE("random numbers are saved and never drawn again") {
   CHECK(parts.report.saved_bytes == 3 * 8);
 }
 
-TEST_CASE("an output that a formula reads is not saved twice") {
+/// Of a graph of one op and its gradient.
+Graph joint_of_unary(const std::string& op) {
   GradientGraph g;
   const ValueId x = g.leaf();
-  g.output(g.unary("exp", x));
-  const Graph joint = joint_of(g);
+  g.output(g.unary(op, x));
+  return joint_of(g);
+}
+
+TEST_CASE("an output that a formula reads is not saved twice") {
+  const Graph joint = joint_of_unary("exp");
   const ForwardBackward parts = cut_of(joint);
   REQUIRE(parts.backward.interface.training.saved.size() == 1);
   CHECK(parts.backward.interface.training.saved[0].output == 0);
@@ -217,10 +222,7 @@ TEST_CASE("an output that a formula reads is not saved twice") {
 }
 
 TEST_CASE("a gradient that depends on no tangent is backward's") {
-  GradientGraph g;
-  const ValueId x = g.leaf();
-  g.output(g.unary("floor", x));
-  const Graph joint = joint_of(g);
+  const Graph joint = joint_of_unary("floor");
   const ForwardBackward parts = cut_of(joint);
   CHECK(parts.backward.outputs.size() == 1);
   check_parts(joint, parts, {kNumbers[0]}, kTangent);
