@@ -84,8 +84,10 @@ Entry Walker::decide(Frame& frame) {
   }
   // Hooked, an import of torch takes a third longer.
   if (region.activations.empty() && python::is_only_thread(frame.thread()) &&
-      policy::RootPolicy::imports_library(frame))
-    return Entry::unhooked;
+      policy::RootPolicy::imports_library(frame)) {
+    python::note_event();
+    return Entry::importing;
+  }
   if (!finds_torch()) return Entry::native;
   if (rests(frame, region)) return Entry::native_watched;
   const int never = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;

@@ -21,6 +21,8 @@ enum class Entry : std::uint8_t {
   /// As native_apart, and whatever it calls runs without the hook too. Only where no other thread
   /// of Python's is there.
   unhooked,
+  /// As unhooked: a library is imported, and the collector rests (python/collector_rest.h).
+  importing,
   /// The driver did all that the call does: Frame::attachment is the result, an owned reference, or
   /// null with a Python error set. Only for calls (not resumes); nothing else is called then. The
   /// frame ends without having run an instruction.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "python/code_cache.h"
+#include "python/collector_rest.h"
 #include "python/cpython.h"
 #include "python/eval_breaker.h"
 #include "python/materialise.h"
@@ -143,6 +144,12 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
     case Entry::native_apart: {
       const OpsApart apart;
       return native(thread, raw, throwing, Native::driver);
+    }
+    case Entry::importing: {
+      const OpsApart apart;
+      const CollectorRest rest(thread->interp);
+      count_native(Native::driver);
+      return evaluate_unhooked(thread, raw, throwing);
     }
     case Entry::unhooked: {
       const OpsApart apart;

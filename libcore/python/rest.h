@@ -37,9 +37,11 @@ class Rest {
   void take() { --left_; }
   /// Something happened in it.
   void end() { left_ = quiet_ = 0; }
+  /// Every call is to be looked at.
+  void never() { never_ = true; }
   /// A call was looked at.
   void watched(bool quiet) {
-    if (!quiet) return end();
+    if (!quiet || never_) return end();
     if (quiet_ < kFirst + kDoublings) ++quiet_;
     if (quiet_ >= kFirst) left_ = std::uint32_t{1} << (quiet_ - kFirst + kShortest);
   }
@@ -50,6 +52,7 @@ class Rest {
   static constexpr std::uint32_t kFirst = 8, kDoublings = 10, kShortest = 2;
   std::uint32_t left_ = 0;
   std::uint32_t quiet_ = 0;
+  bool never_ = false;
 };
 
 }  // namespace penstock::python

@@ -179,6 +179,27 @@ for number in range(5000):
     total += sum(made["fresh"](number) for _ in range(20))
 print(caught, total, sum(deep(number % 300) for number in range(200)), torch.ones(3).sum())
 """, {}),
+    "a large import": ("""
+import gc, os, sys, tempfile
+def collections():
+    return sum(generation["collections"] for generation in gc.get_stats())
+with tempfile.TemporaryDirectory() as folder:
+    library = os.path.join(folder, "site-packages")
+    os.mkdir(library)
+    for number in range(20):
+        with open(os.path.join(library, f"library{number}.py"), "w") as file:
+            file.write("kept = [[i, (i, i)] for i in range(20000)]\\n")
+    sys.path.insert(0, library)
+    for number in range(20):  # after so many quiet calls code rests
+        try:
+            __import__(f"missing{number}")
+        except ModuleNotFoundError:
+            pass
+    before = collections()
+    for number in range(20):
+        __import__(f"library{number}")
+    print(collections() - before, sum(map(gc.is_tracked, sys.modules["library19"].kept[0])), file=sys.stderr)
+""", {}),
     "torch.compile": ("compiled = torch.compile(ops)\nwith torch.no_grad(): print(f'{compiled(x, w).sum():.3e} {compiled(x, w).sum():.3e}')",
                       {"ops": range(1, 2)}),
     "mark_dynamic": ("import torch._dynamo\nt = torch.rand(30, 400)\ntorch._dynamo.mark_dynamic(t, 0)\nwith torch.no_grad(): print(f'{ops(t, w).sum():.3e} {ops(t, w).sum():.3e}')",
@@ -213,6 +234,10 @@ def check(tool, name, folder):
                    for words in ([PYTHON, program], command))
     if plain.returncode or (plain.returncode, plain.stdout) != (ours.returncode, ours.stdout) or "penstock" in ours.stderr:
         return f"plain Python {plain.returncode} {plain.stdout}{plain.stderr}, penstock {ours.returncode} {ours.stdout}{ours.stderr}"
+    if "import" in name:
+        (often, atoms), (seldom, ours_atoms) = (map(int, run.stderr.split()) for run in (plain, ours))
+        if often < 200 or seldom > 30 or atoms or ours_atoms:
+            return f"collections at imports: plain Python {plain.stderr}, penstock {ours.stderr}"
     with open(documents) as file:
         graphs, left = graphs_of(file.read())
     for part, counts in expected.items():
@@ -223,7 +248,7 @@ def check(tool, name, folder):
         return f"graphs of {others}"
     if name in LEFT and LEFT[name][1] not in left.get(LEFT[name][0], ""):
         return f"{LEFT[name][0]} is not left to Python: {left}"
-    asks = "loop" not in name and "code that rested" not in name
+    asks = "loop" not in name and "import" not in name and "code that rested" not in name
     if option == "--compile=auto" and not graphs and asks and not left:
         return "nothing tells why there are no graphs"
     return ""
