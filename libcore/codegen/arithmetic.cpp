@@ -90,14 +90,15 @@ Value* is_finite(Builder& b, DType, Operands x) {
   Value* magnitude = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x[0]);
   return b.CreateFCmpOLT(magnitude, llvm::ConstantFP::getInfinity(x[0]->getType()));
 }
-/// NaN if one operand is; one vmax and a blend.
+/// NaN if one operand is; of zeros the first, so that relu and clamp keep the sign of theirs. One
+/// vmax and a blend, which a bound that is a constant needs not.
 Value* maximum(Builder& b, DType, Operands x) {
-  Value* larger = b.CreateSelect(b.CreateFCmpOGT(x[0], x[1]), x[0], x[1]);
-  return b.CreateSelect(b.CreateFCmpUNO(x[0], x[0]), x[0], larger);
+  Value* larger = b.CreateSelect(b.CreateFCmpOGT(x[1], x[0]), x[1], x[0]);
+  return b.CreateSelect(b.CreateFCmpUNO(x[1], x[1]), x[1], larger);
 }
 Value* minimum(Builder& b, DType, Operands x) {
-  Value* smaller = b.CreateSelect(b.CreateFCmpOLT(x[0], x[1]), x[0], x[1]);
-  return b.CreateSelect(b.CreateFCmpUNO(x[0], x[0]), x[0], smaller);
+  Value* smaller = b.CreateSelect(b.CreateFCmpOLT(x[1], x[0]), x[1], x[0]);
+  return b.CreateSelect(b.CreateFCmpUNO(x[1], x[1]), x[1], smaller);
 }
 /// The other operand if one is NaN.
 Value* fmax(Builder& b, DType, Operands x) {

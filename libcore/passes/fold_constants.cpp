@@ -31,9 +31,9 @@ std::optional<Argument> converted(const Argument& number, DType dtype) {
   if (is_boolean(dtype)) return Argument(real_value(number) != 0);
   if (is_floating(dtype)) return Argument(round_to(real_value(number), dtype));
   if (!is_integral(dtype)) return std::nullopt;
-  if (!number.as<double>())
-    return Argument(static_cast<std::int64_t>(number.as<bool>() ? real_value(number)
-                                                                : *number.as<std::int64_t>()));
+  if (const auto* truth = number.as<bool>()) return Argument(std::int64_t{*truth});
+  // Never by way of a double, which holds no more than 53 bits.
+  if (const auto* integer = number.as<std::int64_t>()) return Argument(wrap_to(*integer, dtype));
   double value = real_value(number);
   if (!(value > -9.2e18 && value < 9.2e18)) return std::nullopt;
   return Argument(static_cast<std::int64_t>(value));

@@ -132,10 +132,10 @@ inline constexpr BinaryScalar pow_{[](double a, double b) { return std::pow(a, b
                                    wrapping_power};
 inline constexpr BinaryScalar atan2_{[](double a, double b) { return std::atan2(a, b); }};
 inline constexpr BinaryScalar maximum_{
-    [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
+    [](double a, double b) { return std::isnan(b) || b > a ? b : a; },
     [](Int a, Int b) { return a > b ? a : b; }};
 inline constexpr BinaryScalar minimum_{
-    [](double a, double b) { return std::isnan(a) || a < b ? a : b; },
+    [](double a, double b) { return std::isnan(b) || b < a ? b : a; },
     [](Int a, Int b) { return a < b ? a : b; }};
 inline constexpr BinaryScalar fmax_{[](double a, double b) { return std::fmax(a, b); },
                                     maximum_.integer};

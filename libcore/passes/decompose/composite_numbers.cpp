@@ -50,7 +50,7 @@ void float_power(Decomposition& d) {
   if (d.failed()) return;
   if (base.as<Argument::Value>() == nullptr && exponent.as<Argument::Value>() == nullptr)
     return d.keep();
-  const ValueId result = power_of(d, base, exponent, true);
+  const ValueId result = power_of(d, base, exponent, DType::float64);
   d.result(d.dtype_of(result) == DType::float64 ? result : d.convert(result, DType::float64));
 }
 

@@ -42,7 +42,9 @@ void inverse_hyperbolic(Decomposition& d) {
   };
   if (d.detail() == "acosh") {
     const ValueId t = with(d, "sub", x, 1.0);
-    const ValueId root = d.unary("sqrt", with(d, "mul", t, value(with(d, "add", t, 2.0))));
+    // Two roots: below 1 the first has none, and their product does not overflow.
+    const ValueId root =
+        with(d, "mul", d.unary("sqrt", t), value(d.unary("sqrt", with(d, "add", t, 2.0))));
     const ValueId near = d.unary("log1p", with(d, "add", t, value(root)));
     return d.finish(d.where(with(d, "gt", x, kLarge), value(large(x)), value(near)),
                     operands.promoted);

@@ -29,14 +29,18 @@ void require_tensor(Decomposition& d, Operands& operands) {
   operands.terms[0] = value_argument(d.materialize(operands.terms[0], operands));
 }
 
+/// What the tensors' own dtype holds of a value that is computed in a wider one.
+ValueId rounded(Decomposition& d, ValueId value, const Operands& x) {
+  return d.convert(d.convert(value, x.promoted), x.compute);
+}
+
 /// The factor as torch reads it: as a number of the tensors' dtype, whatever it computes in.
 Argument rounded_factor(Decomposition& d, const Operands& x) {
   Argument factor = d.factor("alpha", 1, x);
   if (x.promoted == x.compute || !is_floating(x.promoted)) return factor;
   if (const auto* real = factor.as<double>()) return round_to(*real, x.promoted);
   const auto* value = factor.as<Argument::Value>();
-  return value == nullptr ? factor
-                          : value_argument(d.convert(d.convert(value->id, x.promoted), x.compute));
+  return value == nullptr ? factor : value_argument(rounded(d, value->id, x));
 }
 
 }  // namespace
@@ -164,27 +168,25 @@ bool is_one_element(Decomposition& d, const Argument& term, std::string_view nam
 
 /// Division of 16-bit floats, whose quotient torch rounds before it cuts off the fraction.
 void divide_rounded(Decomposition& d, const Operands& x, bool floors) {
-  const auto rounded = [&](ValueId value) {
-    return d.convert(d.convert(value, x.promoted), x.compute);
-  };
+  const auto held = [&](ValueId value) { return rounded(d, value, x); };
   const auto with = [&](const char* prim, ValueId a, Argument b) {
     return d.binary(prim, value_argument(a), std::move(b));
   };
   const Argument &a = x.terms[0], &b = x.terms[1];
-  const ValueId quotient = rounded(d.binary("div", a, b));
+  const ValueId quotient = held(d.binary("div", a, b));
   if (!floors) return d.finish(d.unary("trunc", quotient), x.promoted);
   // c10::div_floor_floating, every step of which is an operation on 16-bit floats.
   const ValueId divisor = d.materialize(b, x), mod = d.binary("fmod", a, b);
   const ValueId exact =
-      rounded(d.binary("div", value_argument(rounded(d.binary("sub", a, value_argument(mod)))), b));
+      held(d.binary("div", value_argument(held(d.binary("sub", a, value_argument(mod)))), b));
   const ValueId signs = with("xor", with("lt", divisor, 0.0), value_argument(with("lt", mod, 0.0)));
   const ValueId below = with("and", with("ne", mod, 0.0), value_argument(signs));
   const ValueId whole =
-      d.where(below, value_argument(rounded(with("sub", exact, 1.0))), value_argument(exact));
+      d.where(below, value_argument(held(with("sub", exact, 1.0))), value_argument(exact));
   const ValueId floor = d.unary("floor", whole);
-  const ValueId over = with("gt", rounded(with("sub", whole, value_argument(floor))), 0.5);
+  const ValueId over = with("gt", held(with("sub", whole, value_argument(floor))), 0.5);
   const ValueId nearest =
-      d.where(over, value_argument(rounded(with("add", floor, 1.0))), value_argument(floor));
+      d.where(over, value_argument(held(with("add", floor, 1.0))), value_argument(floor));
   const ValueId signed_zero = with("mul", quotient, 0.0);
   const ValueId result =
       d.where(with("ne", whole, 0.0), value_argument(nearest), value_argument(signed_zero));
@@ -210,10 +212,16 @@ void div_mode(Decomposition& d) {
   d.finish(truncates ? d.unary("trunc", quotient) : quotient, x.promoted);
 }
 
-ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, bool real) {
+ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, DType dtype) {
+  const bool real = is_floating(dtype);
+  const auto square = [&] {
+    const ValueId exact = d.binary("mul", base, base);
+    // ATen's vectors of bfloat16 hold it in between; those of float16 do not.
+    return dtype == DType::bfloat16 ? d.convert(d.convert(exact, dtype), d.dtype_of(exact)) : exact;
+  };
   if (is_value(exponent, 2)) return d.binary("mul", base, base);
-  if (is_value(exponent, 3))
-    return d.binary("mul", value_argument(d.binary("mul", base, base)), base);
+  if (is_value(exponent, 3)) return d.binary("mul", value_argument(square()), base);
+  if (real && is_value(exponent, -2)) return d.unary("reciprocal", square());
   if (real && is_value(exponent, 0.5)) return d.unary("sqrt", d.tensor_of(base));
   if (real && is_value(exponent, -0.5)) return d.unary("rsqrt", d.tensor_of(base));
   if (real && is_value(exponent, -1)) return d.unary("reciprocal", d.tensor_of(base));
@@ -223,8 +231,7 @@ ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponen
 void pow(Decomposition& d) {
   Operands x = d.operands({"self", "exponent"}, Promotion::same);
   require_tensor(d, x);
-  if (!d.failed())
-    d.finish(power_of(d, x.terms[0], x.terms[1], is_floating(x.compute)), x.promoted);
+  if (!d.failed()) d.finish(power_of(d, x.terms[0], x.terms[1], x.promoted), x.promoted);
 }
 
 void where(Decomposition& d) {
@@ -337,10 +344,12 @@ void logit(Decomposition& d) {
   if (d.has("eps")) {
     double eps = d.real("eps", 0);
     self = d.binary("maximum", value_argument(self), eps);
-    self = d.binary("minimum", value_argument(self), 1 - eps);
+    self = rounded(d, d.binary("minimum", value_argument(self), 1 - eps), x);
   }
-  ValueId rest = d.binary("sub", 1.0, value_argument(self));
-  d.finish(d.unary("log", d.binary("div", value_argument(self), value_argument(rest))), x.promoted);
+  // Of 16 bits, every step is.
+  const ValueId rest = rounded(d, d.binary("sub", 1.0, value_argument(self)), x);
+  const ValueId odds = rounded(d, d.binary("div", value_argument(self), value_argument(rest)), x);
+  d.finish(d.unary("log", odds), x.promoted);
 }
 
 void convert_copy(Decomposition& d) {

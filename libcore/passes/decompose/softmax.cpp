@@ -12,11 +12,9 @@ namespace penstock::passes {
 ValueId softmax_over(Decomposition& d, ValueId x, std::int64_t dim, bool logarithm) {
   if (d.failed()) return x;
   if (d.rank(x) == 0) {
-    const ValueId only = d.full({}, logarithm ? 0.0 : 1.0, d.dtype_of(x));
-    // The gradient is a zero, as it is of what depends on x all the same.
-    return d.before_derivatives()
-               ? d.where(d.full({}, true, DType::bool_), value_argument(only), value_argument(x))
-               : only;
+    // A row of one: 0 or 1 for what is finite, NaN else; and the gradient is a zero.
+    const ValueId nothing = d.binary("sub", value_argument(x), value_argument(x));
+    return logarithm ? nothing : d.binary("add", value_argument(nothing), 1.0);
   }
   if (d.sizes(x)[dim] == SymExpr(0)) return d.unary("clone", x);
   ValueId shifted =

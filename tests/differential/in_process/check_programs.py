@@ -35,6 +35,7 @@ ALLOWED = {
     # Every key, or every size, is a way to call.
     "data_dependent_loops.py": {"PS0502"},
     # Results of every dtype, size and layout are told, each a way to call.
+    "edges_of_values.py": {"PS0502"},
     "formulas.py": {"PS0502"},
     # Every function is a way to call.
     "functions_as_values.py": {"PS0502"},
@@ -73,6 +74,7 @@ ALLOWED = {
 # And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
 CALLS = {"aliasing.py": 500, "attributes_and_mappings.py": 40, "bases_of_views.py": 300, "computed_indices.py": 100, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20, "formulas.py": 60,
          "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
+         "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "functions_as_values.py": 15, "generating.py": 250,
          "image_classifier.py": 2, "imported_libraries.py": 17, "iterators_in_python.py": 80, "library_layouts.py": 40, "locals_at_branches.py": 500,
          "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "parameters_in_turn.py": 30, "program_backends.py": 60, "python_data.py": 40,

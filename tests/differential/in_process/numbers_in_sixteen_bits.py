@@ -52,6 +52,12 @@ OTHERS = {
     "xlogy": lambda x: torch.xlogy(x, 0.3),
     "copysign": lambda x: torch.copysign(x, -0.3),
     "softplus": lambda x: torch.nn.functional.softplus(x, 0.3, 2.0),
+    # Formulas of several steps, each of which may be rounded.
+    "cube": lambda x: x**3,
+    "inverse square": lambda x: x**-2,
+    "fourth power": lambda x: x**4,
+    "logit": lambda x: torch.logit(x.sigmoid()),
+    "logit of a range": lambda x: torch.logit(x.sigmoid(), 0.1),
 }
 for dtype in (torch.bfloat16, torch.float16):
     x = torch.randn(32, 32).to(dtype)
