@@ -125,8 +125,14 @@ def optimized_module():
                 return super(OptimizedModule, self).__call__(*args, **kwargs)
             return self.forward(*args, **kwargs)
 
+        # Pickled by what can be imported everywhere, with penstock or without.
         def __reduce__(self):
-            return (type(self), (self._orig_mod, self._region_kind, self._region_dynamic, self._region_backend))
+            if self._region_kind == "disabled":
+                return torch.compiler.disable, (self._orig_mod,)
+            given = {"fullgraph": self._region_kind == "fullgraph" or None, "dynamic": self._region_dynamic,
+                     "backend": self._region_backend}
+            given = {name: value for name, value in given.items() if value is not None}
+            return functools.partial(torch.compile, **given), (self._orig_mod,)
 
         def __getstate__(self):
             state = dict(self.__dict__)
@@ -170,7 +176,8 @@ def optimized_module():
             return self.forward(*args, **kwargs)
 
         def __dir__(self):
-            return [name for name in super(OptimizedModule, self).__dir__() if name not in self._opt_mod_attributes]
+            given = self._orig_mod.__dir__()
+            return given + [name for name in super(OptimizedModule, self).__dir__() if name not in given]
 
     OptimizedModule.__module__ = "torch._dynamo.eval_frame"
     OptimizedModule.__qualname__ = "OptimizedModule"

@@ -1,6 +1,7 @@
 #include "record/context.h"
 
 #include "python/literal.h"
+#include "record/known_values.h"
 #include "record/walk.h"
 #include "torch/state.h"
 
@@ -89,6 +90,14 @@ bool Context::guard_default_dtype(const PlannedNode& node, const TensorType& res
     if (argument.value.as<DType>() != nullptr) return true;
   }
   return guard_setting("get_default_dtype");
+}
+
+void Context::guard_settings_of(const PlannedNode& node, const TensorType& result) {
+  if (!guard_default_dtype(node, result))
+    walk_.verdict.spoil("the default dtype cannot be guarded");
+  if (!leaves_memory_as_it_is(node.op)) return;
+  if (!guard_setting("_get_deterministic_algorithms") || torch::deterministic_algorithms())
+    walk_.verdict.spoil("torch fills memory that is not asked to be filled");
 }
 
 std::optional<RaisePlace> Context::lost_variable() const {

@@ -36,9 +36,11 @@ class Context {
   std::optional<RaisePlace> grad_mode_change() const;
   /// Guards what NAME() of the module answers. False with the reason if it cannot be asked.
   bool guard_setting(std::string_view name, std::string_view module = "torch._C");
-  /// Guards the default dtype when the result's dtype comes from it: it is floating and no operand
-  /// is.
-  bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
+  /// Guards the settings that a result follows: the default dtype where its dtype comes from it (it
+  /// is floating and no operand is), and for memory that is not filled that torch does not fill it
+  /// either, as it does for use_deterministic_algorithms(True). Ends the segment's use where one
+  /// cannot be guarded.
+  void guard_settings_of(const PlannedNode& node, const TensorType& result);
 
   /// Context variables that are set, the last one behind the others.
   std::vector<OpenContext>& variables() { return variables_; }
@@ -54,6 +56,7 @@ class Context {
   python::PyRef random_state() const { return random_state_; }
 
  private:
+  bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
   Walk& walk_;
   std::vector<OpenContext> variables_;
   bool grad_guarded_ = false;

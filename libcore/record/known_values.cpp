@@ -6,14 +6,9 @@
 
 namespace penstock::record {
 
-namespace {
-
-/// Made without being filled: aten.empty, new_empty, empty_like, empty_strided.
 bool leaves_memory_as_it_is(std::string_view op) {
   return op.find("empty") != op.npos;
 }
-
-}  // namespace
 
 bool KnownValues::is_known(const Argument& argument) const {
   if (const auto* value = argument.as<Argument::Value>()) return has(value->id);

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
 
 namespace penstock::record {
+
+/// Made without being filled: aten.empty, new_empty, empty_like, empty_strided.
+bool leaves_memory_as_it_is(std::string_view op);
 
 /// Which tensors of a segment have the same elements whenever it runs: those that are made of
 /// constants alone, as arange(16) > 3. A program may branch on them without a guard.

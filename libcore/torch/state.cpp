@@ -118,6 +118,15 @@ bool ops_run_plainly() {
   return abi->inference_mode() && *keys == abi->inference_keys;
 }
 
+bool deterministic_algorithms() {
+  PyObject* internals = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+  if (internals == nullptr) return false;
+  const PyRef answer =
+      PyRef::steal(PyObject_CallMethod(internals, "_get_deterministic_algorithms", nullptr));
+  if (!answer) PyErr_Clear();
+  return answer.get() == Py_True;
+}
+
 bool has_torch_truth(PyTypeObject* tensor_type) {
   static PyObject* const name = PyUnicode_InternFromString("__bool__");
   PyObject* found = _PyType_Lookup(tensor_type, name);

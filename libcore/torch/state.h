@@ -21,6 +21,9 @@ bool inference_mode();
 /// GIL, and torch imported.
 bool ops_run_plainly();
 
+/// torch.are_deterministic_algorithms_enabled(); false while torch is not imported.
+bool deterministic_algorithms();
+
 /// True while the truth of such tensors is torch's own function: a program may put its own there.
 bool has_torch_truth(PyTypeObject* tensor_type);
 

@@ -162,8 +162,7 @@ Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
       return Shadow::constant();
     }
     types.push_back(std::move(*type));
-    if (!walk.context.guard_default_dtype(node, types.back()))
-      walk.verdict.spoil("the default dtype cannot be guarded");
+    walk.context.guard_settings_of(node, types.back());
   }
   if (changes_layout(walk.recorder, node, types)) {
     walk.verdict.spoil_here("an op changes in place how its tensor lies");

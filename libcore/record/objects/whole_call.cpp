@@ -146,8 +146,7 @@ Shadow whole_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* r
       return Shadow::constant();
     }
     types.push_back(std::move(*type));
-    if (!walk.context.guard_default_dtype(node, types.back()))
-      walk.verdict.spoil("the default dtype cannot be guarded");
+    walk.context.guard_settings_of(node, types.back());
   }
   std::vector<ValueId> ids;
   walk.recorder.add_node(node.op, std::move(node.args), types, ids);

@@ -2,6 +2,8 @@
 
 import copy
 import inspect
+import io
+import pickle
 
 import torch
 
@@ -23,6 +25,14 @@ print(type(module).__name__, isinstance(module, torch.nn.Module), isinstance(mod
 print(module, list(module.state_dict()), module._orig_mod is linear, module.in_features)
 module.eval()
 print(linear.training, module.training, len(list(module.parameters())), list(copy.deepcopy(module).state_dict()))
+
+# What is saved loads where there is no penstock, too.
+memory = io.BytesIO()
+torch.save(module, memory)
+memory.seek(0)
+for again in (pickle.loads(pickle.dumps(module)), torch.load(memory, weights_only=False), copy.copy(module)):
+    print(type(again).__name__, list(again.state_dict()), torch.equal(again(torch.ones(2, 3)), linear(torch.ones(2, 3))))
+print([name in dir(module) for name in ("weight", "in_features", "_orig_mod", "forward", "no_such_name")])
 
 
 @torch.compile(fullgraph=True, backend="eager")

@@ -34,3 +34,16 @@ print(negated(torch.ones(2)), negated(torch._neg_view(torch.ones(2))), negated(t
 try:
     with torch.device("meta"): print(made(torch.ones(2, device="cpu")))
 except RuntimeError as e: print(e)
+
+
+def unfilled(x):
+    return torch.empty(3), torch.empty_like(x), x.new_empty(2, dtype=torch.int64), torch.empty_strided((2, 2), (1, 2))
+
+
+# Memory that is not asked to be filled is, where everything is to be deterministic.
+for deterministic in (False, True, True, False, True):
+    torch.use_deterministic_algorithms(deterministic)
+    for _ in range(3):
+        made = unfilled(torch.ones(4))
+        print([(tuple(t.shape), t.isnan().all().item() or t.eq(2**63 - 1).all().item()) for t in made] if deterministic else len(made))
+torch.use_deterministic_algorithms(False)
