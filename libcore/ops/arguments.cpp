@@ -19,9 +19,17 @@ bool stands_for_number(const Node& node, const Graph& graph, ValueId id) {
 }  // namespace
 
 void Arguments::fail(std::string message) {
+  record(Code::PS0603, std::move(message));
+}
+
+void Arguments::refuse(std::string message) {
+  record(Code::PS0602, std::move(message));
+}
+
+void Arguments::record(Code code, std::string message) {
   if (error_) return;
-  error_ = Diagnostic{Code::PS0603,   node_.op + ": " + std::move(message), std::nullopt, {}, {},
-                      Severity::error};
+  error_ =
+      Diagnostic{code, node_.op + ": " + std::move(message), std::nullopt, {}, {}, Severity::error};
 }
 
 void Arguments::misfit(std::string_view name, std::string_view what) {
@@ -140,7 +148,7 @@ SymExpr Arguments::integer(std::string_view name, SymExpr otherwise) {
 std::int64_t Arguments::constant(std::string_view name, std::int64_t otherwise) {
   SymExpr expression = integer(name, otherwise);
   if (auto plain = expression.constant()) return *plain;
-  fail("argument '" + std::string(name) + "' must not be symbolic");
+  refuse("argument '" + std::string(name) + "' must not be symbolic");
   return otherwise;
 }
 
@@ -162,7 +170,7 @@ std::vector<SymExpr> Arguments::integers(std::string_view name) {
 std::vector<std::int64_t> Arguments::constants(std::string_view name) {
   std::vector<std::int64_t> result;
   for (const SymExpr& item : integers(name)) {
-    if (!item.is_constant()) fail("argument '" + std::string(name) + "' must not be symbolic");
+    if (!item.is_constant()) refuse("argument '" + std::string(name) + "' must not be symbolic");
     result.push_back(item.constant().value_or(0));
   }
   return result;
@@ -172,7 +180,7 @@ Number Arguments::number(std::string_view name, Number otherwise) {
   const Argument* argument = find(name);
   if (!argument) return otherwise;
   if (is_number_input(name)) {
-    fail("argument '" + std::string(name) + "' must not be an input");
+    refuse("argument '" + std::string(name) + "' must not be an input");
     return otherwise;
   }
   if (auto number = as_number(*argument)) return *number;
@@ -183,7 +191,7 @@ Number Arguments::number(std::string_view name, Number otherwise) {
 double Arguments::real(std::string_view name, double otherwise) {
   const Number given = number(name, {DTypeCategory::floating, otherwise, 0});
   const bool known = given.category == DTypeCategory::floating || given.integer.is_constant();
-  if (!known) fail("argument '" + std::string(name) + "' must not be symbolic");
+  if (!known) refuse("argument '" + std::string(name) + "' must not be symbolic");
   return given.real;
 }
 

@@ -42,6 +42,8 @@ class Arguments {
   bool has_wrong_kind() const { return wrong_kind_; }
   /// Records `message` unless an error stands already.
   void fail(std::string message);
+  /// The same for arguments that torch takes, and for which there is no rule here.
+  void refuse(std::string message);
 
   /// The argument, or null when it is absent or None.
   const Argument* find(std::string_view name) const;
@@ -73,6 +75,7 @@ class Arguments {
   std::vector<std::int64_t> dims(std::string_view name, std::size_t rank);
 
  private:
+  void record(Code code, std::string message);
   std::optional<SymExpr> as_integer(const Argument& argument) const;
   std::optional<Number> as_number(const Argument& argument) const;
 

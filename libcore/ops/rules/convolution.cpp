@@ -189,7 +189,7 @@ void im2col(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (in.failed() || (self.rank() != 3 && self.rank() != 4))
     return in.fail("expects an image or a batch of them");
-  if (!has_columns_kernel(self.dtype)) return in.fail("has no kernel for this dtype");
+  if (!has_columns_kernel(self.dtype)) return in.refuse("has no rule for this dtype");
   std::vector<SymExpr> window = per_dim(in, "kernel_size", 2, 1),
                        sizes(self.sizes.begin(), self.sizes.end() - 2);
   for (std::size_t i = self.rank() - 3; i < self.rank() && !in.failed(); ++i) {
@@ -206,7 +206,7 @@ void col2im(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (in.failed() || (self.rank() != 2 && self.rank() != 3))
     return in.fail("expects columns or a batch of them");
-  if (!has_columns_kernel(self.dtype)) return in.fail("has no kernel for this dtype");
+  if (!has_columns_kernel(self.dtype)) return in.refuse("has no rule for this dtype");
   std::vector<SymExpr> window = per_dim(in, "kernel_size", 2, 1),
                        image = per_dim(in, "output_size", 2, 1);
   std::vector<SymExpr> counts = windows_of(in, image, window),

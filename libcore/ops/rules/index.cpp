@@ -43,7 +43,7 @@ void isin(Inference& in) {
   const TensorType& elements = in.tensor("elements");
   if (in.failed()) return;
   if (in.has("test_elements") && in.tensor("test_elements").dtype != elements.dtype) {
-    return in.fail("elements of two dtypes are compared");
+    return in.refuse("elements of two dtypes are compared");
   }
   in.add(DType::bool_, elements.sizes, elements);
 }
@@ -76,7 +76,7 @@ void index_put(Inference& in) {
 void one_hot(Inference& in) {
   const TensorType& self = in.tensor("self");
   std::int64_t classes = in.constant("num_classes", -1);
-  if (classes < 0) in.fail("the number of classes depends on the elements");
+  if (classes < 0) in.refuse("the number of classes depends on the elements");
   std::vector<SymExpr> sizes = self.sizes;
   sizes.push_back(classes);
   if (!in.failed()) in.add(DType::int64, std::move(sizes), self);
@@ -119,7 +119,7 @@ void index(Inference& in) {
     if (!value) continue;
     const TensorType& type = in.type(value->id);
     if (is_boolean(type.dtype) || type.dtype == DType::uint8)
-      return in.fail("a mask selects as many elements as it holds");
+      return in.refuse("a mask selects as many elements as it holds");
     if (tensors.empty()) first = i;
     last = i;
     tensors.push_back(&type);

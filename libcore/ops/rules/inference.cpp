@@ -20,7 +20,7 @@ bool Inference::equal(const SymExpr& a, const SymExpr& b) {
   if (a == b) return true;
   if (a.is_constant() && b.is_constant()) return false;
   auto known = decide({a, Relation::equal, b});
-  if (!known) fail("whether " + a.to_string() + " is " + b.to_string() + " is not known");
+  if (!known) refuse("whether " + a.to_string() + " is " + b.to_string() + " is not known");
   return known.value_or(false);
 }
 
@@ -33,7 +33,7 @@ bool Inference::equal(const SymExpr& a, const SymExpr& b, bool otherwise) {
 bool Inference::less(const SymExpr& a, const SymExpr& b) {
   if (auto difference = (b - a).constant()) return *difference > 0;
   auto known = decide({a, Relation::less, b});
-  if (!known) fail("whether " + a.to_string() + " is below " + b.to_string() + " is not known");
+  if (!known) refuse("whether " + a.to_string() + " is below " + b.to_string() + " is not known");
   return known.value_or(false);
 }
 

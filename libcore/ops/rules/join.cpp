@@ -150,7 +150,7 @@ void diff(Inference& in) {
   if (known == 0 && n > 0 && is_self) return in.add_view(in.tensor("self"), in.value("self"));
   // A size that is a symbol is 2 at least.
   if (!known && n > 1)
-    return in.fail("how often differences can be taken depends on a symbolic size");
+    return in.refuse("how often differences can be taken depends on a symbolic size");
   length = known ? SymExpr(std::max<std::int64_t>(*known - n, 0)) : length - SymExpr(n);
   in.add(elementwise_type(in, std::array<const TensorType*, 1>{&joined}, promoted.dtype()));
 }

@@ -43,7 +43,7 @@ void spectrum(Inference& in) {
 
 void spectrum_of_dims(Inference& in) {
   const TensorType& self = in.tensor("self");
-  if (in.failed() || in.has("s")) return in.fail("sizes are given");
+  if (in.failed() || in.has("s")) return in.refuse("sizes are given");
   in.add(complex_of(self.dtype), self.sizes, self);
 }
 

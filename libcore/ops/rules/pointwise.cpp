@@ -294,7 +294,7 @@ void triangle(Inference& in) {
 }
 
 void unknown(Inference& in) {
-  in.fail("the result depends on the tensors' elements");
+  in.refuse("the result depends on the tensors' elements");
 }
 
 }  // namespace penstock::ops::rules

@@ -12,7 +12,8 @@ SymExpr scaled_size(Inference& in, const SymExpr& size, double scale) {
   if (auto plain = size.constant())
     return static_cast<std::int64_t>(static_cast<double>(*plain) * scale);
   const auto whole = static_cast<std::int64_t>(scale);
-  if (static_cast<double>(whole) != scale) in.fail("a symbolic size times a fraction has no rule");
+  if (static_cast<double>(whole) != scale)
+    in.refuse("a symbolic size times a fraction has no rule");
   return size * SymExpr(whole);
 }
 
@@ -29,7 +30,7 @@ void upsample(Inference& in) {
   bool nearest = in.op().name.find("nearest") != std::string_view::npos;
   // torch interpolates bytes in fixed numbers of bits: that stays with it.
   if (!is_floating(self.dtype) && !(nearest && self.dtype == DType::uint8))
-    return in.fail("has no rule for this dtype");
+    return in.refuse("has no rule for this dtype");
   std::vector<double> scales = scale_factors(in);
   bool given = in.has("output_size");
   if (given == !scales.empty() || (!given && scales.size() != dims))
@@ -68,7 +69,7 @@ void pixel_unshuffle(Inference& in) {
     return in.fail("expects channels and a factor");
   std::vector<SymExpr> sizes = self.sizes;
   for (const SymExpr& size : sizes) {
-    if (in.is_zero(size)) return in.fail("torch gives an image without elements as it is");
+    if (in.is_zero(size)) return in.refuse("torch gives an image without elements as it is");
   }
   sizes[sizes.size() - 3] *= factor * factor;
   for (std::size_t i = sizes.size() - 2; i < sizes.size(); ++i) {

@@ -20,8 +20,8 @@ void grid_sample(Inference& in) {
   if ((rank != 4 && rank != 5) || grid.rank() != rank)
     return in.fail("expects images and a grid of two or three dims");
   if (!is_wide_float(input.dtype) || grid.dtype != input.dtype)
-    return in.fail("has no rule for this dtype");
-  if (in.constant("interpolation_mode", 0) > 1) return in.fail("has no rule for cubic samples");
+    return in.refuse("has no rule for this dtype");
+  if (in.constant("interpolation_mode", 0) > 1) return in.refuse("has no rule for cubic samples");
   if (!in.equal(input.sizes[0], grid.sizes[0]))
     return in.fail("there are more or fewer grids than images");
   if (!in.equal(grid.sizes.back(), SymExpr(static_cast<std::int64_t>(rank - 2))))
@@ -41,7 +41,7 @@ void affine_grid(Inference& in) {
   if (size.size() != 4 && size.size() != 5)
     return in.fail("expects the sizes of images of two or three dims");
   const auto dims = static_cast<std::int64_t>(size.size()) - 2;
-  if (!is_wide_float(theta.dtype)) return in.fail("has no rule for this dtype");
+  if (!is_wide_float(theta.dtype)) return in.refuse("has no rule for this dtype");
   bool fits = theta.rank() == 3 && in.equal(theta.sizes[0], size[0]) &&
               in.equal(theta.sizes[1], SymExpr(dims)) &&
               in.equal(theta.sizes[2], SymExpr(dims + 1));
@@ -58,7 +58,7 @@ void max_unpool(Inference& in) {
   if (in.failed()) return;
   if (self.rank() != dims + 1 && self.rank() != dims + 2) return in.fail("expects images");
   if (!is_wide_float(self.dtype) || indices.dtype != DType::int64)
-    return in.fail("has no kernel for this dtype");
+    return in.refuse("has no rule for this dtype");
   if (indices.rank() != self.rank())
     return in.fail("there are more or fewer indices than elements");
   for (std::size_t i = 0; i < self.rank() && !in.failed(); ++i) {

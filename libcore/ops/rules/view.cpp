@@ -296,7 +296,7 @@ std::vector<SymExpr> equal_pieces(Inference& in, const SymExpr& whole, const Sym
   SymExpr left = whole;
   while (!in.failed() && in.less(step, left)) {
     if (!known && lengths.size() == kMostAsked)
-      in.fail("the number of pieces depends on a symbolic size");
+      in.refuse("the number of pieces depends on a symbolic size");
     lengths.push_back(size);
     left = left - step;
   }
@@ -336,7 +336,7 @@ void unbind(Inference& in) {
   std::int64_t dim = in.dim("dim", 0, self.rank());
   if (in.failed() || self.rank() == 0) return in.fail("unbind needs a dim");
   auto count = self.sizes[dim].constant();
-  if (!count) return in.fail("the number of pieces depends on a symbolic size");
+  if (!count) return in.refuse("the number of pieces depends on a symbolic size");
   for (std::int64_t i = 0; i < *count; ++i) {
     in.add_view(without_dim(sliced(self, dim, i, 1, 1), dim), in.value("self"));
   }

@@ -86,3 +86,30 @@ TEST_CASE("a recorded type that no rule infers is found") {
   REQUIRE(wrong.size() >= 1);
   CHECK(wrong[0].message.find("aten.add.Tensor: inferred float32[2, 3], got float64[2, 3]") == 0);
 }
+
+TEST_CASE("what a rule leaves to torch is no wrong rule") {
+  TorchGraph g;
+  const ValueId x = g.input({2, 3}, DType::int64);
+  TensorType any;
+  const auto recorded = [&](const std::string& op, std::vector<NamedArgument> args, DType dtype) {
+    any.dtype = dtype;
+    any.sizes = {SymExpr(2), SymExpr(3)};
+    any.strides = contiguous_strides(any.sizes);
+    g.graph.nodes.push_back({op, std::move(args), {add_value(g.graph, "v", any)}, -1});
+  };
+  recorded("aten.nonzero.default", {{"self", g.value(x)}}, DType::int64);
+  recorded("aten.one_hot.default", {{"self", g.value(x)}}, DType::int64);
+  CHECK(ops::check_rules(g.graph).empty());
+  // A division of integers gives the default dtype, which a program may change.
+  recorded("aten.div.Tensor", {{"self", g.value(x)}, {"other", 3.0}}, DType::float64);
+  CHECK(ops::check_rules(g.graph).size() == 1);
+  Guard guard{GuardKind::global_state};
+  SourceTable& sources = g.graph.interface.sources;
+  const SourceId module = sources.intern({SourceKind::module, kNoSource, "torch._C", 0, {}});
+  guard.source = sources.intern({SourceKind::attribute, module, "get_default_dtype", 0, {}});
+  guard.expected = DType::float64;
+  g.graph.interface.guards.push_back(guard);
+  CHECK(ops::check_rules(g.graph).empty());
+  recorded("aten.add.Tensor", {{"self", g.value(x)}, {"other", g.value(x)}}, DType::float64);
+  CHECK(ops::check_rules(g.graph).size() == 1);
+}
