@@ -2,9 +2,12 @@
 
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Pass.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/Scalar.h>
 
 #include <algorithm>
 #include <atomic>
@@ -37,7 +40,15 @@ Result<void> emit_jobs(llvm::Module& module, const std::vector<FunctionJob>& job
   return {};
 }
 
-/// One module from IR to bytes: no pass but the code generator's own.
+/// Whether kernels call functions that are to stand in their loops.
+bool has_helpers(const llvm::Module& module) {
+  return std::ranges::any_of(module, [](const llvm::Function& function) {
+    return function.hasFnAttribute(llvm::Attribute::AlwaysInline);
+  });
+}
+
+/// One module from IR to bytes: no pass but the code generator's own, and those that put helpers
+/// into the loops.
 Result<std::string> compile_module(const std::vector<FunctionJob>& jobs,
                                    const CompileContext& context, bool with_version,
                                    CodeText text) {
@@ -62,6 +73,10 @@ Result<std::string> compile_module(const std::vector<FunctionJob>& jobs,
     return std::string(bytes.begin(), bytes.end());
   }
   llvm::legacy::PassManager passes;
+  if (has_helpers(module)) {
+    passes.add(llvm::createEarlyCSEPass());  // sin and cos of one angle call a helper once
+    passes.add(llvm::createAlwaysInlinerLegacyPass());
+  }
   auto kind = text == CodeText::assembly ? llvm::CodeGenFileType::AssemblyFile
                                          : llvm::CodeGenFileType::ObjectFile;
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, kind)) {

@@ -12,7 +12,7 @@ namespace penstock::codegen {
 namespace {
 
 /// Raised with every change of what the generator makes of a structure key.
-constexpr int kGeneratorVersion = 3;
+constexpr int kGeneratorVersion = 4;
 
 std::string hash_text(std::string_view text) {
   XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());

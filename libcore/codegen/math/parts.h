@@ -22,4 +22,12 @@ struct LogParts {
 };
 LogParts split_mantissa(MathBuilder& b, llvm::Value* x);
 
+/// x = k*pi/2 + r, |r| <= pi/4.
+struct Quadrant {
+  llvm::Value* k;  ///< i64s; the last two bits count
+  llvm::Value* r;
+};
+/// `common` for doubles `x`, put right where they are beyond 2**40.
+Quadrant correct_large_angles(MathBuilder& b, llvm::Value* x, const Quadrant& common);
+
 }  // namespace penstock::codegen

@@ -1,9 +1,10 @@
 // Circular functions and their inverses. x = k*pi/2 + r with whole k and |r| <= pi/4; k says which
 // of sin(r), cos(r) it is and its sign. pi/2 stands in three doubles: x - k*first is exact, for
-// both are multiples of 2**-52 and the difference is below 1; the others add what is missing. Right
-// up to |x| = 2**50; above, k no longer fits and the result is only some number in [-1, 1].
+// both are multiples of 2**-52 and the difference is below 1; the others add what is missing. That
+// is right up to |x| = 2**40 (beyond, the quotient rounds too much); large_angle.cpp has the rest.
 #include "codegen/math/coefficients.h"
 #include "codegen/math/functions.h"
+#include "codegen/math/parts.h"
 
 namespace penstock::codegen {
 
@@ -16,11 +17,6 @@ constexpr double kHalfPi = 1.57079632679489655800e+00, kHalfPi2 = 6.123233995736
                  kHalfPi3 = -1.49738490485916983290e-33;
 constexpr double kPi = 3.14159265358979323846, kPiLow = 1.22464679914735317723e-16;
 
-struct Quadrant {
-  Value* k;  ///< i64s; the last two bits count
-  Value* r;  ///< in the type of x
-};
-
 Quadrant reduce(MathBuilder& b, Value* x) {
   bool wide = b.is_double(x);
   Value* d = wide ? x : b.ir.CreateFPExt(x, b.double_type(x));
@@ -29,7 +25,8 @@ Quadrant reduce(MathBuilder& b, Value* x) {
   r = b.fma(n, -kHalfPi2, r);
   if (wide) r = b.fma(n, -kHalfPi3, r);
   Value* k = b.ir.CreateBitCast(b.add(n, 6755399441055744.0), b.integer_type(n));
-  return {k, wide ? r : b.ir.CreateFPTrunc(r, x->getType())};
+  const Quadrant result = correct_large_angles(b, d, {k, r});
+  return {result.k, wide ? result.r : b.ir.CreateFPTrunc(result.r, x->getType())};
 }
 
 Value* small_sin(MathBuilder& b, Value* r, Value* z) {

@@ -29,6 +29,11 @@ def inverse_cosine(x):
     return torch.acosh(x)
 
 
+def turned(x):
+    # Of angles whose quadrant takes more bits of pi than a double holds.
+    return torch.sin(x), torch.cos(x) * 2, torch.tan(x), torch.sin(x) + torch.cos(x)
+
+
 def show(values):
     for value in values if isinstance(values, tuple) else (values,):
         print(value.dtype, [str(v) if v != v or v in (0, math.inf) else f"{v:.6g}" if isinstance(v, float) else v
@@ -42,5 +47,7 @@ for _ in range(3):
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         show(clamped(torch.tensor([0.0, -0.0, -0.0, 0.0, 2.0, -2.0, math.nan, math.inf] * 4, dtype=dtype)))
         show(inverse_cosine(torch.tensor([1.0, 1.5, 0.5, -0.5, -3.0, -1e30, 1e30, math.inf, -math.inf, math.nan, 12.0, 1.0], dtype=dtype)))
+        show(turned(torch.tensor([1e3, 1e12, -1e13, 5e15, 1e18, -1e30, 3e38, math.inf, -math.inf, math.nan, 0.5, -0.0], dtype=dtype)))
+        show(turned(torch.tensor([-7e22] * 3 + [9e17] * 40, dtype=dtype)[::2]))
     for number in (2.5, math.nan, math.inf, -math.inf):
         show(without_dims(torch.tensor(number)))
