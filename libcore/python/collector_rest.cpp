@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
-#include "python/cpython.h"
+#include "python/collector_lists.h"
+#include "python/last_collections.h"
 
 namespace penstock::python {
 namespace {
@@ -11,22 +13,10 @@ namespace {
 /// The count of new containers starts so low that it does not reach the collector's threshold.
 constexpr int kFarBelow = -1'000'000'000;
 
-/// Moves what is in `from` to the end of `to`.
-void append(PyGC_Head& from, PyGC_Head& to) {
-  PyGC_Head *first = _PyGCHead_NEXT(&from), *last = _PyGCHead_PREV(&from);
-  if (first == &from) return;
-  PyGC_Head* tail = _PyGCHead_PREV(&to);
-  _PyGCHead_SET_NEXT(tail, first);
-  _PyGCHead_SET_PREV(first, tail);
-  _PyGCHead_SET_NEXT(last, &to);
-  _PyGCHead_SET_PREV(&to, last);
-  from._gc_next = from._gc_prev = reinterpret_cast<std::uintptr_t>(&from);
-}
-
 /// No cycle passes through tuples and dicts of atoms: the collector forgets them as it looks at
 /// them.
 void forget_if_atomic(PyGC_Head* one) {
-  auto* object = reinterpret_cast<PyObject*>(one + 1);
+  PyObject* object = object_of(one);
   if (PyTuple_CheckExact(object)) _PyTuple_MaybeUntrack(object);
   if (PyDict_CheckExact(object)) _PyDict_MaybeUntrack(object);
 }
@@ -42,22 +32,23 @@ void grow_old(_gc_runtime_state& collector) {
       forget_if_atomic(one);
       ++collector.long_lived_total;
     }
-    append(head, oldest);
+    PyGC_Head* first = _PyGCHead_NEXT(&head);
+    if (first != &head) move_to_end(first, _PyGCHead_PREV(&head), oldest);
     collector.generations[i].count = 0;
   }
 }
 
 }  // namespace
 
-CollectorRest::CollectorRest(PyInterpreterState* interpreter) : interpreter_(interpreter) {
+CollectorRest::CollectorRest(PyInterpreterState* interpreter, PyObject* globals)
+    : interpreter_(interpreter), name_(PyRef::borrow(PyDict_GetItemString(globals, "__name__"))) {
   _gc_runtime_state& collector = interpreter->gc;
-  const bool watched = collector.debug != 0 || collector.callbacks == nullptr ||
-                       PyList_GET_SIZE(collector.callbacks) != 0;
   const bool starts = collector.enabled != 0 && collector.generations[0].threshold != 0;
-  on_ = starts && collector.collecting == 0 && !watched;
+  on_ = starts && !is_watched(collector);
   if (!on_) return;
   counted_ = collector.generations[0].count;
   collector.generations[0].count = kFarBelow;
+  first_ = PyRef::steal(PyList_New(0));
 }
 
 CollectorRest::~CollectorRest() {
@@ -70,7 +61,12 @@ CollectorRest::~CollectorRest() {
   // So many the collector would have looked at twice.
   const bool many =
       made > std::int64_t{young.threshold} * std::max(collector.generations[1].threshold, 1);
-  if (many && collector.enabled != 0 && collector.collecting == 0) grow_old(collector);
+  if (!many || collector.enabled == 0 || is_watched(collector)) return;
+  young.count = kFarBelow;
+  PyRef last = PyRef::steal(PyList_New(0));
+  grow_old(collector);
+  if (name_ && first_ && last)
+    import_ended(interpreter_, name_, std::move(first_), std::move(last));
 }
 
 }  // namespace penstock::python

@@ -2,6 +2,8 @@
 
 #include <Python.h>
 
+#include "python/object.h"
+
 // The collector during imports of libraries.
 //
 // Problem. CPython looks for garbage in cycles each time that 700 containers more were made than
@@ -19,18 +21,21 @@
 
 namespace penstock::python {
 
-/// While it lives, the collector does not start by itself.
+/// While it lives, the collector does not start by itself: the module with these globals is
+/// imported.
 class CollectorRest {
  public:
-  explicit CollectorRest(PyInterpreterState* interpreter);
+  CollectorRest(PyInterpreterState* interpreter, PyObject* globals);
   ~CollectorRest();
   CollectorRest(const CollectorRest&) = delete;
   CollectorRest& operator=(const CollectorRest&) = delete;
 
  private:
   PyInterpreterState* interpreter_;
+  PyRef name_;
   bool on_ = false;
   int counted_ = 0;  ///< containers that were counted before
+  PyRef first_;      ///< what is made behind it belongs to the import
 };
 
 }  // namespace penstock::python

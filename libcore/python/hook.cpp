@@ -147,7 +147,7 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
     }
     case Entry::importing: {
       const OpsApart apart;
-      const CollectorRest rest(thread->interp);
+      const CollectorRest rest(thread->interp, raw->f_globals);
       count_native(Native::driver);
       return evaluate_unhooked(thread, raw, throwing);
     }

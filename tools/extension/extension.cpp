@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "python/hook.h"
+#include "python/last_collections.h"
 #include "tools/common/launch_protocol.h"
 #include "tools/extension/modes.h"
 
@@ -100,6 +101,7 @@ std::string this_python() {
 PyObject* finish(PyObject*, PyObject*) {
   if (g_process->mode->finish) g_process->mode->finish(*g_process->driver);
   if (g_process->shared != nullptr) g_process->shared->finished = 1;
+  python::spare_imports(PyThreadState_Get());
   Py_RETURN_NONE;
 }
 PyMethodDef g_finish = {"penstock_finish", finish, METH_NOARGS, nullptr};
