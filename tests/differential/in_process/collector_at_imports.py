@@ -28,6 +28,10 @@ BODIES = {
 }
 
 
+OLD = [[i] for i in range(100)]
+gc.collect()
+
+
 def model(x):
     return (x.relu() + 1).sum()
 
@@ -42,7 +46,7 @@ def holds(library):
     gc.collect()
     objects = gc.get_objects()
     known = set(map(id, objects))
-    lists = all(id(one) in known for one in library.kept)
+    lists = all(id(one) in known for one in library.kept) and all(id(one) in known for one in OLD)
     return len(known) == len(objects), lists, sum(ref() is not None for ref in getattr(library, "garbage", []))
 
 
