@@ -82,8 +82,12 @@ void sinc(Decomposition& d) {
 void normal_share(Decomposition& d) {
   const Operands x = d.operands({"self"}, Promotion::to_float);
   if (d.failed()) return;
-  const ValueId scaled = with(d, "mul", d.materialize(x.terms[0], x), -std::numbers::sqrt2 / 2);
-  d.finish(with(d, "mul", d.unary("erfc", scaled), 0.5), x.promoted);
+  // Torch's own formula, which is 0 far below; of 16 bits, every step is rounded.
+  const auto held = [&](ValueId of) { return rounded(d, of, x); };
+  const ValueId scaled =
+      held(with(d, "mul", d.materialize(x.terms[0], x), std::numbers::sqrt2 / 2));
+  const ValueId twice = held(with(d, "add", held(d.unary("erf", scaled)), 1.0));
+  d.finish(with(d, "mul", twice, 0.5), x.promoted);
 }
 
 void shrink(Decomposition& d) {
@@ -99,7 +103,7 @@ void shrink(Decomposition& d) {
     return d.finish(d.where(inside, 0.0, value(x)), operands.promoted);
   }
   const ValueId below = d.where(with(d, "lt", x, -width), value(with(d, "add", x, width)),
-                                value(with(d, "mul", x, 0.0)));
+                                value(with(d, "sub", x, value(x))));  // NaN stays
   d.finish(d.where(with(d, "gt", x, width), value(with(d, "sub", x, width)), value(below)),
            operands.promoted);
 }

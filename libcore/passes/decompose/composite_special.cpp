@@ -144,7 +144,10 @@ void bessel(Decomposition& d) {
 void entropy(Decomposition& d) {
   const auto [x, dtype] = special_input(d);
   if (d.failed()) return;
-  const ValueId product = with(d, "mul", d.unary("neg", x), value(d.unary("log", x)));
+  ValueId log = d.unary("log", x);
+  if (ops::compute_dtype(dtype) != dtype)
+    log = d.convert(d.convert(log, dtype), d.dtype_of(x));  // as torch holds it
+  const ValueId product = with(d, "mul", d.unary("neg", x), value(log));
   const ValueId bound = d.where(with(d, "eq", x, 0.0), 0.0,
                                 value(d.where(with(d, "lt", x, 0.0), -kInfinity, value(product))));
   d.finish(bound, dtype);

@@ -41,6 +41,8 @@ ValueId softmax_over(Decomposition& d, ValueId x, std::int64_t dim, bool logarit
 /// The norm of an order over dims, in x's dtype.
 ValueId norm_over(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims, bool keep,
                   double order);
+/// What the tensors' own dtype holds of a value that is computed in a wider one.
+ValueId rounded(Decomposition& d, ValueId value, const Operands& x);
 /// base to the exponent, with the exponents that torch's kernels for `dtype` know taken apart.
 ValueId power_of(Decomposition& d, const Argument& base, const Argument& exponent, DType dtype);
 /// The dims of x from the first on.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/float_format.h"
 #include "passes/decompose/composites.h"
 
 namespace penstock::passes {
@@ -16,18 +17,26 @@ ValueId divide_by(Decomposition& d, ValueId x, const SymExpr& n) {
   return d.binary("div", value_argument(x), n);
 }
 
-/// max(log(x), -100): what keeps binary cross entropy finite at 0.
-ValueId bounded_log(Decomposition& d, ValueId x) {
-  return d.binary("maximum", value_argument(d.unary("log", x)), -100.0);
+/// max(log, -100): what keeps binary cross entropy finite at 0.
+ValueId bounded(Decomposition& d, ValueId log) {
+  return d.binary("maximum", value_argument(log), -100.0);
 }
 
-ValueId huber(Decomposition& d, ValueId difference, double width, bool smooth) {
-  ValueId size = d.unary("abs", difference);
-  ValueId square =
-      d.binary("mul", value_argument(d.binary("mul", value_argument(size), value_argument(size))),
-               smooth ? 0.5 / width : 0.5);
-  ValueId linear = d.binary("sub", value_argument(size), 0.5 * width);
-  if (!smooth) linear = d.binary("mul", value_argument(linear), width);
+/// Of 16 bits, ATen's kernels round every step of the one loss in bfloat16, of the other in
+/// float16, and compute the rest in float32.
+ValueId huber(Decomposition& d, const Operands& x, ValueId difference, double width, bool smooth) {
+  const bool steps = x.promoted == (smooth ? DType::float16 : DType::bfloat16);
+  const auto held = [&](ValueId value) { return steps ? rounded(d, value, x) : value; };
+  const auto number = [&](double value) { return steps ? round_to(value, x.promoted) : value; };
+  const auto with = [&](const char* prim, ValueId value, Argument other) {
+    return held(d.binary(prim, value_argument(value), std::move(other)));
+  };
+  width = number(width);
+  const ValueId size = d.unary("abs", held(difference));
+  ValueId square = with("mul", with("mul", size, 0.5), value_argument(size));
+  if (smooth && width != 1) square = with("div", square, width);
+  ValueId linear = with("sub", size, number(0.5 * width));
+  if (!smooth) linear = with("mul", linear, width);
   ValueId inside = d.binary(smooth ? "lt" : "le", value_argument(size), width);
   return d.where(inside, value_argument(square), value_argument(linear));
 }
@@ -58,45 +67,48 @@ void difference_loss(Decomposition& d) {
   Operands x = d.operands({"self", "target"}, Promotion::same);
   if (d.failed()) return;
   ValueId difference = d.binary("sub", x.terms[0], x.terms[1]), losses = difference;
-  if (d.detail() == "mse")
+  if (d.detail() == "mse") {
+    difference = rounded(d, difference, x);
     losses = d.binary("mul", value_argument(difference), value_argument(difference));
+  }
   double beta = d.real("beta", 1);
   if (d.detail() == "l1" || (d.detail() == "smooth_l1" && beta == 0))
     losses = d.unary("abs", difference);
   else if (d.detail() == "smooth_l1")
-    losses = huber(d, difference, beta, true);
+    losses = huber(d, x, difference, beta, true);
   else if (d.detail() == "huber")
-    losses = huber(d, difference, d.real("delta", 1), false);
-  finish_reduced(d, losses, x.promoted);
+    losses = huber(d, x, difference, d.real("delta", 1), false);
+  finish_reduced(d, rounded(d, losses, x), x.promoted);
 }
 
+/// As torch computes them; of 16 bits, every step is rounded.
 void binary_cross_entropy(Decomposition& d) {
   Operands x = d.operands({"self", "target"}, Promotion::same);
   if (d.failed()) return;
-  ValueId p = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x);
-  ValueId rest = d.binary("sub", 1.0, value_argument(target));
+  const auto held = [&](ValueId value) { return rounded(d, value, x); };
+  const auto with = [&](const char* prim, ValueId value, Argument other) {
+    return held(d.binary(prim, value_argument(value), std::move(other)));
+  };
+  ValueId p = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x), losses;
   if (d.detail() == "logits") {
     // (1 - t) * x + w * (log1p(exp(-|x|)) + max(-x, 0)) with w = 1 + (pos_weight - 1) * t
     ValueId tail = d.unary("log1p", d.unary("exp", d.unary("neg", d.unary("abs", p))));
-    tail = d.binary("add", value_argument(tail),
-                    value_argument(d.binary("maximum", value_argument(d.unary("neg", p)), 0.0)));
+    tail = with("add", tail,
+                value_argument(d.binary("maximum", value_argument(d.unary("neg", p)), 0.0)));
     if (d.has("pos_weight")) {
-      ValueId extra =
-          d.binary("sub", value_argument(d.convert(d.value("pos_weight"), x.compute)), 1.0);
-      ValueId factor =
-          d.binary("add", value_argument(d.binary_broadcast("mul", target, extra)), 1.0);
-      tail = d.binary("mul", value_argument(tail), value_argument(factor));
+      const ValueId extra = with("sub", d.convert(d.value("pos_weight"), x.compute), 1.0);
+      const ValueId factor = with("add", held(d.binary_broadcast("mul", target, extra)), 1.0);
+      tail = with("mul", tail, value_argument(factor));
     }
-    ValueId losses =
-        d.binary("add", value_argument(d.binary("mul", value_argument(rest), value_argument(p))),
-                 value_argument(tail));
-    return finish_reduced(d, weighted(d, losses), x.promoted);
+    const ValueId rest = held(d.binary("sub", 1.0, value_argument(target)));
+    losses = with("add", with("mul", rest, value_argument(p)), value_argument(tail));
+  } else {
+    const ValueId hit = bounded(d, held(d.unary("log", p))),
+                  miss = bounded(d, held(d.unary("log1p", d.unary("neg", p))));
+    losses = with("sub", with("mul", with("sub", target, 1.0), value_argument(miss)),
+                  value_argument(with("mul", target, value_argument(hit))));
   }
-  ValueId hit = d.binary("mul", value_argument(target), value_argument(bounded_log(d, p)));
-  ValueId miss = d.binary("mul", value_argument(rest),
-                          value_argument(bounded_log(d, d.binary("sub", 1.0, value_argument(p)))));
-  ValueId losses = d.unary("neg", d.binary("add", value_argument(hit), value_argument(miss)));
-  finish_reduced(d, weighted(d, losses), x.promoted);
+  finish_reduced(d, held(weighted(d, losses)), x.promoted);
 }
 
 namespace {

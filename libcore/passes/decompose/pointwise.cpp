@@ -7,6 +7,10 @@
 
 namespace penstock::passes {
 
+ValueId rounded(Decomposition& d, ValueId value, const Operands& x) {
+  return d.convert(d.convert(value, x.promoted), x.compute);
+}
+
 namespace {
 
 std::string_view second_name(Decomposition& d) {
@@ -27,11 +31,6 @@ bool is_value(const Argument& term, double number) {
 void require_tensor(Decomposition& d, Operands& operands) {
   if (d.failed() || !is_number(operands.terms[0]) || !is_number(operands.terms[1])) return;
   operands.terms[0] = value_argument(d.materialize(operands.terms[0], operands));
-}
-
-/// What the tensors' own dtype holds of a value that is computed in a wider one.
-ValueId rounded(Decomposition& d, ValueId value, const Operands& x) {
-  return d.convert(d.convert(value, x.promoted), x.compute);
 }
 
 /// The factor as torch reads it: as a number of the tensors' dtype, whatever it computes in.
