@@ -1,6 +1,6 @@
 // Constants. A tensor whose elements are all one known number (prim.full, and what views and
 // conversions make of it) is put as that number into the ops that take one; ops that a neutral
-// number turns into nothing go.
+// number turns into nothing go, and so do those whose result has no elements.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -77,6 +77,11 @@ class Folding {
         return fold_copy(op, node);
       case ops::PrimGroup::binary:
         return fold_binary(op, node);
+      case ops::PrimGroup::join:
+      case ops::PrimGroup::reduce:
+      case ops::PrimGroup::scan:
+      case ops::PrimGroup::index:
+        return fold_nothing(node);
       case ops::PrimGroup::ternary:
         if (op.id == ops::OpId::prim_where) take_numbers(node, {"self", "other"});
         return false;
@@ -107,6 +112,23 @@ class Folding {
         "prim.full",
         {arg("size", list_of(type.sizes)), arg("value", *number), arg("dtype", type.dtype)});
     splats_.emplace(splat, *number);
+    rewrite_.replace(node.results.front(), splat);
+    return true;
+  }
+
+  /// A result without elements is made of nothing: its kernel would read where its operands, which
+  /// have none either, have nothing to read.
+  bool fold_nothing(const Node& node) {
+    const TensorType type = rewrite_.type(node.results.front());
+    const bool empty = std::ranges::find(type.sizes, SymExpr(0)) != type.sizes.end();
+    if (!empty || type.device != "cpu" || is_complex(type.dtype)) return false;
+    const Argument nothing = is_floating(type.dtype)  ? Argument(0.0)
+                             : is_boolean(type.dtype) ? Argument(false)
+                                                      : Argument(std::int64_t{0});
+    const ValueId splat = rewrite_.emit_one(
+        "prim.full",
+        {arg("size", list_of(type.sizes)), arg("value", nothing), arg("dtype", type.dtype)});
+    splats_.emplace(splat, nothing);
     rewrite_.replace(node.results.front(), splat);
     return true;
   }
