@@ -34,7 +34,7 @@ ARROWS = {
     "python": ["ir"],
     "torch": ["python", "ops"],
     "policy": ["torch"],
-    "record": ["policy", "heap", "passes"],
+    "record": ["policy", "heap", "autodiff"],
     "guards": ["torch"],
     "capture": ["record", "guards"],
     "jit": ["capture", "pipeline", "heap"],

@@ -288,11 +288,26 @@ void Recorder::add_effect(const std::string& op, std::vector<NamedArgument> args
 
 void Recorder::note_storage(ValueId id, PyObject* tensor) {
   TensorView view;
-  if (bridge_.read(tensor, view)) {
-    storages_[id] = view.storage;
-  } else {
-    PyErr_Clear();
+  if (!bridge_.read(tensor, view)) return PyErr_Clear();
+  storages_[id] = view.storage;
+  if (view.storage == nullptr) return;
+  if (graph_.values[id].type.storage < 0) {  // another tensor may have had that place before
+    made_in_[view.storage] = id;
+    differentiated_.erase(view.storage);
   }
+  if (view.requires_grad) differentiated_.insert(view.storage);
+}
+
+bool Recorder::may_write_differentiated(ValueId id, const std::vector<ValueId>& values,
+                                        bool grad_mode) {
+  const auto made = made_in_.find(storages_[id]);
+  if (made == made_in_.end()) return true;
+  const bool known = grad_mode && (graph_.values[id].type.requires_grad || made->second == id);
+  if (!known && differentiated_.contains(storages_[id])) return false;
+  const bool is_given = std::ranges::any_of(
+      values, [this](ValueId one) { return !is_number(one) && is_differentiated(one); });
+  if (grad_mode && is_given) differentiated_.insert(storages_[id]);
+  return true;
 }
 
 bool Recorder::uses_first_node() const {
@@ -341,6 +356,8 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
     id = view_of_whole(id);
   }
   Output output{graph_.values[id].type, {}, {}};
+  // What was written may have come to require gradients since it was made.
+  if (bridge_.is_tensor(object)) output.type.requires_grad = bridge_.requires_grad(object);
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
     const std::int32_t storage = graph_.interface.inputs[i].type.storage;
     if (storage < 0 || storage != output.type.storage) continue;

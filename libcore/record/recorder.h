@@ -59,6 +59,15 @@ class Recorder {
   /// Must be called before an op writes value `id`: keeps the input's data as it is now.
   bool before_write(ValueId id);
 
+  /// True if torch records gradients of what is computed from the value.
+  bool is_differentiated(ValueId id) const {
+    return graph_.values[id].type.requires_grad || differentiated_.contains(storages_[id]);
+  }
+  /// Must be called before an op writes value `id` with `values` among its arguments. False where
+  /// the segment made the memory, gradients go through it, and torch will not know of the write:
+  /// gradient mode is off, or the value shares the memory without being a view to torch.
+  bool may_write_differentiated(ValueId id, const std::vector<ValueId>& values, bool grad_mode);
+
   /// Appends a call; its result is set when its nodes are known. `callable`: the function that was
   /// called, if another one may have the name that the call's target has.
   std::int32_t add_call(Call call, python::PyRef callable = {});
@@ -130,6 +139,10 @@ class Recorder {
   std::unordered_map<std::string, int> call_names_;
   std::vector<bool> written_;  ///< by input
   std::unordered_set<const void*> written_storages_, seen_otherwise_;
+  /// Memory that the segment made, by the first value in it; and that of which gradients are
+  /// recorded.
+  std::unordered_map<const void*, ValueId> made_in_;
+  std::unordered_set<const void*> differentiated_;
   std::int32_t next_storage_ = 0;
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;

@@ -73,6 +73,9 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     return torch_call(walk, f, target, std::vector<Operand>{tensor}, {}, use.pops);
   }
   if (text == "grad" || text == "grad_fn") {
+    if (text == "grad_fn" && tensor.shadow.is(Shadow::Kind::node) &&
+        walk.recorder.bridge().requires_grad(tensor.object))
+      return walk.verdict.broke(Code::PS0307, "what torch recorded for gradients is looked at");
     if (!tensor.shadow.is(Shadow::Kind::sourced))
       return push_attribute(walk, f, Shadow::constant(), use);
     const SourceId source =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autodiff/vjp.h"
 #include "ir/strides.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
@@ -284,6 +285,15 @@ bool overlaps_itself(Walk& walk, const TensorType& type) {
 
 }  // namespace
 
+bool may_write_differentiated(Walk& walk, const std::string& who, ValueId id,
+                              const std::vector<ValueId>& values) {
+  if (walk.context.for_backend() ||
+      walk.recorder.may_write_differentiated(id, values, torch::grad_enabled()))
+    return true;
+  return walk.verdict.broke(
+      Code::PS0305, who + " writes what gradients go through, and torch does not record it");
+}
+
 bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown) {
   if (walk.context.for_backend()) return true;
   if (overlaps_itself(walk, shown)) {
@@ -342,6 +352,17 @@ bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::Resolve
       Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
 }
 
+/// True unless torch is to record a gradient of the op and there is no derivative of it here: the
+/// segment ends, torch runs the op by itself, and the next segment begins behind it.
+bool has_derivative(Walk& walk, const TorchTarget& target, const PlannedNode& node) {
+  if (walk.context.for_backend() || !torch::grad_enabled()) return true;
+  const bool is_asked = std::ranges::any_of(
+      node.values, [&](ValueId id) { return walk.recorder.is_differentiated(id); });
+  if (!is_asked || autodiff::vjp_row(node.op).kind != autodiff::VjpKind::missing) return true;
+  return walk.verdict.broke(
+      Code::PS0310, "there is no derivative of " + target.target + ", which comes to " + node.op);
+}
+
 PlannedNode planned_node(const Walk& walk, torch::ResolvedCall& call) {
   PlannedNode node{call.schema->op(), std::move(call.args), {}, std::nullopt};
   const bool takes_dtype =
@@ -379,6 +400,9 @@ bool can_write(Walk& walk, const TorchTarget& target, const torch::Schema& schem
       const auto* value = a.value.as<Argument::Value>();
       if (value != nullptr &&
           !may_write(walk, target.target, value->id, walk.recorder.value(value->id).type))
+        return false;
+      if (ours && value != nullptr &&
+          !may_write_differentiated(walk, target.target, value->id, node.values))
         return false;
       bool kept = true;
       for_each_value(a.value, [&](ValueId id) { kept = kept && walk.recorder.before_write(id); });
@@ -488,6 +512,7 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
   Call call{target.opcode, target.name, target.target, std::move(args), std::move(named),
             walk.stack(),  {}};
   PlannedNode node = planned_node(walk, *resolved);
+  if (!has_derivative(walk, target, node)) return false;
   if (!can_write(walk, target, *resolved->schema, node)) return false;
   std::vector<PlannedNode> nodes = outs.empty()
                                        ? nodes_of(walk, target, *resolved->schema, std::move(node))

@@ -278,6 +278,9 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand 
   if (!self || !index) return false;
   const ValueId written = self->as<Argument::Value>()->id;
   if (!may_write(walk, "operator.setitem", written, chain.type)) return false;
+  std::vector<ValueId> given;
+  for_each_value(*stored, [&](ValueId id) { given.push_back(id); });
+  if (!may_write_differentiated(walk, "operator.setitem", written, given)) return false;
   if (!walk.recorder.before_write(written)) {
     return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }

@@ -89,15 +89,19 @@ GRAPHS = {"generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"wo
 
 # And the breaks that there must be: their codes, and what they say.
 UNHOLDABLE = "no call fits a segment that relies on this: "
+UNSEEN = " writes what gradients go through, and torch does not record it"
 BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Counted'], '__dict__') is there"),
                                         ("PS0313", UNHOLDABLE + "L['thing'] is 'an object of type Thing'"),
-                                        ("PS0313", UNHOLDABLE + "L['function'] is '__main__.<lambda>'")}}
+                                        ("PS0313", UNHOLDABLE + "L['function'] is '__main__.<lambda>'")},
+          "recorded_gradients.py": {("PS0305", "mul_" + UNSEEN),
+                                    ("PS0307", "what torch recorded for gradients is looked at"),
+                                    ("PS0310", "there is no derivative of torch.cumprod, which comes to aten.cumprod.default")}}
 
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"backend_calls.py", "child_processes.py", "class_statements.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "image_classifier.py", "members_of_objects.py",
-         "optimizers.py", "program_backends.py", "recurrent_and_attention.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
+         "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers and whole sweeps take many times as long.
 PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ or os.environ.get("PENSTOCK_SWEEP") else 400
