@@ -57,31 +57,6 @@ std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
   return inputs;
 }
 
-/// Writes the elements of a result, which may lie in any order, as `layout` says.
-void copy_elements(const OutputTensor& result, const TensorLayout& layout, char* to) {
-  const std::size_t rank = result.sizes.size();
-  const auto element = static_cast<std::size_t>(facts(result.dtype).size);
-  const auto step = [&](std::int64_t stride) {
-    return stride * static_cast<std::int64_t>(element);
-  };
-  if (std::ranges::find(result.sizes, 0) != result.sizes.end()) return;
-  const auto* from = static_cast<const char*>(result.data);
-  std::vector<std::int64_t> index(rank);
-  for (;;) {
-    std::memcpy(to, from, element);
-    std::size_t dim = rank;
-    while (dim-- > 0) {
-      from += step(result.strides[dim]);
-      to += step(layout.strides()[dim]);
-      if (++index[dim] < result.sizes[dim]) break;
-      from -= step(result.strides[dim] * result.sizes[dim]);
-      to -= step(layout.strides()[dim] * result.sizes[dim]);
-      index[dim] = 0;
-    }
-    if (dim == static_cast<std::size_t>(-1)) return;
-  }
-}
-
 /// The buffers of inputs that stand for Python numbers.
 std::vector<BufferId> number_buffers(const KernelBundle& bundle) {
   std::vector<BufferId> found;
@@ -136,17 +111,17 @@ BundleExecutor::BundleExecutor(const torch::TensorBridge& bridge,
   fallback_.set_symbols([this](std::string_view name) { return symbol(name); });
 }
 
-Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime::Runtime> runtime,
-                                                         std::shared_ptr<ContentVersions> versions,
-                                                         KernelBundle bundle,
-                                                         runtime::BlobSource& blobs,
-                                                         OutputPlan plan) {
+Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
+    std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<ContentVersions> versions,
+    KernelBundle bundle, runtime::BlobSource& blobs, OutputPlan plan) {
   auto bridge = torch::TensorBridge::get();
   if (!bridge) return tl::unexpected(bridge.error());
   if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
   const Interface& interface = bundle.interface;
   for (const Input& input : interface.inputs) {
-    if (input.source == kNoSource) {
+    const bool is_given = interface.training.role == GraphRole::backward ||
+                          input.kind == InputKind::user;  // by what runs in front of it
+    if (input.source == kNoSource && !is_given) {
       return failure(Code::PS0505, "the input " + input.name + " is reached by no source");
     }
   }
@@ -165,6 +140,7 @@ Result<std::unique_ptr<Executor>> BundleExecutor::create(std::shared_ptr<runtime
   made->integers_.resize(interface.inputs.size());
   made->reals_.resize(interface.inputs.size());
   made->results_.resize(bundle.outputs.size());
+  made->own_results_ = made->plan_.made.size() + interface.mutations.size();
   made->made_.resize(made->plan_.made.size());
   const bool calls_torch = std::ranges::any_of(bundle.steps, [](const BundleStep& step) {
     return std::holds_alternative<FallbackCall>(step);
@@ -297,7 +273,8 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
     PyErr_NoMemory();
     return {};
   }
-  copy_elements(result, layout, static_cast<char*>(memory.data()) + before);
+  copy_elements({result.data, element, result.sizes, result.strides},
+                static_cast<char*>(memory.data()) + before, layout.strides());
   return pending_tensor(index, std::move(memory)).make(bridge_);
 }
 
@@ -389,15 +366,12 @@ Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs
   return {};
 }
 
-Result<void> BundleExecutor::count_versions(std::span<const InputValue> inputs) {
-  if (plan_.input_writes.empty() && plan_.made_writes.empty()) return {};
+Result<void> BundleExecutor::count_versions(
+    const std::vector<OutputPlan::Writes>& writes,
+    const std::function<PyObject*(std::int32_t)>& tensor) const {
+  if (writes.empty()) return {};
   std::vector<PyObject*> tensors;
-  for (const auto& write : plan_.input_writes) {
-    tensors.insert(tensors.end(), write.count, inputs[write.index].object);
-  }
-  for (const auto& write : plan_.made_writes) {
-    tensors.insert(tensors.end(), write.count, made_[write.index].get());
-  }
+  for (const auto& write : writes) tensors.insert(tensors.end(), write.count, tensor(write.index));
   if (torch::bump_versions(tensors)) return {};
   return tl::unexpected(take_error("a tensor's version could not be counted up"));
 }
@@ -414,8 +388,15 @@ Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> 
   if (auto writable = check_writable(call.inputs); !writable) return writable;
   if (auto made = make_views(call, true, outputs); !made) return made;
   if (auto done = compute(call, written); !done) return done;
-  if (auto made = make_views(call, false, outputs); !made) return made;
-  return count_versions(call.inputs);
+  const auto made_tensor = [this](std::int32_t index) { return made_[index].get(); };
+  const auto input = [&](std::int32_t index) { return call.inputs[index].object; };
+  if (auto counted = count_versions(plan_.made_writes, made_tensor); !counted) return counted;
+  if (auto counted = count_versions(plan_.input_writes, input); !counted) return counted;
+  if (observer_ != nullptr) {
+    const auto others = std::span(results_).subspan(own_results_);
+    if (auto observed = observer_->ran(call, made_, others); !observed) return observed;
+  }
+  return make_views(call, false, outputs);
 }
 
 Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outputs,

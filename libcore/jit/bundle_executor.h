@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +14,16 @@
 
 namespace penstock::jit {
 
+/// Is given what a run made before the program sees any of it.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  /// `made`: the plan's made tensors, which nobody else holds yet; views of them are taken behind
+  /// it. `others`: the bundle's outputs behind the plan's and the contents of mutated inputs.
+  virtual Result<void> ran(const ExecutorCall& call, std::span<const python::PyRef> made,
+                           std::span<runtime::OutputTensor> others) = 0;
+};
+
 /// Runs a kernel bundle on the program's tensors: passes their memory in, makes torch tensors of
 /// the memory that comes out (no copy; it goes back to the pool when the last user of the storage
 /// is gone), and takes views where an output shares memory with an input or with another output.
@@ -21,10 +32,13 @@ class BundleExecutor final : public Executor {
   /// `plan`: of the captured graph that `bundle` was compiled from; the bundle's outputs are the
   /// plan's made tensors, and behind them the contents of mutated inputs. `blobs` must outlive the
   /// executor.
-  static Result<std::unique_ptr<Executor>> create(std::shared_ptr<runtime::Runtime> runtime,
-                                                  std::shared_ptr<ContentVersions> versions,
-                                                  KernelBundle bundle, runtime::BlobSource& blobs,
-                                                  OutputPlan plan);
+  static Result<std::unique_ptr<BundleExecutor>> create(std::shared_ptr<runtime::Runtime> runtime,
+                                                        std::shared_ptr<ContentVersions> versions,
+                                                        KernelBundle bundle,
+                                                        runtime::BlobSource& blobs,
+                                                        OutputPlan plan);
+  /// Not owned; null: nobody. Before the first run.
+  void set_observer(RunObserver* observer) { observer_ = observer; }
 
   Result<void> run(const ExecutorCall& call, std::span<python::PyRef> outputs,
                    bool& written) override;
@@ -50,7 +64,8 @@ class BundleExecutor final : public Executor {
   using ViewsMade = std::vector<std::pair<ValueId, python::PyRef>>;
   Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
                                    ViewsMade& known);
-  Result<void> count_versions(std::span<const guards::InputValue> inputs);
+  Result<void> count_versions(const std::vector<OutputPlan::Writes>& writes,
+                              const std::function<PyObject*(std::int32_t)>& tensor) const;
   bool is_own(std::size_t index) const;
   PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;
   python::PyRef own_tensor(std::size_t index);
@@ -63,6 +78,8 @@ class BundleExecutor final : public Executor {
   torch::TorchOps ops_;
   std::unique_ptr<runtime::Executor> executor_;
   OutputPlan plan_;
+  RunObserver* observer_ = nullptr;
+  std::size_t own_results_ = 0;  ///< the plan's made tensors, and contents of mutated inputs
   std::shared_ptr<ContentVersions> versions_;
   /// An input of which memory that stays may be made.
   struct Prepared {

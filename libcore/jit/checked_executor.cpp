@@ -6,6 +6,7 @@
 
 #include "jit/tensor_difference.h"
 #include "jit/tensor_layout.h"
+#include "jit/torch_run.h"
 #include "torch/ops.h"
 
 namespace penstock::jit {
@@ -18,29 +19,6 @@ using python::PyRef;
 using torch::TensorView;
 
 constexpr std::int32_t kCpu = 0;  // c10::DeviceType
-
-/// torch's generator of random numbers, which is put back: by restore(), and when this goes.
-class RandomState {
- public:
-  RandomState() {
-    PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-    if (torch != nullptr)
-      generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
-    if (generator_)
-      state_ = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
-    PyErr_Clear();
-  }
-  ~RandomState() { restore(); }
-  RandomState(const RandomState&) = delete;
-  RandomState& operator=(const RandomState&) = delete;
-  void restore() {
-    if (state_) PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", state_.get()));
-    PyErr_Clear();
-  }
-
- private:
-  PyRef generator_, state_;
-};
 
 /// How many elements of the tensor's dtype its whole memory holds; negative when that cannot be
 /// told.
@@ -163,22 +141,7 @@ class CheckedExecutor final : public Executor {
   bool run_torch(const ExecutorCall& call, const Copies& inputs, std::vector<PyRef>& outputs) {
     std::vector<PyRef> values(graph_.values.size());
     std::ranges::copy(inputs.objects, values.begin());
-    const auto symbol_of = [&](std::string_view name) -> std::optional<std::int64_t> {
-      const auto& symbols = graph_.interface.symbols;
-      const auto found = std::ranges::find(symbols, name, &Symbol::name);
-      return found == symbols.end() ? std::nullopt
-                                    : std::optional(call.symbols[found - symbols.begin()]);
-    };
-    for (const Node& node : graph_.nodes) {
-      auto results = ops_.call(
-          node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
-      if (!results) return false;
-      std::erase_if(*results,
-                    [&](const PyRef& result) { return !bridge_.is_tensor(result.get()); });
-      if (results->size() < node.results.size()) return false;
-      for (std::size_t i = 0; i < node.results.size(); ++i)
-        values[node.results[i]] = std::move((*results)[i]);
-    }
+    if (!run_by_torch(graph_, call.symbols, ops_, bridge_, values)) return false;
     for (const ValueId id : graph_.outputs) outputs.push_back(values[id]);
     return std::ranges::all_of(outputs,
                                [](const PyRef& output) { return static_cast<bool>(output); });

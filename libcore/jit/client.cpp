@@ -8,6 +8,7 @@
 #include "capture/tier_up.h"
 #include "jit/checked_executor.h"
 #include "jit/exceptions.h"
+#include "jit/gradient_paths.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/program_backend.h"
 #include "python/eval_breaker.h"
@@ -34,6 +35,16 @@ constexpr std::size_t kAllGaps = std::numeric_limits<std::size_t>::max();
 /// Failures of ours after which an entry runs no more.
 constexpr int kFailureLimit = 3;
 constexpr const char* kRefused = "plain Python is faster";
+
+/// Gradient mode where the segment begins.
+bool starts_in_grad_mode(const Graph& graph) {
+  bool grad_mode = torch::grad_enabled();
+  for (const Guard& guard : graph.interface.guards) {
+    const bool* expected = guard.expected.as<bool>();
+    if (guard.kind == GuardKind::grad_mode && expected != nullptr) grad_mode = *expected;
+  }
+  return grad_mode;
+}
 
 CodeSegments* segments_of(const python::Bytecode& code) {
   return static_cast<CodeSegments*>(code.data(python::CodeSlot::jit));
@@ -420,11 +431,13 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     return say(std::move(entry.error()), recorded.graph.interface);
   }
   const Interface& interface = (*entry)->interface();
+  const bool grad_mode = starts_in_grad_mode(recorded.graph);
+  const bool gradients = records_gradients(recorded.graph, grad_mode);
   (*entry)->count = &count;
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
   if (torch::region_backend() != nullptr) {
     if (!give_program_backend(**entry, recorded)) return;
-  } else if (needs_gradients(recorded.graph)) {
+  } else if (gradients && !(options_.compiles_gradients && grad_mode)) {
     (*entry)->why_not = facts(Code::PS0504).title;
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
@@ -435,7 +448,8 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     // user.
     say({Code::PS0505, (*entry)->why_not, {}, {}, {}, Severity::warning}, interface,
         value->type.device != "meta");
-  } else if (auto given = give_executor(**entry, std::move(recorded.graph), recorded.code);
+  } else if (auto given =
+                 give_executor(**entry, std::move(recorded.graph), recorded.code, gradients);
              !given) {
     const bool at_limit = given.error().code == Code::PS0709;
     // Other sizes would take as long.
@@ -449,18 +463,26 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
                               interface.location});
     }
     (*entry)->why_not = given.error().message;
-    say(std::move(given.error()), interface);
+    // What has no backward here is torch's to run, as if there were no entry.
+    const bool gradients_only =
+        given.error().code == Code::PS0504 || given.error().code == Code::PS0606;
+    if (gradients_only) given.error().severity = Severity::note;
+    say(std::move(given.error()), interface, !gradients_only);
   }
   count.runs = (*entry)->runs() ? 1 : 0;
   compiled_last_ = count.runs != 0;
   segment.entries.insert(segment.entries.begin(), std::move(*entry));
 }
 
-Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* code) {
+Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* code,
+                                      bool gradients) {
   entry.is_large = is_large(graph);
   std::optional<Graph> recorded;
-  if (options_.self_check) recorded = graph;
-  auto executor = without_exceptions([&] { return compiler_.compile(std::move(graph)); });
+  if (options_.self_check && !gradients) recorded = graph;
+  auto executor = without_exceptions([&] {
+    return gradients ? compiler_.compile_gradients(std::move(graph), entry.gate)
+                     : compiler_.compile(std::move(graph));
+  });
   if (!executor) return tl::unexpected(std::move(executor.error()));
   if (auto added = entry.add_conditions((*executor)->guards(), code); !added) return added;
   const auto bridge = torch::TensorBridge::get();
@@ -491,18 +513,6 @@ bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& record
   entry.count->runs = 0;
   backend_error_ = take_python_error();
   return false;
-}
-
-bool JitClient::needs_gradients(const Graph& graph) const {
-  bool grad_mode = torch::grad_enabled();
-  for (const Guard& guard : graph.interface.guards) {
-    const bool* expected = guard.expected.as<bool>();
-    if (guard.kind == GuardKind::grad_mode && expected != nullptr) grad_mode = *expected;
-  }
-  if (!grad_mode) return false;
-  const auto& inputs = graph.interface.inputs;
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [](const Input& input) { return input.type.requires_grad; });
 }
 
 EntryCount& JitClient::new_count(const CapturedSegment& recorded) {

@@ -24,6 +24,8 @@ struct ClientOptions {
   /// A call that fits no entry is recorded only once such calls have taken so long that it pays
   /// (capture/tier_up.h).
   bool weighs_recompiles = false;
+  /// Segments that torch records gradients of are compiled, with their backward.
+  bool compiles_gradients = false;
   /// The first runs of every entry are compared with torch's (jit/checked_executor.h).
   bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
@@ -80,9 +82,8 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   bool has_room(const Segment& segment) const;
   /// False where a function of the program's that was to compile the graph raised.
   bool give_program_backend(Entry& entry, const record::CapturedSegment& recorded);
-  Result<void> give_executor(Entry& entry, Graph graph, PyCodeObject* code);
+  Result<void> give_executor(Entry& entry, Graph graph, PyCodeObject* code, bool gradients);
   EntryCount& new_count(const record::CapturedSegment& recorded);
-  bool needs_gradients(const Graph& graph) const;
   void say(Diagnostic diagnostic, const Interface& interface, bool to_person = true);
   void note_failure(Entry& entry);
 

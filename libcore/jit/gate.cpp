@@ -67,7 +67,6 @@ void Gate::entry_ran(Nanoseconds begin) {
   holds_memory_ = true;
   const nanoseconds time = clock_() - begin;
   if (!entry_.ran(time)) return;
-  report_.entry_ns = entry_.least.count();
   spent_ += time;
   decide();
 }
@@ -75,9 +74,38 @@ void Gate::entry_ran(Nanoseconds begin) {
 void Gate::plain_ran(Nanoseconds begin) {
   const nanoseconds time = clock_() - begin;
   if (!plain_.ran(time)) return;
-  report_.plain_ns = plain_.least.count();
   spent_ += time;
   decide();
+}
+
+std::size_t Gate::expect_backward() {
+  Backward& backward = backwards_.emplace_back();
+  backward.entry.cold = backward.plain.cold = true;
+  return backwards_.size() - 1;
+}
+
+void Gate::backward_ran(std::size_t number, Nanoseconds by_entry, Nanoseconds by_torch) {
+  backwards_[number].entry.ran(by_entry);
+  backwards_[number].plain.ran(by_torch);
+}
+
+/// Calls in gradient mode whose backward never comes are weighed without it in the end.
+bool Gate::waits_for_backward() const {
+  return entry_.runs < 2 * kMostPairs && std::ranges::any_of(backwards_, [](const Backward& one) {
+           return one.plain.runs < kBackwards;
+         });
+}
+
+nanoseconds Gate::entry_time() const {
+  nanoseconds time = entry_.least;
+  for (const Backward& backward : backwards_) time += backward.entry.least;
+  return time;
+}
+
+nanoseconds Gate::plain_time() const {
+  nanoseconds time = plain_.least;
+  for (const Backward& backward : backwards_) time += backward.plain.least;
+  return time;
 }
 
 double Gate::spread() const {
@@ -91,7 +119,7 @@ double Gate::margin() const {
 /// Where the two least times of a side lie apart, it may still become faster: pages, caches and
 /// clocks warm up. Where neither side is clearly faster, measuring on costs next to nothing.
 int Gate::pairs_to_accept() const {
-  const bool clear = longer(plain_.least, entry_.least, kClear);
+  const bool clear = longer(plain_time(), entry_time(), kClear);
   if (clear && spent_ >= kMuch) return 1;
   if (clear && spread() <= kMostMargin)
     return entry_.least >= kLong ? kClearPairsOfLong : kClearPairs;
@@ -103,9 +131,11 @@ int Gate::most_pairs() const {
 }
 
 void Gate::decide() {
-  if (entry_.runs < 1 || entry_.runs != plain_.runs) return;
+  report_.entry_ns = entry_time().count();
+  report_.plain_ns = plain_time().count();
+  if (entry_.runs < 1 || entry_.runs != plain_.runs || waits_for_backward()) return;
   const int pairs = report_.pairs = entry_.runs;
-  if (longer(entry_.least, plain_.least, margin())) {
+  if (longer(entry_time(), plain_time(), margin())) {
     if (pairs >= most_pairs()) report_.verdict = GateReport::Verdict::refused;
     return;
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/event.h"
 #include "ir/graph.h"
@@ -27,6 +28,10 @@
 // side, and would decide the verdict of anything that touches a few mebibytes. So of each side the
 // first run behind it does not count, and neither does an entry's very first one, which packs
 // weights and makes plans: the second of two runs in a row is timed, whoever's turn it is.
+//
+// Where torch records gradients, what backward takes belongs to a call, though it comes later, from
+// elsewhere, or never. Plain Python's is measured beside the entry's own: the recorded ops are run
+// once more by torch for the same tangents, and what the engine takes for their gradients counts.
 //
 // Other processes only ever make a call slower, so of each side the least time counts. What cannot
 // be told apart on this machine now is how far a side's two least times lie from each other, the
@@ -63,6 +68,14 @@ class Gate {
   void entry_ran(Nanoseconds begin);
   /// Plain Python ran a call that began at `begin`, from the segment's start to its end.
   void plain_ran(Nanoseconds begin);
+  /// Calls have a backward, which counts, or several, one behind the other: no verdict before they
+  /// were measured, unless they never come. Gives its number.
+  std::size_t expect_backward();
+  /// The next run of backward `number` is to be measured, of both sides.
+  bool wants_backward(std::size_t number) const {
+    return open() && backwards_[number].plain.runs < kBackwards;
+  }
+  void backward_ran(std::size_t number, Nanoseconds by_entry, Nanoseconds by_torch);
   /// A call that plain Python began did not come to the segment's end.
   void plain_was_lost() { ++lost_; }
   /// The entry has run since its memory was given back: Python would be measured beside it.
@@ -74,6 +87,7 @@ class Gate {
 
  private:
   static constexpr int kMostLost = 8;
+  static constexpr int kBackwards = 3;
   /// What was measured of one side.
   struct Side {
     bool cold = false;  ///< its next run does not count
@@ -91,11 +105,19 @@ class Gate {
   double margin() const;
   int pairs_to_accept() const;
   int most_pairs() const;
+  bool waits_for_backward() const;
+  /// The least that a call took, with its backward.
+  Nanoseconds entry_time() const;
+  Nanoseconds plain_time() const;
   void decide();
 
   GateReport& report_;
   Clock clock_;
   Side entry_, plain_;
+  struct Backward {
+    Side entry, plain;
+  };
+  std::vector<Backward> backwards_;
   bool holds_memory_ = true;
   int lost_ = 0;
   Nanoseconds spent_{0};

@@ -2,10 +2,54 @@
 
 #include <malloc.h>
 
+#include "autodiff/differentiate.h"
 #include "heap/file_pages.h"
-#include "jit/bundle_executor.h"
+#include "jit/chained_executor.h"
+#include "jit/gradient_executor.h"
+#include "jit/gradient_paths.h"
+#include "jit/gradient_stages.h"
 
 namespace penstock::jit {
+
+namespace {
+
+/// Keeps what compilation does to the heap from the calls that come, where a graph is large.
+class TrimmedHeap {
+ public:
+  /// While a call is recorded, small blocks that stay (the graph) come to lie between the tensors
+  /// on the heap, so that the C library keeps the gaps; what the compiler needs would come on top
+  /// of them.
+  explicit TrimmedHeap(const Graph& graph) : large_(is_large(graph)) { trim(); }
+  /// What the compiler needed must not stay under the calls that come, the plain one that the gate
+  /// measures first.
+  ~TrimmedHeap() { trim(); }
+  TrimmedHeap(const TrimmedHeap&) = delete;
+  TrimmedHeap& operator=(const TrimmedHeap&) = delete;
+  void give_back_pages() const {
+    if (large_) heap::give_back_file_pages();
+  }
+
+ private:
+  void trim() const {
+    if (large_) malloc_trim(0);
+  }
+  bool large_;
+};
+
+/// The plan of a graph whose outputs are tensors of their own.
+OutputPlan plan_of_own(const Interface& interface) {
+  OutputPlan plan;
+  for (const Output& output : interface.outputs) {
+    OutputPlan::PlannedOutput& planned = plan.outputs.emplace_back();
+    planned.made = static_cast<std::int32_t>(plan.made.size());
+    planned.whole = true;
+    planned.type = output.type;
+    plan.made.push_back(output.type);
+  }
+  return plan;
+}
+
+}  // namespace
 
 bool is_large(const Graph& graph) {
   constexpr std::int64_t kMuch = std::int64_t{32} << 20;
@@ -28,26 +72,78 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(const std::st
   return compiler;
 }
 
+Result<std::unique_ptr<BundleExecutor>> PipelineCompiler::load(KernelBundle bundle,
+                                                               OutputPlan plan) {
+  const auto start = std::chrono::steady_clock::now();
+  auto executor =
+      BundleExecutor::create(runtime_, versions_, std::move(bundle), blobs_, std::move(plan));
+  trace_.after({"load", "load machine code and library kernels"},
+               std::chrono::steady_clock::now() - start, [] { return std::string(); });
+  return executor;
+}
+
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
-  const bool large = is_large(graph);
-  // While a call is recorded, small blocks that stay (the graph) come to lie between the tensors on
-  // the heap, so that the C library keeps the gaps; what the compiler needs would come on top of
-  // them.
-  if (large) malloc_trim(0);
+  const TrimmedHeap trimmed(graph);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
-  if (large) heap::give_back_file_pages();
+  trimmed.give_back_pages();
   if (!bundle) return tl::unexpected(bundle.error());
-  const auto start = std::chrono::steady_clock::now();
-  auto executor =
-      BundleExecutor::create(runtime_, versions_, std::move(*bundle), blobs_, std::move(*plan));
-  trace_.after({"load", "load machine code and library kernels"},
-               std::chrono::steady_clock::now() - start, [] { return std::string(); });
-  // What the compiler needed must not stay under the calls that come, the plain one that the gate
-  // measures first.
-  if (large) malloc_trim(0);
-  return executor;
+  return load(std::move(*bundle), std::move(*plan));
+}
+
+Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(Graph graph,
+                                                                      std::shared_ptr<Gate> gate) {
+  const TrimmedHeap trimmed(graph);
+  auto stages = split_stages(graph);
+  if (!stages) return compile_stage(std::move(graph), std::move(gate));
+  auto first = compile_gradients(std::move(stages->first), gate);
+  if (!first) return first;
+  const bool second_records = records_gradients(stages->second, true);
+  auto second = second_records ? compile_gradients(std::move(stages->second), gate)
+                               : compile(std::move(stages->second));
+  if (!second) return second;
+  return chain_executors(std::move(*first), std::move(*second), graph.interface.inputs.size(),
+                         stages->handed);
+}
+
+/// A graph in which no output that requires grad leads to another one.
+Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(Graph graph,
+                                                                  std::shared_ptr<Gate> gate) {
+  GradientParts parts;
+  if (gate) parts.backward_number = gate->expect_backward();
+  parts.gate = std::move(gate);
+  const std::vector<Output> captured = graph.interface.outputs;
+  auto plan = plan_outputs(graph);
+  if (!plan) return tl::unexpected(plan.error());
+  auto tracked = track_outputs(graph, *plan, captured);
+  if (!tracked) return tl::unexpected(tracked.error());
+  parts.tracked = std::move(*tracked);
+  auto recorded = autodiff::mark_constants(graph);
+  if (!recorded) return tl::unexpected(recorded.error());
+  parts.recorded = std::move(*recorded);
+  const GradientPaths paths(graph, parts.tracked);
+  if (paths.is_chained(*plan, captured))
+    return failure(Code::PS0504, "an output that requires grad leads to another one");
+  auto bundles = pipeline::compile_training(std::move(graph), options_, code_, trace_);
+  if (is_large(parts.recorded)) heap::give_back_file_pages();
+  if (!bundles) return tl::unexpected(bundles.error());
+  parts.mutations = bundles->forward.interface.mutations;
+  parts.backward_interface = bundles->backward.interface;
+  for (const Gradient& gradient : parts.backward_interface.training.gradients)
+    parts.reached_from.push_back(paths.outputs_of(static_cast<std::size_t>(gradient.input)));
+  for (const Mutation& mutation : parts.mutations) {
+    if (!paths.outputs_of(static_cast<std::size_t>(mutation.input)).empty())
+      parts.read_before_write.push_back(mutation.input);
+  }
+  OutputPlan gradients = plan_of_own(bundles->backward.interface);
+  auto forward = load(std::move(bundles->forward), std::move(*plan));
+  if (!forward) return tl::unexpected(forward.error());
+  auto backward = load(std::move(bundles->backward), std::move(gradients));
+  if (!backward) return tl::unexpected(backward.error());
+  parts.forward = std::move(*forward);
+  parts.backward = std::move(*backward);
+  return make_gradient_executor(std::move(parts));
 }
 
 void PipelineCompiler::give_back_memory() {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "jit/bundle_executor.h"
 #include "jit/content_versions.h"
 #include "jit/executor.h"
 #include "pipeline/compile.h"
@@ -25,9 +26,13 @@ class PipelineCompiler final : public GraphCompiler {
                                                           bool deterministic, PassTrace& trace);
 
   Result<std::unique_ptr<Executor>> compile(Graph graph) override;
+  Result<std::unique_ptr<Executor>> compile_gradients(Graph graph,
+                                                      std::shared_ptr<Gate> gate) override;
   void give_back_memory() override;
 
  private:
+  Result<std::unique_ptr<Executor>> compile_stage(Graph graph, std::shared_ptr<Gate> gate);
+  Result<std::unique_ptr<BundleExecutor>> load(KernelBundle bundle, OutputPlan plan);
   PipelineCompiler(store::Store store, pipeline::CompileOptions options, PassTrace& trace)
       : store_(std::move(store)),
         options_(std::move(options)),

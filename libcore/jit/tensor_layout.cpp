@@ -1,6 +1,7 @@
 #include "jit/tensor_layout.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace penstock::jit {
 
@@ -26,6 +27,30 @@ PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes,
   if (!size || !stride) return {};
   return PyRef::steal(PyObject_CallMethod(tensor, "as_strided", "OOL", size.get(), stride.get(),
                                           static_cast<long long>(offset)));
+}
+
+void copy_elements(const Elements& from, void* to, std::span<const std::int64_t> strides) {
+  const std::size_t rank = from.sizes.size();
+  const auto step = [&](std::int64_t stride) {
+    return stride * static_cast<std::int64_t>(from.bytes);
+  };
+  if (std::ranges::find(from.sizes, 0) != from.sizes.end()) return;
+  const auto* source = static_cast<const char*>(from.data);
+  auto* target = static_cast<char*>(to);
+  std::vector<std::int64_t> index(rank);
+  for (;;) {
+    std::memcpy(target, source, from.bytes);
+    std::size_t dim = rank;
+    while (dim-- > 0) {
+      source += step(from.strides[dim]);
+      target += step(strides[dim]);
+      if (++index[dim] < from.sizes[dim]) break;
+      source -= step(from.strides[dim] * from.sizes[dim]);
+      target -= step(strides[dim] * from.sizes[dim]);
+      index[dim] = 0;
+    }
+    if (dim == static_cast<std::size_t>(-1)) return;
+  }
 }
 
 TensorLayout::TensorLayout(const TensorType& type,

@@ -17,6 +17,16 @@ namespace penstock::jit {
 python::PyRef strided(PyObject* tensor, std::span<const std::int64_t> sizes,
                       std::span<const std::int64_t> strides, std::int64_t offset);
 
+/// Elements that lie in any order.
+struct Elements {
+  const void* data;   ///< the first one
+  std::size_t bytes;  ///< of one
+  std::span<const std::int64_t> sizes, strides;
+};
+
+/// Writes the elements so that they lie by other strides.
+void copy_elements(const Elements& from, void* to, std::span<const std::int64_t> strides);
+
 /// Sizes, strides and offset of a tensor, counted in elements, as numbers of the call at hand.
 class TensorLayout {
  public:

@@ -25,6 +25,7 @@ struct StateAbi {
   std::int64_t (*function_modes)() = nullptr;
   void* core = nullptr;        ///< libc10: local_keys() finds each thread's record in it
   LocalKeys inference_keys{};  ///< what inference mode alone sets
+  LocalKeys backward_keys{};   ///< and what the engine sets around a node of Python's
 };
 
 PyObject* imported_torch() {
@@ -74,7 +75,7 @@ StateAbi load(PyObject* torch) {
 }
 
 /// Null while torch is not imported.
-const StateAbi* state_abi() {
+StateAbi* state_abi() {
   static StateAbi abi;
   static bool loaded = false;
   if (loaded) return &abi;
@@ -125,6 +126,19 @@ bool deterministic_algorithms() {
       PyRef::steal(PyObject_CallMethod(internals, "_get_deterministic_algorithms", nullptr));
   if (!answer) PyErr_Clear();
   return answer.get() == Py_True;
+}
+
+void note_plain_backward() {
+  StateAbi* abi = state_abi();
+  const LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
+  if (keys != nullptr) abi->backward_keys = *keys;
+}
+
+bool backward_runs_plainly() {
+  const StateAbi* abi = state_abi();
+  const LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
+  if (keys == nullptr || abi->function_modes == nullptr || abi->function_modes() != 0) return false;
+  return *keys == LocalKeys{} || *keys == abi->backward_keys;
 }
 
 bool has_torch_truth(PyTypeObject* tensor_type) {

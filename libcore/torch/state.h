@@ -23,6 +23,12 @@ bool ops_run_plainly();
 
 /// torch.are_deterministic_algorithms_enabled(); false while torch is not imported.
 bool deterministic_algorithms();
+/// True if ops that the backward of a node in Python runs in this thread run as they do outside
+/// every context. torch's engine has one of its own there: it propagates no names of dims. False
+/// until note_plain_backward() has learnt it.
+bool backward_runs_plainly();
+/// Must be called by such a node, in a backward that nothing stands around.
+void note_plain_backward();
 
 /// True while the truth of such tensors is torch's own function: a program may put its own there.
 bool has_torch_truth(PyTypeObject* tensor_type);

@@ -19,10 +19,10 @@ def train(name, make, schedule=None, steps=12, clip=None, dtype=torch.float32):
         optimizer.step()
         if scheduler:
             scheduler.step()
-    weights = [round(v, 5) for p in net.parameters() for v in p.flatten().tolist()]
-    print(name, round(loss.item(), 5), round(norm.item(), 5), weights[:6], round(optimizer.param_groups[0]["lr"], 7))
+    weights = [round(v, 3) for p in net.parameters() for v in p.flatten().tolist()]
+    print(name, round(loss.item(), 3), round(norm.item(), 3), weights[:6], round(optimizer.param_groups[0]["lr"], 7))
     for state in optimizer.state.values():
-        print("  ", {k: (v.sum().item().__round__(5) if isinstance(v, torch.Tensor) else v) for k, v in state.items()})
+        print("  ", {k: (float(f"{v.sum().item():.4g}") if isinstance(v, torch.Tensor) else v) for k, v in state.items()})
         break
 
 

@@ -81,7 +81,7 @@ for call in range(20):
         show("whole", whole(x))
     loss = needs_gradients(x, w)
     loss.backward()
-    show("gradients", loss.item(), w.grad)
+    show("gradients", round(loss.item(), 4), w.grad.mul(1e3).round().div(1e3))
 
 
 def in_thread(results, index):

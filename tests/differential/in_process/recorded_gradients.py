@@ -13,7 +13,7 @@ def gradients(f, *tensors):
         inputs = [t.clone().requires_grad_() for t in tensors]
         out = f(*inputs)
         out.sum().backward()
-        print(f.__name__, out.requires_grad, out.is_leaf, float(out.sum().detach()),
+        print(f.__name__, out.requires_grad, out.is_leaf, round(float(out.sum().detach()), 4),
               [None if t.grad is None else round(float(t.grad.sum()), 4) for t in inputs])
 
 
@@ -80,12 +80,12 @@ for x in (leaf, leaf * 1, a, leaf, leaf * 1):
 def name_of_node(x):
     y = x * 2
     node = y.grad_fn
-    return y + 1, None if node is None else node.name()
+    return y + 1, None if node is None else type(node).__name__
 
 
 for x in (leaf, leaf, a, leaf):
     y, name = name_of_node(x)
-    print("grad_fn", name, float(y.sum().detach()), y.requires_grad)
+    print("grad_fn", name is not None, float(y.sum().detach()), y.requires_grad)
 
 
 def modes(x):

@@ -299,3 +299,35 @@ TEST_CASE("an earlier verdict stands") {
     CHECK(gate.refuses() == (verdict == Verdict::refused));
   }
 }
+
+TEST_CASE("what backward takes counts: an entry that wins forward may lose with it") {
+  for (const std::int64_t backward : {900, 3000}) {
+    GateReport report;
+    Replay replay(report);
+    const std::size_t first = replay.gate().expect_backward();
+    const std::size_t second = replay.gate().expect_backward();
+    for (int calls = 0; replay.gate().open() && calls < 100; ++calls) {
+      if (replay.gate().turn() == Gate::Turn::plain) {
+        replay.plain(1000);
+        continue;
+      }
+      replay.entry(500);
+      if (replay.gate().wants_backward(first))
+        replay.gate().backward_ran(first, nanoseconds(backward), nanoseconds(1000));
+      if (replay.gate().wants_backward(second))
+        replay.gate().backward_ran(second, nanoseconds(1000), nanoseconds(1000));
+    }
+    CHECK(report.verdict == (backward < 1000 ? Verdict::accepted : Verdict::refused));
+    CHECK(report.entry_ns == 500 + backward + 1000);
+    CHECK(report.plain_ns == 3000);
+  }
+}
+
+TEST_CASE("a backward that never comes is not waited for") {
+  GateReport report;
+  Replay replay(report);
+  replay.gate().expect_backward();
+  CHECK(calls_until_verdict(replay, 500, 1000) > 12);
+  CHECK(report.verdict == Verdict::accepted);
+  CHECK(report.entry_ns == 500);
+}

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace penstock::autodiff {
+
+/// By input of a graph: whether torch's own graph of gradients keeps it, as it is or as a view of
+/// it, for an op that the graph recorded. A program that writes such an input before backward gets
+/// an error from torch; any other it may write. Needs: level torch, whose types say what requires
+/// grad. Where it cannot be told the answer is false.
+std::vector<bool> inputs_saved_by_torch(const Graph& graph);
+/// The same, by output, of what the op that made it keeps of its own result.
+std::vector<bool> outputs_saved_by_torch(const Graph& graph);
+
+}  // namespace penstock::autodiff

@@ -1,0 +1,458 @@
+// Segments that torch records gradients of.
+//
+// Problem. torch's graph of gradients is made op by op, of nodes that torch knows; kernels of ours
+// leave none. What a program does with it is not ours to know: it may go backward twice, or never,
+// from any later op, with hooks, in another thread, and ask for gradients of gradients.
+//
+// Idea. The tensors that the kernels made get one node of ours, which torch's engine calls as any
+// other (torch/gradient_node.h). Behind it everything is torch's own: views of the results, sums of
+// gradients, hooks, .grad. The node holds what the cut left for backward: memory of the forward
+// kernels that nobody else sees, and the inputs and outputs that derivatives read, through torch,
+// so that torch tells when one was written meanwhile.
+//
+// Where the kernels of backward have no answer (gradients of gradients, tangents of an odd kind,
+// two threads in one entry) the recorded ops are run once more by torch, under gradient mode, on
+// the same inputs; that gives the gradients as torch computes them, to any order. Random numbers
+// are drawn again from the state that the generator had then.
+#include "jit/gradient_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "autodiff/saved_operands.h"
+#include "jit/gradient_replay.h"
+#include "jit/tensor_layout.h"
+#include "jit/torch_run.h"
+#include "ops/op.h"
+#include "python/literal.h"
+#include "torch/gradient_node.h"
+#include "torch/state.h"
+
+namespace penstock::jit {
+
+using guards::InputValue;
+using python::PyRef;
+using runtime::OutputTensor;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::int32_t kCpu = 0;  // c10::DeviceType
+
+/// A result of forward's kernels that only backward reads.
+struct KeptResult {
+  runtime::PooledMemory memory;
+  void* data = nullptr;
+  std::int32_t dtype = 0;
+  std::vector<std::int64_t> sizes, strides;
+
+  /// Takes the result over; copies what lies in memory that is someone else's.
+  bool take(OutputTensor& result) {
+    sizes.assign(result.sizes.begin(), result.sizes.end());
+    strides.assign(result.strides.begin(), result.strides.end());
+    dtype = facts(result.dtype).torch_scalar_type;
+    data = result.data;
+    memory = std::move(result.memory);
+    if (memory) return true;
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      last += std::max<std::int64_t>(sizes[i] - 1, 0) * strides[i];
+    const auto element = static_cast<std::size_t>(facts(result.dtype).size);
+    memory = runtime::PooledMemory(std::make_shared<runtime::MemoryPool>(0),
+                                   static_cast<std::size_t>(last + 1) * element);
+    if (!memory) return false;
+    copy_elements({result.data, element, result.sizes, result.strides}, memory.data(), strides);
+    data = memory.data();
+    return true;
+  }
+};
+
+class GradientRun final : public torch::GradientNode {
+ public:
+  /// `before`: what the call writes, as it was, one per input; null where it is not kept.
+  GradientRun(std::shared_ptr<GradientProgram> program, const ExecutorCall& call, PyRef random,
+              std::vector<PyRef> before)
+      : program_(std::move(program)) {
+    const Interface& interface = program_->parts.recorded.interface;
+    replay_.random = std::move(random);
+    replay_.symbols.assign(call.symbols, call.symbols + interface.symbols.size());
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      const InputValue& value = call.inputs[i];
+      HeldInput& held = replay_.inputs.emplace_back();
+      held = {PyRef::borrow(value.object), value.integer, value.real, 0};
+      if (value.view != nullptr) held.version = program_->bridge->version(value.object);
+      if (i < before.size() && before[i]) held.object = std::move(before[i]);
+    }
+  }
+
+  bool keep(std::span<OutputTensor> others) {
+    results_.resize(others.size());
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (!results_[i].take(others[i])) return false;
+    }
+    return true;
+  }
+  /// Keeps a copy of a tensor as it is now. False with a Python error set.
+  bool keep_copy(PyObject* tensor) {
+    const PyRef detached = PyRef::steal(PyObject_CallMethod(tensor, "detach", nullptr));
+    PyRef copy =
+        detached ? PyRef::steal(PyObject_CallMethod(detached.get(), "clone", nullptr)) : nullptr;
+    if (!copy) return false;
+    copied_.push_back(copy.get());
+    copies_.push_back(std::move(copy));
+    return true;
+  }
+  void note_output(PyObject* made) {
+    torch::TensorView view;
+    if (!program_->bridge->read(made, view)) return PyErr_Clear();
+    OutputShape& shape = outputs_.emplace_back();
+    shape.sizes.assign(view.sizes.begin(), view.sizes.end());
+    shape.dtype = view.dtype;
+  }
+
+  bool backward(std::span<PyObject* const> kept, std::span<PyObject* const> tangents, bool keep,
+                std::vector<PyRef>& gradients) override {
+    const std::shared_ptr<GradientProgram> program = program_;
+    gradients.assign(program->inputs.size(), nullptr);
+    if (std::ranges::all_of(tangents, [](PyObject* one) { return one == nullptr; })) return true;
+    const bool measured =
+        program->parts.gate && program->parts.gate->wants_backward(program->parts.backward_number);
+    const auto begin = Clock::now();
+    const bool kernels = !torch::grad_enabled() && !program->running &&
+                         torch::backward_runs_plainly() && run_kernels(kept, tangents, gradients);
+    if (kernels && measured) measure(tangents, Clock::now() - begin);
+    std::chrono::nanoseconds ignored{0};
+    if (!kernels && (PyErr_Occurred() != nullptr ||
+                     !differentiate_by_torch(*program, replay_, tangents, gradients, ignored)))
+      return false;
+    drop_unreached(tangents, gradients);
+    if (keep) return true;
+    results_.clear();
+    replay_ = {};
+    copied_.clear();
+    copies_.clear();
+    return true;
+  }
+
+ private:
+  struct OutputShape {
+    std::vector<std::int64_t> sizes;
+    std::int32_t dtype = 0;
+  };
+  /// Backward's inputs, and what they point to.
+  struct Arguments {
+    std::vector<InputValue> values;
+    std::vector<torch::TensorView> views;
+    std::vector<PyRef> objects;
+  };
+
+  /// Tells the gate what torch takes for the gradients that kernels took `by_entry` for.
+  void measure(std::span<PyObject* const> tangents, std::chrono::nanoseconds by_entry) {
+    std::vector<PyRef> gradients(program_->inputs.size());
+    std::chrono::nanoseconds by_torch{0};
+    if (differentiate_by_torch(*program_, replay_, tangents, gradients, by_torch))
+      program_->parts.gate->backward_ran(program_->parts.backward_number, by_entry, by_torch);
+    PyErr_Clear();
+  }
+
+  /// False without a Python error: kernels have no answer.
+  bool run_kernels(std::span<PyObject* const> kept, std::span<PyObject* const> tangents,
+                   std::vector<PyRef>& gradients) {
+    GradientProgram& program = *program_;
+    Arguments arguments;
+    if (!fill(kept, tangents, arguments)) return false;
+    std::vector<PyRef> outputs(program.parts.backward_interface.outputs.size());
+    bool written = false;
+    program.running = true;
+    const auto done = program.parts.backward->run(
+        {arguments.values, program.all, replay_.symbols.data(), nullptr}, outputs, written);
+    program.running = false;
+    if (!done) return false;
+    const auto& order = program.parts.backward_interface.training.gradients;
+    for (const Gradient& gradient : order) {
+      const auto place =
+          std::ranges::find(program.inputs, static_cast<std::uint32_t>(gradient.input));
+      gradients[static_cast<std::size_t>(place - program.inputs.begin())] =
+          std::move(outputs[static_cast<std::size_t>(gradient.output)]);
+    }
+    return true;
+  }
+
+  bool fill(std::span<PyObject* const> kept, std::span<PyObject* const> tangents,
+            Arguments& arguments) {
+    const GradientProgram& program = *program_;
+    const Interface& interface = program.parts.backward_interface;
+    const std::size_t count = interface.inputs.size();
+    arguments.values.resize(count);
+    arguments.views.resize(count);
+    for (const Tangent& tangent : interface.training.tangents) {
+      if (!fill_tangent(tangent, tangents, arguments)) return false;
+    }
+    for (const Saved& saved : interface.training.saved) {
+      const auto input = static_cast<std::size_t>(saved.input);
+      const auto output = static_cast<std::size_t>(saved.output);
+      if (output < program.own_outputs) {
+        PyObject* tensor = find(program.kept_outputs, output, kept, program.kept_inputs.size());
+        if (tensor == nullptr)
+          tensor = find(program.copied_outputs, output, copies(), program.copied_inputs.size());
+        if (tensor == nullptr || !fill_tensor(input, tensor, arguments)) return false;
+      } else {
+        fill_result(input, results_[output - program.own_outputs], arguments);
+      }
+    }
+    for (const Passed& passed : interface.training.passed) {
+      const auto input = static_cast<std::size_t>(passed.input);
+      const auto forward = static_cast<std::size_t>(passed.forward);
+      PyObject* tensor = find(program.kept_inputs, forward, kept, 0);
+      if (tensor == nullptr) tensor = find(program.copied_inputs, forward, copies(), 0);
+      if (tensor != nullptr) {
+        if (!fill_tensor(input, tensor, arguments)) return false;
+        continue;
+      }
+      const HeldInput& held = replay_.inputs[static_cast<std::size_t>(passed.forward)];
+      arguments.values[input] = {held.object.get(), nullptr, held.integer, held.real};
+    }
+    fill_sizes(arguments);
+    return true;
+  }
+
+  std::span<PyObject* const> copies() const { return copied_; }
+  /// The tensor of `index`, of those in `indices`, which stand in `tensors` from `first` on; null:
+  /// it is none of them.
+  static PyObject* find(const std::vector<std::uint32_t>& indices, std::size_t index,
+                        std::span<PyObject* const> tensors, std::size_t first) {
+    const auto place = std::ranges::find(indices, static_cast<std::uint32_t>(index));
+    const auto position = first + static_cast<std::size_t>(place - indices.begin());
+    return place == indices.end() || position >= tensors.size() ? nullptr : tensors[position];
+  }
+
+  /// Sizes that no tensor among backward's inputs shows.
+  void fill_sizes(Arguments& arguments) const {
+    const Interface& interface = program_->parts.backward_interface;
+    for (std::size_t i = 0; i < interface.inputs.size(); ++i) {
+      const Input& input = interface.inputs[i];
+      if (input.kind != InputKind::size || input.source == kNoSource) continue;
+      const auto& symbols = interface.symbols;
+      const auto symbol = std::ranges::find(symbols, input.source, &Symbol::source);
+      if (symbol == symbols.end()) continue;
+      const std::int64_t value =
+          replay_.symbols[static_cast<std::size_t>(symbol - symbols.begin())];
+      arguments.values[i] = {nullptr, nullptr, value, static_cast<double>(value)};
+    }
+  }
+
+  void fill_result(std::size_t input, const KeptResult& result, Arguments& arguments) const {
+    torch::TensorView& view = arguments.views[input];
+    view.sizes = result.sizes;
+    view.strides = result.strides;
+    view.data = result.data;
+    view.storage = result.memory.data();
+    view.dtype = result.dtype;
+    arguments.values[input].view = &view;
+  }
+
+  /// False for a tensor that is another than it was in forward: its memory was exchanged.
+  bool fill_tensor(std::size_t input, PyObject* tensor, Arguments& arguments) const {
+    torch::TensorView& view = arguments.views[input];
+    const TensorType& type = program_->parts.backward_interface.inputs[input].type;
+    if (!program_->bridge->read(tensor, view)) {
+      PyErr_Clear();
+      return false;
+    }
+    const auto fits = [](const std::vector<SymExpr>& expected, std::span<const std::int64_t> is) {
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (expected[i].constant() && *expected[i].constant() != is[i]) return false;
+      }
+      return true;
+    };
+    if (view.device_type != kCpu || view.sizes.size() != type.rank() ||
+        dtype_from_torch(view.dtype) != type.dtype || !fits(type.sizes, view.sizes) ||
+        !fits(type.strides, view.strides))
+      return false;
+    arguments.values[input] = {tensor, &view, 0, 0};
+    return true;
+  }
+
+  /// Tangents come from anywhere: dense ones are read as they are, others are laid out anew.
+  bool fill_tangent(const Tangent& tangent, std::span<PyObject* const> tangents,
+                    Arguments& arguments) const {
+    const GradientProgram& program = *program_;
+    const auto input = static_cast<std::size_t>(tangent.input);
+    const auto place =
+        std::ranges::find(program.attached, static_cast<std::uint32_t>(tangent.output)) -
+        program.attached.begin();
+    const OutputShape& shape = outputs_[static_cast<std::size_t>(place)];
+    PyObject* given = tangents[static_cast<std::size_t>(place)];
+    PyRef tensor = PyRef::borrow(given);
+    if (given == nullptr) {
+      tensor = zeros(shape);
+    } else if (Py_TYPE(given) != program.bridge->tensor_type()) {
+      return false;
+    } else {
+      tensor = PyRef::steal(PyObject_CallMethod(given, "contiguous", nullptr));
+    }
+    torch::TensorView& view = arguments.views[input];
+    if (!tensor || !program.bridge->is_dense(tensor.get()) ||
+        !program.bridge->read(tensor.get(), view)) {
+      PyErr_Clear();
+      return false;
+    }
+    if (view.device_type != kCpu || view.dtype != shape.dtype ||
+        !std::ranges::equal(view.sizes, shape.sizes))
+      return false;
+    arguments.values[input] = {tensor.get(), &view, 0, 0};
+    arguments.objects.push_back(std::move(tensor));
+    return true;
+  }
+
+  static PyRef zeros(const OutputShape& shape) {
+    const PyRef sizes = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.sizes.size())));
+    for (std::size_t i = 0; sizes && i < shape.sizes.size(); ++i)
+      PyTuple_SET_ITEM(sizes.get(), static_cast<Py_ssize_t>(i),
+                       PyLong_FromLongLong(shape.sizes[i]));
+    const PyRef function = torch_function("torch", "zeros");
+    const PyRef dtype = python::object_of(Argument(*dtype_from_torch(shape.dtype)));
+    if (!sizes || !function || !dtype) return nullptr;
+    const PyRef arguments = PyRef::steal(PyTuple_Pack(1, sizes.get()));
+    const PyRef keywords = PyRef::steal(PyDict_New());
+    if (!arguments || !keywords || PyDict_SetItemString(keywords.get(), "dtype", dtype.get()) < 0)
+      return nullptr;
+    return PyRef::steal(PyObject_Call(function.get(), arguments.get(), keywords.get()));
+  }
+
+  /// What no tangent that came leads to has no gradient.
+  void drop_unreached(std::span<PyObject* const> tangents, std::vector<PyRef>& gradients) const {
+    const GradientProgram& program = *program_;
+    const auto& order = program.parts.backward_interface.training.gradients;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto place =
+          std::ranges::find(program.inputs, static_cast<std::uint32_t>(order[i].input));
+      const bool reached =
+          std::ranges::any_of(program.parts.reached_from[i], [&](std::int32_t made) {
+            const auto at = std::ranges::find(program.attached, static_cast<std::uint32_t>(made));
+            return tangents[static_cast<std::size_t>(at - program.attached.begin())] != nullptr;
+          });
+      if (!reached) gradients[static_cast<std::size_t>(place - program.inputs.begin())] = nullptr;
+    }
+  }
+
+  std::shared_ptr<GradientProgram> program_;
+  GradientReplay replay_;
+  std::vector<KeptResult> results_;
+  std::vector<PyRef> copies_;  ///< of the program's copied inputs, and copied outputs behind them
+  std::vector<PyObject*> copied_;  ///< the same, borrowed
+  std::vector<OutputShape> outputs_;
+};
+
+class GradientExecutor final : public Executor, public RunObserver {
+ public:
+  explicit GradientExecutor(std::shared_ptr<GradientProgram> program)
+      : program_(std::move(program)) {
+    GradientParts& parts = program_->parts;
+    parts.forward->set_observer(this);
+    for (const BundleExecutor* part : {parts.forward.get(), parts.backward.get()})
+      guards_.insert(guards_.end(), part->guards().begin(), part->guards().end());
+  }
+
+  Result<void> run(const ExecutorCall& call, std::span<PyRef> outputs, bool& written) override {
+    if (!torch::records_gradients_plainly()) {
+      auto native = failure(Code::PS0504, "somebody looks at what torch saves for gradients");
+      native.value().severity = Severity::note;
+      return native;
+    }
+    if (program_->draws) random_ = RandomState().state();
+    before_.assign(call.inputs.size(), nullptr);
+    for (const std::int32_t input : program_->parts.read_before_write) {
+      PyObject* tensor = call.inputs[static_cast<std::size_t>(input)].object;
+      const PyRef detached = PyRef::steal(PyObject_CallMethod(tensor, "detach", nullptr));
+      if (detached)
+        before_[static_cast<std::size_t>(input)] =
+            PyRef::steal(PyObject_CallMethod(detached.get(), "clone", nullptr));
+      PyErr_Clear();
+    }
+    return program_->parts.forward->run(call, outputs, written);
+  }
+  std::span<const Guard> guards() const override { return guards_; }
+
+  Result<void> ran(const ExecutorCall& call, std::span<const PyRef> made,
+                   std::span<OutputTensor> others) override {
+    GradientProgram& program = *program_;
+    auto node = std::make_unique<GradientRun>(program_, call, std::exchange(random_, {}),
+                                              std::exchange(before_, {}));
+    if (!node->keep(others)) return failure(Code::PS0505, "no memory for what backward needs");
+    std::vector<PyObject*> inputs, outputs, kept;
+    for (const std::uint32_t input : program.inputs) inputs.push_back(call.inputs[input].object);
+    for (const std::uint32_t index : program.attached) {
+      outputs.push_back(made[index].get());
+      node->note_output(made[index].get());
+    }
+    for (const std::uint32_t input : program.kept_inputs) kept.push_back(call.inputs[input].object);
+    for (const std::uint32_t index : program.kept_outputs) kept.push_back(made[index].get());
+    bool copied = true;
+    for (const std::uint32_t input : program.copied_inputs)
+      copied = copied && node->keep_copy(call.inputs[input].object);
+    for (const std::uint32_t index : program.copied_outputs)
+      copied = copied && node->keep_copy(made[index].get());
+    if (copied && torch::attach_gradient_node({inputs, outputs, kept}, std::move(node))) return {};
+    PyErr_Clear();
+    return failure(Code::PS0505, "torch takes no node of gradients");
+  }
+
+ private:
+  std::shared_ptr<GradientProgram> program_;
+  std::vector<Guard> guards_;  ///< of both parts
+  // Of the call that runs.
+  PyRef random_;
+  std::vector<PyRef> before_;
+};
+
+bool draws_numbers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) {
+    const ops::OpFacts* op = ops::find_op(node.op);
+    return op == nullptr || op->has(ops::kRandom) || node.op.find("dropout") != std::string::npos ||
+           node.op.find("attention") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
+  const auto bridge = torch::TensorBridge::get();
+  if (!bridge) return tl::unexpected(bridge.error());
+  if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
+  auto program = std::make_shared<GradientProgram>();
+  program->bridge = *bridge;
+  program->parts = std::move(parts);
+  const Interface& backward = program->parts.backward_interface;
+  for (const Gradient& gradient : backward.training.gradients)
+    program->inputs.push_back(static_cast<std::uint32_t>(gradient.input));
+  std::ranges::sort(program->inputs);
+  for (std::size_t i = 0; i < program->parts.tracked.size(); ++i) {
+    if (program->parts.tracked[i]) program->attached.push_back(static_cast<std::uint32_t>(i));
+  }
+  const Interface& forward = program->parts.recorded.interface;
+  program->own_outputs = program->parts.tracked.size() + program->parts.mutations.size();
+  const std::vector<bool> saved_outputs = autodiff::outputs_saved_by_torch(program->parts.recorded);
+  for (const Saved& saved : backward.training.saved) {
+    const auto output = static_cast<std::uint32_t>(saved.output);
+    if (output >= program->own_outputs) continue;
+    const bool kept = output < saved_outputs.size() && saved_outputs[output];
+    (kept ? program->kept_outputs : program->copied_outputs).push_back(output);
+  }
+  const std::vector<bool> saved_inputs = autodiff::inputs_saved_by_torch(program->parts.recorded);
+  for (const Passed& passed : backward.training.passed) {
+    const auto input = static_cast<std::uint32_t>(passed.forward);
+    const InputKind kind = forward.inputs[input].kind;
+    if (kind == InputKind::scalar || kind == InputKind::size) continue;
+    (saved_inputs[input] ? program->kept_inputs : program->copied_inputs).push_back(input);
+  }
+  program->all.resize(backward.inputs.size());
+  std::iota(program->all.begin(), program->all.end(), 0U);
+  program->draws = draws_numbers(program->parts.recorded);
+  return std::make_unique<GradientExecutor>(std::move(program));
+}
+
+}  // namespace penstock::jit

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "jit/bundle_executor.h"
+#include "jit/executor.h"
+#include "jit/gate.h"
+#include "jit/output_plan.h"
+
+namespace penstock::jit {
+
+/// What an entry's gradients are computed with.
+struct GradientParts {
+  std::unique_ptr<BundleExecutor> forward, backward;
+  Interface backward_interface;     ///< as the cut left it
+  std::vector<Mutation> mutations;  ///< of the forward graph, at level core
+  Graph recorded;                   ///< level torch, its outputs the plan's made tensors
+  std::vector<bool> tracked;        ///< by made tensor: it requires grad
+  /// By gradient: the made tensors that its input leads to.
+  std::vector<std::vector<std::int32_t>> reached_from;
+  /// Inputs that the graph writes and that gradients depend on as they were before.
+  std::vector<std::int32_t> read_before_write;
+  std::shared_ptr<Gate> gate;       ///< is told what backward takes; null: nobody
+  std::size_t backward_number = 0;  ///< the gate's
+};
+
+/// An executor of a segment that torch is to record gradients of: forward by kernels, and one node
+/// in torch's graph of gradients whose backward runs kernels too.
+Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts);
+
+}  // namespace penstock::jit

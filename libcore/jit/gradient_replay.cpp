@@ -1,0 +1,168 @@
+#include "jit/gradient_replay.h"
+
+#include "jit/torch_run.h"
+#include "torch/state.h"
+
+namespace penstock::jit {
+
+using python::PyRef;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+bool raise_torch_failed() {
+  if (!PyErr_Occurred())
+    PyErr_SetString(PyExc_RuntimeError, "penstock: torch could not run a segment again");
+  return false;
+}
+
+/// Gradient mode on, until this goes.
+class GradMode {
+ public:
+  GradMode() : before_(torch::grad_enabled()) { set(true); }
+  ~GradMode() {
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    set(before_);
+    PyErr_Restore(type, value, traceback);
+  }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  static void set(bool enabled) {
+    if (torch::grad_enabled() == enabled) return;
+    const PyRef function = torch_function("torch._C", "_set_grad_enabled");
+    if (function) PyRef::steal(PyObject_CallOneArg(function.get(), enabled ? Py_True : Py_False));
+    PyErr_Clear();
+  }
+  bool before_;
+};
+
+class Replaying {
+ public:
+  Replaying(GradientProgram& program, const GradientReplay& replay)
+      : program_(program), replay_(replay) {}
+
+  /// The gradients by torch's own ops.
+  bool run(std::span<PyObject* const> tangents, std::vector<PyRef>& gradients,
+           std::chrono::nanoseconds& engine_time) {
+    GradientProgram& program = program_;
+    if (!are_unchanged()) return false;
+    const bool twice = torch::grad_enabled();
+    const Graph& graph = program.parts.recorded;
+    std::vector<PyRef> values(graph.values.size());
+    const GradMode on;
+    if (!inputs_again(twice, values)) return raise_torch_failed();
+    {
+      const RandomState now;
+      now.set(replay_.random);
+      if (!jit::run_by_torch(graph, replay_.symbols.data(), program.ops, *program.bridge, values))
+        return raise_torch_failed();
+    }
+    const PyRef outputs = PyRef::steal(PyList_New(0)), given = PyRef::steal(PyList_New(0)),
+                inputs = PyRef::steal(PyList_New(0));
+    if (!outputs || !given || !inputs) return false;
+    for (std::size_t i = 0; i < program.attached.size(); ++i) {
+      if (tangents[i] == nullptr) continue;
+      const PyRef& output = values[graph.outputs[program.attached[i]]];
+      if (PyList_Append(outputs.get(), output.get()) < 0 ||
+          PyList_Append(given.get(), tangents[i]) < 0)
+        return false;
+    }
+    for (const std::uint32_t input : program.inputs) {
+      if (PyList_Append(inputs.get(), values[input].get()) < 0) return false;
+    }
+    const auto begin = Clock::now();
+    const bool done = differentiate(outputs.get(), inputs.get(), given.get(), twice, gradients);
+    engine_time += Clock::now() - begin;
+    return done;
+  }
+
+ private:
+  /// The inputs as torch runs the segment on them again. Those that have gradients are new tensors
+  /// that show the same: gradients end there, and, where those of gradients are asked for, go on
+  /// behind them.
+  bool inputs_again(bool twice, std::vector<PyRef>& values) const {
+    const GradientProgram& program = program_;
+    const Interface& interface = program.parts.recorded.interface;
+    for (std::size_t i = 0; i < replay_.inputs.size(); ++i) {
+      const HeldInput& held = replay_.inputs[i];
+      const Input& input = interface.inputs[i];
+      if (input.kind == InputKind::scalar || input.kind == InputKind::size) {
+        values[i] = held.object ? held.object
+                    : is_floating(input.type.dtype)
+                        ? PyRef::steal(PyFloat_FromDouble(held.real))
+                        : PyRef::steal(PyLong_FromLongLong(held.integer));
+      } else if (std::ranges::find(program.inputs, static_cast<std::uint32_t>(i)) !=
+                 program.inputs.end()) {
+        values[i] = PyRef::steal(
+            twice ? PyObject_CallMethod(held.object.get(), "view_as", "O", held.object.get())
+                  : PyObject_CallMethod(held.object.get(), "detach", nullptr));
+        if (!twice && values[i])
+          values[i] = PyRef::steal(PyObject_CallMethod(values[i].get(), "requires_grad_", nullptr));
+      } else {
+        values[i] = PyRef::steal(PyObject_CallMethod(held.object.get(), "detach", nullptr));
+        if (values[i] && program_.writes(i))
+          values[i] = PyRef::steal(PyObject_CallMethod(values[i].get(), "clone", nullptr));
+      }
+      if (!values[i]) return false;
+    }
+    return true;
+  }
+
+  bool are_unchanged() const {
+    const GradientProgram& program = program_;
+    for (std::size_t i = 0; i < replay_.inputs.size(); ++i) {
+      const InputKind kind = program.parts.recorded.interface.inputs[i].kind;
+      if (kind == InputKind::scalar || kind == InputKind::size || program_.writes(i)) continue;
+      const std::uint32_t version = program.bridge->version(replay_.inputs[i].object.get());
+      if (version == replay_.inputs[i].version) continue;
+      PyErr_Format(PyExc_RuntimeError,
+                   "one of the variables needed for gradient computation has been modified by an "
+                   "inplace operation: it is at version %u; expected version %u instead. Hint: "
+                   "enable anomaly detection to find the operation that failed to compute its "
+                   "gradient, with torch.autograd.set_detect_anomaly(True).",
+                   version, replay_.inputs[i].version);
+      return false;
+    }
+    return true;
+  }
+
+  static bool differentiate(PyObject* outputs, PyObject* inputs, PyObject* tangents, bool twice,
+                            std::vector<PyRef>& gradients) {
+    const PyRef function = torch_function("torch.autograd", "grad");
+    const PyRef arguments = PyRef::steal(PyTuple_Pack(3, outputs, inputs, tangents));
+    const PyRef keywords = PyRef::steal(PyDict_New());
+    if (!function || !arguments || !keywords ||
+        PyDict_SetItemString(keywords.get(), "create_graph", twice ? Py_True : Py_False) < 0 ||
+        PyDict_SetItemString(keywords.get(), "allow_unused", Py_True) < 0)
+      return false;
+    const PyRef found =
+        PyRef::steal(PyObject_Call(function.get(), arguments.get(), keywords.get()));
+    if (!found || !PyTuple_Check(found.get())) return raise_torch_failed();
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      PyObject* one = PyTuple_GET_ITEM(found.get(), static_cast<Py_ssize_t>(i));
+      gradients[i] = one == Py_None ? PyRef() : PyRef::borrow(one);
+    }
+    return true;
+  }
+
+  GradientProgram& program_;
+  const GradientReplay& replay_;
+};
+
+}  // namespace
+
+PyRef torch_function(const char* module, const char* name) {
+  const PyRef found = PyRef::steal(PyImport_ImportModule(module));
+  return found ? PyRef::steal(PyObject_GetAttrString(found.get(), name)) : nullptr;
+}
+
+bool differentiate_by_torch(GradientProgram& program, const GradientReplay& replay,
+                            std::span<PyObject* const> tangents, std::vector<PyRef>& gradients,
+                            std::chrono::nanoseconds& engine_time) {
+  return Replaying(program, replay).run(tangents, gradients, engine_time);
+}
+
+}  // namespace penstock::jit

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "jit/gradient_executor.h"
+#include "torch/ops.h"
+#include "torch/tensor_bridge.h"
+
+namespace penstock::jit {
+
+/// An input of a call that is over.
+struct HeldInput {
+  python::PyRef object;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::uint32_t version = 0;
+};
+
+/// All that the nodes of one entry share.
+struct GradientProgram {
+  GradientParts parts;
+  const torch::TensorBridge* bridge = nullptr;
+  torch::TorchOps ops;
+  std::vector<std::uint32_t> inputs;    ///< of forward, that have gradients: the node's
+  std::vector<std::uint32_t> attached;  ///< made tensors that require grad: the node's outputs
+  std::vector<std::uint32_t> kept_inputs, kept_outputs;  ///< in the order in which torch keeps them
+  /// What backward reads and torch's own ops would not keep: the program may write it meanwhile.
+  std::vector<std::uint32_t> copied_inputs, copied_outputs;
+  std::vector<std::uint32_t> all;  ///< positions of backward's inputs
+  std::size_t own_outputs = 0;
+  bool draws = false;
+  bool running = false;
+
+  /// The graph writes the input.
+  bool writes(std::size_t input) const {
+    return std::ranges::any_of(parts.mutations, [&](const Mutation& mutation) {
+      return mutation.input == static_cast<std::int32_t>(input);
+    });
+  }
+};
+
+/// A call of a segment that is over, as torch runs it again.
+struct GradientReplay {
+  std::vector<std::int64_t> symbols;
+  std::vector<HeldInput> inputs;  ///< one per input of the recorded graph
+  python::PyRef random;           ///< the generator's state in front of it; null: it draws nothing
+};
+
+/// The gradients of the program's inputs by torch's own ops: the recorded graph is run again under
+/// gradient mode. `tangents`: one per attached output, null where none comes. Where gradient mode
+/// is on the gradients have gradients themselves. Adds to `engine_time` what torch's engine took.
+/// False with a Python error set: torch's own, or that an input was written since.
+bool differentiate_by_torch(GradientProgram& program, const GradientReplay& replay,
+                            std::span<PyObject* const> tangents,
+                            std::vector<python::PyRef>& gradients,
+                            std::chrono::nanoseconds& engine_time);
+
+/// A function of torch's, by its module and name; null with a Python error set.
+python::PyRef torch_function(const char* module, const char* name);
+
+}  // namespace penstock::jit

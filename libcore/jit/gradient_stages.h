@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace penstock::jit {
+
+/// A captured graph in two, where an output that requires grad leads to another one: torch's graph
+/// of gradients has a node for each, so that a program may ask for what lies between them.
+struct Stages {
+  Graph first;   ///< its outputs are `handed`
+  Graph second;  ///< the whole's inputs, and behind them what is handed on; the whole's outputs
+  std::size_t handed = 0;
+};
+
+/// Splits in front of the first op behind an output that another one depends on. Needs: a captured
+/// graph. nullopt where no place is found at which all that is handed on is whole: nothing of it
+/// was written, and none of it is a number.
+std::optional<Stages> split_stages(const Graph& graph);
+
+}  // namespace penstock::jit

@@ -1,0 +1,43 @@
+#include "jit/torch_run.h"
+
+#include <algorithm>
+
+namespace penstock::jit {
+
+using python::PyRef;
+
+bool run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
+                  const torch::TensorBridge& bridge, std::span<PyRef> values) {
+  const auto symbol_of = [&](std::string_view name) -> std::optional<std::int64_t> {
+    const auto& known = graph.interface.symbols;
+    const auto found = std::ranges::find(known, name, &Symbol::name);
+    return found == known.end() ? std::nullopt : std::optional(symbols[found - known.begin()]);
+  };
+  for (const Node& node : graph.nodes) {
+    auto results = ops.call(
+        node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
+    if (!results) return false;
+    std::erase_if(*results, [&](const PyRef& result) { return !bridge.is_tensor(result.get()); });
+    if (results->size() < node.results.size()) return false;
+    for (std::size_t i = 0; i < node.results.size(); ++i)
+      values[node.results[i]] = std::move((*results)[i]);
+  }
+  return true;
+}
+
+RandomState::RandomState() {
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  if (torch != nullptr)
+    generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
+  if (generator_)
+    state_ = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
+  PyErr_Clear();
+}
+
+void RandomState::set(const PyRef& state) const {
+  if (!state || !generator_) return;
+  PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", state.get()));
+  PyErr_Clear();
+}
+
+}  // namespace penstock::jit

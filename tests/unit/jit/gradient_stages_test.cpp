@@ -1,0 +1,67 @@
+#include "jit/gradient_stages.h"
+
+#include <doctest/doctest.h>
+
+#include "../gradient_graph.h"
+#include "jit/gradient_paths.h"
+
+using namespace penstock;
+using namespace penstock::jit;
+
+TEST_CASE("outputs that depend on an input are found by what requires grad") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), w = g.leaf(), unused = g.leaf();
+  const ValueId a = g.binary("mul", x, g.value(w));
+  const ValueId constant = g.unary("cos", w, false);
+  const ValueId b = g.binary("mul", x, g.value(constant));
+  g.output(a);
+  g.output(b);
+  const GradientPaths paths(g.graph, {true, true});
+  CHECK(paths.outputs_of(x) == std::vector<std::int32_t>{0, 1});
+  CHECK(paths.outputs_of(w) == std::vector<std::int32_t>{0});
+  CHECK(paths.outputs_of(unused).empty());
+  CHECK_FALSE(paths.leads_on(0));
+  CHECK_FALSE(split_stages(g.graph).has_value());
+}
+
+TEST_CASE("a graph is split behind an output that another one depends on") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.leaf();
+  const ValueId kept = g.unary("exp", y);
+  const ValueId logits = g.binary("mul", x, g.value(y));
+  const ValueId hidden = g.unary("cos", logits);
+  const ValueId loss = g.binary("mul", hidden, g.value(kept));
+  g.output(loss);
+  g.output(logits);
+  const auto stages = split_stages(g.graph);
+  REQUIRE(stages.has_value());
+  CHECK(stages->first.nodes.size() == 2);
+  CHECK(stages->second.nodes.size() == 2);
+  CHECK(stages->handed == 2);  // logits and kept
+  CHECK(stages->first.outputs == std::vector<ValueId>{kept, logits});
+  CHECK(stages->second.interface.inputs.size() == 4);
+  CHECK(stages->second.interface.inputs[3].type.requires_grad);
+  CHECK(stages->second.outputs[1] == 3);  // logits, as they came
+  CHECK(stages->second.interface.outputs.size() == 2);
+}
+
+TEST_CASE("what was written in place is not handed on") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  const ValueId h = g.unary("exp", x);
+  const ValueId written = g.apply("add_.Tensor", {{"self", g.value(h)}, {"other", g.value(x)}});
+  for (const ValueId id : {h, written}) g.graph.values[id].type.storage = 7;
+  const ValueId loss = g.unary("cos", written);
+  g.output(loss);
+  g.output(h);
+  CHECK_FALSE(split_stages(g.graph).has_value());
+}
+
+TEST_CASE("only what torch records makes a segment one with gradients") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  g.output(g.unary("exp", x, false));
+  CHECK_FALSE(records_gradients(g.graph, true));
+  g.output(g.unary("exp", x));
+  CHECK(records_gradients(g.graph, true));
+}
