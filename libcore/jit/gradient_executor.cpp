@@ -105,6 +105,15 @@ class GradientRun final : public torch::GradientNode {
     copies_.push_back(std::move(copy));
     return true;
   }
+  /// The same of an input; torch's ops read the copy too, unless gradients go on behind the input.
+  bool keep_input(std::uint32_t input, PyObject* tensor) {
+    if (!keep_copy(tensor)) return false;
+    if (std::ranges::find(program_->inputs, input) != program_->inputs.end()) return true;
+    HeldInput& held = replay_.inputs[input];
+    held.object = copies_.back();
+    held.version = program_->bridge->version(held.object.get());
+    return true;
+  }
   void note_output(PyObject* made) {
     torch::TensorView view;
     if (!program_->bridge->read(made, view)) return PyErr_Clear();
@@ -393,7 +402,7 @@ class GradientExecutor final : public Executor, public RunObserver {
     for (const std::uint32_t index : program.kept_outputs) kept.push_back(made[index].get());
     bool copied = true;
     for (const std::uint32_t input : program.copied_inputs)
-      copied = copied && node->keep_copy(call.inputs[input].object);
+      copied = copied && node->keep_input(input, call.inputs[input].object);
     for (const std::uint32_t index : program.copied_outputs)
       copied = copied && node->keep_copy(made[index].get());
     if (copied && torch::attach_gradient_node({inputs, outputs, kept}, std::move(node))) return {};

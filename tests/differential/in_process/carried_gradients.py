@@ -196,6 +196,10 @@ def engine_uses():
     y.sum().backward()
     show("centered", x.grad, w.grad)
     w = leaf(W)
+    grads = torch.autograd.grad(constants(X, w)[0].square().sum(), [w], create_graph=True)
+    grads[0].sum().backward()
+    show("constants twice", w.grad)
+    w = leaf(W)
     out = scores(X, w)
     out.div_(2)  # nor what comes out of a product
     out.sum().backward()
@@ -209,10 +213,11 @@ def engine_uses():
     with torch.no_grad():
         w.mul_(0.5)
     raised("input written", lambda: y.sum().backward())
-    w, buffer = leaf(W), torch.ones(5)
-    grads = torch.autograd.grad(gated(X, w, buffer).sum(), [w], create_graph=True)
-    grads[0].sum().backward()
-    show("written before twice", w.grad, buffer)
+    for _ in range(4):
+        w, buffer = leaf(W), torch.ones(5)
+        grads = torch.autograd.grad(gated(X, w, buffer).sum(), [w], create_graph=True)
+        grads[0].sum().backward()
+        show("written before twice", w.grad, buffer)
     w, x = leaf(W), leaf(X)
     grads = torch.autograd.grad(layer(x, w).sum(), [x, w], create_graph=True)
     show("created", *grads)
