@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "autodiff/saved_operands.h"
@@ -70,6 +69,12 @@ struct KeptResult {
   }
 };
 
+/// A tensor of its own with what is in `tensor` now; null with a Python error set.
+PyRef detached_copy(PyObject* tensor) {
+  const PyRef detached = PyRef::steal(PyObject_CallMethod(tensor, "detach", nullptr));
+  return PyRef::steal(detached ? PyObject_CallMethod(detached.get(), "clone", nullptr) : nullptr);
+}
+
 class GradientRun final : public torch::GradientNode {
  public:
   /// `before`: what the call writes, as it was, one per input; null where it is not kept.
@@ -97,13 +102,8 @@ class GradientRun final : public torch::GradientNode {
   }
   /// Keeps a copy of a tensor as it is now. False with a Python error set.
   bool keep_copy(PyObject* tensor) {
-    const PyRef detached = PyRef::steal(PyObject_CallMethod(tensor, "detach", nullptr));
-    PyRef copy =
-        detached ? PyRef::steal(PyObject_CallMethod(detached.get(), "clone", nullptr)) : nullptr;
-    if (!copy) return false;
-    copied_.push_back(copy.get());
-    copies_.push_back(std::move(copy));
-    return true;
+    copies_.push_back(detached_copy(tensor));
+    return static_cast<bool>(copies_.back());
   }
   /// The same of an input; torch's ops read the copy too, unless gradients go on behind the input.
   bool keep_input(std::uint32_t input, PyObject* tensor) {
@@ -141,7 +141,6 @@ class GradientRun final : public torch::GradientNode {
     if (keep) return true;
     results_.clear();
     replay_ = {};
-    copied_.clear();
     copies_.clear();
     return true;
   }
@@ -197,6 +196,8 @@ class GradientRun final : public torch::GradientNode {
     const std::size_t count = interface.inputs.size();
     arguments.values.resize(count);
     arguments.views.resize(count);
+    std::vector<PyObject*> copies;
+    for (const PyRef& copy : copies_) copies.push_back(copy.get());
     for (const Tangent& tangent : interface.training.tangents) {
       if (!fill_tangent(tangent, tangents, arguments)) return false;
     }
@@ -206,7 +207,7 @@ class GradientRun final : public torch::GradientNode {
       if (output < program.own_outputs) {
         PyObject* tensor = find(program.kept_outputs, output, kept, program.kept_inputs.size());
         if (tensor == nullptr)
-          tensor = find(program.copied_outputs, output, copies(), program.copied_inputs.size());
+          tensor = find(program.copied_outputs, output, copies, program.copied_inputs.size());
         if (tensor == nullptr || !fill_tensor(input, tensor, arguments)) return false;
       } else {
         fill_result(input, results_[output - program.own_outputs], arguments);
@@ -216,7 +217,7 @@ class GradientRun final : public torch::GradientNode {
       const auto input = static_cast<std::size_t>(passed.input);
       const auto forward = static_cast<std::size_t>(passed.forward);
       PyObject* tensor = find(program.kept_inputs, forward, kept, 0);
-      if (tensor == nullptr) tensor = find(program.copied_inputs, forward, copies(), 0);
+      if (tensor == nullptr) tensor = find(program.copied_inputs, forward, copies, 0);
       if (tensor != nullptr) {
         if (!fill_tensor(input, tensor, arguments)) return false;
         continue;
@@ -228,7 +229,6 @@ class GradientRun final : public torch::GradientNode {
     return true;
   }
 
-  std::span<PyObject* const> copies() const { return copied_; }
   /// The tensor of `index`, of those in `indices`, which stand in `tensors` from `first` on; null:
   /// it is none of them.
   static PyObject* find(const std::vector<std::uint32_t>& indices, std::size_t index,
@@ -352,7 +352,6 @@ class GradientRun final : public torch::GradientNode {
   GradientReplay replay_;
   std::vector<KeptResult> results_;
   std::vector<PyRef> copies_;  ///< of the program's copied inputs, and copied outputs behind them
-  std::vector<PyObject*> copied_;  ///< the same, borrowed
   std::vector<OutputShape> outputs_;
 };
 
@@ -374,12 +373,9 @@ class GradientExecutor final : public Executor, public RunObserver {
     }
     if (program_->draws) random_ = RandomState().state();
     before_.assign(call.inputs.size(), nullptr);
-    for (const std::int32_t input : program_->parts.read_before_write) {
-      PyObject* tensor = call.inputs[static_cast<std::size_t>(input)].object;
-      const PyRef detached = PyRef::steal(PyObject_CallMethod(tensor, "detach", nullptr));
-      if (detached)
-        before_[static_cast<std::size_t>(input)] =
-            PyRef::steal(PyObject_CallMethod(detached.get(), "clone", nullptr));
+    for (const Mutation& mutation : program_->parts.mutations) {
+      const auto input = static_cast<std::size_t>(mutation.input);
+      before_[input] = detached_copy(call.inputs[input].object);
       PyErr_Clear();
     }
     return program_->parts.forward->run(call, outputs, written);

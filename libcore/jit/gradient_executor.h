@@ -19,8 +19,6 @@ struct GradientParts {
   std::vector<bool> tracked;        ///< by made tensor: it requires grad
   /// By gradient: the made tensors that its input leads to.
   std::vector<std::vector<std::int32_t>> reached_from;
-  /// Inputs that the graph writes: torch's second run needs them as they were before.
-  std::vector<std::int32_t> read_before_write;
   std::shared_ptr<Gate> gate;       ///< is told what backward takes; null: nobody
   std::size_t backward_number = 0;  ///< the gate's
 };

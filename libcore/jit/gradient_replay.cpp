@@ -47,30 +47,29 @@ class Replaying {
   /// The gradients by torch's own ops.
   bool run(std::span<PyObject* const> tangents, std::vector<PyRef>& gradients,
            std::chrono::nanoseconds& engine_time) {
-    GradientProgram& program = program_;
     if (!are_unchanged()) return false;
     const bool twice = torch::grad_enabled();
-    const Graph& graph = program.parts.recorded;
+    const Graph& graph = program_.parts.recorded;
     std::vector<PyRef> values(graph.values.size());
     const GradMode on;
     if (!inputs_again(twice, values)) return raise_torch_failed();
     {
       const RandomState now;
       now.set(replay_.random);
-      if (!jit::run_by_torch(graph, replay_.symbols.data(), program.ops, *program.bridge, values))
+      if (!jit::run_by_torch(graph, replay_.symbols.data(), program_.ops, *program_.bridge, values))
         return raise_torch_failed();
     }
     const PyRef outputs = PyRef::steal(PyList_New(0)), given = PyRef::steal(PyList_New(0)),
                 inputs = PyRef::steal(PyList_New(0));
     if (!outputs || !given || !inputs) return false;
-    for (std::size_t i = 0; i < program.attached.size(); ++i) {
+    for (std::size_t i = 0; i < program_.attached.size(); ++i) {
       if (tangents[i] == nullptr) continue;
-      const PyRef& output = values[graph.outputs[program.attached[i]]];
+      const PyRef& output = values[graph.outputs[program_.attached[i]]];
       if (PyList_Append(outputs.get(), output.get()) < 0 ||
           PyList_Append(given.get(), tangents[i]) < 0)
         return false;
     }
-    for (const std::uint32_t input : program.inputs) {
+    for (const std::uint32_t input : program_.inputs) {
       if (PyList_Append(inputs.get(), values[input].get()) < 0) return false;
     }
     const auto begin = Clock::now();
@@ -84,8 +83,7 @@ class Replaying {
   /// that show the same: gradients end there, and, where those of gradients are asked for, go on
   /// behind them.
   bool inputs_again(bool twice, std::vector<PyRef>& values) const {
-    const GradientProgram& program = program_;
-    const Interface& interface = program.parts.recorded.interface;
+    const Interface& interface = program_.parts.recorded.interface;
     for (std::size_t i = 0; i < replay_.inputs.size(); ++i) {
       const HeldInput& held = replay_.inputs[i];
       const Input& input = interface.inputs[i];
@@ -94,8 +92,8 @@ class Replaying {
                     : is_floating(input.type.dtype)
                         ? PyRef::steal(PyFloat_FromDouble(held.real))
                         : PyRef::steal(PyLong_FromLongLong(held.integer));
-      } else if (std::ranges::find(program.inputs, static_cast<std::uint32_t>(i)) !=
-                 program.inputs.end()) {
+      } else if (std::ranges::find(program_.inputs, static_cast<std::uint32_t>(i)) !=
+                 program_.inputs.end()) {
         values[i] = PyRef::steal(
             twice ? PyObject_CallMethod(held.object.get(), "view_as", "O", held.object.get())
                   : PyObject_CallMethod(held.object.get(), "detach", nullptr));
@@ -112,11 +110,10 @@ class Replaying {
   }
 
   bool are_unchanged() const {
-    const GradientProgram& program = program_;
     for (std::size_t i = 0; i < replay_.inputs.size(); ++i) {
-      const InputKind kind = program.parts.recorded.interface.inputs[i].kind;
+      const InputKind kind = program_.parts.recorded.interface.inputs[i].kind;
       if (kind == InputKind::scalar || kind == InputKind::size || program_.writes(i)) continue;
-      const std::uint32_t version = program.bridge->version(replay_.inputs[i].object.get());
+      const std::uint32_t version = program_.bridge->version(replay_.inputs[i].object.get());
       if (version == replay_.inputs[i].version) continue;
       PyErr_Format(PyExc_RuntimeError,
                    "one of the variables needed for gradient computation has been modified by an "

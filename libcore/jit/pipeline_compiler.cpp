@@ -132,8 +132,6 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(Graph graph,
   parts.backward_interface = bundles->backward.interface;
   for (const Gradient& gradient : parts.backward_interface.training.gradients)
     parts.reached_from.push_back(paths.outputs_of(static_cast<std::size_t>(gradient.input)));
-  for (const Mutation& mutation : parts.mutations)
-    parts.read_before_write.push_back(mutation.input);
   OutputPlan gradients = plan_of_own(bundles->backward.interface);
   auto forward = load(std::move(bundles->forward), std::move(*plan));
   if (!forward) return tl::unexpected(forward.error());
