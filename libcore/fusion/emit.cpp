@@ -102,7 +102,7 @@ class GroupEmitter {
     ScalarId value =
         src == kNoValue ? builder_.operand(node, "src", dtype, {}) : builder_.element(src, index);
     if (node.op == "prim.scatter_add") {
-      ScalarId before = builder_.load(window, target, dtype);
+      ScalarId before = builder_.load(window, target, dtype, builder_.open_loops());
       value = builder_.emit("add", dtype, {before, value});
     }
     builder_.store(window, target, value, dtype);
@@ -192,7 +192,10 @@ class GroupEmitter {
     return strides;
   }
 
-  void open_rows() { rows_ = open_all(group_.rows, row_strides()); }
+  void open_rows() {
+    rows_ = open_all(group_.rows, row_strides());
+    row_loops_ = builder_.open_loops();
+  }
 
   bool is_row_level(const Root& root) const {
     for (std::size_t i = 0; i < root.domain.size(); ++i) {
@@ -217,7 +220,7 @@ class GroupEmitter {
     }
     auto kept = in_memory_.find(value);
     if (kept == in_memory_.end()) return std::nullopt;
-    return builder_.load(kept->second, index, dtype);
+    return builder_.load(kept->second, index, dtype, row_loops_);
   }
 
   /// Opens the loops of a root inside its row; returns the index of its element.
@@ -293,10 +296,12 @@ class GroupEmitter {
     Index before = index;
     const bool alone = before.empty() || root.domain[dim] == SymExpr(1);
     if (!alone) before[dim] -= 1;
-    ScalarId total =
-        alone ? builder_.constant(neutral, dtype)
-              : builder_.masked(builder_.within(before[dim], 0, root.domain[dim]), neutral,
-                                [&] { return builder_.load(window, before, dtype); });
+    const auto earlier = [&] {
+      return builder_.load(window, before, dtype, builder_.open_loops());
+    };
+    ScalarId total = alone ? builder_.constant(neutral, dtype)
+                           : builder_.masked(builder_.within(before[dim], 0, root.domain[dim]),
+                                             neutral, earlier);
     builder_.store(window, index, builder_.emit(sums ? "add" : "mul", dtype, {total, element}),
                    dtype);
     close_inner(root);
@@ -373,6 +378,7 @@ class GroupEmitter {
   const Group& group_;
   KernelBuilder builder_;
   Index rows_;
+  int row_loops_ = 0;
   std::map<ValueId, Window> in_memory_;  ///< what this kernel's inner loops have stored
   std::int64_t scratch_ = 0;
   std::set<std::int32_t> used_;

@@ -3,9 +3,10 @@
 // A kernel is not assembled from pieces: it is the trace of asking for the elements that it stores.
 // element() walks from a value to what it is made of; views turn into other indices on the way and
 // leave no code; an instruction goes into the outermost open loop whose variables it needs, so
-// everything invariant is hoisted by construction. Each loop remembers which (value, index) pairs
-// it holds, so a value that is asked for twice at one index is computed once, and the walk over a
-// graph that shares subexpressions stays linear.
+// everything invariant is hoisted by construction. Memory that the kernel itself writes is not
+// invariant in the loops that write it, whatever its index says: those reads stay inside. Each loop
+// remembers which (value, index) pairs it holds, so a value that is asked for twice at one index is
+// computed once, and the walk over a graph that shares subexpressions stays linear.
 //
 // A reduction is asked for like any other element. Its index says in which open loop it belongs;
 // the loops inside that one are laid aside, the reduction's own loops are opened, filled and closed
@@ -176,13 +177,13 @@ ScalarId KernelBuilder::masked(ScalarId condition, Argument otherwise,
   return result;
 }
 
-ScalarId KernelBuilder::load(const Window& window, const Index& index, DType dtype) {
+ScalarId KernelBuilder::load(const Window& window, const Index& index, DType dtype, int inside) {
   Instruction instruction;
   instruction.op = "load";
   instruction.dtype = dtype;
   instruction.buffer = window.base;
   instruction.index = simplify_index(linear_index(window, index), facts_);
-  int depth = depth_of(instruction.index);
+  int depth = std::max(std::min(inside, open_loops()), depth_of(instruction.index));
   if (mask_ >= 0) {
     instruction.operands = {mask_};
     instruction.immediate = masked_value_;

@@ -55,7 +55,10 @@ class KernelBuilder {
   ScalarId within(const SymExpr& e, const SymExpr& low, const SymExpr& high);
   /// Runs `body` where memory is read only if `condition` holds; -1: as it is.
   ScalarId masked(ScalarId condition, Argument otherwise, const std::function<ScalarId()>& body);
-  ScalarId load(const Window& window, const Index& index, DType dtype);
+  /// `inside`: of so many open loops at least, where the kernel itself writes that memory in them;
+  /// else the index alone says in which loop memory is read.
+  ScalarId load(const Window& window, const Index& index, DType dtype, int inside = 0);
+  int open_loops() const { return static_cast<int>(scopes_.size()) - 1; }
   /// Combines elements over the loops of `extents`, inside the loops that `outer` names; `body`
   /// gives the element at the loops' variables. `owner` and `outer` identify the reduction.
   /// Results: one scalar; welford: mean, M2 and count.

@@ -281,6 +281,14 @@ ValueId Recorder::add_node(const std::string& op, std::vector<NamedArgument> arg
   return results.front();
 }
 
+ValueId Recorder::add_node_in(ValueId base, const std::string& op, std::vector<NamedArgument> args,
+                              TensorType type) {
+  type.storage = share_storage(base);
+  const ValueId id = add_node(op, std::move(args), std::move(type));
+  storages_[id] = storages_[base];
+  return id;
+}
+
 void Recorder::add_effect(const std::string& op, std::vector<NamedArgument> args) {
   graph_.nodes.push_back(
       Node{op, std::move(args), {}, static_cast<std::int32_t>(graph_.calls.size()) - 1});

@@ -73,6 +73,9 @@ class Recorder {
   std::int32_t add_call(Call call, python::PyRef callable = {});
   /// Appends a node of the last call with tensor results of the given types.
   ValueId add_node(const std::string& op, std::vector<NamedArgument> args, TensorType type);
+  /// The same; the result lies in the memory of the value `base`.
+  ValueId add_node_in(ValueId base, const std::string& op, std::vector<NamedArgument> args,
+                      TensorType type);
   void add_node(const std::string& op, std::vector<NamedArgument> args,
                 const std::vector<TensorType>& types, std::vector<ValueId>& results);
   /// Appends a node whose results nobody uses.

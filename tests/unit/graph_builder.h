@@ -152,6 +152,10 @@ class GraphBuilder {
     return node("prim.cat", {{"tensors", list(items)}, {"dim", static_cast<std::int64_t>(dim)}},
                 type(to, dtype(parts.front())));
   }
+  ValueId full(const Sizes& to, Argument number, DType of = DType::float32) {
+    return node("prim.full", {{"size", list(to)}, {"value", std::move(number)}, {"dtype", of}},
+                type(to, of));
+  }
   ValueId gather(ValueId self, ValueId index, std::int64_t dim) {
     return node("prim.gather", {{"self", value(self)}, {"index", value(index)}, {"dim", dim}},
                 type(sizes(index), dtype(self)));

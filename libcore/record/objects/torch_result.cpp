@@ -5,6 +5,7 @@
 #include "ops/promotion.h"
 #include "record/objects/torch_call.h"
 #include "record/walk.h"
+#include "torch/state.h"
 
 namespace penstock::record {
 
@@ -27,6 +28,35 @@ bool changes_layout(const Recorder& recorder, const PlannedNode& node,
     return false;
   };
   return differs(before.sizes, now.sizes) || differs(before.strides, now.strides);
+}
+
+/// Says of results that never become Python objects, whose types were ruled before the call ran,
+/// whether torch records gradients of them: what is stored in a tensor may be the first that does.
+void note_gradients(const Recorder& recorder, PlannedNode& node) {
+  const auto is_given = [&](ValueId id) {
+    return !recorder.is_number(id) && recorder.is_differentiated(id);
+  };
+  bool given = false;
+  for (const NamedArgument& argument : node.args)
+    for_each_value(argument.value, [&](ValueId id) { given = given || is_given(id); });
+  if (!given || !torch::grad_enabled()) return;
+  const auto note = [](TensorType& type) {
+    type.requires_grad = type.requires_grad || is_floating(type.dtype) || is_complex(type.dtype);
+  };
+  if (node.type) note(*node.type);
+  for (TensorType& type : node.types) note(type);
+}
+
+/// Appends a node whose one result never becomes a Python object: a view, or what was written, lies
+/// in the memory of the first argument.
+ValueId add_unseen(Recorder& recorder, PlannedNode& node) {
+  const ops::OpFacts* op = ops::find_op(node.op);
+  const auto* first = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+  const bool inside =
+      first != nullptr && op != nullptr && (op->has(ops::kView) || op->has(ops::kMutates));
+  if (!inside) return recorder.add_node(node.op, std::move(node.args), *node.type);
+  const ValueId base = first->id;
+  return recorder.add_node_in(base, node.op, std::move(node.args), *node.type);
 }
 
 }  // namespace
@@ -90,6 +120,7 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
     PlannedNode& node = nodes[i];
     for (NamedArgument& a : node.args) map_values(a.value, real);
     for (ValueId& id : node.values) id = real(id);
+    note_gradients(walk.recorder, node);
     const bool last = i + 1 == nodes.size();
     if (!last && !node.types.empty()) {
       std::vector<ValueId> all;
@@ -98,12 +129,12 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
       continue;
     }
     if (!last) {
-      made.push_back(walk.recorder.add_node(node.op, std::move(node.args), *node.type));
+      made.push_back(add_unseen(walk.recorder, node));
       continue;
     }
     if (pops < 0) {  // STORE_SUBSCR: the last node writes and gives nothing back
       if (node.type) {
-        walk.recorder.add_node(node.op, std::move(node.args), *node.type);
+        add_unseen(walk.recorder, node);
       } else {
         walk.recorder.add_effect(node.op, std::move(node.args));
       }

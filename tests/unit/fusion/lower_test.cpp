@@ -55,6 +55,27 @@ TEST_CASE("scatters copy, then write in order") {
   check(b);
 }
 
+TEST_CASE("sums into one place are read again for each of them") {
+  GraphBuilder b;
+  ValueId x = b.input({3, 4}), line = b.input({5});
+  ValueId rows = b.full({2, 4}, std::int64_t{1}, DType::int64), ones = b.full({2, 4}, 1.0);
+  ValueId places = b.full({6}, std::int64_t{2}, DType::int64), more = b.full({6}, 0.5);
+  b.output(b.scatter("scatter_add", x, rows, ones, 0));
+  b.output(b.scatter("scatter_add", line, places, more, 0));
+  check(b);
+}
+
+TEST_CASE("one column of rows that the kernel makes is read behind each of them") {
+  GraphBuilder b;
+  ValueId x = b.input({6, 8}), w = b.input({8, 5});
+  ValueId rows = b.matmul(x, w);
+  ValueId first = b.reshape(b.slice(rows, 1, 0, 1, 1), {6});
+  ValueId last = b.reshape(b.slice(rows, 1, 4, 5, 1), {6});
+  b.output(b.unary("tanh", b.binary("mul", first, 2.0)));
+  b.output(b.binary("sub", last, first));
+  check(b);
+}
+
 TEST_CASE("a cat of many parts is written part by part") {
   GraphBuilder b;
   ValueId x = b.input({3, 4});
