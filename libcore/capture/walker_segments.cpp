@@ -127,6 +127,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   }
   Plan plan;
   plan.returns = end.kind == SegmentEnd::Kind::returned;
+  const bool broke = end.kind == SegmentEnd::Kind::broke;
   for (const auto& activation : region.activations) {
     if (activation->shadow == nullptr) continue;
     plan.steps.push_back(activation->shadow->steps);
@@ -140,6 +141,12 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr &&
                          around->served == Served::fullgraph;
     if (refused && place.code != nullptr) end_before(place, walk.verdict.reason());
+    // It could go on behind an earlier instruction alone: what it met is why it ends there.
+    const BreakReason& met = walk.verdict.reason();
+    if (broke && place.code != nullptr && !met.silent && !met.reason.empty()) {
+      end_before(place, {met.code, met.reason + " (" + walk.verdict.spoiled_by() + ")", false,
+                         met.anywhere, met.rule});
+    }
     drop(region);
     return false;
   }

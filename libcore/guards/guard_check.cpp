@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "guards/call_again.h"
 #include "ir/argument_text.h"
 #include "ir/size_facts.h"
 #include "python/literal.h"
@@ -244,8 +245,8 @@ bool same_length(PyObject* object, const Argument& expected) {
 }
 
 /// Whether calling the function gives what is expected.
-bool same_answer(PyObject* function, const Argument& expected) {
-  PyRef answer = PyRef::steal(PyObject_CallNoArgs(function));
+bool same_answer(PyObject* function, const Argument& expected, PyObject* arguments) {
+  PyRef answer = call_again(function, arguments);
   if (!answer) PyErr_Clear();
   return answer && same_literal(answer.get(), expected);
 }
@@ -312,7 +313,9 @@ bool GuardCheck::holds(const Guard& guard) {
     case GuardKind::length:
       return same_length(object, guard.expected);
     case GuardKind::dict_keys: {
-      PyRef keys = PyDict_Check(object) ? PyRef::steal(PyDict_Keys(object)) : PyRef();
+      PyRef keys = PyDict_Check(object)          ? PyRef::steal(PyDict_Keys(object))
+                   : PyAnySet_CheckExact(object) ? PyRef::steal(PySequence_List(object))
+                                                 : PyRef();
       return keys && same_literal(keys.get(), guard.expected);
     }
     case GuardKind::has_key:
@@ -330,7 +333,7 @@ bool GuardCheck::holds(const Guard& guard) {
       return other != nullptr && !shares_memory(bridge_, object, other);
     }
     case GuardKind::global_state:
-      return same_answer(object, guard.expected);
+      return same_answer(object, guard.expected, live);
     // Types and dicts change too rarely for a reference check to look at their versions.
     case GuardKind::type_version:
     case GuardKind::dict_version:

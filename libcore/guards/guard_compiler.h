@@ -62,6 +62,7 @@ class GuardCompiler {
   Result<void> emit_number_type(const Guard& guard, GuardStep step);
   Result<void> emit_flag(const Guard& guard, GuardStep step, GuardOp op);
   Result<void> emit_integer(const Guard& guard, GuardStep step, GuardOp op);
+  Result<void> emit_call(const Guard& guard, GuardStep step);
   Result<void> emit_literal(const Guard& guard, GuardStep step, GuardOp op);
   Result<void> emit_key(const Guard& guard, GuardStep step, GuardOp op);
   Result<void> emit_version(const Guard& guard, GuardStep step);

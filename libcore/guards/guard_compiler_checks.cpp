@@ -93,12 +93,18 @@ Result<void> GuardCompiler::emit_guard(std::int32_t index) {
     case GuardKind::is_compiling:
       return emit_flag(guard, step, GuardOp::check_is_compiling);
     case GuardKind::global_state:
-      if (guard.source == kNoSource) return refuse(guard, "it names no function to ask");
-      return emit_literal(guard, step, GuardOp::check_call);
+      return emit_call(guard, step);
     case GuardKind::condition:
       return emit_condition(guard, step);
   }
   return refuse(guard, "unknown kind");
+}
+
+Result<void> GuardCompiler::emit_call(const Guard& guard, GuardStep step) {
+  if (guard.source == kNoSource) return refuse(guard, "it names no function to ask");
+  if (guard.live >= 0) step.object = live_.holder(guard.live, step.weak);
+  if (guard.live >= 0 && step.object == nullptr) return refuse(guard, "its arguments are gone");
+  return emit_literal(guard, step, GuardOp::check_call);
 }
 
 Result<void> GuardCompiler::emit_as(GuardOp op, GuardStep step) {

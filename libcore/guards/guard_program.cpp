@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "guards/attribute_path.h"
+#include "guards/call_again.h"
 #include "guards/guard_compiler.h"
 #include "guards/guard_program.h"
 #include "guards/guard_recorder.h"
@@ -88,8 +89,21 @@ int truth_of(PyObject* object) {
   return length < 0 ? -1 : length > 0 ? 1 : 0;
 }
 
+/// What a set holds, in the order in which it is gone over.
+bool same_items(PyObject* set, const std::vector<Argument>& items) {
+  if (PySet_GET_SIZE(set) != static_cast<Py_ssize_t>(items.size())) return false;
+  Py_ssize_t position = 0;
+  PyObject* item = nullptr;
+  Py_hash_t hash = 0;
+  for (std::size_t i = 0; _PySet_NextEntry(set, &position, &item, &hash); ++i) {
+    if (!matches(item, items[i])) return false;
+  }
+  return true;
+}
+
 bool same_keys(PyObject* dict, const Argument& expected) {
   const auto* keys = expected.as<Argument::Sequence>();
+  if (keys != nullptr && PyAnySet_CheckExact(dict)) return same_items(dict, keys->items);
   if (keys == nullptr || !PyDict_Check(dict)) return false;
   if (PyDict_GET_SIZE(dict) != static_cast<Py_ssize_t>(keys->items.size())) return false;
   Py_ssize_t position = 0;
@@ -123,20 +137,8 @@ bool holds_attribute(GuardStep& step, PyObject* object) {
   return _PyType_Lookup(type, step.object) != nullptr;
 }
 
-/// A function of functools.lru_cache that has results to give: an empty one would run code of the
-/// program.
-bool is_filled_cache(PyObject* function) {
-  if (std::strcmp(Py_TYPE(function)->tp_name, "functools._lru_cache_wrapper") != 0) return false;
-  python::PyRef info = python::PyRef::steal(PyObject_CallMethod(function, "cache_info", nullptr));
-  const bool filled = info && PyTuple_Check(info.get()) && PyTuple_GET_SIZE(info.get()) == 4 &&
-                      PyObject_IsTrue(PyTuple_GET_ITEM(info.get(), 3)) == 1;
-  if (!filled) PyErr_Clear();
-  return filled;
-}
-
-bool matches_call(PyObject* function, const Argument& expected) {
-  if (!PyCFunction_Check(function) && !is_filled_cache(function)) return false;
-  python::PyRef answer = python::PyRef::steal(PyObject_CallNoArgs(function));
+bool matches_call(PyObject* function, const Argument& expected, PyObject* arguments) {
+  python::PyRef answer = call_again(function, arguments);
   if (!answer) {
     PyErr_Clear();
     return false;
@@ -368,7 +370,7 @@ bool GuardProgram::run_check(GuardStep& step) {
     case GuardOp::check_literal:
       return matches(object, *literals_[step.index]);
     case GuardOp::check_call:
-      return matches_call(object, *literals_[step.index]);
+      return matches_call(object, *literals_[step.index], step.object);
     case GuardOp::check_richly:
       return equals_richly(object, referent(step));
     case GuardOp::check_number:

@@ -45,7 +45,8 @@ enum class GuardOp : std::uint8_t {
   check_distinct,
   check_type,
   check_literal,   ///< table literals
-  check_call,      ///< literals[index] equals what calling the C function in `slot` gives
+  check_call,      ///< literals[index] equals what calling the C function in `slot` gives, with the
+                   ///< arguments `object` where there are any
   check_richly,    ///< equals `object` by its (C) type's comparison: torch.device
   check_number,    ///< an integer source equals `number`
   check_real,      ///< a number is the float whose bits are `number`

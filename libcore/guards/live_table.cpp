@@ -1,5 +1,7 @@
 #include "guards/live_table.h"
 
+#include <algorithm>
+
 #include "python/literal.h"
 #include "python/weak_reference.h"
 
@@ -11,6 +13,7 @@ bool nothing_hangs_on(PyObject* object) {
   if (PyType_Check(object)) {
     return (reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
   }
+  if (PyWeakref_Check(object)) return true;
   // Contexts keep a variable for as long as its thread lives; it holds its default value alone.
   if (PyContextVar_CheckExact(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
@@ -18,6 +21,10 @@ bool nothing_hangs_on(PyObject* object) {
       type == &PyClassMethodDescr_Type || type == &PyGetSetDescr_Type ||
       type == &PyMemberDescr_Type) {
     return true;
+  }
+  if (PyTuple_CheckExact(object)) {  // arguments of a call, with weak references
+    PyObject* const* items = &PyTuple_GET_ITEM(object, 0);
+    return std::all_of(items, items + PyTuple_GET_SIZE(object), nothing_hangs_on);
   }
   if (PyCFunction_CheckExact(object)) {
     PyObject* self = PyCFunction_GET_SELF(object);

@@ -110,9 +110,9 @@ class Explanation {
     if (leaves_to_python(rule.action) || rule.action == CallAction::model ||
         rule.action == CallAction::constant)
       return describe(name + ": a class", rule, name);
-    if (makes_module_or_optimizer(type)) {
+    if (makes_optimizer(type)) {
       return name +
-             ": a class of modules or optimizers\n"
+             ": a class of optimizers\n"
              "  native: Python runs its constructor, and all that it calls; a segment that comes "
              "to it ends there\n"
              "  rule: none: that holds for all such classes\n";

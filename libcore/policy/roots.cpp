@@ -87,11 +87,9 @@ bool is_nn_module(PyObject* object) {
   return module != nullptr && PyType_IsSubtype(type, module);
 }
 
-bool makes_module_or_optimizer(PyTypeObject* type) {
-  PyTypeObject* module = imported_class("torch.nn.modules.module", "Module");
+bool makes_optimizer(PyTypeObject* type) {
   PyTypeObject* optimizer = imported_class("torch.optim.optimizer", "Optimizer");
-  return (module != nullptr && PyType_IsSubtype(type, module)) ||
-         (optimizer != nullptr && PyType_IsSubtype(type, optimizer));
+  return optimizer != nullptr && PyType_IsSubtype(type, optimizer);
 }
 
 std::string_view module_name(PyObject* globals) {

@@ -55,7 +55,7 @@ std::string_view module_name(PyObject* globals);
 /// True for torch.nn.Module and its subclasses' instances.
 bool is_nn_module(PyObject* object);
 
-/// True for classes whose constructors run natively: modules and optimizers.
-bool makes_module_or_optimizer(PyTypeObject* type);
+/// True for classes of optimizers, whose constructors run natively.
+bool makes_optimizer(PyTypeObject* type);
 
 }  // namespace penstock::policy

@@ -284,6 +284,30 @@ PyRef keys_in_order(PyObject* dict) {
   return keys;
 }
 
+bool Objects::consume_set(Operand set) {
+  ObjectShadow& known = object(contents(set));
+  const SourceId source = known.origin.source();
+  if (source == kNoSource || known.listed) return true;  // what is in it was known as it came there
+  if (known.written) {
+    return walk_.verdict.broke(Code::PS0303, "a set that was changed before is gone over");
+  }
+  Argument::Sequence items{Argument::Sequence::Kind::list, {}};
+  PyObject* item = nullptr;
+  Py_hash_t hash = 0;
+  for (Py_ssize_t at = 0; _PySet_NextEntry(set.object, &at, &item, &hash);) {
+    auto literal = literal_of(item);
+    if (!literal) {
+      return walk_.verdict.broke(Code::PS0303,
+                                 "a set whose items are no plain values is gone over");
+    }
+    items.items.push_back(std::move(*literal));
+  }
+  walk_.facts.consume_type(set);
+  walk_.facts.add_guard(GuardKind::dict_keys, source, Argument(std::move(items)));
+  known.listed = true;
+  return true;
+}
+
 bool Objects::consume_keys(Operand dict) {
   ObjectShadow& known = object(contents(dict));
   const SourceId source = known.origin.source();

@@ -46,6 +46,8 @@ class Objects {
   void dict_store(ObjectId dict, PyObject* key, Shadow value);
   /// Guards which keys a dict has, in order.
   bool consume_keys(Operand dict);
+  /// Guards what is in a set, in the order in which it is gone over.
+  bool consume_set(Operand set);
   /// False and a break where the segment changed a dict or set that is older: what its size was at
   /// the start is not known then. `asked`: its size or its truth.
   bool size_is_known(Operand container, std::string_view asked);

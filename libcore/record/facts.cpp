@@ -19,6 +19,22 @@ void Facts::add_live_guard(GuardKind kind, SourceId source, PyObject* object) {
     add_guard(kind, source, qualified_name(object), object);
 }
 
+PyRef Facts::asked_again(PyObject* function, PyRef arguments) {
+  if (!asked_) asked_ = PyRef::steal(PyDict_New());
+  PyObject* values = PyTuple_GET_ITEM(arguments.get(), 0);
+  // 1 and True are equal, and need not be to the function.
+  PyRef types = PyRef::steal(PyTuple_New(PyTuple_GET_SIZE(values)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i) {
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(PyTuple_GET_ITEM(values, i)));
+    PyTuple_SET_ITEM(types.get(), i, PyRef::borrow(type).release());
+  }
+  const PyRef key = PyRef::steal(
+      PyTuple_Pack(4, function, values, PyTuple_GET_ITEM(arguments.get(), 1), types.get()));
+  PyObject* known = PyDict_SetDefault(asked_.get(), key.get(), arguments.get());
+  if (known == nullptr) PyErr_Clear();
+  return known == nullptr ? arguments : PyRef::borrow(known);
+}
+
 bool Facts::consume_type(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::unknown)) {
     return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
@@ -215,7 +231,7 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     }
     return real_truth();
   }
-  if (PyList_CheckExact(object) || has_tuple_slots(object)) {
+  if (has_list_slots(object) || has_tuple_slots(object)) {
     walk_.objects.items(operand);
     return real_truth();
   }

@@ -36,6 +36,8 @@ class Facts {
   void guard_type_version(Operand operand);
 
   void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
+  /// The arguments with which a guard calls `function` again: the same object for the same ones.
+  python::PyRef asked_again(PyObject* function, python::PyRef arguments);
   /// A guard on the object or type itself, described by its name.
   void add_live_guard(GuardKind kind, SourceId source, PyObject* object);
 
@@ -43,6 +45,7 @@ class Facts {
   bool consume_items(Operand sequence);
 
   Walk& walk_;
+  python::PyRef asked_;                      ///< arguments of calls that guards make
   int consuming_ = 0;                        ///< containers in containers
   std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded
 };

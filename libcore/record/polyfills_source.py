@@ -136,7 +136,9 @@ def constant_pow(base, exp, mod):
 @stands_for(builtins.reversed)
 def reversed(sequence, /):
     kind = type(sequence)
-    if kind is list or kind is tuple or kind is range or kind is str or not hasattr(kind, "__reversed__"):
+    if kind is tuple or kind is range or kind is str or not hasattr(kind, "__reversed__"):
+        return reversed_items(sequence)
+    if issubclass(kind, list) and kind.__reversed__ is list.__reversed__:
         return reversed_items(sequence)
     if kind is dict:
         return reversed_items(list(sequence))

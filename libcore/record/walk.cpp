@@ -267,6 +267,17 @@ std::vector<RaisePlace> Walk::open_handlers() const {
   return places;
 }
 
+namespace {
+
+/// True for the constructor of a torch.nn.Module.
+bool makes_module(const python::Frame& frame) {
+  PyObject* self = frame.code()->co_argcount > 0 ? frame.local(0) : nullptr;
+  if (self != nullptr && PyCell_Check(self)) self = PyCell_GET(self);
+  return self != nullptr && policy::is_nn_module(self);
+}
+
+}  // namespace
+
 std::optional<RaisePlace> Walk::open_constructor() const {
   std::optional<RaisePlace> outermost;
   for (const FrameShadow* f = innermost_; f != nullptr; f = f->caller) {
@@ -275,7 +286,7 @@ std::optional<RaisePlace> Walk::open_constructor() const {
     if (!caller.expected.is_constructing()) continue;
     const int callable = callable_position(*caller.frame, *caller.instruction);
     const bool of_class = callable >= 0 && PyType_Check(caller.frame->stack()[callable]);
-    if (!of_class) outermost = program_place(f->caller);
+    if (!of_class || makes_module(*f->frame)) outermost = program_place(f->caller);
   }
   return outermost;
 }

@@ -36,6 +36,8 @@ bool is_plain_function(PyObject* object);
 /// True for a dict, or an instance of a subclass whose method `special` is that of dict or
 /// OrderedDict.
 bool has_dict_slot(PyObject* object, const char* special);
+/// True for a list, and an instance of a subclass that has the list's own length, items and order.
+bool has_list_slots(PyObject* object);
 /// True for a tuple, and an instance of a subclass that has the tuple's own length, items and
 /// order.
 bool has_tuple_slots(PyObject* object);
@@ -93,7 +95,8 @@ class Walk {
   std::vector<RaisePlace> open_handlers() const;
   /// The outermost call under way that makes an object in C code (torch.autograd.Function.apply, or
   /// type.__call__ called by C code): it goes on with the object that it made itself, so nothing
-  /// can go on inside it with one that was made elsewhere.
+  /// can go on inside it with one that was made elsewhere. Or that makes a module: one whose
+  /// constructor cannot be recorded as a whole is Python's to make.
   std::optional<RaisePlace> open_constructor() const;
   /// The frame's handler begins.
   void enter_handler(FrameShadow& frame) { frame.handling.push_back(std::exchange(raising_, {})); }

@@ -30,6 +30,20 @@ bool is_type(PyObject* object, const char* name) {
          std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
 }
 
+/// Which item a field of collections.namedtuple is; nothing for another descriptor.
+std::optional<Py_ssize_t> field_of_named_tuple(PyObject* descriptor) {
+  if (std::strcmp(Py_TYPE(descriptor)->tp_name, "_collections._tuplegetter") != 0)
+    return std::nullopt;
+  const PyRef parts = PyRef::steal(PyObject_CallMethod(descriptor, "__reduce__", nullptr));
+  PyObject* arguments = parts && PyTuple_Check(parts.get()) && PyTuple_GET_SIZE(parts.get()) == 2
+                            ? PyTuple_GET_ITEM(parts.get(), 1)
+                            : nullptr;
+  PyErr_Clear();
+  if (arguments == nullptr || !PyTuple_Check(arguments) || PyTuple_GET_SIZE(arguments) != 2)
+    return std::nullopt;
+  return PyLong_AsSsize_t(PyTuple_GET_ITEM(arguments, 0));
+}
+
 bool is_data_descriptor(PyObject* object) {
   return Py_TYPE(object)->tp_descr_set != nullptr;
 }
@@ -302,6 +316,11 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
       const std::vector<Shadow>& all = walk.objects.items(self);
       if (i < all.size() && text == fields[i].name) return push_attribute(walk, f, all[i], use);
     }
+  }
+  if (const auto field = field_of_named_tuple(descriptor); field && PyTuple_Check(self.object)) {
+    const Shadow item = walk.objects.item(self, *field);
+    return !item.is(Shadow::Kind::unknown) ? push_attribute(walk, f, item, use)
+                                           : walk.facts.consume({item, self.object});
   }
   if (is_type(descriptor, "member_descriptor") || is_type(descriptor, "getset_descriptor")) {
     return load_c_member(walk, f, self, descriptor, name, use);

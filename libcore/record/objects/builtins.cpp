@@ -108,7 +108,7 @@ bool length(BuiltinCall& c) {
   if (const Shadow length = c.walk.sizes.followed_length(of); length.is(Shadow::Kind::sourced)) {
     return gives(c.frame, c.pops, length);
   }
-  if (PyList_CheckExact(of.object) || has_tuple_slots(of.object)) {
+  if (has_list_slots(of.object) || has_tuple_slots(of.object)) {
     c.walk.objects.items(of);
     return gives_constant(c.frame, c.pops);
   }
@@ -251,7 +251,7 @@ bool reduce(BuiltinCall& c) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
     return reduces_generator(c.walk, c.frame, over, c.pops);
   }
-  if (PyList_CheckExact(over.object) || has_tuple_slots(over.object)) {
+  if (has_list_slots(over.object) || has_tuple_slots(over.object)) {
     PyObject** objects = PySequence_Fast_ITEMS(over.object);
     const bool tensors = std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object),
                                      [&](PyObject* item) { return c.walk.is_tensor(item); });

@@ -1,6 +1,7 @@
 // Calls. A call of a Python function lets the real call happen: the callee's frame reaches the
 // walker through the hook, finds what its caller expects, and gets its arguments' shadows.
 
+#include <algorithm>
 #include <cstring>
 
 #include "python/literal.h"
@@ -58,13 +59,14 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   if (is_partial(object)) {
     return call_partial(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
-  if (is_cached(object) && positional.empty() && keywords.empty())
-    return call_cached(walk, f, callable, pops);
+  if (is_cached(object)) return call_cached(walk, f, callable, positional, keywords, pops);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
       Py_TYPE(object) == &PyClassMethodDescr_Type) {
     return call_builtin(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
+  if (PyWeakref_CheckRefExact(object) && positional.empty() && keywords.empty())
+    return call_weak_reference(walk, f, callable, pops);
   if (const auto done = call_operator(walk, f, callable, positional, keywords, pops)) return *done;
   std::vector<Operand> all = std::move(positional);
   PyObject* method = type_lookup(Py_TYPE(object), "__call__");
@@ -77,6 +79,19 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   }
   return walk.verdict.broke(Code::PS0306, std::string("a call of an object of type ") +
                                               Py_TYPE(object)->tp_name + " is not followed");
+}
+
+/// A weak reference leads to one object as long as that lives: where the frame has it at hand, it
+/// is known by what that is reached by.
+bool call_weak_reference(Walk& walk, FrameShadow& f, Operand reference, int pops) {
+  PyObject* object = PyWeakref_GET_OBJECT(reference.object);
+  if (!walk.facts.consume_identity(reference)) return false;
+  for (std::size_t i = 0; i < f.locals.size(); ++i) {
+    const Operand local{f.locals[i], f.frame->local(static_cast<int>(i))};
+    if (local.object != object || !local.shadow.is(Shadow::Kind::sourced)) continue;
+    return walk.facts.consume_identity(local) && gives(f, pops, local.shadow);
+  }
+  return walk.verdict.broke(Code::PS0306, "a weak reference to what is not at hand is called");
 }
 
 Operand method_part(Walk& walk, Operand method, int part) {
@@ -157,6 +172,36 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand genera
   return gives_call_result(f, pops);
 }
 
+namespace {
+
+/// A functools.partial that the segment made: its shadow has the parts in order (types.cpp).
+bool call_made_partial(Walk& walk, FrameShadow& f, Operand partial,
+                       const std::vector<Operand>& positional, Keywords keywords, int pops) {
+  const PyRef function = PyRef::steal(PyObject_GetAttrString(partial.object, "func"));
+  const PyRef args = PyRef::steal(PyObject_GetAttrString(partial.object, "args"));
+  const PyRef named = PyRef::steal(PyObject_GetAttrString(partial.object, "keywords"));
+  const std::vector<Shadow>& parts = walk.objects.object(partial.shadow.index).items;
+  if (parts.size() !=
+      1 + static_cast<std::size_t>(PyTuple_GET_SIZE(args.get()) + PyDict_GET_SIZE(named.get()))) {
+    return walk.verdict.broke(Code::PS0306, "a functools.partial that was changed is called");
+  }
+  std::size_t at = 1;
+  std::vector<Operand> all;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); ++i)
+    all.push_back({parts[at++], PyTuple_GET_ITEM(args.get(), i)});
+  all.insert(all.end(), positional.begin(), positional.end());
+  PyObject *key, *value;
+  const Keywords given = keywords;
+  for (Py_ssize_t place = 0; PyDict_Next(named.get(), &place, &key, &value); ++at) {
+    const bool over = std::ranges::any_of(
+        given, [&](const auto& one) { return PyUnicode_Compare(one.first, key) == 0; });
+    if (!over) keywords.emplace_back(key, Operand{parts[at], value});
+  }
+  return call(walk, f, {parts[0], function.get()}, std::move(all), std::move(keywords), pops);
+}
+
+}  // namespace
+
 bool call_partial(Walk& walk, FrameShadow& f, Operand partial, std::vector<Operand> positional,
                   Keywords keywords, int pops) {
   const SourceId source = partial.shadow.source();
@@ -168,9 +213,8 @@ bool call_partial(Walk& walk, FrameShadow& f, Operand partial, std::vector<Opera
     }
     return std::pair(shadow, object);
   };
-  if (partial.shadow.is(Shadow::Kind::fresh)) {
-    return walk.verdict.broke(Code::PS0306, "a functools.partial that was made here is called");
-  }
+  if (partial.shadow.is(Shadow::Kind::fresh))
+    return call_made_partial(walk, f, partial, positional, std::move(keywords), pops);
   if (!walk.facts.consume_type(partial)) return false;
   auto [function_shadow, function] = part("func");
   auto [args_shadow, args] = part("args");

@@ -29,6 +29,7 @@ bool call_special(Walk& walk, FrameShadow& frame, Operand self, const char* name
                   std::vector<Operand> arguments, int pops, bool& known);
 /// callable(*generator): the resumes are followed, then the call.
 bool call_unpacking(Walk& walk, FrameShadow& frame, Operand callable, Operand generator, int pops);
+bool call_weak_reference(Walk& walk, FrameShadow& frame, Operand reference, int pops);
 Operand method_part(Walk& walk, Operand method, int part);
 bool consume_function(Walk& walk, Operand function);
 /// Guards which function or type of C it is. A method of a class is made anew by each look: it is
@@ -67,9 +68,9 @@ std::optional<bool> call_known_python(Walk& walk, FrameShadow& frame, Operand fu
 std::optional<bool> model_check(Walk& walk, FrameShadow& frame, Operand function,
                                 const std::vector<Operand>& positional, const Keywords& keywords,
                                 int pops);
-/// A function of functools.lru_cache: what it gives without arguments is asked for again by the
-/// guard.
-bool call_cached(Walk& walk, FrameShadow& frame, Operand function, int pops);
+/// A function of functools.lru_cache: the guard asks it again, with the same arguments.
+bool call_cached(Walk& walk, FrameShadow& frame, Operand function,
+                 const std::vector<Operand>& positional, const Keywords& keywords, int pops);
 /// copy.copy and copy.deepcopy (objects/copying.cpp)
 bool call_copy(Walk& walk, FrameShadow& frame, Operand function, bool deep, Operand from, int pops);
 

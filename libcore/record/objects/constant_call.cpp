@@ -3,6 +3,7 @@
 // functools.lru_cache wraps.
 
 #include "python/literal.h"
+#include "python/weak_reference.h"
 #include "record/objects/call.h"
 #include "record/walk.h"
 
@@ -87,16 +88,65 @@ std::optional<bool> call_assumed(Walk& walk, FrameShadow& f, Operand function,
   return true;
 }
 
-bool call_cached(Walk& walk, FrameShadow& f, Operand function, int pops) {
+namespace {
+
+/// True for what code reaches by a name of its module: an argument may be another one in each call.
+bool is_global(Walk& walk, Operand operand) {
+  const SourceTable& sources = walk.recorder.graph().interface.sources;
+  SourceId at = operand.shadow.source();
+  while (at != kNoSource && sources[at].base != kNoSource) at = sources[at].base;
+  return at == kNoSource || sources[at].kind == SourceKind::global;
+}
+
+/// The arguments of a call that a guard makes again: their values, those given by name behind the
+/// others, and the names; null where one is not known. What is no plain value is held weakly.
+PyRef known_arguments(Walk& walk, const std::vector<Operand>& positional,
+                      const std::vector<std::pair<PyObject*, Operand>>& keywords) {
+  std::vector<Operand> all = positional;
+  for (const auto& [name, operand] : keywords) all.push_back(operand);
+  PyRef values = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(all.size())));
+  PyRef names = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(keywords.size())));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool plain = is_immutable_literal(all[i].object);
+    const bool stays = plain || is_global(walk, all[i]);
+    if (stays && !walk.facts.consume_hashed(all[i])) return {};
+    PyRef value = plain   ? PyRef::borrow(all[i].object)
+                  : stays ? python::weak_reference(all[i].object)
+                          : PyRef();
+    if (!value) {
+      PyErr_Clear();
+      walk.verdict.broke(Code::PS0306, std::string("a cached function is called with a ") +
+                                           Py_TYPE(all[i].object)->tp_name);
+      return {};
+    }
+    PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), value.release());
+  }
+  for (std::size_t i = 0; i < keywords.size(); ++i) {
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
+                     PyRef::borrow(keywords[i].first).release());
+  }
+  return PyRef::steal(PyTuple_Pack(2, values.get(), names.get()));
+}
+
+}  // namespace
+
+bool call_cached(Walk& walk, FrameShadow& f, Operand function,
+                 const std::vector<Operand>& positional,
+                 const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
   const SourceId source = function.shadow.source();
   if (source == kNoSource)
     return walk.verdict.broke(Code::PS0306, "a cached function of unknown origin is called");
-  if (!walk.facts.consume_identity(function)) return false;
-  f.finish = [pops, source](Walk& walk, FrameShadow& f) {
+  PyRef arguments = known_arguments(walk, positional, keywords);
+  if (!arguments || !walk.facts.consume_identity(function)) return false;
+  arguments = positional.empty() && keywords.empty()
+                  ? PyRef()
+                  : walk.facts.asked_again(function.object, std::move(arguments));
+  f.finish = [pops, source, arguments](Walk& walk, FrameShadow& f) {
     f.pop(pops);
     auto literal = is_immutable_literal(f.object()) ? python::literal_of(f.object()) : std::nullopt;
     f.push(literal ? Shadow::constant() : Shadow{});
-    if (literal) walk.facts.add_guard(GuardKind::global_state, source, std::move(*literal));
+    if (literal)
+      walk.facts.add_guard(GuardKind::global_state, source, std::move(*literal), arguments.get());
   };
   return true;
 }

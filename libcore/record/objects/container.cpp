@@ -15,7 +15,7 @@ using python::PyRef;
 namespace {
 
 bool is_sequence(PyObject* object) {
-  return PyList_CheckExact(object) || has_tuple_slots(object);
+  return has_list_slots(object) || has_tuple_slots(object);
 }
 
 /// A built-in type whose subscript makes an alias and nothing else: list[int].
@@ -56,6 +56,16 @@ bool has_dict_slot(PyObject* object, const char* special) {
   return own != nullptr &&
          (own == _PyType_Lookup(&PyDict_Type, name.get()) ||
           (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
+}
+
+bool has_list_slots(PyObject* object) {
+  if (!PyList_Check(object)) return false;
+  const PyTypeObject *own = Py_TYPE(object), *plain = &PyList_Type;
+  return own == plain || (own->tp_iter == plain->tp_iter &&
+                          own->tp_as_sequence->sq_length == plain->tp_as_sequence->sq_length &&
+                          own->tp_as_sequence->sq_contains == plain->tp_as_sequence->sq_contains &&
+                          own->tp_as_mapping->mp_subscript == plain->tp_as_mapping->mp_subscript &&
+                          (own->tp_as_number == nullptr || own->tp_as_number->nb_bool == nullptr));
 }
 
 bool has_tuple_slots(PyObject* object) {

@@ -51,9 +51,7 @@ bool get_context(Walk& walk, FrameShadow& f, Operand variable, int pops) {
     return walk.verdict.broke(
         Code::PS0306, "what a context variable holds cannot be checked before the segment runs");
   }
-  walk.facts.add_guard(GuardKind::global_state,
-                       walk.recorder.guards().source(SourceKind::attribute, source, "get"),
-                       std::move(*literal));
+  walk.facts.add_guard(GuardKind::global_state, source, std::move(*literal));
   return gives_constant(f, pops);
 }
 

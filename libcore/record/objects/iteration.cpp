@@ -89,7 +89,7 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
     result->key_list = PyRef::steal(PyDict_Keys(modules));
     return result;
   }
-  if (PyList_CheckExact(object) || has_tuple_slots(object)) {
+  if (has_list_slots(object) || has_tuple_slots(object)) {
     walk.objects.guard_length(operand);
     return over(Kind::items, operand);
   }
@@ -108,7 +108,8 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
     if (!walk.facts.consume(operand)) return nullptr;
     return over(Kind::numbers, operand);
   }
-  if (PyAnySet_CheckExact(object) && operand.shadow.is(Shadow::Kind::constant)) {
+  if (PyAnySet_CheckExact(object) && !operand.shadow.is(Shadow::Kind::unknown)) {
+    if (!walk.objects.consume_set(operand)) return nullptr;
     return over(Kind::numbers, operand);
   }
   const bool by_item =

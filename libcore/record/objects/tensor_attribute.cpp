@@ -21,6 +21,13 @@ bool is_of_class(Operand tensor, PyObject* name) {
   return _PyType_Lookup(Py_TYPE(tensor.object), name) != nullptr;
 }
 
+/// The op that an attribute stands for. Where no gradients are recorded `data` is detach(); where
+/// they are, writes to it go unseen.
+std::string_view op_of(const Walk& walk, Operand tensor, std::string_view name) {
+  const bool detaches = name == "data" && !walk.recorder.bridge().requires_grad(tensor.object);
+  return detaches ? "detach" : torch::op_of_attribute(name);
+}
+
 }  // namespace
 
 bool is_tensor_method(Walk& walk, PyObject* name) {
@@ -67,7 +74,7 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     if (!tell_size(walk, f, text, {tensor}, use.pops, done)) return false;
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
-  if (const std::string_view op = torch::op_of_attribute(text); !op.empty()) {
+  if (const std::string_view op = op_of(walk, tensor, text); !op.empty()) {
     TorchTarget target{"call_function", "getattr", "builtins.getattr", std::string(op), false};
     target.syntax.attribute = text.c_str();
     return torch_call(walk, f, target, std::vector<Operand>{tensor}, {}, use.pops);

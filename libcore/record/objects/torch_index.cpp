@@ -268,12 +268,70 @@ bool tensor_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand key, i
   return record(walk, f, std::move(call), std::move(chain.nodes), {}, pops);
 }
 
+namespace {
+
+/// The mask that is the whole index: tensor[mask] = number; nothing for any other index.
+std::optional<Operand> only_mask(Walk& walk, Operand key) {
+  const bool tuple = PyTuple_CheckExact(key.object) && PyTuple_GET_SIZE(key.object) == 1;
+  const Operand mask =
+      tuple ? Operand{walk.objects.items(key)[0], PyTuple_GET_ITEM(key.object, 0)} : key;
+  if (!walk.is_tensor(mask.object)) return std::nullopt;
+  const auto type = type_of_tensor(walk.recorder.bridge(), mask.object);
+  return type && type->dtype == DType::bool_ ? std::optional(mask) : std::nullopt;
+}
+
+/// tensor[mask] = number is masked_fill_, the mask widened to the tensor's dims.
+bool mask_chain(Walk& walk, Operand tensor, Operand mask, Operand value, IndexChain& chain) {
+  auto self = argument(walk, tensor), chosen = argument(walk, mask);
+  if (!self || !chosen) return false;
+  auto type = type_of_tensor(walk.recorder.bridge(), tensor.object);
+  auto wide = type_of_tensor(walk.recorder.bridge(), mask.object);
+  if (!type || !wide || wide->rank() > type->rank() || wide->rank() == 0)
+    return walk.verdict.broke(Code::PS0301, "the size of what a mask selects depends on elements");
+  chain.type = *type;
+  chain.current = *self;
+  Argument number;
+  if (walk.is_tensor(value.object)) {
+    const auto given = type_of_tensor(walk.recorder.bridge(), value.object);
+    if (!given || given->rank() != 0 || given->dtype != type->dtype) {
+      return walk.verdict.broke(Code::PS0301,
+                                "how many elements a mask selects depends on elements");
+    }
+    auto stored = argument(walk, value);
+    if (!stored) return false;
+    number = *stored;
+  } else {
+    auto data = python_data(walk, value);
+    if (!data)
+      return walk.verdict.broke(Code::PS0310, "what is no number is stored through a mask");
+    if (!plan_data(walk, *data, type->dtype, chain.nodes)) return false;
+    number = Argument::Value{planned_value(chain.nodes.size() - 1)};
+  }
+  Argument widened = *chosen;
+  while (wide->rank() < type->rank()) {
+    const auto dim = static_cast<std::int64_t>(wide->rank());
+    wide->sizes.emplace_back(1);
+    wide->strides.emplace_back(1);
+    PlannedNode node{"aten.unsqueeze.default", {{"self", widened}, {"dim", dim}}, {}, *wide};
+    for_each_value(widened, [&](ValueId id) { node.values.push_back(id); });
+    chain.nodes.push_back(std::move(node));
+    widened = Argument::Value{planned_value(chain.nodes.size() - 1)};
+  }
+  chain.add("aten.masked_fill_.Tensor", {{"mask", widened}, {"value", number}});
+  return true;
+}
+
+}  // namespace
+
 bool tensor_store_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand key, Operand value,
                             int pops) {
   auto stored = argument(walk, value);
   if (!stored) return false;
   IndexChain chain;
-  if (!index_chain(walk, tensor, key, true, chain)) return false;
+  const auto mask = only_mask(walk, key);
+  if (!(mask ? mask_chain(walk, tensor, *mask, value, chain)
+             : index_chain(walk, tensor, key, true, chain)))
+    return false;
   auto self = argument(walk, tensor), index = shown(walk, key);
   if (!self || !index) return false;
   const ValueId written = self->as<Argument::Value>()->id;
@@ -285,7 +343,9 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand 
     return walk.verdict.broke(Code::PS0309, "an input that is written cannot be copied");
   }
   const bool scalar = stored->as<Argument::Value>() == nullptr;
-  if (chain.indices) {
+  if (mask) {
+    // masked_fill_ is there
+  } else if (chain.indices) {
     Argument values = *stored;
     if (scalar) {
       auto data = python_data(walk, value);

@@ -165,21 +165,45 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
   }
 }
 
-Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
-                     std::vector<Argument>& values) {
+namespace {
+
+/// The tensors that an op gave, and how many results stand behind them that torch gives as None.
+struct Given {
   std::vector<PyObject*> tensors;
-  if (!walk.is_tensor(result) && !PyTuple_Check(result) && !PyList_CheckExact(result)) {
+  std::size_t missing = 0;
+};
+
+/// Nothing, and the recording spoiled, where it gave anything else.
+std::optional<Given> tensors_of(Walk& walk, PyObject* result) {
+  if (walk.is_tensor(result)) return Given{{result}, 0};
+  if (!PyTuple_Check(result) && !PyList_CheckExact(result)) {
     walk.verdict.spoil_here("an op gives what is no tensor");
-    return Shadow::constant();
+    return std::nullopt;
   }
-  if (walk.is_tensor(result)) {
-    tensors.push_back(result);
-  } else if (PyTuple_Check(result) || PyList_CheckExact(result)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(result, i);
-      if (walk.is_tensor(item)) tensors.push_back(item);
+  Given given;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(result, i);
+    const bool is_tensor = walk.is_tensor(item);
+    if ((!is_tensor && item != Py_None) || (is_tensor && given.missing > 0)) {
+      walk.verdict.spoil_here("an op gives what is no tensor among its results");
+      return std::nullopt;
+    }
+    if (is_tensor) {
+      given.tensors.push_back(item);
+    } else {
+      ++given.missing;
     }
   }
+  return given;
+}
+
+}  // namespace
+
+Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
+                     std::vector<Argument>& values) {
+  const auto given = tensors_of(walk, result);
+  if (!given) return Shadow::constant();
+  const auto& [tensors, missing] = *given;
   std::vector<TensorType> types;
   for (PyObject* tensor : tensors) {
     if (!walk.recorder.bridge().is_dense(tensor)) {
@@ -220,6 +244,8 @@ Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
     shadows.push_back(Shadow::node(ids[i]));
   }
   if (walk.is_tensor(result)) return shadows[0];
+  shadows.resize(shadows.size() + missing, Shadow::constant());
+  values.resize(values.size() + missing, Argument(Argument::None{}));
   return walk.objects.fresh(result, std::move(shadows));
 }
 

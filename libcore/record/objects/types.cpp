@@ -157,13 +157,26 @@ bool make_slice(BuiltinCall& c) {
   return gives_fresh(c.frame, c.pops, std::move(parts));
 }
 
+/// functools.partial: the function, its arguments, then those given by name, in order.
+bool make_partial(BuiltinCall& c) {
+  if (c.positional.empty() ||
+      Py_TYPE(c.positional[0].object) == reinterpret_cast<PyTypeObject*>(c.function.object)) {
+    return refuse(c);  // one of a partial is one of its function
+  }
+  std::vector<Shadow> parts;
+  for (Operand operand : c.positional) parts.push_back(operand.shadow);
+  for (const auto& [name, operand] : c.keywords) parts.push_back(operand.shadow);
+  return gives_fresh(c.frame, c.pops, std::move(parts));
+}
+
 constexpr FunctionModel kModels[] = {
-    {"make_type", make_type},     {"make_super", make_super},
-    {"make_object", make_object}, {"make_sequence", make_sequence},
-    {"make_dict", make_dict},     {"make_iterator", make_iterator},
-    {"repeat", repeat},           {"make_number", make_number},
-    {"make_truth", make_truth},   {"make_text", make_text},
-    {"make_value", make_value},   {"make_slice", make_slice},
+    {"make_partial", make_partial},   {"make_type", make_type},
+    {"make_super", make_super},       {"make_object", make_object},
+    {"make_sequence", make_sequence}, {"make_dict", make_dict},
+    {"make_iterator", make_iterator}, {"repeat", repeat},
+    {"make_number", make_number},     {"make_truth", make_truth},
+    {"make_text", make_text},         {"make_value", make_value},
+    {"make_slice", make_slice},
 };
 
 }  // namespace
@@ -204,9 +217,7 @@ std::optional<std::string> why_not_made(PyTypeObject* type) {
   if (meta_call != nullptr && PyFunction_Check(meta_call)) {
     return "the metaclass of " + qualified_name(object) + " makes its instances";
   }
-  if (policy::makes_module_or_optimizer(type)) {
-    return "a module or optimizer is made: " + qualified_name(object);
-  }
+  if (policy::makes_optimizer(type)) return "an optimizer is made: " + qualified_name(object);
   if (type->tp_finalize != nullptr || type->tp_del != nullptr) {
     return "instances of " + qualified_name(object) + " run code when they are dropped";
   }

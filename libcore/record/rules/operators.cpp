@@ -103,6 +103,16 @@ bool repeat(Walk& walk, FrameShadow& f, Operand sequence, Operand count, bool in
   return true;
 }
 
+/// A dict of what both have: the right one's values, at the left one's places.
+bool unite(Walk& walk, FrameShadow& f, Operand left, Operand right) {
+  std::vector<std::pair<PyRef, Shadow>> pairs;
+  for (const Operand& dict : {left, right}) {
+    if (!walk.facts.consume_type(dict) || !walk.objects.consume_keys(dict)) return false;
+    for (auto& pair : all_pairs(walk, dict)) pairs.push_back(std::move(pair));
+  }
+  return gives_dict(f, 2, std::move(pairs));
+}
+
 PS_RULE(binary_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
@@ -122,6 +132,9 @@ PS_RULE(binary_op) {
     if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
     return gives_constant(f, 2);
   }
+  if (operation == 7 && !in_place && PyDict_CheckExact(left.object) &&
+      PyDict_CheckExact(right.object))
+    return unite(walk, f, left, right);
   if (operation == 5 && repeats(left.object, right.object))
     return repeat(walk, f, left, right, in_place);
   if (operation == 5 && repeats(right.object, left.object))

@@ -7,6 +7,7 @@ import collections
 import dis
 import enum
 import fractions
+import functools
 import itertools
 import sys
 import types
@@ -38,6 +39,28 @@ class Narrow(set):
         return key == 2
 
 
+class Chain(list):
+    """A list in all but its name."""
+
+
+class Backwards(list):
+    def __iter__(self):
+        return reversed(self)
+
+
+Fields = collections.namedtuple("Fields", "first second")
+
+
+@functools.lru_cache(maxsize=None)
+def named(value, *, shown=True):
+    return repr(value) if shown else None
+
+
+@functools.lru_cache(maxsize=4, typed=True)
+def kind(value):
+    return type(value).__name__
+
+
 class Level(enum.IntEnum):
     """Is true every other time that it is asked."""
     LOW = 0
@@ -67,7 +90,7 @@ FIRST, OTHER = Pair(1), Pair(2)
 LISTS = [[1, 2], [2, 1], [1, 2, 3], []]
 VALUES = [0, 1, 2, -1, 2**70, True, False, 0.0, -0.0, 1.0, float("nan"), "a", "ab", "", b"a", None, ..., (1, 2), (2, 1), (),
           *LISTS, {"a": 1}, {"a": 2}, {1: "a"}, {}, {1, 2}, set(), frozenset({1}), Odd(1), FIRST, OTHER, int, str,
-          fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j]
+          fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j, Chain([1, 2]), Chain([2, 1]), Backwards([1, 2]), Fields(1, 2), Fields(2, 1)]
 
 # By opcode: functions of two operands in which it stands once, behind what loads them.
 RULES = {
@@ -87,7 +110,8 @@ RULES = {
              lambda x, y: hash(x), lambda x, y: callable(x), lambda x, y: hasattr(x, "second"),
              lambda x, y: getattr(x, "second", None), lambda x, y: issubclass(x, y), lambda x, y: divmod(x, y),
              lambda x, y: repr(x), lambda x, y: ord(x), lambda x, y: round(x), lambda x, y: sum(x), lambda x, y: any(x),
-             lambda x, y: tuple(x), lambda x, y: sorted(x), lambda x, y: id(x)],
+             lambda x, y: tuple(x), lambda x, y: sorted(x), lambda x, y: id(x),
+             lambda x, y: named(x), lambda x, y: named(x, shown=y), lambda x, y: kind(x)],
 }
 
 
