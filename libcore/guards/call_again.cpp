@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "torch/element_question.h"
+
 namespace penstock::guards {
 
 using python::PyRef;
@@ -84,6 +86,7 @@ bool has_result(PyObject* function, const std::vector<PyRef>& values, PyObject* 
 }  // namespace
 
 PyRef call_again(PyObject* function, PyObject* arguments) {
+  if (arguments != nullptr && torch::is_question(arguments)) return torch::ask(arguments, function);
   if (PyContextVar_CheckExact(function)) {
     PyObject* value = nullptr;
     if (PyContextVar_Get(function, nullptr, &value) < 0) PyErr_Clear();

@@ -4,6 +4,7 @@
 
 #include "python/literal.h"
 #include "python/weak_reference.h"
+#include "torch/element_question.h"
 
 namespace penstock::guards {
 namespace {
@@ -13,7 +14,7 @@ bool nothing_hangs_on(PyObject* object) {
   if (PyType_Check(object)) {
     return (reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
   }
-  if (PyWeakref_Check(object)) return true;
+  if (PyWeakref_Check(object) || torch::is_question(object)) return true;
   // Contexts keep a variable for as long as its thread lives; it holds its default value alone.
   if (PyContextVar_CheckExact(object)) return true;
   PyTypeObject* type = Py_TYPE(object);

@@ -87,6 +87,11 @@ bool is_nn_module(PyObject* object) {
   return module != nullptr && PyType_IsSubtype(type, module);
 }
 
+bool makes_module(PyTypeObject* type) {
+  PyTypeObject* module = imported_class("torch.nn.modules.module", "Module");
+  return module != nullptr && PyType_IsSubtype(type, module);
+}
+
 bool makes_optimizer(PyTypeObject* type) {
   PyTypeObject* optimizer = imported_class("torch.optim.optimizer", "Optimizer");
   return optimizer != nullptr && PyType_IsSubtype(type, optimizer);

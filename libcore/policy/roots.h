@@ -55,6 +55,8 @@ std::string_view module_name(PyObject* globals);
 /// True for torch.nn.Module and its subclasses' instances.
 bool is_nn_module(PyObject* object);
 
+/// True for classes of modules.
+bool makes_module(PyTypeObject* type);
 /// True for classes of optimizers, whose constructors run natively.
 bool makes_optimizer(PyTypeObject* type);
 

@@ -1,6 +1,7 @@
 #include "record/facts.h"
 
 #include "python/literal.h"
+#include "record/objects/torch_tensor.h"
 #include "record/walk.h"
 
 namespace penstock::record {
@@ -17,6 +18,11 @@ void Facts::add_guard(GuardKind kind, SourceId source, Argument expected, PyObje
 void Facts::add_live_guard(GuardKind kind, SourceId source, PyObject* object) {
   if (!walk_.recorder.guards().stands(kind, source, object))
     add_guard(kind, source, qualified_name(object), object);
+}
+
+void Facts::ask_question(SourceId source, PyRef question, bool answer) {
+  ++questions_;
+  add_guard(GuardKind::global_state, source, answer, question.get());
 }
 
 PyRef Facts::asked_again(PyObject* function, PyRef arguments) {
@@ -207,7 +213,7 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     return std::nullopt;
   };
   if (walk_.is_tensor(object)) {
-    const auto truth = is_known_tensor(operand) ? real_truth() : std::nullopt;
+    const auto truth = is_known_tensor(operand) ? real_truth() : ask_elements(walk_, operand);
     if (!truth)
       walk_.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
     return truth;

@@ -36,6 +36,10 @@ class Facts {
   void guard_type_version(Operand operand);
 
   void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
+  /// Guards what a question (torch/element_question.h) about the tensor at `source` is answered.
+  void ask_question(SourceId source, python::PyRef question, bool answer);
+  /// How many of those there are.
+  std::size_t questions() const { return questions_; }
   /// The arguments with which a guard calls `function` again: the same object for the same ones.
   python::PyRef asked_again(PyObject* function, python::PyRef arguments);
   /// A guard on the object or type itself, described by its name.
@@ -45,7 +49,8 @@ class Facts {
   bool consume_items(Operand sequence);
 
   Walk& walk_;
-  python::PyRef asked_;                      ///< arguments of calls that guards make
+  python::PyRef asked_;  ///< arguments of calls that guards make
+  std::size_t questions_ = 0;
   int consuming_ = 0;                        ///< containers in containers
   std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded
 };

@@ -17,8 +17,11 @@ class KnownValues {
   /// `node` was appended; `types` are its results'.
   void note(const Node& node, const std::vector<TensorType>& types);
   bool has(ValueId id) const { return id < known_.size() && known_[id]; }
-  /// An op is about to write to memory, which known tensors may share.
-  void forget() { known_.clear(); }
+  /// An op is about to write to memory, which the values may share that `shares` says.
+  template <class Shares>
+  void forget(const Shares& shares) {
+    for (ValueId id = 0; id < known_.size(); ++id) known_[id] = known_[id] && !shares(id);
+  }
 
  private:
   bool is_known(const Argument& argument) const;

@@ -182,7 +182,9 @@ std::vector<std::pair<SourceId, std::int64_t>> Recorder::offsets_around(ValueId 
 }
 
 bool Recorder::before_write(ValueId id) {
-  known_values_.forget();
+  known_values_.forget([&](ValueId known) {
+    return storages_[known] == nullptr || storages_[known] == storages_[id];
+  });
   written_storages_.insert(storages_[id]);
   // A view of an input writes the input too: every input in the same memory is kept.
   const std::int32_t storage = graph_.values[id].type.storage;

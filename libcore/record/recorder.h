@@ -37,6 +37,9 @@ class Recorder {
   /// True if sizes of the tensor may be symbols: it must be an input before they are used. An input
   /// that another source led to first is one already.
   bool wants_symbols(PyObject* tensor, SourceId source) const;
+  /// True if nothing in the segment wrote the memory that value `id` is in. What has none of its
+  /// own that is known is a step between others, which nothing but them sees.
+  bool is_untouched(ValueId id) const { return !written_storages_.contains(storages_[id]); }
   /// The input that `source` leads to, if it is one.
   std::optional<ValueId> input_at(SourceId source) const;
   SymbolicSizes& sizes() { return sizes_; }
@@ -100,6 +103,10 @@ class Recorder {
   const Value& value(ValueId id) const { return graph_.values[id]; }
   bool is_input(ValueId id) const {
     return id < input_by_value_.size() && input_by_value_[id] >= 0;
+  }
+  /// By what an input is reached.
+  SourceId source_of(ValueId input) const {
+    return graph_.interface.inputs[static_cast<std::size_t>(input_by_value_[input])].source;
   }
   std::size_t node_count() const { return graph_.nodes.size(); }
   /// True if a node takes what the first one gives.

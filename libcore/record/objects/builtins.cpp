@@ -337,12 +337,14 @@ bool is_of_known_element(BuiltinCall& c) {
 
 /// A method that gives the element of a tensor as a Python number, where that is known.
 bool known_element(BuiltinCall& c) {
-  return is_of_known_element(c) ? gives_constant(c.frame, c.pops) : refuse(c);
+  const bool known = is_of_known_element(c) || ask_elements(c.walk, c.positional[0]).has_value();
+  return known ? gives_constant(c.frame, c.pops) : refuse(c);
 }
 
 /// The same where it is a whole number: that of an input is read before each run.
 bool element_number(BuiltinCall& c) {
-  if (is_of_known_element(c)) return gives_constant(c.frame, c.pops);
+  if (is_of_known_element(c) || ask_elements(c.walk, c.positional[0]))
+    return gives_constant(c.frame, c.pops);
   const auto done = element_number(c.walk, c.frame, c.positional[0], c.pops);
   return done ? *done : refuse(c);
 }

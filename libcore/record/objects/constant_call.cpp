@@ -95,7 +95,8 @@ bool is_global(Walk& walk, Operand operand) {
   const SourceTable& sources = walk.recorder.graph().interface.sources;
   SourceId at = operand.shadow.source();
   while (at != kNoSource && sources[at].base != kNoSource) at = sources[at].base;
-  return at == kNoSource || sources[at].kind == SourceKind::global;
+  const SourceKind kind = at == kNoSource ? SourceKind::global : sources[at].kind;
+  return kind == SourceKind::global || kind == SourceKind::module || kind == SourceKind::builtin;
 }
 
 /// The arguments of a call that a guard makes again: their values, those given by name behind the

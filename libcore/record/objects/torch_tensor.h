@@ -12,6 +12,10 @@ using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 struct Index;
 struct IndexChain;
 
+/// The truth of a tensor of one bool that a few ops computed of one input, guarded by asking the
+/// same again (objects/element_question.cpp); nothing where it is anything else.
+std::optional<bool> ask_elements(Walk& walk, Operand tensor);
+
 /// The numbers that a tensor is made of (objects/torch_data.cpp); nothing when it is other data, or
 /// more than a graph should hold.
 std::optional<PythonData> python_data(Walk& walk, Operand data);

@@ -12,6 +12,7 @@
 #include "record/objects/container.h"
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
+#include "record/objects/torch_tensor.h"
 #include "record/polyfills.h"
 #include "record/results.h"
 #include "record/walk.h"
@@ -106,7 +107,8 @@ bool repeat(BuiltinCall& c) {
 /// element, else one that int reads before each run.
 bool number_of_tensor(BuiltinCall& c) {
   const bool alone = c.positional.size() == 1 && c.keywords.empty();
-  if (alone && c.walk.facts.is_known_tensor(c.positional[0]))
+  if (alone &&
+      (c.walk.facts.is_known_tensor(c.positional[0]) || ask_elements(c.walk, c.positional[0])))
     return gives_constant(c.frame, c.pops);
   if (alone && c.function.object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
     if (const auto done = element_number(c.walk, c.frame, c.positional[0], c.pops)) return *done;
@@ -210,14 +212,17 @@ bool is_plain_exception(PyTypeObject* type) {
           !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE));
 }
 
-/// Why no instance of the class is made in a segment.
-std::optional<std::string> why_not_made(PyTypeObject* type) {
+/// Why no instance of the class is made in a segment. Where no tensor of the program's is at work,
+/// a module is a part of a model that is being built.
+std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type) {
   PyObject* object = reinterpret_cast<PyObject*>(type);
   PyObject* meta_call = type_lookup(Py_TYPE(object), "__call__");
   if (meta_call != nullptr && PyFunction_Check(meta_call)) {
     return "the metaclass of " + qualified_name(object) + " makes its instances";
   }
   if (policy::makes_optimizer(type)) return "an optimizer is made: " + qualified_name(object);
+  if (policy::makes_module(type) && walk.recorder.graph().interface.inputs.empty())
+    return "a module is made: " + qualified_name(object);
   if (type->tp_finalize != nullptr || type->tp_del != nullptr) {
     return "instances of " + qualified_name(object) + " run code when they are dropped";
   }
@@ -230,7 +235,8 @@ bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> p
                 Keywords keywords, int pops) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   if (is_plain_exception(object)) return gives_fresh(f, pops, {});
-  if (const auto reason = why_not_made(object)) return walk.verdict.broke(Code::PS0306, *reason);
+  if (const auto reason = why_not_made(walk, object))
+    return walk.verdict.broke(Code::PS0306, *reason);
   PyObject* maker = type_lookup(object, "__new__");
   PyObject* init = type_lookup(object, "__init__");
   static PyObject* const object_init = type_lookup(&PyBaseObject_Type, "__init__");
