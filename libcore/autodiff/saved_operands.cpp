@@ -63,6 +63,20 @@ std::vector<bool> inputs_saved_by_torch(const Graph& graph) {
   return saved;
 }
 
+bool is_anything_saved_by_torch(const Graph& graph) {
+  const auto saves = [&](const Node& node) {
+    const std::string_view op = base_name(node.op);
+    if (node.results.empty() || !requires_grad(graph, node.results.front())) return false;
+    return std::ranges::any_of(kRows, [&](const Row& row) {
+      const Argument* operand = find_argument(node, row.operand);
+      return row.op == op &&
+             (row.operand == "result" || (operand != nullptr && !operand->is_none())) &&
+             (row.partner.empty() || requires_grad(graph, operand_value(node, row.partner)));
+    });
+  };
+  return std::ranges::any_of(graph.nodes, saves);
+}
+
 std::vector<bool> outputs_saved_by_torch(const Graph& graph) {
   std::unordered_set<ValueId> kept;
   for (const Node& node : graph.nodes) {

@@ -13,5 +13,8 @@ namespace penstock::autodiff {
 std::vector<bool> inputs_saved_by_torch(const Graph& graph);
 /// The same, by output, of what the op that made it keeps of its own result.
 std::vector<bool> outputs_saved_by_torch(const Graph& graph);
+/// Whether torch keeps anything for an op that the graph recorded, a number that the op was given
+/// included: backward by such ops works once, unless the graph is retained.
+bool is_anything_saved_by_torch(const Graph& graph);
 
 }  // namespace penstock::autodiff

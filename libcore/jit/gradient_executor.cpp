@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "autodiff/saved_operands.h"
+#include "jit/gradient_paths.h"
 #include "jit/gradient_replay.h"
 #include "jit/tensor_layout.h"
 #include "jit/torch_run.h"
@@ -93,6 +94,8 @@ class GradientRun final : public torch::GradientNode {
     }
   }
 
+  bool holds_nothing() const override { return program_->saves_nothing; }
+
   bool keep(std::span<OutputTensor> others) {
     results_.resize(others.size());
     for (std::size_t i = 0; i < others.size(); ++i) {
@@ -138,7 +141,7 @@ class GradientRun final : public torch::GradientNode {
                      !differentiate_by_torch(*program, replay_, tangents, gradients, ignored)))
       return false;
     drop_unreached(tangents, gradients);
-    if (keep) return true;
+    if (keep || holds_nothing()) return true;
     results_.clear();
     replay_ = {};
     copies_.clear();
@@ -414,14 +417,6 @@ class GradientExecutor final : public Executor, public RunObserver {
   std::vector<PyRef> before_;
 };
 
-bool draws_numbers(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const Node& node) {
-    const ops::OpFacts* op = ops::find_op(node.op);
-    return op == nullptr || op->has(ops::kRandom) || node.op.find("dropout") != std::string::npos ||
-           node.op.find("attention") != std::string::npos;
-  });
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
@@ -456,7 +451,11 @@ Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
   }
   program->all.resize(backward.inputs.size());
   std::iota(program->all.begin(), program->all.end(), 0U);
+  program->parts.recorded = needed_again(std::move(program->parts.recorded), program->attached);
   program->draws = draws_numbers(program->parts.recorded);
+  program->saves_nothing = backward.training.saved.empty() && program->kept_inputs.empty() &&
+                           program->copied_inputs.empty() &&
+                           !autodiff::is_anything_saved_by_torch(program->parts.recorded);
   return std::make_unique<GradientExecutor>(std::move(program));
 }
 

@@ -1,6 +1,7 @@
 #include "jit/gradient_paths.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,11 +14,6 @@ namespace {
 
 constexpr std::size_t kBits = 64;
 
-bool writes(const Node& node) {
-  const ops::OpFacts* op = ops::find_op(node.op);
-  return op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
-}
-
 /// The memory of inputs, by its number.
 std::unordered_set<std::int32_t> input_storages(const Graph& graph) {
   std::unordered_set<std::int32_t> storages;
@@ -27,6 +23,21 @@ std::unordered_set<std::int32_t> input_storages(const Graph& graph) {
 }
 
 }  // namespace
+
+bool writes(const Node& node) {
+  const ops::OpFacts* op = ops::find_op(node.op);
+  return op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
+}
+
+bool draws(const Node& node) {
+  const ops::OpFacts* op = ops::find_op(node.op);
+  return op == nullptr || op->has(ops::kRandom) || node.op.find("dropout") != std::string::npos ||
+         node.op.find("attention") != std::string::npos;
+}
+
+bool draws_numbers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, draws);
+}
 
 bool records_gradients(const Graph& graph, bool grad_mode) {
   for (const Output& output : graph.interface.outputs) {
@@ -100,6 +111,43 @@ GradientPaths::GradientPaths(const Graph& graph, const std::vector<bool>& tracke
         for_each_value(argument.value, [&](ValueId id) { join(memory_[id], memory_[result]); });
     }
   }
+  find_ties(graph);
+}
+
+void GradientPaths::find_ties(const Graph& graph) {
+  const std::size_t count = outputs_.size() / std::max<std::size_t>(words_, 1);
+  ties_.resize(count);
+  std::iota(ties_.begin(), ties_.end(), std::size_t{0});
+  std::vector<bool> inner(count, false);
+  for (const Node& node : graph.nodes) {
+    for (ValueId result : node.results)
+      inner[memory_[result]] = inner[memory_[result]] || graph.values[result].type.requires_grad;
+  }
+  for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i) inner[memory_[i]] = false;
+  const auto root = [&](std::size_t memory) {
+    while (ties_[memory] != memory) memory = ties_[memory] = ties_[ties_[memory]];
+    return memory;
+  };
+  for (const Node& node : graph.nodes) {
+    for (ValueId result : node.results) {
+      if (!graph.values[result].type.requires_grad) continue;
+      for (const NamedArgument& argument : node.args) {
+        for_each_value(argument.value, [&](ValueId id) {
+          if (inner[memory_[id]] && inner[memory_[result]])
+            ties_[root(memory_[id])] = root(memory_[result]);
+        });
+      }
+    }
+  }
+  for (std::size_t memory = 0; memory < count; ++memory) ties_[memory] = root(memory);
+}
+
+std::size_t GradientPaths::count_parts() const {
+  std::unordered_set<std::size_t> parts;
+  for (std::size_t i = 0; i < tracked_.size(); ++i) {
+    if (tracked_[i]) parts.insert(ties_[output_memory_[i]]);
+  }
+  return parts.size();
 }
 
 void GradientPaths::join(std::size_t into, std::size_t from) {

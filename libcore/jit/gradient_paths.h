@@ -9,6 +9,11 @@
 
 namespace penstock::jit {
 
+/// Whether a node of level torch writes its first argument, or draws random numbers.
+bool writes(const Node& node);
+bool draws(const Node& node);
+bool draws_numbers(const Graph& graph);
+
 /// Whether torch records gradients of what a segment makes: of an output that is no view of an
 /// input, or of an input that it writes while gradient mode is on. Needs: a captured graph.
 bool records_gradients(const Graph& graph, bool grad_mode);
@@ -31,6 +36,12 @@ class GradientPaths {
   std::vector<std::int32_t> outputs_of(std::size_t input) const;
   /// The number of the memory that a value lies in.
   std::size_t memory_of(ValueId id) const { return memory_[id]; }
+  /// By memory: a number that it shares with what torch's graph of gradients ties it to. What is
+  /// tied to an input alone is tied to nothing: a program may go backward from each by itself.
+  const std::vector<std::size_t>& ties() const { return ties_; }
+  /// How many parts of torch's graph of gradients, with nothing but inputs between them, the
+  /// tracked outputs are in.
+  std::size_t count_parts() const;
   /// True if another tracked output depends on this one.
   bool leads_on(std::size_t output) const;
   /// True if a tracked output depends on another one, or on what is handed out as a view of an
@@ -41,11 +52,13 @@ class GradientPaths {
  private:
   bool depends(std::size_t output, std::size_t memory) const;
   void join(std::size_t into, std::size_t from);
+  void find_ties(const Graph& graph);
 
   std::size_t words_;
   std::vector<std::size_t> memory_;     ///< by value: the number of its memory
   std::vector<std::uint64_t> outputs_;  ///< by memory, words_ for each: outputs that depend on it
   std::vector<std::size_t> output_memory_;  ///< by output
+  std::vector<std::size_t> ties_;           ///< by memory
   std::vector<bool> tracked_;
 };
 

@@ -1,5 +1,8 @@
 #include "jit/gradient_replay.h"
 
+#include <string>
+
+#include "jit/gradient_paths.h"
 #include "jit/torch_run.h"
 #include "torch/state.h"
 
@@ -10,9 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-bool raise_torch_failed() {
+bool raise_torch_failed(const std::string& why) {
   if (!PyErr_Occurred())
-    PyErr_SetString(PyExc_RuntimeError, "penstock: torch could not run a segment again");
+    PyErr_Format(PyExc_RuntimeError, "penstock: torch could not run a segment again: %s",
+                 why.c_str());
   return false;
 }
 
@@ -52,12 +56,13 @@ class Replaying {
     const Graph& graph = program_.parts.recorded;
     std::vector<PyRef> values(graph.values.size());
     const GradMode on;
-    if (!inputs_again(twice, values)) return raise_torch_failed();
+    if (!inputs_again(twice, values)) return raise_torch_failed("its inputs are gone");
     {
       const RandomState now;
       now.set(replay_.random);
-      if (!jit::run_by_torch(graph, replay_.symbols.data(), program_.ops, *program_.bridge, values))
-        return raise_torch_failed();
+      const auto done =
+          jit::run_by_torch(graph, replay_.symbols.data(), program_.ops, *program_.bridge, values);
+      if (!done) return raise_torch_failed(done.error().message);
     }
     const PyRef outputs = PyRef::steal(PyList_New(0)), given = PyRef::steal(PyList_New(0)),
                 inputs = PyRef::steal(PyList_New(0));
@@ -137,7 +142,7 @@ class Replaying {
       return false;
     const PyRef found =
         PyRef::steal(PyObject_Call(function.get(), arguments.get(), keywords.get()));
-    if (!found || !PyTuple_Check(found.get())) return raise_torch_failed();
+    if (!found || !PyTuple_Check(found.get())) return raise_torch_failed("no gradients were given");
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       PyObject* one = PyTuple_GET_ITEM(found.get(), static_cast<Py_ssize_t>(i));
       gradients[i] = one == Py_None ? PyRef() : PyRef::borrow(one);
@@ -150,6 +155,31 @@ class Replaying {
 };
 
 }  // namespace
+
+Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached) {
+  std::vector<bool> needed(recorded.values.size(), false), kept(recorded.nodes.size(), false);
+  for (const std::uint32_t output : attached) needed[recorded.outputs[output]] = true;
+  bool drawn = false;
+  for (std::size_t i = recorded.nodes.size(); i-- > 0;) {
+    const Node& node = recorded.nodes[i];
+    kept[i] =
+        writes(node) || std::ranges::any_of(node.results, [&](ValueId id) { return needed[id]; });
+    if (!kept[i]) continue;
+    drawn = drawn || draws(node);
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { needed[id] = true; });
+  }
+  if (drawn && std::ranges::any_of(recorded.nodes, [&](const Node& node) {
+        return draws(node) && !kept[static_cast<std::size_t>(&node - recorded.nodes.data())];
+      }))
+    return recorded;
+  std::vector<Node> nodes;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i]) nodes.push_back(std::move(recorded.nodes[i]));
+  }
+  recorded.nodes = std::move(nodes);
+  return recorded;
+}
 
 PyRef torch_function(const char* module, const char* name) {
   const PyRef found = PyRef::steal(PyImport_ImportModule(module));

@@ -33,6 +33,7 @@ struct GradientProgram {
   std::vector<std::uint32_t> all;  ///< positions of backward's inputs
   std::size_t own_outputs = 0;
   bool draws = false;
+  bool saves_nothing = false;  ///< torch's ops would not, and backward's kernels read nothing
   bool running = false;
 
   /// The graph writes the input.
@@ -49,6 +50,10 @@ struct GradientReplay {
   std::vector<HeldInput> inputs;  ///< one per input of the recorded graph
   python::PyRef random;           ///< the generator's state in front of it; null: it draws nothing
 };
+
+/// The recorded graph without what its `attached` outputs do not need. Ops that draw random numbers
+/// stay where one that is needed does: they share a generator.
+Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached);
 
 /// The gradients of the program's inputs by torch's own ops: the recorded graph is run again under
 /// gradient mode. `tangents`: one per attached output, null where none comes. Where gradient mode

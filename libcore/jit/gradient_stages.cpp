@@ -1,6 +1,7 @@
 #include "jit/gradient_stages.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include "jit/gradient_paths.h"
@@ -31,12 +32,17 @@ class Uses {
   std::vector<std::ptrdiff_t> made_, last_;  ///< -1: by no node
 };
 
-/// The first op that reads an output which requires grad for a result in other memory that does,
-/// and on which another output depends; behind the output's own ops. -1: there is none.
-std::ptrdiff_t find_boundary(const Graph& graph) {
+std::vector<bool> tracked_outputs(const Graph& graph) {
   std::vector<bool> tracked;
   for (const Output& output : graph.interface.outputs)
     tracked.push_back(output.type.requires_grad && output.alias.kind != OutputAlias::Kind::input);
+  return tracked;
+}
+
+/// The first op that reads an output which requires grad for a result in other memory that does,
+/// and on which another output depends; behind the output's own ops. -1: there is none.
+std::ptrdiff_t find_boundary(const Graph& graph) {
+  const std::vector<bool> tracked = tracked_outputs(graph);
   const GradientPaths paths(graph, tracked);
   std::unordered_set<std::size_t> ends;  // memory of outputs that lead on
   for (std::size_t i = 0; i < tracked.size(); ++i) {
@@ -60,15 +66,72 @@ std::ptrdiff_t find_boundary(const Graph& graph) {
   return -1;
 }
 
+/// More parts than that would hand on too much from one to the next.
+constexpr std::size_t kMostParts = 8;
+
+/// Which part of torch's graph of gradients a node is in; none: its results need no gradients.
+std::optional<std::size_t> part_of(const Graph& graph, const GradientPaths& paths,
+                                   const Node& node) {
+  for (ValueId result : node.results) {
+    if (graph.values[result].type.requires_grad) return paths.ties()[paths.memory_of(result)];
+  }
+  return std::nullopt;
+}
+
+/// The nodes of one part and all that they need, by position.
+std::vector<bool> needs_of_part(const Graph& graph, const GradientPaths& paths, std::size_t part) {
+  std::vector<bool> needed(graph.values.size(), false), inside(graph.nodes.size(), false);
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    inside[i] = part_of(graph, paths, node) == part ||
+                std::ranges::any_of(node.results, [&](ValueId id) { return needed[id]; });
+    if (!inside[i]) continue;
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { needed[id] = true; });
+  }
+  return inside;
+}
+
+/// Puts the nodes of a part of torch's graph of gradients that needs no other one, and what they
+/// need, in front of all others. How many these are; -1: there is no such part.
+std::ptrdiff_t bring_part_forward(Graph& graph) {
+  const std::vector<bool> tracked = tracked_outputs(graph);
+  const GradientPaths paths(graph, tracked);
+  const std::size_t count = paths.count_parts();
+  if (count < 2 || count > kMostParts) return -1;
+  const bool fixed = draws_numbers(graph) || std::ranges::any_of(graph.nodes, writes);
+  std::unordered_set<std::size_t> tried;
+  for (std::size_t i = 0; i < tracked.size(); ++i) {
+    const std::size_t part = paths.ties()[paths.memory_of(graph.outputs[i])];
+    if (!tracked[i] || !tried.insert(part).second) continue;
+    std::vector<bool> inside = needs_of_part(graph, paths, part);
+    // In their order all that stands in front of the part's last node comes along.
+    const auto last = std::find(inside.rbegin(), inside.rend(), true);
+    if (fixed) std::fill(last, inside.rend(), true);
+    bool apart = true;
+    for (std::size_t at = 0; at < inside.size(); ++at) {
+      const auto other = part_of(graph, paths, graph.nodes[at]);
+      apart = apart && (!inside[at] || !other || *other == part);
+    }
+    if (!apart) continue;
+    std::vector<Node> front, rest;
+    for (std::size_t at = 0; at < inside.size(); ++at)
+      (inside[at] ? front : rest).push_back(std::move(graph.nodes[at]));
+    const auto boundary = static_cast<std::ptrdiff_t>(front.size());
+    std::ranges::move(rest, std::back_inserter(front));
+    graph.nodes = std::move(front);
+    return boundary;
+  }
+  return -1;
+}
+
 /// Memory that nodes in front of the boundary write.
 std::unordered_set<std::size_t> written_memory(const Graph& graph, const GradientPaths& paths,
                                                std::ptrdiff_t boundary) {
   std::unordered_set<std::size_t> written;
   for (std::ptrdiff_t i = 0; i < boundary; ++i) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
-    const ops::OpFacts* op = ops::find_op(node.op);
-    const bool writes = op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
-    if (!writes || node.args.empty()) continue;
+    if (!writes(node) || node.args.empty()) continue;
     for_each_value(node.args[0].value, [&](ValueId id) { written.insert(paths.memory_of(id)); });
   }
   return written;
@@ -132,8 +195,10 @@ Stages split_at(const Graph& graph, std::size_t boundary, const std::vector<Valu
 
 }  // namespace
 
-std::optional<Stages> split_stages(const Graph& graph) {
-  const std::ptrdiff_t boundary = find_boundary(graph);
+std::optional<Stages> split_stages(const Graph& captured) {
+  Graph graph = captured;
+  std::ptrdiff_t boundary = find_boundary(graph);
+  if (boundary < 0) boundary = bring_part_forward(graph);
   if (boundary <= 0) return std::nullopt;
   const GradientPaths paths(graph, std::vector<bool>(graph.outputs.size(), false));
   const auto written = written_memory(graph, paths, boundary);

@@ -125,6 +125,8 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(Graph graph,
   const GradientPaths paths(graph, parts.tracked);
   if (paths.is_chained(*plan, captured))
     return failure(Code::PS0504, "an output that requires grad leads to another one");
+  if (paths.count_parts() > 1)
+    return failure(Code::PS0504, "outputs that require grad have nothing but inputs in common");
   auto bundles = pipeline::compile_training(std::move(graph), options_, code_, trace_);
   if (is_large(parts.recorded)) heap::give_back_file_pages();
   if (!bundles) return tl::unexpected(bundles.error());

@@ -6,8 +6,8 @@ namespace penstock::jit {
 
 using python::PyRef;
 
-bool run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
-                  const torch::TensorBridge& bridge, std::span<PyRef> values) {
+Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
+                          const torch::TensorBridge& bridge, std::span<PyRef> values) {
   const auto symbol_of = [&](std::string_view name) -> std::optional<std::int64_t> {
     const auto& known = graph.interface.symbols;
     const auto found = std::ranges::find(known, name, &Symbol::name);
@@ -16,13 +16,14 @@ bool run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchO
   for (const Node& node : graph.nodes) {
     auto results = ops.call(
         node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
-    if (!results) return false;
+    if (!results) return tl::unexpected(results.error());
     std::erase_if(*results, [&](const PyRef& result) { return !bridge.is_tensor(result.get()); });
-    if (results->size() < node.results.size()) return false;
+    if (results->size() < node.results.size())
+      return failure(Code::PS0505, node.op + " gives fewer tensors than it did");
     for (std::size_t i = 0; i < node.results.size(); ++i)
       values[node.results[i]] = std::move((*results)[i]);
   }
-  return true;
+  return {};
 }
 
 RandomState::RandomState() {
@@ -36,8 +37,12 @@ RandomState::RandomState() {
 
 void RandomState::set(const PyRef& state) const {
   if (!state || !generator_) return;
+  // What is raised meanwhile goes on behind this.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
   PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", state.get()));
   PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
 }
 
 }  // namespace penstock::jit

@@ -81,13 +81,15 @@ bool keeps_graph() {
 
 /// apply(ctx, *tangents), which the engine calls. Gives None for the capsule, and the gradients.
 PyObject* backward(PyObject* context, PyObject* const* tangents, Py_ssize_t count) {
-  // torch raises where something was written or freed.
-  const PyRef kept = PyRef::steal(PyObject_GetAttrString(context, "saved_tensors"));
-  const PyRef capsule =
-      kept ? PyRef::steal(PyObject_GetAttrString(context, kNodeAttribute)) : nullptr;
-  if (!capsule || !PyTuple_Check(kept.get())) return nullptr;
+  const PyRef capsule = PyRef::steal(PyObject_GetAttrString(context, kNodeAttribute));
+  if (!capsule) return nullptr;
   auto* node = static_cast<GradientNode*>(PyCapsule_GetPointer(capsule.get(), kNodeCapsule));
   if (node == nullptr) return nullptr;
+  // torch raises where something was written or freed.
+  const PyRef kept = node->holds_nothing()
+                         ? PyRef::steal(PyTuple_New(0))
+                         : PyRef::steal(PyObject_GetAttrString(context, "saved_tensors"));
+  if (!kept || !PyTuple_Check(kept.get())) return nullptr;
   std::vector<PyObject*> given(tangents, tangents + count), saved;
   std::ranges::replace(given, Py_None, nullptr);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kept.get()); ++i)

@@ -21,6 +21,9 @@ class GradientNode {
   /// error set. The engine may come again while this runs.
   virtual bool backward(std::span<PyObject* const> kept, std::span<PyObject* const> tangents,
                         bool keep, std::vector<python::PyRef>& gradients) = 0;
+  /// Backward reads nothing that was saved, so that the engine may come again though nothing was
+  /// retained.
+  virtual bool holds_nothing() const { return false; }
 };
 
 /// Tensors between which a node is put.

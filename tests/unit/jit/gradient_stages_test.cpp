@@ -21,6 +21,39 @@ TEST_CASE("outputs that depend on an input are found by what requires grad") {
   CHECK(paths.outputs_of(w) == std::vector<std::int32_t>{0});
   CHECK(paths.outputs_of(unused).empty());
   CHECK_FALSE(paths.leads_on(0));
+  CHECK(paths.count_parts() == 2);
+}
+
+TEST_CASE("outputs with nothing but inputs in common are computed one after the other") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.leaf();
+  const ValueId constant = g.unary("cos", x, false);
+  const ValueId a = g.binary("mul", x, g.value(constant));
+  const ValueId b = g.binary("mul", y, g.value(x));
+  g.output(g.unary("exp", a));
+  g.output(g.binary("mul", b, g.value(constant)));
+  const auto stages = split_stages(g.graph);
+  REQUIRE(stages.has_value());
+  CHECK(stages->first.nodes.size() == 3);  // cos, mul, exp
+  CHECK(stages->second.nodes.size() == 2);
+  CHECK(stages->handed == 2);
+  const auto shared = [](GradientGraph& graph, ValueId leaf) {
+    const ValueId hidden = graph.unary("exp", leaf);
+    graph.output(graph.unary("cos", hidden));
+    graph.output(graph.unary("sin", hidden));
+  };
+  GradientGraph tied;
+  shared(tied, tied.leaf());
+  CHECK_FALSE(split_stages(tied.graph).has_value());
+}
+
+TEST_CASE("writes and random numbers keep their order") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.leaf();
+  const ValueId a = g.binary("mul", x, g.value(x)), b = g.binary("mul", y, g.value(y));
+  const ValueId drawn = g.apply("rand_like.default", {{"self", g.value(x)}}, false);
+  g.output(g.binary("mul", a, g.value(drawn)));
+  g.output(g.unary("exp", b));
   CHECK_FALSE(split_stages(g.graph).has_value());
 }
 
