@@ -109,6 +109,21 @@ bool Walker::is_loop_test(const Region& region, const Activation& activation,
   return false;
 }
 
+namespace {
+
+/// Of a segment that could go on behind an earlier instruction alone: what it met is why it ends
+/// there; silent where it met nothing.
+BreakReason what_it_met(const Walk& walk) {
+  BreakReason met = walk.verdict.reason();
+  met.silent = met.silent || met.reason.empty();
+  if (met.reason.find(" (the segment ") == met.reason.npos)
+    met.reason += " (" + walk.verdict.spoiled_by() + ")";
+  met.asked_for = false;
+  return met;
+}
+
+}  // namespace
+
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   Walk& walk = *region.walk;
   if (walk.recorder.node_count() == 0) {
@@ -141,12 +156,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
     const bool refused = !plan.returns && walk.verdict.reason().anywhere && around != nullptr &&
                          around->served == Served::fullgraph;
     if (refused && place.code != nullptr) end_before(place, walk.verdict.reason());
-    // It could go on behind an earlier instruction alone: what it met is why it ends there.
-    const BreakReason& met = walk.verdict.reason();
-    if (broke && place.code != nullptr && !met.silent && !met.reason.empty()) {
-      end_before(place, {met.code, met.reason + " (" + walk.verdict.spoiled_by() + ")", false,
-                         met.anywhere, met.rule});
-    }
+    if (broke && place.code != nullptr) end_before(place, what_it_met(walk));
     drop(region);
     return false;
   }

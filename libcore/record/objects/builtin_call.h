@@ -40,6 +40,7 @@ bool make_class(BuiltinCall& call);
 /// Models of classes that are called (objects/types.cpp).
 std::span<const FunctionModel> class_models();
 /// Models of the methods of list, dict and set (objects/container_methods.cpp).
+std::span<const FunctionModel> autocast_models();
 std::span<const FunctionModel> container_models();
 
 }  // namespace penstock::record

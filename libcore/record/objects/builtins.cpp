@@ -426,7 +426,8 @@ bool call_model(const FunctionModel& model, BuiltinCall& c) {
 
 const FunctionModel* find_function_model(std::string_view name) {
   for (const std::span<const FunctionModel> models :
-       {std::span<const FunctionModel>(kModels), class_models(), container_models()}) {
+       {std::span<const FunctionModel>(kModels), class_models(), container_models(),
+        autocast_models()}) {
     const auto found = std::ranges::find(models, name, &FunctionModel::name);
     if (found != models.end()) return &*found;
   }

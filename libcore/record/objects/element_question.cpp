@@ -142,9 +142,9 @@ std::optional<bool> ask_elements(Walk& walk, Operand tensor) {
       !is_small(walk.recorder.value(input).type))
     return std::nullopt;
   const int truth = PyObject_IsTrue(tensor.object);
-  if (truth >= 0 &&
-      !answers_given().may_stand(walk.program_place(walk.innermost()), truth == 1, walk))
-    return std::nullopt;
+  RaisePlace place = walk.program_place(walk.innermost());
+  place.path = walk.innermost()->path;  // a library asks for many models, each its own
+  if (truth >= 0 && !answers_given().may_stand(place, truth == 1, walk)) return std::nullopt;
   python::PyRef asked = truth < 0 ? python::PyRef() : torch::make_question(std::move(*question));
   if (!asked) {
     PyErr_Clear();
