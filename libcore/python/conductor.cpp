@@ -85,7 +85,13 @@ class Activation {
 
   bool executed(const Instruction& instruction, Outcome outcome) {
     if (outcome == Outcome::unsupported) return in_window(instruction);
-    const bool leave = driver_.stepped(frame_, instruction, outcome);
+    bool leave = false;
+    const auto tell = [&] { leave = driver_.stepped(frame_, instruction, outcome); };
+    if (outcome == Outcome::raised || outcome == Outcome::reraised) {
+      tell_raised(tell);
+    } else {
+      tell();
+    }
     switch (outcome) {
       case Outcome::next:
       case Outcome::jumped:
@@ -126,7 +132,7 @@ class Activation {
       case WindowEnd::yielded:
         return end(Leaving::yielded, std::move(window.value));
       case WindowEnd::raised:
-        driver_.leave(frame_, Leaving::raised, nullptr);
+        tell_raised([&] { driver_.leave(frame_, Leaving::raised, nullptr); });
         result_ = frame_.finish(nullptr);
         return false;
       case WindowEnd::reached:
@@ -151,7 +157,7 @@ class Activation {
     if (trace) add_traceback_entry();
     const Handler* handler = frame_.bytecode().handler(place);
     if (handler == nullptr) {
-      driver_.leave(frame_, Leaving::raised, nullptr);
+      tell_raised([&] { driver_.leave(frame_, Leaving::raised, nullptr); });
       result_ = frame_.finish(nullptr);
       return false;
     }
@@ -190,6 +196,19 @@ class Activation {
     driver_.leave(frame_, Leaving::exited, nullptr);
     result_ = frame_.exit();
     return false;
+  }
+
+  /// Tells the driver something while the frame's error is set, which may matter to it. What the
+  /// driver runs meanwhile may clear it: it is set again.
+  static void tell_raised(const auto& tell) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const PyRef types = PyRef::borrow(type), values = PyRef::borrow(value),
+                tracebacks = PyRef::borrow(traceback);
+    PyErr_Restore(type, value, traceback);
+    tell();
+    if (PyErr_Occurred() != nullptr) return;
+    PyErr_Restore(Py_XNewRef(types.get()), Py_XNewRef(values.get()), Py_XNewRef(tracebacks.get()));
   }
 
   bool leave_raising(const Instruction& instruction) {
