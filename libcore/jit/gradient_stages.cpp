@@ -34,8 +34,12 @@ class Uses {
 
 std::vector<bool> tracked_outputs(const Graph& graph) {
   std::vector<bool> tracked;
-  for (const Output& output : graph.interface.outputs)
-    tracked.push_back(output.type.requires_grad && output.alias.kind != OutputAlias::Kind::input);
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const Output& output = graph.interface.outputs[i];
+    const bool made = graph.outputs[i] >= graph.interface.inputs.size();  // not handed on
+    tracked.push_back(made && output.type.requires_grad &&
+                      output.alias.kind != OutputAlias::Kind::input);
+  }
   return tracked;
 }
 
@@ -113,7 +117,7 @@ std::ptrdiff_t bring_part_forward(Graph& graph) {
       const auto other = part_of(graph, paths, graph.nodes[at]);
       apart = apart && (!inside[at] || !other || *other == part);
     }
-    if (!apart) continue;
+    if (!apart || std::ranges::find(inside, false) == inside.end()) continue;
     std::vector<Node> front, rest;
     for (std::size_t at = 0; at < inside.size(); ++at)
       (inside[at] ? front : rest).push_back(std::move(graph.nodes[at]));
