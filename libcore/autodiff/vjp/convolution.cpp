@@ -62,6 +62,20 @@ ValueId batch_as_channels(Vjp& d, ValueId x, const SymExpr& groups) {
   return d.reshape(d.permute(d.reshape(x, split), order), result);
 }
 
+/// The image without the rows and columns behind the last ones that strides reach: they would make
+/// the gradient of the weight larger than that. Padding cannot be cut off so.
+ValueId reached_image(Vjp& d, ValueId image, ValueId g, ValueId weight, const Geometry& geometry) {
+  const std::vector<SymExpr> sizes = d.sizes(image), results = d.sizes(g), taps = d.sizes(weight);
+  for (std::size_t i = 0; i < geometry.stride.size() && !d.failed(); ++i) {
+    if (geometry.stride[i] == SymExpr(1) || geometry.padding[i] != SymExpr(0)) continue;
+    const SymExpr reached = (results[i + 2] - SymExpr(1)) * geometry.stride[i] +
+                            geometry.dilation[i] * (taps[i + 2] - SymExpr(1)) + SymExpr(1);
+    if (reached != sizes[i + 2])
+      image = d.slice(image, static_cast<std::int64_t>(i) + 2, 0, reached, 1);
+  }
+  return image;
+}
+
 /// The gradient of a convolution's weight, which has the sizes of `weight`.
 ValueId weight_gradient(Vjp& d, ValueId image, ValueId g, ValueId weight,
                         const Geometry& geometry) {
@@ -73,7 +87,8 @@ ValueId weight_gradient(Vjp& d, ValueId image, ValueId g, ValueId weight,
   std::swap(own.stride, own.dilation);
   // [out, batch, …]: a filter for each channel of the result, which sees the batch.
   const ValueId filters = d.permute(g, turned);
-  const ValueId image_by_channel = batch_as_channels(d, image, geometry.groups);
+  const ValueId image_by_channel =
+      batch_as_channels(d, reached_image(d, image, g, weight, geometry), geometry.groups);
   const std::vector<SymExpr> none(geometry.stride.size(), SymExpr(0));
   ValueId sums = convolution(d, image_by_channel, filters, own, false, none);
   for (std::size_t i = 2; i < taps.size() && !d.failed(); ++i)

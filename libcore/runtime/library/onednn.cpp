@@ -277,6 +277,12 @@ class OneDnnLibrary : public Library {
       return make_kernel(shared, part, own);
     };
     if (must_widen(operands)) return make_widened(call, operands, make);
+    if (is_weight_gradient(call, operands)) {
+      try {
+        return make_weight_gradient(shared, call, operands);
+      } catch (const dnnl::error&) {  // it is a convolution like others, then
+      }
+    }
     if (must_pad(call, operands)) return make_padded(call, operands, make);
     if (call.name == "matmul") {
       return make_tailed(call, operands, [&](const auto& head, const auto& own) {

@@ -171,6 +171,12 @@ Result<std::unique_ptr<LibraryKernel>> make_sorting(const LibraryCall& call,
 Result<std::unique_ptr<LibraryKernel>> make_convolution(std::shared_ptr<OneDnn> library,
                                                         const LibraryCall& call,
                                                         const LibraryOperands& operands);
+/// Whether the kernel of a convolution is an image, as in the gradient of another one's weight, and
+/// make_weight_gradient may have a kernel for it.
+bool is_weight_gradient(const LibraryCall& call, const LibraryOperands& operands);
+Result<std::unique_ptr<LibraryKernel>> make_weight_gradient(std::shared_ptr<OneDnn> library,
+                                                            const LibraryCall& call,
+                                                            const LibraryOperands& operands);
 Result<std::unique_ptr<LibraryKernel>> make_pooling(std::shared_ptr<OneDnn> library,
                                                     const LibraryCall& call,
                                                     const LibraryOperands& operands);

@@ -9,6 +9,57 @@
 
 namespace penstock::runtime {
 
+TEST_CASE("a convolution whose kernel is an image, as the gradient of another one's weight") {
+  struct Case {
+    std::int64_t batch, in, out, groups, kernel, stride, padding, dilation;
+  };
+  for (const Case& c :
+       {Case{4, 3, 16, 1, 3, 1, 1, 1}, Case{2, 16, 8, 1, 3, 2, 1, 1}, Case{3, 8, 8, 1, 1, 2, 0, 1},
+        Case{2, 8, 12, 4, 3, 1, 1, 1}, Case{5, 16, 16, 16, 3, 2, 1, 1},
+        Case{2, 4, 6, 2, 3, 1, 2, 2}, Case{1, 1, 1, 1, 5, 1, 2, 1}}) {
+    for (bool last : {false, true}) {
+      const std::int64_t edge = 11;
+      const std::int64_t result =
+          (edge + 2 * c.padding - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
+      // Where strides end before the image does, there is more than the weight has.
+      const std::int64_t taps =
+          (edge + 2 * c.padding - c.stride * (result - 1) - 1) / c.dilation + 1;
+      const std::int64_t inner = c.in / c.groups, columns = c.groups * c.batch;
+      const auto made = [&](std::int64_t rows, std::int64_t channels, std::int64_t size) {
+        Sizes sizes{rows, channels, size, size};
+        if (!last) return Tensor(sizes);
+        // What was channels-last before batch and channels were exchanged.
+        return Tensor(sizes, {1, size * size * rows, size * rows, rows});
+      };
+      Tensor x = made(inner, columns, edge), g = made(c.out, c.batch, result),
+             y = made(inner, c.out, taps);
+      LibraryCall call;
+      call.name = "convolution";
+      call.attributes = {
+          ints("stride", {c.dilation, c.dilation}), ints("padding", {c.padding, c.padding}),
+          ints("dilation", {c.stride, c.stride}),   {"transposed", false},
+          ints("output_padding", {0, 0}),           {"groups", c.groups}};
+      Given given{{&x, &g}, &y, {}};
+      Ready ready = make(call, given);
+      ready.run(given, 1);
+      double largest = 0;
+      for_each_index(y.operand.sizes, [&](const Sizes& i) {
+        double expected = 0;
+        const std::int64_t group = i[1] / (c.out / c.groups);
+        for_each_index({c.batch, result, result}, [&](const Sizes& k) {
+          const std::int64_t row = i[2] * c.dilation - c.padding + k[1] * c.stride;
+          const std::int64_t column = i[3] * c.dilation - c.padding + k[2] * c.stride;
+          if (row < 0 || column < 0 || row >= edge || column >= edge) return;
+          expected += double(x.at({i[0], group * c.batch + k[0], row, column})) *
+                      double(g.at({i[1], k[0], k[1], k[2]}));
+        });
+        largest = std::max(largest, std::abs(expected - double(y.at(i))));
+      });
+      CHECK(largest < 1e-3);
+    }
+  }
+}
+
 TEST_CASE("convolutions of both layouts, grouped, strided, transposed") {
   struct Case {
     std::int64_t in, out, groups, kernel, stride, padding, dilation;
