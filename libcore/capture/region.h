@@ -15,6 +15,7 @@
 #include "python/frame.h"
 #include "python/hook.h"
 #include "record/walk.h"
+#include "torch/fused_step.h"
 
 // What the walker remembers: of a thread inside a root, of a conducted frame, of code.
 
@@ -119,7 +120,9 @@ struct CodeInfo : python::CodeData {
   /// RootPolicy::names_tensors() for globals of that version.
   std::uint64_t globals_version = 0;
   bool names_tensors = false;
-  std::optional<policy::Served> served;             ///< once asked
+  std::optional<policy::Served> served;  ///< once asked
+  /// Once asked; null: it is no loop of an optimizer's that torch has a kernel for.
+  std::optional<std::unique_ptr<torch::FusedStep>> fused_step;
   std::optional<std::vector<LoopTest>> loop_tests;  ///< once asked
   // Where roots are weighed:
   std::unordered_map<std::uintptr_t, RootHistory*> roots;  ///< by the module and the gradient mode

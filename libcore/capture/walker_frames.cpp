@@ -1,5 +1,6 @@
 // The walker at a frame that begins: who runs it.
 
+#include "capture/optimizer_step.h"
 #include "capture/walker.h"
 #include "policy/may_record.h"
 #include "python/bytecode.h"
@@ -156,6 +157,8 @@ bool Walker::finds_torch() {
 Entry Walker::enter_root(Frame& frame, Region& region) {
   // Before the rules, which cost more: code that has entries was a root.
   CodeInfo& known = info(frame);
+  if (client_.runs_entries() && run_fused_step(frame, region, known, *bridge_))
+    return Entry::finished;
   const bool weighed = weighs(region);
   std::optional<RootHistory*> found;  // looked up once, and only where it is asked for
   const auto history = [&] {

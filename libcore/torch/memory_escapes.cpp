@@ -1,6 +1,8 @@
 #include "torch/memory_escapes.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "python/weak_reference.h"
 
@@ -31,6 +33,46 @@ PyObject* to_numpy(PyObject* tensor, PyObject* args, PyObject* keywords) {
   return g_numpy(tensor, args, keywords);
 }
 
+/// The kernels that write lists of tensors and count none of it.
+constexpr const char* kUncounted[] = {"_fused_adam_", "_fused_adamw_", "_fused_sgd_",
+                                      "_fused_adagrad_"};
+PyCFunctionWithKeywords g_uncounted[std::size(kUncounted)] = {};
+thread_local bool t_counted = false;
+
+template <std::size_t Which>
+PyObject* write_lists(PyObject* self, PyObject* args, PyObject* keywords) {
+  const bool counted = std::exchange(t_counted, false);
+  PyObject* result = g_uncounted[Which](self, args, keywords);
+  if (counted) return result;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+    MemoryEscapes::get().note_list(PyTuple_GET_ITEM(args, i));
+  PyObject *key = nullptr, *list = nullptr;
+  for (Py_ssize_t at = 0; keywords != nullptr && PyDict_Next(keywords, &at, &key, &list);)
+    MemoryEscapes::get().note_list(list);
+  PyErr_Restore(type, value, traceback);
+  return result;
+}
+
+/// Puts ours in front of the function `name` of torch's.
+template <std::size_t Which>
+void watch_writes(PyObject* functions) {
+  const PyRef function = PyRef::steal(PyObject_GetAttrString(functions, kUncounted[Which]));
+  PyErr_Clear();
+  if (!function || !PyCFunction_CheckExact(function.get())) return;
+  PyMethodDef* row = reinterpret_cast<PyCFunctionObject*>(function.get())->m_ml;
+  if ((row->ml_flags & ~METH_STATIC) != (METH_VARARGS | METH_KEYWORDS)) return;
+  g_uncounted[Which] =
+      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(row->ml_meth));
+  row->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(write_lists<Which>));
+}
+
+template <std::size_t... Which>
+void watch_all_writes(PyObject* functions, std::index_sequence<Which...>) {
+  (watch_writes<Which>(functions), ...);
+}
+
 /// The descriptor `name` of the C class below torch.Tensor; borrowed, or null.
 PyObject* descriptor(const TensorBridge& bridge, const char* name, PyTypeObject* kind) {
   const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
@@ -55,6 +97,10 @@ void MemoryEscapes::watch(const TensorBridge& bridge) {
   if (PyObject* internals = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C")) {
     use_count_ = PyRef::steal(PyObject_GetAttrString(internals, "_storage_Use_Count"));
     PyErr_Clear();
+    const PyRef functions = PyRef::steal(PyObject_GetAttrString(internals, "_VariableFunctions"));
+    PyErr_Clear();
+    if (functions)
+      watch_all_writes(functions.get(), std::make_index_sequence<std::size(kUncounted)>());
   }
   // The descriptors read torch's tables at each call.
   if (PyObject* data = descriptor(bridge, "data", &PyGetSetDescr_Type)) {
@@ -84,6 +130,16 @@ void MemoryEscapes::note(PyObject* tensor, bool lent) {
   if (!lent) return;
   std::erase_if(escape.lenders, is_dead);
   if (PyRef weak = python::weak_reference(tensor)) escape.lenders.push_back(std::move(weak));
+}
+
+void MemoryEscapes::note_list(PyObject* list) {
+  if (!PyList_Check(list) && !PyTuple_Check(list)) return;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i)
+    note(PySequence_Fast_GET_ITEM(list, i), false);
+}
+
+void MemoryEscapes::expect_counted_write() {
+  t_counted = true;
 }
 
 std::uint64_t MemoryEscapes::count(const void* storage) const {

@@ -12,7 +12,8 @@
 namespace penstock::torch {
 
 /// Notes the ways by which a program gets at a tensor's memory so that its writes are not counted
-/// in the tensor's version: `.data`, whose tensor counts on its own, and `.numpy()`. Needs the GIL.
+/// in the tensor's version: `.data`, whose tensor counts on its own, `.numpy()`, and the kernels of
+/// fused optimizers, which do not count what they write. Needs the GIL.
 class MemoryEscapes {
  public:
   /// The one of the process, as torch is.
@@ -28,6 +29,10 @@ class MemoryEscapes {
 
   /// `lent`: what was given away keeps the tensor object alive, not the storage's count.
   void note(PyObject* tensor, bool lent);
+  /// The same for a list of tensors; nothing for what is none.
+  void note_list(PyObject* list);
+  /// This thread's next call of a fused optimizer's kernel is counted by whoever makes it.
+  static void expect_counted_write();
 
  private:
   struct Escape {

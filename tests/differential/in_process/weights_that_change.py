@@ -82,6 +82,29 @@ def through_numpy():
     show((m, x), (c, y))
 
 
+def by_kernels_that_count_nothing():
+    """torch's kernels for whole optimizers write without a word in any version."""
+    (m, x), (c, y) = dense(), image()
+    parameters = [*m.parameters(), *c.parameters()]
+    for make in (torch.optim.AdamW, torch.optim.Adam, torch.optim.Adagrad):
+        optimizer = make(parameters, lr=0.05, fused=True)
+        for step in range(3):
+            show((m, x), (c, y))
+            for parameter in parameters:
+                parameter.grad = torch.ones_like(parameter) * (step - 0.5)
+            optimizer.step()
+            show((m, x), (c, y))
+    # Asked for or not: what has saved a weight hears that it was written.
+    loss = (torch.tanh(m(x)) ** 2).sum()
+    torch.optim.SGD(parameters, lr=0.1, momentum=0.9).step()
+    optimizer = torch.optim.AdamW(parameters)
+    optimizer.step()
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        print(str(error)[:90])
+
+
 def others_in_their_place():
     x = torch.ones(4, 16, 8, 8)
     for seed in range(6):
@@ -97,6 +120,7 @@ def main():
     statistics()
     through_data()
     through_numpy()
+    by_kernels_that_count_nothing()
     others_in_their_place()
 
 
