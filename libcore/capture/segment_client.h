@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "capture/root_meter.h"
@@ -99,8 +100,13 @@ class SegmentClient {
   /// A segment is complete. Returns the id it got, for `after` of the next one and for breaks.
   virtual EntryId captured(record::CapturedSegment segment) = 0;
 
-  /// The last captured() made an entry that runs, for which it compiled the graph.
-  virtual bool compiled_last() const { return false; }
+  /// How many ops the last captured() compiled, those of backward among them; 0 where it made no
+  /// entry that runs.
+  virtual std::int64_t compiled_ops() const { return 0; }
+
+  /// How much less backward is known to take behind the entries that have run since this was asked
+  /// last than behind plain Python's ops; negative if it takes more.
+  virtual std::chrono::nanoseconds take_backward_saved() { return {}; }
 
   /// Snapshots of mutated inputs and the outputs are kept for captured().
   virtual bool wants_examples() const { return false; }

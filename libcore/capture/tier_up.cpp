@@ -19,6 +19,8 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kOp = milliseconds(2), kGraph = milliseconds(4);
 /// So many ops have to be compiled until what they took weighs as much as the start value.
 constexpr std::int64_t kStartOps = 50;
+/// Steps that measuring a backward takes.
+constexpr std::int64_t kMeasuredSteps = 3;
 /// Of a root that would pay after N more calls, every N/16th is looked at, and one in so many at
 /// least.
 constexpr std::int64_t kLooks = 16, kMostSkipped = 63;
@@ -85,7 +87,7 @@ void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t
   root.weight = 1;
   if (ops) root.ops = *ops;
   if (root.calls < kFirstCalls || root.native.count() <= 0) return;
-  const nanoseconds missing = price(root.ops) * kSavedOneIn - root.native;
+  const nanoseconds missing = pays_after(root) - root.native;
   const auto calls_to_go =
       missing.count() / std::max<std::int64_t>(root.native.count() / root.calls, 1);
   root.skip = static_cast<int>(std::clamp<std::int64_t>(calls_to_go / kLooks, 0, kMostSkipped));
@@ -94,12 +96,18 @@ void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t
 
 bool TierUp::pays(const RootHistory& root) const {
   if (root.outer != nullptr && waits_for(root, *root.outer)) return false;
-  return root.ops > 0 && pays(root.native, root.ops);
+  return root.ops > 0 && pays(root.native, pays_after(root), price(root));
 }
 
-bool TierUp::pays(Nanoseconds native, std::int64_t ops) const {
-  const nanoseconds wanted = price(ops);
-  return native >= wanted * kSavedOneIn && used_() >= (spent_ + wanted) * kSavedOneIn;
+bool TierUp::pays(Nanoseconds native, std::int64_t ops, bool gradients) const {
+  RootHistory all;
+  all.ops = ops;
+  all.gradients = gradients;
+  return pays(native, pays_after(all), price(all));
+}
+
+bool TierUp::pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price) const {
+  return native >= pays_after && used_() >= (spent_ + price) * kSavedOneIn;
 }
 
 void TierUp::is_inside(RootHistory& inner, const RootHistory& outer) {
@@ -124,7 +132,7 @@ std::string TierUp::why_cold(const RootHistory& root) const {
   const auto text = [](Nanoseconds time) { return std::to_string(time / milliseconds(1)) + " ms"; };
   return std::to_string(root.calls) + " calls took " + text(root.native) +
          "; recording and compiling " + std::to_string(root.ops) + " ops is taken to cost " +
-         text(price(root.ops)) + ", which pays after " + text(price(root.ops) * kSavedOneIn);
+         text(price(root)) + ", which pays after " + text(pays_after(root));
 }
 
 void TierUp::spent(std::int64_t ops, Nanoseconds time) {
@@ -134,6 +142,17 @@ void TierUp::spent(std::int64_t ops, Nanoseconds time) {
 
 nanoseconds TierUp::price(std::int64_t ops) const {
   return kGraph + (kOp * kStartOps + spent_) / (kStartOps + ops_) * ops;
+}
+
+nanoseconds TierUp::price(const RootHistory& root) const {
+  if (!root.gradients) return price(root.ops);
+  const nanoseconds call = root.native / std::max<std::int64_t>(root.calls, 1);
+  return price(root.ops * kPasses) + call * kPasses * kMeasuredSteps;
+}
+
+nanoseconds TierUp::pays_after(const RootHistory& root) const {
+  return root.gradients ? price(root) * kSavedOneInOfGradients / kPasses
+                        : price(root) * kSavedOneIn;
 }
 
 }  // namespace penstock::capture

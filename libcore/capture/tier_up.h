@@ -32,6 +32,11 @@
 // unless that one is called much less often (a loop over batches, a generation). What needs
 // gradients is run by torch, and so is all that is inside of it.
 //
+// Where calls are made in gradient mode, backward is compiled and gained from too. Neither is seen
+// in the call: an op stands for so many (a backward computes two gradients for most), and so does
+// the time. What a step takes is mostly library calls', so that less of it is taken to be saved,
+// and measuring both sides of a backward takes some steps of plain Python's.
+//
 // Mistakes are bounded. All purchases together, those included that gave nothing (a walk that broke
 // at once, an entry that the gate refused, sizes that never came again), may not take a larger
 // share of the processor time of the process than a root has to pay for itself.
@@ -75,6 +80,10 @@ class TierUp {
 
   /// The share of the native time that compiled calls are taken to save: one in so many.
   static constexpr std::int64_t kSavedOneIn = 8;
+  /// The same of calls in gradient mode.
+  static constexpr std::int64_t kSavedOneInOfGradients = 16;
+  /// How often an op's work is done where gradients are computed: forward, and twice in backward.
+  static constexpr std::int64_t kPasses = 3;
 
   explicit TierUp(Clock used = processor_time) : used_(std::move(used)) {}
 
@@ -106,7 +115,7 @@ class TierUp {
   /// Recording it now pays.
   bool pays(const RootHistory& root) const;
   /// A purchase that has been used natively for `native` and would be of `ops` pays.
-  bool pays(Nanoseconds native, std::int64_t ops) const;
+  bool pays(Nanoseconds native, std::int64_t ops, bool gradients) const;
   /// `inner` was called inside of `outer`. Told from outside to inside.
   static void is_inside(RootHistory& inner, const RootHistory& outer);
   /// A call of a hot root ended; `useful`: an entry ran in it, or was made. True if the root is
@@ -120,8 +129,13 @@ class TierUp {
   void spent(std::int64_t ops, Nanoseconds time);
   /// What recording and compiling so many ops takes.
   Nanoseconds price(std::int64_t ops) const;
+  /// What the root's takes, and what measuring it does.
+  Nanoseconds price(const RootHistory& root) const;
+  /// The native time behind which it pays.
+  Nanoseconds pays_after(const RootHistory& root) const;
 
  private:
+  bool pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price) const;
   static Nanoseconds processor_time();
 
   Clock used_;

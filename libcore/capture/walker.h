@@ -101,7 +101,7 @@ class Walker : public python::FrameDriver {
   /// takes the frame.
   bool gives_up(Activation& activation, Region& region, int steps);
   /// The client got a segment of so many ops.
-  void recorded(Region& region, std::int64_t ops);
+  void recorded(Region& region);
   /// What was recorded last has taken time, and so many ops were compiled.
   void spent(const Region& region, std::int64_t ops);
   // -- torch.compile and its kin (walker_regions.cpp)

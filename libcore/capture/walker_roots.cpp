@@ -212,6 +212,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
     root.state = RootHistory::State::hot;
   if (root.state == RootHistory::State::hot) {
     region.hot_began = Clock::now();
+    client_.take_backward_saved();
     region.useful = region.unlike = false;
     conduct(frame, region, true);
     region.activations.back()->root = &root;
@@ -309,19 +310,20 @@ void Walker::left_weighed(Frame& frame, Region& region, const Activation& activa
   if (!returned || !region.useful || region.unlike || root.trial.plain_turn() ||
       root.trial.verdict() != RootTrial::Verdict::open)
     return;
-  root.trial.entries_ran(Clock::now() - region.hot_began);
+  // Plain Python's turn is measured without its backward, too.
+  root.trial.entries_ran(Clock::now() - region.hot_began - client_.take_backward_saved());
   judge(known, root);
 }
 
-void Walker::recorded(Region& region, std::int64_t ops) {
-  const bool compiled = client_.compiled_last();
-  region.useful = region.useful || compiled;
+void Walker::recorded(Region& region) {
+  const std::int64_t compiled = client_.compiled_ops();
+  region.useful = region.useful || compiled > 0;
   region.unlike = true;
   for (const auto& activation : region.activations) {
     RootHistory* root = activation->cold ? nullptr : activation->root;
-    if (root != nullptr && !compiled && torch::grad_enabled()) root->needs_gradients = true;
+    if (root != nullptr && compiled == 0 && torch::grad_enabled()) root->needs_gradients = true;
   }
-  spent(region, compiled ? ops : 0);
+  spent(region, compiled);
 }
 
 void Walker::spent(const Region& region, std::int64_t ops) {
@@ -363,7 +365,8 @@ void Walker::timed_site(Activation& activation) {
   known.in_sites += (Clock::now() - activation.site_began) * (site.visits - site.counted);
   if (site.counted == 0) ++known.busy_sites;
   site.counted = site.visits;
-  if (tier_up_->pays(known.in_sites, known.busy_sites)) known.loops = CodeInfo::Loops::hot;
+  if (tier_up_->pays(known.in_sites, known.busy_sites, torch::grad_enabled()))
+    known.loops = CodeInfo::Loops::hot;
 }
 
 bool Walker::gives_up(Activation& activation, Region& region, int steps) {

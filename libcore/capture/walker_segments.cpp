@@ -167,9 +167,8 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   if (enclosing(region) != nullptr) policy::count_graph(segment.graph.calls.size());
-  const auto ops = static_cast<std::int64_t>(segment.graph.nodes.size());
   const EntryId id = client_.captured(std::move(segment));
-  if (tier_up_) recorded(region, ops);
+  if (tier_up_) recorded(region);
   region.last = id;
   plans_[key_of(id)] = std::move(plan);
   region.mode = Mode::glue;

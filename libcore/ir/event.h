@@ -74,10 +74,11 @@ struct GateReport {
     refused,  ///< plain Python runs the calls
   };
   Verdict verdict = Verdict::none;
-  bool remembered = false;    ///< an earlier process measured
-  std::int32_t pairs = 0;     ///< calls measured of each side
-  std::int64_t entry_ns = 0;  ///< the least that a call took by the entry …
-  std::int64_t plain_ns = 0;  ///< … and by plain Python
+  bool remembered = false;             ///< an earlier process measured
+  std::int32_t pairs = 0;              ///< calls measured of each side
+  std::int64_t entry_ns = 0;           ///< the least that a call took by the entry …
+  std::int64_t plain_ns = 0;           ///< … and by plain Python
+  std::int64_t backward_saved_ns = 0;  ///< how much of the difference comes behind the call
 };
 
 }  // namespace penstock

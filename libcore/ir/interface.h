@@ -65,7 +65,8 @@ struct OutputAlias {
 struct Output {
   TensorType type;
   OutputAlias alias;
-  std::string blob;  ///< expected data recorded at capture; empty: none
+  std::string blob;          ///< expected data recorded at capture; empty: none
+  std::string grad_fn = {};  ///< the class of torch's node (MulBackward0); in no document
 };
 
 /// Input `input` receives the value of output `output` when the graph has run (epilogue of copy_).

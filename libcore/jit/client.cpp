@@ -188,6 +188,7 @@ Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_poin
     return ran == Ran::raised ? Finish::done : Finish::no;
   }
   ++entry.count->calls;
+  backward_saved_ns_ += entry.count->gate.backward_saved_ns;
   if (entry.profile != nullptr) entry.profile->ended(Clock::now() - called);
   if (is_measured) measured(entry, begin);
   frame.attachment = result.release();
@@ -234,6 +235,7 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
     if (ran == Ran::refused && answer.branched) break;  // it is looked up again, with real locals
     ++next->count->calls;
     if (ran == Ran::refused) return step(segment, &entry);
+    backward_saved_ns_ += next->count->gate.backward_saved_ns;
     if (next->profile != nullptr) {
       const auto now = Clock::now();
       next->profile->ended(now - std::exchange(called, now));
@@ -391,7 +393,7 @@ EntryId JitClient::captured(CapturedSegment recorded) {
     segment = &segments->make(start);
     segment->start = capture::SegmentStart(next_frame_++);
   }
-  compiled_last_ = false;
+  compiled_ops_ = 0;
   segment->misses = 0;
   segment->missed = {};
   Interface& interface = recorded.graph.interface;
@@ -437,7 +439,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
   if (torch::region_backend() != nullptr) {
     if (!give_program_backend(**entry, recorded)) return;
-  } else if (gradients && !(options_.compiles_gradients && grad_mode)) {
+  } else if (gradients && !grad_mode) {
     (*entry)->why_not = facts(Code::PS0504).title;
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
@@ -470,7 +472,8 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     say(std::move(given.error()), interface, !gradients_only);
   }
   count.runs = (*entry)->runs() ? 1 : 0;
-  compiled_last_ = count.runs != 0;
+  if (count.runs != 0)
+    compiled_ops_ = std::int64_t{count.nodes} * (gradients ? capture::TierUp::kPasses : 1);
   segment.entries.insert(segment.entries.begin(), std::move(*entry));
 }
 

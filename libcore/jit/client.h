@@ -24,8 +24,6 @@ struct ClientOptions {
   /// A call that fits no entry is recorded only once such calls have taken so long that it pays
   /// (capture/tier_up.h).
   bool weighs_recompiles = false;
-  /// Segments that torch records gradients of are compiled, with their backward.
-  bool compiles_gradients = false;
   /// The first runs of every entry are compared with torch's (jit/checked_executor.h).
   bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
@@ -54,7 +52,10 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
   EntryId captured(record::CapturedSegment segment) override;
-  bool compiled_last() const override { return compiled_last_; }
+  std::int64_t compiled_ops() const override { return compiled_ops_; }
+  std::chrono::nanoseconds take_backward_saved() override {
+    return std::chrono::nanoseconds(std::exchange(backward_saved_ns_, 0));
+  }
   bool wants_examples() const override;
   python::PyRef take_error() override { return std::exchange(backend_error_, {}); }
   void forget_backends() override { ++backend_age_; }
@@ -111,7 +112,8 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   MissedRun missed_run_;
   python::PyRef backend_error_;
   int backend_age_ = 0;
-  bool compiled_last_ = false;
+  std::int64_t compiled_ops_ = 0;         // of the last segment
+  std::int64_t backward_saved_ns_ = 0;    // by the entries that ran
   std::unordered_set<std::string> told_;  // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.

@@ -17,6 +17,8 @@ constexpr int kClearPairs = 3, kClearPairsOfLong = 2;
 /// long.
 constexpr int kMostPairs = 6, kMostPairsOfLong = 3;
 constexpr nanoseconds kMuch = std::chrono::seconds(1);
+/// Each measured backward costs a step of plain Python's besides.
+constexpr int kBackwards = 3, kBackwardsOfLong = 1;
 
 /// `a` is longer than `b` by more than the share `margin`.
 bool longer(nanoseconds a, nanoseconds b, double margin) {
@@ -89,11 +91,14 @@ void Gate::backward_ran(std::size_t number, Nanoseconds by_entry, Nanoseconds by
   backwards_[number].plain.ran(by_torch);
 }
 
+bool Gate::is_measured(const Backward& backward) {
+  const Side& plain = backward.plain;
+  return plain.runs >= (plain.least >= kLong ? kBackwardsOfLong : kBackwards);
+}
+
 /// Calls in gradient mode whose backward never comes are weighed without it in the end.
 bool Gate::waits_for_backward() const {
-  return entry_.runs < 2 * kMostPairs && std::ranges::any_of(backwards_, [](const Backward& one) {
-           return one.plain.runs < kBackwards;
-         });
+  return entry_.runs < 2 * kMostPairs && !std::ranges::all_of(backwards_, is_measured);
 }
 
 nanoseconds Gate::entry_time() const {
@@ -133,6 +138,7 @@ int Gate::most_pairs() const {
 void Gate::decide() {
   report_.entry_ns = entry_time().count();
   report_.plain_ns = plain_time().count();
+  report_.backward_saved_ns = (plain_time() - plain_.least - (entry_time() - entry_.least)).count();
   if (entry_.runs < 1 || entry_.runs != plain_.runs || waits_for_backward()) return;
   const int pairs = report_.pairs = entry_.runs;
   if (longer(entry_time(), plain_time(), margin())) {

@@ -73,8 +73,10 @@ class Gate {
   std::size_t expect_backward();
   /// The next run of backward `number` is to be measured, of both sides.
   bool wants_backward(std::size_t number) const {
-    return open() && backwards_[number].plain.runs < kBackwards;
+    return open() && !is_measured(backwards_[number]);
   }
+  /// It counts, too: the very first one of either side does not.
+  bool counts_backward(std::size_t number) const { return !backwards_[number].plain.cold; }
   void backward_ran(std::size_t number, Nanoseconds by_entry, Nanoseconds by_torch);
   /// A call that plain Python began did not come to the segment's end.
   void plain_was_lost() { ++lost_; }
@@ -87,7 +89,6 @@ class Gate {
 
  private:
   static constexpr int kMostLost = 8;
-  static constexpr int kBackwards = 3;
   /// What was measured of one side.
   struct Side {
     bool cold = false;  ///< its next run does not count
@@ -117,6 +118,7 @@ class Gate {
   struct Backward {
     Side entry, plain;
   };
+  static bool is_measured(const Backward& backward);
   std::vector<Backward> backwards_;
   bool holds_memory_ = true;
   int lost_ = 0;

@@ -135,16 +135,19 @@ class GradientRun final : public torch::GradientNode {
     const auto begin = Clock::now();
     const bool kernels = !torch::grad_enabled() && !program->running &&
                          torch::backward_runs_plainly() && run_kernels(kept, tangents, gradients);
-    if (kernels && measured) measure(tangents, Clock::now() - begin);
-    std::chrono::nanoseconds ignored{0};
+    const auto by_entry = Clock::now() - begin;
+    std::chrono::nanoseconds ignored{};
     if (!kernels && (PyErr_Occurred() != nullptr ||
                      !differentiate_by_torch(*program, replay_, tangents, gradients, ignored)))
       return false;
     drop_unreached(tangents, gradients);
-    if (keep || holds_nothing()) return true;
-    results_.clear();
-    replay_ = {};
-    copies_.clear();
+    const bool ends = !keep && !holds_nothing();
+    if (ends) {
+      results_.clear();
+      copies_.clear();
+    }
+    if (kernels && measured) measure(tangents, by_entry);
+    if (ends) replay_ = {};
     return true;
   }
 
@@ -160,13 +163,27 @@ class GradientRun final : public torch::GradientNode {
     std::vector<PyRef> objects;
   };
 
-  /// Tells the gate what torch takes for the gradients that kernels took `by_entry` for.
+  /// Tells the gate what torch takes for the gradients that kernels took `by_entry` for. What torch
+  /// saves must not come on top of what the entry holds; with fresh memory its second run counts.
   void measure(std::span<PyObject* const> tangents, std::chrono::nanoseconds by_entry) {
-    std::vector<PyRef> gradients(program_->inputs.size());
+    const GradientParts& parts = program_->parts;
+    const bool is_large = static_cast<bool>(parts.give_back_memory);
     std::chrono::nanoseconds by_torch{0};
-    if (differentiate_by_torch(*program_, replay_, tangents, gradients, by_torch))
-      program_->parts.gate->backward_ran(program_->parts.backward_number, by_entry, by_torch);
+    bool done = true;
+    if (!is_large || parts.gate->counts_backward(parts.backward_number)) {
+      if (is_large) {
+        parts.give_back_memory();
+        parts.gate->memory_was_given_back();
+        done = time_torch(tangents, by_torch);
+      }
+      done = done && time_torch(tangents, by_torch);
+    }
+    if (done) parts.gate->backward_ran(parts.backward_number, by_entry, by_torch);
     PyErr_Clear();
+  }
+  bool time_torch(std::span<PyObject* const> tangents, std::chrono::nanoseconds& time) {
+    std::vector<PyRef> gradients(program_->inputs.size());
+    return differentiate_by_torch(*program_, replay_, tangents, gradients, time);
   }
 
   /// False without a Python error: kernels have no answer.
@@ -183,12 +200,9 @@ class GradientRun final : public torch::GradientNode {
     program.running = false;
     if (!done) return false;
     const auto& order = program.parts.backward_interface.training.gradients;
-    for (const Gradient& gradient : order) {
-      const auto place =
-          std::ranges::find(program.inputs, static_cast<std::uint32_t>(gradient.input));
-      gradients[static_cast<std::size_t>(place - program.inputs.begin())] =
-          std::move(outputs[static_cast<std::size_t>(gradient.output)]);
-    }
+    for (std::size_t i = 0; i < order.size(); ++i)
+      gradients[program.gradients[i]] =
+          std::move(outputs[static_cast<std::size_t>(order[i].output)]);
     return true;
   }
 
@@ -199,46 +213,39 @@ class GradientRun final : public torch::GradientNode {
     const std::size_t count = interface.inputs.size();
     arguments.values.resize(count);
     arguments.views.resize(count);
-    std::vector<PyObject*> copies;
-    for (const PyRef& copy : copies_) copies.push_back(copy.get());
-    for (const Tangent& tangent : interface.training.tangents) {
-      if (!fill_tangent(tangent, tangents, arguments)) return false;
+    const TrainingPart& training = interface.training;
+    for (std::size_t i = 0; i < training.tangents.size(); ++i) {
+      if (!fill_tangent(training.tangents[i], program.tangents[i], tangents, arguments))
+        return false;
     }
-    for (const Saved& saved : interface.training.saved) {
-      const auto input = static_cast<std::size_t>(saved.input);
-      const auto output = static_cast<std::size_t>(saved.output);
-      if (output < program.own_outputs) {
-        PyObject* tensor = find(program.kept_outputs, output, kept, program.kept_inputs.size());
-        if (tensor == nullptr)
-          tensor = find(program.copied_outputs, output, copies, program.copied_inputs.size());
-        if (tensor == nullptr || !fill_tensor(input, tensor, arguments)) return false;
-      } else {
-        fill_result(input, results_[output - program.own_outputs], arguments);
-      }
+    for (std::size_t i = 0; i < training.saved.size(); ++i) {
+      if (!fill_place(training.saved[i].input, program.saved[i], kept, arguments)) return false;
     }
-    for (const Passed& passed : interface.training.passed) {
-      const auto input = static_cast<std::size_t>(passed.input);
-      const auto forward = static_cast<std::size_t>(passed.forward);
-      PyObject* tensor = find(program.kept_inputs, forward, kept, 0);
-      if (tensor == nullptr) tensor = find(program.copied_inputs, forward, copies, 0);
-      if (tensor != nullptr) {
-        if (!fill_tensor(input, tensor, arguments)) return false;
-        continue;
-      }
-      const HeldInput& held = replay_.inputs[static_cast<std::size_t>(passed.forward)];
-      arguments.values[input] = {held.object.get(), nullptr, held.integer, held.real};
+    for (std::size_t i = 0; i < training.passed.size(); ++i) {
+      if (!fill_place(training.passed[i].input, program.passed[i], kept, arguments)) return false;
     }
     fill_sizes(arguments);
     return true;
   }
 
-  /// The tensor of `index`, of those in `indices`, which stand in `tensors` from `first` on; null:
-  /// it is none of them.
-  static PyObject* find(const std::vector<std::uint32_t>& indices, std::size_t index,
-                        std::span<PyObject* const> tensors, std::size_t first) {
-    const auto place = std::ranges::find(indices, static_cast<std::uint32_t>(index));
-    const auto position = first + static_cast<std::size_t>(place - indices.begin());
-    return place == indices.end() || position >= tensors.size() ? nullptr : tensors[position];
+  bool fill_place(std::int32_t backward_input, const GradientProgram::Place& place,
+                  std::span<PyObject* const> kept, Arguments& arguments) const {
+    using Kind = GradientProgram::Place::Kind;
+    const auto input = static_cast<std::size_t>(backward_input);
+    switch (place.kind) {
+      case Kind::kept:
+        return place.index < kept.size() && fill_tensor(input, kept[place.index], arguments);
+      case Kind::copied:
+        return fill_tensor(input, copies_[place.index].get(), arguments);
+      case Kind::result:
+        fill_result(input, results_[place.index], arguments);
+        return true;
+      case Kind::held:
+        break;
+    }
+    const HeldInput& held = replay_.inputs[place.index];
+    arguments.values[input] = {held.object.get(), nullptr, held.integer, held.real};
+    return true;
   }
 
   /// Sizes that no tensor among backward's inputs shows.
@@ -289,15 +296,12 @@ class GradientRun final : public torch::GradientNode {
   }
 
   /// Tangents come from anywhere: dense ones are read as they are, others are laid out anew.
-  bool fill_tangent(const Tangent& tangent, std::span<PyObject* const> tangents,
+  bool fill_tangent(const Tangent& tangent, std::size_t place, std::span<PyObject* const> tangents,
                     Arguments& arguments) const {
     const GradientProgram& program = *program_;
     const auto input = static_cast<std::size_t>(tangent.input);
-    const auto place =
-        std::ranges::find(program.attached, static_cast<std::uint32_t>(tangent.output)) -
-        program.attached.begin();
-    const OutputShape& shape = outputs_[static_cast<std::size_t>(place)];
-    PyObject* given = tangents[static_cast<std::size_t>(place)];
+    const OutputShape& shape = outputs_[place];
+    PyObject* given = tangents[place];
     PyRef tensor = PyRef::borrow(given);
     if (given == nullptr) {
       tensor = zeros(shape);
@@ -337,17 +341,10 @@ class GradientRun final : public torch::GradientNode {
 
   /// What no tangent that came leads to has no gradient.
   void drop_unreached(std::span<PyObject* const> tangents, std::vector<PyRef>& gradients) const {
-    const GradientProgram& program = *program_;
-    const auto& order = program.parts.backward_interface.training.gradients;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const auto place =
-          std::ranges::find(program.inputs, static_cast<std::uint32_t>(order[i].input));
-      const bool reached =
-          std::ranges::any_of(program.parts.reached_from[i], [&](std::int32_t made) {
-            const auto at = std::ranges::find(program.attached, static_cast<std::uint32_t>(made));
-            return tangents[static_cast<std::size_t>(at - program.attached.begin())] != nullptr;
-          });
-      if (!reached) gradients[static_cast<std::size_t>(place - program.inputs.begin())] = nullptr;
+    for (std::size_t i = 0; i < program_->gradients.size(); ++i) {
+      const auto comes = [&](std::size_t place) { return tangents[place] != nullptr; };
+      if (std::ranges::none_of(program_->reached_from[i], comes))
+        gradients[program_->gradients[i]] = nullptr;
     }
   }
 
@@ -404,7 +401,11 @@ class GradientExecutor final : public Executor, public RunObserver {
       copied = copied && node->keep_input(input, call.inputs[input].object);
     for (const std::uint32_t index : program.copied_outputs)
       copied = copied && node->keep_copy(made[index].get());
-    if (copied && torch::attach_gradient_node({inputs, outputs, kept}, std::move(node))) return {};
+    if (program.node_class == nullptr)  // not before: what learns about it is recorded by nobody
+      program.node_class = torch::GradientNodeClass::find(program.parts.name);
+    if (copied && program.node_class != nullptr &&
+        program.node_class->attach({inputs, outputs, kept}, std::move(node)))
+      return {};
     PyErr_Clear();
     return failure(Code::PS0505, "torch takes no node of gradients");
   }
@@ -417,6 +418,67 @@ class GradientExecutor final : public Executor, public RunObserver {
   std::vector<PyRef> before_;
 };
 
+template <class Index>
+std::size_t place_of(const std::vector<std::uint32_t>& indices, Index index) {
+  const auto place = std::ranges::find(indices, static_cast<std::uint32_t>(index));
+  return static_cast<std::size_t>(place - indices.begin());
+}
+
+/// Works out where the tensors that torch's graph has to do with stand.
+void find_edges(GradientProgram& program) {
+  const GradientParts& parts = program.parts;
+  const TrainingPart& training = parts.backward_interface.training;
+  for (const Gradient& gradient : training.gradients)
+    program.inputs.push_back(static_cast<std::uint32_t>(gradient.input));
+  std::ranges::sort(program.inputs);
+  for (std::size_t i = 0; i < parts.tracked.size(); ++i) {
+    if (parts.tracked[i]) program.attached.push_back(static_cast<std::uint32_t>(i));
+  }
+  for (const Tangent& tangent : training.tangents)
+    program.tangents.push_back(place_of(program.attached, tangent.output));
+  for (std::size_t i = 0; i < training.gradients.size(); ++i) {
+    program.gradients.push_back(place_of(program.inputs, training.gradients[i].input));
+    std::vector<std::size_t>& reached = program.reached_from.emplace_back();
+    for (const std::int32_t made : parts.reached_from[i])
+      reached.push_back(place_of(program.attached, made));
+  }
+}
+
+/// Works out what is kept for backward, and where its inputs come from.
+void find_places(GradientProgram& program) {
+  using Kind = GradientProgram::Place::Kind;
+  const GradientParts& parts = program.parts;
+  const TrainingPart& training = parts.backward_interface.training;
+  const std::vector<bool> saved_inputs = autodiff::inputs_saved_by_torch(parts.recorded);
+  for (const Passed& passed : training.passed) {
+    const auto input = static_cast<std::uint32_t>(passed.forward);
+    const InputKind kind = parts.recorded.interface.inputs[input].kind;
+    if (kind == InputKind::scalar || kind == InputKind::size) {
+      program.passed.push_back({Kind::held, input});
+      continue;
+    }
+    auto& tensors = saved_inputs[input] ? program.kept_inputs : program.copied_inputs;
+    program.passed.push_back({saved_inputs[input] ? Kind::kept : Kind::copied, tensors.size()});
+    tensors.push_back(input);
+  }
+  program.own_outputs = parts.tracked.size() + parts.mutations.size();
+  const std::vector<bool> saved_outputs = autodiff::outputs_saved_by_torch(parts.recorded);
+  for (const Saved& saved : training.saved) {
+    const auto output = static_cast<std::uint32_t>(saved.output);
+    if (output >= program.own_outputs) {
+      program.saved.push_back({Kind::result, output - program.own_outputs});
+      continue;
+    }
+    const bool kept = output < saved_outputs.size() && saved_outputs[output];
+    auto& tensors = kept ? program.kept_outputs : program.copied_outputs;
+    const std::size_t before = kept ? program.kept_inputs.size() : program.copied_inputs.size();
+    program.saved.push_back({kept ? Kind::kept : Kind::copied, before + tensors.size()});
+    tensors.push_back(output);
+  }
+  program.all.resize(parts.backward_interface.inputs.size());
+  std::iota(program.all.begin(), program.all.end(), 0U);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
@@ -426,34 +488,11 @@ Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
   auto program = std::make_shared<GradientProgram>();
   program->bridge = *bridge;
   program->parts = std::move(parts);
-  const Interface& backward = program->parts.backward_interface;
-  for (const Gradient& gradient : backward.training.gradients)
-    program->inputs.push_back(static_cast<std::uint32_t>(gradient.input));
-  std::ranges::sort(program->inputs);
-  for (std::size_t i = 0; i < program->parts.tracked.size(); ++i) {
-    if (program->parts.tracked[i]) program->attached.push_back(static_cast<std::uint32_t>(i));
-  }
-  const Interface& forward = program->parts.recorded.interface;
-  program->own_outputs = program->parts.tracked.size() + program->parts.mutations.size();
-  const std::vector<bool> saved_outputs = autodiff::outputs_saved_by_torch(program->parts.recorded);
-  for (const Saved& saved : backward.training.saved) {
-    const auto output = static_cast<std::uint32_t>(saved.output);
-    if (output >= program->own_outputs) continue;
-    const bool kept = output < saved_outputs.size() && saved_outputs[output];
-    (kept ? program->kept_outputs : program->copied_outputs).push_back(output);
-  }
-  const std::vector<bool> saved_inputs = autodiff::inputs_saved_by_torch(program->parts.recorded);
-  for (const Passed& passed : backward.training.passed) {
-    const auto input = static_cast<std::uint32_t>(passed.forward);
-    const InputKind kind = forward.inputs[input].kind;
-    if (kind == InputKind::scalar || kind == InputKind::size) continue;
-    (saved_inputs[input] ? program->kept_inputs : program->copied_inputs).push_back(input);
-  }
-  program->all.resize(backward.inputs.size());
-  std::iota(program->all.begin(), program->all.end(), 0U);
+  find_edges(*program);
+  find_places(*program);
   program->parts.recorded = needed_again(std::move(program->parts.recorded), program->attached);
   program->draws = draws_numbers(program->parts.recorded);
-  program->saves_nothing = backward.training.saved.empty() && program->kept_inputs.empty() &&
+  program->saves_nothing = program->saved.empty() && program->kept_inputs.empty() &&
                            program->copied_inputs.empty() &&
                            !autodiff::is_anything_saved_by_torch(program->parts.recorded);
   return std::make_unique<GradientExecutor>(std::move(program));

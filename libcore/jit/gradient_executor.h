@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "jit/bundle_executor.h"
@@ -17,10 +19,13 @@ struct GradientParts {
   std::vector<Mutation> mutations;  ///< of the forward graph, at level core
   Graph recorded;                   ///< level torch, its outputs the plan's made tensors
   std::vector<bool> tracked;        ///< by made tensor: it requires grad
+  std::string name;                 ///< the node's class, as programs see it; empty: any
   /// By gradient: the made tensors that its input leads to.
   std::vector<std::vector<std::int32_t>> reached_from;
   std::shared_ptr<Gate> gate;       ///< is told what backward takes; null: nobody
   std::size_t backward_number = 0;  ///< the gate's
+  /// Gives back what the runtime holds for later runs; empty where that is little.
+  std::function<void()> give_back_memory;
 };
 
 /// An executor of a segment that torch is to record gradients of: forward by kernels, and one node

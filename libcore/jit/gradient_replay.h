@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jit/gradient_executor.h"
+#include "torch/gradient_node.h"
 #include "torch/ops.h"
 #include "torch/tensor_bridge.h"
 
@@ -24,6 +25,7 @@ struct HeldInput {
 struct GradientProgram {
   GradientParts parts;
   const torch::TensorBridge* bridge = nullptr;
+  const torch::GradientNodeClass* node_class = nullptr;
   torch::TorchOps ops;
   std::vector<std::uint32_t> inputs;    ///< of forward, that have gradients: the node's
   std::vector<std::uint32_t> attached;  ///< made tensors that require grad: the node's outputs
@@ -31,6 +33,16 @@ struct GradientProgram {
   /// What backward reads and torch's own ops would not keep: the program may write it meanwhile.
   std::vector<std::uint32_t> copied_inputs, copied_outputs;
   std::vector<std::uint32_t> all;  ///< positions of backward's inputs
+  /// Where an input of backward's comes from: a tensor that torch keeps, a copy, a result of
+  /// forward's kernels that nobody else has, or an input of the call.
+  struct Place {
+    enum class Kind : std::uint8_t { kept, copied, result, held } kind = Kind::held;
+    std::size_t index = 0;
+  };
+  std::vector<Place> saved, passed;    ///< by Saved and Passed of backward's interface
+  std::vector<std::size_t> tangents;   ///< by Tangent: its output's place among `attached`
+  std::vector<std::size_t> gradients;  ///< by Gradient: its input's place among `inputs`
+  std::vector<std::vector<std::size_t>> reached_from;  ///< by Gradient: places among `attached`
   std::size_t own_outputs = 0;
   bool draws = false;
   bool saves_nothing = false;  ///< torch's ops would not, and backward's kernels read nothing
@@ -57,7 +69,7 @@ Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached);
 
 /// The gradients of the program's inputs by torch's own ops: the recorded graph is run again under
 /// gradient mode. `tangents`: one per attached output, null where none comes. Where gradient mode
-/// is on the gradients have gradients themselves. Adds to `engine_time` what torch's engine took.
+/// is on the gradients have gradients themselves. `engine_time`: what torch's engine took.
 /// False with a Python error set: torch's own, or that an input was written since.
 bool differentiate_by_torch(GradientProgram& program, const GradientReplay& replay,
                             std::span<PyObject* const> tangents,

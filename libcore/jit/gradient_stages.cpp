@@ -186,7 +186,12 @@ Stages split_at(const Graph& graph, std::size_t boundary, const std::vector<Valu
   for (ValueId id : handed) {
     const Value& value = graph.values[id];
     first.add_output(id);
-    first.out().interface.outputs.push_back({value.type, {}, {}});
+    Output output{value.type, {}, {}};
+    const auto shown = std::ranges::find(graph.outputs, id);
+    if (shown != graph.outputs.end())
+      output.grad_fn =
+          graph.interface.outputs[static_cast<std::size_t>(shown - graph.outputs.begin())].grad_fn;
+    first.out().interface.outputs.push_back(std::move(output));
     Input input;
     input.name = value.name;
     input.type = value.type;

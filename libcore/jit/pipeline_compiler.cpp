@@ -49,6 +49,16 @@ OutputPlan plan_of_own(const Interface& interface) {
   return plan;
 }
 
+/// What torch would call the node behind the first tensor that the kernels make and the program
+/// sees as it is.
+std::string node_name(const OutputPlan& plan, const std::vector<Output>& captured) {
+  for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
+    const std::string& name = captured[i].grad_fn;
+    if (plan.outputs[i].made >= 0 && plan.outputs[i].whole && !name.empty()) return name;
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_large(const Graph& graph) {
@@ -119,6 +129,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(Graph graph,
   auto tracked = track_outputs(graph, *plan, captured);
   if (!tracked) return tl::unexpected(tracked.error());
   parts.tracked = std::move(*tracked);
+  parts.name = node_name(*plan, captured);
   auto recorded = autodiff::mark_constants(graph);
   if (!recorded) return tl::unexpected(recorded.error());
   parts.recorded = std::move(*recorded);
@@ -128,7 +139,10 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(Graph graph,
   if (paths.count_parts() > 1)
     return failure(Code::PS0504, "outputs that require grad have nothing but inputs in common");
   auto bundles = pipeline::compile_training(std::move(graph), options_, code_, trace_);
-  if (is_large(parts.recorded)) heap::give_back_file_pages();
+  if (is_large(parts.recorded)) {
+    heap::give_back_file_pages();
+    parts.give_back_memory = [this] { give_back_memory(); };
+  }
   if (!bundles) return tl::unexpected(bundles.error());
   parts.mutations = bundles->forward.interface.mutations;
   parts.backward_interface = bundles->backward.interface;

@@ -39,9 +39,9 @@ std::string build_name() {
                : std::string();
 }
 
-/// The numbers of "2 120 340 3", as keep() writes them; none where there are others.
+/// The numbers of "2 120 340 3 100", as keep() writes them; none where there are others.
 std::optional<GateReport> read(std::string_view text) {
-  std::int64_t numbers[4] = {};
+  std::int64_t numbers[5] = {};
   const char *at = text.data(), *end = at + text.size();
   for (std::int64_t& number : numbers) {
     while (at != end && *at == ' ') ++at;
@@ -51,7 +51,8 @@ std::optional<GateReport> read(std::string_view text) {
   }
   const auto verdict = static_cast<Verdict>(numbers[0]);
   if (verdict != Verdict::accepted && verdict != Verdict::refused) return std::nullopt;
-  return GateReport{verdict, true, static_cast<std::int32_t>(numbers[3]), numbers[1], numbers[2]};
+  return GateReport{verdict,    true,       static_cast<std::int32_t>(numbers[3]),
+                    numbers[1], numbers[2], numbers[4]};
 }
 
 }  // namespace
@@ -92,8 +93,9 @@ std::optional<GateReport> StoredVerdicts::find(const std::string& key) const {
 }
 
 void StoredVerdicts::keep(const std::string& key, const GateReport& report) {
-  const std::string text = fmt::format("{} {} {} {}", static_cast<int>(report.verdict),
-                                       report.entry_ns, report.plain_ns, report.pairs);
+  const std::string text =
+      fmt::format("{} {} {} {} {}", static_cast<int>(report.verdict), report.entry_ns,
+                  report.plain_ns, report.pairs, report.backward_saved_ns);
   // Without room for it the next process measures again.
   static_cast<void>(store_.put_kernel(key, text));
 }

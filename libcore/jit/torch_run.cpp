@@ -13,7 +13,16 @@ Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch
     const auto found = std::ranges::find(known, name, &Symbol::name);
     return found == known.end() ? std::nullopt : std::optional(symbols[found - known.begin()]);
   };
-  for (const Node& node : graph.nodes) {
+  // As under eager a result goes with its last use.
+  std::vector<std::size_t> last_use(graph.values.size(), 0);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const auto note = [&](ValueId id) { last_use[id] = i; };
+    for (const NamedArgument& argument : graph.nodes[i].args) for_each_value(argument.value, note);
+    std::ranges::for_each(graph.nodes[i].results, note);
+  }
+  for (const ValueId output : graph.outputs) last_use[output] = graph.nodes.size();
+  for (std::size_t position = 0; position < graph.nodes.size(); ++position) {
+    const Node& node = graph.nodes[position];
     auto results = ops.call(
         node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
     if (!results) return tl::unexpected(results.error());
@@ -22,6 +31,11 @@ Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch
       return failure(Code::PS0505, node.op + " gives fewer tensors than it did");
     for (std::size_t i = 0; i < node.results.size(); ++i)
       values[node.results[i]] = std::move((*results)[i]);
+    const auto drop = [&](ValueId id) {
+      if (last_use[id] == position && id >= graph.interface.inputs.size()) values[id] = {};
+    };
+    for (const NamedArgument& argument : node.args) for_each_value(argument.value, drop);
+    std::ranges::for_each(node.results, drop);
   }
   return {};
 }

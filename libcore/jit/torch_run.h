@@ -10,7 +10,7 @@
 namespace penstock::jit {
 
 /// Runs a graph of level torch by torch's own ops. `values` has one place per value; those of the
-/// inputs are filled, the others are on return. Fails where torch does not run an op.
+/// inputs are filled, those of the outputs are on return. Fails where torch does not run an op.
 Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
                           const torch::TensorBridge& bridge, std::span<python::PyRef> values);
 

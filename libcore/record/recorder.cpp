@@ -347,6 +347,15 @@ bool shows_hidden_base(const Graph& graph, ValueId id, PyObject* tensor) {
   return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), makes);
 }
 
+/// The name of the class of `tensor.grad_fn`; empty for a leaf.
+std::string grad_fn_of(PyObject* tensor) {
+  const PyRef function = PyRef::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  PyErr_Clear();
+  if (!function || function.get() == Py_None) return {};
+  const std::string_view name = Py_TYPE(function.get())->tp_name;
+  return std::string(name.substr(name.rfind('.') + 1));  // npos + 1 is the whole name
+}
+
 }  // namespace
 
 ValueId Recorder::view_of_whole(ValueId id) {
@@ -368,6 +377,7 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   Output output{graph_.values[id].type, {}, {}};
   // What was written may have come to require gradients since it was made.
   if (bridge_.is_tensor(object)) output.type.requires_grad = bridge_.requires_grad(object);
+  if (output.type.requires_grad) output.grad_fn = grad_fn_of(object);
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
     const std::int32_t storage = graph_.interface.inputs[i].type.storage;
     if (storage < 0 || storage != output.type.storage) continue;

@@ -1,14 +1,15 @@
 // A node of ours in torch's graph of gradients.
 //
 // torch lets Python make such nodes: a subclass of torch.autograd.Function whose apply() runs
-// `forward` and ties a node to the tensors that it gives. Ours is one class per process, with C
-// functions for forward and backward; all that one node differs from another in travels in a
-// capsule. apply() of the class's base is called, without the wrapper in Python around it, which
-// serves functorch and costs more than all the rest. torch keeps what was saved, and raises its own
-// errors for what was written or freed since.
+// `forward` and ties a node to the tensors that it gives. Ours are one class per name that programs
+// see, with C functions for forward and backward; all else that one node differs from another in
+// travels in a capsule. apply() of the class's base is called, without the wrapper in Python around
+// it, which serves functorch and costs more than all the rest. torch keeps what was saved, and
+// raises its own errors for what was written or freed since.
 #include "torch/gradient_node.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "torch/state.h"
 
@@ -110,8 +111,8 @@ PyMethodDef kBackward = {"apply",
                          reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(backward)),
                          METH_FASTCALL, nullptr};
 
-/// The class's apply(), bound to it; null with a Python error set.
-PyRef make_apply() {
+/// The apply() of a new class of nodes, bound to it; null with a Python error set.
+PyRef make_apply(const std::string& name) {
   const PyRef base = of_torch({"autograd", "Function"});
   const PyRef forward = PyRef::steal(PyCFunction_New(&kForward, nullptr));
   const PyRef attributes = PyRef::steal(PyDict_New());
@@ -127,6 +128,12 @@ PyRef make_apply() {
   const PyRef method =
       PyRef::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(node.get()), &kBackward));
   if (!method || PyObject_SetAttrString(node.get(), "apply", method.get()) < 0) return nullptr;
+  if (!name.empty()) {
+    const PyRef shown = PyRef::steal(PyUnicode_FromString(name.c_str()));
+    if (!shown || PyObject_SetAttrString(node.get(), "__name__", shown.get()) < 0 ||
+        PyObject_SetAttrString(node.get(), "__qualname__", shown.get()) < 0)
+      return nullptr;
+  }
   const PyRef super = of_torch({"_C", "_FunctionBase", "__dict__"});
   const PyRef wrapped = super ? PyRef::steal(PyObject_GetItem(
                                     super.get(), PyRef::steal(PyUnicode_FromString("apply")).get()))
@@ -135,10 +142,6 @@ PyRef make_apply() {
                        PyObject_CallMethod(wrapped.get(), "__get__", "OO", Py_None, type.get()))
                  : nullptr;
 }
-
-}  // namespace
-
-namespace {
 
 bool attach(PyObject* apply, const GradientEdges& edges, std::unique_ptr<GradientNode> node) {
   Attaching attaching{&edges, std::move(node)};
@@ -161,28 +164,34 @@ class Learning final : public GradientNode {
   }
 };
 
-/// The bound apply(), when a node of it was seen to work; null with a Python error set.
-PyRef learn_apply() {
-  PyRef apply = make_apply();
+/// True when a node of the class was seen to work; else a Python error is set.
+bool learn(PyObject* apply) {
   const PyRef tensor = of_torch({"Tensor"}), zeros = of_torch({"zeros"});
-  if (!apply || !tensor || !zeros) return nullptr;
+  if (!tensor || !zeros) return false;
   const PyRef input = PyRef::steal(PyObject_CallFunction(zeros.get(), "i", 1));
   const PyRef output = PyRef::steal(PyObject_CallFunction(zeros.get(), "i", 1));
   if (!input || !output ||
       !PyRef::steal(PyObject_CallMethod(input.get(), "requires_grad_", nullptr)))
-    return nullptr;
+    return false;
   PyObject *inputs[] = {input.get()}, *outputs[] = {output.get()};
-  if (!attach(apply.get(), {inputs, outputs, {}}, std::make_unique<Learning>())) return nullptr;
-  if (!PyRef::steal(PyObject_CallMethod(output.get(), "backward", nullptr))) return nullptr;
-  return apply;
+  return attach(apply, {inputs, outputs, {}}, std::make_unique<Learning>()) &&
+         PyRef::steal(PyObject_CallMethod(output.get(), "backward", nullptr));
 }
 
 }  // namespace
 
-bool attach_gradient_node(const GradientEdges& edges, std::unique_ptr<GradientNode> node) {
-  static PyObject* apply = nullptr;  // until the process ends
-  if (apply == nullptr) apply = learn_apply().release();
-  return apply != nullptr && attach(apply, edges, std::move(node));
+const GradientNodeClass* GradientNodeClass::find(const std::string& name) {
+  // They hold Python objects, and stay until the process ends.
+  static auto* const classes = new std::unordered_map<std::string, GradientNodeClass>;
+  if (const auto found = classes->find(name); found != classes->end()) return &found->second;
+  PyRef apply = make_apply(name);
+  if (!apply || (classes->empty() && !learn(apply.get()))) return nullptr;
+  return &classes->emplace(name, GradientNodeClass(std::move(apply))).first->second;
+}
+
+bool GradientNodeClass::attach(const GradientEdges& edges,
+                               std::unique_ptr<GradientNode> node) const {
+  return torch::attach(apply_.get(), edges, std::move(node));
 }
 
 bool records_gradients_plainly() {

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "python/object.h"
@@ -35,9 +37,21 @@ struct GradientEdges {
   std::span<PyObject* const> kept;
 };
 
-/// Attaches `node` to the outputs: torch's engine calls it as it calls the nodes of its own ops.
-/// Needs: gradient mode on. False with a Python error set.
-bool attach_gradient_node(const GradientEdges& edges, std::unique_ptr<GradientNode> node);
+/// A class of nodes, by the name that programs see it by (`grad_fn=<MulBackward0>` where a tensor
+/// is printed). One per name, until the process ends.
+class GradientNodeClass {
+ public:
+  /// An empty name: a node of no op of torch's. Null with a Python error set.
+  static const GradientNodeClass* find(const std::string& name);
+
+  /// Attaches `node` to the outputs: torch's engine calls it as it calls the nodes of its own ops.
+  /// Needs: gradient mode on. False with a Python error set.
+  bool attach(const GradientEdges& edges, std::unique_ptr<GradientNode> node) const;
+
+ private:
+  explicit GradientNodeClass(python::PyRef apply) : apply_(std::move(apply)) {}
+  python::PyRef apply_;  ///< the class's apply(), bound to it
+};
 
 /// True if what torch records for gradients on this thread can be seen by nobody but the engine:
 /// anomaly detection is off, and nobody asked to see what is saved (saved_tensors_hooks).

@@ -189,7 +189,6 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   options.report = report;
   options.self_check = self_check;
   options.weighs_recompiles = settings.get("compile") == "auto";
-  options.compiles_gradients = !options.weighs_recompiles;
   options.recorded = [documents = sink.get()](const record::CapturedSegment& segment) {
     return documents->record(segment);
   };

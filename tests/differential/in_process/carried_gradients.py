@@ -253,6 +253,17 @@ def engine_uses():
     show("thread", w.grad)
 
 
+def names():
+    w = leaf(W)
+    y, shown = layer(X, w), scores(X, w)
+    loss = (y ** 2).sum()
+    print(loss.shape, type(loss.grad_fn).__name__, y.grad_fn.name(), str(shown).split("=")[-1])
+    hidden, total = chained(X, w)
+    print(hidden.grad_fn.name(), total.grad_fn.name())
+    shown = floors(X, w)
+    print(shown.grad_fn.name(), repr(y.sum())[-30:])
+
+
 def lifetimes():
     w = leaf(W)
     x = X.clone()
@@ -276,6 +287,7 @@ import warnings
 warnings.filterwarnings("ignore")
 several(4, plain_uses)
 several(4, engine_uses)
+several(4, names)
 several(4, lifetimes)
 # A module is no root: what `gated` writes comes from outside of its segment.
 for _ in range(8):

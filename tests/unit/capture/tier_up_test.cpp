@@ -217,3 +217,18 @@ TEST_CASE("a call that is seen in one of many stands for those in the others too
   CHECK(TierUp::counts(inner, 32));
   CHECK(inner.calls == 32 + 4 * 32);
 }
+
+TEST_CASE("in gradient mode a root pays later: backward is compiled, and both sides are measured") {
+  Process process;
+  RootHistory plain, gradients;
+  gradients.gradients = true;
+  const int calls = process.calls_until_hot(plain, milliseconds(10), 20);
+  const int with_backward = process.calls_until_hot(gradients, milliseconds(10), 20);
+  CHECK(with_backward > calls * 2);
+  CHECK(with_backward < calls * 4);
+  CHECK(process.policy.price(gradients) > process.policy.price(plain) * 3);
+  // Ops that take long cost as much to measure as they take, however few they are.
+  RootHistory slow;
+  slow.gradients = true;
+  CHECK(process.calls_until_hot(slow, seconds(1), 1) > 3 * 16);
+}

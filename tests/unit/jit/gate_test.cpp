@@ -331,3 +331,27 @@ TEST_CASE("a backward that never comes is not waited for") {
   CHECK(report.verdict == Verdict::accepted);
   CHECK(report.entry_ns == 500);
 }
+
+TEST_CASE("a long backward is measured once behind the first one, which does not count") {
+  for (const std::int64_t backward : {std::int64_t{1000}, std::int64_t{50'000'000}}) {
+    GateReport report;
+    Replay replay(report);
+    Gate& gate = replay.gate();
+    const std::size_t number = gate.expect_backward();
+    CHECK_FALSE(gate.counts_backward(number));
+    int measured = 0;
+    for (; measured < 100 && gate.wants_backward(number); ++measured)
+      gate.backward_ran(number, nanoseconds(backward), nanoseconds(backward));
+    CHECK(measured == (backward > 1'000'000 ? 2 : 4));
+  }
+}
+
+TEST_CASE("what comes behind the call is told apart") {
+  GateReport report;
+  Replay replay(report);
+  const std::size_t number = replay.gate().expect_backward();
+  for (int i = 0; i < 4; ++i)
+    replay.gate().backward_ran(number, nanoseconds(700), nanoseconds(1000));
+  CHECK(calls_until_verdict(replay, 500, 1000) > 0);
+  CHECK(report.backward_saved_ns == 300);
+}
