@@ -20,7 +20,7 @@ print(waves.__name__, waves.__doc__, inspect.signature(waves), inspect.isfunctio
 linear = torch.nn.Linear(3, 3)
 module = torch.compile(linear, fullgraph=True, backend="eager")
 with torch.no_grad():
-    print(module(torch.ones(1, 3)).shape, torch.equal(module(torch.ones(2, 3)), linear(torch.ones(2, 3))))
+    print(module(torch.ones(1, 3)).shape, torch.allclose(module(torch.ones(2, 3)), linear(torch.ones(2, 3))))
 print(type(module).__name__, isinstance(module, torch.nn.Module), isinstance(module, torch.nn.Linear))
 print(module, list(module.state_dict()), module._orig_mod is linear, module.in_features)
 module.eval()
@@ -31,7 +31,7 @@ memory = io.BytesIO()
 torch.save(module, memory)
 memory.seek(0)
 for again in (pickle.loads(pickle.dumps(module)), torch.load(memory, weights_only=False), copy.copy(module)):
-    print(type(again).__name__, list(again.state_dict()), torch.equal(again(torch.ones(2, 3)), linear(torch.ones(2, 3))))
+    print(type(again).__name__, list(again.state_dict()), torch.allclose(again(torch.ones(2, 3)), linear(torch.ones(2, 3))))
 print([name in dir(module) for name in ("weight", "in_features", "_orig_mod", "forward", "no_such_name")])
 
 
