@@ -13,6 +13,12 @@ def shown(values, digits=4):
     return [float(f"{v:.{digits}g}") for v in values]
 
 
+def placed(values):
+    """Of which element stands where, too."""
+    values = values.detach().float().flatten()
+    return (values * torch.arange(1, values.numel() + 1)).sum().item()
+
+
 def parameters(dtype=torch.float32):
     torch.manual_seed(0)
     made = [torch.randn(size, dtype=dtype) for size in [(5, 3), (7,), (2, 3, 4), (), (0, 4), (1, 1)]]
@@ -32,7 +38,7 @@ def run(name, make, given=None, steps=7, gradient=None):
         if gradient is not shares:
             assert all(old is None or torch.equal(old, one.grad) for old, one in zip(before, given))
     digits = 1 if given[0].dtype == torch.bfloat16 else 4
-    print(name, shown((one.float().sum().item() for one in given), digits), [one.dtype for one in given][:1])
+    print(name, shown((placed(one) for one in given), digits), [one.dtype for one in given][:1])
     for state in list(optimizer.state.values())[:2]:
         print("  ", {key: shown([value.float().sum().item()], digits)[0] if isinstance(value, torch.Tensor) else value
                      for key, value in state.items()})
