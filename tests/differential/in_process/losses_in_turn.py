@@ -114,4 +114,4 @@ for function in (actor_and_critic, twins, twins_with_dropout, one_behind_the_oth
                  number_saved, each_penalty, in_batches):
     for turn in range(8):
         results = function(torch.randn(16, 4))
-        print(function.__name__, turn, [f"{one.double().sum().item():.4f}" for one in results])
+        print(function.__name__, turn, [f"{one.double().sum().item():.3f}" for one in results])
