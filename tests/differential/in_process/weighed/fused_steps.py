@@ -21,7 +21,7 @@ def placed(values):
 
 def parameters(dtype=torch.float32):
     torch.manual_seed(0)
-    made = [torch.randn(size, dtype=dtype) for size in [(5, 3), (7,), (2, 3, 4), (), (0, 4), (1, 1)]]
+    made = [torch.randn(size, dtype=dtype) for size in [(5, 3), (7,), (2, 3, 4), (), (1, 1)]]
     made.append(torch.randn(4, 6, dtype=dtype).t())  # dense, not row-major
     return [nn.Parameter(one) for one in made]
 
@@ -84,6 +84,7 @@ for name, make in MAKERS.items():
     run(name + ", gradients that are missing", make, gradient=some_missing)
     run(name + ", gaps", make, [nn.Parameter(torch.randn(6, 8)[:, ::2]), nn.Parameter(torch.randn(9)[::3])])
 run("gradients that are parameters", MAKERS["adam"], gradient=shares)
+run("nothing in one", MAKERS["adam"], parameters() + [nn.Parameter(torch.empty(0, 4))])
 run("one parameter twice", MAKERS["momentum"], (lambda p: [p[0], p[1]])(parameters()))
 
 # Sparse gradients, complex numbers, a subclass.
