@@ -29,8 +29,8 @@
 //
 // Roots are nested: a model and its layers are called equally often. Buying the layers first would
 // cut the model's graph into pieces, so that a root leaves the purchase to the one around it,
-// unless that one is called much less often (a loop over batches, a generation). What needs
-// gradients is run by torch, and so is all that is inside of it.
+// unless that one is called much less often (a loop over batches, a generation). Where gradients
+// were needed and not compiled, torch runs the root, and all that is inside of it.
 //
 // Where calls are made in gradient mode, backward is compiled and gained from too. Neither is seen
 // in the call: an op stands for so many (a backward computes two gradients for most), and so does

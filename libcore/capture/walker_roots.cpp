@@ -3,8 +3,8 @@
 //
 // A weighed root is run by CPython's evaluator and timed; what it calls are roots of their own. One
 // is told from another by its code, by the module whose method it is (the code of torch.nn.Module's
-// call is every model's and every layer's), and by the gradient mode, for what needs gradients
-// gains nothing.
+// call is every model's and every layer's), and by the gradient mode, in which backward is compiled
+// and gained from, too.
 //
 // A function with loops is called once, perhaps, and runs all that the program does: nothing can
 // take over a frame that the evaluator runs. So its first calls are conducted, and the ops that its

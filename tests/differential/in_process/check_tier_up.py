@@ -61,7 +61,7 @@ def count(number):
     return torch.tensor(total)
 print(count(300000))
 """, {}),
-    # What needs gradients gains nothing: it is recorded once, and given up.
+    # Backward is compiled where that pays; so few steps are left to Python, or a few graphs of them are made.
     "training": ("""
 optimizer = torch.optim.SGD(net.parameters(), 0.01)
 for i in range(120):
