@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -116,6 +117,21 @@ class GradientRun final : public torch::GradientNode {
     held.object = copies_.back();
     held.version = program_->bridge->version(held.object.get());
     return true;
+  }
+  /// The same of an input that gradients go on behind, where that costs little: torch's ops read
+  /// the copy, and what is behind the input now stays behind it whatever the program writes.
+  bool keep_behind(std::uint32_t input, const InputValue& value) {
+    constexpr std::int64_t kLittle = std::int64_t{1} << 16;  // elements
+    if (value.view == nullptr) return true;
+    const auto& sizes = value.view->sizes;
+    if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>()) > kLittle)
+      return true;
+    const PyRef leaf = PyRef::steal(PyObject_GetAttrString(value.object, "is_leaf"));
+    if (!leaf || leaf.get() == Py_True) return static_cast<bool>(leaf);
+    HeldInput& held = replay_.inputs[input];
+    held.object = PyRef::steal(PyObject_CallMethod(value.object, "clone", nullptr));
+    if (held.object) held.version = program_->bridge->version(held.object.get());
+    return static_cast<bool>(held.object);
   }
   void note_output(PyObject* made) {
     torch::TensorView view;
@@ -401,6 +417,8 @@ class GradientExecutor final : public Executor, public RunObserver {
       copied = copied && node->keep_input(input, call.inputs[input].object);
     for (const std::uint32_t index : program.copied_outputs)
       copied = copied && node->keep_copy(made[index].get());
+    for (const std::uint32_t input : program.loose_inputs)
+      copied = copied && node->keep_behind(input, call.inputs[input]);
     if (program.node_class == nullptr)  // not before: what learns about it is recorded by nobody
       program.node_class = torch::GradientNodeClass::find(program.parts.name);
     if (copied && program.node_class != nullptr &&
@@ -422,6 +440,10 @@ template <class Index>
 std::size_t place_of(const std::vector<std::uint32_t>& indices, Index index) {
   const auto place = std::ranges::find(indices, static_cast<std::uint32_t>(index));
   return static_cast<std::size_t>(place - indices.begin());
+}
+
+bool contains(const std::vector<std::uint32_t>& indices, std::uint32_t index) {
+  return std::ranges::find(indices, index) != indices.end();
 }
 
 /// Works out where the tensors that torch's graph has to do with stand.
@@ -461,6 +483,18 @@ void find_places(GradientProgram& program) {
     program.passed.push_back({saved_inputs[input] ? Kind::kept : Kind::copied, tensors.size()});
     tensors.push_back(input);
   }
+  // What backward's kernels do not read torch keeps all the same, and tells when it was written.
+  const auto& inputs = parts.recorded.interface.inputs;
+  for (std::uint32_t input = 0; input < inputs.size(); ++input) {
+    const bool tensor =
+        inputs[input].kind != InputKind::scalar && inputs[input].kind != InputKind::size;
+    if (saved_inputs[input] && tensor && !contains(program.kept_inputs, input) &&
+        !program.writes(input))
+      program.kept_inputs.push_back(input);
+  }
+  for (const std::uint32_t input : program.inputs) {
+    if (!saved_inputs[input] && !program.writes(input)) program.loose_inputs.push_back(input);
+  }
   program.own_outputs = parts.tracked.size() + parts.mutations.size();
   const std::vector<bool> saved_outputs = autodiff::outputs_saved_by_torch(parts.recorded);
   for (const Saved& saved : training.saved) {
@@ -474,6 +508,10 @@ void find_places(GradientProgram& program) {
     const std::size_t before = kept ? program.kept_inputs.size() : program.copied_inputs.size();
     program.saved.push_back({kept ? Kind::kept : Kind::copied, before + tensors.size()});
     tensors.push_back(output);
+  }
+  for (std::uint32_t output = 0; output < parts.tracked.size(); ++output) {
+    if (saved_outputs[output] && !contains(program.kept_outputs, output))
+      program.kept_outputs.push_back(output);
   }
   program.all.resize(parts.backward_interface.inputs.size());
   std::iota(program.all.begin(), program.all.end(), 0U);
@@ -491,9 +529,10 @@ Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
   find_edges(*program);
   find_places(*program);
   program->parts.recorded = needed_again(std::move(program->parts.recorded), program->attached);
+  program->reads = inputs_read(program->parts.recorded);
   program->draws = draws_numbers(program->parts.recorded);
   program->saves_nothing = program->saved.empty() && program->kept_inputs.empty() &&
-                           program->copied_inputs.empty() &&
+                           program->kept_outputs.empty() && program->copied_inputs.empty() &&
                            !autodiff::is_anything_saved_by_torch(program->parts.recorded);
   return std::make_unique<GradientExecutor>(std::move(program));
 }

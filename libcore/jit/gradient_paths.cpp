@@ -89,7 +89,8 @@ Result<std::vector<bool>> track_outputs(Graph& graph, const OutputPlan& plan,
 }
 
 GradientPaths::GradientPaths(const Graph& graph, const std::vector<bool>& tracked)
-    : words_((graph.outputs.size() + kBits - 1) / kBits), tracked_(tracked) {
+    : words_(std::max<std::size_t>((graph.outputs.size() + kBits - 1) / kBits, 1)),
+      tracked_(tracked) {
   std::unordered_map<std::int32_t, std::size_t> by_storage;
   std::size_t count = 0;
   for (const Value& value : graph.values) {
@@ -115,7 +116,7 @@ GradientPaths::GradientPaths(const Graph& graph, const std::vector<bool>& tracke
 }
 
 void GradientPaths::find_ties(const Graph& graph) {
-  const std::size_t count = outputs_.size() / std::max<std::size_t>(words_, 1);
+  const std::size_t count = outputs_.size() / words_;
   ties_.resize(count);
   std::iota(ties_.begin(), ties_.end(), std::size_t{0});
   std::vector<bool> inner(count, false);

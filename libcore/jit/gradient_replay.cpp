@@ -43,6 +43,36 @@ class GradMode {
   bool before_;
 };
 
+/// No hooks on what torch saves, until this goes: those of backward are none of forward's.
+class NoSavingHooks {
+ public:
+  NoSavingHooks() {
+    const PyRef top = torch_function("torch._C._autograd", "_top_saved_tensors_default_hooks");
+    const PyRef pop = torch_function("torch._C._autograd", "_pop_saved_tensors_default_hooks");
+    while (top && pop) {
+      PyRef hooks = PyRef::steal(PyObject_CallOneArg(top.get(), Py_False));
+      if (!hooks || !PyTuple_Check(hooks.get()) || !PyRef::steal(PyObject_CallNoArgs(pop.get())))
+        break;
+      hooks_.push_back(std::move(hooks));
+    }
+    PyErr_Clear();
+  }
+  ~NoSavingHooks() {
+    if (hooks_.empty()) return;
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    const PyRef push = torch_function("torch._C._autograd", "_push_saved_tensors_default_hooks");
+    for (; push && !hooks_.empty(); hooks_.pop_back())
+      PyRef::steal(PyObject_CallObject(push.get(), hooks_.back().get()));
+    PyErr_Restore(type, value, traceback);
+  }
+  NoSavingHooks(const NoSavingHooks&) = delete;
+  NoSavingHooks& operator=(const NoSavingHooks&) = delete;
+
+ private:
+  std::vector<PyRef> hooks_;  ///< the innermost first
+};
+
 class Replaying {
  public:
   Replaying(GradientProgram& program, const GradientReplay& replay)
@@ -58,6 +88,7 @@ class Replaying {
     const GradMode on;
     if (!inputs_again(twice, values)) return raise_torch_failed("its inputs are gone");
     {
+      const NoSavingHooks plain;
       const RandomState now;
       now.set(replay_.random);
       const auto done =
@@ -117,7 +148,9 @@ class Replaying {
   bool are_unchanged() const {
     for (std::size_t i = 0; i < replay_.inputs.size(); ++i) {
       const InputKind kind = program_.parts.recorded.interface.inputs[i].kind;
-      if (kind == InputKind::scalar || kind == InputKind::size || program_.writes(i)) continue;
+      if (kind == InputKind::scalar || kind == InputKind::size || program_.writes(i) ||
+          !program_.reads[i])
+        continue;
       const std::uint32_t version = program_.bridge->version(replay_.inputs[i].object.get());
       if (version == replay_.inputs[i].version) continue;
       PyErr_Format(PyExc_RuntimeError,
@@ -179,6 +212,16 @@ Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached) {
   }
   recorded.nodes = std::move(nodes);
   return recorded;
+}
+
+std::vector<bool> inputs_read(const Graph& graph) {
+  std::vector<bool> read(graph.values.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { read[id] = true; });
+  }
+  read.resize(graph.interface.inputs.size());
+  return read;
 }
 
 PyRef torch_function(const char* module, const char* name) {

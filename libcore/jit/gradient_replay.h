@@ -32,6 +32,9 @@ struct GradientProgram {
   std::vector<std::uint32_t> kept_inputs, kept_outputs;  ///< in the order in which torch keeps them
   /// What backward reads and torch's own ops would not keep: the program may write it meanwhile.
   std::vector<std::uint32_t> copied_inputs, copied_outputs;
+  /// Of `inputs`, those that torch's own ops would not keep: the program may write them meanwhile.
+  std::vector<std::uint32_t> loose_inputs;
+  std::vector<bool> reads;         ///< by input: the ops that torch runs again read it
   std::vector<std::uint32_t> all;  ///< positions of backward's inputs
   /// Where an input of backward's comes from: a tensor that torch keeps, a copy, a result of
   /// forward's kernels that nobody else has, or an input of the call.
@@ -66,6 +69,9 @@ struct GradientReplay {
 /// The recorded graph without what its `attached` outputs do not need. Ops that draw random numbers
 /// stay where one that is needed does: they share a generator.
 Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached);
+
+/// By input, whether a node reads it.
+std::vector<bool> inputs_read(const Graph& graph);
 
 /// The gradients of the program's inputs by torch's own ops: the recorded graph is run again under
 /// gradient mode. `tangents`: one per attached output, null where none comes. Where gradient mode

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include "autodiff/differentiate.h"
+#include "autodiff/saved_operands.h"
 #include "heap/file_pages.h"
 #include "jit/chained_executor.h"
 #include "jit/gradient_executor.h"
@@ -105,6 +106,8 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(Graph graph,
                                                                       std::shared_ptr<Gate> gate) {
   const TrimmedHeap trimmed(graph);
+  if (const Node* write = autodiff::write_to_what_torch_saved(graph))
+    return failure(Code::PS0504, write->op + " writes what torch keeps for gradients");
   auto stages = split_stages(graph);
   if (!stages) return compile_stage(std::move(graph), std::move(gate));
   auto first = compile_gradients(std::move(stages->first), gate);

@@ -78,6 +78,24 @@ TEST_CASE("a graph is split behind an output that another one depends on") {
   CHECK(stages->second.interface.outputs.size() == 2);
 }
 
+TEST_CASE("an output that a stage was handed is no part of its own") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), handed = g.leaf();
+  g.output(g.unary("exp", g.binary("mul", x, g.value(handed))));
+  g.output(handed);
+  CHECK_FALSE(split_stages(g.graph).has_value());
+}
+
+TEST_CASE("a graph that gives nothing has no stages") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.leaf();
+  g.apply("mul_.Tensor", {{"self", g.value(x)}, {"other", g.value(y)}});
+  const GradientPaths paths(g.graph, {});
+  CHECK(paths.ties().size() == g.graph.values.size());
+  CHECK(paths.outputs_of(x).empty());
+  CHECK_FALSE(split_stages(g.graph).has_value());
+}
+
 TEST_CASE("what was written in place is not handed on") {
   GradientGraph g;
   const ValueId x = g.leaf();

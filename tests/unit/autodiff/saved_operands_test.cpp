@@ -1,0 +1,75 @@
+#include "autodiff/saved_operands.h"
+
+#include <doctest/doctest.h>
+
+#include "gradient_graph.h"
+
+using namespace penstock;
+using namespace penstock::autodiff;
+
+namespace {
+
+ValueId places_of(GradientGraph& g, ValueId x) {
+  g.apply("max.dim", {{"self", g.value(x)}, {"dim", Argument(std::int64_t{0})}});
+  return g.graph.nodes.back().results[1];
+}
+
+}  // namespace
+
+TEST_CASE("what torch keeps depends on what wants a gradient") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64), z = g.leaf();
+  g.output(g.binary("mul", x, g.value(y)));
+  g.output(g.binary("add", g.unary("sin", z), g.value(x)));
+  CHECK(inputs_saved_by_torch(g.graph) == std::vector<bool>{false, true, true});
+  CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{false, false});
+}
+
+TEST_CASE("overloads of one name keep different things") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.leaf();
+  const ValueId whole = g.apply("max.default", {{"self", g.value(x)}});
+  const ValueId places = places_of(g, y);
+  g.output(whole);
+  g.output(g.graph.nodes.back().results[0]);
+  g.output(places);
+  CHECK(inputs_saved_by_torch(g.graph) == std::vector<bool>{true, false});
+  CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{true, false, true});
+}
+
+TEST_CASE("what nothing leads back to keeps nothing") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  g.unary("sin", x);
+  g.output(g.binary("add", x, Argument(1.0)));
+  CHECK(inputs_saved_by_torch(g.graph) == std::vector<bool>{false});
+}
+
+TEST_CASE("a write to what was kept in front of it is found") {
+  const auto graph = [](const char* op, bool apart) {
+    GradientGraph g;
+    const ValueId x = g.leaf();
+    const ValueId y = g.binary("mul", x, Argument(2.0)), z = g.unary(op, y);
+    const ValueId other = apart ? g.binary("mul", x, Argument(3.0)) : y;
+    g.apply("add_.Tensor", {{"self", g.value(other)}, {"other", Argument(1.0)}});
+    g.output(g.binary("add", z, g.value(other)));
+    return g.graph;
+  };
+  CHECK(write_to_what_torch_saved(graph("sin", false)) != nullptr);
+  CHECK(write_to_what_torch_saved(graph("sin", true)) == nullptr);
+  CHECK(write_to_what_torch_saved(graph("exp", false)) == nullptr);
+}
+
+TEST_CASE("an op in place keeps a copy of what it replaces, and its result") {
+  const auto graph = [](const char* op) {
+    GradientGraph g;
+    const ValueId y = g.binary("mul", g.leaf(), Argument(2.0));
+    const ValueId z = g.apply(std::string(op) + ".default", {{"self", g.value(y)}});
+    g.apply("add_.Tensor", {{"self", g.value(z)}, {"other", Argument(1.0)}});
+    g.output(z);
+    return g.graph;
+  };
+  CHECK(write_to_what_torch_saved(graph("sin_")) == nullptr);
+  CHECK(write_to_what_torch_saved(graph("exp_")) != nullptr);
+  CHECK(write_to_what_torch_saved(graph("relu_")) != nullptr);
+}
