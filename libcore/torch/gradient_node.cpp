@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "python/made_once.h"
 #include "torch/state.h"
 
 namespace penstock::torch {
@@ -62,7 +63,7 @@ PyObject* forward(PyObject*, PyObject* args) {
   return tuple_of(attaching->edges->outputs).release();
 }
 
-/// An attribute of torch, by its path; kept until the process ends. Null with a Python error set.
+/// An attribute of torch, by its path. Null with a Python error set.
 PyRef of_torch(std::initializer_list<const char*> path) {
   PyRef object = PyRef::steal(PyImport_ImportModule("torch"));
   for (const char* name : path) {
@@ -71,10 +72,21 @@ PyRef of_torch(std::initializer_list<const char*> path) {
   return object;
 }
 
+/// A function of torch's that is kept until the process ends; null: it is not there.
+using KeptFunction = python::MadeOnce<PyObject*>;
+PyObject* kept_function(KeptFunction& kept, std::initializer_list<const char*> path) {
+  return kept.get([&] {
+    PyRef function = of_torch(path);
+    if (!function) PyErr_Clear();
+    return function.release();
+  });
+}
+
 /// Whether the engine keeps what nodes hold, as it will come again.
 bool keeps_graph() {
-  static PyObject* const function =
-      of_torch({"_C", "_autograd", "_get_current_graph_task_keep_graph"}).release();
+  static auto& kept = *new KeptFunction;
+  PyObject* const function =
+      kept_function(kept, {"_C", "_autograd", "_get_current_graph_task_keep_graph"});
   const PyRef keeps = PyRef::steal(function == nullptr ? nullptr : PyObject_CallNoArgs(function));
   if (!keeps) PyErr_Clear();
   return !keeps || keeps.get() != Py_False;
@@ -195,9 +207,10 @@ bool GradientNodeClass::attach(const GradientEdges& edges,
 }
 
 bool records_gradients_plainly() {
-  static PyObject* const anomaly = of_torch({"_C", "is_anomaly_enabled"}).release();
-  static PyObject* const hooks =
-      of_torch({"_C", "_autograd", "_top_saved_tensors_default_hooks"}).release();
+  static auto &kept_anomaly = *new KeptFunction, &kept_hooks = *new KeptFunction;
+  PyObject* const anomaly = kept_function(kept_anomaly, {"_C", "is_anomaly_enabled"});
+  PyObject* const hooks =
+      kept_function(kept_hooks, {"_C", "_autograd", "_top_saved_tensors_default_hooks"});
   const PyRef detects = PyRef::steal(anomaly == nullptr ? nullptr : PyObject_CallNoArgs(anomaly));
   const PyRef hooked =
       PyRef::steal(hooks == nullptr ? nullptr : PyObject_CallOneArg(hooks, Py_False));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "python/made_once.h"
 #include "python/object.h"
 #include "torch/library.h"
 
@@ -86,8 +87,8 @@ Registry find_registry() {
 }
 
 const Registry& registry() {
-  static const Registry found = find_registry();
-  return found;
+  static auto& found = *new python::MadeOnce<Registry>;  // asks torch
+  return found.get(find_registry);
 }
 
 }  // namespace
@@ -104,8 +105,8 @@ void stop_counting_ops() {
 }
 
 bool count_ops(bool (*is_factory)(std::string_view name)) {
-  static const bool counts = start_counting_ops(is_factory);
-  return counts;
+  static auto& counts = *new python::MadeOnce<bool>;  // asks torch
+  return counts.get([&] { return start_counting_ops(is_factory); });
 }
 
 void count_op_as_run() {

@@ -38,6 +38,7 @@
 #include "jit/guarded_driver.h"
 #include "jit/restore.h"
 #include "python/hook.h"
+#include "python/made_once.h"
 #include "spec.h"
 #include "torch_executor.h"
 
@@ -349,7 +350,14 @@ PyObject* mend_driver(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+/// What `make` gave when it was called first.
+PyObject* made_once(PyObject*, PyObject* make) {
+  static auto& value = *new python::MadeOnce<PyObject*>;
+  return Py_XNewRef(value.get([&] { return PyObject_CallNoArgs(make); }));
+}
+
 PyMethodDef g_methods[] = {
+    {"made_once", made_once, METH_O, nullptr},
     {"install", install, METH_VARARGS, nullptr},
     {"state", state, METH_NOARGS, nullptr},
     {"fail", set_failing, METH_O, nullptr},
