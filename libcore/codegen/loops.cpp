@@ -46,6 +46,20 @@ Carried either(llvm::IRBuilder<>& ir, const Carried& a, llvm::BasicBlock* from_a
   return results;
 }
 
+/// Whether loops in a body are as long as `variable` or a scalar says. Inner loops run in step for
+/// all lanes of a vector, so they may not.
+bool varies_in_length(const std::vector<Statement>& body, std::string_view variable) {
+  bool varies = false;
+  for (const Statement& statement : body) {
+    auto* inner = std::get_if<std::vector<Loop>>(&statement);
+    if (inner == nullptr) continue;
+    inner->front().extent.for_each_symbol(
+        [&](std::string_view name) { varies |= name == variable || name.front() == 'v'; });
+    varies |= varies_in_length(inner->front().body, variable);
+  }
+  return varies;
+}
+
 /// A vector that is true in the lanes below `left`.
 Value* lanes_below(llvm::IRBuilder<>& ir, Value* left, int lanes) {
   left = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, ir.getInt64(lanes));
@@ -280,25 +294,15 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
 }
 
 bool KernelEmitter::can_vectorize(const Loop& loop) const {
-  if (!loop.schedule.vectorize || vector_level_ >= 0) return false;
-  // Inner loops run in step for all lanes, so their length may not depend on this one.
-  for (const Statement& statement : loop.body) {
-    auto* inner = std::get_if<std::vector<Loop>>(&statement);
-    if (inner == nullptr) continue;
-    for (const Loop& nested : *inner) {
-      bool varies = false;
-      nested.extent.for_each_symbol(
-          [&](std::string_view name) { varies |= name == loop.variable || name.front() == 'v'; });
-      if (varies) return false;
-    }
-  }
-  return true;
+  return loop.schedule.vectorize && vector_level_ < 0 &&
+         !varies_in_length(loop.body, loop.variable);
 }
 
 int KernelEmitter::choose_copies(const Loop& loop, Value* begin, Value* end) const {
   auto wanted = static_cast<std::uint64_t>(std::clamp<std::int64_t>(loop.schedule.unroll, 1, 8));
   int copies = static_cast<int>(std::bit_floor(wanted));
   auto first = constant_of(begin), last = constant_of(end);
+  if (const auto most = loop.extent.constant(); most && !(first && last)) first = 0, last = *most;
   while (first && last && copies > 1 && *last - *first < copies * target_.lanes) copies /= 2;
   return copies;
 }

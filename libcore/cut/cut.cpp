@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "cut/graphs.h"
+#include "cut/lay_out_saved.h"
 #include "cut/model.h"
 #include "ops/contract.h"
 
@@ -153,6 +154,8 @@ Result<ForwardBackward> cut_graph(const Graph& joint, const CutOptions& options)
   }
   auto forward = forward_graph(joint, facts, origins);
   if (!forward) return tl::unexpected(std::move(forward.error()));
+  if (auto laid_out = lay_out_saved(*forward, own_outputs(joint.interface)); !laid_out)
+    return tl::unexpected(std::move(laid_out.error()));
   auto backward = backward_graph(joint, facts, choice, origins, *forward);
   if (!backward) return tl::unexpected(std::move(backward.error()));
   for (const Graph* part : {&*forward, &*backward}) {

@@ -5,6 +5,7 @@
 
 #include "cut/model.h"
 #include "fusion/cost.h"
+#include "ir/size_estimate.h"
 #include "ops/op.h"
 #include "partition/placement.h"
 
@@ -42,7 +43,7 @@ class Pricing {
 
  private:
   double elements(ValueId id) const {
-    return fusion::estimate(element_count(joint_.values[id].type.sizes), joint_.interface);
+    return estimate(element_count(joint_.values[id].type.sizes), joint_.interface);
   }
   double bytes(ValueId id) const {
     return elements(id) * static_cast<double>(facts(joint_.values[id].type.dtype).size);
@@ -131,9 +132,7 @@ class Pricing {
     return sum;
   }
 
-  double size(const SymExpr& expression) const {
-    return fusion::estimate(expression, joint_.interface);
-  }
+  double size(const SymExpr& expression) const { return estimate(expression, joint_.interface); }
   /// How many terms an element of a product has.
   double inner(const Node& node) const {
     for (std::string_view name : {"mat1", "batch1", "self"}) {

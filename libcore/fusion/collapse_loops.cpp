@@ -4,6 +4,10 @@
 // every index in the body sees them only as f = o*n + i. That is tested by writing f for i and 0
 // for o, putting o*n + i back, and comparing: exact for polynomials, symbolic sizes included. A
 // nested reduction collapses too when the outer one only combines the inner one's results.
+//
+// An inner loop of very few iterations (the channels of a group) leaves vectors mostly empty: it is
+// merged although some loads see o alone, which become gathers at floordiv(f, n). What is computed
+// in front of it is then computed in it.
 #include <algorithm>
 
 #include "fusion/loops.h"
@@ -14,6 +18,7 @@ namespace penstock::fusion {
 
 namespace {
 
+constexpr std::int64_t kFew = 5;           ///< iterations: fewer leave most lanes of a vector empty
 constexpr const char* kMerged = "merged";  ///< stands for f; no loop variable has this name
 
 SymExpr replace(const SymExpr& expression, std::string_view outer, const SymExpr& for_outer,
@@ -48,7 +53,7 @@ class Collapser {
       if (loop == nullptr) continue;
       facts_.set_index(loop->variable, loop->extent);
       run(loop->body);
-      if (loop->body.size() == 1 && as_loop(loop->body.front()) != nullptr) try_collapse(*loop);
+      if (!loop->body.empty() && as_loop(loop->body.back()) != nullptr) try_collapse(*loop);
     }
   }
 
@@ -61,35 +66,64 @@ class Collapser {
     return simplify(replace(merged, kMerged, back, {}, 0), facts_) == simplify(expression, facts_);
   }
 
+  /// Whether an instruction of the inner loop may read at floordiv(f, n) what it reads at o.
+  static bool may_gather(const Instruction& instruction, const Loop& inner) {
+    return instruction.op == "load" && !mentions(instruction.index, inner.variable);
+  }
+
   bool body_sees_merged(const Body& body, const Loop& outer, const Loop& inner) const {
+    const bool gathers = inner.extent.constant().value_or(kFew) < kFew;
     for (const Statement& statement : body) {
       if (const Loop* loop = as_loop(statement)) {
         bool extent =
             mentions(loop->extent, outer.variable) || mentions(loop->extent, inner.variable);
         if (extent || !body_sees_merged(loop->body, outer, inner)) return false;
-      } else if (!sees_merged(as_instruction(statement)->index, outer, inner)) {
-        return false;
+      } else {
+        const Instruction& instruction = *as_instruction(statement);
+        if (!(gathers && may_gather(instruction, inner)) &&
+            !sees_merged(instruction.index, outer, inner))
+          return false;
       }
     }
     return true;
   }
 
-  static void substitute(Body& body, std::string_view variable, const SymExpr& value) {
+  /// Writes the indices of a merged loop's body in its variable, which is the inner one's.
+  void merge_indices(Body& body, const Loop& outer, const Loop& inner) const {
     for (Statement& statement : body) {
       if (Loop* loop = as_loop(statement)) {
-        substitute(loop->body, variable, value);
-      } else {
-        SymExpr& index = as_instruction(statement)->index;
-        if (mentions(index, variable)) index = replace(index, variable, value, {}, 0);
+        merge_indices(loop->body, outer, inner);
+        continue;
       }
+      SymExpr& index = as_instruction(statement)->index;
+      if (!mentions(index, outer.variable)) continue;
+      const SymExpr of_outer = sees_merged(index, outer, inner)
+                                   ? SymExpr(0)
+                                   : floordiv(SymExpr::symbol(inner.variable), inner.extent);
+      index = replace(index, outer.variable, of_outer, {}, 0);
     }
   }
 
+  /// What stands in front of a loop of few iterations goes into it, where it only computes.
+  static bool may_sink(const Loop& outer) {
+    const bool is_short = as_loop(outer.body.back())->extent.constant().value_or(kFew) < kFew;
+    return std::all_of(outer.body.begin(), outer.body.end() - 1, [&](const Statement& statement) {
+      const Instruction* instruction = as_instruction(statement);
+      return is_short && instruction != nullptr && instruction->op != "store";
+    });
+  }
+
   void try_collapse(Loop& outer) {
-    Loop& inner = *as_loop(outer.body.front());
-    if (!combines(outer, inner) || !body_sees_merged(inner.body, outer, inner)) return;
+    Loop& inner = *as_loop(outer.body.back());
+    if (!may_sink(outer) || !combines(outer, inner) || !body_sees_merged(inner.body, outer, inner))
+      return;
     Loop merged = std::move(inner);
-    substitute(merged.body, outer.variable, 0);
+    merged.body.insert(merged.body.begin(), std::make_move_iterator(outer.body.begin()),
+                       std::make_move_iterator(outer.body.end() - 1));
+    Loop range;  // the inner loop without its body
+    range.variable = merged.variable;
+    range.extent = merged.extent;
+    merge_indices(merged.body, outer, range);
     merged.extent = outer.extent * merged.extent;
     for (std::size_t i = 0; i < outer.accumulators.size(); ++i) {
       merged.accumulators[i].results = outer.accumulators[i].results;

@@ -7,11 +7,11 @@
 #include <set>
 
 #include "fusion/buffers.h"
-#include "fusion/cost.h"
 #include "fusion/group.h"
 #include "fusion/kernel_builder.h"
 #include "fusion/loops.h"
 #include "fusion/plan.h"
+#include "ir/size_estimate.h"
 
 namespace penstock::fusion {
 

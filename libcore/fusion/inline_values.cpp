@@ -4,8 +4,8 @@
 // costs its operands' reads and its arithmetic again. Going through the values in order, each one
 // is dissolved into its users when
 //   - it has one user that asks for each element once (the common chain), or
-//   - the user asks for it in loops that it does not vary with the innermost of (hoisted: once a
-//   row), or
+//   - the user asks for it again only in inner loops that it does not vary with (hoisted: once a
+//     row), or
 //   - asking again moves no more bytes than storing would, and costs a few additions at most.
 // What several users share and is not cheap stays a root: nest and zip will often bring its users
 // into one kernel, where it is computed once and never stored.
@@ -15,9 +15,11 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
+#include "fusion/loops.h"
 #include "fusion/plan.h"
 #include "fusion/product.h"
 #include "fusion/rewrite.h"
+#include "ir/size_estimate.h"
 #include "ops/op.h"
 
 namespace penstock::fusion {
@@ -124,14 +126,23 @@ class Inliner {
       return elements(plan_.type(user.results.front())) / elements(plan_.type(value));
     }
     if (ratio <= 1 || operand.rank() == 0) return ratio;
-    std::size_t innermost = operand.rank() - 1;
-    while (innermost > 0 && operand.sizes[innermost] == SymExpr(1)) --innermost;
-    SymExpr variable = domain_variables(innermost + 1).back();
-    bool varies = false;
-    for (const SymExpr& e : use.index) {
-      e.for_each_symbol([&](std::string_view name) { varies |= name == variable.symbol_name(); });
+    return std::max(1.0, ratio / hoisted(use));
+  }
+
+  /// How many elements of the operand, one behind the other, are one and the same: the loops over
+  /// them do not compute it again.
+  double hoisted(const Use& use) const {
+    const Sizes& sizes = plan_.type(use.operand).sizes;
+    const Index variables = domain_variables(sizes.size());
+    SymExpr same = 1;
+    for (std::size_t dim = sizes.size(); dim-- > 0;) {
+      const std::string_view variable = variables[dim].symbol_name();
+      const bool varies =
+          std::ranges::any_of(use.index, [&](const SymExpr& e) { return mentions(e, variable); });
+      if (varies && sizes[dim] != SymExpr(1)) break;
+      same *= sizes[dim];
     }
-    return varies ? ratio : 1;
+    return std::max(1.0, estimate(same, plan_.interface()));
   }
 
   bool worth_inlining(ValueId value) const {

@@ -11,6 +11,7 @@
 #include "fusion/cost.h"
 #include "fusion/group.h"
 #include "fusion/kernel_builder.h"
+#include "fusion/loops.h"
 #include "fusion/plan.h"
 #include "fusion/rewrite.h"
 #include "ops/op.h"
@@ -54,6 +55,21 @@ std::optional<std::int64_t> row_bytes(const FusionPlan& plan, const Root& root) 
     inner = true;
   }
   return inner ? std::optional(bytes) : std::nullopt;
+}
+
+/// Whether a loop of the row that the access does not vary with stands around one with which it
+/// does: each element is asked for again in every iteration of that loop.
+bool asks_again(const Root& root, const Access& access) {
+  const Index variables = domain_variables(root.domain.size());
+  bool varies_inside = false;
+  for (std::size_t i = root.domain.size(); i-- > 0;) {
+    if (root.row_of[i] >= 0 || root.domain[i] == SymExpr(1)) continue;
+    const bool varies = std::ranges::any_of(
+        access.index, [&](const SymExpr& e) { return mentions(e, variables[i].symbol_name()); });
+    if (!varies && varies_inside) return true;
+    varies_inside |= varies;
+  }
+  return false;
 }
 
 /// Keeps what would be computed again and again: a root that several inner loops ask for, each of
@@ -126,7 +142,7 @@ void keep_rows(FusionPlan& plan) {
     for (const Access& access : root.accesses) {
       bool other = plan.roots[plan.values[access.value].root].group != root.group;
       if (other) leaves[access.value] = true;
-      ++readers[access.value];
+      readers[access.value] += asks_again(root, access) ? 2 : 1;
       if (ops::is_product(plan.node_of(root).op)) often[access.value] = true;
     }
   }

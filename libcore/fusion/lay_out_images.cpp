@@ -5,13 +5,14 @@
 // convolutions lie channels-last, and everything behind them lies in the order of what it reads:
 // pointwise values, joins, pads and pools keep their operand's order of dims, views show it. Copies
 // are left where the chain begins and ends: an input or output of the program lies as the program
-// says.
+// says. What forward saves for backward lies as it is computed, and backward goes on from there.
 #include <algorithm>
 #include <numeric>
 
-#include "fusion/cost.h"
 #include "fusion/layout.h"
 #include "fusion/loops.h"
+#include "fusion/rewrite.h"
+#include "ir/size_estimate.h"
 #include "ir/size_facts.h"
 #include "ops/op.h"
 #include "partition/placement.h"
@@ -43,7 +44,7 @@ Order channels_last(std::size_t rank) {
 
 class Layouts {
  public:
-  explicit Layouts(PlacedGraph& placed)
+  Layouts(PlacedGraph& placed, std::size_t own_outputs)
       : placed_(placed),
         graph_(placed.graph),
         facts_(size_facts(graph_.interface)),
@@ -53,8 +54,10 @@ class Layouts {
     for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
       const TensorType& type = graph_.values[i].type;
       windows_[i] = Window{kNoBuffer, type.sizes, type.strides, 0};
+      moved_[i] = graph_.interface.inputs[i].kind == InputKind::saved && type.rank() > 3 &&
+                  !is_contiguous(type);
     }
-    for (ValueId id : graph_.outputs) is_output_[id] = true;
+    for (std::size_t i = 0; i < own_outputs; ++i) is_output_[graph_.outputs[i]] = true;
   }
 
   void run() {
@@ -164,11 +167,12 @@ class Layouts {
     return true;
   }
 
+  /// An output stays as it is; what is computed from it follows where it lies so already.
   void give(ValueId id, const Order& order) {
     TensorType& type = graph_.values[id].type;
-    if (is_output_[id]) return;
-    type.strides = dense_strides(type.sizes, order);
-    moved_[id] = true;
+    const auto strides = dense_strides(type.sizes, order);
+    if (!is_output_[id]) type.strides = strides;
+    moved_[id] = type.strides == strides;
   }
 
   PlacedGraph& placed_;
@@ -182,8 +186,12 @@ class Layouts {
 
 }  // namespace
 
+void lay_out_images(PlacedGraph& placed, std::size_t own_outputs) {
+  Layouts(placed, own_outputs).run();
+}
+
 void lay_out_images(PlacedGraph& placed) {
-  Layouts(placed).run();
+  lay_out_images(placed, placed.graph.outputs.size());
 }
 
 }  // namespace penstock::fusion

@@ -13,10 +13,9 @@
 // Operands and results of one product must agree on the sizes that stay apart; what is not apart is
 // split to match, which strides always allow.
 #include "fusion/layout.h"
+#include "ir/size_estimate.h"
 
 #include <algorithm>
-
-#include "fusion/cost.h"
 
 namespace penstock::fusion {
 

@@ -1,5 +1,7 @@
 #include "fusion/loops.h"
 
+#include <algorithm>
+
 #include <charconv>
 
 namespace penstock::fusion {
@@ -55,6 +57,11 @@ void rename(Body& body, const Renaming& renaming) {
     for (ScalarId& operand : instruction.operands) operand = renamed(renaming, operand);
     instruction.index = renamed(renaming, instruction.index);
   }
+}
+
+bool is_innermost(const Loop& loop) {
+  return std::ranges::none_of(
+      loop.body, [](const Statement& statement) { return as_loop(statement) != nullptr; });
 }
 
 bool mentions(const SymExpr& expression, std::string_view name) {

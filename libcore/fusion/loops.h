@@ -34,6 +34,9 @@ inline Statement loop_statement(Loop loop) {
   return one;
 }
 
+/// Whether no loop stands in `loop`.
+bool is_innermost(const Loop& loop);
+
 /// Calls `visit(const Instruction&)` for every instruction, in order, inner loops' too.
 template <class Visit>
 void for_each_instruction(const Body& body, const Visit& visit) {

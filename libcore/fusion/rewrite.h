@@ -12,6 +12,9 @@ namespace penstock::fusion {
 /// strides of values' types. Needs: a verified placed graph.
 void lay_out_images(PlacedGraph& placed);
 
+/// The same where only the first `own_outputs` outputs lie as the program says.
+void lay_out_images(PlacedGraph& placed, std::size_t own_outputs);
+
 /// Gives every value a role: views are views, numbers made from nothing are inlined, everything
 /// else that is compiled is a root with a group of its own. Needs: make_plan. Leaves: a plan that
 /// stores whatever it computes; buffers of inputs, library and fallback calls; accesses.

@@ -4,7 +4,8 @@
 // 8). No vector unit walks those. A loop i over [0, n) whose indices divide i by c, where c divides
 // n, becomes two loops, o over [0, n/c) around k over [0, c), with i = o*c + k: then floordiv(i, c)
 // is o and mod(i, c) is k, and every access is affine again. Loops that turn out not to need it are
-// merged again by collapse, which runs later.
+// merged again by collapse, which runs later. A small c stays, where it is loads that divide: a
+// vector of two is slower than one whose operands are gathered.
 #include <algorithm>
 
 #include "fusion/loops.h"
@@ -15,7 +16,8 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr int kMaxSplits = 6;  ///< of one loop: a chain of reshapes has few divisors
+constexpr std::int64_t kFew = 5;  ///< elements: fewer are gathered rather than walked by vectors
+constexpr int kMaxSplits = 6;     ///< of one loop: a chain of reshapes has few divisors
 
 /// Divisors of `variable` in an expression.
 void find_divisors(const SymExpr& expression, std::string_view variable,
@@ -49,13 +51,16 @@ class Splitter {
   /// A divisor of the loop's variable that divides its extent, the largest first: the smaller ones
   /// then divide the inner loop.
   std::optional<SymExpr> divisor(const Loop& loop) const {
-    std::vector<SymExpr> found;
+    std::vector<SymExpr> found, of_stores;
     for_each_instruction(loop.body, [&](const Instruction& instruction) {
       find_divisors(instruction.index, loop.variable, found);
+      if (instruction.op == "store") find_divisors(instruction.index, loop.variable, of_stores);
     });
+    const bool gathers = is_innermost(loop) && of_stores.empty();
     std::optional<SymExpr> best;
     for (const SymExpr& candidate : found) {
       if (candidate == SymExpr(1) || candidate == loop.extent) continue;
+      if (gathers && candidate.constant().value_or(kFew) < kFew) continue;
       if (simplify(mod(loop.extent, candidate), facts_) != SymExpr(0)) continue;
       bool larger = !best || prove_less(*best, candidate, facts_).value_or(false);
       if (larger) best = candidate;

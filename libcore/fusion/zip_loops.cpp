@@ -1,11 +1,12 @@
 // Zip loops
 //
 // Inner loops of one body often run over the same range: the mean and the maximum of a row, the row
-// of exponentials and their sum. The first moves down to the second and both bodies become one, if
-// nothing between them needs the first one's results, and no iteration reads what another iteration
-// of the other loop writes. A loop of elements does not join one that has loops inside, a product's
-// or a reduction's: it would no longer be a loop of vectors. In the merged body equal instructions
-// are one, and a load of what was just stored is the stored scalar.
+// of exponentials and their sum. Both bodies become one, if the second needs none of the first
+// one's results, and no iteration reads what another iteration of the other loop writes. What
+// stands between them goes in front; what is made of the first one's results comes behind. A loop
+// of elements does not join one that has loops inside, a product's or a reduction's: it would no
+// longer be a loop of vectors. In the merged body equal instructions are one, and a load of what
+// was just stored is the stored scalar.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -77,6 +78,48 @@ bool uses_results(const Footprint& footprint, const Loop& loop) {
   return false;
 }
 
+/// The statements between two loops, where the first one's results decide nothing of the second:
+/// those that stay in front of both as one, and those that follow.
+struct Between {
+  Body stays, follows;
+};
+
+void add_results(const Statement& statement, std::set<ScalarId>& made) {
+  if (const Instruction* instruction = as_instruction(statement)) {
+    made.insert(instruction->result);
+    return;
+  }
+  for (const Accumulator& accumulator : as_loop(statement)->accumulators)
+    made.insert(accumulator.results.begin(), accumulator.results.end());
+}
+
+/// Nothing where the order matters. Linear in instructions, but for a logarithm.
+std::optional<Between> part(const Body& body, std::size_t first, std::size_t second) {
+  Between parts;
+  Footprint of_a, of_b, of_followers;
+  std::set<ScalarId> made;
+  add(body[first], of_a);
+  add(body[second], of_b);
+  add_results(body[first], made);
+  const auto uses_made = [&](const Footprint& footprint) {
+    return std::ranges::any_of(footprint.used, [&](ScalarId id) { return made.contains(id); });
+  };
+  for (std::size_t i = first + 1; i < second; ++i) {
+    Footprint own;
+    add(body[i], own);
+    if (uses_made(own)) {
+      if (conflict(own, of_b, false)) return std::nullopt;
+      add_results(body[i], made);
+      add(body[i], of_followers);
+      parts.follows.push_back(body[i]);
+    } else {
+      if (conflict(of_a, own, false) || conflict(of_followers, own, false)) return std::nullopt;
+      parts.stays.push_back(body[i]);
+    }
+  }
+  return uses_made(of_b) ? std::nullopt : std::optional(std::move(parts));
+}
+
 /// Removes repeated instructions and loads of what stands in a scalar from a body (not from loops
 /// inside it), and renames what used them.
 void deduplicate(Loop& loop) {
@@ -125,35 +168,36 @@ bool has_loops(const Loop& loop) {
                      [](const Statement& s) { return as_loop(s) != nullptr; });
 }
 
-/// Merges loop `first` of the body into loop `second`, if that is sound. Returns whether it did.
-bool merge_loops(Body& body, std::size_t first, std::size_t second) {
+/// Merges loop `first` of the body with loop `second`, if that is sound. Returns the place of the
+/// merged loop.
+std::optional<std::size_t> merge_loops(Body& body, std::size_t first, std::size_t second) {
   Loop& a = *as_loop(body[first]);
   Loop& b = *as_loop(body[second]);
-  if (a.extent != b.extent || has_loops(a) != has_loops(b)) return false;
-  Footprint of_a;
-  add(body[first], of_a);
-  for (std::size_t i = first + 1; i < second; ++i) {
-    Footprint between;
-    add(body[i], between);
-    if (uses_results(between, a) || conflict(of_a, between, false)) return false;
-  }
+  if (a.extent != b.extent || has_loops(a) != has_loops(b)) return std::nullopt;
   Loop renamed = b;
   Renaming renaming;
   renaming.symbols.emplace(b.variable, SymExpr::symbol(a.variable));
   rename(renamed.body, renaming);
   renamed.variable = a.variable;
-  Footprint of_b;
+  Footprint of_a, of_b;
+  add(body[first], of_a);
   add(renamed.body, of_b);
   for (const Accumulator& accumulator : renamed.accumulators) of_b.used.insert(accumulator.value);
-  if (uses_results(of_b, a) || conflict(of_a, of_b, true)) return false;
+  if (uses_results(of_b, a) || conflict(of_a, of_b, true)) return std::nullopt;
+  std::optional<Between> between = part(body, first, second);
+  if (!between) return std::nullopt;
   Loop merged = std::move(a);
   std::move(renamed.body.begin(), renamed.body.end(), std::back_inserter(merged.body));
   std::move(renamed.accumulators.begin(), renamed.accumulators.end(),
             std::back_inserter(merged.accumulators));
   deduplicate(merged);
-  body[second] = loop_statement(std::move(merged));
-  body.erase(body.begin() + static_cast<std::ptrdiff_t>(first));
-  return true;
+  const std::size_t place = first + between->stays.size();
+  auto next = std::move(between->stays.begin(), between->stays.end(),
+                        body.begin() + static_cast<std::ptrdiff_t>(first));
+  *next++ = loop_statement(std::move(merged));
+  next = std::move(between->follows.begin(), between->follows.end(), next);
+  body.erase(next);
+  return place;
 }
 
 void zip_body(Body& body) {
@@ -162,7 +206,7 @@ void zip_body(Body& body) {
     // Only the nearest loop before: merging is tried once for each pair of neighbours.
     for (std::size_t first = second; first-- > 0;) {
       if (as_loop(body[first]) == nullptr) continue;
-      if (merge_loops(body, first, second)) --second;
+      second = merge_loops(body, first, second).value_or(second);
       break;
     }
   }

@@ -12,28 +12,11 @@
 #include <numeric>
 
 #include "passes/decompose/decompositions.h"
+#include "passes/decompose/pool.h"
 
 namespace penstock::passes {
 
 namespace {
-
-/// One spatial dim of a pool.
-struct Axis {
-  SymExpr size, count;  ///< elements of the image, windows
-  SymExpr window = 1, stride = 1, padding = 0, dilation = 1;
-  bool even = true;  ///< the windows lie as the numbers say; else as an adaptive pool's do, at most
-                     ///< `window` long
-};
-
-struct Pool {
-  std::vector<Axis> axes;
-  std::size_t first = 0;  ///< where the spatial dims begin
-  bool ceil = false, counts_padding = true;
-};
-
-ValueId number(Decomposition& d, const char* prim, ValueId x, const SymExpr& other) {
-  return d.binary(prim, value_argument(x), Decomposition::integer_argument(other));
-}
 
 Pool read_axes(Decomposition& d, const std::vector<SymExpr>& result) {
   std::size_t dims = ops::spatial_dims(d.op().name);
@@ -47,6 +30,8 @@ Pool read_axes(Decomposition& d, const std::vector<SymExpr>& result) {
   }
   return pool;
 }
+
+}  // namespace
 
 Pool read_pool(Decomposition& d, const std::vector<SymExpr>& result) {
   Pool pool = read_axes(d, result);
@@ -64,6 +49,31 @@ Pool read_pool(Decomposition& d, const std::vector<SymExpr>& result) {
   pool.ceil = d.boolean("ceil_mode", false);
   pool.counts_padding = d.boolean("count_include_pad", true);
   return pool;
+}
+
+ValueId padded(Decomposition& d, ValueId x, const Pool& pool, Argument outside) {
+  std::vector<SymExpr> low(d.rank(x), SymExpr(0)), high = low;
+  for (std::size_t i = 0; i < pool.axes.size(); ++i) {
+    const Axis& axis = pool.axes[i];
+    low[pool.first + i] = high[pool.first + i] = axis.padding;
+    if (!pool.ceil) continue;
+    SymExpr reach = (axis.count - SymExpr(1)) * axis.stride +
+                    axis.dilation * (axis.window - SymExpr(1)) + SymExpr(1);
+    high[pool.first + i] = reach - axis.size - axis.padding;
+  }
+  return d.pad(x, low, high, std::move(outside));
+}
+
+Argument least(DType dtype) {
+  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
+  if (dtype == DType::uint8) return std::int64_t{0};
+  return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * facts(dtype).size);
+}
+
+namespace {
+
+ValueId number(Decomposition& d, const char* prim, ValueId x, const SymExpr& other) {
+  return d.binary(prim, value_argument(x), Decomposition::integer_argument(other));
 }
 
 /// The windows of an adaptive pool: size / count elements side by side where that is a whole
@@ -126,20 +136,6 @@ ValueId pick_windows(Decomposition& d, ValueId x, const Axis& axis, std::int64_t
   return d.permute(d.reshape(picked, sizes), order);
 }
 
-/// The image with what windows see around it.
-ValueId padded(Decomposition& d, ValueId x, const Pool& pool, Argument outside) {
-  std::vector<SymExpr> low(d.rank(x), SymExpr(0)), high = low;
-  for (std::size_t i = 0; i < pool.axes.size(); ++i) {
-    const Axis& axis = pool.axes[i];
-    low[pool.first + i] = high[pool.first + i] = axis.padding;
-    if (!pool.ceil) continue;
-    SymExpr reach = (axis.count - SymExpr(1)) * axis.stride +
-                    axis.dilation * (axis.window - SymExpr(1)) + SymExpr(1);
-    high[pool.first + i] = reach - axis.size - axis.padding;
-  }
-  return d.pad(x, low, high, std::move(outside));
-}
-
 /// The elements of all windows: a dim behind the others for each axis.
 ValueId windows_of(Decomposition& d, ValueId x, const Pool& pool, Argument outside) {
   x = padded(d, x, pool, std::move(outside));
@@ -163,8 +159,7 @@ struct Combination {
   const char *binary, *reduction;
 };
 constexpr Combination kMaximum{"maximum", "amax"}, kSum{"add", "sum"};
-constexpr std::int64_t kFewPlaces = 16;  ///< of windows over several dims, combined at once
-constexpr std::int64_t kShort = 32;      ///< places of a window along one dim
+constexpr std::int64_t kShort = 32;  ///< places of a window along one dim
 
 /// The windows along `axes` of a padded image, combined place by place.
 ValueId combine_places(Decomposition& d, ValueId x, const Pool& pool,
@@ -211,13 +206,6 @@ ValueId combine(Decomposition& d, ValueId x, const Pool& pool, const Combination
   for (std::size_t i = pool.axes.size(); i-- > 0 && !d.failed();)
     result = combine_places(d, result, pool, {i}, combination);
   return result;
-}
-
-/// What no element is smaller than.
-Argument least(DType dtype) {
-  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
-  if (dtype == DType::uint8) return std::int64_t{0};
-  return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * facts(dtype).size);
 }
 
 /// The number of the largest element of each window, as torch finds it: the first of equals, but

@@ -331,6 +331,20 @@ def pools():
         yield case(f"adaptive_avg_pool2d {name}", "adaptive_avg_pool2d.default", x, [4, 3])
         yield case(f"adaptive_avg_pool2d one {name}", "adaptive_avg_pool2d.default", x, [1, 1])
         yield Case(f"adaptive_max_pool2d {name}", lambda call, x=x: call("adaptive_max_pool2d.default", x, [4, 3])[0])
+    # Windows of nothing but -inf reach into the padding, whose places are none of theirs; the last NaN is largest.
+    edges = torch.randint(0, 3, (2, 3, 7, 6)).float()
+    edges[edges == 0], edges[:, 0, :3, :3], edges[0, 1, 2:6, 1], edges[1, 2] = float("-inf"), float("-inf"), float("nan"), float("-inf")
+    edges.requires_grad_()
+    for name, args in (("overlapping", ([3, 3], [2, 2], [1, 1])), ("ceil", ([3, 2], [2, 3], [1, 1], [1, 1], True)), ("side by side", ([2, 3],)),
+                       ("apart", ([2, 2], [3, 4])), ("step by step", ([3, 2], [1, 1], [1, 0])), ("dilated", ([2, 2], [1, 1], [0, 0], [2, 1])),
+                       ("long", ([7, 3], [1, 1], [3, 1]))):
+        yield case(f"max_pool2d of edges {name}", "max_pool2d.default", edges, *args)
+        for dtype in FLOATS:
+            yield case(f"max_pool2d {name} {dtype}", "max_pool2d.default", leaf(2, 3, 7, 6, dtype=dtype), *args)
+    yield Case("max_pool2d channels last", lambda call: call("max_pool2d.default", leaf(2, 8, 6, 6).detach().to(memory_format=torch.channels_last)
+                                                             .requires_grad_(), [3, 3], [2, 2], [1, 1]))
+    yield case("max_pool3d", "max_pool3d.default", leaf(1, 2, 5, 4, 6), [2, 2, 2], [2, 1, 2])
+    yield case("max_pool1d overlapping", "max_pool1d.default", leaf(2, 3, 9), [4], [2], [2])
     yield case("max_pool1d", "max_pool1d.default", leaf(2, 3, 8), [2])
     yield case("avg_pool1d", "avg_pool1d.default", leaf(2, 3, 8), [3], [2])
     yield case("avg_pool3d", "avg_pool3d.default", leaf(1, 2, 4, 4, 4), [2, 2, 2])

@@ -182,5 +182,84 @@ TEST_CASE("a library call reads views of what kernels wrote") {
   CHECK(program.buffers[call.inputs[1]].strides == std::vector<SymExpr>{1, 16});
 }
 
+TEST_CASE("an image enlarged by two is gathered, and pairs are walked by vectors around them") {
+  GraphBuilder b;
+  ValueId x = b.input({64, 32}), y = b.input({64, 64});
+  b.output(b.binary("mul", b.reshape(b.broadcast(x, {64, 32, 2}, {0, 1}), {64, 64}), y));
+  CHECK(to_text(check(b)).find("@x.0[floordiv(i0, 2)]") != std::string::npos);
+  GraphBuilder pairs;
+  ValueId z = pairs.input({64, 2});
+  pairs.output(pairs.permute(pairs.unary("exp", z), {1, 0}));
+  const std::string text = to_text(check(pairs));
+  INFO(text);
+  CHECK(text.find("for i0 in 128 parallel") != std::string::npos);
+}
+
+TEST_CASE("channels that lie innermost are the vectors of a sum over what stands around them") {
+  GraphBuilder b;
+  ValueId x = b.input({6, 8, 32}), y = b.input({8, 6, 32});
+  b.output(b.reduce("sum", b.binary("mul", x, b.permute(y, {1, 0, 2})), {0, 1}));
+  const std::string text = to_text(check(b));
+  INFO(text);
+  CHECK(text.find("for i0 in 32 parallel grain 207 vector") != std::string::npos);
+}
+
+TEST_CASE("sums of one row are one loop, though the first is stored before the second begins") {
+  GraphBuilder b;
+  ValueId x = b.input({8, 64}), y = b.unary("tanh", x);
+  b.output(b.reduce("sum", y, {1}));
+  b.output(b.unary("neg", b.reduce("sum", b.binary("mul", y, y), {1})));
+  LoopProgram program = check(b);
+  CHECK(kernel_count(program) == 1);
+  CHECK(to_text(program).find("for i2") == std::string::npos);
+}
+
+TEST_CASE("what blocks of an image repeat is computed once, unless it stays in a long loop") {
+  const auto text = [](GraphBuilder::Sizes sizes, std::vector<std::int64_t> dims) {
+    GraphBuilder b;
+    ValueId x = b.input({64, 64}), y = b.input(sizes);
+    b.output(b.binary("mul", b.broadcast(b.unary("exp", x), sizes, std::move(dims)), y));
+    return to_text(check(b));
+  };
+  // Once for each row of eight, in front of its loop.
+  CHECK(text({64, 64, 8}, {0, 1}).find("exp(v0) : float32\n      for i1 in 8") !=
+        std::string::npos);
+  // Pairs would be no vectors: it is stored, and gathered.
+  INFO(text({64, 2, 64, 2}, {0, 2}));
+  CHECK(text({64, 2, 64, 2}, {0, 2}).find("[64*floordiv(i0, 2)+floordiv(i1, 2)]") !=
+        std::string::npos);
+}
+
+TEST_CASE("rows of pairs that add up to the next are no lanes of a vector") {
+  GraphBuilder b;
+  ValueId x = b.input({64, 2});
+  b.output(b.scan("cumsum", x, 0));
+  const std::string text = to_text(check(b));
+  INFO(text);
+  CHECK(text.find("vector") == std::string::npos);
+}
+
+TEST_CASE("a transpose runs tile by tile, and a copy in order does not") {
+  const auto tiles = [](std::vector<std::int64_t> order) {
+    GraphBuilder b;
+    ValueId x = b.input({512, 256});
+    b.output(b.unary("clone", b.permute(x, std::move(order))));
+    return to_text(check(b)).find(" tile ") != std::string::npos;
+  };
+  CHECK(tiles({1, 0}));
+  CHECK_FALSE(tiles({0, 1}));
+}
+
+TEST_CASE("channels of small groups are vectors, with what a group has gathered") {
+  GraphBuilder b;
+  ValueId x = b.input({64, 8, 4}), mean = b.input({8});
+  ValueId centred = b.binary("sub", x, b.broadcast(mean, {64, 8, 4}, {1}));
+  b.output(b.reduce("sum", b.binary("mul", centred, x), {0}));
+  const std::string text = to_text(check(b));
+  INFO(text);
+  CHECK(text.find("for i0 in 32 parallel") != std::string::npos);
+  CHECK(text.find("[floordiv(i0, 4)]") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock::fusion

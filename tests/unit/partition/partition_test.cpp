@@ -96,6 +96,46 @@ TEST_CASE("what is made from inputs alone stands in the region of its user") {
   CHECK(placed->graph.nodes[2].op == "prim.rsqrt");
 }
 
+TEST_CASE("a sum that nobody waits for stands in the region of what it sums") {
+  GraphBuilder b;
+  ValueId x = b.input({32, 32}), w = b.input({32, 32});
+  ValueId y = b.unary("exp", x);
+  b.output(b.unary("neg", b.matmul(y, w)));
+  b.output(b.reduce("sum", b.unary("tanh", y), {0}));
+  auto placed = run(b);
+  REQUIRE(placed);
+  REQUIRE(placed->regions.size() == 3);
+  CHECK(placed->regions[0].last == 3);
+  CHECK(placed->graph.nodes.back().op == "prim.neg");
+}
+
+TEST_CASE("a larger result stays behind, where its memory is needed last") {
+  GraphBuilder b;
+  ValueId x = b.input({32, 32}), w = b.input({32, 32});
+  ValueId y = b.unary("exp", x);
+  b.output(b.unary("neg", b.matmul(y, w)));
+  b.output(b.unary("tanh", b.pad(y, 1, 0, 32, 0.0)));
+  auto placed = run(b);
+  REQUIRE(placed);
+  CHECK(placed->regions[0].last == 1);
+}
+
+TEST_CASE("a gradient of a weight is computed before the next layer's, with its views of inputs") {
+  GraphBuilder b;
+  ValueId x = b.input({64, 32}), a = b.input({64, 32}), w = b.input({32, 32});
+  ValueId upper = b.unary("exp", x);
+  ValueId lower = b.unary("tanh", b.matmul(upper, w));
+  b.output(b.matmul(lower, w));
+  b.output(b.matmul(b.permute(a, {1, 0}), upper));
+  auto placed = run(b);
+  REQUIRE(placed);
+  std::vector<std::string> order;
+  for (const Node& node : placed->graph.nodes) order.push_back(node.op);
+  CHECK(order == std::vector<std::string>{"prim.exp", "prim.permute", "aten.mm.default",
+                                          "aten.mm.default", "prim.tanh", "aten.mm.default"});
+  CHECK(placed->regions.size() == 5);
+}
+
 TEST_CASE("what has no lowering is torch's, with a reason") {
   GraphBuilder b;
   ValueId x = b.input({32, 32}), y = b.input({32, 32}, DType::float16);

@@ -1,0 +1,109 @@
+// Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or
+// a view of it goes first, and a write waits for the one before it; random ops keep their order,
+// for they draw from one stream. Checks of indices that no random number decides go before the
+// first of them: a run that fails is done again by torch, which draws anew.
+#include "partition/dependence.h"
+
+#include "ops/op.h"
+
+namespace penstock::partition {
+
+namespace {
+
+/// Successors of every node.
+class DependenceGraph {
+ public:
+  explicit DependenceGraph(const Graph& graph)
+      : graph_(graph), successors_(graph.nodes.size()), maker_(graph.values.size(), -1) {
+    memory_of_.resize(graph.values.size());
+    for (ValueId id = 0; id < graph.values.size(); ++id) memory_of_[id] = id;
+    readers_.resize(graph.values.size());
+    drawn_.resize(graph.values.size());
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(static_cast<std::int32_t>(i));
+    for (std::int32_t check : checks_) edge(check, first_random_);
+  }
+
+  Edges take() { return std::move(successors_); }
+
+ private:
+  void edge(std::int32_t from, std::int32_t to) {
+    if (from >= 0 && to >= 0 && from != to) successors_[from].push_back(to);
+  }
+
+  void add(std::int32_t position) {
+    const Node& node = graph_.nodes[position];
+    const ops::OpFacts* op = ops::find_op(node.op);
+    ValueId written = kNoValue;
+    if (op != nullptr && op->group == ops::PrimGroup::effect) {
+      if (const Argument* self = find_argument(node, "self")) {
+        if (const auto* value = self->as<Argument::Value>()) written = memory_of_[value->id];
+      }
+    }
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) {
+        edge(maker_[id], position);
+        if (written == kNoValue || memory_of_[id] != written) {
+          readers_[memory_of_[id]].push_back(position);
+        }
+      });
+    }
+    if (written != kNoValue) {
+      for (std::int32_t reader : readers_[written]) edge(reader, position);
+      readers_[written].assign(1, position);
+    }
+    if (op != nullptr && op->has(ops::kRandom)) {
+      edge(last_random_, position);
+      last_random_ = position;
+      if (first_random_ < 0) first_random_ = position;
+    }
+    note_draws(position, op);
+    define_results(position, op);
+  }
+
+  /// What random numbers decide, and the checks that they do not.
+  void note_draws(std::int32_t position, const ops::OpFacts* op) {
+    const Node& node = graph_.nodes[position];
+    bool drawn = op != nullptr && op->has(ops::kRandom);
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) { drawn = drawn || drawn_[id]; });
+    }
+    for (ValueId id : node.results) drawn_[id] = drawn;
+    if (!drawn && op != nullptr && op->group == ops::PrimGroup::check) checks_.push_back(position);
+  }
+
+  void define_results(std::int32_t position, const ops::OpFacts* op) {
+    const Node& node = graph_.nodes[position];
+    const auto* self = op != nullptr && op->has(ops::kView) && !node.args.empty()
+                           ? node.args.front().value.as<Argument::Value>()
+                           : nullptr;
+    for (ValueId id : node.results) {
+      maker_[id] = position;
+      if (self != nullptr) memory_of_[id] = memory_of_[self->id];
+    }
+  }
+
+  const Graph& graph_;
+  Edges successors_;
+  std::vector<std::int32_t> maker_;
+  std::vector<ValueId> memory_of_;  ///< the value that a view shows; the value itself for others
+  Edges readers_;                   ///< by memory: nodes that read it since its last write
+  std::int32_t first_random_ = -1, last_random_ = -1;
+  std::vector<bool> drawn_;           ///< by value: random numbers decide it
+  std::vector<std::int32_t> checks_;  ///< that they do not decide
+};
+
+}  // namespace
+
+Edges successors_of(const Graph& graph) {
+  return DependenceGraph(graph).take();
+}
+
+Edges reversed(const Edges& edges) {
+  Edges result(edges.size());
+  for (std::size_t from = 0; from < edges.size(); ++from) {
+    for (std::int32_t to : edges[from]) result[to].push_back(static_cast<std::int32_t>(from));
+  }
+  return result;
+}
+
+}  // namespace penstock::partition
