@@ -10,6 +10,7 @@
 #include "capture/loop_tests.h"
 #include "capture/root_meter.h"
 #include "capture/tier_up.h"
+#include "capture/unrolled_loops.h"
 #include "ir/event.h"
 #include "policy/compile_api.h"
 #include "python/frame.h"
@@ -89,6 +90,7 @@ struct Region {
   bool trial = false;       ///< dropped if it records no op …
   bool patient = false;     ///< … at all; else: if its first instruction runs none
   bool at_factory = false;  ///< it starts there: dropped unless an op takes what that makes
+  UnrolledLoops unrolled;   ///< recording
   Plan plan;                ///< following
   int until = -1;           ///< following without a plan: unit of `start`'s frame
   std::size_t level = 0;

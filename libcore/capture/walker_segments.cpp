@@ -11,6 +11,7 @@ namespace penstock::capture {
 
 using policy::Served;
 using python::Directive;
+using python::Frame;
 using python::Instruction;
 using python::Opcode;
 using python::PyRef;
@@ -38,8 +39,20 @@ void Walker::start(Activation& activation, Region& region, const record::Changed
   region.trial_unit = activation.frame->unit();
   region.started = Clock::now();
   region.ops = {};
+  region.unrolled.clear();
   activation.shadow = &region.walk->start(*activation.frame);
 }
+
+namespace {
+
+bool closes_long_loop(const Activation& activation, Region& region,
+                      const Instruction& instruction) {
+  const Frame& frame = *activation.frame;
+  return closes_while_loop(frame.bytecode(), instruction) &&
+         region.unrolled.is_too_long(frame.code(), instruction, region.walk->recorder.node_count());
+}
+
+}  // namespace
 
 Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
   Walk& walk = *region.walk;
@@ -59,14 +72,19 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     if (PyRef error = take_error()) return backend_raised(region, std::move(error));
     return Directive::step;
   }
+  // What the program compiles itself is one graph, however long it takes.
+  if (enclosing(region) == nullptr && closes_long_loop(activation, region, instruction)) {
+    end_before_now({activation.frame->code(), instruction.offset, 0},
+                   {Code::PS0303, "a long loop", true});
+    region.trial = true;
+    drop(region);
+    return Directive::step;
+  }
   const auto known = known_end(shadow, instruction);
   const bool turns = known == ends_before_.end() && is_loop_test(region, activation, instruction);
-  if (turns) {
+  if (turns || known != ends_before_.end()) {
     shadow.instruction = &instruction;
-    walk.verdict.end_silently();
-  } else if (known != ends_before_.end()) {
-    shadow.instruction = &instruction;
-    if (known->second.silent) {
+    if (turns || known->second.silent) {
       walk.verdict.end_silently();
     } else {
       walk.verdict.broke(known->second.code, known->second.reason, known->second.anywhere);

@@ -376,7 +376,8 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
     step.op = source.index >= first_free ? GuardOp::load_free : GuardOp::load_local;
     if (step.op == GuardOp::load_free) step.index -= first_free;
   } else if (source.kind == SourceKind::dict_item) {
-    step.object = keep(python::object_of(source.key));
+    step.object = keep(source.index > 0 ? PyRef::borrow(live_.get(source.index - 1))
+                                        : python::object_of(source.key));
     step.number = step.object == nullptr ? -1 : PyObject_Hash(step.object);
     if (step.number == -1) {
       PyErr_Clear();

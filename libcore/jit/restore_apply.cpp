@@ -367,6 +367,7 @@ bool RestoreProgram::apply_step(const ApplyStep& step, const std::vector<PyRef>&
       frame.set_local(step.index, PyRef::borrow(value));
       return true;
     case Kind::unbind:
+      if (target != nullptr) return PyCell_Set(target, nullptr) == 0;
       frame.set_local(step.index, nullptr);
       return true;
     case Kind::stack:

@@ -64,7 +64,9 @@ class RestoreProgram::Compiler {
     program_.prologue_ = interface_.start_offset == 0 && (!returns || own_cells_);
     program_.only_fills_ = harmless_ && program_.frames_.empty() &&
                            std::ranges::all_of(program_.apply_steps_, [](const ApplyStep& step) {
-                             return step.kind == Restore::Kind::result || is_slot(step.kind);
+                             const bool of_frame =
+                                 step.kind == Restore::Kind::result || is_slot(step.kind);
+                             return of_frame && step.target < 0;
                            });
     if (returns) return {};
     program_.end_offset_ = interface_.end.offset;
@@ -98,8 +100,10 @@ class RestoreProgram::Compiler {
       return {};
     };
     using Kind = Restore::Kind;
-    const bool of_frame = record.kind == Kind::local || record.kind == Kind::unbind ||
-                          record.kind == Kind::stack || record.kind == Kind::result;
+    const bool empties_cell = record.kind == Kind::unbind && !is_absent(record.target);
+    const bool of_frame = record.kind == Kind::local || record.kind == Kind::stack ||
+                          record.kind == Kind::result ||
+                          (record.kind == Kind::unbind && !empties_cell);
     const bool own_cell = record.kind == Kind::cell && record.index >= 0;
     if (own_cell) own_cells_ = true;
     const bool root_global =

@@ -137,6 +137,9 @@ Py_ssize_t Objects::guard_length(Operand sequence) {
   if (!known.is_length_guarded && known.origin.is(Shadow::Kind::sourced)) {
     known.is_length_guarded = true;
     walk_.facts.consume_type(sequence);
+    const bool is_plain = PyList_CheckExact(sequence.object) || PyTuple_CheckExact(sequence.object);
+    if (!is_plain)
+      walk_.facts.guard_type_version(sequence);  // it has no methods of its own for this
     const auto added = static_cast<std::int64_t>(known.items.size());
     walk_.facts.add_guard(GuardKind::length, known.origin.index, std::int64_t{size} - added);
   }
@@ -175,7 +178,7 @@ bool Objects::size_is_known(Operand container, std::string_view asked) {
 bool Objects::guard_size(Operand container) {
   const SourceId source = container.shadow.source();
   if (source == kNoSource) return true;
-  if (!size_is_known(container, "size")) return false;
+  if (!size_is_known(container, "size") || !walk_.facts.consume_type(container)) return false;
   walk_.facts.add_guard(GuardKind::length, source, std::int64_t{PyObject_Size(container.object)});
   return true;
 }
@@ -249,13 +252,33 @@ Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
   return result;
 }
 
-/// What an older dict has for a key that documents cannot hold, such as a class. The guard holds
-/// for this state of the dict alone, so that the value must be one that does not change either.
+namespace {
+
+/// A class that is found by its identity, as nearly all are.
+bool is_class_key(PyObject* key) {
+  return PyType_Check(key) && Py_TYPE(key)->tp_hash == PyType_Type.tp_hash &&
+         Py_TYPE(key)->tp_richcompare == PyType_Type.tp_richcompare;
+}
+
+}  // namespace
+
+/// What an older dict has for a key that documents cannot hold. A class is looked up again; for
+/// anything else a guard holds for this state of the dict alone, so that the value must be one that
+/// does not change either.
 Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value) {
   const SourceId source = dict.origin.source();
   if (value == nullptr && PyType_Check(key)) {
     walk_.facts.add_guard(GuardKind::lacks_key, source, python::qualified_name(key), key);
     return Shadow::null();
+  }
+  if (value != nullptr && source != kNoSource && is_class_key(key)) {
+    const std::int64_t live = walk_.recorder.guards().live(key);
+    SourceStep step{SourceKind::dict_item,
+                    source,
+                    {},
+                    live + 1,
+                    "<class " + python::qualified_name(key) + ", " + std::to_string(live) + ">"};
+    return Shadow::sourced(walk_.recorder.guards().source(std::move(step)));
   }
   if (value != nullptr && !is_known_by_identity(value) && !python::is_immutable_literal(value))
     return {};
@@ -266,9 +289,21 @@ Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObjec
   return value == nullptr ? Shadow::null() : Shadow::constant();
 }
 
+void Objects::mark_written(ObjectShadow& known) {
+  // What it held at the segment's start may be asked for behind the first write.
+  constexpr Py_ssize_t kMostKeys = 256;
+  PyObject* object = known.object.get();
+  const bool is_old = known.origin.is(Shadow::Kind::sourced) && !known.is_instance_dict;
+  if (is_old && !known.written && PyDict_CheckExact(object) &&
+      PyDict_GET_SIZE(object) <= kMostKeys) {
+    known.first_keys = PyRef::steal(PyDict_Keys(object));
+  }
+  known.written = true;
+}
+
 void Objects::dict_store(ObjectId id, PyObject* key, Shadow value) {
   ObjectShadow& dict = object(id);
-  dict.written = true;
+  mark_written(dict);
   if (const Py_ssize_t at = position(dict, key); at >= 0) {
     dict.values[at] = value;
   } else {
@@ -312,7 +347,7 @@ bool Objects::consume_keys(Operand dict) {
   ObjectShadow& known = object(contents(dict));
   const SourceId source = known.origin.source();
   if (source == kNoSource || known.listed) return true;
-  if (known.written) {
+  if (known.written && !known.first_keys) {
     return walk_.verdict.broke(Code::PS0303,
                                "the keys of a dict that was changed before are gone over");
   }
@@ -325,9 +360,9 @@ bool Objects::consume_keys(Operand dict) {
     }
   }
   Argument::Sequence keys{Argument::Sequence::Kind::list, {}};
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
-    auto literal = literal_of(key);
+  const PyRef first = known.written ? known.first_keys : PyRef::steal(PyDict_Keys(dict.object));
+  for (Py_ssize_t at = 0; first && at < PyList_GET_SIZE(first.get()); ++at) {
+    auto literal = literal_of(PyList_GET_ITEM(first.get(), at));
     if (!literal) {
       return walk_.verdict.broke(Code::PS0303,
                                  "a dict whose keys are no plain values is gone over");

@@ -43,6 +43,8 @@ class Objects {
   /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded. Unknown,
   /// whether it is there or not, where no guard can tell.
   Shadow dict_value(ObjectId dict, PyObject* key, PyObject* value);
+  /// Called before the write, for a dict or set.
+  void mark_written(ObjectShadow& known);
   void dict_store(ObjectId dict, PyObject* key, Shadow value);
   /// Guards which keys a dict has, in order.
   bool consume_keys(Operand dict);

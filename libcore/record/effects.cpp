@@ -19,7 +19,7 @@ void Effects::add(Restore::Kind kind, Operand target, std::string name, Operand 
                 -1};
   effects_.push_back(std::move(effect));
   const bool sized = PyDict_Check(target.object) || PyAnySet_Check(target.object);
-  if (sized) objects_.object(objects_.contents(target)).written = true;
+  if (sized) objects_.mark_written(objects_.object(objects_.contents(target)));
 }
 
 }  // namespace penstock::record

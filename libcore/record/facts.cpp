@@ -41,6 +41,16 @@ PyRef Facts::asked_again(PyObject* function, PyRef arguments) {
   return known == nullptr ? arguments : PyRef::borrow(known);
 }
 
+bool Facts::is_first_question(PyObject* function, ValueId tensor) {
+  const auto [known, added] =
+      kept_.emplace(std::pair{function, tensor}, walk_.program_place(walk_.innermost()));
+  if (!added) {
+    walk_.verdict.spoil("a function that keeps its results is asked again about a tensor",
+                        known->second);
+  }
+  return added;
+}
+
 bool Facts::consume_type(Operand operand) {
   if (operand.shadow.is(Shadow::Kind::unknown)) {
     return walk_.verdict.broke(Code::PS0302, "a value whose origin is not known is used here");
@@ -166,8 +176,13 @@ bool Facts::consume_hashed(Operand operand) {
   const PyTypeObject* type = Py_TYPE(operand.object);
   const bool by_identity = type->tp_hash == PyBaseObject_Type.tp_hash &&
                            type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
-  return by_identity && !walk_.is_tensor(operand.object) ? consume_identity(operand)
-                                                         : consume(operand);
+  if (!walk_.is_tensor(operand.object))
+    return by_identity ? consume_identity(operand) : consume(operand);
+  // A parameter is the same object in every call, as a rule; other tensors pass by.
+  if (Py_TYPE(operand.object) != walk_.recorder.bridge().parameter_type()) return consume(operand);
+  if (operand.shadow.is(Shadow::Kind::node) && walk_.recorder.is_input(operand.shadow.index))
+    operand.shadow = Shadow::sourced(walk_.recorder.source_of(operand.shadow.index));
+  return operand.shadow.is(Shadow::Kind::sourced) ? consume_identity(operand) : consume(operand);
 }
 
 namespace {

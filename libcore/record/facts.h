@@ -2,8 +2,10 @@
 
 #include <Python.h>
 
+#include <map>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/graph.h"
 #include "record/frame_shadow.h"
@@ -42,6 +44,10 @@ class Facts {
   std::size_t questions() const { return questions_; }
   /// The arguments with which a guard calls `function` again: the same object for the same ones.
   python::PyRef asked_again(PyObject* function, python::PyRef arguments);
+  /// True for the first call of a function that keeps its results with that tensor of the graph. A
+  /// second one would find what the first gave: then the recording is given up, and the next one
+  /// ends before the first.
+  bool is_first_question(PyObject* function, ValueId tensor);
   /// A guard on the object or type itself, described by its name.
   void add_live_guard(GuardKind kind, SourceId source, PyObject* object);
 
@@ -50,6 +56,8 @@ class Facts {
 
   Walk& walk_;
   python::PyRef asked_;  ///< arguments of calls that guards make
+  /// Functions that keep their results, what they were asked about, and where.
+  std::map<std::pair<PyObject*, ValueId>, RaisePlace> kept_;
   std::size_t questions_ = 0;
   int consuming_ = 0;                        ///< containers in containers
   std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded

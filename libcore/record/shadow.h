@@ -97,8 +97,9 @@ struct ObjectShadow {
   /// real objects in `keys`, mapped to positions in `values`.
   python::PyRef keys;
   std::vector<Shadow> values;
-  int own_slot = -1;     ///< a cell of the segment's own frame: its slot
-  bool written = false;  ///< changed in the segment
+  python::PyRef first_keys;  ///< an older dict that was written: the list of its keys before
+  int own_slot = -1;         ///< a cell of the segment's own frame: its slot
+  bool written = false;      ///< changed in the segment
   std::unique_ptr<IteratorShadow> iterator;
   std::unique_ptr<FrameShadow> generator;  ///< a suspended generator's frame
   bool is_in_block = false;                ///< that is suspended inside a `try` or `with`

@@ -34,12 +34,13 @@ void SegmentEnding::cell_content(const ObjectShadow& cell) {
   auto target = old_cell(cell);
   if (!cell.written || !target) return;
   PyObject* content = PyCell_GET(cell.object.get());
-  if (content == nullptr) {
-    failed_ = true;
-    reason_ = "an emptied variable of an enclosing function";
+  Restore record;
+  if (content == nullptr) {  // an unbind with a target: the variable that is in this cell
+    record.kind = Restore::Kind::unbind;
+    record.target = std::move(*target);
+    interface_.restore.push_back(std::move(record));
     return;
   }
-  Restore record;
   record.kind = Restore::Kind::cell;
   record.value = recipe({cell.items[0], content});
   if (cell.own_slot >= 0) {

@@ -2,6 +2,8 @@
 // calls constant, that the program promises to be (torch.compiler.assume_constant_result), and that
 // functools.lru_cache wraps.
 
+#include <algorithm>
+
 #include "python/literal.h"
 #include "python/weak_reference.h"
 #include "record/objects/call.h"
@@ -129,6 +131,20 @@ PyRef known_arguments(Walk& walk, const std::vector<Operand>& positional,
   return PyRef::steal(PyTuple_Pack(2, values.get(), names.get()));
 }
 
+/// True where an argument is a tensor that the segment made and asks this function about for the
+/// first time: no cache can have a result for it, so that the function runs. What it gives is not
+/// put into the cache, as under torch.compile: what it would be found by is this tensor alone.
+bool surely_misses(Walk& walk, Operand function, const std::vector<Operand>& positional,
+                   const std::vector<std::pair<PyObject*, Operand>>& keywords) {
+  std::vector<Operand> all = positional;
+  for (const auto& [name, operand] : keywords) all.push_back(operand);
+  return std::ranges::any_of(all, [&](Operand one) {
+    const bool is_new = walk.is_tensor(one.object) && one.shadow.is(Shadow::Kind::node) &&
+                        !walk.recorder.is_input(one.shadow.index);
+    return is_new && walk.facts.is_first_question(function.object, one.shadow.index);
+  });
+}
+
 }  // namespace
 
 bool call_cached(Walk& walk, FrameShadow& f, Operand function,
@@ -137,6 +153,14 @@ bool call_cached(Walk& walk, FrameShadow& f, Operand function,
   const SourceId source = function.shadow.source();
   if (source == kNoSource)
     return walk.verdict.broke(Code::PS0306, "a cached function of unknown origin is called");
+  if (surely_misses(walk, function, positional, keywords)) {
+    PyRef wrapped = PyRef::steal(PyObject_GetAttrString(function.object, "__wrapped__"));
+    if (!wrapped) PyErr_Clear();
+    if (!wrapped || !walk.facts.consume_identity(function)) return false;
+    const SourceId called =
+        walk.recorder.guards().source(SourceKind::attribute, source, "__wrapped__");
+    return call(walk, f, {Shadow::sourced(called), wrapped.get()}, positional, keywords, pops);
+  }
   PyRef arguments = known_arguments(walk, positional, keywords);
   if (!arguments || !walk.facts.consume_identity(function)) return false;
   arguments = positional.empty() && keywords.empty()

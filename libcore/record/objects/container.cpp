@@ -2,6 +2,7 @@
 
 #include "record/objects/container.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "record/objects/call.h"
 #include "record/objects/torch_tensor.h"
 #include "record/results.h"
@@ -59,13 +60,17 @@ bool has_dict_slot(PyObject* object, const char* special) {
 }
 
 bool has_list_slots(PyObject* object) {
+  if (PyList_CheckExact(object)) return true;
   if (!PyList_Check(object)) return false;
-  const PyTypeObject *own = Py_TYPE(object), *plain = &PyList_Type;
-  return own == plain || (own->tp_iter == plain->tp_iter &&
-                          own->tp_as_sequence->sq_length == plain->tp_as_sequence->sq_length &&
-                          own->tp_as_sequence->sq_contains == plain->tp_as_sequence->sq_contains &&
-                          own->tp_as_mapping->mp_subscript == plain->tp_as_mapping->mp_subscript &&
-                          (own->tp_as_number == nullptr || own->tp_as_number->nb_bool == nullptr));
+  // Of a subclass the slots themselves say nothing: CPython gives each one a slot that looks for
+  // __getitem__, because list has that as a method.
+  const auto is_own = [object](const char* special) {
+    return python::type_lookup(Py_TYPE(object), special) !=
+           python::type_lookup(&PyList_Type, special);
+  };
+  const bool changed = is_own("__iter__") || is_own("__len__") || is_own("__contains__") ||
+                       is_own("__getitem__") || is_own("__bool__");
+  return !changed;
 }
 
 bool has_tuple_slots(PyObject* object) {
@@ -138,8 +143,12 @@ bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
   const SourceId source = dict.shadow.source();
   // A value that the segment wrote is there for certain; one that was there must be there again.
   if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
-    if (auto literal = literal_of(key.object))
+    if (auto literal = literal_of(key.object)) {
       walk.facts.add_guard(GuardKind::has_key, source, *literal);
+    } else if (PyType_Check(key.object)) {
+      walk.facts.add_guard(GuardKind::has_key, source, python::qualified_name(key.object),
+                           key.object);
+    }
   }
   return gives_constant(f, pops);
 }
@@ -254,7 +263,10 @@ bool contains(Walk& walk, FrameShadow& f, bool) {
     }
     return walk.facts.consume(key) && gives_constant(f, 2);
   }
-  if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object)) {
+  const bool is_constant_view =
+      PyDictViewSet_Check(container.object) && container.shadow.is(Shadow::Kind::constant);
+  if (is_constant_view || PyUnicode_CheckExact(container.object) ||
+      PyRange_Check(container.object)) {
     return walk.facts.consume(key) && walk.facts.consume(container) && gives_constant(f, 2);
   }
   bool known = false;

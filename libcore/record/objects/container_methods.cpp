@@ -269,22 +269,24 @@ bool set_change(BuiltinCall& c) {
   return gives_constant(c.frame, c.pops);
 }
 
+/// The keys, values or pairs of a read-only mapping that the segment got from CPython (the
+/// parameters of a signature): constants, as the mapping is.
+bool proxy_view(BuiltinCall& c) {
+  const Operand proxy = c.positional[0];
+  const bool is_known =
+      Py_TYPE(proxy.object) == &PyDictProxy_Type && proxy.shadow.is(Shadow::Kind::fresh);
+  return is_known ? gives_constant(c.frame, c.pops) : refuse(c);
+}
+
 constexpr FunctionModel kModels[] = {
-    {"polyfill", polyfill, 0},
-    {"list_append", list_append, 2, 2},
-    {"list_extend", list_extend, 2, 2},
-    {"list_insert", list_insert, 3, 3},
-    {"list_pop", list_pop, 1, 2},
-    {"list_copy", copy_sequence, 1, 1},
-    {"dict_get", dict_get, 2, 3},
-    {"dict_view", dict_view, 1, 1},
-    {"dict_pop", dict_pop, 2, 3},
-    {"dict_pop_item", dict_pop_item, 1},
-    {"dict_set_default", dict_set_default, 2, 3},
-    {"dict_update", dict_update, 1},
-    {"dict_copy", dict_copy, 1, 1},
-    {"dict_clear", dict_clear, 1, 1},
-    {"dict_slot", dict_slot, 1},
+    {"polyfill", polyfill, 0},           {"proxy_view", proxy_view, 1, 1},
+    {"list_append", list_append, 2, 2},  {"list_extend", list_extend, 2, 2},
+    {"list_insert", list_insert, 3, 3},  {"list_pop", list_pop, 1, 2},
+    {"list_copy", copy_sequence, 1, 1},  {"dict_get", dict_get, 2, 3},
+    {"dict_view", dict_view, 1, 1},      {"dict_pop", dict_pop, 2, 3},
+    {"dict_pop_item", dict_pop_item, 1}, {"dict_set_default", dict_set_default, 2, 3},
+    {"dict_update", dict_update, 1},     {"dict_copy", dict_copy, 1, 1},
+    {"dict_clear", dict_clear, 1, 1},    {"dict_slot", dict_slot, 1},
     {"set_change", set_change, 2, 2},
 };
 

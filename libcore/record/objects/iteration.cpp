@@ -104,7 +104,9 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
     if (known == nullptr || known->generator == nullptr) return nullptr;
     return over(Kind::generator, operand);
   }
-  if (PyRange_Check(object) || PyUnicode_CheckExact(object) || PyBytes_CheckExact(object)) {
+  const bool is_constant_view = is_dict_view(object) && operand.shadow.is(Shadow::Kind::constant);
+  if (is_constant_view || PyRange_Check(object) || PyUnicode_CheckExact(object) ||
+      PyBytes_CheckExact(object)) {
     if (!walk.facts.consume(operand)) return nullptr;
     return over(Kind::numbers, operand);
   }
@@ -285,6 +287,30 @@ bool next_item(Walk& walk, FrameShadow& f) {
   f.finish = [target = f.instruction->target](Walk& walk, FrameShadow& f) {
     if (f.frame->unit() == target) return f.pop();
     f.push(stepped(walk, f.operand(1), f.object()));
+  };
+  return true;
+}
+
+bool next_of_delegate(Walk& walk, FrameShadow& f) {
+  const Operand delegate = f.operand(1);
+  const ObjectShadow* known = walk.objects.find(delegate.object);
+  // An iterator of the program's own may have a send, throw or close, which this would call.
+  if (known == nullptr || (known->iterator == nullptr && known->generator == nullptr))
+    return walk.verdict.end_silently();
+  if (f.object() != Py_None) {
+    return walk.verdict.broke(Code::PS0304, "a value is sent into a generator that delegates");
+  }
+  const bool is_generator = known->generator != nullptr;
+  if (!steps(walk, f, delegate)) return false;
+  f.finish = [is_generator, target = f.instruction->target](Walk& walk, FrameShadow& f) {
+    if (f.frame->unit() == target) {
+      const Shadow returned = is_generator ? f.expected.result : Shadow::constant();
+      f.pop(2);
+      return f.push(returned);
+    }
+    const Shadow item = stepped(walk, {f.top(1), f.object(1)}, f.object());
+    f.pop();
+    f.push(item);
   };
   return true;
 }

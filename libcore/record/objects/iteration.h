@@ -20,6 +20,8 @@ void find_made_generator(Walk& walk, Operand iterator, const MadeGenerator& made
 bool reduces_generator(Walk& walk, FrameShadow& frame, Operand generator, int pops);
 bool get_iterator(Walk& walk, FrameShadow& frame);
 bool next_item(Walk& walk, FrameShadow& frame);
+/// SEND: what `yield from` gets of the generator or iterator below the operand.
+bool next_of_delegate(Walk& walk, FrameShadow& frame);
 /// How the operand is gone over, if it is a container or an iterator that we follow.
 std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand iterable);
 /// True where going over an object runs methods of it that are written in Python.

@@ -252,9 +252,45 @@ bool slice_module_list(Walk& walk, FrameShadow& f, Operand function, Operand lis
   return true;
 }
 
+namespace {
+
+/// The function whose parameters inspect.signature tells: `of`, or what it says to wrap. None where
+/// an attribute of it may say something else.
+std::optional<Operand> described_function(Walk& walk, Operand of) {
+  constexpr int kDeepest = 16;
+  for (int depth = 0; depth < kDeepest && PyFunction_Check(of.object); ++depth) {
+    if (!consume_function(walk, of)) return std::nullopt;
+    const SourceId source = of.shadow.source();
+    if (source != kNoSource) {
+      walk.facts.add_guard(GuardKind::identity,
+                           walk.recorder.guards().source(SourceKind::code, source),
+                           qualified_name(of.object), PyFunction_GET_CODE(of.object));
+    }
+    const ObjectId attributes = walk.objects.instance_dict(of);
+    if (attributes == kNoSource) break;
+    const auto attribute = [&](const char* name) {
+      PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+      PyObject* value =
+          PyDict_GetItemWithError(walk.objects.object(attributes).object.get(), text.get());
+      PyErr_Clear();
+      return Operand{walk.objects.dict_value(attributes, text.get(), value), value};
+    };
+    if (attribute("__signature__").object != nullptr) break;
+    const Operand wrapped = attribute("__wrapped__");
+    if (wrapped.object == nullptr) {
+      if (attribute("_partialmethod").object != nullptr) break;
+      return of;
+    }
+    of = wrapped;
+  }
+  walk.verdict.broke(Code::PS0306, "the signature of what is no plain function is asked for");
+  return std::nullopt;
+}
+
+}  // namespace
+
 /// inspect.signature of a function or method: CPython makes it; what is followed of it is which
-/// parameters there are. A function with attributes (__wrapped__, __signature__) may say something
-/// else.
+/// parameters there are.
 bool call_signature(Walk& walk, FrameShadow& f, Operand function,
                     const std::vector<Operand>& positional, int pops) {
   Operand of = positional.empty() ? Operand{} : positional[0];
@@ -262,21 +298,7 @@ bool call_signature(Walk& walk, FrameShadow& f, Operand function,
   if (positional.size() != 1 || !PyFunction_Check(of.object)) {
     return walk.verdict.broke(Code::PS0306, "the signature of what is no function is asked for");
   }
-  if (!consume_function(walk, of)) return false;
-  PyObject* attributes = reinterpret_cast<PyFunctionObject*>(of.object)->func_dict;
-  if (attributes != nullptr && PyDict_GET_SIZE(attributes) > 0) {
-    return walk.verdict.broke(Code::PS0306,
-                              "the signature of a function that has attributes is asked for");
-  }
-  const SourceId source = of.shadow.source();
-  if (source != kNoSource) {
-    walk.facts.add_guard(GuardKind::truth,
-                         walk.recorder.guards().source(SourceKind::attribute, source, "__dict__"),
-                         false);
-    walk.facts.add_guard(GuardKind::identity,
-                         walk.recorder.guards().source(SourceKind::code, source),
-                         qualified_name(of.object), PyFunction_GET_CODE(of.object));
-  }
+  if (!described_function(walk, of)) return false;
   f.expected.function = function.object;
   f.expected.native = true;
   f.finish = [pops](Walk& walk, FrameShadow& f) {

@@ -210,6 +210,17 @@ PS_RULE(yield_value) {
   return true;
 }
 
+/// `yield from`: a generator is gone over as it is, of anything else an iterator.
+PS_RULE(get_yield_from_iter) {
+  if (PyCoro_CheckExact(f.object())) {
+    return walk.verdict.broke(Code::PS0304, "a generator goes over a coroutine");
+  }
+  return get_iterator(walk, f);
+}
+PS_RULE(send) {
+  return next_of_delegate(walk, f);
+}
+
 PS_RULE(get_len) {
   const Operand operand = f.operand();
   if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
@@ -241,6 +252,8 @@ constexpr RuleRow kRows[] = {
     {Opcode::IMPORT_NAME, import_name},
     {Opcode::IMPORT_FROM, import_from},
     {Opcode::YIELD_VALUE, yield_value},
+    {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
+    {Opcode::SEND, send},
     {Opcode::GET_LEN, get_len},
 };
 

@@ -43,6 +43,11 @@ class Chain(list):
     """A list in all but its name."""
 
 
+class Measured(list):
+    def __len__(self):
+        return 7
+
+
 class Backwards(list):
     def __iter__(self):
         return reversed(self)
@@ -90,7 +95,7 @@ FIRST, OTHER = Pair(1), Pair(2)
 LISTS = [[1, 2], [2, 1], [1, 2, 3], []]
 VALUES = [0, 1, 2, -1, 2**70, True, False, 0.0, -0.0, 1.0, float("nan"), "a", "ab", "", b"a", None, ..., (1, 2), (2, 1), (),
           *LISTS, {"a": 1}, {"a": 2}, {1: "a"}, {}, {1, 2}, set(), frozenset({1}), Odd(1), FIRST, OTHER, int, str,
-          fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j, Chain([1, 2]), Chain([2, 1]), Backwards([1, 2]), Fields(1, 2), Fields(2, 1)]
+          fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j, Chain([1, 2]), Chain([2, 1]), Backwards([1, 2]), Measured([1, 2]), Fields(1, 2), Fields(2, 1)]
 
 # By opcode: functions of two operands in which it stands once, behind what loads them.
 RULES = {
