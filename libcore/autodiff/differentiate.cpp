@@ -16,6 +16,7 @@
 #include "ir/call_location.h"
 #include "ops/op.h"
 #include "ops/rules/inference.h"
+#include "passes/core_passes.h"
 
 namespace penstock::autodiff {
 
@@ -279,7 +280,10 @@ class Backward {
     const ValueId own =
         rewrite_.emit_one("prim.clone", {passes::arg("self", passes::value_argument(gradient))});
     Output output;
-    output.type = dense(graph.interface.inputs[input].type);
+    // Torch's derivatives lay gradients out as the operands are, images with channels last too.
+    const TensorType& type = graph.interface.inputs[input].type;
+    output.type = dense(type);
+    if (passes::dense_order(type)) output.type.strides = type.strides;
     if (rewrite_.failed()) return;
     graph.outputs.push_back(own);
     graph.interface.outputs.push_back(std::move(output));

@@ -81,7 +81,7 @@ std::optional<std::string> real_difference(const HostTensor& ours, const HostTen
 
 }  // namespace
 
-std::optional<std::string> difference(const TensorView& ours, const TensorView& expected) {
+std::optional<std::string> layout_difference(const TensorView& ours, const TensorView& expected) {
   const auto dtype = dtype_from_torch(ours.dtype), other = dtype_from_torch(expected.dtype);
   if (!dtype || !other || dtype != other) return std::string("it has another dtype");
   if (!std::ranges::equal(ours.sizes, expected.sizes)) {
@@ -92,6 +92,12 @@ std::optional<std::string> difference(const TensorView& ours, const TensorView& 
     return fmt::format("its strides are [{}], not [{}]", fmt::join(ours.strides, ", "),
                        fmt::join(expected.strides, ", "));
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> difference(const TensorView& ours, const TensorView& expected) {
+  if (auto how = layout_difference(ours, expected)) return how;
+  const auto dtype = dtype_from_torch(ours.dtype);
   const HostTensor a = copy(ours, *dtype), b = copy(expected, *dtype);
   if (is_floating(a.dtype)) return real_difference(a, b, tolerance_of(*dtype));
   const std::vector<std::int64_t> x = a.integers(), y = b.integers();

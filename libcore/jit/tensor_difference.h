@@ -13,5 +13,8 @@ namespace penstock::jit {
 /// are the same.
 std::optional<std::string> difference(const torch::TensorView& ours,
                                       const torch::TensorView& expected);
+/// The same without the elements.
+std::optional<std::string> layout_difference(const torch::TensorView& ours,
+                                             const torch::TensorView& expected);
 
 }  // namespace penstock::jit

@@ -61,6 +61,21 @@ expected = [torch.rand(TWO) for _ in range(5)]
 torch.manual_seed(3)
 check("drawn once", all(torch.equal(drawn(torch.ones(TWO)), one) for one in expected) and messages() == [], messages())
 
+
+# -- memory as it was found is nobody's result, and its layout is
+def made(x):
+    raise AssertionError("the body ran")
+
+
+jit.install(made.__code__, segment("aten.new_empty.default", {"size": [1000]}))
+jit.fail("wrong")
+for _ in range(3):
+    for length in (20000, 5000, 2000):
+        torch.full((length,), 5.0)  # such memory is found
+    check("made", made(torch.ones(TWO)).shape == (1000,))
+jit.fail("")
+check("nothing is said of memory as it was found", messages() == [], messages())
+
 # -- wrong results
 ran = []
 
