@@ -84,9 +84,8 @@ void allocate(FusionPlan& plan, ValueId value) {
     const TensorType& output = plan.interface().outputs[facts.output].type;
     buffer.kind = Buffer::Kind::output;
     buffer.index = facts.output;
-    // A view of the value may be the output; then the value lies in its memory in row-major order.
-    bool direct = plan.graph().outputs[facts.output] == value;
-    type.strides = direct ? output.strides : contiguous_strides(type.sizes);
+    // A view of the value may be the output, which the value fills as it lies.
+    if (plan.graph().outputs[facts.output] == value) type.strides = output.strides;
     buffer.sizes = output.sizes;
     buffer.strides = output.strides;
     buffer.dtype = output.dtype;

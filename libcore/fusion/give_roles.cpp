@@ -68,6 +68,34 @@ void lie(FusionPlan& plan, ValueId value, const Sizes& strides) {
   plan.placed.graph.values[value].type.strides = strides;
 }
 
+/// Whether output `output` is a copy of a view of what a library call makes, which lies as the copy
+/// would (lay-out-images sees to that).
+bool copies_in_place(const FusionPlan& plan, std::size_t output) {
+  const ValueId value = plan.graph().outputs[output];
+  const TensorType& type = plan.interface().outputs[output].type;
+  if (plan.values[value].role != Role::root || plan.uses[value] != 1) return false;
+  const Node& copy = plan.node_of(value);
+  if (copy.op != "prim.clone") return false;
+  const ValueId shown = operand_value(copy, "self"), made = plan.base_of(shown);
+  const ValuePlan& base = plan.values[made];
+  const auto window = expected_window(plan, shown);
+  return base.role == Role::memory && base.node >= 0 && base.output < 0 && window &&
+         window->offset == SymExpr(0) && window->strides == type.strides && is_contiguous(type) &&
+         element_count(plan.type(made).sizes) == element_count(type.sizes);
+}
+
+/// Makes the copy a view of what it copies, and that the output.
+void show_in_place(FusionPlan& plan, std::size_t output) {
+  ValuePlan& copy = plan.values[plan.graph().outputs[output]];
+  Root& root = plan.roots[copy.root];
+  plan.groups[root.group].roots.clear();
+  root.group = -1;
+  copy.role = Role::view;
+  copy.root = -1;
+  const ValueId base = plan.base_of(plan.graph().outputs[output]);
+  plan.values[base].output = static_cast<std::int32_t>(output);
+}
+
 /// Decides whose memory each output is: a value's own, or that of the value it is a view of.
 void claim_outputs(FusionPlan& plan) {
   const Graph& graph = plan.graph();
@@ -77,6 +105,11 @@ void claim_outputs(FusionPlan& plan) {
     auto number = static_cast<std::int32_t>(i);
     bool passes_on = graph.interface.outputs[i].alias.kind != OutputAlias::Kind::none ||
                      plan.values[base].node < 0;
+    if (!passes_on && copies_in_place(plan, i)) {
+      show_in_place(plan, i);
+      need(plan, value);
+      continue;
+    }
     if (!passes_on && plan.values[value].role == Role::view) {
       if (fills_output(plan, value, i)) {
         plan.values[base].output = number;

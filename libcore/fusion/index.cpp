@@ -195,6 +195,7 @@ Index view_index(const Graph& graph, const Node& node, const Index& index,
   const TensorType& self = type_of_self(graph, node);
   const TensorType& result = graph.values[node.results.front()].type;
   Index operand(self.rank(), SymExpr(0));
+  if (node.op == "prim.clone") return index;
   if (node.op == "prim.reshape") return reshape_index(self.sizes, result.sizes, index, facts);
   if (node.op == "prim.permute") {
     auto dims = integer_list(node, "dims");
@@ -225,6 +226,7 @@ std::optional<Window> view_window(const Graph& graph, const Node& node, const Wi
                                   const RangeFacts& facts) {
   const TensorType& result = graph.values[node.results.front()].type;
   Window view{window.base, result.sizes, Sizes(result.rank(), SymExpr(0)), window.offset};
+  if (node.op == "prim.clone") return window;
   if (node.op == "prim.reshape") return reshape_window(window, result.sizes, facts);
   if (node.op == "prim.permute") {
     auto dims = integer_list(node, "dims");

@@ -5,7 +5,9 @@
 // convolutions lie channels-last, and everything behind them lies in the order of what it reads:
 // pointwise values, joins, pads and pools keep their operand's order of dims, views show it. Copies
 // are left where the chain begins and ends: an input or output of the program lies as the program
-// says. What forward saves for backward lies as it is computed, and backward goes on from there.
+// says. The gradient of a convolution's weight, which is permuted before it is an output, lies as
+// that will. What forward saves for backward lies as it is computed, and backward goes on from
+// there.
 #include <algorithm>
 #include <numeric>
 
@@ -50,7 +52,15 @@ class Layouts {
         facts_(size_facts(graph_.interface)),
         windows_(graph_.values.size()),
         moved_(graph_.values.size(), false),
-        is_output_(graph_.values.size(), false) {
+        is_output_(graph_.values.size(), false),
+        readers_(graph_.values.size()) {
+    for (const Node& node : graph_.nodes) {
+      for (const NamedArgument& argument : node.args) {
+        for_each_value(argument.value, [&](ValueId id) {
+          readers_[id] = {readers_[id].count + 1, &node};
+        });
+      }
+    }
     for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
       const TensorType& type = graph_.values[i].type;
       windows_[i] = Window{kNoBuffer, type.sizes, type.strides, 0};
@@ -98,10 +108,38 @@ class Layouts {
     std::string_view call = partition::library_call_of(node.op);
     std::size_t rank = graph_.values[node.results.front()].type.rank();
     if (call == "convolution") {
-      give(node.results.front(), channels_last(rank));
+      const Node* user = copied_permutation(node.results.front());
+      give(node.results.front(), user != nullptr ? order_of(*user) : channels_last(rank));
     } else if (call.starts_with("pool")) {
       follow(node.results.front(), operand_value(node, "self"));
     }
+  }
+
+  /// The permutation of a value that is an output once it is copied into row-major order: the
+  /// gradient of a convolution's weight. Null where there is none, or another reader.
+  const Node* copied_permutation(ValueId value) const {
+    const Node* permutation = only_reader(value);
+    // Behind strides that leave elements over, the gradient is a part of the result.
+    if (permutation != nullptr && permutation->op == "prim.slice")
+      permutation = only_reader(permutation->results.front());
+    if (permutation == nullptr || permutation->op != "prim.permute") return nullptr;
+    const Node* copy = only_reader(permutation->results.front());
+    const bool copies = copy != nullptr && copy->op == "prim.clone" &&
+                        is_output_[copy->results.front()] &&
+                        is_contiguous(graph_.values[copy->results.front()].type);
+    return copies ? permutation : nullptr;
+  }
+
+  const Node* only_reader(ValueId value) const {
+    return is_output_[value] || readers_[value].count != 1 ? nullptr : readers_[value].last;
+  }
+
+  /// The dims of what is permuted, so that the permutation is row-major.
+  static Order order_of(const Node& permutation) {
+    Order order;
+    for (std::int64_t dim : integer_list(permutation, "dims"))
+      order.push_back(static_cast<std::size_t>(dim));
+    return order;
   }
 
   /// The first operand that was moved and has all dims of the result decides.
@@ -182,6 +220,11 @@ class Layouts {
   std::vector<bool>
       moved_;  ///< by value: lies in an order that was chosen here, or shows what does
   std::vector<bool> is_output_;
+  struct Readers {
+    int count = 0;
+    const Node* last = nullptr;
+  };
+  std::vector<Readers> readers_;  ///< by value
 };
 
 }  // namespace

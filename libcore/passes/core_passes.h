@@ -54,6 +54,10 @@ Result<Graph> settle_checks(Graph graph);
 /// Merges nodes that compute the same. Needs: functionalise.
 Result<Graph> merge_common(Graph graph);
 
+/// Makes outputs that are transposes of a matrix product products of the transposed factors. Needs:
+/// functionalise.
+Result<Graph> transpose_products(Graph graph);
+
 /// Composes views, drops those that do nothing, and copies that nobody needs. Needs: functionalise.
 Result<Graph> compose_views(Graph graph);
 

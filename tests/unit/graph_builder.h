@@ -180,6 +180,25 @@ class GraphBuilder {
                 type({sizes(a)[0], sizes(b)[1]}, dtype(a)));
   }
 
+  /// Without bias, padding and steps.
+  ValueId convolution(ValueId x, ValueId weight) {
+    const auto all = [](std::int64_t number) {
+      return Argument::Sequence{Argument::Sequence::Kind::list, {number, number}};
+    };
+    Sizes to = {sizes(x)[0], sizes(weight)[0]};
+    for (std::size_t dim = 2; dim < 4; ++dim) to.push_back(sizes(x)[dim] - sizes(weight)[dim] + 1);
+    return node("aten.convolution.default",
+                {{"input", value(x)},
+                 {"weight", value(weight)},
+                 {"bias", Argument()},
+                 {"stride", all(1)},
+                 {"padding", all(0)},
+                 {"dilation", all(1)},
+                 {"transposed", false},
+                 {"output_padding", all(0)},
+                 {"groups", std::int64_t{1}}},
+                type(std::move(to), dtype(x)));
+  }
   ValueId batched_matmul(ValueId a, ValueId b) {
     return node("aten.bmm.default", {{"self", value(a)}, {"mat2", value(b)}},
                 type({sizes(a)[0], sizes(a)[1], sizes(b)[2]}, dtype(a)));

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <map>
 
+#include "../graph_builder.h"
 #include "autodiff/differentiate.h"
+#include "cut/lay_out_saved.h"
 #include "gradient_graph.h"
 #include "ops/interpreter.h"
 #include "passes/decompose.h"
@@ -259,3 +261,21 @@ TEST_CASE("time and documents grow with the length of a program") {
 }
 
 }  // namespace
+
+TEST_CASE("what is saved of a convolution lies channels-last, and the program's outputs do not") {
+  GraphBuilder b;
+  ValueId x = b.input({2, 3, 8, 8}), w = b.input({4, 3, 3, 3});
+  ValueId image = b.unary("exp", b.convolution(x, w));
+  b.output(b.unary("neg", image));
+  b.output(image);
+  b.output(b.reduce("sum", image, {1}));
+  REQUIRE(cut::lay_out_saved(b.graph, 1).has_value());
+  const std::vector<SymExpr> row_major{144, 36, 6, 1}, channels_last{144, 1, 24, 4};
+  const auto lies = [&](std::size_t output) {
+    return b.graph.interface.outputs[output].type.strides;
+  };
+  CHECK(lies(0) == row_major);
+  CHECK(lies(1) == channels_last);
+  CHECK(b.graph.values[image].type.strides == channels_last);
+  CHECK(lies(2) == std::vector<SymExpr>{36, 6, 1});
+}

@@ -261,5 +261,17 @@ TEST_CASE("channels of small groups are vectors, with what a group has gathered"
   CHECK(text.find("[floordiv(i0, 4)]") != std::string::npos);
 }
 
+TEST_CASE("a convolution whose result is permuted and copied for an output writes it in place") {
+  GraphBuilder b;
+  ValueId x = b.input({8, 2, 16, 16}), w = b.input({4, 2, 14, 14});
+  ValueId made = b.convolution(x, w);
+  b.output(b.unary("clone", b.permute(made, {1, 0, 2, 3})));
+  const LoopProgram program = fuse_graph(b);
+  INFO(to_text(program));
+  CHECK(kernel_count(program) == 0);
+  const Buffer& output = program.buffers[program.outputs.front()];
+  CHECK(output.strides == std::vector<SymExpr>{72, 9, 3, 1});
+}
+
 }  // namespace
 }  // namespace penstock::fusion
