@@ -68,7 +68,10 @@ ValueId log_gamma_of(Decomposition& d, ValueId x) {
   const ValueId below =
       with(d, "sub", d.binary("sub", std::log(std::numbers::pi), value(sine)), value(above));
   const ValueId result = d.where(mirrored, value(below), value(above));
-  return d.where(with(d, "eq", d.unary("abs", x), kInfinity), kInfinity, value(result));
+  // So far down there are whole numbers alone, the function's poles, and above may be infinite.
+  constexpr double kWhole = -4503599627370496.0;  // -2^52
+  const ValueId finite = d.where(with(d, "eq", x, kInfinity), kInfinity, value(result));
+  return d.where(with(d, "lt", x, kWhole), kInfinity, value(finite));
 }
 
 /// The derivative of log(gamma(x)).

@@ -34,6 +34,10 @@ def turned(x):
     return torch.sin(x), torch.cos(x) * 2, torch.tan(x), torch.sin(x) + torch.cos(x)
 
 
+def log_gamma(x):
+    return torch.lgamma(x), torch.lgamma(-x) + 1
+
+
 def show(values):
     for value in values if isinstance(values, tuple) else (values,):
         print(value.dtype, [str(v) if v != v or v in (0, math.inf) else f"{v:.6g}" if isinstance(v, float) else v
@@ -49,5 +53,7 @@ for _ in range(3):
         show(inverse_cosine(torch.tensor([1.0, 1.5, 0.5, -0.5, -3.0, -1e30, 1e30, math.inf, -math.inf, math.nan, 12.0, 1.0], dtype=dtype)))
         show(turned(torch.tensor([1e3, 1e12, -1e13, 5e15, 1e18, -1e30, 3e38, math.inf, -math.inf, math.nan, 0.5, -0.0], dtype=dtype)))
         show(turned(torch.tensor([-7e22] * 3 + [9e17] * 40, dtype=dtype)[::2]))
+    # Poles, and what is so far from zero that its mirror image is infinite.
+    show(log_gamma(torch.tensor([0.0, -1.0, 2.5, -2.5, 1e17, 1e306, 1e308, math.inf, math.nan, 0.25], dtype=torch.float64)))
     for number in (2.5, math.nan, math.inf, -math.inf):
         show(without_dims(torch.tensor(number)))
