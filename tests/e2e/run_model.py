@@ -1,6 +1,7 @@
 """Calls one model of the sweep as it is, then three times in a root of its own, and says how far the results are apart.
 
-Usage: run_model.py NAME OUT [--compiled]. To be run with --only=swept_call: the call beside it stays Python's.
+Usage: run_model.py NAME OUT [--compiled]. To be run with --only=swept_*: the call beside it stays Python's. Behind each
+call stands one of swept_mark: what was recorded before its graph belongs to that call.
 With --compiled the program asks for the call to be compiled (torch.compile).
 """
 import json
@@ -16,6 +17,19 @@ CALLS = 3
 
 def swept_call(model, args, kwargs):
     return model(*args, **kwargs)
+
+
+def marks():
+    """A function of one op for each call, each a root of its own."""
+    space = {}
+    for number in range(CALLS):
+        exec(compile(f"def swept_mark_{number}(x):\n    return x + 1\n", f"swept_mark_{number}.py", "exec"), space)
+    return [space[f"swept_mark_{number}"] for number in range(CALLS)]
+
+
+def seeded(call, *arguments):
+    torch.manual_seed(1)
+    return tensors_of(call(*arguments))
 
 
 def plain_call(model, args, kwargs):
@@ -51,8 +65,10 @@ def main():
     torch.set_num_threads(1)
     model, args, kwargs = sweep_models.build(name)
     with torch.no_grad():
-        plain = tensors_of(plain_call(model, args, kwargs))
-        ours = [tensors_of(call(model, args, kwargs)) for _ in range(CALLS)]
+        plain, ours = seeded(plain_call, model, args, kwargs), []
+        for mark in marks():
+            ours.append(seeded(call, model, args, kwargs))
+            mark(torch.ones(2))
     record = {"errors": [distance(each, plain) for each in ours], "tensors": len(plain),
               "finite": all(bool(each.isfinite().all()) for each in plain)}
     with open(out, "w") as file:

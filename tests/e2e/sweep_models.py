@@ -58,7 +58,7 @@ def without_zeros(model, torch):
     """The model with numbers for weights that begin as zeros: they would hide whole branches, or all there is."""
     with torch.no_grad():
         for parameter in model.parameters():
-            if not parameter.any():
+            if parameter.is_floating_point() and not parameter.any():
                 parameter.normal_(std=0.05)
     return model
 
@@ -68,6 +68,9 @@ def build(name):
     import torch
     torch.manual_seed(0)
     library, _, name = name.partition("/")
+    if name not in (TIMM if library == "timm" else TRANSFORMERS):
+        from wide import lists
+        return lists.build(library, name, torch)
     if library == "timm":
         import timm
         model, edge = TIMM[name]
