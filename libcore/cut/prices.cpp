@@ -14,8 +14,8 @@ namespace penstock::cut {
 namespace {
 
 /// 20 GB/s, 30 G additions/s, 225 G multiplications and additions of products/s (two threads of a
-/// Zen 4).
-constexpr double kByte = 50, kAddition = 33, kProductTerm = 4.4;
+/// Zen 4); convolutions of few channels reach half of that.
+constexpr double kByte = 50, kAddition = 33, kProductTerm = 4.4, kConvolutionTerm = 8.8;
 /// Additions an element of what the library sorts or takes in windows.
 constexpr double kCalled = 32;
 
@@ -100,7 +100,8 @@ class Pricing {
 
   double work(const Node& node, const ops::OpFacts& op) const {
     const double made = elements(node.results.front());
-    if (ops::is_product(node.op)) return kProductTerm * made * inner(node) + made * kByte;
+    if (ops::is_product(node.op))
+      return kProductTerm * made * inner(node) + bytes(node.results.front()) * kByte;
     if (op.family == ops::OpFamily::convolution) return convolution(node);
     if (!op.is_prim()) return read(node) * kByte + read_elements(node) * kCalled * kAddition;
     const double weight =
@@ -149,7 +150,7 @@ class Pricing {
     const bool known = weight != kNoValue && !joint_.values[weight].type.sizes.empty();
     const double taps =
         known ? elements(weight) / std::max(1.0, size(joint_.values[weight].type.sizes[0])) : 1;
-    return kProductTerm * made * taps + made * kByte;
+    return kConvolutionTerm * made * taps + bytes(result) * kByte;
   }
 
   const Graph& joint_;

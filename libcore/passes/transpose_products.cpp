@@ -4,7 +4,9 @@
 // the product of B's transpose and A's, which libraries read as they lie; to write out the
 // transpose of a result that lies the other way takes about as long as the product itself.
 #include <algorithm>
+#include <ranges>
 
+#include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/rewrite.h"
 
@@ -39,12 +41,10 @@ class Products {
     for (const Node& node : rewrite_.old_nodes()) {
       for (const NamedArgument& argument : node.args)
         for_each_value(argument.value, [&](ValueId id) { ++uses_[id]; });
-      // A copy of what is an output lies as that does.
-      if (node.op == "prim.clone" && is_row_major_[node.results.front()])
-        is_row_major_[operand_value(node, "self")] = true;
       if (node.op == "aten.mm.default" || node.op == "aten.bmm.default")
         product_[node.results.front()] = &node;
     }
+    for (const Node& node : std::views::reverse(rewrite_.old_nodes())) look_behind(node);
     for (const Node& old : rewrite_.old_nodes()) {
       if (const Node* product = transposed_product(old)) {
         transpose(old, *product);
@@ -56,6 +56,17 @@ class Products {
   }
 
  private:
+  /// What an output is computed from element by element is best read as that lies.
+  void look_behind(const Node& node) {
+    const ops::OpFacts* op = ops::find_op(node.op);
+    if (op == nullptr || node.results.size() != 1 || !is_row_major_[node.results.front()]) return;
+    using enum ops::PrimGroup;
+    if (op->group != unary && op->group != binary && op->group != ternary && op->group != cast)
+      return;
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { is_row_major_[id] = true; });
+  }
+
   /// The product that `node` transposes for an output, where nothing else reads it.
   const Node* transposed_product(const Node& node) const {
     if (node.op != "prim.permute") return nullptr;
@@ -84,7 +95,7 @@ class Products {
   Rewrite rewrite_;
   std::vector<std::int32_t> uses_;    ///< by value, as an output too
   std::vector<const Node*> product_;  ///< by value, the product that it is the result of
-  std::vector<bool> is_row_major_;    ///< by value: an output that lies so, or copied for one
+  std::vector<bool> is_row_major_;    ///< by value: an output that lies so, or is made of it
 };
 
 }  // namespace
