@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <numeric>
 
 #include "shape/saturating.h"
@@ -389,6 +390,7 @@ class Parser {
 
  private:
   static constexpr int kMaxDepth = 64;
+  static constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
   static constexpr std::size_t kMostTerms = 4096, kHighestDegree = 64;
 
   /// Nothing that penstock writes is as large; products of sums double with every factor.
@@ -413,20 +415,31 @@ class Parser {
     position_ += token.size();
     return true;
   }
+  /// Behind a minus: takes the digits of the least number, whose opposite is none of 64 bits.
+  bool take_least() {
+    constexpr std::string_view kDigits = "9223372036854775808";
+    const std::size_t before = position_;
+    const bool found = take(kDigits) && (position_ == text_.size() || !is_word(text_[position_]));
+    if (!found) position_ = before;
+    return found;
+  }
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  }
   Result<SymExpr> sum(int depth) {
-    auto left = product(depth);
+    auto left = product(unary(depth), depth);
     while (left) {
       bool plus = take("+");
       if (!plus && !take("-")) break;
-      auto right = product(depth);
+      const bool least = !plus && take_least();
+      auto right = product(least ? Result<SymExpr>(kLeast) : unary(depth), depth);
       if (!right) return right;
-      left = plus ? *left + *right : *left - *right;
+      left = plus || least ? *left + *right : *left - *right;
       if (is_large(*left)) return fail("too large");
     }
     return left;
   }
-  Result<SymExpr> product(int depth) {
-    auto left = unary(depth);
+  Result<SymExpr> product(Result<SymExpr> left, int depth) {
     int divisions = 0;
     while (left) {
       bool divide = take("//"), modulo = !divide && take("%");
@@ -443,6 +456,7 @@ class Parser {
   Result<SymExpr> unary(int depth) {
     if (depth > kMaxDepth) return fail("nested too deeply");
     if (take("-")) {
+      if (take_least()) return SymExpr(kLeast);
       auto value = unary(depth + 1);
       return value ? Result<SymExpr>(-*value) : value;
     }
@@ -453,11 +467,7 @@ class Parser {
     }
     skip_space();
     std::size_t start = position_;
-    while (
-        position_ < text_.size() &&
-        (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_')) {
-      ++position_;
-    }
+    while (position_ < text_.size() && is_word(text_[position_])) ++position_;
     std::string_view word = text_.substr(start, position_ - start);
     if (word.empty()) return fail("expected a number or a symbol");
     if (std::isdigit(static_cast<unsigned char>(word.front()))) return number(word);

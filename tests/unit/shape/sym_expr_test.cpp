@@ -150,3 +150,19 @@ TEST_CASE("a division by zero has no value") {
   CHECK(!floordiv(s0, SymExpr(0)).evaluate([](std::string_view) { return 3; }).has_value());
   CHECK(!mod(1, s0).evaluate([](std::string_view) { return 0; }).has_value());
 }
+
+TEST_CASE("the least number is read as it is written") {
+  const std::string least = "-9223372036854775808";
+  for (const std::string text :
+       {least, "s0" + least, "s0" + least + "*s1", least + "*s0", "-2" + least}) {
+    const auto read = parse_sym_expr(text);
+    REQUIRE(read.has_value());
+    const auto again = parse_sym_expr(read->to_string());
+    REQUIRE(again.has_value());
+    CHECK(*again == *read);
+  }
+  CHECK(parse_sym_expr(least)->constant() == std::numeric_limits<std::int64_t>::min());
+  CHECK_FALSE(parse_sym_expr("9223372036854775808").has_value());
+  CHECK_FALSE(parse_sym_expr("s0-92233720368547758080").has_value());
+  CHECK_FALSE(parse_sym_expr("s0-9223372036854775808s").has_value());
+}
