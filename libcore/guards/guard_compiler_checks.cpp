@@ -172,6 +172,7 @@ Result<void> GuardCompiler::emit_version(const Guard& guard, GuardStep step) {
   }
   PyObject* type = live_.get(guard.live);
   if (type == nullptr || !PyType_Check(type)) return refuse(guard, "the type is gone");
+  step.object = type;  // where the source leads to the class itself, its own version is meant
   step.number = reinterpret_cast<PyTypeObject*>(type)->tp_version_tag;
   if (step.number == 0) return refuse(guard, "the type has no version");
   return emit_as(GuardOp::check_type_version, step);

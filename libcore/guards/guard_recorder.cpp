@@ -340,7 +340,7 @@ bool GuardProgram::Recorder::covers_check(const GuardStep& step) {
     }
     case GuardOp::check_type_version:
       type_of(object, grade);
-      return type_version(Py_TYPE(object));
+      return type_version(versioned_type(step, object));
     case GuardOp::check_dict_version:
       return PyDict_Check(object) && dict(object, grade);
     case GuardOp::check_tensor:

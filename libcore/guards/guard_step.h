@@ -87,6 +87,11 @@ struct GuardStep {
   std::int64_t number = 0;  ///< a key's hash, an expected number or version
 };
 
+/// check_type_version: the class at the source itself where that is what is known, else its type.
+inline PyTypeObject* versioned_type(const GuardStep& step, PyObject* object) {
+  return object == step.object ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
+}
+
 /// What a tensor must look like; symbolic dimensions are checked by steps of their own.
 struct TensorCheck {
   std::int32_t dtype;

@@ -275,6 +275,14 @@ bool Facts::is_known_tensor(Operand operand) const {
          walk_.recorder.is_known(operand.shadow.index);
 }
 
+void Facts::guard_class_version(Operand type) {
+  const SourceId source = type.shadow.source();
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  if (source == kNoSource || !PyType_HasFeature(object, Py_TPFLAGS_HEAPTYPE)) return;
+  if (versioned_.insert(type.object).second)
+    add_live_guard(GuardKind::type_version, source, type.object);
+}
+
 void Facts::guard_type_version(Operand operand) {
   // All that is looked up in a type is known as long as the type does not change.
   if (operand.shadow.is(Shadow::Kind::sourced)) consume_type(operand);

@@ -36,6 +36,8 @@ class Facts {
   bool is_known_tensor(Operand operand) const;
   /// Guards that nothing of the operand's type changes: what was looked up in it stays true.
   void guard_type_version(Operand operand);
+  /// The same for the instances that the segment makes of a class.
+  void guard_class_version(Operand type);
 
   void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
   /// Guards what a question (torch/element_question.h) about the tensor at `source` is answered.

@@ -39,6 +39,7 @@ class SegmentEnding {
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);
   Recipe instance(ObjectShadow& known);
+  Recipe list_of(Operand list);
   Recipe tuple_of(Operand tuple);
   Recipe dict_of(ObjectShadow& known);
   Recipe set_of(PyObject* set);

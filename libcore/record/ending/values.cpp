@@ -220,6 +220,17 @@ Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
   return recipe;
 }
 
+/// A list of a class of its own, which is filled as a list is: the class called with the items.
+Recipe SegmentEnding::list_of(Operand list) {
+  PyTypeObject* type = Py_TYPE(list.object);
+  PyRef attributes = PyRef::steal(PyObject_GenericGetDict(list.object, nullptr));
+  PyErr_Clear();
+  const bool plain = type->tp_new == PyList_Type.tp_new && type->tp_init == PyList_Type.tp_init &&
+                     (!attributes || PyDict_GET_SIZE(attributes.get()) == 0);
+  if (!plain) return cannot(list.object);
+  return call_of(reinterpret_cast<PyObject*>(type), {items_of(Recipe::Kind::list, list)});
+}
+
 Recipe SegmentEnding::tuple_of(Operand tuple) {
   PyTypeObject* type = Py_TYPE(tuple.object);
   if (type == &PyTuple_Type) return items_of(Recipe::Kind::tuple, tuple);
@@ -286,6 +297,7 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   if (PyCell_Check(object)) return cell_of(object);
   if (PyFunction_Check(object)) return function(object);
   if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
+  if (PyList_Check(object)) return list_of(operand);
   if (PyTuple_Check(object)) return tuple_of(operand);
   if (PyDict_Check(object)) return dict_of(known);
   if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) return set_of(object);

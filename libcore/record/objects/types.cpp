@@ -204,6 +204,23 @@ bool call_dict_class(Walk& walk, FrameShadow& f, Operand type,
                             qualified_name(type.object) + " fills itself by its own __setitem__");
 }
 
+/// True for a subclass of list that is filled as a list is.
+bool is_list_class(PyTypeObject* type) {
+  return type->tp_new == PyList_Type.tp_new &&
+         type_lookup(type, "__init__") == type_lookup(&PyList_Type, "__init__");
+}
+
+/// Of nothing, or of what is in a list or tuple.
+bool call_list_class(Walk& walk, FrameShadow& f, Operand type,
+                     const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
+  if (positional.empty() && keywords.empty()) return gives_fresh(f, pops, {});
+  const bool one = positional.size() == 1 && keywords.empty();
+  if (one && (PyList_CheckExact(positional[0].object) || PyTuple_CheckExact(positional[0].object)))
+    return gives_fresh(f, pops, walk.objects.items(positional[0]));
+  return walk.verdict.broke(Code::PS0306,
+                            qualified_name(type.object) + " is filled by an iterator");
+}
+
 /// True for an exception that keeps its arguments, as BaseException does, and does no more.
 bool is_plain_exception(PyTypeObject* type) {
   auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
@@ -244,6 +261,8 @@ bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> p
   if (makes_dict && (init == type_lookup(&PyDict_Type, "__init__") ||
                      init == type_lookup(&PyODict_Type, "__init__")))
     return call_dict_class(walk, f, type, positional, keywords, pops);
+  walk.facts.guard_class_version(type);
+  if (is_list_class(object)) return call_list_class(walk, f, type, positional, keywords, pops);
   if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {

@@ -156,6 +156,32 @@ def of_lists(x, these):
     return x * len(these), [item for item in these], these[0], "full" if these else "empty", 3 in these
 
 
+def filled(x):
+    chain = Processors()
+    chain.append(scales[0])
+    more = Processors([scales[0], Scale(3)])
+    more.extend([Scale(0.5)])
+    return chain(more(x)), chain, len(more), more[1].by, [one for one in more]
+
+
+def carried(x):
+    chain = Processors([Scale(2)])
+    y = chain(x)
+    print("between", type(chain).__name__)  # the list is made behind the segment
+    return chain(y), isinstance(chain, Processors)
+
+
+class Rate:
+    base = 2
+
+    def value(self):
+        return self.base
+
+
+def rated(x):
+    return x * Rate().value()
+
+
 # -- signatures
 
 
@@ -325,6 +351,13 @@ with torch.no_grad():
         for kind in (Processors, Reversed, Counted, Picky, Never):
             print(kind.__name__, show(of_lists(x, kind([3, 4]))))
         print(show(described(x, first)), show(described(x, second)), show(described(x, scales[0].__call__)))
+        y, chain, *rest = filled(x)
+        print(show(y), type(chain).__name__, len(chain), chain[0] is scales[0], rest[:2], len(rest[2]), show(carried(x)))
+        print(show(rated(x)))
+        if turn == 1:
+            Rate.base = 5
+        if turn == 2:
+            Rate.value = lambda self: 7
         print(show(net(x)), show(cached(x)), show(options(x, w=x, z=1) if turn % 2 else options(x, z=2, w=x * 2)))
         one, other = cached_twice(x)
         print(show(one), one is other, len(CALLS))
