@@ -58,7 +58,7 @@ AS_SMALL = {
         PLBartModel M2M100Model MvpModel MT5Model UMT5Model T5ForConditionalGeneration BartForConditionalGeneration PegasusXModel FSMTModel""",
     "image": """DeiTModel Dinov2Model ViTMSNModel BeitModel Data2VecVisionModel IJepaModel ViTForImageClassification Dinov2WithRegistersModel DINOv3ViTModel BeitForImageClassification
         DeiTForImageClassification""",
-    "image64": "MobileNetV2Model SuperPointForKeypointDetection MobileNetV1Model BitModel CvtModel LevitModel SwiftFormerModel",
+    "image64": "MobileNetV2Model SuperPointForKeypointDetection MobileNetV1Model SwiftFormerModel",
     "video": "TimesformerModel",
     "text and image": "ViltModel CLIPModel",
     "generate": "GPT2LMHeadModel LlamaForCausalLM OPTForCausalLM Gemma2ForCausalLM GPTNeoXForCausalLM T5ForConditionalGeneration BartForConditionalGeneration",
