@@ -151,8 +151,7 @@ nanoseconds TierUp::price(const RootHistory& root) const {
 }
 
 nanoseconds TierUp::pays_after(const RootHistory& root) const {
-  return root.gradients ? price(root) * kSavedOneInOfGradients / kPasses
-                        : price(root) * kSavedOneIn;
+  return price(root) * kSavedOneIn / (root.gradients ? kPasses : 1);
 }
 
 }  // namespace penstock::capture

@@ -34,8 +34,7 @@
 //
 // Where calls are made in gradient mode, backward is compiled and gained from too. Neither is seen
 // in the call: an op stands for so many (a backward computes two gradients for most), and so does
-// the time. What a step takes is mostly library calls', so that less of it is taken to be saved,
-// and measuring both sides of a backward takes some steps of plain Python's.
+// the time; and measuring both sides of a backward takes some steps of plain Python's.
 //
 // Mistakes are bounded. All purchases together, those included that gave nothing (a walk that broke
 // at once, an entry that the gate refused, sizes that never came again), may not take a larger
@@ -80,8 +79,6 @@ class TierUp {
 
   /// The share of the native time that compiled calls are taken to save: one in so many.
   static constexpr std::int64_t kSavedOneIn = 8;
-  /// The same of calls in gradient mode.
-  static constexpr std::int64_t kSavedOneInOfGradients = 16;
   /// How often an op's work is done where gradients are computed: forward, and twice in backward.
   static constexpr std::int64_t kPasses = 3;
 

@@ -55,9 +55,15 @@ class CallBuilder {
     return buffer_of(plan_, split, plan_.type(value).dtype, plan_.graph().values[value].name);
   }
 
+  /// Whether a weight of the call is another one in each step: to pack a matrix anew takes longer
+  /// than the product gains from it. Convolutions read no other layout.
+  bool changes_in_steps() const {
+    return plan_.interface().training.role != GraphRole::inference && call_.name == "matmul";
+  }
+
   void input(ValueId value, bool weight = false) {
     call_.inputs.push_back(value == kNoValue ? kNoBuffer : buffer(value));
-    if (value == kNoValue || !weight) return;
+    if (value == kNoValue || !weight || changes_in_steps()) return;
     ValueId base = plan_.base_of(value);
     if (plan_.values[base].node >= 0) return;
     InputKind kind = plan_.interface().inputs[base].kind;

@@ -224,11 +224,11 @@ TEST_CASE("in gradient mode a root pays later: backward is compiled, and both si
   gradients.gradients = true;
   const int calls = process.calls_until_hot(plain, milliseconds(10), 20);
   const int with_backward = process.calls_until_hot(gradients, milliseconds(10), 20);
-  CHECK(with_backward > calls * 2);
-  CHECK(with_backward < calls * 4);
+  CHECK(with_backward > calls);
+  CHECK(with_backward < calls * 2);
   CHECK(process.policy.price(gradients) > process.policy.price(plain) * 3);
   // Ops that take long cost as much to measure as they take, however few they are.
   RootHistory slow;
   slow.gradients = true;
-  CHECK(process.calls_until_hot(slow, seconds(1), 1) > 3 * 16);
+  CHECK(process.calls_until_hot(slow, seconds(1), 1) > 3 * TierUp::kSavedOneIn);
 }
