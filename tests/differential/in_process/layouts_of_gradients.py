@@ -1,5 +1,5 @@
 """Gradients lie in memory as torch lays them out: as what they are gradients of, images with channels last too.
-Those of slices and joined parts are left out: torch's are contiguous there whatever lies in front."""
+Those of slices, joined parts and averages are left out: torch's are contiguous there whatever lies in front."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -23,10 +23,6 @@ def swapped(x):
     return x.transpose(0, 1).exp() * 2
 
 
-def average(x):
-    return x.mean()
-
-
 def affine(x):
     return F.linear(x, torch.ones(3, x.size(-1)))
 
@@ -46,7 +42,7 @@ for _ in range(3):
     for name, module in images.items():
         for format in (torch.contiguous_format, torch.channels_last):
             shown(name, module, torch.randn(2, 4, 6, 6).contiguous(memory_format=format).requires_grad_())
-    for function in (product, swapped, average, affine):
+    for function in (product, swapped, affine):
         for x in (torch.randn(4, 6), torch.randn(6, 4).t(), torch.randn(4, 12)[:, ::2]):
             shown(function.__name__, function, x.requires_grad_())
 model, image = Block().to(memory_format=torch.channels_last), torch.randn(2, 4, 6, 6)
