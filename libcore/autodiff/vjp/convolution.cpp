@@ -33,9 +33,44 @@ ValueId convolution(Vjp& d, ValueId input, ValueId weight, const Geometry& g, bo
        passes::arg("groups", passes::Decomposition::integer_argument(g.groups))});
 }
 
+/// Whether every result sees one element of the image, and the strides pass over others.
+bool picks_elements(Vjp& d, ValueId weight, const Geometry& geometry) {
+  const std::vector<SymExpr> taps = d.sizes(weight);
+  bool has_steps = false, sees_one = true;
+  for (std::size_t i = 0; i < geometry.stride.size(); ++i) {
+    sees_one &= taps[i + 2] == SymExpr(1) && geometry.padding[i] == SymExpr(0);
+    has_steps |= geometry.stride[i] != SymExpr(1);
+  }
+  return sees_one && has_steps;
+}
+
+/// The gradient of the image of such a convolution: that of the elements that it sees, with zeros
+/// between them. To convolve the zeros would take as much time again as there are strides.
+ValueId gradient_of_picked(Vjp& d, ValueId g, ValueId weight, ValueId image,
+                           const Geometry& geometry) {
+  const std::size_t dims = geometry.stride.size();
+  Geometry unit = geometry;
+  unit.stride.assign(dims, SymExpr(1));
+  ValueId x = convolution(d, g, weight, unit, true, std::vector<SymExpr>(dims, SymExpr(0)));
+  if (d.failed()) return x;
+  const std::vector<SymExpr> from = d.sizes(x), to = d.sizes(image);
+  std::vector<SymExpr> columns(from.begin(), from.begin() + 2), low(2 + 2 * dims, SymExpr(0)),
+      high = low, merged = columns;
+  for (std::size_t i = 0; i < dims; ++i) {
+    columns.insert(columns.end(), {from[i + 2], SymExpr(1)});
+    high[2 * i + 3] = geometry.stride[i] - SymExpr(1);
+    merged.push_back(from[i + 2] * geometry.stride[i]);
+  }
+  x = d.reshape(d.pad(d.reshape(x, columns), low, high, Argument(0.0)), merged);
+  for (std::size_t i = 0; i < dims && !d.failed(); ++i)
+    x = d.slice(x, static_cast<std::int64_t>(i) + 2, SymExpr(0), to[i + 2], SymExpr(1));
+  return x;
+}
+
 /// The gradient of a convolution's image: of those sizes, which the strides may not reach the end
 /// of.
 ValueId image_gradient(Vjp& d, ValueId g, ValueId weight, ValueId image, const Geometry& geometry) {
+  if (picks_elements(d, weight, geometry)) return gradient_of_picked(d, g, weight, image, geometry);
   const std::vector<SymExpr> from = d.sizes(g), to = d.sizes(image), taps = d.sizes(weight);
   std::vector<SymExpr> more;
   for (std::size_t i = 0; i < geometry.stride.size(); ++i) {
