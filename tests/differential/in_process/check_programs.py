@@ -86,7 +86,7 @@ CALLS = {"aliasing.py": 500, "asked_elements.py": 50, "attributes_and_mappings.p
          "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
          "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "foreign_idioms.py": 60, "functions_as_values.py": 15, "generating.py": 60,
-         "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 17, "iterators_in_python.py": 80, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
+         "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 17, "iterators_in_python.py": 50, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
          "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "parameters_in_turn.py": 30, "program_backends.py": 60, "python_data.py": 40,
          "recurrent_cells.py": 20, "saved_for_backward.py": 60, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
          "long_chains.py": 40, "long_loops.py": 150, "members_of_objects.py": 15, "functions_of_c.py": 8, "losses_in_turn.py": 40, "stored_then_read.py": 40, "strides_and_views.py": 40, "sizes_in_objects.py": 300,
