@@ -8,6 +8,7 @@
 
 #include "codegen/arithmetic.h"
 #include "codegen/kernel_emitter.h"
+#include "fusion/loops.h"
 
 namespace penstock::codegen {
 
@@ -44,20 +45,6 @@ Carried either(llvm::IRBuilder<>& ir, const Carried& a, llvm::BasicBlock* from_a
     results.push_back(phi);
   }
   return results;
-}
-
-/// Whether loops in a body are as long as `variable` or a scalar says. Inner loops run in step for
-/// all lanes of a vector, so they may not.
-bool varies_in_length(const std::vector<Statement>& body, std::string_view variable) {
-  bool varies = false;
-  for (const Statement& statement : body) {
-    auto* inner = std::get_if<std::vector<Loop>>(&statement);
-    if (inner == nullptr) continue;
-    inner->front().extent.for_each_symbol(
-        [&](std::string_view name) { varies |= name == variable || name.front() == 'v'; });
-    varies |= varies_in_length(inner->front().body, variable);
-  }
-  return varies;
 }
 
 /// A vector that is true in the lanes below `left`.
@@ -295,7 +282,7 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
 
 bool KernelEmitter::can_vectorize(const Loop& loop) const {
   return loop.schedule.vectorize && vector_level_ < 0 &&
-         !varies_in_length(loop.body, loop.variable);
+         !fusion::varies_in_length(loop.body, loop.variable);
 }
 
 int KernelEmitter::choose_copies(const Loop& loop, Value* begin, Value* end) const {

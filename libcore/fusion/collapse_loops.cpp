@@ -18,7 +18,6 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr std::int64_t kFew = 5;           ///< iterations: fewer leave most lanes of a vector empty
 constexpr const char* kMerged = "merged";  ///< stands for f; no loop variable has this name
 
 SymExpr replace(const SymExpr& expression, std::string_view outer, const SymExpr& for_outer,
@@ -72,7 +71,7 @@ class Collapser {
   }
 
   bool body_sees_merged(const Body& body, const Loop& outer, const Loop& inner) const {
-    const bool gathers = inner.extent.constant().value_or(kFew) < kFew;
+    const bool gathers = is_short(inner.extent);
     for (const Statement& statement : body) {
       if (const Loop* loop = as_loop(statement)) {
         bool extent =
@@ -106,10 +105,10 @@ class Collapser {
 
   /// What stands in front of a loop of few iterations goes into it, where it only computes.
   static bool may_sink(const Loop& outer) {
-    const bool is_short = as_loop(outer.body.back())->extent.constant().value_or(kFew) < kFew;
+    const bool sinks = is_short(as_loop(outer.body.back())->extent);
     return std::all_of(outer.body.begin(), outer.body.end() - 1, [&](const Statement& statement) {
       const Instruction* instruction = as_instruction(statement);
-      return is_short && instruction != nullptr && instruction->op != "store";
+      return sinks && instruction != nullptr && instruction->op != "store";
     });
   }
 

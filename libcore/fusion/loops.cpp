@@ -64,6 +64,21 @@ bool is_innermost(const Loop& loop) {
       loop.body, [](const Statement& statement) { return as_loop(statement) != nullptr; });
 }
 
+bool is_short(const SymExpr& extent) {
+  return extent.constant().value_or(kFewIterations) < kFewIterations;
+}
+
+bool varies_in_length(const Body& body, std::string_view variable) {
+  return std::ranges::any_of(body, [&](const Statement& statement) {
+    const Loop* inner = as_loop(statement);
+    if (inner == nullptr) return false;
+    bool varies = false;
+    inner->extent.for_each_symbol(
+        [&](std::string_view name) { varies |= name == variable || scalar_of_symbol(name) >= 0; });
+    return varies || varies_in_length(inner->body, variable);
+  });
+}
+
 bool mentions(const SymExpr& expression, std::string_view name) {
   bool found = false;
   expression.for_each_symbol([&](std::string_view symbol) { found |= symbol == name; });

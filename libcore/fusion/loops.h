@@ -37,6 +37,15 @@ inline Statement loop_statement(Loop loop) {
 /// Whether no loop stands in `loop`.
 bool is_innermost(const Loop& loop);
 
+/// Fewer iterations leave most lanes of a vector empty.
+inline constexpr std::int64_t kFewIterations = 5;
+/// Whether a loop of that extent is known to have fewer.
+bool is_short(const SymExpr& extent);
+
+/// Whether loops in a body are as long as `variable` or a scalar says. Inner loops run in step for
+/// all lanes of a vector, so they may not.
+bool varies_in_length(const Body& body, std::string_view variable);
+
 /// Calls `visit(const Instruction&)` for every instruction, in order, inner loops' too.
 template <class Visit>
 void for_each_instruction(const Body& body, const Visit& visit) {

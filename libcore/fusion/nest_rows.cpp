@@ -13,6 +13,7 @@
 // zip_ranges does the same with all dims as rows: one loop nest whose body computes several roots.
 #include "fusion/alignment.h"
 #include "fusion/group.h"
+#include "fusion/loops.h"
 #include "fusion/rewrite.h"
 #include "ir/size_estimate.h"
 
@@ -20,7 +21,6 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr double kLeastInner = 5;           ///< elements: fewer leave most lanes of a vector empty
 constexpr double kLeastRows = 4;            ///< below, sharing a row loop costs parallelism …
 constexpr double kSmallKernel = 16 * 1024;  ///< … unless it is all too small to split
 
@@ -51,7 +51,7 @@ std::optional<Alignment> common_rows(const FusionPlan& plan, const Root& reader,
     // A pointwise value for each row: worth a row loop when the innermost dim is not in it and long
     // enough for vectors.
     if (read.rows.empty() || covers(back) || back.back() >= 0) return std::nullopt;
-    if (estimate(reads.rows.back(), plan.interface()) < kLeastInner) return std::nullopt;
+    if (estimate(reads.rows.back(), plan.interface()) < kFewIterations) return std::nullopt;
   }
   return adopt(plan, from, into, back);
 }

@@ -28,10 +28,9 @@ constexpr double kLeastWork = 30000;  ///< additions a thread: about 10 us
 constexpr int kLightBody = 24;        ///< instructions; more fill the registers by themselves
 constexpr std::int64_t kReductionUnroll = 4;  ///< independent accumulators hide the latency of adds
 constexpr std::int64_t kLightUnroll = 2;
-constexpr std::int64_t kFewIterations = 5;  ///< fewer leave most lanes of a vector empty
-constexpr std::int64_t kTileWidth = 32;     ///< elements along a vector: two lines of the cache
-constexpr std::int64_t kTileHeight = 64;    ///< rows of a tile that one thread takes
-constexpr std::int64_t kShortStep = 8;      ///< elements: about a line of the cache
+constexpr std::int64_t kTileWidth = 32;   ///< elements along a vector: two lines of the cache
+constexpr std::int64_t kTileHeight = 64;  ///< rows of a tile that one thread takes
+constexpr std::int64_t kShortStep = 8;    ///< elements: about a line of the cache
 
 /// What vectors along `variable` gain in a loop: the votes of the head comment. Where loops stand
 /// inside, the accesses in front of them and behind them are few beside theirs.
@@ -122,18 +121,6 @@ bool is_independent(const Loop& loop) {
                             : !reads_other_rows(loop) && !writes_computed_rows(loop);
 }
 
-bool varies_in_length(const Body& body, std::string_view variable) {
-  return std::ranges::any_of(body, [&](const Statement& statement) {
-    const Loop* inner = as_loop(statement);
-    return inner != nullptr &&
-           (mentions(inner->extent, variable) || varies_in_length(inner->body, variable));
-  });
-}
-
-bool is_short(const Loop& loop) {
-  return loop.extent.constant().value_or(kFewIterations) < kFewIterations;
-}
-
 bool walks_in_short_steps(const Body& body, std::string_view variable) {
   bool in_short_steps = true;
   for_each_instruction(body, [&](const Instruction& instruction) {
@@ -151,14 +138,14 @@ bool is_around_short_loops(const Loop& loop) {
   for (const Statement& statement : loop.body) {
     const Loop* inner = as_loop(statement);
     are_short &= inner == nullptr ||
-                 (is_innermost(*inner) && is_short(*inner) && inner->accumulators.empty());
+                 (is_innermost(*inner) && is_short(inner->extent) && inner->accumulators.empty());
   }
   return are_short && walks_in_short_steps(loop.body, loop.variable);
 }
 
 /// Whether each lane of a vector may be an iteration of `loop`, all inner loops in step.
 bool may_be_outer_vector(const Loop& loop, const std::vector<Buffer>& buffers) {
-  return !is_short(loop) && is_independent(loop) && !writes_scratch_row(loop, buffers) &&
+  return !is_short(loop.extent) && is_independent(loop) && !writes_scratch_row(loop, buffers) &&
          !varies_in_length(loop.body, loop.variable);
 }
 

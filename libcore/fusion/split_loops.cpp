@@ -16,8 +16,7 @@ namespace penstock::fusion {
 
 namespace {
 
-constexpr std::int64_t kFew = 5;  ///< elements: fewer are gathered rather than walked by vectors
-constexpr int kMaxSplits = 6;     ///< of one loop: a chain of reshapes has few divisors
+constexpr int kMaxSplits = 6;  ///< of one loop: a chain of reshapes has few divisors
 
 /// Divisors of `variable` in an expression.
 void find_divisors(const SymExpr& expression, std::string_view variable,
@@ -60,7 +59,7 @@ class Splitter {
     std::optional<SymExpr> best;
     for (const SymExpr& candidate : found) {
       if (candidate == SymExpr(1) || candidate == loop.extent) continue;
-      if (gathers && candidate.constant().value_or(kFew) < kFew) continue;
+      if (gathers && is_short(candidate)) continue;
       if (simplify(mod(loop.extent, candidate), facts_) != SymExpr(0)) continue;
       bool larger = !best || prove_less(*best, candidate, facts_).value_or(false);
       if (larger) best = candidate;
