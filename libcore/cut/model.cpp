@@ -7,14 +7,15 @@
 #include <unordered_set>
 
 #include "cut/flow_network.h"
+#include "ops/draws.h"
 #include "ops/op.h"
 
 namespace penstock::cut {
 
 bool stays(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
-  return op == nullptr || op->has(ops::kRandom) || op->has(ops::kMutates) ||
-         op->family == ops::OpFamily::random || op->group == ops::PrimGroup::check;
+  return op == nullptr || ops::draws(node) || op->has(ops::kMutates) ||
+         op->group == ops::PrimGroup::check;
 }
 
 namespace {

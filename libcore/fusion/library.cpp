@@ -29,6 +29,8 @@ class CallBuilder {
       convolution();
     } else if (call_.name == "sort" || call_.name == "topk") {
       order();
+    } else if (call_.name == "bernoulli") {
+      draw();
     } else {
       pool();
     }
@@ -145,6 +147,13 @@ class CallBuilder {
     attribute("ceil_mode", given("ceil_mode", false));
     attribute("count_include_pad", given("count_include_pad", true));
     attribute("divisor_override", given("divisor_override", Argument::None{}));
+  }
+
+  void draw() {
+    const Argument probability = given("probability", 0.0);
+    const auto* whole = probability.as<std::int64_t>();
+    attribute("probability",
+              whole != nullptr ? Argument(static_cast<double>(*whole)) : probability);
   }
 
   bool is_true(std::string_view name, bool missing) const {

@@ -227,6 +227,7 @@ Result<void> run_library_call(const LibraryCall& call,
     return failure(Code::PS0205, fmt::format("the library has no {}", call.name));
   }
   Attributes attributes(call);
+  if (call.name == "bernoulli") return failure(Code::PS0602, "bernoulli draws random numbers");
   HostTensor first = tensor(call.inputs[0]);
   if (call.name == "check_index") return check_index(call, first);
   HostTensor out = tensor(call.outputs.front());

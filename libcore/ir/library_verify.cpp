@@ -51,6 +51,7 @@ class CallChecker {
     if (call_.name == "check_index" && !is_integral(inputs_[0].dtype))
       broken("indices are integers");
     if (call_.name == "copy") check_copy();
+    if (call_.name == "bernoulli") check_draw();
     if (result_) check_post_ops();
     return std::move(result_);
   }
@@ -107,6 +108,13 @@ class CallChecker {
       same(from.sizes[i], to.sizes[i], "has windows that differ");
   }
 
+  void check_draw() {
+    const Operand& out = outputs_[0];
+    if (!is_boolean(out.dtype) || out.rank() != 1) return broken("draws a row of booleans");
+    const Buffer& buffer = buffers_[static_cast<std::size_t>(call_.outputs[0])];
+    if (buffer.strides.front() != SymExpr(1)) broken("draws elements one behind the other");
+  }
+
   const Argument* attribute(std::string_view name) const {
     const auto found = std::ranges::find(call_.attributes, name, &NamedArgument::name);
     return found == call_.attributes.end() ? nullptr : &found->value;
@@ -146,6 +154,10 @@ class CallChecker {
     if (type == "lengths") return is_list(argument, 1);
     if (type == "paddings") return is_list(argument, 0);
     if (type == "flag") return argument.as<bool>() != nullptr;
+    if (type == "share") {
+      const auto* share = argument.as<double>();
+      return share != nullptr && *share >= 0 && *share <= 1;
+    }
     if (type == "count") return is_number(argument, 1);
     if (type == "size") return is_number(argument, 0);
     if (type == "int") return is_number(argument, INT64_MIN);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ops/draws.h"
 #include "ops/op.h"
 
 namespace penstock::jit {
@@ -29,14 +30,8 @@ bool writes(const Node& node) {
   return op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
 }
 
-bool draws(const Node& node) {
-  const ops::OpFacts* op = ops::find_op(node.op);
-  return op == nullptr || op->has(ops::kRandom) || node.op.find("dropout") != std::string::npos ||
-         node.op.find("attention") != std::string::npos;
-}
-
 bool draws_numbers(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, draws);
+  return std::ranges::any_of(graph.nodes, ops::draws);
 }
 
 bool records_gradients(const Graph& graph, bool grad_mode) {

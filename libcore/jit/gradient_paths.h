@@ -9,9 +9,9 @@
 
 namespace penstock::jit {
 
-/// Whether a node of level torch writes its first argument, or draws random numbers.
+/// Whether a node of level torch writes its first argument.
 bool writes(const Node& node);
-bool draws(const Node& node);
+/// Whether a graph draws random numbers.
 bool draws_numbers(const Graph& graph);
 
 /// Whether torch records gradients of what a segment makes: of an output that is no view of an

@@ -4,6 +4,7 @@
 
 #include "jit/gradient_paths.h"
 #include "jit/torch_run.h"
+#include "ops/draws.h"
 #include "torch/state.h"
 
 namespace penstock::jit {
@@ -198,12 +199,12 @@ Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached) {
     kept[i] =
         writes(node) || std::ranges::any_of(node.results, [&](ValueId id) { return needed[id]; });
     if (!kept[i]) continue;
-    drawn = drawn || draws(node);
+    drawn = drawn || ops::draws(node);
     for (const NamedArgument& argument : node.args)
       for_each_value(argument.value, [&](ValueId id) { needed[id] = true; });
   }
   if (drawn && std::ranges::any_of(recorded.nodes, [&](const Node& node) {
-        return draws(node) && !kept[static_cast<std::size_t>(&node - recorded.nodes.data())];
+        return ops::draws(node) && !kept[static_cast<std::size_t>(&node - recorded.nodes.data())];
       }))
     return recorded;
   std::vector<Node> nodes;

@@ -9,6 +9,7 @@
 #include "jit/gradient_executor.h"
 #include "jit/gradient_paths.h"
 #include "jit/gradient_stages.h"
+#include "jit/torch_random.h"
 
 namespace penstock::jit {
 
@@ -80,6 +81,7 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(const std::st
   std::unique_ptr<PipelineCompiler> compiler(
       new PipelineCompiler(std::move(*opened), std::move(options), trace));
   compiler->runtime_->deterministic = deterministic;
+  compiler->runtime_->random = std::make_shared<TorchRandom>();
   return compiler;
 }
 

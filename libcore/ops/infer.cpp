@@ -32,6 +32,8 @@ constexpr Rule prim_rule(OpId id, PrimGroup group) {
       return rules::prim_copy;
     case PrimGroup::check:
       return rules::prim_check_index;
+    case PrimGroup::draw:
+      return rules::prim_bernoulli;
     case PrimGroup::none:
       break;
   }

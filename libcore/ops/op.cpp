@@ -27,6 +27,8 @@ constexpr OpFamily family_of(PrimGroup group) {
       return OpFamily::create;
     case PrimGroup::effect:
       return OpFamily::effect;
+    case PrimGroup::draw:
+      return OpFamily::random;
     default:
       return OpFamily::pointwise;
   }
@@ -45,6 +47,8 @@ constexpr std::uint8_t flags_of(PrimGroup group) {
       return kReduction;
     case PrimGroup::effect:
       return kMutates;
+    case PrimGroup::draw:
+      return kRandom;
     default:
       return kNone;
   }
@@ -83,7 +87,7 @@ constexpr std::string_view kFamilyNames[] = {
     "loss",      "convolution", "pool", "resample", "random",    "effect"};
 constexpr std::string_view kGroupNames[] = {"none",   "unary",  "binary", "ternary", "cast",
                                             "view",   "join",   "reduce", "scan",    "index",
-                                            "create", "effect", "check"};
+                                            "create", "effect", "check",  "draw"};
 
 /// "aten.add_.Tensor" → "aten.add.Tensor"; "aten.__iand__.Tensor" → "aten.__and__.Tensor".
 std::string functional_name(std::string_view name) {

@@ -70,6 +70,7 @@ enum class PrimGroup : std::uint8_t {
   create,
   effect,
   check,
+  draw,
 };
 std::string_view to_string(PrimGroup group);
 

@@ -4,6 +4,7 @@
 // first of them: a run that fails is done again by torch, which draws anew.
 #include "partition/dependence.h"
 
+#include "ops/draws.h"
 #include "ops/op.h"
 
 namespace penstock::partition {
@@ -51,7 +52,7 @@ class DependenceGraph {
       for (std::int32_t reader : readers_[written]) edge(reader, position);
       readers_[written].assign(1, position);
     }
-    if (op != nullptr && op->has(ops::kRandom)) {
+    if (ops::draws(node)) {
       edge(last_random_, position);
       last_random_ = position;
       if (first_random_ < 0) first_random_ = position;
@@ -63,7 +64,7 @@ class DependenceGraph {
   /// What random numbers decide, and the checks that they do not.
   void note_draws(std::int32_t position, const ops::OpFacts* op) {
     const Node& node = graph_.nodes[position];
-    bool drawn = op != nullptr && op->has(ops::kRandom);
+    bool drawn = ops::draws(node);
     for (const NamedArgument& argument : node.args) {
       for_each_value(argument.value, [&](ValueId id) { drawn = drawn || drawn_[id]; });
     }

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "ir/size_estimate.h"
+#include "ops/draws.h"
 #include "ops/op.h"
 
 namespace penstock::partition {
@@ -84,7 +85,7 @@ class EarlyResults {
   bool is_result(std::int32_t node) const {
     const Node& made = graph_.nodes[node];
     const ops::OpFacts* op = ops::find_op(made.op);
-    if (op == nullptr || made.results.empty() || op->has(ops::kRandom) || op->has(ops::kMutates) ||
+    if (op == nullptr || made.results.empty() || ops::draws(made) || op->has(ops::kMutates) ||
         placed_[node].placement == Placement::fallback)
       return false;
     if (!std::ranges::all_of(successors_[node],

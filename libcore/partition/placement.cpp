@@ -187,7 +187,8 @@ std::string_view library_call_of(std::string_view op) {
 
 bool has_lowering(std::string_view op) {
   const ops::OpFacts* known = ops::find_op(op);
-  return (known != nullptr && known->is_prim()) || find_row(op, Placement::compiled) != nullptr;
+  const bool loops = known != nullptr && known->is_prim() && rows_of(op).empty();
+  return loops || find_row(op, Placement::compiled) != nullptr;
 }
 
 std::string misfit(const Graph& graph, const Node& node, ops::ShapeContext& shapes) {
@@ -204,7 +205,7 @@ PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int3
     return {Placement::fallback, "there is neither a lowering nor a library call"};
   std::string obstacle = common_obstacle(graph, node);
   if (!obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
-  if (prim) return {Placement::compiled, {}};
+  if (prim && rows.empty()) return {Placement::compiled, {}};
   if (obstacle = misfit(graph, node, shapes); !obstacle.empty())
     return {Placement::fallback, std::move(obstacle)};
   for (const Row& row : rows) {

@@ -1,6 +1,7 @@
 #include <unordered_map>
 
 #include "ir/argument_text.h"
+#include "ops/draws.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/rewrite.h"
@@ -14,7 +15,7 @@ namespace {
 bool is_pure(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   if (!op || node.results.empty()) return false;
-  return !op->has(ops::kMutates) && !op->has(ops::kRandom) && op->family != ops::OpFamily::random;
+  return !op->has(ops::kMutates) && !ops::draws(node);
 }
 
 /// Text that two nodes share exactly when op and arguments are the same.

@@ -1,3 +1,4 @@
+#include "ops/draws.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
 
@@ -8,8 +9,7 @@ namespace {
 /// Whether a node does something besides giving its results. An op that nobody knows may.
 bool has_effect(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
-  return !op || op->has(ops::kMutates) || op->has(ops::kRandom) ||
-         op->family == ops::OpFamily::random || op->group == ops::PrimGroup::check;
+  return !op || op->has(ops::kMutates) || ops::draws(node) || op->group == ops::PrimGroup::check;
 }
 
 std::vector<bool> needed_nodes(const Graph& graph, std::vector<bool>& needed) {

@@ -11,15 +11,42 @@
 
 namespace penstock::passes {
 
-std::optional<std::vector<std::int64_t>> dense_order(const TensorType& type) {
+namespace {
+
+/// The dims from slowest to fastest by strides that are numbers.
+std::vector<std::int64_t> by_stride(const TensorType& type) {
   std::vector<std::int64_t> order(type.rank());
   std::iota(order.begin(), order.end(), 0);
-  for (const SymExpr& stride : type.strides) {
-    if (!stride.is_constant()) return std::nullopt;
-  }
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
     return *type.strides[a].constant() > *type.strides[b].constant();
   });
+  return order;
+}
+
+/// The same where strides are symbols, from the fastest dim out: each is as far from element to
+/// element as those inside are long. Fewer dims where none of the rest is.
+std::vector<std::int64_t> by_length(const TensorType& type) {
+  std::vector<std::int64_t> inner, left(type.rank());
+  std::iota(left.rbegin(), left.rend(), 0);
+  SymExpr length(1);
+  for (auto next = left.begin(); !left.empty(); left.erase(next)) {
+    next = std::ranges::find_if(left, [&](std::int64_t dim) {
+      return type.sizes[dim] == SymExpr(1) || type.strides[dim] == length;
+    });
+    if (next == left.end()) break;
+    length = length * type.sizes[*next];
+    inner.push_back(*next);
+  }
+  return {inner.rbegin(), inner.rend()};
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> dense_order(const TensorType& type) {
+  const bool numbers =
+      std::ranges::all_of(type.strides, [](const SymExpr& stride) { return stride.is_constant(); });
+  const std::vector<std::int64_t> order = numbers ? by_stride(type) : by_length(type);
+  if (order.size() != type.rank()) return std::nullopt;
   TensorType moved = type;
   for (std::size_t i = 0; i < order.size(); ++i) {
     moved.sizes[i] = type.sizes[order[i]];

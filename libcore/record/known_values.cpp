@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/draws.h"
 #include "ops/op.h"
 
 namespace penstock::record {
@@ -22,7 +23,7 @@ bool KnownValues::is_known(const Argument& argument) const {
 
 void KnownValues::note(const Node& node, const std::vector<TensorType>& types) {
   const ops::OpFacts* facts = ops::find_op(node.op);
-  if (facts == nullptr || facts->has(ops::kRandom) || facts->has(ops::kMutates) ||
+  if (facts == nullptr || ops::draws(node) || facts->has(ops::kMutates) ||
       leaves_memory_as_it_is(node.op))
     return;
   const auto is_constant = [](const SymExpr& size) { return size.is_constant(); };

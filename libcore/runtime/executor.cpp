@@ -106,7 +106,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   for (const BundleStep& step : bundle.steps) {
     kernels |= std::holds_alternative<KernelCall>(step);
     if (auto* call = std::get_if<LibraryCall>(&step))
-      library_calls |= !is_index_check(*call) && !is_copy(*call);
+      library_calls |= !is_index_check(*call) && !is_copy(*call) && !is_draw(*call);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));
@@ -183,11 +183,13 @@ Result<std::unique_ptr<Plan>> Executor::State::next_plan() {
   if (plans.size() == kMostPlans) {
     std::unique_ptr<Plan> last = std::move(plans.back());
     plans.pop_back();
-    auto resized = resize_plan({bundle, functions, runtime->library.get(), plans}, *last, symbols);
+    auto resized = resize_plan(
+        {bundle, functions, runtime->library.get(), runtime->random.get(), plans}, *last, symbols);
     if (!resized) return tl::unexpected(std::move(resized.error()));
     return last;
   }
-  auto plan = make_plan({bundle, functions, runtime->library.get(), plans}, symbols);
+  auto plan =
+      make_plan({bundle, functions, runtime->library.get(), runtime->random.get(), plans}, symbols);
   // Packed weights and the arena are about to come on top of what the plain program has freed and
   // the C library has kept.
   if (plan && (*plan)->arena_bytes >= kMuchMemory) malloc_trim(0);

@@ -14,6 +14,7 @@
 #include "bundle/kernel_bundle.h"
 #include "runtime/library_kernel.h"
 #include "runtime/memory_pool.h"
+#include "runtime/random_stream.h"
 #include "runtime/threads.h"
 
 namespace penstock::runtime {
@@ -86,6 +87,7 @@ struct Runtime {
   bool deterministic = false;           ///< results have the same bits for any number of threads
   std::shared_ptr<PackedStore> packed;  ///< keeps packed weights of stored tensors; may be null
   std::shared_ptr<Library> library;     ///< opened by the first bundle that calls it
+  std::shared_ptr<RandomSource> random = own_random_source();  ///< what bundles draw from
   LoadedCode code;
 };
 

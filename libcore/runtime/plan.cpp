@@ -6,6 +6,7 @@
 #include "ir/size_facts.h"
 #include "runtime/copy.h"
 #include "runtime/index_check.h"
+#include "runtime/random_stream.h"
 
 namespace penstock::runtime {
 
@@ -229,6 +230,8 @@ class Planner {
   /// Whether running the step twice is as running it once.
   bool is_repeatable(const PlannedStep& planned) const {
     if (std::holds_alternative<FallbackCall>(*planned.step)) return false;
+    const auto* call = std::get_if<LibraryCall>(planned.step);
+    if (call != nullptr && is_draw(*call)) return false;
     const auto first = plan_.pointer_memory.begin() + planned.first;
     return std::none_of(first, first + planned.count, [&](BufferId memory) {
       return memory != kNoBuffer && is_written_input(context_.bundle.buffers[memory]);
@@ -321,6 +324,9 @@ class Planner {
     concrete.attributes = planned.attributes;
     if (is_index_check(call))
       return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
+    if (is_draw(call))
+      return std::shared_ptr<LibraryKernel>(
+          make_draw(concrete, planned.operands, *context_.random));
     auto kernel = is_copy(call) ? make_copy(planned.operands)
                                 : context_.library->make(concrete, planned.operands);
     if (!kernel) return tl::unexpected(std::move(kernel.error()));

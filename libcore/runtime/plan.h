@@ -66,7 +66,7 @@ struct Plan {
   Prepared prepared;
   std::vector<PlannedStep> steps;
   std::size_t repeatable =
-      0;  ///< so many steps may run again: they write no input and call no torch
+      0;  ///< so many steps may run again: they write no input, draw nothing and call no torch
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from
   std::vector<std::int64_t> pointer_start;  ///< and the bytes to add
   std::vector<BufferId> sized_buffers;      ///< of which anything above depends on the symbols
@@ -78,6 +78,7 @@ struct PlanContext {
   const KernelBundle& bundle;
   const std::unordered_map<std::string, penstock_kernel>& functions;
   Library* library;
+  RandomSource* random;
   /// For other sizes of the same bundle, run by the same thread. What a library made for a call
   /// whose operands these sizes do not change serves both: most of a model that decodes, one token
   /// longer each time.

@@ -19,14 +19,14 @@ constexpr Row kRows[] = {
     {ops::PrimGroup::join, lower_join},        {ops::PrimGroup::reduce, lower_reduce},
     {ops::PrimGroup::scan, nullptr},           {ops::PrimGroup::index, lower_index},
     {ops::PrimGroup::create, lower_create},    {ops::PrimGroup::effect, nullptr},
-    {ops::PrimGroup::check, nullptr},
+    {ops::PrimGroup::check, nullptr},          {ops::PrimGroup::draw, nullptr},
 };
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < std::size(kRows); ++i) {
     if (kRows[i].group != static_cast<ops::PrimGroup>(i)) return false;
   }
-  return std::size(kRows) == static_cast<std::size_t>(ops::PrimGroup::check) + 1;
+  return std::size(kRows) == static_cast<std::size_t>(ops::PrimGroup::draw) + 1;
 }
 static_assert(in_order(), "every group of prims has a row, in the order of PrimGroup");
 

@@ -263,4 +263,15 @@ void prim_check_index(Inference& in) {
   if (!in.failed() && !is_integral(self.dtype)) in.fail("indices are integers");
 }
 
+void prim_bernoulli(Inference& in) {
+  TensorType type;
+  type.dtype = DType::bool_;
+  type.sizes = {in.integer("length")};
+  type.strides = {SymExpr(1)};
+  const double probability = in.real("probability", -1);
+  if (in.failed()) return;
+  if (!(probability >= 0 && probability <= 1)) return in.fail("a probability is from 0 to 1");
+  in.add(std::move(type));
+}
+
 }  // namespace penstock::ops::rules

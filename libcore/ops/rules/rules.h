@@ -22,5 +22,6 @@ void prim_join(Inference&);
 void prim_index(Inference&);
 void prim_copy(Inference&);
 void prim_check_index(Inference&);
+void prim_bernoulli(Inference&);
 
 }  // namespace penstock::ops::rules

@@ -374,14 +374,4 @@ void clone(Decomposition& d) {
   d.result(d.unary("clone", d.value("self")));
 }
 
-void drop_out(Decomposition& d) {
-  std::string_view name = d.has("self") ? "self" : "input";
-  bool native = d.op().id == ops::OpId::native_dropout_default;
-  bool draws = d.boolean("train", native) && d.real("p", 0.5) > 0;
-  if (draws) return d.keep();
-  ValueId self = d.value(name);
-  d.result(native ? d.unary("clone", self) : self);
-  if (native) d.result(d.full(d.sizes(self), true, DType::bool_));
-}
-
 }  // namespace penstock::passes

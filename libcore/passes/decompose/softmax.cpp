@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "passes/decompose/decompositions.h"
+#include "passes/decompose/dropout.h"
 
 namespace penstock::passes {
 
@@ -112,6 +113,7 @@ struct AttentionOperands {
   bool causal = false;
   double scale = 1;
   DType dtype;
+  std::optional<ValueId> noise;  ///< what dropout multiplies the weights by: (batch, rows, columns)
 };
 
 /// `length` elements of a dim from `start` on; all of them are the tensor as it is.
@@ -150,6 +152,11 @@ ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block
   if (of.causal) scores = masked_scores(d, d.reshape(scores, shape), causal_mask(d, block));
   scores = d.reshape(scores, {element_count(of.batch), block.rows, block.columns});
   ValueId weights = of.mask ? masked_softmax(d, scores) : softmax_over(d, scores, 2, false);
+  if (of.noise) {
+    ValueId noise = part(d, *of.noise, 1, block.start, block.rows);
+    noise = part(d, noise, 2, SymExpr(0), block.columns);
+    weights = d.binary("mul", value_argument(weights), value_argument(noise));
+  }
   return d.product("aten.bmm.default",
                    {arg("self", value_argument(d.convert(weights, of.dtype))),
                     arg("mat2", value_argument(part(d, of.value, 1, SymExpr(0), block.columns)))});
@@ -178,10 +185,22 @@ std::vector<Block> blocks_of(const AttentionOperands& of, const SymExpr& rows,
   return blocks;
 }
 
+/// Noise for all weights, as torch's dropout draws it for a tensor of them (native/transformers/
+/// attention.cpp, _scaled_dot_product_attention_math). kNoValue where it draws none: p is 1.
+ValueId attention_noise(Decomposition& d, const AttentionOperands& of, const SymExpr& rows,
+                        const SymExpr& columns, double p) {
+  if (d.failed() || p >= 1) return kNoValue;
+  const DType compute = ops::compute_dtype(of.dtype);
+  TensorType type = d.type(of.query);
+  type.dtype = compute;
+  type.sizes = {element_count(of.batch), rows, columns};
+  type.strides = contiguous_strides(type.sizes);
+  return dropout_noise(d, type, p, compute);
+}
+
 }  // namespace
 
 void attention(Decomposition& d) {
-  if (d.real("dropout_p", 0) > 0) return d.keep();
   ValueId query = d.value("query"), key = d.value("key"), value = d.value("value");
   if (d.failed()) return;
   std::vector<SymExpr> sizes = d.sizes(query), key_sizes = d.sizes(key);
@@ -216,6 +235,10 @@ void attention(Decomposition& d) {
                        scale,
                        dtype};
   if (d.has("attn_mask")) of.mask = d.value("attn_mask");
+  if (const double p = d.real("dropout_p", 0); p > 0) {
+    of.noise = attention_noise(d, of, sizes[sizes.size() - 2], key_sizes[key_sizes.size() - 2], p);
+    if (*of.noise == kNoValue) return d.keep();
+  }
   std::vector<ValueId> parts;
   for (const Block& block :
        blocks_of(of, sizes[sizes.size() - 2], key_sizes[key_sizes.size() - 2])) {

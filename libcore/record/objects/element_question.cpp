@@ -8,6 +8,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "ops/draws.h"
 #include "ops/op.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kMostQuestions = 4;        ///< of a segment
 bool may_be_asked_again(const Node& node) {
   const ops::OpFacts* facts = ops::find_op(node.op);
   if (facts == nullptr || node.results.size() != 1 || leaves_memory_as_it_is(node.op)) return false;
-  if (facts->has(ops::kRandom) || facts->has(ops::kMutates) || facts->has(ops::kDataDependent))
+  if (ops::draws(node) || facts->has(ops::kMutates) || facts->has(ops::kDataDependent))
     return false;
   switch (facts->family) {
     case ops::OpFamily::pointwise:

@@ -1,0 +1,29 @@
+#include "ops/draws.h"
+
+#include "ops/op.h"
+
+namespace penstock::ops {
+
+namespace {
+
+/// Whether an argument of the name is there that is not known to be zero.
+bool is_given(const Node& node, std::string_view name) {
+  const Argument* argument = find_argument(node, name);
+  return argument != nullptr && !argument->is_none() && !is_number(*argument, 0);
+}
+
+}  // namespace
+
+bool draws(const Node& node) {
+  const OpFacts* op = find_op(node.op);
+  if (op == nullptr || op->has(kRandom)) return true;
+  if (op->family == OpFamily::random) {
+    const Argument* train = find_argument(node, "train");
+    return train == nullptr || *train != Argument(false);
+  }
+  // Attention, and recurrent layers between their layers.
+  return is_given(node, "dropout_p") ||
+         (op->family == OpFamily::recurrent && is_given(node, "dropout"));
+}
+
+}  // namespace penstock::ops
