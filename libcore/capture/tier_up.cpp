@@ -14,9 +14,13 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 /// What an op takes to record and compile, and a graph besides, before this process has compiled
-/// much: about what two programs showed (1.3 to 3 ms an op with an empty store). It is given up for
-/// what the process itself takes.
-constexpr nanoseconds kOp = milliseconds(2), kGraph = milliseconds(4);
+/// much: about what programs showed (0.3 ms an op of large graphs, 1 ms of small ones, with an
+/// empty store). It is given up for what the process itself takes.
+constexpr nanoseconds kOp = microseconds(500), kGraph = milliseconds(4);
+/// What compiled calls save of every op at least, its call by Python and torch (3 to 6 us), and the
+/// share of a call that they save at most.
+constexpr nanoseconds kOpSaved = microseconds(2);
+constexpr double kMostSavedOneIn = 2;
 /// So many ops have to be compiled until what they took weighs as much as the start value.
 constexpr std::int64_t kStartOps = 50;
 /// Steps that measuring a backward takes.
@@ -150,8 +154,16 @@ nanoseconds TierUp::price(const RootHistory& root) const {
   return price(root.ops * kPasses) + call * kPasses * kMeasuredSteps;
 }
 
+double TierUp::saved_one_in(const RootHistory& root) {
+  if (root.ops <= 0 || root.calls == 0 || root.native.count() == 0) return kSavedOneIn;
+  const auto call = static_cast<double>(root.native.count()) / static_cast<double>(root.calls);
+  const auto saved = static_cast<double>((kOpSaved * root.ops).count());
+  return std::clamp(call / saved, kMostSavedOneIn, static_cast<double>(kSavedOneIn));
+}
+
 nanoseconds TierUp::pays_after(const RootHistory& root) const {
-  return price(root) * kSavedOneIn / (root.gradients ? kPasses : 1);
+  const auto bought = static_cast<double>(price(root).count() / (root.gradients ? kPasses : 1));
+  return nanoseconds(static_cast<std::int64_t>(bought * saved_one_in(root)));
 }
 
 }  // namespace penstock::capture

@@ -77,7 +77,7 @@ class TierUp {
   /// The processor time of the process so far. Tests have their own.
   using Clock = std::function<Nanoseconds()>;
 
-  /// The share of the native time that compiled calls are taken to save: one in so many.
+  /// The share of the native time that compiled calls are taken to save at least: one in so many.
   static constexpr std::int64_t kSavedOneIn = 8;
   /// How often an op's work is done where gradients are computed: forward, and twice in backward.
   static constexpr std::int64_t kPasses = 3;
@@ -128,6 +128,8 @@ class TierUp {
   Nanoseconds price(std::int64_t ops) const;
   /// What the root's takes, and what measuring it does.
   Nanoseconds price(const RootHistory& root) const;
+  /// Compiled calls of the root are taken to save one in so many of its nanoseconds.
+  static double saved_one_in(const RootHistory& root);
   /// The native time behind which it pays.
   Nanoseconds pays_after(const RootHistory& root) const;
 

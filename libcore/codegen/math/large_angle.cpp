@@ -1,8 +1,8 @@
 // Angles beyond 2**40, whose quadrant takes more bits of pi than two doubles hold (Payne and
 // Hanek). x = m * 2**e with whole m, and of 1/(2*pi) those bits count that are not multiplied to
 // whole turns: 192 of them, from bit e + 1 on. Their product with m, less whole turns, is the angle
-// as a fraction of a turn, right to 2**-128. Such angles are rare: one vector of them is taken
-// apart into calls of a function of its own, behind a branch that is inlined.
+// as a fraction of a turn, right to 2**-128. Such angles are rare: vectors with one of them go
+// through a function of their own, behind a branch that is inlined.
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -27,11 +27,16 @@ constexpr double kLargest = 1099511627776.0;  ///< 2**40: up to here the common 
 constexpr double kTurn = 6.28318530717958623200e+00, kTurnLow = 2.44929359829470635445e-16;
 constexpr std::uint64_t kSignificand = (std::uint64_t{1} << 52) - 1;
 
-llvm::Function* helper(llvm::IRBuilder<>& ir, const std::string& name, llvm::FunctionType* type) {
+/// An internal function that is compiled for the same processor as its caller; `inlined` always or
+/// never, whatever its caller is.
+llvm::Function* helper(llvm::IRBuilder<>& ir, const std::string& name, llvm::FunctionType* type,
+                       llvm::Attribute::AttrKind inlined) {
   const llvm::Function* caller = ir.GetInsertBlock()->getParent();
   auto* function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name,
                                           ir.GetInsertBlock()->getModule());
   function->addFnAttrs(llvm::AttrBuilder(ir.getContext(), caller->getAttributes().getFnAttrs()));
+  function->removeFnAttr(llvm::Attribute::AlwaysInline);
+  function->addFnAttr(inlined);
   function->setDoesNotAccessMemory();
   function->setWillReturn();
   return function;
@@ -87,8 +92,8 @@ llvm::Function* reduce_one(llvm::IRBuilder<>& caller) {
   if (auto* known = caller.GetInsertBlock()->getModule()->getFunction(kName)) return known;
   auto* pair = llvm::StructType::get(caller.getInt64Ty(), caller.getDoubleTy());
   llvm::Function* function =
-      helper(caller, kName, llvm::FunctionType::get(pair, {caller.getDoubleTy()}, false));
-  function->addFnAttr(llvm::Attribute::NoInline);
+      helper(caller, kName, llvm::FunctionType::get(pair, {caller.getDoubleTy()}, false),
+             llvm::Attribute::NoInline);
   llvm::IRBuilder<> ir(llvm::BasicBlock::Create(caller.getContext(), "entry", function));
   MathBuilder b(ir);
   Value* x = function->getArg(0);
@@ -133,19 +138,40 @@ Quadrant reduce_lanes(MathBuilder& b, Value* x) {
   return all;
 }
 
+/// {k, r} of vectors some of whose angles are large. Code of one call stands where it is needed
+/// instead of one for each lane: sines are many, and each stands in several versions of its loop.
+llvm::Function* correct_some(llvm::IRBuilder<>& caller, const std::string& lanes,
+                             llvm::FunctionType* type) {
+  const std::string name = "large_angles." + lanes;
+  if (auto* known = caller.GetInsertBlock()->getModule()->getFunction(name)) return known;
+  llvm::Function* function = helper(caller, name, type, llvm::Attribute::NoInline);
+  llvm::IRBuilder<> ir(llvm::BasicBlock::Create(caller.getContext(), "entry", function));
+  MathBuilder math(ir);
+  Value *angle = function->getArg(0), *k = function->getArg(1), *r = function->getArg(2);
+  Value* size = math.abs(angle);
+  Value* large = math.greater(size, kLargest);
+  Value* some = math.constant(angle, 2 * kLargest);  // where the table has bits for it
+  const Quadrant exact = reduce_lanes(math, math.select(large, angle, some));
+  Value* infinite = ir.CreateFCmpOEQ(size, llvm::ConstantFP::getInfinity(angle->getType()));
+  Value* other_r = ir.CreateSelect(ir.CreateAnd(large, ir.CreateNot(infinite)), exact.r, r);
+  Value* result = llvm::PoisonValue::get(type->getReturnType());
+  result = ir.CreateInsertValue(result, ir.CreateSelect(large, exact.k, k), 0);
+  ir.CreateRet(ir.CreateInsertValue(result, other_r, 1));
+  return function;
+}
+
 }  // namespace
 
 Quadrant correct_large_angles(MathBuilder& b, Value* x, const Quadrant& common) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-  const std::string name =
-      "correct_large_angles." + std::to_string(vector == nullptr ? 1 : vector->getNumElements());
+  const std::string lanes = std::to_string(vector == nullptr ? 1 : vector->getNumElements());
+  const std::string name = "correct_large_angles." + lanes;
   llvm::Function* function = b.ir.GetInsertBlock()->getModule()->getFunction(name);
   auto* pair = llvm::StructType::get(common.k->getType(), x->getType());
   if (function == nullptr) {
-    function = helper(
-        b.ir, name,
-        llvm::FunctionType::get(pair, {x->getType(), common.k->getType(), x->getType()}, false));
-    function->addFnAttr(llvm::Attribute::AlwaysInline);
+    auto* type =
+        llvm::FunctionType::get(pair, {x->getType(), common.k->getType(), x->getType()}, false);
+    function = helper(b.ir, name, type, llvm::Attribute::AlwaysInline);
     llvm::LLVMContext& context = b.ir.getContext();
     auto* entry = llvm::BasicBlock::Create(context, "entry", function);
     auto* rare = llvm::BasicBlock::Create(context, "rare", function);
@@ -154,26 +180,19 @@ Quadrant correct_large_angles(MathBuilder& b, Value* x, const Quadrant& common) 
     MathBuilder math(ir);
     Value *angle = function->getArg(0), *k = function->getArg(1), *r = function->getArg(2);
     Value* large = math.greater(math.abs(angle), kLargest);
+    Value* same = ir.CreateInsertValue(llvm::PoisonValue::get(pair), k, 0);
+    same = ir.CreateInsertValue(same, r, 1);
     // So that what the loop holds in registers is put aside on the rare way alone.
     ir.CreateCondBr(vector == nullptr ? large : ir.CreateOrReduce(large), rare, done,
                     llvm::MDBuilder(context).createUnlikelyBranchWeights());
     ir.SetInsertPoint(rare);
-    Value* some = math.constant(angle, 2 * kLargest);  // where the table has bits for it
-    const Quadrant exact = reduce_lanes(math, math.select(large, angle, some));
-    Value* infinite =
-        ir.CreateFCmpOEQ(math.abs(angle), llvm::ConstantFP::getInfinity(angle->getType()));
-    Value* other_k = ir.CreateSelect(large, exact.k, k);
-    Value* other_r = ir.CreateSelect(ir.CreateAnd(large, ir.CreateNot(infinite)), exact.r, r);
+    Value* changed = ir.CreateCall(correct_some(ir, lanes, type), {angle, k, r});
     ir.CreateBr(done);
     ir.SetInsertPoint(done);
-    auto* final_k = ir.CreatePHI(k->getType(), 2);
-    auto* final_r = ir.CreatePHI(r->getType(), 2);
-    for (auto [phi, changed, same] : {std::tuple(final_k, other_k, k), {final_r, other_r, r}}) {
-      phi->addIncoming(changed, rare);
-      phi->addIncoming(same, entry);
-    }
-    Value* result = ir.CreateInsertValue(llvm::PoisonValue::get(pair), final_k, 0);
-    ir.CreateRet(ir.CreateInsertValue(result, final_r, 1));
+    auto* result = ir.CreatePHI(pair, 2);
+    result->addIncoming(changed, rare);
+    result->addIncoming(same, entry);
+    ir.CreateRet(result);
   }
   Value* both = b.ir.CreateCall(function, {x, common.k, common.r});
   return {b.ir.CreateExtractValue(both, 0), b.ir.CreateExtractValue(both, 1)};

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tuple>
 #include <utility>
 
 using penstock::capture::RootHistory;
@@ -55,6 +56,20 @@ TEST_CASE("a root pays once an eighth of its calls' time is what compiling takes
   }
 }
 
+TEST_CASE("of short ops more is saved, half of their time at most") {
+  for (const auto& [takes, ops, one_in] : {std::tuple(milliseconds(2), 250, 4.0),
+                                           {milliseconds(2), 1000, 2.0},
+                                           {milliseconds(20), 250, 8.0}}) {
+    Process process;
+    RootHistory root;
+    const int calls = process.calls_until_hot(root, takes, ops);
+    const nanoseconds wanted =
+        std::chrono::duration_cast<nanoseconds>(process.policy.price(ops) * one_in);
+    CHECK(takes * (calls - 1) >= wanted * 9 / 10);
+    CHECK(takes * (calls - 1) <= wanted * 5 / 4 + takes);
+  }
+}
+
 TEST_CASE("more ops cost more calls, and longer calls fewer") {
   Process process;
   RootHistory few, many, slow;
@@ -78,7 +93,7 @@ TEST_CASE("few calls of a root that is far from paying are looked at") {
     ++looks;
     if (TierUp::counts(root))
       process.policy.ran(root, microseconds(5),
-                         root.ops < 0 ? std::optional<std::int64_t>(4) : std::nullopt);
+                         root.ops < 0 ? std::optional<std::int64_t>(400) : std::nullopt);
   }
   CHECK(looks < 300);
   CHECK(root.calls >= 9'900);
@@ -90,7 +105,7 @@ TEST_CASE("few calls of a root that is far from paying are looked at") {
 TEST_CASE("what compiling took here moves the price") {
   Process process;
   const nanoseconds before = process.policy.price(100);
-  process.policy.spent(1000, milliseconds(100));  // the store had the code
+  process.policy.spent(1000, milliseconds(10));  // the store had the code
   CHECK(process.policy.price(100) < before / 5);
   Process slow;
   slow.policy.spent(1000, seconds(20));
@@ -222,8 +237,8 @@ TEST_CASE("in gradient mode a root pays later: backward is compiled, and both si
   Process process;
   RootHistory plain, gradients;
   gradients.gradients = true;
-  const int calls = process.calls_until_hot(plain, milliseconds(10), 20);
-  const int with_backward = process.calls_until_hot(gradients, milliseconds(10), 20);
+  const int calls = process.calls_until_hot(plain, milliseconds(10), 60);
+  const int with_backward = process.calls_until_hot(gradients, milliseconds(10), 60);
   CHECK(with_backward > calls);
   CHECK(with_backward < calls * 2);
   CHECK(process.policy.price(gradients) > process.policy.price(plain) * 3);

@@ -2,6 +2,7 @@
 // codegen/math/functions.h promises.
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <random>
 
@@ -179,6 +180,29 @@ TEST_CASE("functions of two operands") {
     run(function, function.float_ulps, DType::float32, float{});
     run(function, function.double_ulps, DType::float64, double{});
   }
+}
+
+TEST_CASE("a sine more is little code more: what large angles take stands once") {
+  const auto size_of = [](int sines) {
+    Loop loop;
+    loop.variable = "i0";
+    loop.extent = sym("s0");
+    loop.schedule.vectorize = true;
+    loop.body.push_back(load(0, 0, sym("i0"), DType::float64));
+    for (int i = 0; i < sines; ++i) loop.body.push_back(op("sin", i + 1, {i}, DType::float64));
+    loop.body.push_back(store(1, sym("i0"), sines, DType::float64));
+    LoopKernel kernel;
+    kernel.name = "k0_sines";
+    kernel.body.push_back(nest(loop));
+    FileSink sink;
+    CodegenOptions options;
+    options.cpus = {"host"};
+    auto bundle =
+        generate(program_of(kernel, {DType::float64, DType::float64}, {"s0"}), options, sink);
+    REQUIRE_MESSAGE(bundle.has_value(), bundle.error().message);
+    return std::filesystem::file_size(sink.paths.at(0));
+  };
+  CHECK((size_of(9) - size_of(1)) / 8 < 8192);
 }
 
 }  // namespace penstock::codegen
