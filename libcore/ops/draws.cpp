@@ -19,7 +19,8 @@ bool draws(const Node& node) {
   if (op == nullptr || op->has(kRandom)) return true;
   if (op->family == OpFamily::random) {
     const Argument* train = find_argument(node, "train");
-    return train == nullptr || *train != Argument(false);
+    const bool nothing_drops = op->id != OpId::native_dropout_default && !is_given(node, "p");
+    return train == nullptr || (*train != Argument(false) && !nothing_drops);
   }
   // Attention, and recurrent layers between their layers.
   return is_given(node, "dropout_p") ||

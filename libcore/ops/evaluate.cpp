@@ -5,6 +5,7 @@
 
 #include "ir/index_range.h"
 #include "ir/interface_verify.h"
+#include "ops/draws.h"
 #include "ops/indices.h"
 #include "ops/infer.h"
 #include "ops/reference/reference.h"
@@ -242,6 +243,8 @@ Result<std::vector<HostTensor>> compute(const OpFacts& op, Concrete& concrete) {
       std::ranges::any_of(*inferred, gives_complex)) {
     return failure(Code::PS0602, concrete.node.op + " has no reference for complex numbers");
   }
+  if (draws(concrete.node))
+    return failure(Code::PS0602, concrete.node.op + " draws random numbers: it has no reference");
   Evaluation evaluation(op, concrete.node, concrete.graph, concrete.tensors);
   for (const InferredResult& result : *inferred) {
     if (std::string wrong = unusable(result, concrete.tensors); !wrong.empty()) {

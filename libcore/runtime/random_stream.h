@@ -17,7 +17,7 @@ struct RandomState {
   std::array<std::uint32_t, kWords> words{};
   std::size_t next = kWords;  ///< the first word that has not been read; kWords: none is left
 
-  /// As torch.manual_seed(seed) leaves it; that of a new process if none is given.
+  /// As torch.manual_seed(seed) leaves it; the default is that of torch's C++ library.
   explicit RandomState(std::uint64_t seed = 67280421310721);
 };
 
@@ -34,7 +34,7 @@ class RandomSource {
   virtual Result<void> bernoulli(double probability, std::span<std::uint8_t> elements) = 0;
 };
 
-/// A generator of its own, as a new process has it: for documents that are run without torch.
+/// A generator of its own, the same in every process: for documents that are run without torch.
 std::shared_ptr<RandomSource> own_random_source();
 
 /// The library call bernoulli, which needs no library. `source` outlives it.

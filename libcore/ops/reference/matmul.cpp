@@ -112,7 +112,6 @@ void outer(Evaluation& e) {
 }
 
 void attention(Evaluation& e) {
-  if (e.real("dropout_p", 0) > 0) return e.fail("draws random numbers");
   Array query = e.array("query"), key = e.array("key"), value = e.array("value");
   double scale = e.real("scale", 1 / std::sqrt(static_cast<double>(query.sizes.back())));
   if (e.boolean("enable_gqa", false)) {
