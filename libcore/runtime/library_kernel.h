@@ -29,6 +29,7 @@ struct Operand {
 struct LibraryOperands {
   std::vector<Operand> inputs, outputs, post_ops;
   std::vector<bool> present;  ///< by input
+  bool varying = false;       ///< the sizes are those of one call of many
   friend bool operator==(const LibraryOperands&, const LibraryOperands&) = default;
 };
 

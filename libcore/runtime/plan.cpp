@@ -360,6 +360,7 @@ class Planner {
     planned.attributes = call.attributes;
     for (NamedArgument& attribute : planned.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
+    operands.varying = sized_;
     auto kernel = library_kernel(call, index, planned);
     if (!kernel) return tl::unexpected(kernel.error());
     planned.kernel = std::move(*kernel);

@@ -160,6 +160,20 @@ bool writable(const Operand& operand) {
   return !repeats_batches(operand) && has_dense_rows(operand);
 }
 
+/// How it lies in memory, to a kernel that is told the sizes and steps when it runs: `rows` alone,
+/// or all but those of batches.
+memory::desc of_any_size(const Operand& operand, bool rows) {
+  const std::size_t rank = operand.sizes.size();
+  std::vector<std::int64_t> sizes = operand.sizes, strides = operand.strides;
+  sizes[rank - 2] = DNNL_RUNTIME_DIM_VAL;
+  if (!rows) sizes[rank - 1] = DNNL_RUNTIME_DIM_VAL;
+  const std::size_t dense = strides[rank - 1] == 1 ? rank - 1 : rank - 2;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i != dense) strides[i] = DNNL_RUNTIME_DIM_VAL;
+  }
+  return {sizes, data_type(operand.dtype), strides};
+}
+
 double operations(const Problem& problem) {
   double count = 2 * static_cast<double>(problem.a.sizes.back());
   for (const std::int64_t size : problem.out.sizes) count *= static_cast<double>(size);
@@ -169,13 +183,15 @@ double operations(const Problem& problem) {
 class Matmul : public LibraryKernel {
  public:
   Matmul(std::shared_ptr<OneDnn> library, const LibraryCall& call, const Problem& problem,
-         const Operand* bias)
+         const Operand* bias, bool any_size)
       : library_(std::move(library)), alone_(operations(problem) <= kAlone) {
     const ThreadLimit limit(alone_);
     OneDnn& shared = *library_;
     // A repeated element or a far step: copied into rows first.
     memory::desc a = describe(problem.a), out = describe(problem.out);
-    memory::desc a_read = describe(readable(problem.a) ? problem.a : dense(problem.a));
+    const Operand a_place = readable(problem.a) ? problem.a : dense(problem.a);
+    const Operand b_place = readable(problem.b) ? problem.b : dense(problem.b);
+    memory::desc a_read = describe(a_place);
     // Post-ops find the elements of their operands by counting those of a dense result.
     const bool counted = !problem.post_ops.empty() && !lies_so(problem.out, dense(problem.out));
     const Operand written = writable(problem.out) && !counted ? problem.out : dense(problem.out);
@@ -188,15 +204,23 @@ class Matmul : public LibraryKernel {
     a_bytes_ = copy_a_.needed() ? Relayout::bytes(a_read) : 0;
     out_bytes_ = copy_out_.needed() ? Relayout::bytes(out_written) : 0;
     bool pack = !call.prepack.empty() && problem.b.sizes.size() == 2;
-    memory::desc b = describe(problem.b);
-    memory::desc b_any =
-        pack ? memory::desc(problem.b.sizes, data_type(problem.b.dtype), memory::format_tag::any)
-             : describe(readable(problem.b) ? problem.b : dense(problem.b));
+    memory::desc b = describe(problem.b), b_read = describe(b_place);
     addends_ = PostOpOperands(shared, problem.post_ops, written);
-    make_primitive(call, problem, bias, a_read, b_any, out_written);
-    weight_ = Weight(shared, b, chosen_.weights_desc());
+    bias_ = bias == nullptr ? memory::desc() : describe_bias(*bias, written.sizes.size());
+    has_bias_ = bias != nullptr;
+    if (any_size) {
+      make_primitive(call, of_any_size(a_place, has_bias_),
+                     has_bias_ ? b_read : of_any_size(b_place, false),
+                     of_any_size(written, has_bias_));
+    } else {
+      const memory::desc b_any(problem.b.sizes, data_type(problem.b.dtype),
+                               memory::format_tag::any);
+      make_primitive(call, a_read, pack ? b_any : b_read, out_written);
+      b_read = chosen_.weights_desc();
+    }
+    weight_ = Weight(shared, b, b_read);
     version_counts_ = pack;
-    add_arguments(bias != nullptr);
+    add_arguments(a_read, b_read, out_written);
   }
 
   std::size_t scratch_bytes() const override {
@@ -235,34 +259,34 @@ class Matmul : public LibraryKernel {
   }
 
  private:
-  void make_primitive(const LibraryCall& call, const Problem& problem, const Operand* bias,
-                      const memory::desc& a, const memory::desc& b, const memory::desc& out) {
+  static memory::desc describe_bias(const Operand& bias, std::size_t rank) {
+    std::vector<std::int64_t> sizes(rank, 1), strides(rank, bias.sizes.back());
+    sizes.back() = bias.sizes.back();
+    strides.back() = 1;
+    return describe(bias.dtype, sizes, strides);
+  }
+
+  void make_primitive(const LibraryCall& call, const memory::desc& a, const memory::desc& b,
+                      const memory::desc& out) {
     auto post_ops = make_post_ops(call, addends_.descriptions());
     post_op_kinds_ = post_ops->argument_kinds;
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(post_ops->ops);
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    has_bias_ = bias != nullptr;
-    if (has_bias_) {
-      std::vector<std::int64_t> sizes(problem.out.sizes.size(), 1), strides(sizes.size(), 1);
-      sizes.back() = bias->sizes.back();
-      for (std::size_t i = 0; i + 1 < sizes.size(); ++i) strides[i] = sizes.back();
-      memory::desc desc = describe(bias->dtype, sizes, strides);
-      chosen_ = {dnnl::matmul::desc(a, b, desc, out), attributes, library_->engine};
-    } else {
-      chosen_ = {dnnl::matmul::desc(a, b, out), attributes, library_->engine};
-    }
+    const auto desc =
+        has_bias_ ? dnnl::matmul::desc(a, b, bias_, out) : dnnl::matmul::desc(a, b, out);
+    chosen_ = {desc, attributes, library_->engine};
     primitive_ = Primitive(std::type_identity<dnnl::matmul>(), chosen_);
     own_bytes_ = Relayout::bytes(chosen_.scratchpad_desc());
     name_ = chosen_.impl_info_str();
   }
 
-  void add_arguments(bool bias) {
+  void add_arguments(const memory::desc& a, const memory::desc& b, const memory::desc& out) {
     OneDnn& shared = *library_;
-    arguments_.add(shared, DNNL_ARG_SRC, chosen_.src_desc());
-    arguments_.add(shared, DNNL_ARG_WEIGHTS, chosen_.weights_desc());
-    arguments_.add(shared, DNNL_ARG_DST, chosen_.dst_desc());
-    if (bias) arguments_.add(shared, DNNL_ARG_BIAS, chosen_.bias_desc());
+    arguments_.add(shared, DNNL_ARG_SRC, a);
+    arguments_.add(shared, DNNL_ARG_WEIGHTS, b);
+    arguments_.add(shared, DNNL_ARG_DST, out);
+    if (has_bias_) arguments_.add(shared, DNNL_ARG_BIAS, bias_);
     scratch_place_ = arguments_.add(shared, DNNL_ARG_SCRATCHPAD, chosen_.scratchpad_desc());
     addends_.add_arguments(shared, post_op_kinds_, arguments_);
   }
@@ -271,6 +295,7 @@ class Matmul : public LibraryKernel {
   bool alone_;  ///< small enough for one thread
   Relayout copy_a_, copy_out_, fetch_out_;
   std::size_t own_bytes_ = 0, a_bytes_ = 0, out_bytes_ = 0, scratch_place_ = 0;
+  memory::desc bias_;
   dnnl::matmul::primitive_desc chosen_;
   Primitive primitive_;
   Weight weight_;
@@ -310,8 +335,9 @@ Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> libra
   Problem problem{operands.inputs[0], operands.inputs[1], operands.outputs[0], operands.post_ops};
   bool bias = operands.present.size() > 2 && operands.present[2];
   if (problem.a.sizes.back() == 0) return std::make_unique<EmptySum>(operands, bias);
-  return std::make_unique<Matmul>(std::move(library), call, simplify(std::move(problem)),
-                                  bias ? &operands.inputs[2] : nullptr);
+  problem = simplify(std::move(problem));
+  return std::make_unique<Matmul>(std::move(library), call, problem,
+                                  bias ? &operands.inputs[2] : nullptr, operands.varying);
 }
 
 }  // namespace penstock::runtime

@@ -260,8 +260,10 @@ class OneDnnLibrary : public Library {
                                                             const LibraryCall& call,
                                                             const LibraryOperands& operands) {
     const MakeCall make = [&](const LibraryCall& part, const LibraryOperands& read) {
-      const auto kernel = [&] { return make_kernel(shared, part, read); };
-      return deterministic ? make_deterministic(read, kernel) : kernel();
+      LibraryOperands own = read;
+      own.varying = read.varying && !deterministic;  // the same bits, however often it was called
+      const auto kernel = [&] { return make_kernel(shared, part, own); };
+      return deterministic ? make_deterministic(own, kernel) : kernel();
     };
     try {
       return make_readable(call, operands, make);
@@ -285,9 +287,13 @@ class OneDnnLibrary : public Library {
     }
     if (must_pad(call, operands)) return make_padded(call, operands, make);
     if (call.name == "matmul") {
-      return make_tailed(call, operands, [&](const auto& head, const auto& own) {
-        return make_matmul(shared, head, own);
-      });
+      const MakeCall make_product = [shared](const LibraryCall& one, const LibraryOperands& own) {
+        return make_tailed(one, own, [shared](const auto& head, const auto& parts) {
+          return make_matmul(shared, head, parts);
+        });
+      };
+      if (operands.varying) return make_varying(call, operands, make_product, make_product);
+      return make_product(call, operands);
     }
     if (call.name == "convolution") {
       return make_tailed(call, operands, [&](const auto& head, const auto& own) {

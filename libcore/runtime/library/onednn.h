@@ -137,6 +137,13 @@ Result<std::unique_ptr<LibraryKernel>> make_tailed(const LibraryCall& call,
                                                    const LibraryOperands& operands,
                                                    const MakeCall& make);
 
+/// What `make_any_size` gives for a product of varying sizes, until what `make` gives for these
+/// sizes pays; at once, where there is none for any size.
+Result<std::unique_ptr<LibraryKernel>> make_varying(const LibraryCall& call,
+                                                    const LibraryOperands& operands,
+                                                    const MakeCall& make_any_size,
+                                                    const MakeCall& make);
+
 /// Whether there are bfloat16 operands, for which oneDNN has no kernels on this CPU.
 bool must_widen(const LibraryOperands& operands);
 /// What `make` gives for float32, working on copies of the bfloat16 operands.

@@ -84,12 +84,14 @@ std::vector<Elementwise> elementwise_of(const PostOp& op) {
 }
 
 /// How many post-ops from the first on may be fused. The library's generated code has one table of
-/// constants for each algorithm: two of a kind with other numbers get the same.
+/// constants for each algorithm: two of a kind with other numbers get the same. Code for any size
+/// takes no operands in them.
 std::size_t fusable_post_ops(const LibraryCall& call, const LibraryOperands& operands) {
   if (call.name == "matmul" && operands.inputs.front().sizes.back() == 0)
     return 0;  // a sum over nothing
   std::vector<Elementwise> before;
   for (std::size_t i = 0; i < call.post_ops.size(); ++i) {
+    if (operands.varying && takes_operand(call.post_ops[i])) return i;
     for (const Elementwise& one : elementwise_of(call.post_ops[i])) {
       const bool other_numbers = std::ranges::any_of(before, [&](const Elementwise& earlier) {
         return earlier.algorithm == one.algorithm &&

@@ -102,8 +102,10 @@ inline Library& library() {
   return *opened;
 }
 
-inline Ready make(const LibraryCall& call, const Given& given, Library& of = library()) {
+inline Ready make(const LibraryCall& call, const Given& given, Library& of = library(),
+                  bool varying = false) {
   LibraryOperands operands;
+  operands.varying = varying;
   for (Tensor* tensor : given.inputs) {
     operands.inputs.push_back(tensor ? tensor->operand : Operand{});
     operands.present.push_back(tensor != nullptr);

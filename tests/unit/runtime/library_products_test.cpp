@@ -50,6 +50,27 @@ TEST_CASE("matrix products of every layout") {
                Tensor({2, 3, 10, 16}, {480, 16, 48, 1}), false, false);
 }
 
+TEST_CASE("a kernel for sizes that vary is generated once they came back often enough") {
+  Tensor a({20, 64}), b({64, 128}), out({20, 128});
+  LibraryCall call;
+  call.name = "matmul";
+  const Given given{{&a, &b, nullptr}, &out, {}};
+  const std::string generated(make(call, given).kernel->implementation());
+  Ready ready = make(call, given, library(), true);
+  const std::string of_any_size(ready.kernel->implementation());
+  CHECK(of_any_size == "gemm:jit");
+  std::vector<std::string> used;
+  for (int i = 0; i < 100; ++i) {
+    out.memory.assign(out.memory.size(), 99.0f);
+    ready.run(given);
+    REQUIRE(ready.ran.has_value());
+    CHECK(std::fabs(out.at({19, 127}) - matmul_element(a, b, nullptr, {19, 127})) < 1e-4);
+    used.emplace_back(ready.kernel->implementation());
+  }
+  CHECK(used.at(9) == of_any_size);
+  CHECK(used.at(99) == generated);
+}
+
 TEST_CASE("rows times matrices of their own, as attention decodes") {
   struct Shape {
     Sizes a, a_strides, b, b_strides;

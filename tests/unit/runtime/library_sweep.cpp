@@ -510,6 +510,7 @@ std::string problem_of(Library& library, Call& call, std::string& implementation
   }
   operands.outputs.push_back(call.out.operand);
   for (const Tensor& tensor : call.post_ops) operands.post_ops.push_back(tensor.operand);
+  operands.varying = call.varying;
   auto kernel = library.make(call.call, operands);
   if (!kernel) return "refused: " + kernel.error().message;
   implementation = std::string((*kernel)->implementation());

@@ -68,6 +68,7 @@ struct Call {
   Tensor out;
   std::vector<Tensor> post_ops;
   std::uint64_t version = kUnversioned;
+  bool varying = false;      ///< sizes, as the library is told
   std::string text() const;  ///< sizes, strides, attributes: for messages
 };
 

@@ -45,6 +45,17 @@ TEST_CASE("arbitrary products") {
   CHECK_FALSE(chosen.contains("ref:any"));
 }
 
+TEST_CASE("arbitrary products whose sizes vary") {
+  const auto make = [](std::uint64_t seed) {
+    sweep::Call call = sweep::arbitrary_product(seed);
+    call.varying = true;
+    return call;
+  };
+  const std::set<std::string> chosen = sweep_over(make, 300);
+  CHECK(chosen.contains("gemm:jit"));
+  CHECK_FALSE(chosen.contains("ref:any"));
+}
+
 TEST_CASE("arbitrary pools") {
   sweep_over(sweep::arbitrary_pool, 100);
 }
