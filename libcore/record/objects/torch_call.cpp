@@ -91,13 +91,13 @@ bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
   if (name == "__setitem__" && positional.size() == 3 && keywords.empty())
     return tensor_store_subscript(walk, f, positional[0], positional[1], positional[2], pops);
   TorchTarget target{"call_method", name, name, std::string(torch::op_of_method(name)), true};
-  if (const std::string_view dtype = torch::dtype_of_conversion(name); !dtype.empty()) {
+  const std::string_view dtype = torch::dtype_of_conversion(name);
+  if (!dtype.empty() && positional.size() == 1) {
     target.op = "to";
-    Keywords none;
     PyRef object = object_of(Argument(*dtype_from_name(dtype)));
     std::vector<Operand> with_dtype = {positional[0], {Shadow::constant(), object.get()}};
     target.syntax.positional = 1;
-    return torch_call(walk, f, target, with_dtype, none, pops);
+    return torch_call(walk, f, target, with_dtype, keywords, pops);
   }
   if (name == "contiguous" && positional.size() == 1 && keywords.empty()) {
     auto type = type_of_tensor(walk.recorder.bridge(), positional[0].object);

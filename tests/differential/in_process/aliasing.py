@@ -284,6 +284,12 @@ def channels_last(a):
     return a + 1, a.relu(), a.permute(0, 2, 3, 1), (a * 2).permute(0, 2, 3, 1)
 
 
+@case(lambda: torch.arange(24.0).view(1, 2, 3, 4))
+def converted_in_another_layout(a):
+    layout = torch.channels_last
+    return a.float(memory_format=layout), a.double(memory_format=layout), a.float(memory_format=torch.preserve_format), a.half()
+
+
 @case(lambda: torch.arange(6.0).view(1, 6, 1))
 def unit_sizes(a):
     return a + 1, a.transpose(0, 1), a.transpose(0, 2) * 2, (a * 2).squeeze(), a[None]
