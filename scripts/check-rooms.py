@@ -57,6 +57,10 @@ OUTSIDE = {
     "boost/": ["libcore/partition/", "libcore/ir/"],
 }
 
+# which minor version of Python it is, only these files may ask
+OF_VERSIONS = "libcore/python/versions/"
+VERSION = re.compile(r"\bPY_(?:VERSION_HEX|MINOR_VERSION|MAJOR_VERSION|MICRO_VERSION)\b")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 SOURCES = {".h", ".cpp", ".c", ".def", ".inc"}
 
@@ -107,6 +111,10 @@ def problems_of(path: pathlib.Path) -> list[str]:
         if reason:
             line = text.count("\n", 0, match.start(2)) + 1
             found.append(f"{file}:{line}: {match[2]}: {reason}")
+    if not file.startswith(OF_VERSIONS):
+        for match in VERSION.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(f"{file}:{line}: {match[0]}: only {OF_VERSIONS} asks which Python it is")
     return found
 
 

@@ -7,11 +7,30 @@ using python::Opcode;
 
 namespace {
 
-bool jumps_back_on_condition(Opcode opcode) {
-  return opcode == Opcode::POP_JUMP_BACKWARD_IF_TRUE ||
-         opcode == Opcode::POP_JUMP_BACKWARD_IF_FALSE ||
-         opcode == Opcode::POP_JUMP_BACKWARD_IF_NONE ||
-         opcode == Opcode::POP_JUMP_BACKWARD_IF_NOT_NONE;
+/// Goes back where the test holds: by itself, or, since conditional jumps go forward only, behind
+/// one that leaves the loop.
+bool jumps_back_on_condition(const std::vector<Instruction>& all, const Instruction& jump) {
+  switch (jump.opcode) {
+    case Opcode::POP_JUMP_BACKWARD_IF_TRUE:
+    case Opcode::POP_JUMP_BACKWARD_IF_FALSE:
+    case Opcode::POP_JUMP_BACKWARD_IF_NONE:
+    case Opcode::POP_JUMP_BACKWARD_IF_NOT_NONE:
+      return true;
+    case Opcode::JUMP_BACKWARD:
+      break;
+    default:
+      return false;
+  }
+  if (jump.index == 0) return false;
+  switch (all[static_cast<std::size_t>(jump.index - 1)].opcode) {
+    case Opcode::POP_JUMP_FORWARD_IF_TRUE:
+    case Opcode::POP_JUMP_FORWARD_IF_FALSE:
+    case Opcode::POP_JUMP_FORWARD_IF_NONE:
+    case Opcode::POP_JUMP_FORWARD_IF_NOT_NONE:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -20,7 +39,7 @@ std::vector<LoopTest> loop_tests(const python::Bytecode& code) {
   std::vector<LoopTest> found;
   const std::vector<Instruction>& all = code.instructions();
   for (const Instruction& jump : all) {
-    if (!jumps_back_on_condition(jump.opcode)) continue;
+    if (!jumps_back_on_condition(all, jump)) continue;
     const Instruction* body = code.at(jump.target);
     if (body == nullptr || body->index >= jump.index) continue;
     const int first_line = code.position(*body).line;

@@ -5,6 +5,7 @@
 
 #include "python/bytecode.h"
 #include "python/hook.h"
+#include "python/versions/private_api.h"
 #include "record/models.h"
 #include "record/walk.h"
 #include "torch/connection.h"
@@ -87,7 +88,7 @@ const torch::TensorBridge& Torture::bridge() {
 }
 
 Entry Torture::enter(Frame& frame) {
-  if (_Py_IsFinalizing()) return Entry::native;  // the modules that walks look into are gone
+  if (python::is_finalizing()) return Entry::native;  // the modules that walks look into are gone
   Stack& stack = stacks_[frame.thread()];
   auto entering = std::make_unique<Activation>();
   entering->frame = &frame;
@@ -137,7 +138,7 @@ Directive Torture::instruction(Frame& frame, const Instruction& instruction) {
     give_up(here);
   }
   if (here.session == nullptr) start(here);
-  const bool ends = here.session->start == &here && instruction.opcode == Opcode::RETURN_VALUE;
+  const bool ends = here.session->start == &here && python::returns(instruction.opcode);
   if (!ends && here.session->walk->before(*here.shadow, instruction)) {
     ++here.followed;
   } else {

@@ -6,6 +6,7 @@
 #include "python/bytecode.h"
 #include "python/code_cache.h"
 #include "python/hook.h"
+#include "python/layout.h"
 #include "python/literal.h"
 #include "record/polyfills.h"
 #include "torch/compile_region.h"
@@ -27,7 +28,7 @@ namespace {
 
 /// Changes with every change of the frame's globals, and is never the same for two dicts.
 std::uint64_t globals_version(const Frame& frame) {
-  return reinterpret_cast<PyDictObject*>(frame.globals())->ma_version_tag;
+  return python::dict_version(frame.globals());
 }
 
 /// What becomes of a frame that the walker has no use for, where roots are `weighed` or not.

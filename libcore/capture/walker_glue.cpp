@@ -164,6 +164,9 @@ bool Walker::may_record(Frame& frame, const Instruction& instruction) {
       return tensor(0) || tensor(1);
     case Opcode::STORE_SUBSCR:
       return tensor(1);
+    case Opcode::BINARY_SLICE:
+    case Opcode::STORE_SLICE:
+      return tensor(2);
     case Opcode::UNARY_NEGATIVE:
     case Opcode::UNARY_INVERT:
       return tensor(0);

@@ -85,7 +85,7 @@ Entry Walker::enter_served(Frame& frame, Region& region, Served served) {
 Directive Walker::serve(Activation& activation, const Instruction& instruction) {
   Frame& frame = *activation.frame;
   if (is_region(activation.served)) {
-    if (instruction.opcode != Opcode::RETURN_VALUE || !activation.refusal) return Directive::step;
+    if (!python::returns(instruction.opcode) || !activation.refusal) return Directive::step;
     raise(activation.refusal.get());
     return Directive::raised;
   }

@@ -54,6 +54,19 @@ bool closes_long_loop(const Activation& activation, Region& region,
 
 }  // namespace
 
+namespace {
+
+/// An `assert` begins, or its condition is asked: a graph can assert.
+bool asserts(const python::Bytecode& code, const Instruction& instruction) {
+  const Instruction* next = code.at(instruction.next);
+  const bool only_asks =
+      instruction.opcode == Opcode::TO_BOOL || instruction.opcode == Opcode::COMPARE_TO_BOOL;
+  if (only_asks && next != nullptr) next = code.at(next->next);  // behind the jump
+  return next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR;
+}
+
+}  // namespace
+
 Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
   Walk& walk = *region.walk;
   FrameShadow& shadow = *activation.shadow;
@@ -65,9 +78,9 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     drop(region);
     return Directive::step;
   }
-  if (&activation == region.start && instruction.opcode == Opcode::RETURN_VALUE) {
+  if (&activation == region.start && python::returns(instruction.opcode)) {
     shadow.instruction = &instruction;
-    const Operand result = shadow.operand();
+    const Operand result = shadow.result_of(instruction);
     end(region, SegmentEnd{SegmentEnd::Kind::returned, -1, {}}, &result);
     if (PyRef error = take_error()) return backend_raised(region, std::move(error));
     return Directive::step;
@@ -94,9 +107,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     return Directive::step;
   }
   BreakReason reason = walk.verdict.reason();
-  // A graph can assert.
-  const Instruction* next = activation.frame->bytecode().at(instruction.next);
-  if (next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR) reason.anywhere = false;
+  if (asserts(activation.frame->bytecode(), instruction)) reason.anywhere = false;
   const bool loop = turns || (reason.silent && instruction.opcode == Opcode::FOR_ITER);
   SegmentEnd how{loop ? SegmentEnd::Kind::loop : SegmentEnd::Kind::broke,
                  region.start->frame->unit(),

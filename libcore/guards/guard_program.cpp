@@ -19,6 +19,7 @@
 #include "python/layout.h"
 #include "python/literal.h"
 #include "python/literal_match.h"
+#include "python/versions/private_api.h"
 #include "torch/compile_region.h"
 #include "torch/state.h"
 
@@ -398,7 +399,7 @@ bool GuardProgram::run_check(GuardStep& step) {
       return versioned_type(step, object)->tp_version_tag ==
              static_cast<std::uint32_t>(step.number);
     case GuardOp::check_dict_version:
-      return PyDict_Check(object) &&
+      return PyDict_Check(object) && python::counts_changes(object) &&
              python::dict_version(object) == static_cast<std::uint64_t>(step.number);
     case GuardOp::check_tensor:
       return check_tensor(tensors_[step.index], views_[step.base]);

@@ -116,8 +116,8 @@ bool GuardProgram::Recorder::dict(PyObject* dict, Grade grade) {
 /// The same of what can only be a dict, of whatever type. Not said of one that changes again and
 /// again.
 bool GuardProgram::Recorder::dict_version(PyObject* dict) {
-  const auto* version = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-  if (tree_.is_restless(version)) return false;
+  const std::uint64_t* version = python::dict_version_word(dict);
+  if (!python::counts_changes(dict) || tree_.is_restless(version)) return false;
   expect(version);
   return true;
 }
@@ -144,7 +144,7 @@ bool GuardProgram::Recorder::dict_entry(PyObject* dict, PyObject* key) {
 bool GuardProgram::Recorder::instance_value(PyObject* base, PyObject* name, Grade& grade) {
   grade = Grade::same;
   if (PyDictValues* values = python::instance_values(base)) {
-    expect(reinterpret_cast<PyObject**>(base) + python::kManagedValues);
+    expect(python::inline_word(base));
     auto* type = reinterpret_cast<PyHeapTypeObject*>(Py_TYPE(base));
     expect(&type->ht_cached_keys);
     PyDictKeysObject* keys = type->ht_cached_keys;
@@ -157,9 +157,7 @@ bool GuardProgram::Recorder::instance_value(PyObject* base, PyObject* name, Grad
   if (pointer == nullptr) return true;
   expect(pointer);
   if (*pointer == nullptr) {  // with a dict there, its values stand nowhere else
-    if ((Py_TYPE(base)->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0) {
-      expect(reinterpret_cast<PyObject**>(base) + python::kManagedValues);
-    }
+    if (const void* word = python::inline_word(base)) expect(word);
     return true;
   }
   if (!has_plain_keys(*pointer)) return false;

@@ -53,8 +53,9 @@ std::string owner_of(PyCFunctionObject* c, PyRef& holder) {
   const PyTypeObject* kind = of_class ? &PyClassMethodDescr_Type : &PyMethodDescr_Type;
   for (Py_ssize_t i = 0; order != nullptr && i < PyTuple_GET_SIZE(order); ++i) {
     auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
-    PyObject* own =
-        type->tp_dict == nullptr ? nullptr : PyDict_GetItemString(type->tp_dict, c->m_ml->ml_name);
+    PyObject* own = python::type_dict(type) == nullptr
+                        ? nullptr
+                        : PyDict_GetItemString(python::type_dict(type), c->m_ml->ml_name);
     const bool found = own != nullptr && Py_TYPE(own) == kind &&
                        reinterpret_cast<PyMethodDescrObject*>(own)->d_method == c->m_ml;
     if (!found) continue;
@@ -85,7 +86,7 @@ std::string name_of(PyTypeObject* type) {
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
     return (own.find('.') == std::string_view::npos ? "builtins." : "") + std::string(own);
   static PyObject* const key = PyUnicode_InternFromString("__module__");
-  PyObject* module = PyDict_GetItemWithError(type->tp_dict, key);
+  PyObject* module = PyDict_GetItemWithError(python::type_dict(type), key);
   const std::string name = text_of(reinterpret_cast<PyHeapTypeObject*>(type)->ht_qualname);
   return module != nullptr && PyUnicode_Check(module) ? text_of(module) + "." + name : name;
 }
@@ -189,13 +190,13 @@ Callables::Key Callables::key_of(PyObject* object) {
 
 std::shared_ptr<const KnownFunction> Callables::of(PyObject* object) {
   PyRef slot;
-  if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
+  if (Py_TYPE(object) == python::method_wrapper_type()) {
     // The slot's descriptor from which it was bound.
     PyRef owner = PyRef::steal(PyObject_GetAttrString(object, "__objclass__"));
     PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
     if (owner && name && PyType_Check(owner.get())) {
       slot = PyRef::borrow(PyDict_GetItemWithError(
-          reinterpret_cast<PyTypeObject*>(owner.get())->tp_dict, name.get()));
+          python::type_dict(reinterpret_cast<PyTypeObject*>(owner.get())), name.get()));
     }
     PyErr_Clear();
     if (slot && is_descriptor(slot.get())) object = slot.get();

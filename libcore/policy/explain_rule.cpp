@@ -4,6 +4,7 @@
 #include "policy/roots.h"
 #include "python/literal.h"
 #include "python/object.h"
+#include "python/type_lookup.h"
 
 namespace penstock::policy {
 
@@ -81,7 +82,8 @@ class Explanation {
     const bool descriptor = Py_TYPE(object) == &PyMethodDescr_Type ||
                             Py_TYPE(object) == &PyWrapperDescr_Type ||
                             Py_TYPE(object) == &PyClassMethodDescr_Type;
-    if (descriptor || PyCFunction_Check(object) || Py_TYPE(object) == &_PyMethodWrapper_Type) {
+    if (descriptor || PyCFunction_Check(object) ||
+        Py_TYPE(object) == python::method_wrapper_type()) {
       const auto known = callables_.of(object);
       std::string full = known->owner.empty() ? known->name : known->owner + "." + known->name;
       return describe(name + ": the C function " + full, *known->rule, known->shown);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "python/literal.h"
+#include "python/versions/call_operands.h"
 
 namespace penstock::policy {
 
@@ -29,9 +30,9 @@ namespace {
 
 /// What the CALL calls; of a bound method the function.
 PyObject* called(const python::Frame& frame, const python::Instruction& instruction) {
-  const int count = instruction.argument;
-  PyObject* callable = frame.peek(count + 1);
-  if (callable == nullptr) callable = frame.peek(count);
+  const auto operands =
+      python::call_operands(instruction.argument, [&](int below) { return frame.peek(below); });
+  PyObject* callable = frame.peek(operands.callable);
   return PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : callable;
 }
 

@@ -4,6 +4,7 @@
 
 #include "python/cpython.h"
 #include "python/object.h"
+#include "python/versions/reading.h"
 
 namespace penstock::python {
 namespace {
@@ -53,6 +54,31 @@ void Bytecode::decode() const {
   decode_handlers(*decoded_);
 }
 
+namespace {
+
+/// The instruction in front of a CALL_KW, which loads the names of its keywords, becomes a part of
+/// it: `start` moves there. False: it is no such instruction.
+bool take_names(auto& made, int& start, std::int32_t& names) {
+  if (made.instructions.empty()) return false;
+  const Instruction& load = made.instructions.back();
+  if (load.opcode != Opcode::LOAD_CONST || load.next != start) return false;
+  names = load.argument;
+  start = load.offset;
+  made.instructions.pop_back();
+  return true;
+}
+
+bool jumps_to_boundaries(const auto& made) {
+  const auto is_boundary = [&](int unit) {
+    return unit >= 0 && unit < static_cast<int>(made.index.size()) && made.index[unit] >= 0;
+  };
+  return std::ranges::all_of(made.instructions, [&](const Instruction& one) {
+    return one.target < 0 || is_boundary(one.target);
+  });
+}
+
+}  // namespace
+
 void Bytecode::decode_instructions(Decoded& made) const {
   const PyRef bytes = PyRef::steal(PyCode_GetCode(code_));
   if (!bytes) {
@@ -70,7 +96,8 @@ void Bytecode::decode_instructions(Decoded& made) const {
     const std::int32_t argument = prefix << 8 | units[2 * unit + 1];
     const int number = kEncoding.opcode[byte];
     if (number < 0) return;
-    const auto opcode = static_cast<Opcode>(number);
+    const Reading reading = read_as_row(static_cast<Opcode>(number), argument);
+    Opcode opcode = reading.opcode;
     if (start < 0) start = unit;
     const int at = unit;
     unit += 1 + kEncoding.caches[byte];
@@ -84,17 +111,24 @@ void Bytecode::decode_instructions(Decoded& made) const {
       continue;
     }
     if (opcode == Opcode::PRECALL) continue;
+    if (opcode == Opcode::CALL_KW) {
+      if (!take_names(made, start, names)) return;
+      opcode = Opcode::CALL;
+    }
     Instruction instruction{
-        .opcode = opcode, .argument = argument, .offset = start, .at = at, .next = unit};
+        .opcode = opcode, .argument = reading.argument, .offset = start, .at = at, .next = unit};
     instruction.index = static_cast<std::int32_t>(made.instructions.size());
-    if (facts(opcode).jump == Jump::forward) instruction.target = unit + argument;
+    instruction.byte = static_cast<std::uint8_t>(byte);
+    instruction.byte_argument = argument;
+    const int skipped = skipped_at_target(opcode);
+    if (facts(opcode).jump == Jump::forward) instruction.target = unit + argument + skipped;
     if (facts(opcode).jump == Jump::backward) instruction.target = unit - argument;
     if (opcode == Opcode::CALL) instruction.keyword_names = std::exchange(names, -1);
     made.index[start] = instruction.index;
     made.instructions.push_back(instruction);
     start = -1;
   }
-  made.valid = start < 0;
+  made.valid = start < 0 && jumps_to_boundaries(made);
 }
 
 const Instruction& Bytecode::containing(int unit) const {
@@ -105,10 +139,21 @@ const Instruction& Bytecode::containing(int unit) const {
 }
 
 int stack_effect(const Instruction& instruction, bool jumps) {
-  if (instruction.opcode == Opcode::CALL) return -instruction.argument - 1;
+  switch (instruction.opcode) {
+    case Opcode::CALL:  // with its names
+      return -instruction.argument - 1;
+    case Opcode::FOR_ITER:
+    case Opcode::SEND:
+      if (jumps) return -1;
+      break;
+    case Opcode::RETURN_GENERATOR:  // the resumed generator finds the value sent to it on its stack
+      return 1;
+    default:
+      break;
+  }
   return PyCompile_OpcodeStackEffectWithJump(
-      opcode_number(instruction.opcode),
-      opcode_number(instruction.opcode) >= kFirstWithArgument ? instruction.argument : 0, jumps);
+      instruction.byte, instruction.byte >= kFirstWithArgument ? instruction.byte_argument : 0,
+      jumps);
 }
 
 int Bytecode::depth(int unit) const {
@@ -135,10 +180,8 @@ void Bytecode::analyse_depths(Decoded& known) const {
     work.pop_back();
     const Instruction& instruction = *at(unit);
     const int depth = known.depths[unit];
-    // The resumed generator finds the value sent to it on its stack.
-    const int sent = instruction.opcode == Opcode::RETURN_GENERATOR ? 1 : 0;
     if (!facts(instruction.opcode).ends) {
-      reach(instruction.next, depth + stack_effect(instruction, false) + sent);
+      reach(instruction.next, depth + stack_effect(instruction, false));
     }
     if (instruction.target >= 0) {
       reach(instruction.target, depth + stack_effect(instruction, true));

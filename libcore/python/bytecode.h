@@ -36,13 +36,11 @@ const OpcodeFacts& facts(Opcode opcode);
 
 /// The byte of `opcode` in this Python's co_code.
 int opcode_number(Opcode opcode);
-/// Bytes below this take no argument.
-inline constexpr int kFirstWithArgument = 90;
-
 /// One instruction of a code object. Units count 16-bit code units from the start of co_code.
 /// EXTENDED_ARG prefixes belong to the instruction they extend, inline caches to the one in front
-/// of them, and on 3.11 KW_NAMES + PRECALL + CALL are one instruction, a CALL: the boundaries
-/// between instructions are exactly the places where a frame may be entered and left.
+/// of them, and a call with keyword names is one instruction, a CALL, with the KW_NAMES and PRECALL
+/// or the LOAD_CONST of its names in front of it: the boundaries between instructions are exactly
+/// the places where a frame may be entered and left.
 struct Instruction {
   Opcode opcode;
   std::int32_t argument = 0;
@@ -52,7 +50,22 @@ struct Instruction {
   std::int32_t target = -1;         ///< unit that it may jump to, or -1
   std::int32_t keyword_names = -1;  ///< CALL: index in co_consts of the keyword names, or -1
   std::int32_t index = 0;           ///< its place in Bytecode::instructions
+  std::uint8_t byte = 0;            ///< what stands in co_code, which `opcode` is the reading of
+  std::int32_t byte_argument = 0;   ///< with this argument
 };
+
+/// The two slots of an instruction that is two (LOAD_FAST_LOAD_FAST and its like).
+constexpr int first_of_two(const Instruction& instruction) {
+  return instruction.argument >> 4;
+}
+constexpr int second_of_two(const Instruction& instruction) {
+  return instruction.argument & 15;
+}
+
+/// The frame ends there with a result.
+constexpr bool returns(Opcode opcode) {
+  return opcode == Opcode::RETURN_VALUE || opcode == Opcode::RETURN_CONST;
+}
 
 /// The truth at which a conditional jump that pops what it asks takes its jump; nothing for other
 /// opcodes.

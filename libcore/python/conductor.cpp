@@ -7,8 +7,8 @@
 // nor window takes).
 #include "python/conductor.h"
 
-#include "python/cpython.h"
 #include "python/eval_breaker.h"
+#include "python/versions/raw_frame.h"
 #include "python/window.h"
 
 namespace penstock::python {
@@ -23,8 +23,7 @@ class Activation {
   PyObject* run(bool throwing) {
     frame_.link();
     if (throwing) {
-      const Instruction& place = frame_.bytecode().containing(frame_.last_unit());
-      if (!caught(place, frame_.last_unit(), true)) return result_;
+      if (!thrown()) return result_;
     }
     while (advance()) {
     }
@@ -32,6 +31,19 @@ class Activation {
   }
 
  private:
+  bool thrown() {
+    if (frame_.traced()) {
+      PyObject *type, *value, *traceback;
+      PyErr_Fetch(&type, &value, &traceback);
+      driver_.leave(frame_, Leaving::exited, nullptr);
+      PyErr_Restore(type, value, traceback);
+      result_ = frame_.exit_thrown();
+      return false;
+    }
+    const int place = thrown_at(frame_.raw());
+    return caught(frame_.bytecode().containing(place), place, true);
+  }
+
   /// Executes instructions until one of them is not simply stepped. False: the activation ended
   /// with result_.
   bool advance() {
@@ -60,7 +72,9 @@ class Activation {
       case Directive::window:
         return in_window(instruction);
       case Directive::exit:
-        return PyErr_Occurred() != nullptr ? leave_raising(instruction) : leave_to_evaluator();
+        if (PyErr_Occurred() == nullptr) return leave_to_evaluator();
+        if (frame_.can_exit_raising(instruction)) return leave_raising(instruction);
+        return caught(instruction, instruction.at, true);
       case Directive::raised:
         return raised_here();
       case Directive::returned:
@@ -101,7 +115,7 @@ class Activation {
       case Outcome::yielded:
         return end(Leaving::yielded, frame_.pop());
       case Outcome::raised:
-        if (leave) return leave_raising(instruction);
+        if (leave && frame_.can_exit_raising(instruction)) return leave_raising(instruction);
         return caught(instruction, instruction.at, true);
       case Outcome::reraised:
         return caught(instruction, instruction.at, false);
@@ -114,8 +128,7 @@ class Activation {
   bool continued(const Instruction& instruction, bool jumped, bool leave) {
     if (leave) return leave_to_evaluator();
     if (breaker_set(breaker_) && checks_breaker(instruction, jumped) && !serve_breaker()) {
-      // CPython looks for the handler one unit before the place it has moved to.
-      return caught(instruction, frame_.unit() - 1, true);
+      return caught(instruction, served_at(instruction, frame_.unit()), true);
     }
     return true;
   }
@@ -153,7 +166,8 @@ class Activation {
   /// the handler is looked up; `trace` adds the frame to the traceback.
   bool caught(const Instruction& instruction, int place, bool trace) {
     // The evaluator tells a tracer; after a reraise it must not add an entry again.
-    if (trace && frame_.traced()) return leave_raising(instruction);
+    if (trace && frame_.traced() && frame_.can_exit_raising(instruction))
+      return leave_raising(instruction);
     if (trace) add_traceback_entry();
     const Handler* handler = frame_.bytecode().handler(place);
     if (handler == nullptr) {
@@ -222,7 +236,7 @@ class Activation {
 
   Frame& frame_;
   FrameDriver& driver_;
-  const volatile int* breaker_;
+  BreakerFlag* breaker_;
   PyObject* result_ = nullptr;
 };
 

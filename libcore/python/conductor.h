@@ -55,7 +55,7 @@ class FrameDriver {
  public:
   virtual ~FrameDriver() = default;
 
-  /// A frame is about to run: a call, or a generator's resume (frame.last_unit() >= 0). It is not
+  /// A frame is about to run: a call, or a generator's resume (Frame::resumed()). It is not
   /// linked yet: no foreign code may run. For `native` nothing else is called for this activation.
   virtual Entry enter(Frame& frame) = 0;
   /// Before each instruction, with the frame linked and all its state real.

@@ -1,6 +1,7 @@
 #include "python/eval_breaker.h"
 
-#include "python/cpython.h"
+#include "python/versions/raw_frame.h"
+#include "python/versions/reading.h"
 
 namespace penstock::python {
 namespace {
@@ -23,8 +24,8 @@ void forget_own_frame() {
 
 }  // namespace
 
-const volatile int* breaker_flag(PyThreadState* thread) {
-  return &thread->interp->ceval.eval_breaker._value;
+BreakerFlag* breaker_flag(PyThreadState* thread) {
+  return breaker_of(thread);
 }
 
 bool checks_breaker(const Instruction& instruction, bool jumped) {
@@ -33,7 +34,7 @@ bool checks_breaker(const Instruction& instruction, bool jumped) {
     case Opcode::CALL_FUNCTION_EX:
       return true;
     case Opcode::RESUME:
-      return instruction.argument < 2;  // not behind yield from and await
+      return (instruction.argument & kResumePlace) < 2;  // not behind yield from and await
     case Opcode::JUMP_BACKWARD_NO_INTERRUPT:
       return false;
     default:
@@ -43,7 +44,7 @@ bool checks_breaker(const Instruction& instruction, bool jumped) {
 
 bool serve_breaker() {
   // At the very limit the call below would fail for a reason that is not the program's.
-  if (PyThreadState_Get()->recursion_remaining < 2) return true;
+  if (recursion_left(PyThreadState_Get()) < 2) return true;
   // Signal handlers first, so that they see the conducted frame as the one interrupted.
   if (PyErr_CheckSignals() < 0) return false;
   // The rest (GIL, pending calls, asynchronous exceptions) is private to the evaluator, which does

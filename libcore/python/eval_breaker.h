@@ -1,16 +1,17 @@
 #pragma once
 
 #include "python/frame.h"
+#include "python/versions/breaker.h"
 
 namespace penstock::python {
 
 /// True if the interpreter wants something done at the next safe place: a signal, a pending call,
 /// another thread waiting for the GIL, an asynchronous exception.
-inline bool breaker_set(const volatile int* flag) {
-  return *flag != 0;
+inline bool breaker_set(BreakerFlag* flag) {
+  return (*flag & kBreakerEvents) != 0;
 }
-/// The flag of the thread's interpreter.
-const volatile int* breaker_flag(PyThreadState* thread);
+/// The flag that the thread looks at.
+BreakerFlag* breaker_flag(PyThreadState* thread);
 
 /// True if CPython looks at the breaker after `instruction`; `jumped`: it took its jump.
 bool checks_breaker(const Instruction& instruction, bool jumped);

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <string>
 
 #include "python/bytecode.h"
 #include "python/cpython.h"
+#include "python/versions/window_code.h"
 
 namespace penstock::python {
 namespace {
@@ -27,7 +29,48 @@ class TableReader {
   const unsigned char* end_;
 };
 
+/// Writes them.
+class TableWriter {
+ public:
+  void write(const Handler& handler) {
+    const std::size_t begin = bytes_.size();
+    write(handler.start);
+    write(handler.end - handler.start);
+    write(handler.target);
+    write(handler.depth << 1 | (handler.push_lasti ? 1 : 0));
+    bytes_[begin] = static_cast<char>(bytes_[begin] | 128);
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void write(int value) {
+    int shift = 0;
+    while (value >> (shift + 6) != 0) shift += 6;
+    for (; shift >= 0; shift -= 6) {
+      bytes_.push_back(static_cast<char>((value >> shift & 63) | (shift > 0 ? 64 : 0)));
+    }
+  }
+
+  std::string bytes_;
+};
+
 }  // namespace
+
+PyRef exceptions_landing_at(const Bytecode& bytecode, int landing) {
+  TableWriter writer;
+  int covered = 0;
+  const auto cover_until = [&](int unit) {
+    if (covered < unit) writer.write({covered, unit, landing, 0, false});
+  };
+  for (const Handler& handler : bytecode.handlers()) {
+    cover_until(handler.start);
+    writer.write(handler);
+    covered = handler.end;
+  }
+  cover_until(landing);
+  return PyRef::steal(PyBytes_FromStringAndSize(writer.bytes().data(),
+                                                static_cast<Py_ssize_t>(writer.bytes().size())));
+}
 
 void Bytecode::decode_handlers(Decoded& made) const {
   PyObject* table = code_->co_exceptiontable;

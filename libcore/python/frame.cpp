@@ -1,14 +1,18 @@
 #include "python/frame.h"
 
-#include "python/cpython.h"
+#include "python/versions/raw_frame.h"
+#include "python/versions/suspension.h"
+#include "python/versions/tracing.h"
 
 namespace penstock::python {
 
 RunningFrame RunningFrame::caller() const {
-  return RunningFrame(raw_->previous);
+  _PyInterpreterFrame* before = raw_->previous;
+  while (before != nullptr && is_shim(before)) before = before->previous;
+  return RunningFrame(before);
 }
 PyCodeObject* RunningFrame::code() const {
-  return raw_->f_code;
+  return code_of(raw_);
 }
 PyObject* RunningFrame::globals() const {
   return raw_->f_globals;
@@ -25,16 +29,16 @@ PyObject* const* generator_slots(PyObject* generator) {
 Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
     : thread_(thread),
       raw_(raw),
-      code_(raw->f_code),
-      bytecode_(&bytecode_of(raw->f_code)),
+      code_(code_of(raw)),
+      bytecode_(&bytecode_of(code_)),
       slots_(raw->localsplus),
       top_(raw->localsplus + raw->stacktop),
-      place_(&raw->prev_instr),
-      units_(_PyCode_CODE(raw->f_code)),
-      unit_(static_cast<int>(raw->prev_instr - _PyCode_CODE(raw->f_code)) + 1) {}
+      place_(reinterpret_cast<Place*>(&place_of(raw))),
+      units_(reinterpret_cast<std::uint16_t*>(_PyCode_CODE(code_))),
+      unit_(next_unit(raw)) {}
 
 PyObject* Frame::function() const {
-  return reinterpret_cast<PyObject*>(raw_->f_func);
+  return function_of(raw_);
 }
 PyObject* Frame::globals() const {
   return raw_->f_globals;
@@ -51,7 +55,7 @@ bool Frame::has_object() const {
 }
 
 _PyInterpreterFrame* Frame::caller() const {
-  return linked_ ? raw_->previous : thread_->cframe->current_frame;
+  return linked_ ? raw_->previous : current_frame(thread_);
 }
 
 bool Frame::is_generator() const {
@@ -60,6 +64,10 @@ bool Frame::is_generator() const {
 
 PyObject* Frame::generator() const {
   return reinterpret_cast<PyObject*>(_PyFrame_GetGenerator(raw_));
+}
+
+bool Frame::traced() const {
+  return is_traced(thread_, code_);
 }
 
 PyObject* Frame::cell_content(int slot) const {
@@ -86,46 +94,58 @@ void Frame::unwind_to(int depth) {
 }
 
 void Frame::link() {
-  _PyCFrame* cframe = thread_->cframe;
-  raw_->is_entry = true;
-  raw_->previous = cframe->current_frame;
-  if (!hidden_) cframe->current_frame = raw_;
+  begin_running(raw_);
+  raw_->previous = current_frame(thread_);
+  if (!hidden_) current_frame(thread_) = raw_;
   // The collector must not read our moving stack; the evaluator does the same while it runs.
   raw_->stacktop = -1;
-  --thread_->recursion_remaining;
+  --recursion_left(thread_);
   linked_ = true;
 }
 
 void Frame::unlink() {
-  thread_->cframe->current_frame = raw_->previous;
-  ++thread_->recursion_remaining;
+  current_frame(thread_) = raw_->previous;
+  ++recursion_left(thread_);
   raw_->stacktop = static_cast<int>(top_ - slots_);
   linked_ = false;
 }
 
 PyObject* Frame::exit() {
   handed_over_ = true;
-  raw_->prev_instr = _PyCode_CODE(code_) + unit_ - 1;
+  set_next_unit(raw_, unit_);
   unlink();
-  return _PyEval_EvalFrameDefault(thread_, raw_, 0);
+  return evaluate_frame(thread_, raw_, 0);
 }
 
 PyObject* Frame::exit_raising(const Instruction& instruction) {
   handed_over_ = true;
   mark(instruction);
   unlink();
-  return _PyEval_EvalFrameDefault(thread_, raw_, 1);
+  return evaluate_frame(thread_, raw_, 1);
+}
+
+PyObject* Frame::exit_thrown() {
+  handed_over_ = true;
+  unlink();
+  return evaluate_frame(thread_, raw_, 1);
+}
+
+bool Frame::can_exit_raising(const Instruction& instruction) const {
+  return !kRaisesOneUnitBefore ||
+         bytecode_->handler(instruction.at - 1) == bytecode_->handler(instruction.at);
 }
 
 PyObject* Frame::finish(PyRef result) {
   unwind_to(0);
   unlink();
-  return result.release();
+  return end_frame(thread_, raw_, result.release());
 }
 
 PyObject* Frame::suspend(PyRef value) {
-  _PyFrame_GetGenerator(raw_)->gi_frame_state = FRAME_SUSPENDED;
+  const Instruction& yield = bytecode_->containing(last_unit());
+  set_next_unit(raw_, yield.next);
   unlink();
+  note_suspended(thread_, raw_, yield);
   return value.release();
 }
 

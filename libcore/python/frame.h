@@ -99,8 +99,10 @@ class Frame {
   /// Makes `instruction` the one that tracebacks and f_lineno of this frame name.
   void mark(const Instruction& instruction) { *place_ = units_ + instruction.at; }
   void mark_unit(int unit) { *place_ = units_ + unit; }  ///< the same by Instruction::at
-  /// The unit that the frame names as its last instruction (f_lasti / 2), or -1 before the first.
+  /// The unit that the frame names as its last instruction (f_lasti / 2), while it is linked.
   int last_unit() const { return static_cast<int>(*place_ - units_); }
+  /// It has run before: a generator, suspended since.
+  bool resumed() const { return unit_ > 0; }
 
   // -- linking and leaving
   // --------------------------------------------------------------------------
@@ -118,7 +120,7 @@ class Frame {
   /// Somebody has asked for the frame's object and may look at the frame by it.
   bool has_object() const;
   /// A tracer or profiler is active on this thread: the evaluator has to run this frame.
-  bool traced() const { return thread_->cframe->use_tracing != 0; }
+  bool traced() const;
   /// Hands the rest of the frame to CPython's evaluator, from unit() on, and returns its result
   /// (null: raised; for generators also a yielded value). The frame must not be touched afterwards.
   PyObject* exit();
@@ -126,7 +128,12 @@ class Frame {
   /// The same with the error that is set raised at `instruction`: the evaluator adds the traceback
   /// entry, runs a handler of the frame or unwinds it.
   PyObject* exit_raising(const Instruction& instruction);
-  /// Ends the frame with a result, or with the error that is set (null), its stack emptied.
+  /// The same for a generator into which the error is thrown, and that has run nothing yet.
+  PyObject* exit_thrown();
+  /// False: exit_raising() would take the handler of another instruction.
+  bool can_exit_raising(const Instruction& instruction) const;
+  /// Ends the frame with a result, or with the error that is set (null), its stack emptied. It must
+  /// not be touched afterwards.
   PyObject* finish(PyRef result);
   /// Suspends a generator with `value` (already popped) at the instruction last marked.
   PyObject* suspend(PyRef value);
@@ -141,8 +148,10 @@ class Frame {
   Bytecode* bytecode_;
   PyObject** slots_;
   PyObject** top_;
-  _Py_CODEUNIT** place_;  // where the interpreter frame names its last instruction
-  _Py_CODEUNIT* units_;   // the code's first unit
+  // CPython's own type of a unit is another in each version.
+  using Place __attribute__((may_alias)) = std::uint16_t*;
+  Place* place_;          // where the interpreter frame names its last instruction
+  std::uint16_t* units_;  // the code's first unit
   int unit_;
   bool linked_ = false;
   bool hidden_ = false;

@@ -6,11 +6,12 @@
 
 #include "python/code_cache.h"
 #include "python/collector_rest.h"
-#include "python/cpython.h"
 #include "python/eval_breaker.h"
 #include "python/materialise.h"
 #include "python/self_test.h"
 #include "python/tensor_functions.h"
+#include "python/versions/raw_frame.h"
+#include "python/versions/tracing.h"
 
 namespace penstock::python {
 namespace {
@@ -64,7 +65,7 @@ PyObject* evaluate_unhooked(PyThreadState* thread, _PyInterpreterFrame* raw, int
   if (g_suspended++ == 0) {
     _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
   }
-  PyObject* result = _PyEval_EvalFrameDefault(thread, raw, throwing);
+  PyObject* result = evaluate_frame(thread, raw, throwing);
   if (age != g_age) return result;
   g_resting -= rests ? 1 : 0;
   if (--g_suspended == 0 && g_driver != nullptr) {
@@ -75,14 +76,14 @@ PyObject* evaluate_unhooked(PyThreadState* thread, _PyInterpreterFrame* raw, int
 
 PyObject* native(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing, Native reason) {
   count_native(reason);
-  return _PyEval_EvalFrameDefault(thread, raw, throwing);
+  return evaluate_frame(thread, raw, throwing);
 }
 
 /// The call that makes a generator object runs nothing but its set-up; RETURN_GENERATOR moves the
 /// frame, which only the evaluator can do.
 bool makes_generator(const _PyInterpreterFrame* raw) {
   constexpr int kFlags = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-  return (raw->f_code->co_flags & kFlags) != 0 && raw->owner != FRAME_OWNED_BY_GENERATOR;
+  return (code_of(raw)->co_flags & kFlags) != 0 && raw->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
 /// While it lives, this thread runs frames apart: torch's ops in them are not counted.
@@ -101,7 +102,7 @@ class OpsApart {
 /// The code rests: so does the driver.
 PyObject* evaluate_resting(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing,
                            CodeRecord& record) {
-  const PyRef code = PyRef::borrow(reinterpret_cast<PyObject*>(raw->f_code));  // and its record
+  const PyRef code = PyRef::borrow(reinterpret_cast<PyObject*>(code_of(raw)));  // and its record
   const std::uint64_t before = events();
   record.rest.take();
   count_native(Native::driver);
@@ -111,9 +112,9 @@ PyObject* evaluate_resting(PyThreadState* thread, _PyInterpreterFrame* raw, int 
 }
 
 PyObject* evaluate_watched(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
-  CodeRecord& record = record_of(raw->f_code);
+  CodeRecord& record = record_of(code_of(raw));
   if (record.rest.on()) return evaluate_resting(thread, raw, throwing, record);
-  const PyRef code = PyRef::borrow(reinterpret_cast<PyObject*>(raw->f_code));
+  const PyRef code = PyRef::borrow(reinterpret_cast<PyObject*>(code_of(raw)));
   const std::uint64_t before = events();
   PyObject* result = native(thread, raw, throwing, Native::driver);
   record.rest.watched(events() == before);
@@ -161,9 +162,9 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
       if (g_driver != nullptr) g_driver->ran(thread, result != nullptr);
       return result;
     }
-    case Entry::finished:  // the caller clears and pops the frame, which still owns its slots
+    case Entry::finished:
       ++g_counts->conducted;
-      return static_cast<PyObject*>(frame.attachment);
+      return end_frame(thread, raw, static_cast<PyObject*>(frame.attachment));
   }
   const Conducted conducted;
   PyObject* result = conduct(frame, *g_driver, throwing != 0);
@@ -173,20 +174,20 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
 
 // An if-chain, most frequent first: this runs for every Python call of the process.
 PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) noexcept {
-  CodeRecord* record = find_record(raw->f_code);
+  CodeRecord* record = find_record(code_of(raw));
   if (record != nullptr && record->skip) {
     if (!record->ours) {
       ++g_counts->seen;
       count_native(Native::skipped);
     }
-    return _PyEval_EvalFrameDefault(thread, raw, throwing);
+    return evaluate_frame(thread, raw, throwing);
   }
-  if (g_driver == nullptr || t_paused != 0) return _PyEval_EvalFrameDefault(thread, raw, throwing);
+  if (g_driver == nullptr || t_paused != 0) return evaluate_frame(thread, raw, throwing);
   ++g_counts->seen;
   if (states_announced()) claim_state(thread, raw);
   if (makes_generator(raw)) return native(thread, raw, throwing, Native::generator);
-  if (thread->cframe->use_tracing != 0) return native(thread, raw, throwing, Native::traced);
-  if (thread->recursion_remaining <= 0) return native(thread, raw, throwing, Native::limit);
+  if (is_traced(thread, code_of(raw))) return native(thread, raw, throwing, Native::traced);
+  if (recursion_left(thread) <= 0) return native(thread, raw, throwing, Native::limit);
   if (stack_left() < t_stack.margin) {
     count_native(Native::stack);
     return evaluate_unhooked(thread, raw, throwing);

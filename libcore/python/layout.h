@@ -2,16 +2,11 @@
 
 // Inline readers of CPython's dicts and instances for code that runs on every call and must not run
 // foreign code: they call nothing but a dict's own lookup, change nothing and return borrowed
-// references. For .cpp files of the rooms python, record and guards; written for CPython 3.11.
-
-#include "python/cpython.h"
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
-#include <internal/pycore_dict.h>
-#pragma GCC diagnostic pop
+// references. For .cpp files of the rooms python, record, guards and capture.
 
 #include <cstdint>
+
+#include "python/versions/instance_layout.h"
 
 namespace penstock::python {
 
@@ -20,9 +15,8 @@ namespace penstock::python {
 using DictHint = std::uint32_t;
 inline constexpr DictHint kNoHint = ~DictHint{0};
 
-/// Changes with every change of the dict; no two states of any dicts ever share a number.
 inline std::uint64_t dict_version(PyObject* dict) {
-  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+  return *dict_version_word(dict);
 }
 
 /// The entry's value when the table's entry `hint` has this very key, else null.
@@ -36,6 +30,16 @@ inline PyObject* dict_entry(PyDictKeysObject* keys, PyDictValues* values, PyObje
   const PyDictUnicodeEntry& entry = DK_UNICODE_ENTRIES(keys)[hint];
   if (entry.me_key != key) return nullptr;
   return values != nullptr ? values->values[hint] : entry.me_value;
+}
+
+/// False where a key is no str, which may be compared by code of the program's.
+inline bool has_only_string_keys(PyObject* dict) {
+  if (DK_IS_UNICODE(reinterpret_cast<PyDictObject*>(dict)->ma_keys)) return true;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value) != 0;) {
+    if (!PyUnicode_Check(key)) return false;
+  }
+  return true;
 }
 
 /// The index of this very key among the entries, or kNoHint.
@@ -66,11 +70,6 @@ inline PyObject* dict_value(PyObject* dict, PyObject* key, Py_hash_t hash, DictH
   return value;
 }
 
-// An instance whose type has Py_TPFLAGS_MANAGED_DICT carries two words in front of its collector
-// header: its inline attributes and its dict (pycore_object.h, which does not compile as C++).
-inline constexpr int kManagedValues = -4;
-inline constexpr int kManagedDict = -3;
-
 /// The place of an instance's dict pointer, or null when its type gives it none. The pointer itself
 /// is null while the attributes stand inline (instance_values) or none was ever set.
 inline PyObject** instance_dict_pointer(PyObject* object) {
@@ -85,12 +84,6 @@ inline PyObject** instance_dict_pointer(PyObject* object) {
     offset += static_cast<Py_ssize_t>(_PyObject_VAR_SIZE(type, items < 0 ? -items : items));
   }
   return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + offset);
-}
-
-/// The attributes that stand inline in the instance, or null.
-inline PyDictValues* instance_values(PyObject* object) {
-  if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) == 0) return nullptr;
-  return reinterpret_cast<PyDictValues**>(object)[kManagedValues];
 }
 
 /// The instance's dict if it is one already; null when attributes stand inline or there are none.

@@ -2,7 +2,8 @@
 
 #include <memory>
 
-#include "python/cpython.h"
+#include "python/versions/raw_frame.h"
+#include "python/versions/suspension.h"
 
 namespace penstock::python {
 namespace {
@@ -20,10 +21,6 @@ struct Announcement {
 // "is anything announced?" is one load.
 thread_local Announcement* t_announced __attribute__((tls_model("initial-exec"))) = nullptr;
 
-_Py_CODEUNIT* before_unit(const _PyInterpreterFrame* raw, int unit) {
-  return _PyCode_CODE(raw->f_code) + unit - 1;
-}
-
 /// Replaces everything in a frame that is not running.
 void put(_PyInterpreterFrame* raw, FrameState& state) {
   std::vector<PyRef> old;  // released last: that may run code
@@ -34,14 +31,14 @@ void put(_PyInterpreterFrame* raw, FrameState& state) {
   }
   for (PyRef& value : state.stack) *slot++ = value.release();
   raw->stacktop = static_cast<int>(slot - raw->localsplus);
-  raw->prev_instr = before_unit(raw, state.unit);
+  set_next_unit(raw, state.unit);
 }
 
 bool fits(const FrameState& state, const _PyInterpreterFrame* raw) {
-  return reinterpret_cast<PyObject*>(raw->f_func) == state.function.get() &&
-         raw->f_code ==
+  return function_of(raw) == state.function.get() &&
+         code_of(raw) ==
              reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(state.function.get())) &&
-         static_cast<int>(state.slots.size()) == raw->f_code->co_nlocalsplus;
+         static_cast<int>(state.slots.size()) == code_of(raw)->co_nlocalsplus;
 }
 
 bool is_generator_like(PyObject* object) {
@@ -91,7 +88,7 @@ bool claim_state(PyThreadState* thread, _PyInterpreterFrame* raw) {
   Announcement* announced = t_announced;
   if (announced == nullptr || announced->next == announced->states.size()) return false;
   FrameState& state = announced->states[announced->next];
-  if (thread->cframe->current_frame != announced->expected || !fits(state, raw)) return false;
+  if (current_frame(thread) != announced->expected || !fits(state, raw)) return false;
   ++announced->next;
   announced->expected = raw;
   // What the frame handled when it was captured is what sys.exc_info() says from here on; the value
@@ -111,18 +108,19 @@ bool materialise_generator(PyObject* generator, FrameState state) {
   put(frame_of(made), state);
   const PyRef before = PyRef::steal(made->gi_exc_state.exc_value);
   made->gi_exc_state.exc_value = state.handled.release();
-  made->gi_frame_state = FRAME_SUSPENDED;
+  const Bytecode& code = bytecode_of(code_of(frame_of(made)));
+  set_suspended(made, code.containing(state.unit - 1));
   return true;
 }
 
 bool take_generator(PyObject* generator, FrameState& state) {
   if (!is_generator_like(generator)) return false;
   auto* donor = reinterpret_cast<PyGenObject*>(generator);
-  if (donor->gi_frame_state != FRAME_SUSPENDED) return false;
+  if (!is_suspended(donor)) return false;
   _PyInterpreterFrame* raw = frame_of(donor);
-  const int slots = raw->f_code->co_nlocalsplus;
-  state.function = PyRef::borrow(reinterpret_cast<PyObject*>(raw->f_func));
-  state.unit = static_cast<int>(raw->prev_instr - _PyCode_CODE(raw->f_code)) + 1;
+  const int slots = code_of(raw)->co_nlocalsplus;
+  state.function = PyRef::borrow(function_of(raw));
+  state.unit = next_unit(raw);
   for (int index = 0; index < raw->stacktop; ++index) {
     (index < slots ? state.slots : state.stack).push_back(PyRef::steal(raw->localsplus[index]));
     raw->localsplus[index] = nullptr;
@@ -130,10 +128,10 @@ bool take_generator(PyObject* generator, FrameState& state) {
   state.handled = PyRef::steal(donor->gi_exc_state.exc_value);
   donor->gi_exc_state.exc_value = nullptr;
   raw->stacktop = slots;
-  raw->prev_instr = _PyCode_CODE(raw->f_code);
-  for (const Instruction& instruction : bytecode_of(raw->f_code).instructions()) {
+  set_next_unit(raw, 1);
+  for (const Instruction& instruction : bytecode_of(code_of(raw)).instructions()) {
     if (instruction.opcode != Opcode::RETURN_GENERATOR) continue;
-    raw->prev_instr = before_unit(raw, instruction.next);
+    set_next_unit(raw, instruction.next);
     break;
   }
   donor->gi_frame_state = FRAME_CREATED;

@@ -1,6 +1,7 @@
 #include "python/materialise_harness.h"
 
-#include "python/cpython.h"
+#include "python/versions/call_operands.h"
+#include "python/versions/raw_frame.h"
 
 namespace penstock::python {
 namespace {
@@ -10,12 +11,12 @@ namespace {
 bool is_plain_call(Frame& frame, const Instruction& i) {
   PyObject* callable = nullptr;
   if (i.opcode == Opcode::CALL) {
-    callable = frame.peek(i.argument + 1);                       // method, self, …
-    if (callable == nullptr) callable = frame.peek(i.argument);  // null, callable, …
+    const auto below = [&](int place) { return frame.peek(place); };
+    callable = frame.peek(call_operands(i.argument, below).callable);
   } else if (i.opcode == Opcode::CALL_FUNCTION_EX) {
     const int names = i.argument & 1;
     if (!PyTuple_CheckExact(frame.peek(names))) return false;
-    callable = frame.peek(names + 1);
+    callable = frame.peek(unpacking_callable(names != 0));
   }
   if (callable == nullptr) return false;
   if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);

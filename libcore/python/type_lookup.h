@@ -2,6 +2,8 @@
 
 #include <Python.h>
 
+#include "python/versions/type_dict.h"
+
 #include "python/object.h"
 
 namespace penstock::python {
@@ -17,6 +19,9 @@ inline PyObject* type_lookup(PyTypeObject* type, const char* name) {
   PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
   return _PyType_Lookup(type, text.get());
 }
+
+/// The type of a method of C's that is bound: of (None).__str__.
+PyTypeObject* method_wrapper_type();
 
 /// False where the type or one of its bases has a key that is no string: looking a name up there
 /// may compare the two by code of the program's, and what that does cannot be done twice.

@@ -1,11 +1,15 @@
 // Native windows.
 //
 // CPython's evaluator stops only where an instruction makes it return. So the frame is run with a
-// copy of its code that has one code unit patched at each exit: RETURN_VALUE. The "result" that it
-// pops is whatever lies on top of the stack (with an empty stack: whatever lies below it, read but
-// not used), and the slot keeps its reference, so that nothing is lost: putting code, place and
-// depth back is all that remains to do. Which exit was reached, or that the frame really ended, is
-// told by the place.
+// copy of its code that has one code unit patched at each exit: RETURN_VALUE, or INTERPRETER_EXIT
+// where there is one (versions/window_code.h). The "result" that it pops is whatever lies on top of
+// the stack (with an empty stack: whatever lies below it, read but not used), and the slot keeps
+// its reference, so that nothing is lost: putting code, place and depth back is all that remains to
+// do. Which exit was reached, or that the frame really ended, is told by the place.
+//
+// Where the evaluator clears and pops the frames that it ends, none may end in a window: returns,
+// yields and what raises again are exits too, and behind the copy's last unit stands one more exit,
+// the landing, where each exception arrives that no handler of the frame takes.
 //
 // The layout of the copy is the original's, so offsets, lines and the exception table hold. RESUME
 // must not be patched: CPython takes the first RESUME of a code as the start of what tracebacks may
@@ -13,10 +17,13 @@
 #include "python/window.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <vector>
 
-#include "python/cpython.h"
+#include "python/versions/raw_frame.h"
+#include "python/versions/suspension.h"
+#include "python/versions/window_code.h"
 
 namespace penstock::python {
 namespace {
@@ -26,22 +33,33 @@ struct WindowCopies : CodeData {
   std::map<std::vector<int>, PyRef> by_exits;
 };
 
-PyRef patched_copy(PyCodeObject* code, const std::vector<int>& exits) {
+PyRef patched_copy(const Bytecode& bytecode, const std::vector<int>& exits) {
+  PyCodeObject* code = bytecode.code();
   const PyRef original = PyRef::steal(PyCode_GetCode(code));
   if (!original) return nullptr;
-  const PyRef bytes = PyRef::steal(PyBytes_FromStringAndSize(PyBytes_AS_STRING(original.get()),
-                                                             PyBytes_GET_SIZE(original.get())));
+  const Py_ssize_t size = PyBytes_GET_SIZE(original.get());
+  const PyRef bytes =
+      PyRef::steal(PyBytes_FromStringAndSize(nullptr, size + (kFramesEndInEvaluator ? 2 : 0)));
   if (!bytes) return nullptr;
   auto* units = reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(bytes.get()));
-  for (const int exit : exits) {
-    units[2 * exit] = static_cast<unsigned char>(opcode_number(Opcode::RETURN_VALUE));
-    units[2 * exit + 1] = 0;
+  std::memcpy(units, PyBytes_AS_STRING(original.get()), static_cast<std::size_t>(size));
+  const auto patch = [units](Py_ssize_t unit) {
+    units[2 * unit] = static_cast<unsigned char>(opcode_number(kWindowExit));
+    units[2 * unit + 1] = 0;
+  };
+  for (const int exit : exits) patch(exit);
+  const PyRef names = PyRef::steal(Py_BuildValue("{sO}", "co_code", bytes.get()));
+  if (!names) return nullptr;
+  if constexpr (kFramesEndInEvaluator) {
+    patch(size / 2);
+    const PyRef table = exceptions_landing_at(bytecode, static_cast<int>(size / 2));
+    if (!table || PyDict_SetItemString(names.get(), "co_exceptiontable", table.get()) < 0)
+      return nullptr;
   }
   const PyRef replace =
       PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(code), "replace"));
-  const PyRef names = PyRef::steal(Py_BuildValue("{sO}", "co_code", bytes.get()));
   const PyRef nothing = PyRef::steal(PyTuple_New(0));
-  if (!replace || !names || !nothing) return nullptr;
+  if (!replace || !nothing) return nullptr;
   return PyRef::steal(PyObject_Call(replace.get(), nothing.get(), names.get()));
 }
 
@@ -55,15 +73,38 @@ PyCodeObject* copy_for(Bytecode& bytecode, const std::vector<int>& exits) {
   }
   PyRef& copy = copies->by_exits[exits];
   if (!copy) {
-    copy = patched_copy(bytecode.code(), exits);
+    copy = patched_copy(bytecode, exits);
     if (!copy) PyErr_Clear();
   }
   return reinterpret_cast<PyCodeObject*>(copy.get());
 }
 
+bool ends_frame(const Instruction& instruction) {
+  return returns(instruction.opcode) || instruction.opcode == Opcode::YIELD_VALUE;
+}
+
+/// Raises an exception that exists, without an entry in its traceback, by which the landing knows
+/// where it was raised.
+bool raises_again(const Instruction& instruction) {
+  switch (instruction.opcode) {
+    case Opcode::RERAISE:
+    case Opcode::END_ASYNC_FOR:
+    case Opcode::CLEANUP_THROW:
+      return true;
+    default:
+      return instruction.opcode == Opcode::RAISE_VARARGS && instruction.argument == 0;
+  }
+}
+
 /// Sorted, without repeats; empty if one of the exits cannot be patched or is the entry.
 std::vector<int> checked_exits(const Frame& frame, std::span<const int> exits) {
   std::vector<int> sorted(exits.begin(), exits.end());
+  if constexpr (kFramesEndInEvaluator) {
+    for (const Instruction& one : frame.bytecode().instructions()) {
+      if ((ends_frame(one) || raises_again(one)) && frame.bytecode().depth(one.offset) >= 0)
+        sorted.push_back(one.offset);
+    }
+  }
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   for (const int exit : sorted) {
@@ -76,9 +117,34 @@ std::vector<int> checked_exits(const Frame& frame, std::span<const int> exits) {
   return sorted;
 }
 
+/// The frame stands at the landing, with nothing but the exception on its stack.
+WindowResult landed(Frame& frame) {
+  frame.set_top(frame.stack() + 1);
+  frame.link();
+  PyRef exception = frame.pop();
+  // The place is where it was raised, as long as anybody holds the frame's object.
+  const PyRef traceback = PyRef::steal(PyException_GetTraceback(exception.get()));
+  if (traceback) {
+    const auto* entry = reinterpret_cast<PyTracebackObject*>(traceback.get());
+    if (entry->tb_frame == frame.raw()->frame_obj)
+      frame.mark_unit(entry->tb_lasti / static_cast<int>(sizeof(_Py_CODEUNIT)));
+  }
+  raise_landed(std::move(exception));
+  return {WindowEnd::raised, nullptr};
+}
+
 }  // namespace
 
 WindowResult run_window(Frame& frame, std::span<const int> exits) {
+  if constexpr (kFramesEndInEvaluator) {
+    const Opcode opcode = frame.instruction().opcode;
+    if (raises_again(frame.instruction())) return {WindowEnd::impossible, nullptr};
+    if (opcode == Opcode::YIELD_VALUE) return {WindowEnd::yielded, frame.pop()};
+    if (opcode == Opcode::RETURN_VALUE) return {WindowEnd::returned, frame.pop()};
+    if (opcode == Opcode::RETURN_CONST) {
+      return {WindowEnd::returned, PyRef::borrow(frame.constant(frame.instruction().argument))};
+    }
+  }
   const std::vector<int> sorted = checked_exits(frame, exits);
   if (sorted.empty() || frame.instruction().opcode == Opcode::RETURN_GENERATOR) {
     return {WindowEnd::impossible, nullptr};
@@ -89,12 +155,12 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
 
   _PyInterpreterFrame* raw = frame.raw();
   frame.unlink();
-  raw->f_code = copy;
-  raw->prev_instr = _PyCode_CODE(copy) + frame.unit() - 1;
-  PyObject* result = _PyEval_EvalFrameDefault(frame.thread(), raw, 0);
-  const int last = static_cast<int>(raw->prev_instr - _PyCode_CODE(copy));
-  raw->f_code = code;
-  raw->prev_instr = _PyCode_CODE(code) + last;
+  set_code(raw, copy);
+  set_next_unit(raw, frame.unit());
+  PyObject* result = evaluate_window(frame.thread(), raw);
+  const int last = static_cast<int>(place_of(raw) - _PyCode_CODE(copy));
+  set_code(raw, code);
+  place_of(raw) = _PyCode_CODE(code) + last;
 
   // The place alone is not enough: a RERAISE names the place of the first raise, which may be an
   // exit.
@@ -106,12 +172,12 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
     frame.mark_unit(last - 1);
     return {WindowEnd::reached, nullptr};
   }
+  if constexpr (kFramesEndInEvaluator) return landed(frame);
   frame.set_top(raw->localsplus + raw->stacktop);
   frame.link();
   if (result == nullptr) return {WindowEnd::raised, nullptr};
   const bool yielded =
-      frame.is_generator() &&
-      reinterpret_cast<PyGenObject*>(frame.generator())->gi_frame_state == FRAME_SUSPENDED;
+      frame.is_generator() && is_suspended(reinterpret_cast<PyGenObject*>(frame.generator()));
   return {yielded ? WindowEnd::yielded : WindowEnd::returned, PyRef::steal(result)};
 }
 

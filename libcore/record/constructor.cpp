@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "python/object.h"
+#include "python/versions/call_operands.h"
 
 namespace penstock::record {
 
@@ -52,13 +53,13 @@ PyObject* construct_function() {
 
 int callable_position(const python::Frame& frame, const python::Instruction& instruction) {
   switch (instruction.opcode) {
-    case python::Opcode::CALL: {  // null and a callable, or a function and self, below the
-                                  // arguments
-      const int last = frame.depth() - 1 - instruction.argument;
-      return frame.stack()[last - 1] == nullptr ? last : last - 1;
+    case python::Opcode::CALL: {
+      const auto operands =
+          python::call_operands(instruction.argument, [&](int below) { return frame.peek(below); });
+      return frame.depth() - 1 - operands.callable;
     }
     case python::Opcode::CALL_FUNCTION_EX:
-      return frame.depth() - 2 - (instruction.argument & 1);
+      return frame.depth() - 1 - python::unpacking_callable((instruction.argument & 1) != 0);
     default:
       return -1;
   }

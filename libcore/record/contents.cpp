@@ -6,6 +6,8 @@
 
 #include "python/layout.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
+#include "python/versions/private_api.h"
 #include "record/walk.h"
 
 // What is in objects. An object is followed once something looks into it or writes it: then it has
@@ -34,7 +36,7 @@ namespace {
 bool is_passing(PyObject* object) {
   return PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
          PyCell_Check(object) || PySlice_Check(object) || PyMethod_Check(object) ||
-         Py_TYPE(object) == &PySuper_Type || Py_TYPE(object) == &_PyMethodWrapper_Type;
+         Py_TYPE(object) == &PySuper_Type || Py_TYPE(object) == python::method_wrapper_type();
 }
 
 }  // namespace
@@ -186,7 +188,7 @@ bool Objects::guard_size(Operand container) {
 ObjectId Objects::instance_dict(Operand instance) {
   PyRef dict = PyRef::steal(PyObject_GenericGetDict(instance.object, nullptr));
   // Other keys may be compared by code of the program.
-  if (!dict || _PyDict_HasOnlyStringKeys(dict.get()) == 0) {
+  if (!dict || !python::has_only_string_keys(dict.get())) {
     PyErr_Clear();
     return kNoSource;
   }
@@ -282,7 +284,9 @@ Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObjec
   }
   if (value != nullptr && !is_known_by_identity(value) && !python::is_immutable_literal(value))
     return {};
-  if (dict.written || source == kNoSource || !PyDict_CheckExact(dict.object.get())) return {};
+  if (dict.written || source == kNoSource || !PyDict_CheckExact(dict.object.get()) ||
+      !python::counts_changes(dict.object.get()))
+    return {};
   Guard unchanged{GuardKind::dict_version, source, kNoSource, {}, {}, {}, {}, -1};
   unchanged.live = static_cast<std::int64_t>(python::dict_version(dict.object.get()));
   walk_.recorder.guards().add(std::move(unchanged), [this] { return walk_.here(); });

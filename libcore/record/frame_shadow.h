@@ -10,6 +10,7 @@
 
 #include "ir/graph.h"
 #include "python/frame.h"
+#include "python/versions/call_operands.h"
 #include "record/shadow.h"
 
 namespace penstock::record {
@@ -123,7 +124,22 @@ struct FrameShadow {
   Shadow& top(int below = 0) { return stack[stack.size() - 1 - below]; }
   PyObject* object(int below = 0) const { return frame->peek(below); }
   Operand operand(int below = 0) { return {top(below), object(below)}; }
+  /// What an instruction returns that ends the frame.
+  Operand result_of(const python::Instruction& at) {
+    if (at.opcode == python::Opcode::RETURN_VALUE) return operand();
+    return {Shadow::constant(), frame->constant(at.argument)};
+  }
   void push(Shadow shadow) { stack.push_back(shadow); }
+  /// Pushes what is about to be called, with the null that stands for its self.
+  void push_called(Shadow callable) {
+    if (!python::kSelfAboveCallable) push(Shadow::null());
+    push(callable);
+    if (python::kSelfAboveCallable) push(Shadow::null());
+  }
+  /// What an instruction has loaded, to be called (`called`) or not.
+  PyObject* loaded(bool called) const {
+    return object(called && python::kSelfAboveCallable ? 1 : 0);
+  }
   void pop(int count = 1) { stack.resize(stack.size() - count); }
 };
 

@@ -131,7 +131,9 @@ bool is_used_up(const FrameShadow& f, int pops) {
       return false;
   }
   if (next->argument != 1 || f.frame->depth() < pops + 2) return false;
-  return f.frame->peek(pops + 1) == nullptr && uses_up(f.frame->peek(pops));
+  const auto below = [&](int place) { return f.frame->peek(place - 1 + pops); };
+  const auto operands = python::call_operands(1, below);
+  return !operands.has_self && uses_up(below(operands.callable));
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ FrameShadow& Walk::start(Frame& frame) {
   start_unit_ = frame.unit();
   start_location_ = frame.bytecode().location(frame.instruction());
   if (start_location_.line == 0) start_location_.line = frame.code()->co_firstlineno;
-  const bool at_start = frame.last_unit() < 0;
+  const bool at_start = frame.unit() == 0;
   for (int slot = 0; slot < frame.slot_count(); ++slot) {
     const std::string name = python::text_of(python::slot_name(frame.code(), slot));
     PyObject* object = frame.local(slot);

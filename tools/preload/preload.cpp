@@ -187,7 +187,8 @@ __attribute__((constructor)) void prepare() {
 /// True once Python shuts down, in a thread that it ends by pthread_exit().
 bool is_finalizing() {
   using IsFinalizing = int (*)();
-  const auto ask = reinterpret_cast<IsFinalizing>(dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+  auto ask = reinterpret_cast<IsFinalizing>(dlsym(RTLD_DEFAULT, "_Py_IsFinalizing"));
+  if (ask == nullptr) ask = reinterpret_cast<IsFinalizing>(dlsym(RTLD_DEFAULT, "Py_IsFinalizing"));
   return ask != nullptr && ask() != 0;
 }
 

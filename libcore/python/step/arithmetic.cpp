@@ -69,6 +69,17 @@ Outcome compare_op(Frame& frame, const Instruction& i) {
   return push_result(frame, i, result);
 }
 
+Outcome compare_to_bool(Frame& frame, const Instruction& i) {
+  PyRef result = PyRef::steal(PyObject_RichCompare(frame.peek(1), frame.peek(0), i.argument));
+  release_operands(frame, 2);
+  if (!result) return Outcome::raised;
+  const int truth = truth_of(result.get());
+  result = nullptr;
+  if (truth < 0) return Outcome::raised;
+  frame.push(boolean(truth != 0));
+  return advance(frame, i);
+}
+
 Outcome is_op(Frame& frame, const Instruction& i) {
   const PyRef right = frame.pop();
   const PyRef left = frame.pop();
@@ -91,6 +102,7 @@ constexpr StepRow kRows[] = {
     {Opcode::UNARY_INVERT, unary<PyNumber_Invert>},
     {Opcode::UNARY_NOT, unary_not},
     {Opcode::COMPARE_OP, compare_op},
+    {Opcode::COMPARE_TO_BOOL, compare_to_bool},
     {Opcode::IS_OP, is_op},
     {Opcode::CONTAINS_OP, contains_op},
 };

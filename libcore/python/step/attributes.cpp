@@ -1,4 +1,6 @@
 #include "python/step/families.h"
+#include "python/versions/call_operands.h"
+#include "python/versions/private_api.h"
 
 namespace penstock::python {
 namespace {
@@ -18,10 +20,10 @@ Outcome load_method(Frame& frame, const Instruction& i) {
   if (unbound) {  // method, self
     frame.top()[-1] = method;
     frame.push(PyRef::steal(owner));
-  } else {  // null, callable
-    frame.top()[-1] = nullptr;
+  } else {  // a null and the callable
+    frame.top()[-1] = kSelfAboveCallable ? method : nullptr;
     Py_DECREF(owner);
-    frame.push(PyRef::steal(method));
+    frame.push(kSelfAboveCallable ? nullptr : PyRef::steal(method));
   }
   return advance(frame, i);
 }
@@ -38,9 +40,27 @@ Outcome delete_attr(Frame& frame, const Instruction& i) {
   return checked(frame, i, status);
 }
 
+/// super(class, self).name: what the argument's lowest bit and the one above say of the use and of
+/// how super was written.
+Outcome load_super_attr(Frame& frame, const Instruction& i) {
+  PyObject* arguments[] = {frame.peek(1), frame.peek(0)};
+  const std::size_t count = (i.argument & 2) != 0 ? 2 : 0;
+  PyRef super = PyRef::steal(PyObject_Vectorcall(frame.peek(2), arguments, count, nullptr));
+  PyObject* value = super ? PyObject_GetAttr(super.get(), frame.name(i.argument >> 2)) : nullptr;
+  super = nullptr;
+  release_operands(frame, 3);
+  if (value == nullptr) return Outcome::raised;
+  const bool method = (i.argument & 1) != 0;
+  if (method && !kSelfAboveCallable) frame.push(nullptr);
+  frame.push(PyRef::steal(value));
+  if (method && kSelfAboveCallable) frame.push(nullptr);
+  return advance(frame, i);
+}
+
 constexpr StepRow kRows[] = {
     {Opcode::LOAD_ATTR, load_attr},
     {Opcode::LOAD_METHOD, load_method},
+    {Opcode::LOAD_SUPER_ATTR, load_super_attr},
     {Opcode::STORE_ATTR, store_attr},
     {Opcode::DELETE_ATTR, delete_attr},
 };

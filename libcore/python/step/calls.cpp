@@ -1,4 +1,5 @@
 #include "python/step/families.h"
+#include "python/versions/call_operands.h"
 
 namespace penstock::python {
 namespace {
@@ -17,26 +18,30 @@ class Announced {
   const PendingCall* before_;
 };
 
-/// A bound method about to be called becomes function and self on the stack, as PRECALL does it.
-/// Stack: null, method, arguments -> function, self, arguments.
+CallOperands operands_of(const Frame& frame, int argument_count) {
+  return call_operands(argument_count, [&](int below) { return frame.peek(below); });
+}
+
+/// A bound method about to be called becomes function and self on the stack, as CPython does it.
 void unpack_method(Frame& frame, int argument_count) {
-  PyObject** callable = frame.top() - argument_count - 1;
-  if (callable[-1] != nullptr || !PyMethod_Check(callable[0])) return;
-  const PyRef method = PyRef::steal(callable[0]);
-  callable[0] = PyRef::borrow(PyMethod_GET_SELF(method.get())).release();
-  callable[-1] = PyRef::borrow(PyMethod_GET_FUNCTION(method.get())).release();
+  const CallOperands operands = operands_of(frame, argument_count);
+  if (operands.has_self || !PyMethod_Check(frame.peek(operands.callable))) return;
+  const PyRef method = PyRef::steal(frame.peek(operands.callable));
+  PyObject** self = frame.top() - argument_count - 1;
+  self[0] = PyRef::borrow(PyMethod_GET_SELF(method.get())).release();
+  self[-1] = PyRef::borrow(PyMethod_GET_FUNCTION(method.get())).release();
 }
 
 Outcome call(Frame& frame, const Instruction& i) {
   unpack_method(frame, i.argument);
-  const bool is_method = frame.peek(i.argument + 1) != nullptr;
-  const int total = i.argument + (is_method ? 1 : 0);
+  const CallOperands operands = operands_of(frame, i.argument);
+  const int total = i.argument + (operands.has_self ? 1 : 0);
   PyObject* names = i.keyword_names >= 0 ? frame.constant(i.keyword_names) : nullptr;
   const std::size_t positional =
       static_cast<std::size_t>(total) -
       (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
   PyObject** arguments = frame.top() - total;
-  PyObject* callable = arguments[-1];
+  PyObject* callable = frame.peek(operands.callable);
   const PendingCall pending{&frame, &i, callable, arguments, positional, names};
   PyObject* result;
   {
@@ -63,7 +68,7 @@ Outcome call_function_ex(Frame& frame, const Instruction& i) {
     given = tuple;
   }
   PyObject* names = has_names ? frame.peek() : nullptr;
-  PyObject* callable = frame.peek(has_names ? 2 : 1);
+  PyObject* callable = frame.peek(unpacking_callable(has_names));
   const PendingCall pending{
       &frame, &i, callable, nullptr, static_cast<std::size_t>(PyTuple_GET_SIZE(given)), nullptr};
   PyObject* result;
@@ -90,10 +95,36 @@ Outcome make_function(Frame& frame, const Instruction& i) {
   return push_result(frame, i, made);
 }
 
+Outcome set_function_attribute(Frame& frame, const Instruction& i) {
+  auto* function = reinterpret_cast<PyFunctionObject*>(frame.peek(0));
+  PyObject** place = nullptr;
+  switch (i.argument) {
+    case 0x08:
+      place = &function->func_closure;
+      break;
+    case 0x04:
+      place = &function->func_annotations;
+      break;
+    case 0x02:
+      place = &function->func_kwdefaults;
+      break;
+    case 0x01:
+      place = &function->func_defaults;
+      break;
+    default:
+      return Outcome::unsupported;
+  }
+  PyRef made = frame.pop();
+  *place = frame.pop().release();
+  frame.push(std::move(made));
+  return advance(frame, i);
+}
+
 constexpr StepRow kRows[] = {
     {Opcode::CALL, call},
     {Opcode::CALL_FUNCTION_EX, call_function_ex},
     {Opcode::MAKE_FUNCTION, make_function},
+    {Opcode::SET_FUNCTION_ATTRIBUTE, set_function_attribute},
 };
 
 }  // namespace

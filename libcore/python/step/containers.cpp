@@ -1,4 +1,5 @@
 #include "python/step/families.h"
+#include "python/versions/private_api.h"
 
 namespace penstock::python {
 namespace {
@@ -26,6 +27,22 @@ Outcome build_slice(Frame& frame, const Instruction& i) {
   const PyRef stop = frame.pop();
   const PyRef start = frame.pop();
   return push_result(frame, i, PySlice_New(start.get(), stop.get(), step.get()));
+}
+
+Outcome binary_slice(Frame& frame, const Instruction& i) {
+  PyRef slice = PyRef::steal(PySlice_New(frame.peek(1), frame.peek(0), nullptr));
+  PyObject* result = slice ? PyObject_GetItem(frame.peek(2), slice.get()) : nullptr;
+  slice = nullptr;
+  release_operands(frame, 3);
+  return push_result(frame, i, result);
+}
+
+Outcome store_slice(Frame& frame, const Instruction& i) {
+  PyRef slice = PyRef::steal(PySlice_New(frame.peek(1), frame.peek(0), nullptr));
+  const int status = slice ? PyObject_SetItem(frame.peek(2), slice.get(), frame.peek(3)) : -1;
+  slice = nullptr;
+  release_operands(frame, 4);
+  return checked(frame, i, status);
 }
 
 Outcome build_tuple(Frame& frame, const Instruction& i) {
@@ -86,6 +103,14 @@ Outcome build_string(Frame& frame, const Instruction& i) {
   PyObject* result = _PyUnicode_JoinArray(empty.get(), frame.top() - i.argument, i.argument);
   if (result == nullptr) return Outcome::raised;
   frame.drop(i.argument);
+  return push_result(frame, i, result);
+}
+
+Outcome convert_value(Frame& frame, const Instruction& i) {
+  constexpr reprfunc kConversions[] = {nullptr, PyObject_Str, PyObject_Repr, PyObject_ASCII};
+  if (i.argument < 1 || i.argument > 3) return Outcome::unsupported;
+  PyObject* result = kConversions[i.argument](frame.peek());
+  release_operands(frame, 1);
   return push_result(frame, i, result);
 }
 
@@ -224,12 +249,15 @@ constexpr StepRow kRows[] = {
     {Opcode::STORE_SUBSCR, store_subscr},
     {Opcode::DELETE_SUBSCR, delete_subscr},
     {Opcode::BUILD_SLICE, build_slice},
+    {Opcode::BINARY_SLICE, binary_slice},
+    {Opcode::STORE_SLICE, store_slice},
     {Opcode::BUILD_TUPLE, build_tuple},
     {Opcode::BUILD_LIST, build_list},
     {Opcode::BUILD_SET, build_set},
     {Opcode::BUILD_MAP, build_map},
     {Opcode::BUILD_CONST_KEY_MAP, build_const_key_map},
     {Opcode::BUILD_STRING, build_string},
+    {Opcode::CONVERT_VALUE, convert_value},
     {Opcode::FORMAT_VALUE, format_value},
     {Opcode::LIST_TO_TUPLE, list_to_tuple},
     {Opcode::LIST_APPEND, list_append},

@@ -56,6 +56,20 @@ Outcome return_value(Frame&, const Instruction&) {
   return Outcome::returned;
 }
 
+Outcome return_const(Frame& frame, const Instruction& i) {
+  frame.push(PyRef::borrow(frame.constant(i.argument)));
+  return Outcome::returned;
+}
+
+Outcome to_bool(Frame& frame, const Instruction& i) {
+  PyRef value = frame.pop();
+  const int truth = truth_of(value.get());
+  value = nullptr;
+  if (truth < 0) return Outcome::raised;
+  frame.push(boolean(truth != 0));
+  return advance(frame, i);
+}
+
 constexpr StepRow kRows[] = {
     {Opcode::JUMP_FORWARD, jump},
     {Opcode::JUMP_BACKWARD, jump},
@@ -73,6 +87,8 @@ constexpr StepRow kRows[] = {
     {Opcode::GET_ITER, get_iter},
     {Opcode::FOR_ITER, for_iter},
     {Opcode::RETURN_VALUE, return_value},
+    {Opcode::RETURN_CONST, return_const},
+    {Opcode::TO_BOOL, to_bool},
 };
 
 }  // namespace

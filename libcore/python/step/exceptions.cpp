@@ -1,5 +1,6 @@
 // Raising, catching and context managers.
 #include "python/step/families.h"
+#include "python/versions/raw_frame.h"
 
 namespace penstock::python {
 namespace {
@@ -16,7 +17,7 @@ Outcome push_exc_info(Frame& frame, const Instruction& i) {
 Outcome pop_except(Frame& frame, const Instruction& i) {
   _PyErr_StackItem* info = frame.thread()->exc_info;
   const PyRef handled = PyRef::steal(info->exc_value);
-  info->exc_value = frame.pop().release();
+  info->exc_value = handled_before(frame.pop().release());
   return advance(frame, i);
 }
 
@@ -83,7 +84,8 @@ Outcome raise_varargs(Frame& frame, const Instruction& i) {
     return PyExceptionClass_Check(object) || PyExceptionInstance_Check(object);
   };
   if (!is_exception(frame.peek(i.argument - 1))) return Outcome::unsupported;
-  if (i.argument == 2 && frame.peek() != Py_None && !is_exception(frame.peek())) {
+  // What a class as the cause gives is CPython's to check: not every version does.
+  if (i.argument == 2 && frame.peek() != Py_None && !PyExceptionInstance_Check(frame.peek())) {
     return Outcome::unsupported;
   }
   PyRef cause = i.argument == 2 ? frame.pop() : PyRef();
@@ -91,12 +93,7 @@ Outcome raise_varargs(Frame& frame, const Instruction& i) {
   const PyRef value = instantiate(given.get());
   if (!value) return Outcome::raised;
   if (cause) {
-    if (PyExceptionClass_Check(cause.get())) {
-      cause = PyRef::steal(PyObject_CallNoArgs(cause.get()));
-      if (!cause) return Outcome::raised;
-    } else if (cause.get() == Py_None) {
-      cause = nullptr;
-    }
+    if (cause.get() == Py_None) cause = nullptr;
     PyException_SetCause(value.get(), cause.release());
   }
   PyObject* type =
@@ -167,6 +164,18 @@ Outcome end_async_for(Frame& frame, const Instruction& i) {
   return advance(frame, i);
 }
 
+/// Behind a `yield from` into which something was thrown: the iterator has ended, or the exception
+/// goes on. Leaves the place of SEND's receiver, which END_SEND removes, and the result.
+Outcome cleanup_throw(Frame& frame, const Instruction& i) {
+  if (PyErr_GivenExceptionMatches(frame.peek(), PyExc_StopIteration) == 0)
+    return raise_again(frame.pop());
+  PyRef value = PyRef::borrow(reinterpret_cast<PyStopIterationObject*>(frame.peek())->value);
+  release_operands(frame, 3);
+  frame.push(PyRef::borrow(Py_None));
+  frame.push(std::move(value));
+  return advance(frame, i);
+}
+
 constexpr StepRow kRows[] = {
     {Opcode::PUSH_EXC_INFO, push_exc_info},
     {Opcode::POP_EXCEPT, pop_except},
@@ -178,6 +187,7 @@ constexpr StepRow kRows[] = {
     {Opcode::BEFORE_ASYNC_WITH, before_async_with},
     {Opcode::WITH_EXCEPT_START, with_except_start},
     {Opcode::END_ASYNC_FOR, end_async_for},
+    {Opcode::CLEANUP_THROW, cleanup_throw},
 };
 
 }  // namespace

@@ -71,12 +71,16 @@ Outcome get_anext(Frame& frame, const Instruction& i) {
   return push_result(frame, i, Py_TYPE(iterator)->tp_as_async->am_anext(iterator));
 }
 
+Outcome end_send(Frame& frame, const Instruction& i) {
+  PyRef value = frame.pop();
+  frame.set_stack(0, std::move(value));
+  return advance(frame, i);
+}
+
 constexpr StepRow kRows[] = {
-    {Opcode::YIELD_VALUE, yield_value},
-    {Opcode::SEND, send},
-    {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
-    {Opcode::GET_AWAITABLE, get_awaitable},
-    {Opcode::GET_AITER, get_aiter},
+    {Opcode::YIELD_VALUE, yield_value},     {Opcode::SEND, send},
+    {Opcode::END_SEND, end_send},           {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
+    {Opcode::GET_AWAITABLE, get_awaitable}, {Opcode::GET_AITER, get_aiter},
     {Opcode::GET_ANEXT, get_anext},
 };
 

@@ -84,11 +84,45 @@ Outcome copy_free_vars(Frame& frame, const Instruction& i) {
   return advance(frame, i);
 }
 
+Outcome load_fast_and_clear(Frame& frame, const Instruction& i) {
+  frame.push(frame.take_local(i.argument));
+  return advance(frame, i);
+}
+
+// Two instructions in one: what they mean is in the argument's upper bits and its lowest four.
+
+Outcome load_fast_load_fast(Frame& frame, const Instruction& i) {
+  PyObject* first = frame.local(first_of_two(i));
+  PyObject* second = frame.local(second_of_two(i));
+  if (first == nullptr || second == nullptr) return Outcome::unsupported;
+  frame.push(PyRef::borrow(first));
+  frame.push(PyRef::borrow(second));
+  return advance(frame, i);
+}
+
+Outcome store_fast_load_fast(Frame& frame, const Instruction& i) {
+  const int stored = first_of_two(i), loaded = second_of_two(i);
+  if (stored != loaded && frame.local(loaded) == nullptr) return Outcome::unsupported;
+  frame.set_local(stored, frame.pop());
+  frame.push(PyRef::borrow(frame.local(loaded)));
+  return advance(frame, i);
+}
+
+Outcome store_fast_store_fast(Frame& frame, const Instruction& i) {
+  frame.set_local(first_of_two(i), frame.pop());
+  frame.set_local(second_of_two(i), frame.pop());
+  return advance(frame, i);
+}
+
 constexpr StepRow kRows[] = {
     {Opcode::NOP, nothing},
     {Opcode::RESUME, nothing},
     {Opcode::LOAD_FAST, load_fast},
     {Opcode::LOAD_CLOSURE, load_fast},
+    {Opcode::LOAD_FAST_AND_CLEAR, load_fast_and_clear},
+    {Opcode::LOAD_FAST_LOAD_FAST, load_fast_load_fast},
+    {Opcode::STORE_FAST_LOAD_FAST, store_fast_load_fast},
+    {Opcode::STORE_FAST_STORE_FAST, store_fast_store_fast},
     {Opcode::STORE_FAST, store_fast},
     {Opcode::DELETE_FAST, delete_fast},
     {Opcode::LOAD_CONST, load_const},

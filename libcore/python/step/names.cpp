@@ -1,5 +1,6 @@
 // Names looked up at run time: globals, builtins, class and module namespaces, imports.
 #include "python/step/families.h"
+#include "python/versions/call_operands.h"
 
 namespace penstock::python {
 namespace {
@@ -56,8 +57,10 @@ Outcome load_global(Frame& frame, const Instruction& i) {
     raise_name_error(name);
     return Outcome::raised;
   }
-  if ((i.argument & 1) != 0) frame.push(nullptr);
+  const bool called = (i.argument & 1) != 0;
+  if (called && !kSelfAboveCallable) frame.push(nullptr);
   frame.push(std::move(found.value));
+  if (called && kSelfAboveCallable) frame.push(nullptr);
   return advance(frame, i);
 }
 

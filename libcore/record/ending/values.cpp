@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "record/ending/segment_ending.h"
 
 namespace penstock::record {
@@ -193,8 +194,8 @@ namespace {
 
 /// True for what torch.max(x, 0) and its like give: a tuple whose class takes its items.
 bool is_struct_sequence(PyObject* object) {
-  return PyTuple_Check(object) && Py_TYPE(object)->tp_dict != nullptr &&
-         PyDict_GetItemString(Py_TYPE(object)->tp_dict, "n_unnamed_fields") != nullptr &&
+  return PyTuple_Check(object) && python::type_dict(Py_TYPE(object)) != nullptr &&
+         PyDict_GetItemString(python::type_dict(Py_TYPE(object)), "n_unnamed_fields") != nullptr &&
          Py_TYPE(object)->tp_base == &PyTuple_Type;
 }
 

@@ -22,13 +22,12 @@ using python::qualified_name;
 using python::text_of;
 using python::type_lookup;
 
-namespace {
-
-/// Of CPython's own types: a class of the program may have the same name.
-bool is_type(PyObject* object, const char* name) {
+bool is_own_type(PyObject* object, const char* name) {
   return !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE) &&
          std::strcmp(Py_TYPE(object)->tp_name, name) == 0;
 }
+
+namespace {
 
 /// Which item a field of collections.namedtuple is; nothing for another descriptor.
 std::optional<Py_ssize_t> field_of_named_tuple(PyObject* descriptor) {
@@ -64,16 +63,16 @@ Shadow class_attribute(Walk& walk, Operand instance, PyObject* name) {
       walk.recorder.guards().source(SourceKind::attribute, type, text_of(name)));
 }
 
-namespace {
-
 /// Puts what was loaded where the instruction leaves it.
-void place(FrameShadow& f, const AttributeUse& use, Shadow value) {
+void place_attribute(FrameShadow& f, const AttributeUse& use, Shadow value) {
   f.pop(use.pops);
-  if (use.method) f.push(Shadow::null());
-  f.push(use.test ? Shadow::constant() : value);
+  const Shadow given = use.test ? Shadow::constant() : value;
+  if (use.method) {
+    f.push_called(given);
+  } else {
+    f.push(given);
+  }
 }
-
-}  // namespace
 
 bool load_attribute(Walk& walk, FrameShadow& f, PyObject* name, bool method) {
   return load_attribute(walk, f, f.operand(), name, {.method = method});
@@ -100,13 +99,13 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
     if (text == "__func__") return push_attribute(walk, f, method_part(walk, self, 0).shadow, use);
     if (text == "__self__") return push_attribute(walk, f, method_part(walk, self, 1).shadow, use);
   }
-  if (is_type(object, "super")) return load_super_attribute(walk, f, self, name, use);
+  if (is_own_type(object, "super")) return load_super_attribute(walk, f, self, name, use);
   PyTypeObject* type = Py_TYPE(object);
   const bool generic = type->tp_getattro == PyObject_GenericGetAttr;
   if (generic || PyFunction_Check(object) || PyMethod_Check(object)) {
     return load_generic_attribute(walk, f, self, name, use);
   }
-  if (is_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
+  if (is_own_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
     // Made of classes once for all.
     const std::string part = text_of(name);
     if (part == "__args__" || part == "__parameters__")
@@ -153,7 +152,7 @@ bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* func
     if (f.expected.arrived == 0) {
       walk.verdict.spoil("a Python frame that an attribute should run did not reach the walker");
     }
-    place(f, use, f.expected.raised ? use.fallback : f.expected.result);
+    place_attribute(f, use, f.expected.raised ? use.fallback : f.expected.result);
   };
   return true;
 }
@@ -162,12 +161,12 @@ bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* func
 bool lacks_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
                      const AttributeUse& use) {
   if (use.catches()) {
-    place(f, use, use.fallback);
+    place_attribute(f, use, use.fallback);
     return true;
   }
   // The instruction raises AttributeError, which a frame of the segment may handle.
   if (is_handled(f)) {
-    place(f, use, Shadow::constant());
+    place_attribute(f, use, Shadow::constant());
     return true;
   }
   return walk.verdict.broke(Code::PS0304, "the attribute '" + text_of(name) + "' of a " +
@@ -218,7 +217,7 @@ bool push_attribute(Walk& walk, FrameShadow& f, Shadow value, const AttributeUse
       walk.facts.add_guard(GuardKind::has_attribute, step.base, step.name);
     }
   }
-  place(f, use, value);
+  place_attribute(f, use, value);
   return true;
 }
 
@@ -232,21 +231,20 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
     // own way of looking up attributes.
     f.finish = [function, of = self.shadow](Walk& walk, FrameShadow& f) {
       f.pop();
-      if (f.object(1) != nullptr) {
+      if (f.object(python::kSelfAboveCallable ? 0 : 1) != nullptr) {
         f.push(function);
         f.push(of);
       } else {
-        f.push(Shadow::null());
-        f.push(walk.objects.fresh(f.object(), {function, of}));
+        f.push_called(walk.objects.fresh(f.loaded(true), {function, of}));
       }
     };
     return true;
   }
   if (Py_TYPE(descriptor)->tp_descr_get == nullptr) return push_attribute(walk, f, function, use);
-  const bool is_static = is_type(descriptor, "staticmethod");
+  const bool is_static = is_own_type(descriptor, "staticmethod");
   if (is_static) return push_attribute(walk, f, function, use);
   std::vector<Shadow> parts;
-  if (is_type(descriptor, "classmethod")) {
+  if (is_own_type(descriptor, "classmethod")) {
     parts = {function, Shadow::constant()};
   } else if (plain) {
     parts = {function, self.shadow};
@@ -255,7 +253,7 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
   }
   if (use.test) return push_attribute(walk, f, function, use);
   f.finish = [use, parts](Walk& walk, FrameShadow& f) {
-    place(f, use, walk.objects.fresh(f.object(), parts));
+    place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), parts));
   };
   return true;
 }
@@ -286,7 +284,7 @@ bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
 
 bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
                      const AttributeUse& use) {
-  if (is_type(descriptor, "property")) {
+  if (is_own_type(descriptor, "property")) {
     PyRef getter = PyRef::steal(PyObject_GetAttrString(descriptor, "fget"));
     if (getter && PyFunction_Check(getter.get())) {
       return runs_for_attribute(walk, f, self, getter.get(), nullptr, {self}, name, use);
@@ -294,7 +292,7 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
   }
   const std::string text = text_of(name);
   if (text == "__class__") return push_attribute(walk, f, Shadow::constant(), use);
-  if (text == "__dict__" && is_type(descriptor, "getset_descriptor")) {
+  if (text == "__dict__" && is_own_type(descriptor, "getset_descriptor")) {
     if (PyFunction_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
       return walk.verdict.broke(Code::PS0303, "the dict of a function that was made here is used");
     }
@@ -309,7 +307,7 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
     return push_attribute(
         walk, f, old ? dict.origin : Shadow::fresh(walk.objects.id_of(dict.object.get())), use);
   }
-  if (is_type(descriptor, "member_descriptor") && PyTuple_Check(self.object)) {
+  if (is_own_type(descriptor, "member_descriptor") && PyTuple_Check(self.object)) {
     // A field of a struct sequence, such as what torch.max gives.
     const PyMemberDef* fields = Py_TYPE(self.object)->tp_members;
     for (std::size_t i = 0; fields != nullptr && fields[i].name != nullptr; ++i) {
@@ -322,7 +320,8 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
     return !item.is(Shadow::Kind::unknown) ? push_attribute(walk, f, item, use)
                                            : walk.facts.consume({item, self.object});
   }
-  if (is_type(descriptor, "member_descriptor") || is_type(descriptor, "getset_descriptor")) {
+  if (is_own_type(descriptor, "member_descriptor") ||
+      is_own_type(descriptor, "getset_descriptor")) {
     return load_c_member(walk, f, self, descriptor, name, use);
   }
   if (consume_enum(walk, self)) return push_attribute(walk, f, Shadow::constant(), use);
@@ -388,7 +387,7 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   }
   if (of_meta != nullptr && is_data_descriptor(of_meta)) {
     const bool in_c =
-        is_type(of_meta, "getset_descriptor") || is_type(of_meta, "member_descriptor");
+        is_own_type(of_meta, "getset_descriptor") || is_own_type(of_meta, "member_descriptor");
     if (!in_c) return push_method(walk, f, type, of_meta, name, use);
     if (value == nullptr) return push_attribute(walk, f, Shadow::constant(), use);
   }
@@ -410,10 +409,11 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
                               name, use);
   }
   // The second is that of a class of C code: dict.fromkeys.
-  const bool of_class = is_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
+  const bool of_class =
+      is_own_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
   if (of_class && !use.test) {
     f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
-      place(f, use, walk.objects.fresh(f.object(), {Shadow::constant(), type}));
+      place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), {Shadow::constant(), type}));
     };
     return true;
   }
@@ -445,46 +445,6 @@ bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* na
     walk.facts.add_guard(GuardKind::lacks_attribute, source, text);
   }
   return lacks_attribute(walk, f, type, name, use);
-}
-
-bool load_super_attribute(Walk& walk, FrameShadow& f, Operand super, PyObject* name,
-                          const AttributeUse& use) {
-  // super keeps its class, the object and the object's class as attributes of its own.
-  PyRef self = PyRef::steal(PyObject_GetAttrString(super.object, "__self__"));
-  PyRef of = PyRef::steal(PyObject_GetAttrString(super.object, "__thisclass__"));
-  PyRef start = PyRef::steal(PyObject_GetAttrString(super.object, "__self_class__"));
-  ObjectShadow* known = walk.objects.find(super.object);
-  // A class that is being made has no order yet.
-  const bool bound = self && of && start && PyType_Check(start.get()) &&
-                     reinterpret_cast<PyTypeObject*>(start.get())->tp_mro != nullptr;
-  if (!bound || known == nullptr || known->items.size() < 2) {
-    PyErr_Clear();
-    return walk.verdict.broke(Code::PS0303, "a super object of unknown origin is used");
-  }
-  PyObject* order = reinterpret_cast<PyTypeObject*>(start.get())->tp_mro;
-  bool behind = false;
-  PyObject* value = nullptr;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order) && value == nullptr; ++i) {
-    PyObject* type = PyTuple_GET_ITEM(order, i);
-    if (behind) {
-      value = PyDict_GetItemWithError(reinterpret_cast<PyTypeObject*>(type)->tp_dict, name);
-    }
-    if (type == of.get()) behind = true;
-  }
-  const Operand object{known->items[1], self.get()};
-  if (value == nullptr)
-    return walk.verdict.broke(Code::PS0304, "an attribute of super does not exist");
-  const bool plain = PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_METHOD_DESCRIPTOR);
-  if (is_type(value, "staticmethod") || PyCFunction_Check(value)) {
-    return push_attribute(walk, f, Shadow::constant(), use);
-  }
-  if (!plain && !is_type(value, "classmethod") && Py_TYPE(value) != &PyClassMethodDescr_Type) {
-    return walk.verdict.broke(Code::PS0303, "an attribute of super that is no method is used");
-  }
-  f.finish = [use, bound = object.shadow](Walk& walk, FrameShadow& f) {
-    place(f, use, walk.objects.fresh(f.object(), {Shadow::constant(), bound}));
-  };
-  return true;
 }
 
 namespace {
@@ -548,7 +508,7 @@ bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject*
   const bool of_context =
       descriptor != nullptr && is_context_field(descriptor) && self.shadow.is(Shadow::Kind::fresh);
   const bool slot =
-      of_context || (descriptor != nullptr && is_type(descriptor, "member_descriptor"));
+      of_context || (descriptor != nullptr && is_own_type(descriptor, "member_descriptor"));
   if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
     return runs_to_store(walk, f, self, descriptor, value, pops, call);
   }
@@ -578,7 +538,7 @@ bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
   const bool deletes = value.object == nullptr;
   PyRef function;
   std::vector<Operand> arguments = {self};
-  if (is_type(descriptor, "property")) {
+  if (is_own_type(descriptor, "property")) {
     function = PyRef::steal(PyObject_GetAttrString(descriptor, deletes ? "fdel" : "fset"));
     PyErr_Clear();
   } else {

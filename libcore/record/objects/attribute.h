@@ -15,6 +15,9 @@ bool load_type_attribute(Walk& walk, FrameShadow& frame, Operand type, PyObject*
                          const AttributeUse& use);
 bool load_super_attribute(Walk& walk, FrameShadow& frame, Operand super, PyObject* name,
                           const AttributeUse& use);
+/// … of a super object of its own, which was made for `object`.
+bool load_super_attribute(Walk& walk, FrameShadow& frame, PyObject* super, Shadow object,
+                          PyObject* name, const AttributeUse& use);
 bool load_descriptor(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor,
                      PyObject* name, const AttributeUse& use);
 bool load_module_child(Walk& walk, FrameShadow& frame, Operand self, PyObject* fallback,
@@ -28,6 +31,10 @@ bool lacks_type_attribute(Walk& walk, FrameShadow& frame, Operand type, PyObject
                           const AttributeUse& use);
 /// What a module's __getattr__ finds; null when absent (guarded), nothing when it has no tables.
 std::optional<Shadow> module_child(Walk& walk, Operand self, PyObject* name, bool& present);
+/// Puts what was loaded where the instruction leaves it.
+void place_attribute(FrameShadow& frame, const AttributeUse& use, Shadow value);
+/// The object is of CPython's own type of that name: a class of the program may have the same.
+bool is_own_type(PyObject* object, const char* name);
 bool push_attribute(Walk& walk, FrameShadow& frame, Shadow value, const AttributeUse& use);
 bool push_method(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
                  const AttributeUse& use);

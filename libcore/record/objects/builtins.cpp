@@ -6,6 +6,7 @@
 
 #include "policy/dynamo_state.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "record/objects/attribute.h"
 #include "record/objects/builtin_call.h"
 #include "record/objects/call.h"
@@ -437,7 +438,7 @@ const FunctionModel* find_function_model(std::string_view name) {
 /// Puts what a bound method was bound to in front of the arguments.
 bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional) {
   PyObject* object = function.object;
-  if (Py_TYPE(object) == &_PyMethodWrapper_Type) {
+  if (Py_TYPE(object) == python::method_wrapper_type()) {
     PyRef self = PyRef::steal(PyObject_GetAttrString(object, "__self__"));
     Shadow shadow = Shadow::constant();
     if (function.shadow.is(Shadow::Kind::fresh)) {

@@ -61,7 +61,7 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   }
   if (is_cached(object)) return call_cached(walk, f, callable, positional, keywords, pops);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
-      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &_PyMethodWrapper_Type ||
+      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == python::method_wrapper_type() ||
       Py_TYPE(object) == &PyClassMethodDescr_Type) {
     return call_builtin(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }

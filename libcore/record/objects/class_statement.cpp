@@ -54,6 +54,7 @@ class BodyCheck {
         return true;
       case Opcode::LOAD_CONST:
       case Opcode::LOAD_CLOSURE:
+      case Opcode::LOAD_FAST:  // the same: a class body has no other variables of its own
         return replace(0, false);
       case Opcode::LOAD_NAME:
         return load_name(name(i.argument));
@@ -61,6 +62,10 @@ class BodyCheck {
         return replace(i.argument, false);
       case Opcode::MAKE_FUNCTION:
         return replace(1 + __builtin_popcount(i.argument & 15), false);
+      case Opcode::SET_FUNCTION_ATTRIBUTE:
+        return replace(2, false);
+      case Opcode::RETURN_CONST:
+        return true;
       case Opcode::CALL:
         return i.argument == 0 && stack_.size() >= 2 && stack_[stack_.size() - 2] &&
                replace(2, false);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "python/literal.h"
+#include "python/versions/private_api.h"
 #include "python/weak_reference.h"
 #include "record/objects/call.h"
 #include "record/walk.h"

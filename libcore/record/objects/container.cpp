@@ -153,42 +153,51 @@ bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
   return gives_constant(f, pops);
 }
 
-bool load_subscript(Walk& walk, FrameShadow& f) {
-  Operand container = f.operand(1), key = f.operand();
-  if (walk.is_tensor(container.object))
-    return tensor_subscript(walk, f, f.operand(1), f.operand(), 2);
+namespace {
+
+/// False for a slice that the instruction makes: a method of the program's gets another object.
+bool lies_on_stack(const FrameShadow& f, Operand key) {
+  return f.object() == key.object;
+}
+
+}  // namespace
+
+bool load_subscript(Walk& walk, FrameShadow& f, Operand container, Operand key, int pops) {
+  if (walk.is_tensor(container.object)) return tensor_subscript(walk, f, container, key, pops);
   if (is_sequence(container.object) && PyIndex_Check(key.object)) {
     if (!walk.facts.consume(key)) return false;
     auto at = index_in(key.object, static_cast<std::size_t>(walk.objects.guard_length(container)));
     return gives(
-        f, 2,
+        f, pops,
         at ? walk.objects.item(container, *at) : Shadow::constant());  // else it raises IndexError
   }
   if (is_sequence(container.object) && PySlice_Check(key.object)) {
     if (!walk.facts.consume(key)) return false;
-    return gives_fresh(f, 2, sliced(walk.objects.items(container), key.object));
+    return gives_fresh(f, pops, sliced(walk.objects.items(container), key.object));
   }
   if (has_dict_slot(container.object, "__getitem__"))
-    return dict_get_item(walk, f, container, key, 2);
+    return dict_get_item(walk, f, container, key, pops);
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
       PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
     if (!walk.facts.consume(key) || !walk.facts.consume(container)) return false;
-    return gives_constant(f, 2);
+    return gives_constant(f, pops);
   }
   bool known = false;
-  if (call_special(walk, f, container, "__getitem__", {key}, 2, known)) return true;
-  if (known) return false;
+  if (lies_on_stack(f, key)) {
+    if (call_special(walk, f, container, "__getitem__", {key}, pops, known)) return true;
+    if (known) return false;
+  }
   return walk.verdict.broke(
       Code::PS0303,
       std::string("a subscript of a ") + Py_TYPE(container.object)->tp_name + " is not followed");
 }
 
-bool store_subscript(Walk& walk, FrameShadow& f) {
-  Operand container = f.operand(1), key = f.operand(), value = f.operand(2);
+bool store_subscript(Walk& walk, FrameShadow& f, Operand container, Operand key, Operand value,
+                     int pops) {
   if (walk.is_tensor(container.object))
-    return tensor_store_subscript(walk, f, f.operand(1), f.operand(), f.operand(2), -3);
+    return tensor_store_subscript(walk, f, container, key, value, -pops);
   if (has_dict_slot(container.object, "__setitem__")) {
-    return dict_set_item(walk, f, container, key, value, 3, false);
+    return dict_set_item(walk, f, container, key, value, pops, false);
   }
   if (PyList_CheckExact(container.object) && PyLong_Check(key.object)) {
     if (!walk.facts.consume(key)) return false;
@@ -200,15 +209,17 @@ bool store_subscript(Walk& walk, FrameShadow& f) {
       }
       walk.objects.object(walk.objects.contents(container)).items[*at] = value.shadow;
     }
-    f.pop(3);
+    f.pop(pops);
     return true;
   }
   bool known = false;
-  if (call_special(walk, f, container, "__setitem__", {key, value}, 3, known)) {
-    f.finish = [](Walk&, FrameShadow& f) { f.pop(3); };
-    return true;
+  if (lies_on_stack(f, key)) {
+    if (call_special(walk, f, container, "__setitem__", {key, value}, pops, known)) {
+      f.finish = [pops](Walk&, FrameShadow& f) { f.pop(pops); };
+      return true;
+    }
+    if (known) return false;
   }
-  if (known) return false;
   return walk.verdict.broke(
       Code::PS0303,
       std::string("a subscript of a ") + Py_TYPE(container.object)->tp_name + " is not followed");

@@ -21,8 +21,10 @@ bool dict_delete_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key,
 bool dict_contains(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops);
 /// True unless dict_value() found nothing out.
 bool is_item_known(Walk& walk, Shadow item, Operand key);
-bool load_subscript(Walk& walk, FrameShadow& frame);
-bool store_subscript(Walk& walk, FrameShadow& frame);
+/// The key may be a slice that the instruction makes itself, of two of its operands.
+bool load_subscript(Walk& walk, FrameShadow& frame, Operand container, Operand key, int pops);
+bool store_subscript(Walk& walk, FrameShadow& frame, Operand container, Operand key, Operand value,
+                     int pops);
 bool delete_subscript(Walk& walk, FrameShadow& frame);
 bool contains(Walk& walk, FrameShadow& frame, bool invert);
 bool gives_dict(FrameShadow& frame, int pops, std::vector<std::pair<python::PyRef, Shadow>> pairs);

@@ -75,6 +75,12 @@ const python::Instruction* raises_exit_again(const python::Frame& frame, int uni
     if (i != nullptr && i->opcode == Opcode::POP_EXCEPT) i = behind(i);
     return i != nullptr && i->opcode == Opcode::RERAISE ? i : nullptr;
   }
+  constexpr int kStopIteration = 3;  // what all of a generator's code is in, to forbid that error
+  if (i != nullptr && i->opcode == Opcode::CALL_INTRINSIC_1 && i->argument == kStopIteration) {
+    i = behind(i);
+    return i != nullptr && i->opcode == Opcode::RERAISE ? i : nullptr;
+  }
+  if (i != nullptr && i->opcode == Opcode::CLEANUP_THROW) return i;
   if (i == nullptr || i->opcode != Opcode::PUSH_EXC_INFO) return nullptr;
   i = behind(i);
   while (i != nullptr && i->opcode != Opcode::RERAISE) {

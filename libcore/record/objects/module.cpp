@@ -3,6 +3,7 @@
 
 #include "policy/dynamo_state.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "record/models.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
@@ -28,7 +29,8 @@ PyObject* module_getattr() {
   if (module == nullptr) return nullptr;
   PyObject* type = PyDict_GetItemString(PyModule_GetDict(module), "Module");
   if (type == nullptr || !PyType_Check(type)) return nullptr;
-  return PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(type)->tp_dict, "__getattr__");
+  return PyDict_GetItemString(python::type_dict(reinterpret_cast<PyTypeObject*>(type)),
+                              "__getattr__");
 }
 
 }  // namespace

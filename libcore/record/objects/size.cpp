@@ -223,8 +223,12 @@ bool tensor_shape(Walk& walk, FrameShadow& f, Operand tensor, int pops, bool met
   }
   f.finish = [pops, method, shadows](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    if (method) f.push(Shadow::null());
-    f.push(walk.objects.fresh(f.object(), shadows));
+    const Shadow made = walk.objects.fresh(f.loaded(method), shadows);
+    if (method) {
+      f.push_called(made);
+    } else {
+      f.push(made);
+    }
   };
   return true;
 }

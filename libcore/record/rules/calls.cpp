@@ -35,8 +35,9 @@ PS_RULE(delete_attr) {
 
 PS_RULE(call) {
   const int count = i.argument;
-  const bool method = f.object(count + 1) != nullptr;
-  const Operand callable = f.operand(method ? count + 1 : count);
+  const auto operands = python::call_operands(count, [&](int below) { return f.object(below); });
+  const bool method = operands.has_self;
+  const Operand callable = f.operand(operands.callable);
   const int total = count + (method ? 1 : 0);
   PyObject* names = i.keyword_names < 0 ? nullptr : f.frame->constant(i.keyword_names);
   const int named = names == nullptr ? 0 : static_cast<int>(PyTuple_GET_SIZE(names));
@@ -60,7 +61,7 @@ PS_RULE(call) {
 PS_RULE(call_function_ex) {
   const bool has_keywords = (i.argument & 1) != 0;
   const Operand args = f.operand(has_keywords ? 1 : 0);
-  const Operand callable = f.operand(has_keywords ? 2 : 1);
+  const Operand callable = f.operand(python::unpacking_callable(has_keywords));
   // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
   const bool tuple =
       PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
@@ -88,7 +89,7 @@ PS_RULE(call_function_ex) {
       keywords.emplace_back(key, Operand{walk.objects.dict_value(id, key, value), value});
     }
   }
-  // Below the callable stands a null.
+  // Beside the callable stands a null.
   return call(walk, f, callable, std::move(positional), std::move(keywords), has_keywords ? 4 : 3);
 }
 
@@ -98,6 +99,33 @@ PS_RULE(make_function) {
   const int pops = 1 + __builtin_popcount(i.argument & 15);
   for (; below < pops; ++below) items.push_back(f.top(below));
   return gives_fresh(f, pops, std::move(items));
+}
+
+/// The function holds one part more.
+PS_RULE(set_function_attribute) {
+  ObjectShadow* function = walk.objects.find(f.object());
+  if (function == nullptr) return walk.verdict.broke(Code::PS0303, "a function is changed");
+  function->items.push_back(f.top(1));
+  const Shadow made = f.top();
+  f.pop(2);
+  f.push(made);
+  return true;
+}
+
+/// super().name and super(class, self).name, in which no super object comes to lie on the stack.
+PS_RULE(load_super_attr) {
+  if (f.object(2) != reinterpret_cast<PyObject*>(&PySuper_Type))
+    return walk.verdict.broke(Code::PS0306, "a super that is not the builtin is called");
+  if (!walk.facts.consume_identity(f.operand(2)) || !walk.facts.consume_identity(f.operand(1)))
+    return false;
+  PyObject* arguments[] = {f.object(1), f.object(0)};
+  const PyRef super = PyRef::steal(PyObject_Vectorcall(f.object(2), arguments, 2, nullptr));
+  if (!super) {
+    PyErr_Clear();
+    return walk.verdict.broke(Code::PS0304, "an attribute of super does not exist");
+  }
+  return load_super_attribute(walk, f, super.get(), f.top(), f.frame->name(i.argument >> 2),
+                              {.pops = 3, .method = (i.argument & 1) != 0});
 }
 
 PS_RULE(get_iter) {
@@ -221,6 +249,13 @@ PS_RULE(send) {
   return next_of_delegate(walk, f);
 }
 
+PS_RULE(end_send) {
+  const Shadow value = f.top();
+  f.pop(2);
+  f.push(value);
+  return true;
+}
+
 PS_RULE(get_len) {
   const Operand operand = f.operand();
   if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
@@ -239,6 +274,8 @@ constexpr RuleRow kRows[] = {
     {Opcode::CALL, call},
     {Opcode::CALL_FUNCTION_EX, call_function_ex},
     {Opcode::MAKE_FUNCTION, make_function},
+    {Opcode::SET_FUNCTION_ATTRIBUTE, set_function_attribute},
+    {Opcode::LOAD_SUPER_ATTR, load_super_attr},
     {Opcode::GET_ITER, get_iter},
     {Opcode::FOR_ITER, for_iter},
     {Opcode::BEFORE_WITH, before_with},
@@ -254,6 +291,7 @@ constexpr RuleRow kRows[] = {
     {Opcode::YIELD_VALUE, yield_value},
     {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
     {Opcode::SEND, send},
+    {Opcode::END_SEND, end_send},
     {Opcode::GET_LEN, get_len},
 };
 

@@ -169,6 +169,21 @@ PS_RULE(compare_op) {
   return gives_constant(f, 2);
 }
 
+/// A comparison and its truth. What is no tensor and has no method of the program's compares as a
+/// bool anyway, or as what the guards determine.
+PS_RULE(compare_to_bool) {
+  if (walk.is_tensor(f.object(1)) || walk.is_tensor(f.object()))
+    return walk.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
+  if (!compare_op(walk, f, i)) return false;
+  if (f.expected.function == nullptr) return true;
+  f.expected.asks_truth = true;
+  f.finish = [](Walk&, FrameShadow& f) {
+    f.pop(2);
+    f.push(Shadow::constant());
+  };
+  return true;
+}
+
 /// Guards whether two sourced objects are one.
 void guard_sameness(Walk& walk, Operand one, Operand other) {
   if (one.shadow == other.shadow) return;
@@ -251,10 +266,10 @@ PS_RULE(contains_op) {
   return contains(walk, f, i.argument != 0);
 }
 PS_RULE(binary_subscr) {
-  return load_subscript(walk, f);
+  return load_subscript(walk, f, f.operand(1), f.operand(), 2);
 }
 PS_RULE(store_subscr) {
-  return store_subscript(walk, f);
+  return store_subscript(walk, f, f.operand(1), f.operand(), f.operand(2), 3);
 }
 PS_RULE(delete_subscr) {
   return delete_subscript(walk, f);
@@ -274,6 +289,24 @@ PS_RULE(build_slice) {
   std::vector<Shadow> parts = top_shadows(f, i.argument);
   if (i.argument == 2) parts.push_back(Shadow::constant());
   return gives_fresh(f, i.argument, std::move(parts));
+}
+
+/// Where the slice that an instruction makes by itself would lie.
+Operand slice_of(Walk& walk, FrameShadow& f, PyRef& made) {
+  made = PyRef::steal(PySlice_New(f.object(1), f.object(), nullptr));
+  PyErr_Clear();
+  if (!made) return {};
+  return {walk.objects.fresh(made.get(), {f.top(1), f.top(), Shadow::constant()}), made.get()};
+}
+PS_RULE(binary_slice) {
+  PyRef made;
+  const Operand slice = slice_of(walk, f, made);
+  return made && load_subscript(walk, f, f.operand(2), slice, 3);
+}
+PS_RULE(store_slice) {
+  PyRef made;
+  const Operand slice = slice_of(walk, f, made);
+  return made && store_subscript(walk, f, f.operand(2), slice, f.operand(3), 4);
 }
 
 PS_RULE(build_set) {
@@ -479,6 +512,7 @@ PS_RULE(unpack_ex) {
 constexpr RuleRow kRows[] = {
     {Opcode::BINARY_OP, binary_op},
     {Opcode::COMPARE_OP, compare_op},
+    {Opcode::COMPARE_TO_BOOL, compare_to_bool},
     {Opcode::IS_OP, is_op},
     {Opcode::UNARY_NOT, unary_not},
     {Opcode::UNARY_POSITIVE, unary<0>},
@@ -491,11 +525,14 @@ constexpr RuleRow kRows[] = {
     {Opcode::BUILD_TUPLE, build_sequence},
     {Opcode::BUILD_LIST, build_sequence},
     {Opcode::BUILD_SLICE, build_slice},
+    {Opcode::BINARY_SLICE, binary_slice},
+    {Opcode::STORE_SLICE, store_slice},
     {Opcode::BUILD_SET, build_set},
     {Opcode::BUILD_MAP, build_map},
     {Opcode::BUILD_CONST_KEY_MAP, build_const_key_map},
     {Opcode::BUILD_STRING, build_string},
     {Opcode::FORMAT_VALUE, format_value},
+    {Opcode::CONVERT_VALUE, format_value},
     {Opcode::LIST_APPEND, list_append},
     {Opcode::SET_ADD, set_add},
     {Opcode::MAP_ADD, map_add},

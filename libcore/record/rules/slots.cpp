@@ -1,6 +1,7 @@
 // Rules of the instructions that move values without looking at them, and of jumps.
 
 #include "python/literal.h"
+#include "record/results.h"
 #include "record/rules/rules.h"
 #include "record/variables.h"
 
@@ -132,8 +133,12 @@ PS_RULE(load_global) {
   PyObject* name = f.frame->name(i.argument >> 1);
   PyObject* value = find_global(*f.frame, name);
   if (value == nullptr) return walk.verdict.broke(Code::PS0304, "a name is not defined");
-  if (i.argument & 1) f.push(Shadow::null());
-  f.push(global_value(walk, f, name, value));
+  const Shadow loaded = global_value(walk, f, name, value);
+  if ((i.argument & 1) != 0) {
+    f.push_called(loaded);
+  } else {
+    f.push(loaded);
+  }
   return true;
 }
 
@@ -174,11 +179,48 @@ PS_RULE(jump_or_pop) {
   return true;
 }
 
+/// The truth of what is on top of the stack, which is its guard's; what else is it of no interest.
+PS_RULE(to_bool) {
+  if (!walk.facts.consume_truth(f.operand())) return false;
+  return gives_constant(f, 1);
+}
+
 PS_RULE(return_value) {
-  if (f.caller != nullptr && f.caller->expected.asks_truth &&
-      !walk.facts.consume_truth(f.operand()))
+  const Operand result = f.result_of(i);
+  if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.facts.consume_truth(result))
     return false;
-  f.result = f.top();
+  f.result = result.shadow;
+  if (i.opcode == Opcode::RETURN_CONST) f.push(f.result);  // as RETURN_VALUE finds it there
+  return true;
+}
+
+PS_RULE(load_fast_and_clear) {
+  f.push(f.locals[i.argument]);
+  f.locals[i.argument] = Shadow::null();
+  return true;
+}
+PS_RULE(load_fast_load_fast) {
+  f.push(f.locals[python::first_of_two(i)]);
+  f.push(f.locals[python::second_of_two(i)]);
+  return true;
+}
+PS_RULE(store_fast_load_fast) {
+  const int slot = python::first_of_two(i);
+  if (!lets_go(walk, f, slot)) return false;
+  f.locals[slot] = f.top();
+  f.pop();
+  f.push(f.locals[python::second_of_two(i)]);
+  return true;
+}
+PS_RULE(store_fast_store_fast) {
+  const int first = python::first_of_two(i), second = python::second_of_two(i);
+  if (!lets_go(walk, f, first)) return false;
+  const bool op_time = f.is_op_time;
+  if (!lets_go(walk, f, second)) return false;
+  f.is_op_time = f.is_op_time || op_time;
+  f.locals[first] = f.top();
+  f.locals[second] = f.top(1);
+  f.pop(2);
   return true;
 }
 
@@ -216,6 +258,12 @@ constexpr RuleRow kRows[] = {
     {Opcode::JUMP_IF_FALSE_OR_POP, jump_or_pop},
     {Opcode::JUMP_IF_TRUE_OR_POP, jump_or_pop},
     {Opcode::RETURN_VALUE, return_value},
+    {Opcode::RETURN_CONST, return_value},
+    {Opcode::TO_BOOL, to_bool},
+    {Opcode::LOAD_FAST_AND_CLEAR, load_fast_and_clear},
+    {Opcode::LOAD_FAST_LOAD_FAST, load_fast_load_fast},
+    {Opcode::STORE_FAST_LOAD_FAST, store_fast_load_fast},
+    {Opcode::STORE_FAST_STORE_FAST, store_fast_store_fast},
 };
 
 }  // namespace
@@ -228,10 +276,17 @@ bool Walk::reads_data(const FrameShadow& f, int begin, int end) const {
   const python::Bytecode& code = f.frame->bytecode();
   for (const Instruction* i = code.at(begin); i != nullptr && i->offset < end;
        i = code.at(i->next)) {
-    if (i->opcode == Opcode::LOAD_FAST) {
-      const Shadow local = f.locals[i->argument];
+    const auto is_data = [&](int slot) {
+      const Shadow local = f.locals[slot];
       const bool data = local.is(Shadow::Kind::sourced) || local.is(Shadow::Kind::unknown);
-      if (data && !is_tensor(f.frame->local(i->argument))) return true;
+      return data && !is_tensor(f.frame->local(slot));
+    };
+    if (i->opcode == Opcode::LOAD_FAST) {
+      if (is_data(i->argument)) return true;
+    } else if (i->opcode == Opcode::LOAD_FAST_LOAD_FAST) {
+      if (is_data(python::first_of_two(*i)) || is_data(python::second_of_two(*i))) return true;
+    } else if (i->opcode == Opcode::STORE_FAST_LOAD_FAST) {
+      if (is_data(python::second_of_two(*i))) return true;
     } else if (i->opcode == Opcode::LOAD_DEREF) {
       return true;
     } else if (i->opcode == Opcode::LOAD_GLOBAL) {
