@@ -101,7 +101,8 @@ struct Region {
   std::uint64_t entrances = 0;           ///< calls so far that were more than plain Python
   std::vector<NativeRoot> native_roots;  ///< outermost first
   bool useful = false;                   ///< an entry ran since the hot root began, or one was made
-  bool unlike = false;  ///< … but something was recorded, or a segment's plain turn was measured
+  /// … but something was recorded, or will be, or a segment's plain turn was measured
+  bool unlike = false;
   PlainTurn plain_turn;
   std::chrono::steady_clock::time_point hot_began;
   std::chrono::steady_clock::time_point started;

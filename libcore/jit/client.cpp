@@ -79,11 +79,12 @@ std::ptrdiff_t count_unused(const Segment& segment) {
 }
 
 /// Calls that fit no entry pay for the next one, at a price that doubles with every entry that was
-/// not used again.
+/// not used again but one: of sizes that change from call to call the first entry is for those of
+/// one call, and the second for any.
 bool recompile_pays(const Segment& segment) {
+  const auto in_vain = std::clamp<std::ptrdiff_t>(count_unused(segment) - 1, 0, kMostUnused);
   return !segment.gave_up &&
-         segment.missed >= segment.price * capture::TierUp::kSavedOneIn *
-                               (1 << std::min(count_unused(segment), kMostUnused));
+         segment.missed >= segment.price * capture::TierUp::kSavedOneIn * (1 << in_vain);
 }
 
 bool is_plain_turn(const Entry& entry) {

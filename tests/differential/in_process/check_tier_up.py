@@ -53,6 +53,16 @@ def simulate(count):
     return place.sum()
 print(f"{simulate(300):.3e}")
 """, {"simulate": range(1, 4)}),
+    # The first entry is for one size, and no call comes back to it; the second is for any.
+    "sizes that grow with every call": ("""
+def grow(x):
+    y = x
+    for i in range(30):
+        y = torch.sin(y) * 0.9 + x
+    return y.sum()
+with torch.no_grad():
+    print(f"{sum(grow(x[:n % 399 + 1, :8]).item() for n in range(5000)):.3e}")
+""", {"grow": range(2, 3)}),
     "a loop without ops": ("""
 def count(number):
     total = 0
