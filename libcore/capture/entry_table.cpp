@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "python/bytecode.h"
+#include "torch/autocast.h"
 
 namespace penstock::capture {
 
@@ -34,8 +35,9 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   if (segment == nullptr) return lookup;
   auto bridge = torch::TensorBridge::get();
   if (!bridge || *bridge == nullptr) return lookup;
+  const auto autocast = torch::autocast_dtype();
   for (const auto& entry : segment->entries) {
-    if (entry->replaced) continue;
+    if (entry->replaced || entry->autocast != autocast) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
     if (!check.holds()) continue;
     ++entry->calls;
@@ -47,7 +49,7 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   }
   std::vector<RecompileEvent::Entry> misfits;
   for (const auto& entry : segment->entries) {
-    if (entry->replaced) continue;
+    if (entry->replaced || entry->autocast != autocast) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
     misfits.push_back({entry->interface.id, check.failures()});
   }
@@ -79,6 +81,7 @@ EntryId EntryTable::captured(record::CapturedSegment captured) {
   auto entry = std::make_unique<Entry>();
   entry->interface = interface;
   entry->nodes = captured.graph.nodes.size();
+  entry->autocast = torch::autocast_dtype();
   entry->live = std::move(captured.live);
   segment.entries.push_back(std::move(entry));
   return interface.id;

@@ -50,6 +50,7 @@ class EntryTable : public SegmentClient {
     std::int64_t calls = 1;
     std::size_t nodes = 0;
     bool replaced = false;  ///< a later one stands for it; kept for its count
+    std::optional<DType> autocast;
   };
   struct Segment {
     SegmentStart start;

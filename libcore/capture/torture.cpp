@@ -108,7 +108,7 @@ Entry Torture::enter(Frame& frame) {
 void Torture::start(Activation& activation) {
   auto session = std::make_shared<Session>();
   session->walk = std::make_unique<Walk>(bridge(), schemas_, compile_api_, callables_, nullptr,
-                                         record::DynamicSizes::off, false);
+                                         record::DynamicSizes::off, false, true);
   session->walk->objects.release_all();
   session->start = &activation;
   activation.shadow = &session->walk->start(*activation.frame);

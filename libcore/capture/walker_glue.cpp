@@ -37,7 +37,7 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
     trial = true;
     if (info(frame).dry_trials[frame.unit()] >= kMostTrials) return Directive::step;
   }
-  if (!torch::ops_run_plainly()) return Directive::step;
+  if (!knows_ops()) return Directive::step;
   bool record_here = trial;
   Lookup lookup;
   if (!trial) {

@@ -28,9 +28,10 @@ void Walker::start(Activation& activation, Region& region, const record::Changed
                    bool trial, bool patient) {
   // A backend may bake in the numbers that it is shown.
   const bool fixed = torch::region_backend() != nullptr;
-  region.walk = std::make_unique<Walk>(
-      *bridge_, schemas_, compile_api_, callables_, fixed ? nullptr : changed,
-      fixed ? record::DynamicSizes::off : dynamic_sizes(region), client_.wants_examples());
+  region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_,
+                                       fixed ? nullptr : changed,
+                                       fixed ? record::DynamicSizes::off : dynamic_sizes(region),
+                                       client_.wants_examples(), client_.runs_entries());
   region.mode = Mode::recording;
   region.meter.segment_begins();
   region.start = &activation;

@@ -12,6 +12,7 @@
 #include "jit/pipeline_compiler.h"
 #include "jit/program_backend.h"
 #include "python/eval_breaker.h"
+#include "torch/autocast.h"
 #include "torch/compile_region.h"
 #include "torch/op_counter.h"
 #include "torch/state.h"
@@ -114,13 +115,17 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
 
 // -- calls
 
+Entry::Surroundings JitClient::surroundings() const {
+  return {torch::region_backend(), backend_age_, torch::autocast_dtype()};
+}
+
 Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
                                const PendingLocals* pending) {
   auto& entries = segment.entries;
-  PyObject* backend = torch::region_backend();
+  const Entry::Surroundings now = surroundings();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();
-    if (!entry->serves(backend, backend_age_) || !entry->fits(frame, pending)) continue;
+    if (!entry->serves(now) || !entry->fits(frame, pending)) continue;
     // Another thread may have moved it while its guards were tested.
     const auto found =
         std::ranges::find(entries, entry, [](const auto& each) { return each.get(); });
@@ -322,9 +327,10 @@ Entry* JitClient::find_next(const python::Frame& frame, const PendingLocals& pen
 }
 
 bool JitClient::has_room(const Segment& segment) const {
+  const Entry::Surroundings now = surroundings();
   std::size_t serving = 0, reused = 0;
   for (const auto& entry : segment.entries) {
-    if (!entry->serves(torch::region_backend(), backend_age_)) continue;
+    if (!entry->serves(now)) continue;
     ++serving;
     reused += entry->count->calls > 1;
   }
@@ -350,10 +356,11 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
     return answer;
   }
   if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
+  const Entry::Surroundings now = surroundings();
   std::vector<RecompileEvent::Entry> misfits;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();
-    if (!entry->serves(torch::region_backend(), backend_age_)) continue;
+    if (!entry->serves(now)) continue;
     misfits.push_back({entry->id(), entry->explain(frame)});
   }
   segment.start.missed(std::move(misfits));
@@ -437,6 +444,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   const bool grad_mode = starts_in_grad_mode(recorded.graph);
   const bool gradients = records_gradients(recorded.graph, grad_mode);
   (*entry)->count = &count;
+  (*entry)->set_surroundings(surroundings());
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
   if (torch::region_backend() != nullptr) {
     if (!give_program_backend(**entry, recorded)) return;
@@ -502,7 +510,6 @@ bool JitClient::wants_examples() const {
 }
 
 bool JitClient::give_program_backend(Entry& entry, const CapturedSegment& recorded) {
-  entry.set_backend(PyRef::borrow(torch::region_backend()), backend_age_);
   auto executor =
       without_exceptions([&] { return make_program_backend(recorded, backend_error_); });
   if (!executor) {

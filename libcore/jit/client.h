@@ -77,6 +77,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
+  Entry::Surroundings surroundings() const;
   Entry* find_fitting(Segment& segment, const python::Frame& frame,
                       const PendingLocals* pending = nullptr);
   void install(Segment& segment, record::CapturedSegment recorded, EntryCount& count);

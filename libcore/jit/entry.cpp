@@ -6,6 +6,7 @@
 
 #include "jit/exceptions.h"
 #include "python/collector_pause.h"
+#include "torch/autocast.h"
 #include "torch/state.h"
 
 namespace penstock::jit {
@@ -137,6 +138,7 @@ Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
 /// The outputs are dropped in any case. The entry is active.
 Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
   const python::CollectorPause no_finalizers;
+  const torch::WithoutAutocast as_recorded;
   bool written = false;
   Ran ran = Ran::done;
   auto done = without_exceptions([&]() -> Result<void> {

@@ -76,15 +76,22 @@ class Entry {
   /// Why the last run did not succeed; its severity is `note` where torch refused an op.
   const Diagnostic& failure() const { return failure_; }
 
-  /// True in regions whose graphs are compiled by the same function of the program's, or by
-  /// penstock (null), since `age`: what a function made before it was asked to forget serves no
-  /// more.
-  bool serves(PyObject* backend, int age) const {
-    return backend_.get() == backend && (backend == nullptr || age_ == age);
+  /// Where entries are asked for.
+  struct Surroundings {
+    PyObject* backend = nullptr;  ///< the function of the program's that compiles graphs, or null
+    int age = 0;                  ///< how often that was asked to forget what it made
+    std::optional<DType> autocast;
+  };
+  /// True where the entry was recorded: what a function made before it was asked to forget serves
+  /// no more, and ops are cast as they were.
+  bool serves(const Surroundings& now) const {
+    return backend_.get() == now.backend && (now.backend == nullptr || age_ == now.age) &&
+           autocast_ == now.autocast;
   }
-  void set_backend(python::PyRef backend, int age) {
-    backend_ = std::move(backend);
-    age_ = age;
+  void set_surroundings(const Surroundings& recorded) {
+    backend_ = python::PyRef::borrow(recorded.backend);
+    age_ = recorded.age;
+    autocast_ = recorded.autocast;
   }
 
   EntryCount* count = nullptr;  ///< how often it fitted; not owned
@@ -117,6 +124,7 @@ class Entry {
   Interface interface_;
   python::PyRef backend_;
   int age_ = 0;
+  std::optional<DType> autocast_;
   guards::LiveTable live_;
   std::unique_ptr<guards::GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;

@@ -29,6 +29,7 @@
 #include "jit/torch_run.h"
 #include "ops/op.h"
 #include "python/literal.h"
+#include "torch/autocast.h"
 #include "torch/gradient_node.h"
 #include "torch/state.h"
 
@@ -149,8 +150,11 @@ class GradientRun final : public torch::GradientNode {
     const bool measured =
         program->parts.gate && program->parts.gate->wants_backward(program->parts.backward_number);
     const auto begin = Clock::now();
-    const bool kernels = !torch::grad_enabled() && !program->running &&
-                         torch::backward_runs_plainly() && run_kernels(kept, tangents, gradients);
+    bool kernels = false;
+    if (!torch::grad_enabled() && !program->running) {
+      const torch::WithoutAutocast as_recorded;
+      kernels = torch::backward_runs_plainly() && run_kernels(kept, tangents, gradients);
+    }
     const auto by_entry = Clock::now() - begin;
     std::chrono::nanoseconds ignored{};
     if (!kernels && (PyErr_Occurred() != nullptr ||

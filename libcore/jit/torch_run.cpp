@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "torch/autocast.h"
+
 namespace penstock::jit {
 
 using python::PyRef;
 
 Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
                           const torch::TensorBridge& bridge, std::span<PyRef> values) {
+  const torch::WithoutAutocast as_recorded;
   const auto symbol_of = [&](std::string_view name) -> std::optional<std::int64_t> {
     const auto& known = graph.interface.symbols;
     const auto found = std::ranges::find(known, name, &Symbol::name);

@@ -24,7 +24,7 @@ PyRef generator_state() {
 
 }  // namespace
 
-Context::Context(Walk& walk) : walk_(walk) {
+Context::Context(Walk& walk, bool runs) : walk_(walk), runs_(runs) {
   if (for_backend_) random_state_ = generator_state();
 }
 
@@ -33,6 +33,27 @@ void Context::guard_grad_mode() {
   grad_guarded_ = true;
   grad_at_start_ = torch::grad_enabled();
   walk_.facts.add_guard(GuardKind::grad_mode, kNoSource, grad_at_start_);
+  if (autocast_) guard_autocast();
+}
+
+void Context::guard_autocast() {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+  const SourceId holder = walk_.recorder.guards().source(SourceKind::module, kNoSource, "torch._C");
+  for (const char* name : {"is_autocast_enabled", "get_autocast_dtype"}) {
+    const PyRef function = PyRef::steal(PyObject_GetAttrString(module, name));
+    const PyRef answer =
+        function ? PyRef::steal(PyObject_CallFunction(function.get(), "s", "cpu")) : PyRef();
+    PyRef asked = PyRef::steal(Py_BuildValue("((s)())", "cpu"));
+    auto literal = answer && asked ? python::literal_of(answer.get()) : std::nullopt;
+    if (!literal) {
+      PyErr_Clear();
+      return walk_.verdict.spoil("autocasting cannot be guarded");
+    }
+    asked = walk_.facts.asked_again(function.get(), std::move(asked));
+    walk_.facts.add_guard(GuardKind::global_state,
+                          walk_.recorder.guards().source(SourceKind::attribute, holder, name),
+                          std::move(*literal), asked.get());
+  }
 }
 
 bool Context::sets_grad_mode(bool enabled) {

@@ -8,6 +8,7 @@
 
 #include "record/frame_shadow.h"
 #include "record/torch_plan.h"
+#include "torch/autocast.h"
 #include "torch/compile_region.h"
 
 namespace penstock::record {
@@ -26,9 +27,11 @@ struct OpenContext {
 /// variables.
 class Context {
  public:
-  explicit Context(Walk& walk);
+  Context(Walk& walk, bool runs);
 
   void guard_grad_mode();
+  /// What ops are cast to where the segment runs; nothing: they are not.
+  std::optional<DType> autocast() const { return autocast_; }
   /// The instruction is about to set gradient mode.
   bool sets_grad_mode(bool enabled);
   /// The instruction, in the segment's own frame, behind which gradient mode differs from that at
@@ -49,6 +52,9 @@ class Context {
   std::optional<RaisePlace> lost_variable() const;
 
   bool compiling_at_start() const { return compiling_at_start_; }
+  /// The segment is recorded to be run: where torch does something faster by itself, that is left
+  /// to it. False: its graph is what is asked for.
+  bool runs() const { return runs_ && !for_backend_; }
   /// A function of the program's gets the graph and runs its calls: what penstock cannot compile
   /// may be in it.
   bool for_backend() const { return for_backend_; }
@@ -56,9 +62,12 @@ class Context {
   python::PyRef random_state() const { return random_state_; }
 
  private:
+  void guard_autocast();
   bool guard_default_dtype(const PlannedNode& node, const TensorType& result);
   Walk& walk_;
   std::vector<OpenContext> variables_;
+  bool runs_;
+  std::optional<DType> autocast_ = torch::autocast_dtype();
   bool grad_guarded_ = false;
   bool grad_at_start_ = false;
   RaisePlace last_grad_change_;  ///< in the segment's own frame

@@ -19,7 +19,7 @@ using python::PyRef;
 
 Walk::Walk(const torch::TensorBridge& bridge, torch::SchemaTable& schema_table,
            const policy::CompileApi& api, policy::Callables& known_callables,
-           const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples)
+           const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples, bool runs)
     : schemas(schema_table),
       compile_api(api),
       callables(known_callables),
@@ -29,7 +29,7 @@ Walk::Walk(const torch::TensorBridge& bridge, torch::SchemaTable& schema_table,
       objects(*this),
       effects(objects),
       sizes(*this, changed),
-      context(*this),
+      context(*this, runs),
       generators(*this) {}
 Walk::~Walk() = default;
 

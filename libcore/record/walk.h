@@ -53,10 +53,11 @@ bool has_tuple_slots(PyObject* object);
 /// FrameShadow::finish.
 class Walk {
  public:
-  /// `changed` may be null; it must outlive the walk, as all others.
+  /// `changed` may be null; it must outlive the walk, as all others. `runs`: what is recorded is
+  /// compiled and run, and not noted down alone.
   Walk(const torch::TensorBridge& bridge, torch::SchemaTable& schemas,
        const policy::CompileApi& compile_api, policy::Callables& callables,
-       const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples);
+       const ChangedNumbers* changed, DynamicSizes dynamic, bool keep_examples, bool runs);
   ~Walk();
 
   // What rules need of the program that is captured.

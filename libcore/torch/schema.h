@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/argument.h"
+#include "torch/autocast.h"
 
 namespace penstock::torch {
 
@@ -66,6 +67,8 @@ class SchemaTable {
   const std::vector<Schema>& overloads(const std::string& name);
   /// For tests: the overloads of one op, given their schemas' text, in dispatcher order.
   void set(const std::string& name, const std::vector<std::string>& schemas);
+
+  CastPolicies cast_policies;  ///< of the same ops
 
  private:
   std::unordered_map<std::string, std::vector<Schema>> table_;

@@ -26,6 +26,7 @@ struct StateAbi {
   void* core = nullptr;        ///< libc10: local_keys() finds each thread's record in it
   LocalKeys inference_keys{};  ///< what inference mode alone sets
   LocalKeys backward_keys{};   ///< and what the engine sets around a node of Python's
+  LocalKeys autocast_keys{};   ///< the bits that autocasting on the CPU changes; zeros: not known
 };
 
 PyObject* imported_torch() {
@@ -33,9 +34,9 @@ PyObject* imported_torch() {
 }
 
 /// This thread's record; null where torch does not export it.
-const LocalKeys* local_keys(const StateAbi& abi) {
+LocalKeys* local_keys(const StateAbi& abi) {
   // A symbol of thread-local memory resolves to the place in the thread that asks.
-  thread_local const LocalKeys* keys = static_cast<const LocalKeys*>(
+  thread_local LocalKeys* keys = static_cast<LocalKeys*>(
       abi.core == nullptr ? nullptr : dlsym(abi.core, "_ZN3c104impl26raw_local_dispatch_key_setE"));
   return keys;
 }
@@ -55,6 +56,29 @@ void learn_inference_keys(StateAbi& abi, PyObject* torch) {
   PyErr_Clear();
 }
 
+LocalKeys differences(const LocalKeys& a, const LocalKeys& b) {
+  return {a[0] ^ b[0], a[1] ^ b[1]};
+}
+
+/// Turns autocasting on or off for a moment to see which keys that changes.
+void learn_autocast_keys(StateAbi& abi, PyObject* torch) {
+  const LocalKeys* keys = local_keys(abi);
+  if (keys == nullptr) return;
+  const PyRef was = PyRef::steal(PyObject_CallMethod(torch, "is_autocast_enabled", "s", "cpu"));
+  const LocalKeys before = *keys;
+  const PyRef turned =
+      was ? PyRef::steal(PyObject_CallMethod(torch, "set_autocast_enabled", "sO", "cpu",
+                                             was.get() == Py_True ? Py_False : Py_True))
+          : PyRef();
+  const LocalKeys meanwhile = *keys;
+  const PyRef back =
+      turned
+          ? PyRef::steal(PyObject_CallMethod(torch, "set_autocast_enabled", "sO", "cpu", was.get()))
+          : PyRef();
+  PyErr_Clear();
+  if (back && *keys == before) abi.autocast_keys = differences(before, meanwhile);
+}
+
 template <class Function>
 void find(void* library, Function& function, const char* name) {
   function = reinterpret_cast<Function>(dlsym(library, name));
@@ -70,6 +94,7 @@ StateAbi load(PyObject* torch) {
   if (abi.core != nullptr) {
     find(abi.core, abi.inference_mode, "_ZN3c1013InferenceMode10is_enabledEv");
     learn_inference_keys(abi, torch);
+    learn_autocast_keys(abi, torch);
   }
   return abi;
 }
@@ -117,6 +142,33 @@ bool ops_run_plainly() {
   if (keys == nullptr || abi->function_modes() != 0) return false;
   if (*keys == LocalKeys{}) return true;
   return abi->inference_mode() && *keys == abi->inference_keys;
+}
+
+bool autocasts_on_cpu() {
+  const StateAbi* abi = state_abi();
+  if (abi == nullptr || abi->function_modes == nullptr || abi->inference_mode == nullptr ||
+      abi->autocast_keys == LocalKeys{})
+    return false;
+  const LocalKeys* keys = local_keys(*abi);
+  if (keys == nullptr || abi->function_modes() != 0) return false;
+  const LocalKeys rest = differences(*keys, abi->autocast_keys);
+  return rest == LocalKeys{} || (abi->inference_mode() && rest == abi->inference_keys);
+}
+
+bool turn_autocast_off() {
+  const StateAbi* abi = state_abi();
+  LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
+  if (keys == nullptr || abi->autocast_keys == LocalKeys{}) return false;
+  const auto& [first, second] = abi->autocast_keys;
+  if (((*keys)[0] & first) != first || ((*keys)[1] & second) != second) return false;
+  *keys = differences(*keys, abi->autocast_keys);
+  return true;
+}
+
+void turn_autocast_on() {
+  const StateAbi* abi = state_abi();
+  LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
+  if (keys != nullptr) *keys = differences(*keys, abi->autocast_keys);
 }
 
 bool deterministic_algorithms() {

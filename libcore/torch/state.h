@@ -21,6 +21,14 @@ bool inference_mode();
 /// GIL, and torch imported.
 bool ops_run_plainly();
 
+/// True if autocasting on the CPU is on in this thread, and nothing else changes what ops do
+/// (torch/autocast.h). Needs the GIL, and torch imported.
+bool autocasts_on_cpu();
+/// Turns autocasting on the CPU off in this thread's record alone, whatever else is on: torch is
+/// not told. False: it is off. What was turned off is to be turned on again.
+bool turn_autocast_off();
+void turn_autocast_on();
+
 /// torch.are_deterministic_algorithms_enabled(); false while torch is not imported.
 bool deterministic_algorithms();
 /// True if ops that the backward of a node in Python runs in this thread run as they do outside

@@ -12,6 +12,7 @@
 #include "record/results.h"
 #include "record/walk.h"
 #include "torch/compile_region.h"
+#include "torch/fused_step.h"
 #include "torch/state.h"
 
 namespace penstock::record {
@@ -182,6 +183,18 @@ std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand,
   return std::nullopt;
 }
 
+/// The loop of an optimizer over its parameters is left to torch, whose kernel does all of it at
+/// once (capture/optimizer_step.h): two segments for each parameter take twice as long.
+std::optional<bool> model_optimizer_loop(Walk& walk, FrameShadow&, Operand function,
+                                         const std::vector<Operand>&,
+                                         const std::vector<std::pair<PyObject*, Operand>>&, int) {
+  if (!walk.context.runs() || !PyFunction_Check(function.object)) return std::nullopt;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
+  if (torch::FusedStep::find(code, PyFunction_GET_GLOBALS(function.object)) == nullptr)
+    return std::nullopt;
+  return walk.verdict.broke(Code::PS0307, "torch has a kernel for the optimizer's loop");
+}
+
 std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function,
                                const std::vector<Operand>& positional,
                                const std::vector<std::pair<PyObject*, Operand>>& keywords,
@@ -192,6 +205,7 @@ std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function,
 }  // namespace
 
 CodeModel find_code_model(std::string_view name) {
+  if (name == "optimizer_loop") return model_optimizer_loop;
   if (name == "signature") return model_signature;
   if (name == "copy") return model_copy;
   if (name == "apply_without_gradients") return apply_without_gradients;

@@ -12,6 +12,7 @@
 #include "python/literal.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
+#include "record/objects/torch_casts.h"
 #include "record/objects/torch_out.h"
 #include "record/objects/torch_tensor.h"
 #include "record/polyfills.h"
@@ -474,6 +475,19 @@ std::vector<PlannedNode> nodes_of(Walk& walk, const TorchTarget& target,
   return nodes;
 }
 
+/// Puts in front of the nodes of a call what autocasting converts.
+bool cast_arguments(Walk& walk, const TorchTarget& target, const torch::Schema& schema,
+                    std::vector<PlannedNode>& nodes) {
+  if (!walk.context.autocast()) return true;
+  if (nodes.size() != 1)
+    return walk.verdict.broke(Code::PS0310, target.target + " is autocast, and writes elsewhere");
+  auto casts = take_casts(walk, target, schema, nodes.front());
+  if (!casts) return false;
+  nodes.insert(nodes.begin(), std::make_move_iterator(casts->begin()),
+               std::make_move_iterator(casts->end()));
+  return true;
+}
+
 }  // namespace
 
 bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
@@ -488,7 +502,9 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
           ? torch::resolve_named_overload(walk.schemas, target.op, *target.overload, args, named)
           : torch::resolve_overload(walk.schemas, target.op, args, named, target.method);
   if (!resolved) {
-    if (const auto done = whole_call(walk, f, target, positional, keywords, pops)) return *done;
+    if (!walk.context.autocast()) {
+      if (const auto done = whole_call(walk, f, target, positional, keywords, pops)) return *done;
+    }
     return walk.verdict.broke(Code::PS0310,
                               "no overload of '" + target.op + "' takes these arguments");
   }
@@ -517,7 +533,7 @@ bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
   std::vector<PlannedNode> nodes = outs.empty()
                                        ? nodes_of(walk, target, *resolved->schema, std::move(node))
                                        : nodes_into(walk, target, std::move(node), outs);
-  if (nodes.empty()) return false;
+  if (nodes.empty() || !cast_arguments(walk, target, *resolved->schema, nodes)) return false;
   if (!outs.empty()) call.kwargs.push_back({"out", tuple_of(outs)});
   std::vector<Operand> operands(positional.begin(), positional.end());
   for (const auto& [name, operand] : keywords) operands.push_back(operand);

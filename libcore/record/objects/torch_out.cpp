@@ -50,7 +50,21 @@ bool becomes(const ops::OpFacts* op, DType computed, DType out) {
   return op != nullptr && op->has(ops::kPointwise) && (floats || is_boolean(computed));
 }
 
-/// The types that the rule of the op gives, by a graph of the operands alone; none without a rule.
+PlannedNode copy_into(ValueId target, std::size_t planned) {
+  const Argument content = Argument::Value{planned_value(planned)};
+  return {"aten.copy_.default",
+          {{"self", Argument::Value{target}}, {"src", content}},
+          {target},
+          std::nullopt};
+}
+
+bool share_memory(const Recorder& recorder, ValueId a, ValueId b) {
+  const std::int32_t storage = recorder.value(a).type.storage;
+  return a == b || (storage >= 0 && storage == recorder.value(b).type.storage);
+}
+
+}  // namespace
+
 std::vector<TensorType> ruled_types(const Recorder& recorder, const PlannedNode& node,
                                     const std::vector<Symbol>& symbols) {
   Graph operands;
@@ -74,21 +88,6 @@ std::vector<TensorType> ruled_types(const Recorder& recorder, const PlannedNode&
   auto types = ops::infer(plain, operands);
   return types ? std::move(*types) : std::vector<TensorType>();
 }
-
-PlannedNode copy_into(ValueId target, std::size_t planned) {
-  const Argument content = Argument::Value{planned_value(planned)};
-  return {"aten.copy_.default",
-          {{"self", Argument::Value{target}}, {"src", content}},
-          {target},
-          std::nullopt};
-}
-
-bool share_memory(const Recorder& recorder, ValueId a, ValueId b) {
-  const std::int32_t storage = recorder.value(a).type.storage;
-  return a == b || (storage >= 0 && storage == recorder.value(b).type.storage);
-}
-
-}  // namespace
 
 std::vector<PlannedNode> without_out(SchemaTable& schemas, Recorder& recorder, const Schema& schema,
                                      const PlannedNode& node) {

@@ -4,6 +4,7 @@
 #include "ops/op.h"
 #include "ops/promotion.h"
 #include "record/objects/torch_call.h"
+#include "record/objects/torch_casts.h"
 #include "record/walk.h"
 #include "torch/state.h"
 
@@ -89,6 +90,7 @@ bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> node
                                                                              std::move(nodes));
   f.finish = [planned, kept, pops, called = PyRef::borrow(callable)](Walk& walk, FrameShadow& f) {
     add_planned(walk, f, std::move(planned->first), called, std::move(planned->second), pops);
+    check_cast(walk);
     // An op that gives one of its arguments back (in place, a view of everything) gives what is
     // known of it already.
     PyObject* result = pops >= 0 ? f.object() : nullptr;

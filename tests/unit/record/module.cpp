@@ -93,8 +93,9 @@ class RuleDriver final : public python::FrameDriver {
  private:
   void ask(python::Frame& frame, const python::Instruction& instruction) {
     answer = std::make_unique<Answer>();
-    walk_ = std::make_unique<record::Walk>(torch::TensorBridge::absent(), schemas_, compile_api_,
-                                           callables_, nullptr, record::DynamicSizes::off, false);
+    walk_ =
+        std::make_unique<record::Walk>(torch::TensorBridge::absent(), schemas_, compile_api_,
+                                       callables_, nullptr, record::DynamicSizes::off, false, true);
     shadow_ = &walk_->start(frame);
     const std::vector<record::Shadow> stack = shadow_->stack, locals = shadow_->locals;
     answer->followed = walk_->before(*shadow_, instruction);
