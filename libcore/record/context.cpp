@@ -56,6 +56,18 @@ void Context::guard_autocast() {
   }
 }
 
+bool Context::nests_autocast(int step) {
+  if (autocast_depth_ + step < 0) return false;
+  const FrameShadow& root = walk_.root();
+  if (autocast_depth_ == 0) autocast_began_ = {root.frame->code(), root.instruction->offset};
+  autocast_depth_ += step;
+  return true;
+}
+
+std::optional<RaisePlace> Context::open_autocast() const {
+  return autocast_depth_ > 0 ? std::optional(autocast_began_) : std::nullopt;
+}
+
 bool Context::sets_grad_mode(bool enabled) {
   guard_grad_mode();
   if (enabled == torch::grad_enabled()) return true;

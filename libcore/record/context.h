@@ -32,6 +32,10 @@ class Context {
   void guard_grad_mode();
   /// What ops are cast to where the segment runs; nothing: they are not.
   std::optional<DType> autocast() const { return autocast_; }
+  /// A region of autocasting is about to begin (1) or to end (-1). False: it did not begin here.
+  bool nests_autocast(int step);
+  /// Where the outermost region began that the segment leaves open, if there is one.
+  std::optional<RaisePlace> open_autocast() const;
   /// The instruction is about to set gradient mode.
   bool sets_grad_mode(bool enabled);
   /// The instruction, in the segment's own frame, behind which gradient mode differs from that at
@@ -68,6 +72,8 @@ class Context {
   std::vector<OpenContext> variables_;
   bool runs_;
   std::optional<DType> autocast_ = torch::autocast_dtype();
+  int autocast_depth_ = 0;     ///< regions that began here and have not ended
+  RaisePlace autocast_began_;  ///< the first of them, in the segment's own frame
   bool grad_guarded_ = false;
   bool grad_at_start_ = false;
   RaisePlace last_grad_change_;  ///< in the segment's own frame

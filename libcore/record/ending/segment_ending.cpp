@@ -151,6 +151,9 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
   if (const auto place = context.grad_mode_change()) {
     verdict.spoil("gradient mode changed in the segment", *place);
   }
+  if (const auto place = context.open_autocast()) {
+    verdict.spoil("a region of autocasting is left open by the segment", *place);
+  }
   if (ending.failed()) {
     const RaisePlace earlier = verdict.must_end_before();
     verdict.spoil("the segment leaves " + ending.reason() + " behind",

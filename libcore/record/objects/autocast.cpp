@@ -1,5 +1,5 @@
-// The state of torch.autocast. No segment runs where it casts, so a region that turns it off
-// changes nothing: what it asks is asked again by guards, and what it sets is set already.
+// The state of torch.autocast. A segment is cast in one way from its start to its end
+// (objects/torch_casts.h): what it asks is asked again by guards, and what it sets is set already.
 
 #include <optional>
 #include <string>
@@ -85,7 +85,25 @@ bool autocast_setter(BuiltinCall& c) {
   return gives_constant(c.frame, c.pops);
 }
 
+/// How deep regions are nested tells torch when to drop the weights that it has converted: an entry
+/// leaves it as it was.
+bool autocast_nesting(BuiltinCall& c) {
+  const bool begins = c.name == "autocast_increment_nesting";
+  if (!c.positional.empty() || !c.keywords.empty() ||
+      !c.walk.context.nests_autocast(begins ? 1 : -1))
+    return refuse(c);
+  return gives_constant(c.frame, c.pops);
+}
+
+/// Where nothing is cast, nothing is there to drop.
+bool autocast_cleared(BuiltinCall& c) {
+  if (c.walk.context.autocast()) return refuse(c);
+  return gives_constant(c.frame, c.pops);
+}
+
 constexpr FunctionModel kModels[] = {
+    {"autocast_cleared", autocast_cleared},
+    {"autocast_nesting", autocast_nesting},
     {"autocast_state", autocast_state},
     {"autocast_setter", autocast_setter},
 };

@@ -42,3 +42,42 @@ for call in range(10):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         print(decorated(torch.ones(2, 2)), layer(torch.ones(1, 4)).dtype)
 torch.set_grad_enabled(True)
+
+
+# How deep regions are nested is what it was, wherever segments end in one: torch drops by it what it has converted.
+def ends_inside(x):
+    with torch.autocast("cpu", enabled=False):
+        y = layer(x.float())
+        print(y.shape)
+        z = layer(y) * 2
+    return z
+
+
+def by_hand(x):
+    torch.autocast_increment_nesting()
+    y = x * 2
+    return y + torch.autocast_decrement_nesting()
+
+
+region = torch.autocast("cpu", enabled=False)
+
+
+def begins(x):
+    y = x + 1
+    region.__enter__()
+    return y * 2
+
+
+def ends(x):
+    y = x + 1
+    region.__exit__(None, None, None)
+    return y * 2
+
+
+for call in range(6):
+    ends_inside(torch.ones(2, 4))
+    print(by_hand(torch.ones(2)), ends(begins(torch.ones(2))))
+    with torch.autocast("cpu", torch.bfloat16):
+        print(round(float(layer(torch.ones(1, 4)).sum()), 1))
+    layer.weight.data += 1  # what is converted is dropped at the region's end, or this is not seen
+print(torch.autocast_increment_nesting(), torch.autocast_decrement_nesting())
