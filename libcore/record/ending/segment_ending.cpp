@@ -141,19 +141,16 @@ CapturedSegment Walk::finish(SegmentEnd end, const Operand* result) {
     }
     interface.frames.insert(interface.frames.begin(), ending.inlined(*f));
   }
-  if (const auto place = generators.open_block()) {
+  if (const auto place = generators.open_block())
     verdict.spoil("a generator is left suspended inside a block", *place);
-  }
   for (const OpenContext& variable : context.variables()) {
     if (ending.describes(variable.token.get())) continue;
     verdict.spoil("a context variable is set whose token nothing holds", variable.place);
   }
-  if (const auto place = context.grad_mode_change()) {
+  if (const auto place = context.grad_mode_change())
     verdict.spoil("gradient mode changed in the segment", *place);
-  }
-  if (const auto place = context.open_autocast()) {
+  if (const auto place = context.open_autocast())
     verdict.spoil("a region of autocasting is left open by the segment", *place);
-  }
   if (ending.failed()) {
     const RaisePlace earlier = verdict.must_end_before();
     verdict.spoil("the segment leaves " + ending.reason() + " behind",

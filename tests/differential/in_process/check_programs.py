@@ -140,7 +140,7 @@ def check(tool, names, store):
     paths = [os.path.join(HERE, name) for name in names]
     command = paths if len(paths) == 1 else [TOGETHER, *paths]
     plain = run(PYTHON, *command, store=store)
-    documents = os.path.join(store, names[0] + ".json")
+    documents = os.path.join(store, os.path.basename(names[0]) + ".json")
     ours = run(tool, "-v", "--python=" + PYTHON, "-o", documents, *command, store=store)
     calls = calls_of(documents)
     if len(names) == 1:
