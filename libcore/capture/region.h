@@ -16,6 +16,8 @@
 #include "python/frame.h"
 #include "python/hook.h"
 #include "record/walk.h"
+#include "torch/autocast.h"
+#include "torch/compile_region.h"
 #include "torch/fused_step.h"
 
 // What the walker remembers: of a thread inside a root, of a conducted frame, of code.
@@ -113,6 +115,13 @@ struct Region {
 /// No thread conducts a frame but the region's: none could miss a call that runs without the hook.
 inline bool conducts_all(const Region& region) {
   return static_cast<std::size_t>(python::frames_conducted()) == region.activations.size();
+}
+
+/// Whether graphs can say what ops do in this thread. A function of the program's that compiles
+/// them gets calls, which would be cast once more.
+inline bool knows_ops() {
+  return torch::ops_run_plainly() ||
+         (torch::region_backend() == nullptr && torch::autocast_dtype().has_value());
 }
 
 /// What the walker remembers of a code object.

@@ -66,7 +66,6 @@ class Walker : public python::FrameDriver {
   void warned(Region& region);
   python::Entry enter_followed(python::Frame& frame, Region& region);
   python::Entry enter_root(python::Frame& frame, Region& region);
-  static bool knows_ops();
   bool rests(python::Frame& frame, const Region& region) const;
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry enter_polyfill(python::Frame& frame, Region& region);

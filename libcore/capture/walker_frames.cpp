@@ -9,7 +9,6 @@
 #include "python/layout.h"
 #include "python/literal.h"
 #include "record/polyfills.h"
-#include "torch/autocast.h"
 #include "torch/compile_region.h"
 #include "torch/memory_escapes.h"
 #include "torch/op_counter.h"
@@ -97,13 +96,6 @@ Entry Walker::decide(Frame& frame) {
   if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return left(weighs(region));
   if (is_disabled(region) || !knows_ops()) return Entry::native;
   return enter_root(frame, region);
-}
-
-/// What ops do in this thread is what graphs can say. A function of the program's that compiles
-/// them gets calls, which would be cast once more.
-bool Walker::knows_ops() {
-  return torch::ops_run_plainly() ||
-         (torch::region_backend() == nullptr && torch::autocast_dtype().has_value());
 }
 
 /// Nothing is recorded anywhere, so that no call could be missed.

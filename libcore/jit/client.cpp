@@ -427,22 +427,22 @@ EntryId JitClient::captured(CapturedSegment recorded) {
 void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& count) {
   const SegmentEnd& end = recorded.graph.interface.end;
   segment.end = end.kind == SegmentEnd::Kind::returned ? -1 : end.offset;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   auto entry = without_exceptions([&] { return Entry::make(recorded); });
   if (options_.trace != nullptr) {
-    const auto nothing = [] { return std::string(); };
+    constexpr auto nothing = [] { return std::string(); };
     options_.trace->after({"capture", "follow the program and record its ops"},
                           std::chrono::nanoseconds(recorded.graph.interface.capture_ns), nothing);
-    options_.trace->after({"guards", "compile guards and what to restore"},
-                          std::chrono::steady_clock::now() - start, nothing);
+    options_.trace->after({"guards", "compile guards and what to restore"}, Clock::now() - start,
+                          nothing);
   }
   if (!entry) {
     segment.gave_up = true;
     return say(std::move(entry.error()), recorded.graph.interface);
   }
   const Interface& interface = (*entry)->interface();
-  const bool grad_mode = starts_in_grad_mode(recorded.graph);
-  const bool gradients = records_gradients(recorded.graph, grad_mode);
+  const bool grad_mode = starts_in_grad_mode(recorded.graph),
+             gradients = records_gradients(recorded.graph, grad_mode);
   (*entry)->count = &count;
   (*entry)->set_surroundings(surroundings());
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
