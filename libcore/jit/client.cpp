@@ -99,6 +99,15 @@ bool may_take_branch(const python::Frame& frame) {
   return bridge && *bridge != nullptr && torch::has_torch_truth((*bridge)->tensor_type());
 }
 
+/// Says what an entry took before its graph is compiled.
+void trace_recording(PassTrace& trace, const Interface& interface,
+                     std::chrono::nanoseconds guards) {
+  constexpr auto nothing = [] { return std::string(); };
+  trace.after({"capture", "follow the program and record its ops"},
+              std::chrono::nanoseconds(interface.capture_ns), nothing);
+  trace.after({"guards", "compile guards and what to restore"}, guards, nothing);
+}
+
 /// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute
 /// it.
 const Value* value_elsewhere(const Graph& graph) {
@@ -429,13 +438,8 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   segment.end = end.kind == SegmentEnd::Kind::returned ? -1 : end.offset;
   const auto start = Clock::now();
   auto entry = without_exceptions([&] { return Entry::make(recorded); });
-  if (options_.trace != nullptr) {
-    constexpr auto nothing = [] { return std::string(); };
-    options_.trace->after({"capture", "follow the program and record its ops"},
-                          std::chrono::nanoseconds(recorded.graph.interface.capture_ns), nothing);
-    options_.trace->after({"guards", "compile guards and what to restore"}, Clock::now() - start,
-                          nothing);
-  }
+  if (options_.trace != nullptr)
+    trace_recording(*options_.trace, recorded.graph.interface, Clock::now() - start);
   if (!entry) {
     segment.gave_up = true;
     return say(std::move(entry.error()), recorded.graph.interface);
