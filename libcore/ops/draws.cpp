@@ -22,9 +22,7 @@ bool draws(const Node& node) {
     const bool nothing_drops = op->id != OpId::native_dropout_default && !is_given(node, "p");
     return train == nullptr || (*train != Argument(false) && !nothing_drops);
   }
-  // Attention, and recurrent layers between their layers.
-  return is_given(node, "dropout_p") ||
-         (op->family == OpFamily::recurrent && is_given(node, "dropout"));
+  return is_given(node, "dropout_p");  // attention
 }
 
 }  // namespace penstock::ops

@@ -22,7 +22,7 @@ def transposed(x):
 
 
 def channels(x):
-    return F.dropout2d(x, 0.5) + F.dropout3d(x, 0.25)
+    return F.dropout2d(x, 0.5) + F.dropout1d(x.flatten(2), 0.25).view_as(x)
 
 
 def scaled_units(x):
@@ -55,6 +55,14 @@ def in_turn(x):
     return F.dropout(x + 1, 0.4) + torch.rand_like(x) + F.dropout(x, 0.5) * torch.randn(x.shape[-1])
 
 
+layers = nn.LSTM(8, 8, 2, dropout=0.5)
+
+
+def recurrent(x):
+    layers(x[0])
+    return layers(x[0])[0] + F.dropout(layers(x[0])[0], 0.5)
+
+
 def unused(x):
     F.dropout(x, 0.5)
     F.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
@@ -63,8 +71,9 @@ def unused(x):
 
 for f in (plain, transposed, channels, scaled_units, with_mask, attention, causal, in_place, all_or_nothing, in_turn,
           unused):
-    for shape in ((2, 4, 6, 8), (2, 4, 6, 8), (3, 4, 5, 7), (2, 4, 9, 8)):
-        for wanted in (True, False):
+    for shape in ((2, 4, 6, 8), (3, 4, 5, 7), (2, 4, 9, 8)):
+        # Every other one of the first calls is plain Python's, to be measured.
+        for wanted in (True, True, True, True, False, False, False, False):
             x = torch.randn(shape, requires_grad=wanted)
             y = f(x)
             if wanted:
@@ -72,12 +81,16 @@ for f in (plain, transposed, channels, scaled_units, with_mask, attention, causa
             shown(f.__name__, y.detach(), *[x.grad] if wanted else [])
 
 # Weights that are computed in blocks of rows.
-for wanted in (False, True, True):
+for wanted in (False, False, False, False, True, True, True):
     x = torch.randn(2, 4, 600, 8, requires_grad=wanted)
     y = attention(x)
     if wanted:
         y.pow(2).sum().backward()
     shown("blocks", y.detach(), *[x.grad] if wanted else [])
+
+for turn in range(8):
+    with torch.no_grad():
+        shown("recurrent", recurrent(torch.randn(2, 4, 3, 8)))
 
 for dtype in (torch.float64, torch.bfloat16, torch.float16):
     for turn in range(3):

@@ -48,6 +48,10 @@ TEST_CASE("a draw may begin in the middle of a pair of words") {
   for (int i = 0; i < 1000; ++i) wanted.push_back(expected(engine, 0.25));
   draw_bernoulli(state, 0.25, drawn);
   CHECK(drawn == wanted);
+  // And no word more was read than these take.
+  for (std::uint8_t& element : wanted) element = expected(engine, 0.25);
+  draw_bernoulli(state, 0.25, drawn);
+  CHECK(drawn == wanted);
 }
 
 TEST_CASE("nothing is below zero, all is below one, and the stream moves on") {
