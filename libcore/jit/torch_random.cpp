@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "jit/torch_fallback.h"
+#include "torch/generator.h"
 #include "torch/tensor_bridge.h"
 
 namespace penstock::jit {
@@ -58,15 +59,12 @@ Result<void> refused() {
 }  // namespace
 
 bool TorchRandom::find_generator() {
-  if (generator_) return true;
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  if (torch != nullptr)
-    generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
+  if (!generator_) generator_ = torch::default_generator();
   return generator_.get() != nullptr;
 }
 
 std::optional<RandomState> TorchRandom::read(PyRef& state) const {
-  state = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
+  state = torch::generator_state(generator_);
   const std::span<std::uint8_t> bytes = state ? bytes_of(state.get()) : std::span<std::uint8_t>();
   if (bytes.size() < kLeast || bytes.size() > kMost) return std::nullopt;
   GivenState given;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "torch/autocast.h"
+#include "torch/generator.h"
 
 namespace penstock::jit {
 
@@ -43,14 +44,8 @@ Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch
   return {};
 }
 
-RandomState::RandomState() {
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  if (torch != nullptr)
-    generator_ = PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
-  if (generator_)
-    state_ = PyRef::steal(PyObject_CallMethod(generator_.get(), "get_state", nullptr));
-  PyErr_Clear();
-}
+RandomState::RandomState()
+    : generator_(torch::default_generator()), state_(torch::generator_state(generator_)) {}
 
 void RandomState::set(const PyRef& state) const {
   if (!state || !generator_) return;

@@ -3,29 +3,15 @@
 #include "python/literal.h"
 #include "record/known_values.h"
 #include "record/walk.h"
+#include "torch/generator.h"
 #include "torch/state.h"
 
 namespace penstock::record {
 
 using python::PyRef;
 
-namespace {
-
-/// The state of torch's generator of random numbers on the CPU; null (no error set): there is none.
-PyRef generator_state() {
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  PyRef generator =
-      torch == nullptr ? PyRef() : PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
-  PyRef state = generator ? PyRef::steal(PyObject_CallMethod(generator.get(), "get_state", nullptr))
-                          : PyRef();
-  PyErr_Clear();
-  return state;
-}
-
-}  // namespace
-
 Context::Context(Walk& walk, bool runs) : walk_(walk), runs_(runs) {
-  if (for_backend_) random_state_ = generator_state();
+  if (for_backend_) random_state_ = torch::generator_state(torch::default_generator());
 }
 
 void Context::guard_grad_mode() {

@@ -68,7 +68,7 @@ constexpr std::string_view kPromote[] = {"stack", "cat", "index_copy"};
 }  // namespace
 
 std::optional<DType> autocast_dtype() {
-  if (ops_run_plainly() || !autocasts_on_cpu()) return std::nullopt;
+  if (!autocasts_on_cpu()) return std::nullopt;
   static PyObject* const asked = PyUnicode_InternFromString("get_autocast_dtype");
   static PyObject* const device = PyUnicode_InternFromString("cpu");
   PyObject* module = internals();
