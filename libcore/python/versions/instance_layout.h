@@ -16,8 +16,9 @@ namespace penstock::python {
 // An instance whose type has Py_TPFLAGS_MANAGED_DICT carries two words in front of its collector
 // header (pycore_object.h, which does not compile as C++). The one at -3 is its dict. In 3.11 and
 // 3.12 the attributes that stand inline are another block of memory, and the instance has either
-// that or a dict, in 3.12 in one word, whose lowest bit says which; since 3.13 they stand behind
-// the object's head as long as they are valid, and the dict, if there is one, shares them.
+// that or a dict, in 3.12 in one word, which is odd for the block: one less than its address. Since
+// 3.13 they stand behind the object's head as long as they are valid, and the dict, if there is
+// one, shares them.
 inline constexpr int kManagedDict = -3;
 
 #if PY_VERSION_HEX >= 0x030d0000
@@ -46,7 +47,7 @@ inline bool counts_changes(PyObject* dict) {
 inline PyDictValues* instance_values(PyObject* object) {
   if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) == 0) return nullptr;
   const auto word = reinterpret_cast<std::uintptr_t*>(object)[kManagedDict];
-  return (word & 1) != 0 ? reinterpret_cast<PyDictValues*>(word - 1) : nullptr;
+  return (word & 1) != 0 ? reinterpret_cast<PyDictValues*>(word + 1) : nullptr;
 }
 
 inline const void* inline_word(PyObject* object) {
