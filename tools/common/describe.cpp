@@ -26,6 +26,9 @@ constexpr struct {
     {"COLUMNS", "The width of text for people."},
     {"PENSTOCK_COMPILE",
      "What penstock run takes --compile for when it is not given: auto or now."},
+    {"PENSTOCK_PYTHON",
+     "The Python to run programs with when --python names none; else the active environment's "
+     "(VIRTUAL_ENV), else PATH's."},
     {"PENSTOCK_STORE", "The directory of the blob store, when --store does not name one."},
     {"PENSTOCK_TRACE", "A file to which every stage appends its part of one Chrome trace."},
 };

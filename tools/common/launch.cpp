@@ -224,7 +224,9 @@ tl::unexpected<Diagnostic> recorded_failure(std::span<const char> memory) {
   return failure(row != nullptr ? row->code : Code::PS0112, message);
 }
 
-Result<std::string> find_python(const std::string& wanted) {
+Result<std::string> find_python(const std::string& named) {
+  const char* variable = getenv("PENSTOCK_PYTHON");
+  const std::string wanted = named.empty() && variable != nullptr ? variable : named;
   if (!wanted.empty()) {
     const std::string found = wanted.find('/') == std::string::npos ? search_path(wanted)
                               : is_executable(wanted) ? std::filesystem::absolute(wanted).string()

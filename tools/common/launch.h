@@ -40,9 +40,9 @@ struct LaunchOutcome {
   int signal = 0;           ///< that killed it
 };
 
-/// Finds the Python to run programs with: `wanted`, else $VIRTUAL_ENV/bin/python, else python3 or
-/// python on PATH. An absolute path, or PS0111.
-Result<std::string> find_python(const std::string& wanted);
+/// Finds the Python to run programs with: `named`, else $PENSTOCK_PYTHON, else
+/// $VIRTUAL_ENV/bin/python, else python3 or python on PATH. An absolute path, or PS0111.
+Result<std::string> find_python(const std::string& named);
 
 /// Runs the program in a child process: passes signals on (signal_relay.h), waits, and reports.
 /// Failures before the program started are diagnostics (PS0106, PS0111 and the like). Where the

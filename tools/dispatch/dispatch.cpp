@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "diag/render.h"
+#include "store/store.h"
 #include "tools/common/spelling.h"
 #include "tools/common/tools.h"
 
@@ -93,6 +94,26 @@ tl::unexpected<Diagnostic> unknown_tool(const std::string& name) {
   return tl::unexpected(std::move(diagnostic));
 }
 
+/// The folder with the plain names of the tools: of an installation, of a build tree, or, for a
+/// Python package, which can hold no links, one of links in the store.
+Result<fs::path> plain_names() {
+  const fs::path own = own_directory();
+  std::error_code error;
+  for (const fs::path& folder : {own / ".." / "libexec" / "penstock", own / ".." / "bin"}) {
+    if (fs::exists(folder / "report", error)) return fs::weakly_canonical(folder, error);
+  }
+  const Result<std::string> store = store::store_directory();
+  if (!store) return tl::unexpected(store.error());
+  fs::path names = fs::path(*store) / "names" / store::hash_of(own.string());
+  fs::create_directories(names, error);
+  for (const ToolFacts& row : all_tools()) {
+    const fs::path program = own / (std::string(kPrefix) + std::string(row.tool.name));
+    if (is_program(program)) fs::create_symlink(program, names / row.tool.name, error);
+  }
+  if (fs::exists(names / "report", error)) return names;
+  return failure(Code::PS0210, fmt::format("{} cannot be made", names.string()));
+}
+
 }  // namespace
 
 bool is_built_in(std::string_view word) {
@@ -120,14 +141,13 @@ Result<void> dispatch(const std::vector<std::string>& words) {
 }
 
 Result<void> start_shell() {
-  fs::path own = own_directory();
-  fs::path plain = own / ".." / "libexec" / "penstock";
-  if (!fs::exists(plain / "report")) plain = own / ".." / "bin";  // a build tree
-  std::error_code error;
-  plain = fs::weakly_canonical(plain, error);
+  const Result<fs::path> plain = plain_names();
+  if (!plain) return tl::unexpected(plain.error());
   const char* path = std::getenv("PATH");
-  setenv("PATH", fmt::format("{}:{}:{}", plain.string(), own.string(), path ? path : "").c_str(),
-         1);
+  setenv(
+      "PATH",
+      fmt::format("{}:{}:{}", plain->string(), own_directory().string(), path ? path : "").c_str(),
+      1);
   const char* shell = std::getenv("SHELL");
   if (shell == nullptr || *shell == '\0') shell = "/bin/sh";
   execlp(shell, shell, static_cast<char*>(nullptr));

@@ -1,0 +1,1 @@
+"""penstock: captures, compiles and runs unmodified PyTorch programs. The command is the interface: `python -m penstock --help`."""

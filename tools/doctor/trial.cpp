@@ -1,0 +1,217 @@
+#include "tools/doctor/trial.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tools/common/launch.h"
+#include "tools/common/transform.h"
+#include "tools/doctor/probe.h"
+
+namespace penstock::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Verdict = Finding::Verdict;
+
+constexpr auto kPatience = std::chrono::seconds(120);
+constexpr double kResult = 1e6;  ///< the sum of the first thousand odd numbers
+
+/// A folder that goes with this object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    std::string name = (fs::temp_directory_path(error) / "penstock-doctor-XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  /// Empty: none could be made.
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string contents(const fs::path& file) {
+  std::ifstream in(file);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+/// What the trial's process left.
+struct Outcome {
+  std::string printed, said;  ///< standard output and error
+  std::string failure;        ///< why there is nothing of it, or how it ended too early
+  std::int64_t captured = 0;  ///< ops in graphs that ran
+  std::int64_t native = 0;    ///< ops that Python ran
+  double seconds = 0;
+};
+
+/// Waits for the process; one that takes too long is killed. False: it was.
+bool wait_for(pid_t child, int& status) {
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > limit) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+std::string run(const std::vector<std::string>& command, const fs::path& folder) {
+  const std::string printed = folder / "printed", said = folder / "said";
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  constexpr int kMake = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, printed.c_str(), kMake, 0600);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, said.c_str(), kMake, 0600);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, words[0], &files, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) return fmt::format("{} cannot be started: {}", command.front(), strerror(error));
+  int status = 0;
+  if (!wait_for(child, status))
+    return fmt::format("it did not end in {} s", std::chrono::seconds(kPatience).count());
+  if (WIFSIGNALED(status)) return fmt::format("it ended by signal {}", WTERMSIG(status));
+  return {};
+}
+
+Outcome try_it(Stage& stage, const TrialOptions& options) {
+  Outcome out;
+  const TemporaryFolder folder;
+  if (folder.path().empty()) {
+    out.failure = fmt::format("no temporary folder can be made: {}", strerror(errno));
+    return out;
+  }
+  std::ofstream(folder.path() / "small_program.py") << kProbe;
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const std::string documents = folder.path() / "documents";
+  std::vector<std::string> command = {
+      own / "penstock-run", "--color=never", "--compile=now", "--deterministic", "-o", documents};
+  if (!options.python.empty()) command.push_back("--python=" + options.python);
+  if (!options.store.empty()) command.push_back("--store=" + options.store);
+  command.push_back(folder.path() / "small_program.py");
+  const auto begin = std::chrono::steady_clock::now();
+  out.failure = run(command, folder.path());
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  out.printed = contents(folder.path() / "printed");
+  out.said = contents(folder.path() / "said");
+  // Where penstock did not get as far as documents, what it said tells why.
+  (void)for_each_document(stage, documents, [&](formats::Document document, const auto&) {
+    const auto* end = std::get_if<formats::EndDocument>(&document);
+    for (const auto& [name, count] : end != nullptr ? end->counts : decltype(end->counts){}) {
+      if (name == "captured_ops") out.captured = count;
+      if (name == "native_ops") out.native = count;
+    }
+    return Result<void>();
+  });
+  return out;
+}
+
+/// The sentence of the first diagnostic in `said`, with its code: "PS0112: …".
+std::string first_diagnostic(const std::string& said) {
+  const std::size_t mark = said.find("[PS");
+  if (mark == said.npos) return {};
+  std::string line = said.substr(mark + 1, said.find('\n', mark) - mark - 1);
+  const std::size_t bracket = line.find(']');
+  if (bracket != line.npos) line.erase(bracket, 1);
+  return line;
+}
+
+Finding python_of(const json& facts, const std::string& said) {
+  Finding out{"python", fmt::format("{}: {} {}{}{}", facts.value("executable", ""),
+                                    facts.value("implementation", ""), facts.value("version", ""),
+                                    facts.value("free_threaded", false) ? ", free-threaded" : "",
+                                    facts.value("debug", false) ? ", debug build" : "")};
+  const std::string reason = first_diagnostic(said);
+  if (!reason.starts_with("PS011") || reason.starts_with("PS0113")) return out;
+  out.verdict = Verdict::hindered;
+  out.text += fmt::format("\n{}", reason.substr(0, reason.find("; the program runs without")));
+  out.way_out = "Name a Python that there is an extension for by --python.";
+  return out;
+}
+
+Finding torch_of(const json& facts) {
+  if (!facts.contains("torch"))
+    return {"torch", facts.value("no_torch", "none"), Verdict::hindered,
+            "Install torch into this Python, or name another one by --python."};
+  Finding out{"torch", fmt::format("{} in {}, {} threads", facts.value("torch", ""),
+                                   facts.value("folder", ""), facts.value("threads", 0))};
+  if (const int gpus = facts.value("gpus", 0); gpus > 0) {
+    out.text += fmt::format(", {} GPUs", gpus);
+    out.verdict = Verdict::slower;
+    out.way_out = "Tensors on GPUs are left to torch; what runs on the CPU is compiled.";
+  }
+  return out;
+}
+
+Finding trial_of(const json& facts, const Outcome& outcome) {
+  if (outcome.captured == 0 || outcome.native != 0) {
+    const std::string reason = first_diagnostic(outcome.said);
+    return {"trial",
+            fmt::format("{} ops of a small program were compiled, {} were not{}{}",
+                        outcome.captured, outcome.native, reason.empty() ? "" : ": ", reason),
+            Verdict::hindered,
+            "What is said above is the reason; else please report it with this text."};
+  }
+  if (facts.value("result", 0.0) != kResult)
+    return {"trial",
+            fmt::format("a small program gave {}, not {}", facts.value("result", 0.0), kResult),
+            Verdict::hindered,
+            "Run programs without penstock, and please report it with this text."};
+  return {"trial",
+          fmt::format("all {} ops of a small program compiled, its result right, in {:.1f} s",
+                      outcome.captured, outcome.seconds)};
+}
+
+}  // namespace
+
+std::vector<Finding> find_by_trial(Stage& stage, const TrialOptions& options) {
+  if (const auto python = find_python(options.python); !python)
+    return {{"python", python.error().message, Verdict::hindered,
+             std::string(facts(python.error().code).hint)}};
+  const Outcome outcome = try_it(stage, options);
+  const json told = json::parse(outcome.printed, nullptr, false);
+  if (!outcome.failure.empty() || !told.is_object()) {
+    std::string text = outcome.failure.empty() ? first_diagnostic(outcome.said) : outcome.failure;
+    if (text.empty()) text = fmt::format("it printed no facts: {}", outcome.said);
+    const bool told_why = text.starts_with("PS011");
+    return {
+        {"trial", fmt::format("a small program did not run: {}", text), Verdict::hindered,
+         told_why ? "Name a CPython with torch by --python." : "Please report it with this text."}};
+  }
+  std::vector<Finding> out = {python_of(told, outcome.said), torch_of(told)};
+  if (out[0].verdict != Verdict::hindered && out[1].verdict != Verdict::hindered)
+    out.push_back(trial_of(told, outcome));
+  return out;
+}
+
+}  // namespace penstock::tools
