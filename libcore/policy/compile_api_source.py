@@ -259,10 +259,38 @@ def is_operator_with_gradients(caller):
     return by_operator and torch.is_grad_enabled() and reaches_gradients(caller.f_locals.values())
 
 
-def compile(model, fullgraph, dynamic, backend, mode, options, disable):
-    if not callable(model) or disable:
+# Arguments that newer versions of torch take, and what concerns torch's own compiler alone: labels of what it writes,
+# which of its guards it keeps, how often it starts anew.
+OF_TORCH_ALONE = {"name", "recompile_limit", "isolate_recompiles", "guard_filter_fn", "error_on_graph_break",
+                  "export_constraints"}
+
+
+def asks_for_more(others):
+    """True where an argument that is not known here is given."""
+    return any(value is not None and value is not False for name, value in others.items() if name not in OF_TORCH_ALONE)
+
+
+def resolve_default(backend):
+    """What None stands for where torch.compile's default is None, which a program can set."""
+    defaults = getattr(sys.modules["torch"].compile, "__kwdefaults__", None) or {}
+    if backend is not None or defaults.get("backend", "") is not None:
+        return backend
+    registry = sys.modules.get("torch._dynamo.backends.registry")
+    return registry.get_default_backend() if hasattr(registry, "get_default_backend") else "inductor"
+
+
+def has_dynamic_spec(model):
+    """True where the program's own decorator says which sizes vary."""
+    spec = sys.modules.get("torch.fx.experimental.dynamic_spec")
+    resolve = getattr(spec, "_resolve_dynamic_shapes", None)
+    return resolve is not None and resolve(model, None) is not None
+
+
+def compile(model, fullgraph, dynamic, backend, mode, options, disable, **others):
+    if not callable(model) or disable or asks_for_more(others) or has_dynamic_spec(model):
         return UNSERVED
     torch = sys.modules["torch"]
+    backend = resolve_default(backend)
     if torch.compiler.is_exporting() or is_operator_with_gradients(sys._getframe(1)):
         return UNSERVED
     if mode is not None and options is not None:
@@ -302,7 +330,7 @@ class Optimize(Context):
 
 def optimize(rebuild_ctx, backend, nopython, disable, dynamic=None, guard_export_fn=None, guard_fail_fn=None,
              package=None, **others):
-    if disable or guard_export_fn or guard_fail_fn or package:
+    if disable or guard_export_fn or guard_fail_fn or package or asks_for_more(others):
         return UNSERVED
     found = find_backend(backend)
     if found is UNSERVED:
@@ -311,7 +339,7 @@ def optimize(rebuild_ctx, backend, nopython, disable, dynamic=None, guard_export
 
 
 def optimize_assert(rebuild_ctx, backend, hooks, dynamic=None, export=False, package=None, **others):
-    if export or package or hooks.guard_export_fn or hooks.guard_fail_fn:
+    if export or package or hooks.guard_export_fn or hooks.guard_fail_fn or asks_for_more(others):
         return UNSERVED
     found = find_backend(backend)
     if found is UNSERVED:
