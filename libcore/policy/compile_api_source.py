@@ -259,9 +259,9 @@ def is_operator_with_gradients(caller):
     return by_operator and torch.is_grad_enabled() and reaches_gradients(caller.f_locals.values())
 
 
-# Arguments that newer versions of torch take, and what concerns torch's own compiler alone: labels of what it writes,
-# which of its guards it keeps, how often it starts anew.
-OF_TORCH_ALONE = {"name", "recompile_limit", "isolate_recompiles", "guard_filter_fn", "error_on_graph_break",
+# Arguments, some of newer versions of torch, that concern torch's own compiler alone: which of its guards it keeps, how
+# often it starts anew.
+OF_TORCH_ALONE = {"recompile_limit", "isolate_recompiles", "guard_filter_fn", "error_on_graph_break",
                   "export_constraints"}
 
 
@@ -286,7 +286,7 @@ def has_dynamic_spec(model):
     return resolve is not None and resolve(model, None) is not None
 
 
-def compile(model, fullgraph, dynamic, backend, mode, options, disable, **others):
+def compile(model, fullgraph, dynamic, backend, mode, options, disable, name=None, **others):
     if not callable(model) or disable or asks_for_more(others) or has_dynamic_spec(model):
         return UNSERVED
     torch = sys.modules["torch"]
@@ -295,7 +295,7 @@ def compile(model, fullgraph, dynamic, backend, mode, options, disable, **others
         return UNSERVED
     if mode is not None and options is not None:
         return UNSERVED
-    found = find_backend(backend, mode=mode, options=options)
+    found = find_backend(backend, mode=mode, options=options, name=name)
     if found is UNSERVED:
         return found
     if found is None and mode not in MODES:

@@ -1,5 +1,7 @@
 """When the function that a backend gave runs, and what torch._dynamo says and lets say of graphs."""
 
+import inspect
+
 import torch
 import torch._dynamo
 from torch._dynamo.testing import CompileCounter, CompileCounterWithBackend
@@ -232,3 +234,27 @@ def layers():
     training = torch.nn.TransformerEncoderLayer(8, 2, batch_first=True, dropout=0.0)
     torch.compile(training, backend=counter)(torch.ones(2, 3, 8))
     return shape, counter.frame_count, counter.op_count
+
+
+@shows
+def labels():
+    """What newer versions of torch take and what concerns their own compiler alone."""
+    taken = inspect.signature(torch.compile).parameters
+    given = {"name": "longer", "recompile_limit": 3, "isolate_recompiles": True}
+    given = {name: value for name, value in given.items() if name in taken}
+
+    def named(module, inputs, name="part"):
+        return lambda *arguments: tuple(one * len(name) for one in module.forward(*arguments))
+    return torch.compile(lambda x: x.sin() + 1, backend=named, **given)(x)
+
+
+@shows
+def default_of_the_program():
+    """A version whose default backend cannot be set is given it."""
+    if not hasattr(torch.compiler, "set_default_backend"):
+        return torch.compile(lambda x: x.cos() + 1, backend=twice)(x)
+    torch.compiler.set_default_backend(twice)
+    try:
+        return torch.compile(lambda x: x.cos() + 1)(x)
+    finally:
+        torch.compiler.set_default_backend(None)
