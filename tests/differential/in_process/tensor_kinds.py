@@ -88,7 +88,7 @@ def shown(value):
             return facts[:2] + [[shown(part) for part in value.unbind()]]
         if value.is_quantized:
             value = value.dequantize()
-        value = value.detach().as_subclass(torch.Tensor).rename(None) if any(value.names) else value.detach()
+        value = value.detach().as_subclass(torch.Tensor).rename(None) if any(getattr(value, "names", ())) else value.detach()
         numbers = value.resolve_conj().resolve_neg().flatten()
         return facts + [[complex(round(v.real, 4), round(v.imag, 4)) if isinstance(v, complex) else round(v, 4)
                          for v in numbers.tolist()[:6]]]
