@@ -3,7 +3,8 @@
 //   sizes;
 //                  what data decides ("v12") has the range that minimum and maximum leave it
 //   conditions     a masked access runs only where comparisons of indices hold
-//   enumeration    of all iterations of the loops that the index names, where they are few
+//   enumeration    of all iterations of the loops that the index names, where they are few; a loop
+//                  that the index grows with evenly, whatever its condition, counts as its two ends
 // What none of them proves is refused, so a program that was edited cannot touch memory outside.
 #include "fusion/access.h"
 
@@ -124,18 +125,22 @@ bool AccessProver::nonnegative(const SymExpr& expression, const Conditions& cond
 
 bool AccessProver::holds_everywhere(const SymExpr& index, const SymExpr& first, const SymExpr& last,
                                     const Conditions& conditions) const {
-  std::vector<const Loop*> varying;
-  std::int64_t points = 1;
-  auto named = [&](const Loop* loop) {
-    auto by = [&](const SymExpr& one) { return mentions(one, loop->variable); };
-    return by(index) || std::any_of(conditions.begin(), conditions.end(), by);
+  struct Varying {
+    const Loop* loop;
+    std::int64_t step, count;  ///< of the variable's values that are tried, from 0 on
   };
+  std::vector<Varying> varying;
+  std::int64_t points = 1;
   for (const Loop* loop : loops_) {
-    if (!named(loop)) continue;
+    auto by = [&](const SymExpr& one) { return mentions(one, loop->variable); };
+    const bool decides = std::any_of(conditions.begin(), conditions.end(), by);
+    if (!decides && !by(index)) continue;
     auto extent = loop->extent.constant();
-    if (!extent || __builtin_mul_overflow(points, *extent, &points) || points > kMostPoints)
+    if (!extent) return false;
+    const bool even = !decides && *extent > 1 && stride_of(index, loop->variable);
+    varying.push_back({loop, even ? *extent - 1 : 1, even ? 2 : *extent});
+    if (__builtin_mul_overflow(points, varying.back().count, &points) || points > kMostPoints)
       return false;
-    varying.push_back(loop);
   }
   std::map<std::string, std::int64_t, std::less<>> at;
   auto number = [&](const SymExpr& expression) {
@@ -146,9 +151,9 @@ bool AccessProver::holds_everywhere(const SymExpr& index, const SymExpr& first, 
   };
   for (std::int64_t point = 0; point < points; ++point) {
     std::int64_t rest = point;
-    for (const Loop* loop : varying) {
-      at[loop->variable] = rest % *loop->extent.constant();
-      rest /= *loop->extent.constant();
+    for (const auto& [loop, step, count] : varying) {
+      at[loop->variable] = rest % count * step;
+      rest /= count;
     }
     auto runs = [&](const SymExpr& condition) { return number(condition).value_or(0) >= 0; };
     if (!std::all_of(conditions.begin(), conditions.end(), runs)) continue;
