@@ -70,7 +70,13 @@ Result<void> TorchFallback::run(const FallbackCall& call,
   }
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
     if (call.outputs[i] == kNoBuffer) continue;
-    if (auto copied = write(window(call.outputs[i]), (*results)[i].get()); !copied) return copied;
+    const runtime::TensorWindow target = window(call.outputs[i]);
+    PyObject* result = (*results)[i].get();
+    // Copying would fill the buffer with repetitions of what is smaller.
+    torch::TensorView view;
+    if (bridge_.read(result, view) && !std::ranges::equal(view.sizes, target.sizes))
+      return failure(Code::PS0505, call.op + " gave other sizes than the graph expects");
+    if (auto copied = write(target, result); !copied) return copied;
   }
   return {};
 }

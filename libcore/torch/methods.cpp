@@ -52,6 +52,8 @@ constexpr Row kAttributes[] = {
     {"mH", "mH"},     {"real", "real"}, {"imag", "imag"},
 };
 
+/// Ops, or one overload of an op: what elements decide is the sizes of what it gives, where in its
+/// argument that begins, or a Python number.
 constexpr std::string_view kDataDependent[] = {
     "nonzero",
     "nonzero_numpy",
@@ -61,6 +63,14 @@ constexpr std::string_view kDataDependent[] = {
     "_unique2",
     "unique_consecutive",
     "unique_dim",
+    "unique_dim_consecutive",
+    "where.default",
+    "narrow.Tensor",
+    "_pack_padded_sequence",
+    "_pad_packed_sequence",
+    "linalg_lstsq",  // its residuals
+    "one_hot",       // unless it is told the number of classes
+    "tensor_split.tensor_indices_or_sections",
     "bincount",
     "argwhere",
     "equal",
@@ -85,11 +95,6 @@ const Row* find(const Rows& rows, std::string_view name) {
   return found == std::end(rows) ? nullptr : &*found;
 }
 
-template <class Names>
-bool has(const Names& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
 }  // namespace
 
 std::string_view op_of_method(std::string_view method) {
@@ -105,8 +110,11 @@ std::string_view op_of_attribute(std::string_view attribute) {
 bool is_data_dependent(std::string_view op) {
   // Of an overload that has a row the row says it: repeat_interleave by a number is no data.
   if (const ops::OpFacts* facts = ops::find_op(op)) return facts->has(ops::kDataDependent);
-  std::string_view name = op.starts_with("aten.") ? op.substr(5) : op;
-  return has(kDataDependent, name.substr(0, name.find('.')));
+  const std::string_view name = op.starts_with("aten.") ? op.substr(5) : op;
+  const auto without_overload = [](std::string_view one) { return one.substr(0, one.find('.')); };
+  return std::ranges::any_of(kDataDependent, [&](std::string_view row) {
+    return row == name || row == without_overload(name) || without_overload(row) == name;
+  });
 }
 
 std::string_view dtype_of_conversion(std::string_view method) {

@@ -12,7 +12,8 @@ std::string_view op_of_method(std::string_view method);
 /// The ATen op behind an attribute of torch.Tensor that is one: "numpy_T" of T. Empty for others.
 std::string_view op_of_attribute(std::string_view attribute);
 
-/// Ops whose result as a Python number, or whose result's size, depends on elements.
+/// Ops whose result as a Python number, or where in the argument it lies, or its size depends on
+/// elements. Without an overload: whether any overload is one.
 bool is_data_dependent(std::string_view op);
 
 /// The dtype that a method like "float" converts to, as torch names it; empty for others.

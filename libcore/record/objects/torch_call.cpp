@@ -336,6 +336,15 @@ std::optional<ConvertedArguments> converted_arguments(
   return all;
 }
 
+/// True where an op makes a row for each class and is to find their number among the elements.
+bool finds_classes(std::string_view op, const std::vector<NamedArgument>& args) {
+  if (op != "aten.one_hot.default") return false;
+  const auto given = std::ranges::find(args, "num_classes", &NamedArgument::name);
+  if (given == args.end()) return true;
+  const auto* count = given->value.as<std::int64_t>();
+  return count != nullptr && *count < 0;
+}
+
 /// True where a graph can hold what the op gives; else the walk broke.
 bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::ResolvedCall& call) {
   const std::string op = call.schema->op();
@@ -346,11 +355,10 @@ bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::Resolve
         Code::PS0310,
         target.target + " counts from the start of a storage in which its argument starts later");
   }
-  if (!torch::is_data_dependent(op)) return true;
-  // TorchDynamo gives sizes that elements decide a symbol, but for this one.
-  const bool anywhere = call.schema->name == "one_hot";
-  return walk.verdict.broke(
-      Code::PS0301, "the size of what " + target.target + " gives depends on elements", anywhere);
+  if (!torch::is_data_dependent(op) && !finds_classes(op, call.args)) return true;
+  // TorchDynamo gives such sizes a symbol.
+  return walk.verdict.broke(Code::PS0301,
+                            "the size of what " + target.target + " gives depends on elements");
 }
 
 /// True unless torch is to record a gradient of the op and there is no derivative of it here: the
