@@ -117,7 +117,10 @@ std::optional<bool> call_known_python(Walk& walk, FrameShadow& f, Operand functi
     case CallAction::serve:
       return call_compile_api(walk, f, known.served, positional, pops);
     case CallAction::model:
-      return find_code_model(rule.handler)(walk, f, function, positional, keywords, pops);
+      // The Python form of a C function, under its name, is followed as any Python code.
+      if (CodeModel model = find_code_model(rule.handler); model != nullptr)
+        return model(walk, f, function, positional, keywords, pops);
+      return std::nullopt;
     case CallAction::constant:
       return call_once(walk, f, function, positional, keywords, pops);
     case CallAction::assumed:
