@@ -1,4 +1,5 @@
 #include "capture/walker.h"
+#include "record/declared.h"
 #include "record/models.h"
 #include "torch/connection.h"
 
@@ -19,6 +20,9 @@ Result<std::unique_ptr<python::FrameDriver>> make_walker(const python::Settings&
                                                          SegmentClient& client, EventSink& sink) {
   auto callables = record::callables_with_models(std::string(settings.get("rules")));
   if (!callables) return tl::unexpected(std::move(callables.error()));
+  auto declared = parse_declared_sizes(settings.get("dynamic-sizes"));
+  if (!declared) return tl::unexpected(std::move(declared.error()));
+  record::declare_sizes(std::move(*declared));
   torch::connect_to_python();
   std::optional<TierUp> tier_up;
   if (settings.get("compile") == "auto") tier_up.emplace();

@@ -267,20 +267,33 @@ Result<void> verify_type(const TensorType& type, const std::unordered_set<std::s
   return failure(Code::PS0205, fmt::format("symbol {} is not declared", unknown), place);
 }
 
+namespace {
+
+std::string range_text(const Symbol& symbol) {
+  if (symbol.maximum == INT64_MAX) return fmt::format("but for {} and more", symbol.minimum);
+  return fmt::format("but for {} to {}", symbol.minimum, symbol.maximum);
+}
+
+}  // namespace
+
 Result<void> check_conditions(const Interface& interface, const SizeValue& value) {
   for (const Symbol& symbol : interface.symbols) {
     const auto number = value(SymExpr::symbol(symbol.name));
     if (!number || (*number >= symbol.minimum && *number <= symbol.maximum)) continue;
-    return failure(Code::PS0806, fmt::format("the graph is not for {} = {}", symbol.name, *number),
-                   fmt::format("graph {}", to_string(interface.id)));
+    return failure(
+        Code::PS0806,
+        fmt::format("the graph is not for {} = {}, {}", symbol.name, *number, range_text(symbol)),
+        fmt::format("graph {}", to_string(interface.id)));
   }
   for (const Guard& guard : interface.guards) {
     if (!guard.condition) continue;
     const auto left = value(guard.condition->left), right = value(guard.condition->right);
     if (!left || !right || holds(*left, guard.condition->relation, *right)) continue;
-    return failure(Code::PS0806,
-                   fmt::format("the graph is for sizes with {}", to_string(*guard.condition)),
-                   fmt::format("graph {}", to_string(interface.id)));
+    auto wrong = failure(Code::PS0806,
+                         fmt::format("the graph is for sizes with {}", to_string(*guard.condition)),
+                         fmt::format("graph {}", to_string(interface.id)));
+    wrong.value().location = guard.location;
+    return wrong;
   }
   return {};
 }

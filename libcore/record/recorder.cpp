@@ -6,41 +6,15 @@
 #include "ir/argument_text.h"
 #include "ops/op.h"
 #include "python/literal.h"
+#include "record/input_name.h"
 #include "torch/tensor_facts.h"
 
 namespace penstock::record {
 
 using torch::type_of_tensor;
 
-namespace {
-
 using python::PyRef;
 using torch::TensorView;
-
-/// A name for the input that `source` leads to: "x", "self_fc_weight".
-std::string name_of_source(const SourceTable& sources, SourceId id) {
-  const SourceStep& step = sources[id];
-  if (step.kind == SourceKind::computed) {
-    const bool first = sources[step.base].kind != SourceKind::number || step.other == kNoSource;
-    return name_of_source(sources, first ? step.base : step.other);
-  }
-  std::string own = step.name;
-  if (step.kind == SourceKind::item) own = std::to_string(step.index);
-  if (step.kind == SourceKind::stack) own = "stack_" + std::to_string(step.index);
-  if (auto* key = step.key.as<std::string>(); step.kind == SourceKind::dict_item && key) own = *key;
-  std::string base = step.base == kNoSource ? std::string() : name_of_source(sources, step.base);
-  // The dicts in which modules keep things say nothing to a reader.
-  if (own == "_parameters" || own == "_modules" || own == "_buffers" || own == "__dict__") own = "";
-  std::string name = base;
-  if (!own.empty()) name += (name.empty() ? "" : "_") + own;
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "input_" + name;
-  return name;
-}
-
-}  // namespace
 
 Recorder::Recorder(const torch::TensorBridge& bridge, bool keep_examples,
                    const ChangedNumbers* changed, DynamicSizes policy,
@@ -121,7 +95,7 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
   if (auto alias = input_in_storage_.find(view.storage); alias != input_in_storage_.end()) {
     type->storage = share_storage(alias->second);
   }
-  const std::string name = name_of_source(graph_.interface.sources, source);
+  const std::string name = input_name(graph_.interface.sources, source);
   const ValueId id = new_value(name, *type);
   storages_[id] = view.storage;
   if (view.storage != nullptr) input_in_storage_.emplace(view.storage, id);
@@ -156,7 +130,7 @@ std::optional<SymExpr> Recorder::size_number(PyObject* number, std::int64_t valu
 ValueId Recorder::add_number(InputKind kind, PyObject* number, SourceId source) {
   TensorType type;
   type.dtype = PyFloat_Check(number) ? DType::float64 : DType::int64;
-  const ValueId id = new_value(name_of_source(graph_.interface.sources, source), type);
+  const ValueId id = new_value(input_name(graph_.interface.sources, source), type);
   input_by_value_[id] = static_cast<std::int32_t>(graph_.interface.inputs.size());
   graph_.interface.inputs.push_back({kind, graph_.values[id].name, source, std::move(type), {}});
   originals_.push_back(PyRef::borrow(number));

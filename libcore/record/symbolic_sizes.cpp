@@ -9,12 +9,30 @@
 #include "ops/rules/opaque.h"
 #include "passes/decompose/composite_sizes.h"
 #include "python/object.h"
+#include "record/declared.h"
+#include "record/input_name.h"
 
 namespace penstock::record {
 
 namespace {
 
 using python::PyRef;
+
+/// What is declared of a dim of the input that `source` leads to; null: nothing.
+const DeclaredSize* declaration(const SourceTable& sources, SourceId source, std::size_t dim) {
+  if (declared_sizes().empty()) return nullptr;
+  const std::string name = input_name(sources, source);
+  for (const DeclaredSize& size : declared_sizes()) {
+    if (size.input == name && size.dim == static_cast<std::int64_t>(dim)) return &size;
+  }
+  return nullptr;
+}
+
+/// The declaration that gave a symbol its name; null for s0, s1 …
+const DeclaredSize* declaration(std::string_view symbol) {
+  const auto found = std::ranges::find(declared_sizes(), symbol, &DeclaredSize::symbol);
+  return found == declared_sizes().end() ? nullptr : &*found;
+}
 
 /// The ints of a set that the tensor has as an attribute.
 void read_marks(PyObject* attributes, const char* name, std::unordered_set<std::int64_t>& dims) {
@@ -95,7 +113,14 @@ bool has_symbols(const TensorType& type) {
 
 bool SymbolicSizes::is_wanted(std::int64_t size, SourceId source, std::size_t dim,
                               const SizeMarks& marks) const {
-  if (size < 2 || policy_ == DynamicSizes::off) return false;
+  if (size < 2) return false;
+  if (const auto* declared = declaration(interface_.sources, source, dim)) {
+    // What the recording contradicts stays a number, and is told of where the graph is exported.
+    const auto known = values_.find(declared->symbol);
+    return declared->minimum <= size && size <= declared->maximum &&
+           (known == values_.end() || known->second == size);
+  }
+  if (policy_ == DynamicSizes::off) return false;
   if (changed_ != nullptr && changed_->refuses_sizes()) return false;
   const auto at = static_cast<std::int64_t>(dim);
   if (marks.fixed.contains(at)) return false;
@@ -116,7 +141,7 @@ bool SymbolicSizes::has_changed(const TensorType& type, SourceId source) const {
 }
 
 bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId source) const {
-  if (policy_ == DynamicSizes::off) return false;
+  if (policy_ == DynamicSizes::off && declared_sizes().empty()) return false;
   const SizeMarks marks = marks_of(tensor);
   for (std::size_t dim = 0; dim < type.rank(); ++dim) {
     if (is_wanted(*type.sizes[dim].constant(), source, dim, marks)) return true;
@@ -125,10 +150,11 @@ bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId sou
 }
 
 SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_t dim) {
-  auto [found, added] =
-      by_value_.try_emplace(size, "s" + std::to_string(interface_.symbols.size()));
-  const std::string& name = found->second;
-  if (added) {
+  const auto* declared = declaration(interface_.sources, source, dim);
+  const std::string fresh =
+      declared ? declared->symbol : "s" + std::to_string(interface_.symbols.size());
+  const std::string name = declared ? fresh : by_value_.try_emplace(size, fresh).first->second;
+  if (!values_.contains(name)) {
     add_symbol(name, size,
                interface_.sources.intern(
                    {SourceKind::size, source, {}, static_cast<std::int64_t>(dim), {}}));
@@ -137,7 +163,9 @@ SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_
 }
 
 void SymbolicSizes::add_symbol(const std::string& name, std::int64_t value, SourceId source) {
-  Symbol symbol{name, source, 2, INT64_MAX, value};
+  const DeclaredSize* declared = declaration(name);
+  Symbol symbol{name, source, declared ? declared->minimum : 2,
+                declared ? declared->maximum : INT64_MAX, value};
   shapes_.add(symbol);
   values_.emplace(name, value);
   sources_.emplace(name, source);
@@ -392,9 +420,10 @@ void SymbolicSizes::make_equal(Graph& graph) {
     const Guard guard = interface_.guards[i];
     const auto equal = guard.condition ? solved(*guard.condition, order) : std::nullopt;
     const int at = equal ? order(equal->symbol) : -1;
-    // A number of the program is read where it is.
-    const bool is_size =
-        at >= 0 && interface_.sources[interface_.symbols[at].source].kind == SourceKind::size;
+    // A number of the program is read where it is; a size that was declared stays apart, so that
+    // who declared it learns which line asks.
+    const bool is_size = at >= 0 && declaration(equal->symbol) == nullptr &&
+                         interface_.sources[interface_.symbols[at].source].kind == SourceKind::size;
     if (!is_size) {
       ++i;
       continue;

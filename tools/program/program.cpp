@@ -58,6 +58,7 @@ std::map<std::string, std::string> settings_of(const Stage& stage, const Program
     if (!value.empty()) set(key, std::filesystem::absolute(value, error).string());
   };
   set("only", fmt::format("{}", fmt::join(options.only, "\n")));
+  set("dynamic-sizes", options.dynamic_sizes);
   path("rules", options.rules);
   path("store", options.store);
   flag("fullgraph", options.fullgraph);

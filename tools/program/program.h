@@ -14,6 +14,7 @@ struct ProgramOptions {
   std::string python;
   std::vector<std::string> only;
   std::string dynamic = "auto";
+  std::string dynamic_sizes;  ///< see parse_declared_sizes(); of export
   std::string rules;
   std::string explain_rule;
   std::string store;
@@ -30,6 +31,7 @@ void declare(CommandLine& command, ProgramOptions& options);
 /// What the extension is told, by key; its modes read the same keys (python::Settings):
 ///   mode           "capture", "jit", "conduct" …
 ///   only           GLOBs, one a line        dynamic        auto, all, off
+///   dynamic-sizes  see parse_declared_sizes()
 ///   rules, store   paths, absolute          fullgraph, strict, self-check, deterministic,
 ///   no-tensors, quiet, color                "1" when asked for
 std::map<std::string, std::string> settings_of(const Stage& stage, const ProgramOptions& options,

@@ -58,7 +58,12 @@ std::vector<SymExpr> broadcast_sizes(Inference& in, std::span<const TensorType* 
     for (std::size_t i = 0; i < tensor->rank(); ++i) {
       SymExpr& size = sizes[rank - tensor->rank() + i];
       const SymExpr& own = tensor->sizes[i];
-      if (own == size || in.is_one(own)) continue;
+      if (own == size) continue;
+      if (size == SymExpr(1)) {  // whatever the own one is
+        size = own;
+        continue;
+      }
+      if (in.is_one(own)) continue;
       if (in.is_one(size))
         size = own;
       else if (!in.equal(size, own)) {
@@ -136,7 +141,7 @@ bool suggests_channels_last(Inference& in, const TensorType& type) {
     // Fallback to contiguous for N111 and for NC11 with equal strides, as c10 does.
     if (dim == 0 && in.equal(least, type.strides[1])) return false;
     least = stride;
-    if (in.less(SymExpr(1), type.sizes[dim])) least *= type.sizes[dim];
+    if (dim != 0 && in.less(SymExpr(1), type.sizes[dim])) least *= type.sizes[dim];
   }
   return true;
 }
@@ -149,7 +154,8 @@ std::vector<SymExpr> broadcast_strides(Inference& in, const TensorType& type,
   std::vector<SymExpr> strides(sizes.size(), SymExpr(0));
   std::size_t shift = sizes.size() - type.rank();
   for (std::size_t i = 0; i < type.rank(); ++i) {
-    bool repeated = in.is_one(type.sizes[i]) && !in.is_one(sizes[shift + i]);
+    const SymExpr& whole = sizes[shift + i];
+    const bool repeated = type.sizes[i] != whole && in.is_one(type.sizes[i]) && !in.is_one(whole);
     if (!repeated) strides[shift + i] = type.strides[i];
   }
   return strides;
@@ -296,10 +302,15 @@ std::optional<std::vector<SymExpr>> view_strides(Inference& in, const TensorType
   SymExpr base = type.strides.back(), old_count = 1, new_count = 1;
   for (std::size_t dim = type.rank(); dim-- > 0;) {
     old_count *= type.sizes[dim];
-    bool chunk_ends = dim == 0 || (!in.is_one(type.sizes[dim - 1]) &&
-                                   !in.equal(type.strides[dim - 1], old_count * base, false));
+    const bool chunk_ends =
+        dim == 0 || (type.strides[dim - 1] != old_count * base && !in.is_one(type.sizes[dim - 1]) &&
+                     !in.equal(type.strides[dim - 1], old_count * base, false));
     if (!chunk_ends) continue;
-    while (view_dim > 0 && (in.is_one(sizes[view_dim - 1]) ||
+    // A dim that fills the chunk does so whether it is one element or more.
+    const auto fills = [&](const SymExpr& size) {
+      return new_count != old_count && new_count * size == old_count;
+    };
+    while (view_dim > 0 && (fills(sizes[view_dim - 1]) || in.is_one(sizes[view_dim - 1]) ||
                             (new_count != old_count && in.less(new_count, old_count)))) {
       strides[--view_dim] = new_count * base;
       new_count *= sizes[view_dim];
