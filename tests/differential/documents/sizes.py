@@ -49,6 +49,5 @@ for n, m, k in ((6, 5, 3), (7, 5, 4), (9, 5, 2), (17, 5, 8), (12, 8, 7)):
     case_windows(x)
     case_embedded(torch.randint(20, (2, n)), table)
     cache = case_attended(torch.rand(2, 3, 1, 4), cache, torch.rand(2, 3, 1, 4))[1]
-# The first sizes, those that follow, and, but where width and batch are nobody's, those of another width; what a step of 3 leaves
-# of a slice is 1 once.
+# The first sizes, those that follow, and, where it matters, those of another width; what a step of 3 leaves of a slice is 1 once.
 print(19)
