@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include <thread>
 
 #include "tools/common/launch.h"
+#include "tools/common/temporary_folder.h"
 #include "tools/common/transform.h"
 #include "tools/doctor/probe.h"
 
@@ -29,27 +29,6 @@ using Verdict = Finding::Verdict;
 
 constexpr auto kPatience = std::chrono::seconds(120);
 constexpr double kResult = 1e6;  ///< the sum of the first thousand odd numbers
-
-/// A folder that goes with this object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "penstock-doctor-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  /// Empty: none could be made.
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string contents(const fs::path& file) {
   std::ifstream in(file);
@@ -105,7 +84,7 @@ std::string run(const std::vector<std::string>& command, const fs::path& folder)
 
 Outcome try_it(Stage& stage, const TrialOptions& options) {
   Outcome out;
-  const TemporaryFolder folder;
+  const TemporaryFolder folder("penstock-doctor");
   if (folder.path().empty()) {
     out.failure = fmt::format("no temporary folder can be made: {}", strerror(errno));
     return out;

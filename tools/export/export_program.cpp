@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <variant>
 
 #include "formats/pack.h"
@@ -16,34 +14,13 @@
 #include "pipeline/stored_code.h"
 #include "tools/capture/run_capture.h"
 #include "tools/common/pass_printer.h"
+#include "tools/common/temporary_folder.h"
 #include "tools/common/transform.h"
 #include "tools/export/recorded_call.h"
 
 namespace penstock::tools {
 
 namespace {
-
-/// A folder for the documents of the run, gone with it.
-class Workplace {
- public:
-  Workplace() {
-    std::error_code error;
-    std::string name = std::filesystem::temp_directory_path(error) / "penstock-export-XXXXXX";
-    if (!error && mkdtemp(name.data()) != nullptr) folder_ = name;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-
-  bool is_there() const { return !folder_.empty(); }
-  std::string stream() const { return folder_ / "stream.cbor"; }
-
- private:
-  std::filesystem::path folder_;
-};
 
 /// Runs the program; its documents are in `file` then. False: it failed, which is the answer.
 Result<bool> record(Stage& stage, const ExportOptions& options,
@@ -160,11 +137,12 @@ Result<void> export_program(Stage& stage, ExportOptions options,
   if (!options.function.empty()) options.program.only = {options.function};
   auto store = store::Store::open(options.program.store);
   if (!store) return tl::unexpected(store.error());
-  const Workplace work;
-  if (!work.is_there()) return failure(Code::PS0103, "there is no folder for temporary files");
-  auto ended = record(stage, options, words, work.stream());
+  const TemporaryFolder work("penstock-export");
+  if (work.path().empty()) return failure(Code::PS0103, "there is no folder for temporary files");
+  const std::string stream = work.path() / "stream.cbor";
+  auto ended = record(stage, options, words, stream);
   if (!ended || !*ended) return ended ? Result<void>() : tl::unexpected(ended.error());
-  auto call = find_call(stage, work.stream(), options.function);
+  auto call = find_call(stage, stream, options.function);
   if (!call) return tl::unexpected(call.error());
   if (auto right = check_declared(stage, *call, options.program.dynamic_sizes); !right)
     return right;
