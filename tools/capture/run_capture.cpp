@@ -5,9 +5,6 @@
 
 namespace penstock::tools {
 
-namespace {
-
-/// What has to be there before anything is written. Gives the Python.
 Result<std::string> check_surroundings(const ProgramOptions& options) {
   if (auto good = check_rules(options); !good) return tl::unexpected(good.error());
   auto python = find_python(options.python);
@@ -18,18 +15,14 @@ Result<std::string> check_surroundings(const ProgramOptions& options) {
   return python;
 }
 
-}  // namespace
-
 Result<Recorded> record_program(const Stage& stage, const ProgramOptions& options,
-                                const std::vector<std::string>& words, Output& output,
-                                bool to_stdout) {
-  auto python = check_surroundings(options);
-  if (!python) return tl::unexpected(python.error());
+                                const std::vector<std::string>& words, std::string python,
+                                Output& output, bool to_stdout) {
   auto recording = Recording::begin(stage, options, words, output);
   if (!recording) return tl::unexpected(recording.error());
 
   LaunchOptions launched;
-  launched.python = *python;
+  launched.python = std::move(python);
   launched.program = stage.settings().python;
   launched.program.insert(launched.program.end(), words.begin(), words.end());
   launched.settings = settings_of(stage, options, "capture");
@@ -45,11 +38,12 @@ Result<Recorded> record_program(const Stage& stage, const ProgramOptions& option
 
 Result<void> run_capture(Stage& stage, const ProgramOptions& options,
                          const std::vector<std::string>& words) {
-  if (auto ready = check_surroundings(options); !ready) return tl::unexpected(ready.error());
+  auto python = check_surroundings(options);
+  if (!python) return tl::unexpected(python.error());
   auto output = stage.output();
   if (!output) return tl::unexpected(output.error());
   const bool to_stdout = stage.settings().output.empty() || stage.settings().output == "-";
-  auto recorded = record_program(stage, options, words, **output, to_stdout);
+  auto recorded = record_program(stage, options, words, std::move(*python), **output, to_stdout);
   if (!recorded) return tl::unexpected(recorded.error());
   const auto& [outcome, counts] = *recorded;
   if (outcome.exit_status != 0 || outcome.signal != 0) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codegen/compiler.h"
 #include "store/store.h"
 #include "tools/common/build_facts.h"
 
@@ -56,10 +57,8 @@ Finding find_processor() {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   Finding out{"processor", fmt::format("{}, {} of {} cores", processor_name(),
                                        known ? CPU_COUNT(&allowed) : cores, cores)};
-  if (__builtin_cpu_supports("x86-64-v4")) {
-    out.text += ", AVX-512";
-  } else if (__builtin_cpu_supports("x86-64-v3")) {
-    out.text += ", AVX2";
+  if (const auto target = codegen::level_target("host", 0)) {
+    out.text += target->avx512 ? ", AVX-512" : ", AVX2";
   } else {
     out.verdict = Verdict::hindered;
     out.text += ", without AVX2";

@@ -26,9 +26,11 @@ namespace {
 Result<bool> record(Stage& stage, const ExportOptions& options,
                     const std::vector<std::string>& words, const std::string& file) {
   auto timer = stage.phase("program");
+  auto python = check_surroundings(options.program);
+  if (!python) return tl::unexpected(python.error());
   auto output = Output::open(file);
   if (!output) return tl::unexpected(output.error());
-  auto recorded = record_program(stage, options.program, words, *output, false);
+  auto recorded = record_program(stage, options.program, words, std::move(*python), *output, false);
   if (!recorded) return tl::unexpected(recorded.error());
   if (recorded->outcome.exit_status != 0 || recorded->outcome.signal != 0) {
     stage.answer(status(Exit::program));
