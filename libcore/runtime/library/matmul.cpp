@@ -1,12 +1,10 @@
-// Matrix products. A batch in front of the rows of `a` joins them where the strides allow and `b`
-// has none, so that a Linear on any rank is one product of two matrices with a packed weight. What
-// oneDNN reads badly (neither of the last two dims has stride 1, or the same element several times)
-// is copied first.
+// Matrix products. What oneDNN reads badly (neither of the last two dims has stride 1, or the same
+// element several times) is copied first.
 #include <algorithm>
-#include <optional>
 
 #include "runtime/library/onednn.h"
 #include "runtime/library/operand_layouts.h"
+#include "runtime/library/product.h"
 #include "runtime/library/thread_limit.h"
 #include "runtime/library/weight.h"
 
@@ -15,150 +13,6 @@ namespace penstock::runtime {
 using dnnl::memory;
 
 namespace {
-
-/// The operands in the dims of the primitive.
-struct Problem {
-  Operand a, b, out;
-  std::vector<Operand> post_ops;
-};
-
-/// Gives an operand the rank of the result, ones in front, and drops strides of what is repeated.
-Operand with_rank(Operand operand, std::size_t rank, bool keep_last_two) {
-  std::size_t missing = rank - operand.sizes.size();
-  operand.sizes.insert(operand.sizes.begin(), missing, 1);
-  operand.strides.insert(operand.strides.begin(), missing, 0);
-  for (std::size_t i = 0; i < rank; ++i) {
-    bool repeated = operand.strides[i] == 0 && operand.sizes[i] > 1;
-    if (repeated && (i + 2 < rank || !keep_last_two)) operand.sizes[i] = 1;
-  }
-  // A dim of one element may have any stride; oneDNN wants a sensible one.
-  std::int64_t next = 1;
-  for (std::size_t i = rank; i-- > 0;) {
-    if (operand.sizes[i] == 1) operand.strides[i] = next;
-    next = std::max(next, operand.strides[i] * operand.sizes[i]);
-  }
-  return operand;
-}
-
-/// Whether the dims before the last may be one dim. Those of one element have no say.
-bool rows_join(const Operand& operand) {
-  std::optional<std::int64_t> reach;  // of the dims behind
-  for (std::size_t i = operand.sizes.size() - 1; i-- > 0;) {
-    if (operand.sizes[i] == 1) continue;
-    if (reach && operand.strides[i] != *reach) return false;
-    reach = operand.sizes[i] * operand.strides[i];
-  }
-  return true;
-}
-
-Operand join_rows(const Operand& operand) {
-  std::size_t rank = operand.sizes.size();
-  std::int64_t rows = 1;
-  for (std::size_t i = 0; i + 1 < rank; ++i) rows *= operand.sizes[i];
-  // The innermost dim of more than one element gives the step from row to row.
-  std::int64_t stride = operand.strides[rank - 2];
-  for (std::size_t i = rank - 1; i-- > 0;) {
-    if (operand.sizes[i] == 1) continue;
-    stride = operand.strides[i];
-    break;
-  }
-  return {operand.dtype, {rows, operand.sizes[rank - 1]}, {stride, operand.strides[rank - 1]}};
-}
-
-std::int64_t batch_of(const Operand& operand) {
-  std::int64_t batch = 1;
-  for (std::size_t i = 0; i + 2 < operand.sizes.size(); ++i) batch *= operand.sizes[i];
-  return batch;
-}
-
-/// A row vector, or a full matrix, which joins as the result does.
-bool joins_with_result(const Operand& operand, const Operand& out) {
-  if (operand.sizes == out.sizes) return rows_join(operand);
-  for (std::size_t i = 0; i + 1 < operand.sizes.size(); ++i) {
-    if (operand.sizes[i] != 1) return false;
-  }
-  return true;
-}
-
-/// A row or a column may be stepped over in any way: as the other dim of the matrix lets it be
-/// read.
-Operand with_dense_dim(Operand operand) {
-  const std::size_t rank = operand.sizes.size();
-  std::int64_t &row = operand.strides[rank - 2], &column = operand.strides[rank - 1];
-  const std::int64_t rows = operand.sizes[rank - 2], columns = operand.sizes[rank - 1];
-  if (columns == 1) column = 1;
-  if (columns == 1) row = rows == 1 ? 1 : row;
-  if (rows == 1) row = column == 1 ? columns : 1;
-  return operand;
-}
-
-Problem with_dense_dims(Problem problem) {
-  for (Operand* matrix : {&problem.a, &problem.b, &problem.out}) *matrix = with_dense_dim(*matrix);
-  return problem;
-}
-
-Problem simplify(Problem problem) {
-  std::size_t rank = problem.out.sizes.size();
-  problem.a = with_rank(problem.a, rank, true);
-  problem.b = with_rank(problem.b, rank, true);
-  problem.out = with_rank(problem.out, rank, true);
-  for (std::size_t i = 0; i + 2 < rank; ++i) {
-    // Both operands repeated: one of them has to have the batch, in a copy.
-    if (problem.a.sizes[i] != 1 || problem.b.sizes[i] != 1 || problem.out.sizes[i] == 1) continue;
-    problem.a.sizes[i] = problem.out.sizes[i];
-    problem.a.strides[i] = 0;
-  }
-  bool join = rank > 2 && batch_of(problem.b) == 1 && rows_join(problem.a) &&
-              rows_join(problem.out) &&
-              problem.a.sizes[rank - 2] * batch_of(problem.a) ==
-                  problem.out.sizes[rank - 2] * batch_of(problem.out);
-  for (Operand& operand : problem.post_ops) {
-    operand = with_rank(operand, rank, false);
-    join = join && joins_with_result(operand, problem.out);
-  }
-  if (!join) return with_dense_dims(std::move(problem));
-  for (Operand& operand : problem.post_ops) {
-    if (operand.sizes == problem.out.sizes) {
-      operand = join_rows(operand);
-    } else {
-      operand = {operand.dtype,
-                 {1, operand.sizes[rank - 1]},
-                 {operand.sizes[rank - 1], operand.strides[rank - 1]}};
-    }
-  }
-  problem.a = join_rows(problem.a);
-  problem.b = {problem.b.dtype,
-               {problem.b.sizes[rank - 2], problem.b.sizes[rank - 1]},
-               {problem.b.strides[rank - 2], problem.b.strides[rank - 1]}};
-  problem.out = join_rows(problem.out);
-  return with_dense_dims(std::move(problem));
-}
-
-bool repeats_batches(const Operand& operand) {
-  for (std::size_t i = 0; i + 2 < operand.sizes.size(); ++i) {
-    if (operand.strides[i] == 0 && operand.sizes[i] > 1) return true;
-  }
-  return false;
-}
-
-bool has_dense_rows(const Operand& operand) {
-  const std::size_t rank = operand.sizes.size();
-  return operand.strides[rank - 1] == 1 && operand.strides[rank - 2] >= operand.sizes[rank - 1];
-}
-
-/// Whether oneDNN's fast kernels read it in place: one of the last two dims is dense, the other
-/// steps over at least as much.
-bool readable(const Operand& operand) {
-  const std::size_t rank = operand.sizes.size();
-  const bool dense_columns =
-      operand.strides[rank - 2] == 1 && operand.strides[rank - 1] >= operand.sizes[rank - 2];
-  return !repeats_batches(operand) && (has_dense_rows(operand) || dense_columns);
-}
-
-/// Whether they write it in place.
-bool writable(const Operand& operand) {
-  return !repeats_batches(operand) && has_dense_rows(operand);
-}
 
 /// How it lies in memory, to a kernel that is told the sizes and steps when it runs: `rows` alone,
 /// or all but those of batches.
@@ -174,27 +28,33 @@ memory::desc of_any_size(const Operand& operand, bool rows) {
   return {sizes, data_type(operand.dtype), strides};
 }
 
-double operations(const Problem& problem) {
-  double count = 2 * static_cast<double>(problem.a.sizes.back());
-  for (const std::int64_t size : problem.out.sizes) count *= static_cast<double>(size);
-  return count;
+/// Whether it is faster to pack `b` in every call than to read it as it lies. Rows that are some
+/// multiple of 4096 bytes apart fall on the same lines of the first cache: Intel's processors lose
+/// half of their speed by that for 3072 columns (bench: 512 x 768 times 768 x 3072, AVX-512, 168
+/// against 290 GFLOP/s), gain some percent from packing for other long rows, and lose by it for
+/// short ones or few rows of `a`. AMD's Zen 4 reads both at the same speed.
+bool pays_to_pack(const Product& product) {
+  constexpr std::int64_t kRows = 256, kColumns = 1024;
+  return product.b.sizes.size() == 2 && product.b.strides[1] == 1 &&
+         product.out.sizes[0] >= kRows && product.out.sizes[1] >= kColumns &&
+         product.b.dtype == DType::float32 && __builtin_cpu_is("intel");
 }
 
 class Matmul : public LibraryKernel {
  public:
-  Matmul(std::shared_ptr<OneDnn> library, const LibraryCall& call, const Problem& problem,
+  Matmul(std::shared_ptr<OneDnn> library, const LibraryCall& call, const Product& product,
          const Operand* bias, bool any_size)
-      : library_(std::move(library)), alone_(operations(problem) <= kAlone) {
+      : library_(std::move(library)), alone_(operations(product) <= kAlone) {
     const ThreadLimit limit(alone_);
     OneDnn& shared = *library_;
     // A repeated element or a far step: copied into rows first.
-    memory::desc a = describe(problem.a), out = describe(problem.out);
-    const Operand a_place = readable(problem.a) ? problem.a : dense(problem.a);
-    const Operand b_place = readable(problem.b) ? problem.b : dense(problem.b);
+    memory::desc a = describe(product.a), out = describe(product.out);
+    const Operand a_place = readable(product.a) ? product.a : dense(product.a);
+    const Operand b_place = readable(product.b) ? product.b : dense(product.b);
     memory::desc a_read = describe(a_place);
     // Post-ops find the elements of their operands by counting those of a dense result.
-    const bool counted = !problem.post_ops.empty() && !lies_so(problem.out, dense(problem.out));
-    const Operand written = writable(problem.out) && !counted ? problem.out : dense(problem.out);
+    const bool counted = !product.post_ops.empty() && !lies_so(product.out, dense(product.out));
+    const Operand written = writable(product.out) && !counted ? product.out : dense(product.out);
     memory::desc out_written = describe(written);
     copy_a_ = Relayout(shared, a, a_read);
     copy_out_ = Relayout(shared, out_written, out);
@@ -203,9 +63,10 @@ class Matmul : public LibraryKernel {
     if (sums) fetch_out_ = Relayout(shared, out, out_written);
     a_bytes_ = copy_a_.needed() ? Relayout::bytes(a_read) : 0;
     out_bytes_ = copy_out_.needed() ? Relayout::bytes(out_written) : 0;
-    bool pack = !call.prepack.empty() && problem.b.sizes.size() == 2;
-    memory::desc b = describe(problem.b), b_read = describe(b_place);
-    addends_ = PostOpOperands(shared, problem.post_ops, written);
+    const bool ahead = !call.prepack.empty() && product.b.sizes.size() == 2;
+    const bool pack = ahead || pays_to_pack(product);
+    memory::desc b = describe(product.b), b_read = describe(b_place);
+    addends_ = PostOpOperands(shared, product.post_ops, written);
     bias_ = bias == nullptr ? memory::desc() : describe_bias(*bias, written.sizes.size());
     has_bias_ = bias != nullptr;
     if (any_size) {
@@ -213,13 +74,13 @@ class Matmul : public LibraryKernel {
                      has_bias_ ? b_read : of_any_size(b_place, false),
                      of_any_size(written, has_bias_));
     } else {
-      const memory::desc b_any(problem.b.sizes, data_type(problem.b.dtype),
+      const memory::desc b_any(product.b.sizes, data_type(product.b.dtype),
                                memory::format_tag::any);
       make_primitive(call, a_read, pack ? b_any : b_read, out_written);
       b_read = chosen_.weights_desc();
     }
     weight_ = Weight(shared, b, b_read);
-    version_counts_ = pack;
+    version_counts_ = ahead;
     add_arguments(a_read, b_read, out_written);
   }
 
@@ -332,11 +193,14 @@ class EmptySum : public LibraryKernel {
 Result<std::unique_ptr<LibraryKernel>> make_matmul(std::shared_ptr<OneDnn> library,
                                                    const LibraryCall& call,
                                                    const LibraryOperands& operands) {
-  Problem problem{operands.inputs[0], operands.inputs[1], operands.outputs[0], operands.post_ops};
+  Product product{operands.inputs[0], operands.inputs[1], operands.outputs[0], operands.post_ops};
   bool bias = operands.present.size() > 2 && operands.present[2];
-  if (problem.a.sizes.back() == 0) return std::make_unique<EmptySum>(operands, bias);
-  problem = simplify(std::move(problem));
-  return std::make_unique<Matmul>(std::move(library), call, problem,
+  if (product.a.sizes.back() == 0) return std::make_unique<EmptySum>(operands, bias);
+  product = simplify(std::move(product));
+  if (!bias && !library->deterministic) {
+    if (auto kernel = make_blas_matmul(call, product)) return kernel;
+  }
+  return std::make_unique<Matmul>(std::move(library), call, product,
                                   bias ? &operands.inputs[2] : nullptr, operands.varying);
 }
 

@@ -227,6 +227,7 @@ class OneDnnLibrary : public Library {
   OneDnnLibrary(bool deterministic, std::shared_ptr<PackedStore> packed)
       : deterministic_(deterministic) {
     shared_->store = std::move(packed);
+    shared_->deterministic = deterministic;
   }
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,

@@ -19,6 +19,7 @@ struct OneDnn {
   dnnl::stream stream{engine};
   PackedWeights packed;
   std::shared_ptr<PackedStore> store;  ///< may be null
+  bool deterministic = false;          ///< the same bits for any number of threads
 };
 
 /// One argument of a primitive whose memory is given at every run, or stays.
