@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -107,6 +108,15 @@ struct EndDocument {
     EntryId id;
     std::int64_t count = 0;  ///< calls of this entry, the first included
     GateReport gate;         ///< its times stand under meta
+    /// Inside its calls, and in plain Python from their ends to the next graph or the end of what
+    /// is compiled around; how often there was such a stretch. Stand under meta.
+    std::int64_t total_ns = 0, behind_ns = 0, behind = 0;
+  };
+  /// A stretch of the program's time, on the monotonic clock; stands under meta.
+  struct Span {
+    std::string kind;           ///< "root", "entry", "record", "compile", "plain"
+    std::optional<EntryId> id;  ///< of the entry, where there is one
+    std::int64_t begin_ns = 0, end_ns = 0;
   };
   std::vector<Count> counts;
   std::vector<Calls> calls;
@@ -114,6 +124,7 @@ struct EndDocument {
   std::int32_t signal = 0;  ///< the signal that ended it; 0: none
   /// Measured times in nanoseconds by name ("program", "capture" …); stand under meta.
   std::vector<Count> times;
+  std::vector<Span> timeline;  ///< the first stretches of the program
   Meta meta;
 };
 
@@ -131,6 +142,8 @@ const std::vector<Call>& calls_of(const GraphDocument& document);
 
 /// The absolute path of a location's file, as far as `meta` knows it; else `file` itself.
 std::string absolute_file(const Meta& meta, const std::string& file);
+/// All files that `meta` knows the absolute path of, with it.
+std::vector<std::pair<std::string, std::string>> files_of(const Meta& meta);
 
 /// Checks the contract of the document's level: what every producer of that level promises.
 Result<void> verify(const GraphDocument& document);

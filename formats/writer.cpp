@@ -149,4 +149,15 @@ std::string absolute_file(const Meta& meta, const std::string& file) {
   return found != files->end() && found->is_string() ? found->get<std::string>() : file;
 }
 
+std::vector<std::pair<std::string, std::string>> files_of(const Meta& meta) {
+  std::vector<std::pair<std::string, std::string>> found;
+  const Json parsed = Json::parse(meta.json, nullptr, false);
+  const auto files = parsed.is_object() ? parsed.find("files") : parsed.end();
+  if (!parsed.is_object() || files == parsed.end() || !files->is_object()) return found;
+  for (const auto& [file, path] : files->items()) {
+    if (path.is_string()) found.emplace_back(file, path.get<std::string>());
+  }
+  return found;
+}
+
 }  // namespace penstock::formats

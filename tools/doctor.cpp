@@ -1,8 +1,10 @@
-// Helper doctor: is all there that compiling programs needs, and does it work?
+// Helper doctor: is all there that compiling programs needs, and does it work? And, of a program of
+// the user's: does it do the same compiled, and what would make it faster?
 #include <fmt/format.h>
 
 #include "tools/common/tools.h"
 #include "tools/doctor/machine.h"
+#include "tools/doctor/program.h"
 #include "tools/doctor/trial.h"
 
 using namespace penstock;
@@ -29,14 +31,14 @@ std::string text_of(const Finding& finding) {
 
 int main(int argc, char** argv) {
   TrialOptions options;
-  Stage stage(find_tool("doctor"), argc, argv, {.documents = false});
+  Stage stage(find_tool("doctor"), argc, argv,
+              {.documents = false, .program = true, .python = true});
   stage.options().text("--python", options.python, "PYTHON",
                        "Ask PYTHON instead of the active environment's or PATH's.");
   stage.options().text("--store", options.store, "DIR", "Use the store in DIR.");
   return stage.run([&](Stage&) -> Result<void> {
     if (!stage.settings().files.empty())
-      return failure(Code::PS0101, fmt::format("doctor takes no file, and was given '{}'",
-                                               stage.settings().files.front()));
+      return examine_program(stage, options, stage.settings().files);
     std::vector<Finding> findings = {find_build(), find_processor(), find_store(options.store)};
     for (auto& more : {find_variables(), find_by_trial(stage, options)})
       findings.insert(findings.end(), more.begin(), more.end());

@@ -57,6 +57,10 @@ int main(int argc, char** argv) {
   options.optional_choice("--torture", program.torture, {"conduct", "walk"}, "walk",
                           "Conduct every frame, and without `conduct` walk it symbolically too; "
                           "print what became of the frames.");
+  options.optional_choice(
+      "--progress", program.progress, {"auto", "always", "never"}, "always",
+      "A line at the foot of standard error while recording or compiling takes longer "
+      "than a second. auto: on a terminal, unless -q.");
   options.integer("--threads", program.threads, "N", "Use N threads.");
 
   std::optional<LaunchOutcome> outcome;

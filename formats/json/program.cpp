@@ -76,9 +76,10 @@ std::optional<GateReport::Verdict> gate_from_name(std::string_view name) {
 /// What the gate measured; stands under meta.
 Json encode_gates(const std::vector<EndDocument::Calls>& calls) {
   Json out = Json::array();
-  for (const auto& [id, count, gate] : calls) {
+  for (const EndDocument::Calls& call : calls) {
+    const GateReport& gate = call.gate;
     if (gate.pairs == 0) continue;
-    Json one{{"id", to_string(id)},
+    Json one{{"id", to_string(call.id)},
              {"entry_ns", gate.entry_ns},
              {"plain_ns", gate.plain_ns},
              {"pairs", gate.pairs}};
@@ -101,6 +102,57 @@ void decode_gates(const Field& field, std::vector<EndDocument::Calls>& calls) {
     gate.pairs = record.required("pairs").integer32();
     gate.remembered = record.flag_or("remembered", false);
   });
+}
+
+/// Where the time of entries went; stands under meta.
+Json encode_spent(const std::vector<EndDocument::Calls>& calls) {
+  Json out = Json::array();
+  for (const EndDocument::Calls& call : calls) {
+    if (call.total_ns == 0 && call.behind == 0) continue;
+    out.push_back(Json{{"id", to_string(call.id)},
+                       {"total_ns", call.total_ns},
+                       {"behind_ns", call.behind_ns},
+                       {"behind", call.behind}});
+  }
+  return out;
+}
+
+void decode_spent(const Field& field, std::vector<EndDocument::Calls>& calls) {
+  std::map<std::string, EndDocument::Calls*> by_id;
+  for (EndDocument::Calls& one : calls) by_id[to_string(one.id)] = &one;
+  field.each([&](const Field& item) {
+    Record record(item);
+    const auto found = by_id.find(record.required("id").text());
+    EndDocument::Calls unknown;
+    EndDocument::Calls& call = found == by_id.end() ? unknown : *found->second;
+    call.total_ns = record.required("total_ns").integer();
+    call.behind_ns = record.required("behind_ns").integer();
+    call.behind = record.required("behind").integer();
+  });
+}
+
+Json encode_timeline(const std::vector<EndDocument::Span>& timeline) {
+  Json out = Json::array();
+  for (const EndDocument::Span& span : timeline) {
+    Json one{{"kind", span.kind}, {"begin_ns", span.begin_ns}, {"end_ns", span.end_ns}};
+    if (span.id) one["id"] = to_string(*span.id);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::vector<EndDocument::Span> decode_timeline(const Field& field) {
+  std::vector<EndDocument::Span> timeline;
+  field.each([&](const Field& item) {
+    Record record(item);
+    EndDocument::Span span;
+    span.kind = record.required("kind").text();
+    if (auto id = record.optional("id")) span.id = decode_entry_id(*id);
+    span.begin_ns = record.required("begin_ns").integer();
+    span.end_ns = record.required("end_ns").integer();
+    timeline.push_back(std::move(span));
+  });
+  return timeline;
 }
 
 }  // namespace
@@ -192,6 +244,8 @@ Json encode_end(const EndDocument& document, Json& meta) {
     calls.push_back(std::move(call));
   }
   if (Json gates = encode_gates(document.calls); !gates.empty()) meta["gates"] = std::move(gates);
+  if (Json spent = encode_spent(document.calls); !spent.empty()) meta["spent"] = std::move(spent);
+  if (!document.timeline.empty()) meta["timeline"] = encode_timeline(document.timeline);
   Json out{{"counts", encode_counts(document.counts)},
            {"calls", std::move(calls)},
            {"status", document.status}};
@@ -213,7 +267,10 @@ EndDocument decode_end(Record& record, Json& meta) {
   document.status = record.required("status").integer32();
   document.signal = record.integer32_or("signal", 0);
   Json times = take(meta, "times");
-  Json gates = take(meta, "gates");
+  Json gates = take(meta, "gates"), spent = take(meta, "spent"), timeline = take(meta, "timeline");
+  if (spent.is_array()) decode_spent(Field(spent, record.field(), "meta"), document.calls);
+  if (timeline.is_array())
+    document.timeline = decode_timeline(Field(timeline, record.field(), "meta"));
   if (gates.is_array()) decode_gates(Field(gates, record.field(), "meta"), document.calls);
   if (times.is_array()) document.times = decode_counts(Field(times, record.field(), "meta"));
   return document;

@@ -6,13 +6,15 @@
 
 namespace penstock::capture {
 
-void RootMeter::enter() {
+void RootMeter::enter(StretchLog& log) {
   on_ = true;
+  log_ = &log;
+  last_ = {-1};
   totals_ = {};
   inside_ = false;
   ops_ = torch::ops_run();
   factories_ = torch::factory_ops_run();
-  entered_ = Clock::now();
+  entered_ = ended_ = Clock::now();
 }
 
 void RootMeter::segment_begins() {
@@ -28,12 +30,21 @@ void RootMeter::add_native() {
       torch::factory_ops_run() - std::exchange(factories_, torch::factory_ops_run());
 }
 
-void RootMeter::segment_ends() {
+void RootMeter::tell_behind(Stretch::Time now) {
+  if (last_.frame >= 0) log_->ran({Stretch::Kind::behind, last_, ended_, now});
+  last_ = {-1};
+}
+
+void RootMeter::segment_ends(Stretch::Kind kind, EntryId id) {
   if (!inside_) return;
   inside_ = false;
   ops_ = torch::ops_run();
   factories_ = torch::factory_ops_run();
-  totals_.in_segments += Clock::now() - began_;
+  tell_behind(began_);
+  ended_ = Clock::now();
+  totals_.in_segments += ended_ - began_;
+  log_->ran({kind, id, began_, ended_});
+  last_ = id;
 }
 
 void RootMeter::segment_was_none() {
@@ -42,13 +53,17 @@ void RootMeter::segment_was_none() {
 
 RootTotals RootMeter::leave() {
   if (!on_) return {};
-  if (inside_) {
-    segment_ends();
+  const bool inside = inside_;
+  if (inside) {
+    segment_ends(Stretch::Kind::plain, {-1});
   } else {
     add_native();
   }
   on_ = false;
-  totals_.root = Clock::now() - entered_;
+  const Clock::time_point now = inside ? ended_ : Clock::now();
+  tell_behind(now);
+  totals_.root = now - entered_;
+  totals_.entered = entered_;
   return totals_;
 }
 

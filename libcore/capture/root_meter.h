@@ -3,7 +3,32 @@
 #include <chrono>
 #include <cstdint>
 
+#include "ir/interface.h"
+
 namespace penstock::capture {
+
+/// A stretch of a root's time.
+struct Stretch {
+  enum class Kind : std::uint8_t {
+    root,     ///< all of a root
+    entry,    ///< an entry ran
+    plain,    ///< plain Python ran an entry's part, to be measured or as nothing fits
+    record,   ///< a segment was recorded
+    compile,  ///< what was recorded became an entry
+    behind,   ///< plain Python between two segments, or from one to the root's end
+  };
+  using Time = std::chrono::steady_clock::time_point;
+  Kind kind = Kind::root;
+  EntryId id{-1};  ///< of the segment; behind: of the one before; frame -1: none is known
+  Time begin, end;
+};
+
+/// Told of stretches as they end.
+class StretchLog {
+ public:
+  virtual ~StretchLog() = default;
+  virtual void ran(const Stretch&) {}
+};
 
 /// What happened while a thread was inside a root.
 struct RootTotals {
@@ -12,16 +37,18 @@ struct RootTotals {
   std::chrono::nanoseconds root{0};   ///< from the root's first instruction to its end
   std::chrono::nanoseconds in_segments{
       0};  ///< of that, in segments: recorded, followed or executed
+  Stretch::Time entered = {};
 };
 
 /// Counts and times one thread's stay in a root, which is in a segment or outside of one at any
 /// time. Does nothing before enter(). Ops are counted once torch::count_ops() was called.
 class RootMeter {
  public:
-  /// A root begins, outside of a segment.
-  void enter();
+  /// A root begins, outside of a segment. `log` must outlive the root.
+  void enter(StretchLog& log);
   void segment_begins();
-  void segment_ends();
+  /// What ran since segment_begins() was the segment of `id`.
+  void segment_ends(Stretch::Kind kind, EntryId id);
   /// What ran since segment_begins() was in no segment after all.
   void segment_was_none();
   /// The root is over.
@@ -30,6 +57,8 @@ class RootMeter {
  private:
   /// What the stretch that ends here ran natively.
   void add_native();
+  /// Tells of the plain Python behind the last segment.
+  void tell_behind(Stretch::Time now);
 
   using Clock = std::chrono::steady_clock;
 
@@ -38,7 +67,9 @@ class RootMeter {
   bool inside_ = false;   ///< a segment
   std::int64_t ops_ = 0;  ///< of the thread when the present stretch began
   std::int64_t factories_ = 0;
-  Clock::time_point entered_, began_;
+  Clock::time_point entered_, began_, ended_;
+  EntryId last_{-1};           ///< of the segment that ended last in this root
+  StretchLog* log_ = nullptr;  ///< while on
 };
 
 }  // namespace penstock::capture

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "capture/root_meter.h"
 #include "ir/event.h"
@@ -15,15 +16,19 @@ namespace penstock::capture {
 
 /// Where capture and jit report what they did; tools/extension connects it to documents. Called
 /// with the GIL held.
-class EventSink {
+class EventSink : public StretchLog {
  public:
-  virtual ~EventSink() = default;
   virtual void broke(const BreakEvent&) {}
   virtual void skipped(const SkipEvent&) {}
   virtual void recompiled(const RecompileEvent&) {}
   virtual void restarted(const RestartEvent&) {}
   /// True: left_root() is called, which costs an op and a segment some tens of nanoseconds.
   virtual bool meters_roots() const { return false; }
+  /// True: works_on() and worked() are called.
+  virtual bool shows_work() const { return false; }
+  /// What may take long begins: "recording Net.forward", "compiling Net.forward".
+  virtual void works_on(const std::string&) {}
+  virtual void worked() {}
   /// A thread has left a root.
   virtual void left_root(const RootTotals&) {}
 };
@@ -73,6 +78,8 @@ class SegmentClient {
   /// not recording and that no rule keeps native: the frame has run nothing and is not linked.
   /// Cheap when nothing is known of the code.
   virtual Finish finish_call(python::Frame&) { return Finish::no; }
+  /// The entry that ran the last call of which finish_call() said `done`.
+  virtual EntryId finished() const { return {-1}; }
   /// A call that finish_call() left to plain Python `returned`, or a Python error is set.
   virtual void ran_plainly(PyThreadState*, bool returned) { static_cast<void>(returned); }
 

@@ -134,7 +134,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
   } else if (region.mode == Mode::following && activation == region.start) {
     client_.stepped(frame, region.plan.returns && how == Leaving::returned);
     region.mode = Mode::glue;
-    region.meter.segment_ends();
+    region.meter.segment_ends(Stretch::Kind::plain, region.last);
     region.start = nullptr;
   }
   std::unique_ptr<Activation> ended;

@@ -231,7 +231,7 @@ Entry Walker::conduct(Frame& frame, Region& region, bool first) {
   if (first && !has_root(region)) {
     region.any_op = false;
     region.last = EntryId{-1, 0, 0};
-    if (sink_.meters_roots() && region.native_roots.empty()) region.meter.enter();
+    if (sink_.meters_roots() && region.native_roots.empty()) region.meter.enter(sink_);
   }
   region.activations.push_back(std::move(activation));
   ++region.entrances;

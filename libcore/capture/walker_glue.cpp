@@ -70,7 +70,7 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
     region.useful = true;
     activation.idle = 0;
   }
-  if (executed) region.meter.segment_ends();
+  if (executed) region.meter.segment_ends(Stretch::Kind::entry, lookup.id);
   switch (lookup.found) {
     case Found::none:
     case Found::miss:
@@ -138,7 +138,7 @@ Directive Walker::follow(Activation& activation, Region& region, const Instructi
   if (reached) {
     client_.stepped(*activation.frame, true);
     region.mode = Mode::glue;
-    region.meter.segment_ends();
+    region.meter.segment_ends(Stretch::Kind::plain, region.last);
     region.start = nullptr;
     const auto known = region.until < 0 ? ends_.find(key_of(region.last)) : ends_.end();
     if (known != ends_.end() &&

@@ -130,16 +130,18 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo&
         ran_hot(known, *root, false);
       [[fallthrough]];
     case Finish::plain:
-      if (metered) region.meter.enter();
+      if (metered) region.meter.enter(sink_);
       region.meter.segment_begins();  // its ops are counted with the entry's calls
       region.plain = true;
       return Entry::native_told;
     case Finish::done:
       break;
   }
-  const std::chrono::nanoseconds spent =
-      metered ? Clock::now() - begin : std::chrono::nanoseconds(0);
-  if (metered) sink_.left_root({0, 0, spent, spent});
+  if (metered) {
+    const Clock::time_point end = Clock::now();
+    sink_.ran({Stretch::Kind::entry, client_.finished(), begin, end});
+    sink_.left_root({0, 0, end - begin, end - begin, begin});
+  }
   if (timed) add_hot_time(region, begin);
   if (known.some_useless) {
     if (RootHistory* root = find_history(frame, known, false)) root->useless = 0;
@@ -152,7 +154,7 @@ void Walker::ran(PyThreadState* thread, bool returned) {
   if (!region.plain) return left_native(region);
   region.plain = false;
   if (region.plain_turn.root != nullptr) return left_plain_turn(region, returned);
-  region.meter.segment_ends();
+  region.meter.segment_ends(Stretch::Kind::plain, {-1});
   client_.ran_plainly(thread, returned);
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
     sink_.left_root(region.meter.leave());
@@ -231,7 +233,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
     return Entry::conduct;
   }
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    region.meter.enter();
+    region.meter.enter(sink_);
   NativeRoot call{.root = &root, .timed = timed, .around = around, .entrances = region.entrances};
   if (timed) {
     call.counted = root.ops < 0 && torch::start_counting_ops(policy::makes_tensor_of_nothing);
@@ -285,7 +287,7 @@ std::optional<Entry> Walker::enter_plain_turn(Region& region, CodeInfo& known, R
   ++region.entrances;
   python::note_event();
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    region.meter.enter();
+    region.meter.enter(sink_);
   region.plain = true;
   region.plain_turn = {root, &known, Clock::now()};
   return Entry::native_told;

@@ -39,6 +39,7 @@ void Walker::start(Activation& activation, Region& region, const record::Changed
   region.patient = patient;
   region.trial_unit = activation.frame->unit();
   region.started = Clock::now();
+  if (sink_.shows_work()) sink_.works_on("recording " + policy::shown_code(*activation.frame).name);
   region.ops = {};
   region.unrolled.clear();
   activation.shadow = &region.walk->start(*activation.frame);
@@ -197,12 +198,16 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   region.any_op = true;
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   if (enclosing(region) != nullptr) policy::count_graph(segment.graph.calls.size());
+  if (sink_.shows_work()) sink_.works_on("compiling " + interface.name);
+  const auto recorded_at = Clock::now();
   const EntryId id = client_.captured(std::move(segment));
+  sink_.ran({Stretch::Kind::compile, id, recorded_at, Clock::now()});
+  if (sink_.shows_work()) sink_.worked();
   if (tier_up_) recorded(region);
   region.last = id;
   plans_[key_of(id)] = std::move(plan);
   region.mode = Mode::glue;
-  region.meter.segment_ends();
+  region.meter.segment_ends(Stretch::Kind::record, id);
   for (const auto& activation : region.activations) activation->shadow = nullptr;
   region.walk.reset();
   region.start = nullptr;
@@ -231,6 +236,7 @@ void Walker::drop(Region& region) {
   }
   region.mode = Mode::glue;
   region.meter.segment_was_none();
+  if (sink_.shows_work()) sink_.worked();
   for (const auto& activation : region.activations) activation->shadow = nullptr;
   region.walk.reset();
   region.start = nullptr;

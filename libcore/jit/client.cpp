@@ -204,6 +204,7 @@ Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_poin
   }
   ++entry.count->calls;
   backward_saved_ns_ += entry.count->gate.backward_saved_ns;
+  finished_ = entry.id();
   if (entry.profile != nullptr) entry.profile->ended(Clock::now() - called);
   if (is_measured) measured(entry, begin);
   frame.attachment = result.release();

@@ -47,6 +47,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
             ClientOptions options);
 
   capture::Finish finish_call(python::Frame& frame) override;
+  EntryId finished() const override { return finished_; }
   void ran_plainly(PyThreadState* thread, bool whole) override;
   capture::Lookup lookup(python::Frame& frame, bool over_branches) override;
   void stepped(const python::Frame& frame, bool whole) override;
@@ -120,6 +121,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   // next, and nothing runs between.
   const void* fitted_frame_ = nullptr;
   Entry* fitted_ = nullptr;
+  EntryId finished_{-1};  // of the last call that finish_call() did
 };
 
 }  // namespace penstock::jit

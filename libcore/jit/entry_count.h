@@ -15,6 +15,9 @@ struct EntryCount {
   std::int64_t calls = 0;
   std::int64_t plain_calls = 0;  ///< of them those that plain Python ran for the gate's sake
   GateReport gate;
+  std::int64_t total_ns = 0;   ///< in its calls
+  std::int64_t behind_ns = 0;  ///< in plain Python between its calls' ends and the next segment …
+  std::int64_t behind = 0;     ///< … so often
 };
 
 }  // namespace penstock::jit

@@ -16,6 +16,38 @@ import tempfile
 from suite import Suite
 
 
+PROGRAM = """
+import sys, torch
+def compute(x):
+    y = torch.relu(x + 1)
+    if y.sum() < 0:
+        y = y * 2
+    return (y * y).mean()
+torch.manual_seed(0)
+for step in range(4):
+    print(step, compute(torch.randn(64, 64)).item())
+"""
+
+
+def examine(suite: Suite) -> None:
+    """A program of the user's: the same, or not, and what to change."""
+    (suite.work / "program.py").write_text(PROGRAM)
+    told = suite.command("penstock", "doctor", "program.py")
+    for word in ("output     the same", "4 lines", "times      plain Python ", "captured   ", "What to change first", "PS0301", "program.py:5",
+                 "Use torch.where"):
+        suite.check(f"doctor PROGRAM says '{word}'", word in told, told)
+    suite.check("doctor PROGRAM keeps to a screen", told.count("\n") <= 40, told)
+    (suite.work / "other.py").write_text(PROGRAM + "import os; print('LD_PRELOAD' in os.environ, 'penstock' in str(sys.modules), open('/proc/self/maps').read().count('penstock') > 0)")
+    other = suite.command("penstock", "doctor", "other.py", status=1)
+    suite.check("doctor PROGRAM names the line that differs", "! line 5 differs" in other and "plain:    False False False" in other, other)
+    (suite.work / "chance.py").write_text("import random; print(random.random())")
+    suite.check("what is random cannot be compared", "set its seeds" in suite.command("penstock", "doctor", "chance.py"))
+    fails = suite.command("penstock", "doctor", "nowhere.py", status=1)
+    suite.check("a program that fails by itself", "plain Python itself ends with status 2" in fails, fails)
+    given = suite.command("penstock", "doctor", "-c", "import sys; print(sys.argv[1:])", "--json", "x")
+    suite.check("words behind the program are the program's", "output     the same: 1 lines" in given, given)
+
+
 def main() -> int:
     build, python = (pathlib.Path(word).absolute() for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as work:
@@ -35,8 +67,7 @@ def main() -> int:
         suite.check("no Python", "python     ! no Python at /nowhere" in none, none)
         other = suite.command("penstock", "doctor", "--python=/bin/true", status=1)
         suite.check("what is no Python", "trial      ! " in other and "PS0114" in other and "Name a CPython" in other, other)
-        words = suite.command("penstock", "doctor", "file", status=2)
-        suite.check("a word that it does not take", "'file'" in words, words)
+        examine(suite)
         if os.geteuid() != 0:
             shut = suite.work / "shut"
             shut.mkdir(mode=0o500)

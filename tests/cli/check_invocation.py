@@ -6,10 +6,12 @@
 The last line is `N passed, N failed`.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -185,6 +187,46 @@ def report_of_endings(suite: InvocationSuite) -> None:
     suite.check("report --json has the signal", report["signal"] == 0 and report["exit_status"] == 0, report)
 
 
+LONG = """
+import torch
+def f(x):
+    for i in range(2500):
+        x = x * (1 + i / 10000) + 0.5
+    return x
+print(f(torch.ones(4)).shape)
+"""
+
+
+def progress(suite: InvocationSuite) -> None:
+    """A line for what takes long: on a terminal, gone before the program prints; nothing in a pipe."""
+    (suite.work / "long.py").write_text(LONG)
+
+    def on_terminal(*options: str) -> str:
+        controller, terminal = pty.openpty()
+        world = suite.world | {"TERM": "xterm", "PENSTOCK_STORE": tempfile.mkdtemp(dir=suite.work)}
+        process = subprocess.Popen(["penstock", "run", "--compile=now", *options, "long.py"], cwd=suite.work, env=world, stdin=subprocess.DEVNULL,
+                                   stdout=terminal, stderr=terminal)
+        os.close(terminal)
+        text = b""
+        with contextlib.suppress(OSError):
+            while part := os.read(controller, 65536):
+                text += part
+        os.close(controller)
+        process.wait(TIMEOUT_SECONDS)
+        return text.decode()
+
+    shown = on_terminal()
+    suite.check("progress on a terminal", bool(re.search(r"\r\x1b\[Kpenstock: (recording|compiling) f \(\d+ s\)", shown)), shown[-400:])
+    suite.check("progress is gone when the program prints", shown.endswith("\r\x1b[Ktorch.Size([4])\r\n"), shown[-400:])
+    for option in ("--quiet", "--progress=never"):
+        shown = on_terminal(option)
+        suite.check(f"no progress with {option}", shown == "torch.Size([4])\r\n", shown[-400:])
+    piped = suite.run("penstock", "run", "--compile=now", "long.py", PENSTOCK_STORE=str(suite.work / "piped"))
+    suite.check("no progress in a pipe", (piped.returncode, piped.stdout, piped.stderr) == (0, "torch.Size([4])\n", ""), piped)
+    asked = suite.run("penstock", "run", "--compile=now", "--progress", "long.py", PENSTOCK_STORE=str(suite.work / "asked"))
+    suite.check("--progress asks for it in a pipe", "penstock: " in asked.stderr and asked.stdout == "torch.Size([4])\n", asked)
+
+
 def dispatcher(suite: InvocationSuite) -> None:
     for words, same in ((["help"], ["--help"]), (["version"], ["--version"]), (["help", "run"], ["run", "--help"]),
                         (["help", "explain"], ["--help"])):
@@ -214,6 +256,7 @@ def main() -> int:
         surroundings(suite)
         folders(suite)
         report_of_endings(suite)
+        progress(suite)
         dispatcher(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed or not suite.passed else 0

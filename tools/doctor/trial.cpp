@@ -1,23 +1,16 @@
 #include "tools/doctor/trial.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
 
 #include "tools/common/launch.h"
 #include "tools/common/temporary_folder.h"
 #include "tools/common/transform.h"
+#include "tools/doctor/child.h"
 #include "tools/doctor/probe.h"
 
 namespace penstock::tools {
@@ -27,15 +20,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Verdict = Finding::Verdict;
 
-constexpr auto kPatience = std::chrono::seconds(120);
+constexpr int kPatience = 120;   // seconds
 constexpr double kResult = 1e6;  ///< the sum of the first thousand odd numbers
-
-std::string contents(const fs::path& file) {
-  std::ifstream in(file);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 /// What the trial's process left.
 struct Outcome {
@@ -45,42 +31,6 @@ struct Outcome {
   std::int64_t native = 0;    ///< ops that Python ran
   double seconds = 0;
 };
-
-/// Waits for the process; one that takes too long is killed. False: it was.
-bool wait_for(pid_t child, int& status) {
-  const auto limit = std::chrono::steady_clock::now() + kPatience;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > limit) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
-
-std::string run(const std::vector<std::string>& command, const fs::path& folder) {
-  const std::string printed = folder / "printed", said = folder / "said";
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  constexpr int kMake = O_WRONLY | O_CREAT | O_TRUNC;
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, printed.c_str(), kMake, 0600);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, said.c_str(), kMake, 0600);
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  pid_t child = 0;
-  const int error = posix_spawn(&child, words[0], &files, nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return fmt::format("{} cannot be started: {}", command.front(), strerror(error));
-  int status = 0;
-  if (!wait_for(child, status))
-    return fmt::format("it did not end in {} s", std::chrono::seconds(kPatience).count());
-  if (WIFSIGNALED(status)) return fmt::format("it ended by signal {}", WTERMSIG(status));
-  return {};
-}
 
 Outcome try_it(Stage& stage, const TrialOptions& options) {
   Outcome out;
@@ -98,11 +48,11 @@ Outcome try_it(Stage& stage, const TrialOptions& options) {
   if (!options.python.empty()) command.push_back("--python=" + options.python);
   if (!options.store.empty()) command.push_back("--store=" + options.store);
   command.push_back(folder.path() / "small_program.py");
-  const auto begin = std::chrono::steady_clock::now();
-  out.failure = run(command, folder.path());
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  out.printed = contents(folder.path() / "printed");
-  out.said = contents(folder.path() / "said");
+  ChildOutcome child = run_child(command, folder.path(), kPatience);
+  out.failure = std::move(child.failure);
+  out.seconds = child.seconds;
+  out.printed = std::move(child.printed);
+  out.said = std::move(child.said);
   // Where penstock did not get as far as documents, what it said tells why.
   (void)for_each_document(stage, documents, [&](formats::Document document, const auto&) {
     const auto* end = std::get_if<formats::EndDocument>(&document);

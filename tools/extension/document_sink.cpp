@@ -60,6 +60,7 @@ DocumentSink::DocumentSink(const Settings& settings)
       descriptor_(std::atoi(std::string(settings.get("output-descriptor", "-1")).c_str())),
       fullgraph_(settings.get("fullgraph") == "1"),
       self_check_(settings.get("self-check") == "1"),
+      shows_work_(settings.get("progress") == "1"),
       owner_(getpid()),
       writer_([this](std::string_view bytes) { return write_all(descriptor_, bytes); },
               options_of(settings)) {
@@ -136,6 +137,41 @@ void DocumentSink::left_root(const capture::RootTotals& totals) {
   counts_->native_ops += totals.native_ops;
   counts_->root_ns += totals.root.count();
   counts_->segment_ns += totals.in_segments.count();
+  if (totals.entered != capture::Stretch::Time())
+    keep_span({capture::Stretch::Kind::root, {-1}, totals.entered, totals.entered + totals.root});
+}
+
+void DocumentSink::ran(const capture::Stretch& stretch) {
+  if (counts_ == nullptr || owner_ != getpid()) return;
+  using Kind = capture::Stretch::Kind;
+  if (stretch.kind != Kind::behind) keep_span(stretch);
+  if (stretch.id.frame < 0 || (stretch.kind != Kind::entry && stretch.kind != Kind::behind)) return;
+  if (last_row_.first != stretch.id || last_row_.second == nullptr) {
+    const auto row = rows_.find({stretch.id.frame, stretch.id.recompile});
+    if (row == rows_.end()) return;
+    last_row_ = {stretch.id, row->second};
+  }
+  jit::EntryCount& row = *last_row_.second;
+  const std::int64_t time = std::chrono::nanoseconds(stretch.end - stretch.begin).count();
+  if (stretch.kind == Kind::entry) {
+    row.total_ns += time;
+  } else {
+    row.behind_ns += time;
+    ++row.behind;
+  }
+}
+
+void DocumentSink::keep_span(const capture::Stretch& stretch) {
+  using Kind = capture::Stretch::Kind;
+  const bool making = stretch.kind == Kind::record || stretch.kind == Kind::compile;
+  std::uint32_t& used = making ? counts_->makings : counts_->calls;
+  if (used >= (making ? CaptureCounts::kMakingSpans : CaptureCounts::kCallSpans)) return;
+  SpanRow& row = (making ? counts_->making : counts_->call)[used++];
+  row.begin_ns = std::chrono::nanoseconds(stretch.begin.time_since_epoch()).count();
+  row.end_ns = std::chrono::nanoseconds(stretch.end.time_since_epoch()).count();
+  row.frame = stretch.id.frame;
+  row.recompile = stretch.id.recompile;
+  row.kind = static_cast<std::uint32_t>(stretch.kind);
 }
 
 void DocumentSink::check_rules(const Graph& graph) {

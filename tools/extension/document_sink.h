@@ -11,6 +11,7 @@
 #include "jit/entry_count.h"
 #include "python/mode.h"
 #include "tools/common/capture_counts.h"
+#include "tools/extension/progress.h"
 
 namespace penstock::tools {
 
@@ -34,6 +35,10 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void restarted(const RestartEvent& event) override;
   bool meters_roots() const override { return writes(); }
   void left_root(const capture::RootTotals& totals) override;
+  void ran(const capture::Stretch& stretch) override;
+  bool shows_work() const override { return shows_work_; }
+  void works_on(const std::string& what) override { progress_.begins(what); }
+  void worked() override { progress_.ends(); }
 
   /// Adds time spent on compiling.
   void compiled(std::chrono::nanoseconds spent);
@@ -41,6 +46,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   jit::EntryCount* record(const record::CapturedSegment& segment);
 
  private:
+  void keep_span(const capture::Stretch& stretch);
   jit::EntryCount* count_entry(const Graph& graph);
   void check_rules(const Graph& graph);
   void keep_tensors(const record::CapturedSegment& segment, Interface& interface);
@@ -54,11 +60,14 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   int descriptor_;
   bool fullgraph_;   ///< every break is an error, told at once
   bool self_check_;  ///< rules are compared with what ops gave
+  bool shows_work_;  ///< on the terminal
   pid_t owner_;      ///< after a fork the child writes nothing
   bool gone_ = false;
   std::optional<store::Store> store_;
   formats::DocumentWriter writer_;
   std::map<std::pair<std::int32_t, std::int32_t>, jit::EntryCount*> rows_;
+  Progress progress_;
+  std::pair<EntryId, jit::EntryCount*> last_row_{{-1}, nullptr};  ///< that ran() found
 };
 
 }  // namespace penstock::tools

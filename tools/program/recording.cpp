@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <span>
+#include <thread>
 
 namespace penstock::tools {
 namespace {
@@ -21,6 +24,19 @@ std::filesystem::path program_folder(const std::string& program) {
     return path.has_filename() ? path : path.parent_path();
   }
   return path.parent_path();
+}
+
+/// "AMD EPYC 9B14, 2 CPUs".
+std::string machine_name() {
+  std::ifstream facts("/proc/cpuinfo");
+  std::string line, model = "unknown CPU";
+  while (std::getline(facts, line)) {
+    if (!line.starts_with("model name")) continue;
+    if (const std::size_t at = line.find(": "); at != line.npos) model = line.substr(at + 2);
+    break;
+  }
+  const unsigned cpus = std::thread::hardware_concurrency();
+  return model + ", " + std::to_string(cpus) + (cpus == 1 ? " CPU" : " CPUs");
 }
 
 formats::ProgramDocument program_document(const ProgramOptions& options,
@@ -39,7 +55,20 @@ formats::ProgramDocument program_document(const ProgramOptions& options,
   for (const std::string& only : options.only) document.settings.push_back({"only", only});
   document.directory = folder;
   document.versions.emplace_back("penstock", PENSTOCK_VERSION);
+  document.versions.emplace_back("machine", machine_name());
   return document;
+}
+
+void add_spans(std::span<const SpanRow> rows, std::vector<formats::EndDocument::Span>& timeline) {
+  static constexpr std::string_view kKinds[] = {"root", "entry", "plain", "record", "compile"};
+  for (const SpanRow& row : rows) {
+    if (row.kind >= std::size(kKinds)) continue;
+    formats::EndDocument::Span& span = timeline.emplace_back();
+    span.kind = kKinds[row.kind];
+    if (row.frame >= 0) span.id = EntryId{row.frame, row.recompile, 0};
+    span.begin_ns = row.begin_ns;
+    span.end_ns = row.end_ns;
+  }
 }
 
 /// An entry whose graph is not executed is called no time: its ops are the program's own.
@@ -49,7 +78,8 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
   for (std::uint32_t i = 0; i < counts.entries; ++i) {
     const jit::EntryCount& entry = counts.entry[i];
     const std::int64_t ran = entry.runs != 0 ? entry.calls - entry.plain_calls : 0;
-    document.calls.push_back({EntryId{entry.frame, entry.recompile, 0}, ran, entry.gate});
+    document.calls.push_back({EntryId{entry.frame, entry.recompile, 0}, ran, entry.gate,
+                              entry.total_ns, entry.behind_ns, entry.behind});
     calls += ran;
     executed += ran * entry.nodes;
     native += (entry.calls - ran) * entry.nodes;
@@ -66,6 +96,10 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
     document.times.push_back({"roots", counts.root_ns});
     document.times.push_back({"entries", counts.segment_ns});
   }
+  add_spans(std::span(counts.call).first(std::min(counts.calls, CaptureCounts::kCallSpans)),
+            document.timeline);
+  add_spans(std::span(counts.making).first(std::min(counts.makings, CaptureCounts::kMakingSpans)),
+            document.timeline);
   document.status = outcome.exit_status;
   document.signal = outcome.signal;
   return document;

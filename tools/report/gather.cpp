@@ -4,9 +4,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "diag/pass.h"
-#include "partition/partition.h"
-#include "passes/decompose.h"
+#include "ir/argument_text.h"
 
 namespace penstock::report {
 
@@ -79,17 +77,23 @@ std::vector<std::int64_t> count_ops(const Graph& graph) {
   return ops;
 }
 
-void place(const Graph& graph, GraphEntry& entry) {
-  PassTrace trace;
-  auto core =
-      graph.level == Level::torch ? passes::decompose(graph, {}, trace) : Result<Graph>(graph);
-  auto placed = core ? partition::partition(std::move(*core), {}, trace)
-                     : Result<PlacedGraph>(tl::unexpected(core.error()));
-  if (placed) {
-    entry.shares = shares_of(*placed, count_ops(graph));
-  } else {
+/// Fuses what was placed, and compiles it, as far as `depth` asks for it.
+void go_on(PlacedGraph placed, GraphEntry& entry, Depth depth) {
+  if (depth == Depth::places) return;
+  auto program = fuse_into(std::move(placed), entry.stages);
+  if (!program || depth == Depth::steps) return;
+  if (auto made = add_assembly(*program, entry.stages); !made)
+    entry.stages.not_made = made.error().message;
+}
+
+void place(const Graph& graph, GraphEntry& entry, Depth depth) {
+  auto placed = lower(graph, entry.stages);
+  if (!placed) {
     entry.not_placed = placed.error().message;
+    return;
   }
+  entry.shares = shares_of(*placed, count_ops(graph));
+  go_on(std::move(*placed), entry, depth);
 }
 
 void describe(const Graph& graph, GraphEntry& entry) {
@@ -127,21 +131,33 @@ void describe_program(const Program& program, GraphEntry& entry) {
 
 struct Describe {
   GraphEntry& entry;
+  Depth depth;
   void operator()(const Graph& graph) const {
     describe(graph, entry);
-    place(graph, entry);
+    place(graph, entry, depth);
   }
   void operator()(const PlacedGraph& placed) const {
     describe(placed.graph, entry);
     entry.shares = shares_of(placed, count_ops(placed.graph));
+    go_on(placed, entry, depth);
   }
-  void operator()(const LoopProgram& program) const { describe_program(program, entry); }
-  void operator()(const KernelBundle& bundle) const { describe_program(bundle, entry); }
+  void operator()(const LoopProgram& program) const {
+    describe_program(program, entry);
+    if (depth == Depth::places) return;
+    entry.stages = stages_of(program);
+    if (depth != Depth::assembly) return;
+    if (auto made = add_assembly(program, entry.stages); !made)
+      entry.stages.not_made = made.error().message;
+  }
+  void operator()(const KernelBundle& bundle) const {
+    describe_program(bundle, entry);
+    if (depth != Depth::places) entry.stages = stages_of(bundle);
+  }
 };
 
-/// Names the file of a location as it can be opened from anywhere.
-void locate(const formats::Meta& meta, std::optional<Location>& location) {
-  if (location) location->file = formats::absolute_file(meta, location->file);
+/// Remembers where the files of a document's locations are.
+void keep_files(const formats::Meta& meta, Report& report) {
+  for (auto& [file, path] : formats::files_of(meta)) report.files.emplace(file, std::move(path));
 }
 
 std::int64_t named(const std::vector<formats::EndDocument::Count>& counts, std::string_view name) {
@@ -153,40 +169,73 @@ std::int64_t named(const std::vector<formats::EndDocument::Count>& counts, std::
 
 struct Add {
   Report& report;
+  Depth depth;
 
-  void operator()(const formats::ProgramDocument& document) const { report.argv = document.argv; }
+  void operator()(const formats::ProgramDocument& document) const {
+    report.argv = document.argv;
+    report.directory = document.directory;
+    report.versions = document.versions;
+    for (const NamedArgument& setting : document.settings) {
+      report.settings.emplace_back(setting.name, to_string(setting.value));
+    }
+  }
   void operator()(const formats::GraphDocument& document) const {
     GraphEntry entry;
     entry.level = formats::level(document);
     entry.interface = formats::interface_of(document);
     entry.calls = formats::calls_of(document);
-    std::visit(Describe{entry}, document.graph);
+    std::visit(Describe{entry, depth}, document.graph);
+    keep_files(document.meta, report);
     report.graphs.push_back(std::move(entry));
   }
   void operator()(const formats::BreakDocument& document) const {
-    locate(document.meta, report.breaks.emplace_back(document.event).location);
+    keep_files(document.meta, report);
+    report.breaks.push_back(document.event);
   }
   void operator()(const formats::SkipDocument& document) const {
-    locate(document.meta, report.skips.emplace_back(document.event).location);
+    keep_files(document.meta, report);
+    report.skips.push_back(document.event);
   }
   void operator()(const formats::RecompileDocument& document) const {
-    for (auto& entry : report.recompiles.emplace_back(document.event).entries) {
-      for (auto& failed : entry.failed) locate(document.meta, failed.location);
-    }
+    keep_files(document.meta, report);
+    report.recompiles.push_back(document.event);
   }
   void operator()(const formats::RestartDocument& document) const {
-    locate(document.meta, report.restarts.emplace_back(document.event).location);
+    keep_files(document.meta, report);
+    report.restarts.push_back(document.event);
   }
-  void operator()(const formats::ResultDocument&) const {}
+  void operator()(const formats::ResultDocument& document) const {
+    const auto graph = std::ranges::find(
+        report.graphs, document.id, [](const GraphEntry& entry) { return entry.interface.id; });
+    if (graph == report.graphs.end()) return;
+    // A time for each step, in their order, and the sum.
+    std::vector<StepEntry>& steps = graph->stages.steps;
+    if (document.timings.size() < steps.size()) return;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto& timing = document.timings[i];
+      if (!timing.name.starts_with(steps[i].name)) return;
+      steps[i].nanoseconds = timing.nanoseconds;
+      steps[i].percent_of_roof = timing.percent_of_roof;
+      if (timing.flops > 0) steps[i].flops = static_cast<double>(timing.flops);
+      if (timing.bytes > 0) steps[i].bytes = static_cast<double>(timing.bytes);
+    }
+  }
   void operator()(const formats::EndDocument& document) const {
     RunTotals& totals = report.end.emplace();
     for (const auto& calls : document.calls) {
-      totals.entries.push_back({to_string(calls.id), calls.count, calls.gate});
+      totals.entries.push_back({to_string(calls.id), calls.count, calls.gate, calls.total_ns,
+                                calls.behind_ns, calls.behind});
     }
     totals.native_ops = named(document.counts, "native_ops");
     totals.bypasses = named(document.counts, "bypasses");
     totals.entry_ns = named(document.times, "entries");
     totals.root_ns = named(document.times, "roots");
+    totals.capture_ns = named(document.times, "capture");
+    totals.compile_ns = named(document.times, "compile");
+    for (const auto& span : document.timeline) {
+      totals.timeline.push_back(
+          {span.kind, span.id ? to_string(*span.id) : std::string(), span.begin_ns, span.end_ns});
+    }
     totals.exit_status = document.status;
     totals.signal = document.signal;
   }
@@ -194,8 +243,8 @@ struct Add {
 
 }  // namespace
 
-void add(const formats::Document& document, Report& report) {
-  std::visit(Add{report}, document);
+void add(const formats::Document& document, Report& report, Depth depth) {
+  std::visit(Add{report, depth}, document);
 }
 
 }  // namespace penstock::report

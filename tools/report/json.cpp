@@ -1,71 +1,15 @@
-#include <nlohmann/json.hpp>
+#include "tools/report/json.h"
 
 #include "formats/document.h"
-#include "ir/argument_text.h"
-#include "tools/report/report.h"
+#include "tools/report/advice.h"
+#include "tools/report/sources.h"
 
 namespace penstock::report {
 
 namespace {
 
+using report::encode;
 using Json = nlohmann::json;
-
-Json encode(const std::optional<Location>& location) {
-  if (!location) return nullptr;
-  return {{"file", location->file.text()},
-          {"line", location->line},
-          {"column", location->column},
-          {"end_line", location->end_line},
-          {"end_column", location->end_column}};
-}
-
-Json encode(const Shares& shares) {
-  return {
-      {"compiled", shares.compiled}, {"library", shares.library}, {"fallback", shares.fallback}};
-}
-
-Json encode(const GraphEntry& graph) {
-  ValueName name = [&](ValueId id) {
-    return id < graph.value_names.size() ? graph.value_names[id] : std::to_string(id);
-  };
-  Json calls = Json::array();
-  for (const Call& call : graph.calls) {
-    Json args = Json::array(), kwargs = Json::array();
-    for (const Argument& argument : call.args) args.push_back(to_string(argument, name));
-    for (const NamedArgument& argument : call.kwargs) {
-      kwargs.push_back({{"name", argument.name}, {"value", to_string(argument.value, name)}});
-    }
-    Json location = call.stack == nullptr ? Json(nullptr) : encode(call.stack->location);
-    calls.push_back({{"opcode", call.opcode},
-                     {"name", call.name},
-                     {"target", call.target},
-                     {"args", args},
-                     {"kwargs", kwargs},
-                     {"location", location}});
-  }
-  Json guards = Json::array(), inputs = Json::array();
-  for (const Guard& guard : graph.interface.guards) {
-    guards.push_back({{"kind", facts(guard.kind).name},
-                      {"text", to_string(guard, graph.interface.sources)},
-                      {"location", encode(guard.location)}});
-  }
-  for (const Input& input : graph.interface.inputs) {
-    inputs.push_back(
-        {{"name", input.name}, {"kind", to_string(input.kind)}, {"type", to_string(input.type)}});
-  }
-  return {{"id", to_string(graph.interface.id)},
-          {"name", graph.interface.name},
-          {"level", to_string(graph.level)},
-          {"after", graph.interface.after},
-          {"location", encode(graph.interface.location)},
-          {"ops", graph.ops},
-          {"calls", calls},
-          {"guards", guards},
-          {"inputs", inputs},
-          {"outputs", graph.outputs},
-          {"shares", graph.shares ? encode(*graph.shares) : Json(nullptr)},
-          {"not_placed", graph.not_placed}};
-}
 
 Json encode(const BreakEvent& event) {
   const CodeFacts* code = find_code(event.code);
@@ -74,6 +18,7 @@ Json encode(const BreakEvent& event) {
           {"title", code ? code->title : ""},
           {"explanation", code ? code->explanation : ""},
           {"after", to_string(event.after)},
+          {"rule", event.rule},
           {"location", encode(event.location)},
           {"reason", event.reason},
           {"hint", hint}};
@@ -121,6 +66,14 @@ Json encode(const Summary& sum) {
           {"executed", encode(sum.executed)}};
 }
 
+Json encode(const Advice& advice) {
+  return {{"kind", advice.kind},       {"code", advice.code},
+          {"title", advice.title},     {"detail", advice.detail},
+          {"hint", advice.hint},       {"location", encode(advice.location)},
+          {"entries", advice.entries}, {"cost_ns", advice.cost_ns},
+          {"times", advice.times},     {"event", advice.event}};
+}
+
 template <class Event>
 Json encode_all(const std::vector<Event>& events) {
   Json list = Json::array();
@@ -144,21 +97,87 @@ Json encode_gates(const std::optional<RunTotals>& end) {
   return list;
 }
 
+Json encode_entries(const std::optional<RunTotals>& end) {
+  Json list = Json::array();
+  if (!end) return list;
+  for (const RunTotals::Entry& entry : end->entries) {
+    list.push_back({{"id", entry.id},
+                    {"calls", entry.calls},
+                    {"total_ns", entry.total_ns},
+                    {"behind_ns", entry.behind_ns},
+                    {"behind", entry.behind}});
+  }
+  return list;
+}
+
+Json encode_times(const std::optional<RunTotals>& end) {
+  if (!end) return nullptr;
+  return {{"roots_ns", end->root_ns},
+          {"entries_ns", end->entry_ns},
+          {"capture_ns", end->capture_ns},
+          {"compile_ns", end->compile_ns}};
+}
+
+Json encode_timeline(const std::optional<RunTotals>& end) {
+  Json list = Json::array();
+  if (!end) return list;
+  for (const RunTotals::Span& span : end->timeline) {
+    list.push_back({{"kind", span.kind},
+                    {"id", span.id},
+                    {"begin_ns", span.begin_ns},
+                    {"end_ns", span.end_ns}});
+  }
+  return list;
+}
+
+Json encode_sources(const SourceLines& sources) {
+  Json list = Json::array();
+  for (const auto& [file, lines] : sources) {
+    Json rows = Json::array();
+    for (const auto& [line, text] : lines) rows.push_back({{"line", line}, {"text", text}});
+    list.push_back({{"file", file}, {"lines", rows}});
+  }
+  return list;
+}
+
+Json encode_files(const Report& report) {
+  Json list = Json::array();
+  for (const auto& [file, path] : report.files) list.push_back({{"name", file}, {"value", path}});
+  return list;
+}
+
+Json encode_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Json list = Json::array();
+  for (const auto& [name, value] : pairs) list.push_back({{"name", name}, {"value", value}});
+  return list;
+}
+
 }  // namespace
 
-std::string to_json(const Report& report) {
-  Json whole = {{"argv", report.argv},
+std::string to_json(const Report& report, bool pretty) {
+  Json whole = {{"penstock", "report"},
+                {"version", {1, 0}},
+                {"argv", report.argv},
+                {"directory", report.directory},
+                {"files", encode_files(report)},
+                {"versions", encode_pairs(report.versions)},
+                {"settings", encode_pairs(report.settings)},
+                {"advice", encode_all(advise(report))},
                 {"graphs", encode_all(report.graphs)},
                 {"breaks", encode_all(report.breaks)},
                 {"skips", encode_all(report.skips)},
                 {"recompiles", encode_all(report.recompiles)},
                 {"restarts", encode_all(report.restarts)},
                 {"gates", encode_gates(report.end)},
+                {"entries", encode_entries(report.end)},
+                {"times", encode_times(report.end)},
+                {"timeline", encode_timeline(report.end)},
+                {"sources", encode_sources(source_lines(report))},
                 {"complete", report.end.has_value()},
                 {"exit_status", report.end ? Json(report.end->exit_status) : Json(nullptr)},
                 {"signal", report.end ? Json(report.end->signal) : Json(nullptr)},
                 {"summary", encode(summarize(report))}};
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return whole.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace penstock::report

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/event.h"
 #include "ir/graph.h"
+#include "tools/report/stages.h"
 
 namespace penstock::report {
 
@@ -26,6 +29,7 @@ struct GraphEntry {
   std::int64_t ops = 0;                  ///< ATen calls that the graph stands for
   std::optional<Shares> shares;          ///< none: the graph could not be placed
   std::string not_placed;                ///< why not
+  Stages stages;                         ///< what the later stages make of it
 };
 
 /// What a run of the program came to, as document `end` has it.
@@ -33,13 +37,24 @@ struct RunTotals {
   struct Entry {
     std::string id;          ///< "0/0"
     std::int64_t calls = 0;  ///< times its graph ran, the first one included
-    GateReport gate;
+    GateReport gate = {};
+    std::int64_t total_ns = 0;   ///< inside its calls
+    std::int64_t behind_ns = 0;  ///< in plain Python, from its calls' ends to the next graph
+    std::int64_t behind = 0;     ///< how often there was such a stretch
+  };
+  /// A stretch of the program's time: document `end`, meta.timeline.
+  struct Span {
+    std::string kind;  ///< "root", "entry", "record", "compile", "plain"
+    std::string id;    ///< of the entry, or empty
+    std::int64_t begin_ns = 0, end_ns = 0;
   };
   std::vector<Entry> entries;
+  std::vector<Span> timeline;
   std::int64_t native_ops = 0;  ///< ATen calls inside roots that ran outside entries
   std::int64_t entry_ns = 0;    ///< time inside entries: graphs and kernels
   std::int64_t root_ns = 0;     ///< time inside roots, entries included
-  std::int64_t bypasses = 0;    ///< frames that penstock gave up
+  std::int64_t capture_ns = 0, compile_ns = 0;
+  std::int64_t bypasses = 0;  ///< frames that penstock gave up
   std::int32_t exit_status = 0;
   std::int32_t signal = 0;  ///< that ended the program
 };
@@ -47,6 +62,9 @@ struct RunTotals {
 /// All that a stream of documents tells about one run of a program.
 struct Report {
   std::vector<std::string> argv;
+  std::string directory;  ///< the program's folder
+  std::vector<std::pair<std::string, std::string>> versions, settings;
+  std::map<std::string, std::string> files;  ///< absolute paths of the files that locations name
   std::vector<GraphEntry> graphs;
   std::vector<BreakEvent> breaks;
   std::vector<SkipEvent> skips;
@@ -66,8 +84,11 @@ struct TextOptions {
 /// The report for people; every section only if it has something to say.
 std::string to_text(const Report& report, const TextOptions& options);
 
-/// The same facts as one JSON object, indented, keys sorted; ends with a newline.
-std::string to_json(const Report& report);
+/// What a merge request wants to know, as Markdown.
+std::string to_markdown(const Report& report);
+
+/// The same facts as one JSON object, keys sorted, on one line or indented; ends with a newline.
+std::string to_json(const Report& report, bool pretty);
 
 /// One row of the summary: what was captured and where it ran.
 struct Summary {

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "tools/report/advice.h"
 #include "tools/report/report.h"
 
 namespace penstock::report {
@@ -19,13 +20,6 @@ std::map<std::string, std::int64_t> calls_by_entry(const Report& report) {
     calls[entry.id] += entry.calls;
   }
   return calls;
-}
-
-/// "1.20 ms", "340 us".
-std::string duration(std::int64_t nanoseconds) {
-  const auto value = static_cast<double>(nanoseconds);
-  return value < 1e6 ? fmt::format("{:.3g} us", value / 1e3)
-                     : fmt::format("{:.3f} ms", value / 1e6);
 }
 
 }  // namespace

@@ -34,6 +34,24 @@ void append_padded(std::string& line, const std::string& cell, std::size_t width
   line += right ? padding + cell : cell + padding;
 }
 
+/// Takes from the widest columns of text what is too much; numbers stay whole.
+void fit(std::vector<std::size_t>& widths, const std::vector<bool>& numeric, std::size_t room,
+         std::size_t indent) {
+  constexpr std::size_t kLeast = 8;
+  std::size_t total = indent + 2 * (widths.size() - 1);
+  for (const std::size_t width : widths) total += width;
+  while (total > room) {
+    std::size_t widest = widths.size();
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      const bool may = !numeric[column] && widths[column] > kLeast;
+      if (may && (widest == widths.size() || widths[column] > widths[widest])) widest = column;
+    }
+    if (widest == widths.size()) return;
+    --widths[widest];
+    --total;
+  }
+}
+
 }  // namespace
 
 void Table::add(std::vector<std::string> cells) {
@@ -52,24 +70,15 @@ std::string Table::text(int width, const std::string& indent) const {
       numeric[column] = numeric[column] && is_number(row[column]);
     }
   }
-  std::size_t before_last = indent.size();
-  for (std::size_t column = 0; column + 1 < count; ++column) before_last += widths[column] + 2;
-  const std::size_t room = static_cast<std::size_t>(std::max(width, 0));
-  const std::size_t last_width =
-      std::max(columns(heads_.back()), room > before_last ? room - before_last : std::size_t{20});
+  fit(widths, numeric, static_cast<std::size_t>(std::max(width, 0)), indent.size());
 
   std::string out;
   auto add_line = [&](const std::vector<std::string>& cells) {
     std::string line = indent;
     for (std::size_t column = 0; column < count; ++column) {
       bool last = column + 1 == count;
-      if (last) {
-        append_padded(line, cut(cells[column], last_width), numeric[column] ? widths[column] : 0,
-                      numeric[column]);
-      } else {
-        append_padded(line, cells[column], widths[column], numeric[column]);
-        line += "  ";
-      }
+      append_padded(line, cut(cells[column], widths[column]), widths[column], numeric[column]);
+      if (!last) line += "  ";
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
@@ -77,8 +86,7 @@ std::string Table::text(int width, const std::string& indent) const {
   add_line(heads_);
   std::vector<std::string> rule;
   for (std::size_t column = 0; column < count; ++column) {
-    rule.emplace_back(column + 1 == count ? std::min(widths[column], last_width) : widths[column],
-                      '-');
+    rule.emplace_back(widths[column], '-');
   }
   add_line(rule);
   for (const auto& row : rows_) add_line(row);

@@ -13,8 +13,8 @@ class Table {
   /// As many cells as heads; missing ones are empty.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  /// Lines of at most `width` columns: cells of the last column are cut with "…". Each line starts
-  /// with `indent`.
+  /// Lines of at most `width` columns, as far as eight for each cell allow: the widest columns are
+  /// cut with "…". Each line starts with `indent`.
   std::string text(int width, const std::string& indent = "") const;
 
  private:

@@ -6,9 +6,10 @@
 #include <map>
 
 #include "diag/render.h"
-#include "ir/argument_text.h"
+#include "tools/report/advice.h"
+#include "tools/report/listing.h"
 #include "tools/report/report.h"
-#include "tools/report/table.h"
+#include "tools/report/sources.h"
 
 namespace penstock::report {
 
@@ -19,6 +20,9 @@ std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? "" : fmt::format(" (SIG{})", name);
 }
+
+/// The summary's figures are never cut.
+constexpr int kSummaryWidth = 200;
 
 /// Appends sections to one text; knows the width and whether to colour.
 class Printer {
@@ -33,11 +37,12 @@ class Printer {
 
   std::string all() {
     if (!options_.summary) {
-      for (const GraphEntry& graph : report_.graphs) print(graph);
-      for (const RecompileEvent& recompile : report_.recompiles) print(recompile);
+      print_head();
+      print_advice();
+      print_recompiles();
       for (const RestartEvent& restart : report_.restarts) print(restart);
-      for (const BreakEvent& event : report_.breaks) print(event);
       print_skips();
+      for (const auto& segment : segments_of(report_)) print_segment(segment);
     }
     print_summary();
     return without_control(out_);
@@ -76,7 +81,88 @@ class Printer {
     return location ? fmt::format("{}:{}", location->file.text(), location->line) : "";
   }
 
-  void print(const GraphEntry& graph) {
+  /// One line: what was run, and how much of it is in graphs.
+  void print_head() {
+    std::string command;
+    for (const std::string& word : report_.argv) command += (command.empty() ? "" : " ") + word;
+    const Summary sum = summarize(report_);
+    line("{}: {} of {} ops in {} graph{}", strong(command.empty() ? "program" : command),
+         sum.captured_ops, sum.total_ops, sum.graphs, sum.graphs == 1 ? "" : "s");
+    out_ += '\n';
+  }
+
+  /// What to do first, the dearest first; a break with its place, its reason and what avoids it.
+  void print_advice() {
+    const std::vector<Advice> rows = advise(report_);
+    line("{}", strong("what to do first"));
+    std::size_t number = 0;
+    for (const Advice& advice : rows) {
+      std::string facts;
+      if (advice.cost_ns > 0) facts += "  " + duration(advice.cost_ns);
+      if (advice.times > 1) facts += fmt::format("  {} times", advice.times);
+      const std::string code = advice.code.empty() ? "" : strong(advice.code) + " ";
+      const std::string after =
+          advice.kind == "break" ? fmt::format(" after [{}]", advice.entries[0]) : "";
+      line("{:>2}. {}{}{}{}", ++number, code, advice.title, after, facts);
+      print_excerpt(advice.location);
+      if (!advice.detail.empty()) wrapped("    reason: ", advice.detail);
+      if (advice.kind == "break") print_explanation(report_.breaks[advice.event]);
+      if (!advice.hint.empty()) wrapped("    hint: ", advice.hint);
+    }
+    out_ += '\n';
+  }
+
+  void print_explanation(const BreakEvent& event) {
+    const CodeFacts* code = find_code(event.code);
+    if (!event.rule.empty()) wrapped("    rule: ", event.rule);
+    if (code && !code->explanation.empty()) wrapped("    explanation: ", code->explanation);
+  }
+
+  /// `text` behind `head`, broken between words at the width; lines go on under the text's start.
+  void wrapped(const std::string& head, std::string_view text) {
+    const std::size_t room =
+        std::max<std::size_t>(24, static_cast<std::size_t>(options_.width) - head.size());
+    std::string indent = head;
+    while (!text.empty()) {
+      std::size_t end = text.size();
+      if (end > room) {
+        end = text.rfind(' ', room);
+        if (end == text.npos || end == 0) end = std::min(text.find(' '), text.size());
+      }
+      line("{}{}", indent, text.substr(0, end));
+      text.remove_prefix(std::min(text.size(), end + 1));
+      indent.assign(head.size(), ' ');
+    }
+  }
+
+  /// A location with the path of its file, so that it can be opened from anywhere.
+  std::optional<Location> openable(std::optional<Location> location) const {
+    if (!location) return location;
+    const auto found = report_.files.find(location->file.text());
+    if (found != report_.files.end()) location->file = found->second;
+    return location;
+  }
+
+  /// The first entry with its calls; of each recompile, what is other in it.
+  void print_segment(const std::vector<std::size_t>& segment) {
+    const GraphEntry& first = report_.graphs[segment.front()];
+    print_first_line(first);
+    print_gate(first, "  gate: ");
+    out_ += listing(first).text(options_.width, "  ");
+    if (options_.guards) print_guards(first.interface);
+    print_saved(first.interface);
+    for (std::size_t i = 1; i < segment.size(); ++i) {
+      const GraphEntry& graph = report_.graphs[segment[i]];
+      out_ += "  ";
+      print_first_line(graph);
+      wrapped("    ", difference_from(first, graph));
+      print_gate(graph, "    gate: ");
+      if (options_.guards) print_guards(graph.interface);
+    }
+    out_ += '\n';
+  }
+
+  void print_first_line(const GraphEntry& graph) {
     const Interface& interface = graph.interface;
     std::string head = fmt::format("[{}] {}", to_string(interface.id), interface.name);
     std::string facts;
@@ -90,11 +176,6 @@ class Printer {
       facts += fmt::format(", {} call{}", count, count == 1 ? "" : "s");
     }
     line("{}{}", strong(head), facts);
-    print_gate(graph, "  gate: ");
-    out_ += listing(graph).text(options_.width, "  ");
-    if (options_.guards) print_guards(interface);
-    print_saved(interface);
-    out_ += '\n';
   }
 
   /// What a backward graph is given of its forward graph.
@@ -112,33 +193,6 @@ class Printer {
     if (interface.training.role == GraphRole::backward) line("  saved in all: {} bytes", bytes);
   }
 
-  /// The listing that FX prints: opcode, name, target, args, kwargs.
-  static Table listing(const GraphEntry& graph) {
-    ValueName name = [&](ValueId id) {
-      return id < graph.value_names.size() ? graph.value_names[id] : fmt::format("%{}", id);
-    };
-    Table table({"opcode", "name", "target", "args", "kwargs"});
-    for (const Input& input : graph.interface.inputs) {
-      table.add({"placeholder", input.name, to_string(input.type), "()", "{}"});
-    }
-    for (const Call& call : graph.calls) {
-      std::string args =
-          to_string(Argument(Argument::Sequence{Argument::Sequence::Kind::tuple, call.args}), name);
-      std::string kwargs = "{";
-      for (const NamedArgument& argument : call.kwargs) {
-        if (kwargs.size() > 1) kwargs += ", ";
-        kwargs += quote(argument.name) + ": " + to_string(argument.value, name);
-      }
-      table.add({call.opcode, call.name, call.target, args, kwargs + "}"});
-    }
-    std::string outputs;
-    for (const std::string& output : graph.outputs) {
-      outputs += (outputs.empty() ? "" : ", ") + output;
-    }
-    table.add({"output", "output", "output", "(" + outputs + ")", "{}"});
-    return table;
-  }
-
   void print_gate(const GraphEntry& graph, const std::string& head) {
     const auto found = calls_.find(to_string(graph.interface.id));
     const std::string text = found == calls_.end() ? std::string() : gate_text(found->second->gate);
@@ -153,41 +207,53 @@ class Printer {
     }
   }
 
-  void print_excerpt(const std::optional<Location>& location) {
+  void print_excerpt(const std::optional<Location>& named) {
+    const std::optional<Location> location = openable(named);
     if (!location) return;
     RenderOptions render;
     render.color = options_.color;
     out_ += excerpt(*location, render);
   }
 
-  void print(const BreakEvent& event) {
-    const CodeFacts* code = find_code(event.code);
-    line("{} after [{}]: {}", strong(fmt::format("break {}", event.code)), to_string(event.after),
-         code ? code->title : std::string_view("unknown code"));
-    print_excerpt(event.location);
-    if (!event.reason.empty()) line("  reason: {}", event.reason);
-    if (!event.rule.empty()) line("  rule: {}", event.rule);
-    if (code && !code->explanation.empty()) line("  explanation: {}", code->explanation);
-    std::string_view hint = !event.hint.empty() ? event.hint : code ? code->hint : "";
-    if (!hint.empty()) line("  hint: {}", hint);
-    out_ += '\n';
+  /// Recompiles of one segment that one guard caused are told once, with the line of the program's
+  /// author.
+  void print_recompiles() {
+    struct Cause {
+      std::vector<std::string> ids;
+      const FailedGuard* guard = nullptr;
+      std::string before;
+      bool limit = false;
+    };
+    std::vector<Cause> causes;
+    std::map<std::pair<std::int32_t, std::string>, std::size_t> known;
+    for (const RecompileEvent& event : report_.recompiles) {
+      if (event.entries.empty() || event.entries.front().failed.empty()) continue;
+      const FailedGuard& guard = event.entries.front().failed.front();
+      const EntryId before = event.entries.front().id;
+      const auto [found, fresh] = known.try_emplace({before.frame, guard.text}, causes.size());
+      if (fresh) causes.push_back({{}, &guard, to_string(before), false});
+      Cause& cause = causes[found->second];
+      cause.limit |= event.limit;
+      if (event.id.recompile >= 0) cause.ids.push_back("[" + to_string(event.id) + "]");
+    }
+    for (const Cause& cause : causes) {
+      line("{}{}", strong(cause.ids.empty() ? "no entry fits" : "recompile "),
+           fmt::format("{}", fmt::join(cause.ids, " ")));
+      line("  [{}] failed: {}", cause.before, cause.guard->text);
+      line("    expected {}, got {}", cause.guard->expected, cause.guard->actual);
+      print_excerpt(users(cause.before, cause.guard->location));
+      if (!cause.guard->hint.empty()) wrapped("    hint: ", cause.guard->hint);
+      if (cause.limit) line("    the limit is reached: plain Python runs what fits no entry");
+    }
+    if (!causes.empty()) out_ += '\n';
   }
 
-  void print(const RecompileEvent& event) {
-    std::string head = event.limit ? "recompile limit reached"
-                       : event.id.recompile >= 0
-                           ? fmt::format("recompile [{}]", to_string(event.id))
-                           : "no entry fits";
-    line("{}", strong(head));
-    for (const RecompileEvent::Entry& entry : event.entries) {
-      for (const FailedGuard& failed : entry.failed) {
-        line("  [{}] failed: {}", to_string(entry.id), failed.text);
-        line("    expected {}, got {}", failed.expected, failed.actual);
-        print_excerpt(failed.location);
-        if (!failed.hint.empty()) line("    hint: {}", failed.hint);
-      }
+  std::optional<Location> users(const std::string& id, std::optional<Location> location) const {
+    for (const GraphEntry& graph : report_.graphs) {
+      if (!location || to_string(graph.interface.id) != id) continue;
+      return users_line(report_, graph, *location);
     }
-    out_ += '\n';
+    return location;
   }
 
   void print(const RestartEvent& event) {
@@ -220,13 +286,10 @@ class Printer {
     table.add({std::to_string(sum.graphs), std::to_string(sum.graph_calls),
                std::to_string(sum.captured_ops), std::to_string(sum.total_ops),
                fmt::format("{:.1f}%", sum.pct_ops),
-               report_.end && report_.end->root_ns > 0 && options_.summary
-                   ? fmt::format("{:.1f}%", sum.pct_time)
-                   : "-",
+               report_.end && report_.end->root_ns > 0 ? fmt::format("{:.1f}%", sum.pct_time) : "-",
                share(sum.executed.compiled), share(sum.executed.library),
                share(sum.executed.fallback), std::to_string(sum.breaks),
                std::to_string(sum.recompiles), std::to_string(sum.bypasses)});
-    out_ += table.text(options_.width);
     for (const GraphEntry& graph : report_.graphs) {
       if (options_.summary)
         print_gate(graph, fmt::format("[{}] gate: ", to_string(graph.interface.id)));
@@ -234,6 +297,7 @@ class Printer {
         line("[{}] could not be placed: {}", to_string(graph.interface.id), graph.not_placed);
       }
     }
+    out_ += table.text(std::max(options_.width, kSummaryWidth));
     if (!report_.end) line("the stream has no end: it was cut off, and every graph counts once");
     if (report_.end && report_.end->signal != 0) {
       line("the program was ended by signal {}{}", report_.end->signal,

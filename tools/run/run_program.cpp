@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <string_view>
 
@@ -63,6 +65,14 @@ bool ends_with_program(const Stage& stage, const RunProgramOptions& options) {
   return !reports && !judges && options.torture.empty();
 }
 
+/// Whether a line at the foot of the terminal tells of what takes long.
+bool shows_progress(const Stage& stage, const std::string& asked) {
+  if (asked != "auto") return asked == "always";
+  const char* term = getenv("TERM");
+  const bool dumb = term == nullptr || std::string_view(term) == "dumb";
+  return !stage.settings().quiet && is_terminal(STDERR_FILENO) && !dumb;
+}
+
 /// Where penstock cannot do its work, the program runs as it would without.
 Result<LaunchOutcome> run_plainly(Stage& stage, const LaunchOptions& launched, Diagnostic why) {
   if (why.code == Code::PS0111) return tl::unexpected(std::move(why));  // nothing can run it
@@ -107,6 +117,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   launched.settings = settings_of(stage, options.program, mode_of(options));
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
   launched.settings["compile"] = *compile;
+  if (shows_progress(stage, options.progress)) launched.settings["progress"] = "1";
   if (options.profile) launched.settings["profile"] = "1";
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
   launched.settings["compile-time-limit"] = fmt::format("{}", options.limits.seconds);

@@ -14,12 +14,13 @@ struct RunProgramOptions {
   std::string torture;  ///< "" none; "conduct": every frame conducted; "walk": also walked
   std::string
       backend;  ///< a command from `torch` documents to `kernels` documents; empty: built in
-  std::string compile;   ///< when roots are recorded: auto, where that pays; now, at their first
-                         ///< call; empty: as PENSTOCK_COMPILE says
-  bool profile = false;  ///< measure the calls of every entry
-  CompileLimits limits;  ///< for each entry
-  double handicap = 0;   ///< milliseconds that the gate finds every entry slower by
-  int threads = 0;       ///< 0: torch's and OMP_NUM_THREADS's own choice
+  std::string compile;  ///< when roots are recorded: auto, where that pays; now, at their first
+                        ///< call; empty: as PENSTOCK_COMPILE says
+  std::string progress = "auto";  ///< auto, always, never: a line for what takes long
+  bool profile = false;           ///< measure the calls of every entry
+  CompileLimits limits;           ///< for each entry
+  double handicap = 0;            ///< milliseconds that the gate finds every entry slower by
+  int threads = 0;                ///< 0: torch's and OMP_NUM_THREADS's own choice
 };
 
 /// Runs the program of `words` (python's own arguments) with its tensor code compiled, as `python`

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""The page of `penstock report --html` in a real browser: every view draws and reacts without an error, a hostile
+document shows and never runs, 5,000 calls and 100 graphs stay usable.
+
+    check_browser.py BUILD-ROOT PYTHON [--screenshots FOLDER]      PYTHON has torch, and playwright
+
+Ends with status 77, a skipped test, where there is no chromium, or PYTHON has no playwright: `scripts/setup --browser`
+installs both. The last line is `N passed, N failed`.
+"""
+
+import argparse
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+import page_documents
+from suite import Suite
+
+FIRST_PAINT_MS, FRAME_MS = 2000, 100  # of 5,000 calls and 100 graphs
+VIEWS = ["overview", "timeline", "frames", "breaks", "recompiles", "graphs", "code", "guards", "passes", "memory", "roofline", "compare"]
+
+
+class Page:
+    """A page from disk, with what it said."""
+
+    def __init__(self, browser, file: pathlib.Path, view: str = "", theme: str = "light"):
+        self.tab = browser.new_context(color_scheme=theme, viewport={"width": 1360, "height": 860}).new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.tab.on("console", lambda message: self.said.append(message.text) if message.type in ("error", "warning") else None)
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.tab.goto(f"file://{file}#{view}")
+
+    def show(self, view: str) -> str:
+        self.tab.evaluate(f"location.hash = '#{view}'")
+        self.tab.wait_for_timeout(120)
+        return self.tab.inner_text("main")
+
+
+def check_views(suite: Suite, browser, file: pathlib.Path) -> None:
+    page = Page(browser, file)
+    words = {"overview": "What to do first", "timeline": "Per graph", "frames": "Net.forward", "breaks": "PS0301", "recompiles": "expected",
+             "graphs": "kernels", "code": "layer_norm", "guards": "guards", "passes": "lower-ops", "memory": "arena", "roofline": "flops/byte",
+             "compare": "earlier run"}
+    for view in VIEWS:
+        text = page.show(view)
+        suite.check(f"view {view}", words[view] in text and "could not be drawn" not in text, text[:300])
+    suite.check("nothing is said to the console", not page.said, page.said[:5])
+    suite.check("nothing is asked of anybody", all(url.startswith("file://") for url in page.asked) and len(page.asked) == 1, page.asked)
+
+
+def check_reactions(suite: Suite, browser, file: pathlib.Path) -> None:
+    page = Page(browser, file, "breaks")
+    tab = page.tab
+    suite.check("a caret under the break", "^^^" in tab.inner_text("main"))
+    tab.keyboard.press("6")
+    tab.wait_for_timeout(150)
+    suite.check("a digit chooses a view", tab.url.endswith("#graphs"))
+    tab.keyboard.press("j")
+    suite.check("j goes on", tab.url.endswith("#code"))
+    tab.keyboard.press("k")
+    tab.wait_for_timeout(150)
+    tab.fill("input[type=search]", "gelu")
+    tab.wait_for_timeout(100)
+    suite.check("a search finds and shows", "1 of" in tab.inner_text("main") and "loops" in tab.inner_text(".side"), tab.inner_text(".side"))
+    canvas = tab.locator("canvas").bounding_box()
+    before = tab.screenshot(clip=canvas)
+    tab.mouse.move(canvas["x"] + 200, canvas["y"] + 200)
+    tab.mouse.wheel(0, -400)
+    tab.wait_for_timeout(100)
+    suite.check("the wheel zooms", tab.screenshot(clip=canvas) != before)
+    page.show("code")
+    tab.locator(".columns > div").nth(1).locator(".ln.link").first.click()
+    lit = tab.eval_on_selector_all(".columns > div", "columns => columns.map(column => column.querySelectorAll('.on').length)")
+    suite.check("a call lights its source and its loops", all(count > 0 for count in lit[:3]), lit)
+    page.show("passes")
+    tab.locator(".pass:not(.same)").first.click()
+    suite.check("a pass shows its difference", tab.locator("pre .plus").count() > 0)
+    page.show("guards")
+    tab.locator(".leaf").first.click()
+    suite.check("a guard shows its line", ".py:" in tab.inner_text(".side"), tab.inner_text(".side"))
+    theme = tab.evaluate("document.documentElement.dataset.theme")
+    tab.locator("h1").click()
+    tab.keyboard.press("t")
+    suite.check("t changes the theme", tab.evaluate("document.documentElement.dataset.theme") != theme)
+    tab.emulate_media(media="print")
+    tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    suite.check("all views are printed", tab.locator("section.view").count() == len(VIEWS))
+    suite.check("no reaction says anything to the console", not page.said, page.said[:5])
+    dark = Page(browser, file, theme="dark")
+    suite.check("the system's dark theme is taken", dark.tab.evaluate("document.documentElement.dataset.theme") == "dark")
+
+
+def check_hostile(suite: Suite, browser, file: pathlib.Path) -> None:
+    page = Page(browser, file)
+    shown = "".join(page.show(view) for view in VIEWS)
+    for name in page_documents.HOSTILE[:3]:
+        suite.check(f"{name!r} is shown as it is", name in shown)
+    suite.check("nothing of it ran", not page.said and page.tab.evaluate("document.title !== 'ran' && !document.querySelector('img')"), page.said)
+    page.tab.evaluate("const s = document.createElement('script'); s.textContent = \"document.title = 'ran'\"; document.body.append(s)")
+    suite.check("the content policy forbids other scripts", page.tab.title() != "ran" and any("Content Security" in text for text in page.said), page.said)
+
+
+def check_large(suite: Suite, browser, file: pathlib.Path) -> None:
+    page = Page(browser, file, "graphs=0%2F0")
+    page.tab.wait_for_selector("canvas")
+    paint = page.tab.evaluate("""new Promise(done => requestAnimationFrame(() => setTimeout(() => {
+        const paints = performance.getEntriesByType('paint'); done(Math.max(performance.now() * 0, ...paints.map(paint => paint.startTime)))})))""")
+    suite.check(f"first paint of 5,000 calls in {FIRST_PAINT_MS} ms", 0 < paint < FIRST_PAINT_MS, paint)
+    frame = page.tab.evaluate("""new Promise(done => {
+        const canvas = document.querySelector('canvas'), box = canvas.getBoundingClientRect(), times = [];
+        canvas.dispatchEvent(new KeyboardEvent('keydown', {key: '0', bubbles: true}));
+        for (let at = 0; at < 30; ++at) {
+          const begin = performance.now();
+          canvas.dispatchEvent(new KeyboardEvent('keydown', {key: at % 2 ? 'ArrowDown' : 'ArrowRight', bubbles: true}));
+          times.push(performance.now() - begin);
+        }
+        done(Math.max(...times)); })""")
+    suite.check(f"moving takes at most {FRAME_MS} ms", frame < FRAME_MS, frame)
+    slow = {}
+    for view in VIEWS:
+        slow[view] = page.tab.evaluate(f"""new Promise(done => {{ const begin = performance.now(); location.hash = '#{view}';
+            addEventListener('hashchange', () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin))), {{once: true}});
+            if (location.hash === '#{view}') setTimeout(() => done(performance.now() - begin), 4000); }})""")
+    suite.check(f"every view in {FIRST_PAINT_MS} ms", max(slow.values()) < FIRST_PAINT_MS, slow)
+    suite.check("a large report says nothing to the console", not page.said, page.said[:3])
+    print(f"large: first paint {paint:.0f} ms, longest frame while moving {frame:.0f} ms, {file.stat().st_size / 1e6:.1f} MB")
+
+
+def take_screenshots(browser, file: pathlib.Path, folder: pathlib.Path) -> None:
+    for theme in ("light", "dark"):
+        page = Page(browser, file, theme=theme)
+        for view in VIEWS:
+            page.show(view)
+            page.tab.screenshot(path=folder / f"report-{view}-{theme}.png")
+
+
+def run(options: argparse.Namespace, browser, work: str) -> int:
+    suite = Suite(options.build.absolute(), options.python.absolute(), pathlib.Path(work))
+    (suite.work / "program.py").write_text(page_documents.PROGRAM)
+    suite.command("penstock", "run", "-o", "run.json", "program.py")
+    (suite.work / "hostile.json").write_text(page_documents.hostile((suite.work / "run.json").read_text()))
+    for name in ("run", "hostile"):
+        suite.command("penstock", "report", "--assembly", "--html", f"{name}.html", f"{name}.json")
+    page = (suite.work / "run.html").read_text()
+    report = re.search(r'id="penstock-report">(.*?)</script>', page, re.DOTALL)[1]
+    large = page_documents.large(report, graphs=100, nodes=5000).replace("<", "\\u003c")
+    (suite.work / "large.html").write_text(page.replace(report, large))
+    check_views(suite, browser, suite.work / "run.html")
+    check_reactions(suite, browser, suite.work / "run.html")
+    check_hostile(suite, browser, suite.work / "hostile.html")
+    check_large(suite, browser, suite.work / "large.html")
+    if options.screenshots:
+        take_screenshots(browser, suite.work / "run.html", options.screenshots)
+    print(f"{suite.passed} passed, {suite.failed} failed")
+    return suite.failed != 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("python", type=pathlib.Path)
+    parser.add_argument("--screenshots", type=pathlib.Path)
+    options = parser.parse_args()
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("skipped: no chromium")
+        return 77
+    if importlib.util.find_spec("playwright") is None:
+        # playwright is in the Python that the program runs in, if anywhere.
+        if pathlib.Path(sys.executable).absolute() == options.python.absolute():
+            print(f"skipped: {options.python} has no playwright")
+            return 77
+        os.execv(options.python, [str(options.python), *sys.argv])
+    from playwright.sync_api import sync_playwright
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as work:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        return run(options, browser, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
