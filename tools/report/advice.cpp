@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "tools/report/sources.h"
 
@@ -20,6 +21,11 @@ Advice of_kind(std::string_view kind) {
   Advice advice;
   advice.kind = kind;
   return advice;
+}
+
+/// Defects first; that a short program compiles for most of its time is nothing to be done about.
+std::tuple<bool, bool, std::int64_t> rank(const Advice& advice) {
+  return {advice.kind == "defect", advice.kind != "compile", advice.cost_ns};
 }
 
 class Adviser {
@@ -42,9 +48,8 @@ class Adviser {
     add_skips();
     add_graphs();
     add_compiling();
-    std::ranges::stable_sort(out_, [](const Advice& a, const Advice& b) {
-      return std::pair(a.kind == "defect", a.cost_ns) > std::pair(b.kind == "defect", b.cost_ns);
-    });
+    std::ranges::stable_sort(out_,
+                             [](const Advice& a, const Advice& b) { return rank(a) > rank(b); });
     if (out_.empty()) add_none();
     return std::move(out_);
   }
