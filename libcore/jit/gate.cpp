@@ -17,8 +17,8 @@ constexpr int kClearPairs = 3, kClearPairsOfLong = 2;
 /// long.
 constexpr int kMostPairs = 6, kMostPairsOfLong = 3;
 constexpr nanoseconds kMuch = std::chrono::seconds(1);
-/// Each measured backward costs a step of plain Python's besides.
-constexpr int kBackwards = 3, kBackwardsOfLong = 1;
+/// Each run of torch's backward costs a step of plain Python's besides.
+constexpr int kBackwards = 3;
 
 /// `a` is longer than `b` by more than the share `margin`.
 bool longer(nanoseconds a, nanoseconds b, double margin) {
@@ -84,11 +84,6 @@ std::size_t Gate::expect_backward() {
   Backward& backward = backwards_.emplace_back();
   backward.entry.cold = backward.plain.cold = true;
   return backwards_.size() - 1;
-}
-
-void Gate::backward_ran(std::size_t number, Nanoseconds by_entry, Nanoseconds by_torch) {
-  backwards_[number].entry.ran(by_entry);
-  backwards_[number].plain.ran(by_torch);
 }
 
 bool Gate::is_measured(const Backward& backward) {

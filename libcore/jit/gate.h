@@ -30,8 +30,9 @@
 // weights and makes plans: the second of two runs in a row is timed, whoever's turn it is.
 //
 // Where torch records gradients, what backward takes belongs to a call, though it comes later, from
-// elsewhere, or never. Plain Python's is measured beside the entry's own: the recorded ops are run
-// once more by torch for the same tangents, and what the engine takes for their gradients counts.
+// elsewhere, or never. The entry's is timed in all of its calls. Plain Python's is measured beside
+// one of them: the recorded ops are run again by torch for the same tangents, and what the engine
+// takes for their gradients counts. That costs more than a call, so it happens a few times only.
 //
 // Other processes only ever make a call slower, so of each side the least time counts. What cannot
 // be told apart on this machine now is how far a side's two least times lie from each other, the
@@ -71,13 +72,19 @@ class Gate {
   /// Calls have a backward, which counts, or several, one behind the other: no verdict before they
   /// were measured, unless they never come. Gives its number.
   std::size_t expect_backward();
-  /// The next run of backward `number` is to be measured, of both sides.
-  bool wants_backward(std::size_t number) const {
-    return open() && !is_measured(backwards_[number]);
+  /// The entry ran backward `number`. The very first run of either side does not count.
+  void entry_ran_backward(std::size_t number, Nanoseconds time) {
+    backwards_[number].entry.ran(time);
   }
-  /// It counts, too: the very first one of either side does not.
-  bool counts_backward(std::size_t number) const { return !backwards_[number].plain.cold; }
-  void backward_ran(std::size_t number, Nanoseconds by_entry, Nanoseconds by_torch);
+  /// Torch is to run the backward that the entry has just run.
+  bool wants_backward(std::size_t number) const {
+    return open() && backwards_[number].entry.runs > 0 && !is_measured(backwards_[number]);
+  }
+  /// Runs of torch's that count, of a backward that takes a millisecond or more.
+  static constexpr int kBackwardsOfLong = 2;
+  void torch_ran_backward(std::size_t number, Nanoseconds time) {
+    backwards_[number].plain.ran(time);
+  }
   /// A call that plain Python began did not come to the segment's end.
   void plain_was_lost() { ++lost_; }
   /// The entry has run since its memory was given back: Python would be measured beside it.

@@ -147,8 +147,7 @@ class GradientRun final : public torch::GradientNode {
     const std::shared_ptr<GradientProgram> program = program_;
     gradients.assign(program->inputs.size(), nullptr);
     if (std::ranges::all_of(tangents, [](PyObject* one) { return one == nullptr; })) return true;
-    const bool measured =
-        program->parts.gate && program->parts.gate->wants_backward(program->parts.backward_number);
+    const bool measured = program->parts.gate && program->parts.gate->open();
     const auto begin = Clock::now();
     bool kernels = false;
     if (!torch::grad_enabled() && !program->running) {
@@ -183,22 +182,22 @@ class GradientRun final : public torch::GradientNode {
     std::vector<PyRef> objects;
   };
 
-  /// Tells the gate what torch takes for the gradients that kernels took `by_entry` for. What torch
-  /// saves must not come on top of what the entry holds; with fresh memory its second run counts.
+  /// Tells the gate what kernels took, and what torch takes, for the same gradients. What torch
+  /// saves must not come on top of what the entry holds; its run with fresh memory does not count.
   void measure(std::span<PyObject* const> tangents, std::chrono::nanoseconds by_entry) {
     const GradientParts& parts = program_->parts;
+    Gate& gate = *parts.gate;
+    gate.entry_ran_backward(parts.backward_number, by_entry);
+    if (!gate.wants_backward(parts.backward_number)) return;
     const bool is_large = static_cast<bool>(parts.give_back_memory);
-    std::chrono::nanoseconds by_torch{0};
-    bool done = true;
-    if (!is_large || parts.gate->counts_backward(parts.backward_number)) {
-      if (is_large) {
-        parts.give_back_memory();
-        parts.gate->memory_was_given_back();
-        done = time_torch(tangents, by_torch);
-      }
-      done = done && time_torch(tangents, by_torch);
+    if (is_large) {
+      parts.give_back_memory();
+      gate.memory_was_given_back();
     }
-    if (done) parts.gate->backward_ran(parts.backward_number, by_entry, by_torch);
+    const int runs = is_large ? 1 + Gate::kBackwardsOfLong : 1;
+    std::chrono::nanoseconds by_torch{0};
+    for (int i = 0; i < runs && time_torch(tangents, by_torch); ++i)
+      gate.torch_ran_backward(parts.backward_number, by_torch);
     PyErr_Clear();
   }
   bool time_torch(std::span<PyObject* const> tangents, std::chrono::nanoseconds& time) {
