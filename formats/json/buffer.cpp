@@ -31,6 +31,7 @@ Json encode_buffer(const Buffer& buffer) {
   if (buffer.offset != SymExpr(0)) out["offset"] = encode_size(buffer.offset);
   if (buffer.arena_offset != SymExpr(0)) out["arena_offset"] = encode_size(buffer.arena_offset);
   if (buffer.bytes != SymExpr(0)) out["bytes"] = encode_size(buffer.bytes);
+  if (buffer.host) out["host"] = true;
   return out;
 }
 
@@ -47,6 +48,7 @@ Buffer decode_buffer(const Field& field) {
   buffer.offset = record.size_or("offset", 0);
   buffer.arena_offset = record.size_or("arena_offset", 0);
   buffer.bytes = record.size_or("bytes", 0);
+  buffer.host = record.flag_or("host", false);
   return buffer;
 }
 

@@ -120,8 +120,10 @@ Json encode_document(const Document& document, bool tensors, bool strip_meta) {
   out["penstock"] = kind(document);
   out["version"] = {kCurrent.major_number, kCurrent.minor_number};
   const auto* graph = std::get_if<GraphDocument>(&document);
-  if (graph != nullptr && level(*graph) == Level::kernels)
-    out["requires"] = Json::array({std::string(kSealedCode)});
+  Json required = Json::array();
+  if (graph != nullptr && level(*graph) == Level::kernels) required.push_back(kSealedCode);
+  if (out.contains("device")) required.push_back(kDevices);
+  if (!required.empty()) out["requires"] = std::move(required);
   if (tensors && !blobs.empty()) out["blobs"] = std::move(blobs);
   if (!strip_meta && !meta.empty()) out["meta"] = std::move(meta);
   return out;

@@ -10,6 +10,24 @@ namespace penstock::formats {
 
 namespace {
 
+Json encode_launch(const Launch& launch) {
+  return Json{
+      {"grid",
+       {encode_size(launch.grid_x), encode_size(launch.grid_y), encode_size(launch.grid_z)}},
+      {"block", {launch.block_x, launch.block_y}}};
+}
+
+Launch decode_launch(const Field& field) {
+  Record record(field);
+  const std::vector<SymExpr> grid = record.required("grid").sizes();
+  const std::vector<std::int32_t> block = record.required("block").integers32();
+  if (grid.size() != 3 || block.size() != 2) {
+    field.fail("a launch has three numbers of blocks and two of threads");
+    return {};
+  }
+  return {grid[0], grid[1], grid[2], block[0], block[1]};
+}
+
 Json encode_step(const KernelCall& call) {
   Json out{{"kind", "kernel"},
            {"name", call.name},
@@ -22,6 +40,7 @@ Json encode_step(const KernelCall& call) {
   if (call.scratch_bytes != 0) out["scratch_bytes"] = call.scratch_bytes;
   if (call.flops != SymExpr(0)) out["flops"] = encode_size(call.flops);
   if (call.bytes != SymExpr(0)) out["bytes"] = encode_size(call.bytes);
+  if (call.launch) out["launch"] = encode_launch(*call.launch);
   return out;
 }
 
@@ -43,6 +62,7 @@ BundleStep decode_step(const Field& field) {
   call.flops = record.size_or("flops", 0);
   call.bytes = record.size_or("bytes", 0);
   call.calls = record.required("calls").integers32();
+  if (auto launch = record.optional("launch")) call.launch = decode_launch(*launch);
   return call;
 }
 
@@ -51,6 +71,7 @@ Json encode_code(const KernelBundle::Code& code) {
   Json out{{"target", code.target}, {"features", code.features}};
   const std::string& hash = code.hash.empty() ? code.blob : code.hash;
   if (!hash.empty()) out["hash"] = hash;
+  if (!code.format.empty()) out["format"] = code.format;
   return out;
 }
 
@@ -80,6 +101,7 @@ std::string sealed_text(const KernelBundle& bundle) {
   for (const KernelBundle::Code& one : bundle.code) code.push_back(encode_code(one));
   sealed["code"] = std::move(code);
   sealed["abi"] = bundle.abi;
+  if (bundle.device != "cpu") sealed["device"] = bundle.device;
   // Which inputs may be written, and where the values of symbols are read.
   const auto source_of = [&](SourceId source) {
     return source == kNoSource ? std::string() : bundle.interface.sources.text(source);
@@ -149,6 +171,7 @@ void encode_graph(const KernelBundle& bundle, Json& out, Json& blobs) {
   out["buffers"] = encode_buffers(bundle.buffers);
   out["steps"] = encode_steps(bundle);
   out["arena_bytes"] = encode_size(bundle.arena_bytes);
+  if (bundle.device != "cpu") out["device"] = bundle.device;
   out["seal"] = bundle.sealed ? store::hash_of(sealed_text(bundle)) : std::string(kNoSeal);
   encode_blobs(bundle.interface, blobs);
   encode_blobs(bundle.buffers, blobs);
@@ -177,6 +200,7 @@ KernelBundle decode_kernels(Record& record) {
     one.target = code.required("target").text();
     one.features = code.required("features").texts();
     one.hash = code.text_or("hash", "");
+    one.format = code.text_or("format", "");
     if (!one.hash.empty() && !store::is_hash(one.hash)) item.fail("'hash' is no hash");
     bundle.code.push_back(std::move(one));
   });
@@ -185,6 +209,7 @@ KernelBundle decode_kernels(Record& record) {
   record.required("steps").each(
       [&](const Field& item) { bundle.steps.push_back(decode_step(item)); });
   bundle.arena_bytes = record.required("arena_bytes").size();
+  bundle.device = record.text_or("device", "cpu");
   decode_blobs(record, bundle.interface,
                [&](std::string_view use, std::size_t index, std::string hash) {
                  if (use != "code") return decode_blob(use, index, hash, bundle.buffers);

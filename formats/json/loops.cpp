@@ -56,13 +56,16 @@ Accumulator decode_accumulator(const Field& field) {
   return accumulator;
 }
 
-/// All fields are written, so that whoever edits a schedule sees what there is.
+/// All fields are written, so that whoever edits a schedule sees what there is; of programs for the
+/// CPU all but what binds loops to a device's threads.
 Json encode_schedule(const Schedule& schedule) {
-  return Json{{"parallel", schedule.parallel},
-              {"grain", schedule.grain},
-              {"vectorize", schedule.vectorize},
-              {"tile", schedule.tile},
-              {"unroll", schedule.unroll}};
+  Json out{{"parallel", schedule.parallel},
+           {"grain", schedule.grain},
+           {"vectorize", schedule.vectorize},
+           {"tile", schedule.tile},
+           {"unroll", schedule.unroll}};
+  if (schedule.bind != Bind::serial) out["bind"] = to_string(schedule.bind);
+  return out;
 }
 
 Schedule decode_schedule(const Field& field) {
@@ -79,6 +82,8 @@ Schedule decode_schedule(const Field& field) {
   schedule.grain = positive("grain", 1);
   schedule.tile = positive("tile", 0);
   schedule.unroll = positive("unroll", 1);
+  if (auto bind = record.optional("bind"))
+    schedule.bind = read_name(*bind, bind_from_name, "way to bind a loop");
   return schedule;
 }
 
@@ -132,11 +137,22 @@ std::vector<Statement> decode_body(const Field& field) {
 }
 
 Json encode_step(const LoopKernel& kernel) {
-  return Json{{"kind", "kernel"},
-              {"name", kernel.name},
-              {"body", encode_body(kernel.body)},
-              {"calls", kernel.calls},
-              {"reason", kernel.reason}};
+  Json out{{"kind", "kernel"},
+           {"name", kernel.name},
+           {"body", encode_body(kernel.body)},
+           {"calls", kernel.calls},
+           {"reason", kernel.reason}};
+  if (kernel.block_x != 1 || kernel.block_y != 1) out["block"] = {kernel.block_x, kernel.block_y};
+  return out;
+}
+
+void decode_block(Record& record, std::int32_t& x, std::int32_t& y) {
+  auto field = record.optional("block");
+  if (!field) return;
+  const std::vector<std::int32_t> block = field->integers32();
+  if (block.size() != 2) return field->fail("a block has two numbers of threads");
+  x = block[0];
+  y = block[1];
 }
 
 ProgramStep decode_step(const Field& field) {
@@ -151,6 +167,7 @@ ProgramStep decode_step(const Field& field) {
   kernel.body = decode_body(record.required("body"));
   kernel.calls = record.required("calls").integers32();
   kernel.reason = record.text_or("reason", {});
+  decode_block(record, kernel.block_x, kernel.block_y);
   return kernel;
 }
 
@@ -169,6 +186,7 @@ void encode_graph(const LoopProgram& program, Json& out, Json& blobs) {
   }
   out["steps"] = std::move(steps);
   out["arena_bytes"] = encode_size(program.arena_bytes);
+  if (program.device != "cpu") out["device"] = program.device;
   encode_blobs(program.interface, blobs);
   encode_blobs(program.buffers, blobs);
 }
@@ -185,6 +203,7 @@ LoopProgram decode_loops(Record& record) {
   record.required("steps").each(
       [&](const Field& item) { program.steps.push_back(decode_step(item)); });
   program.arena_bytes = record.required("arena_bytes").size();
+  program.device = record.text_or("device", "cpu");
   decode_blobs(record, program.interface,
                [&](std::string_view use, std::size_t index, std::string hash) {
                  return decode_blob(use, index, hash, program.buffers);

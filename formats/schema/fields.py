@@ -200,6 +200,7 @@ RECORDS = {
         ("arena_offset?", "size", "temporary: bytes into the arena; scratch: into the kernel's scratch "
                                   "memory; prepared: into what is kept; left out: 0"),
         ("bytes?", "size", "length of the memory; left out: 0"),
+        ("host?", "flag", "of a program for a device: an input of one element in the host's memory"),
     ]),
     "instruction": ("One step of a kernel's body.", [
         ("op", "text", "load, store, constant, index, or the arithmetic of a prim: \"add\""),
@@ -218,6 +219,8 @@ RECORDS = {
         ("tile?", "integer", "iterations per block; blocks go in front of the loops around; "
                              "0: none, and always with accumulators"),
         ("unroll?", "integer", "vectors per step"),
+        ("bind?", "text", "on a device, whose threads take the iterations: global_x global_y global_z, those of the grid along "
+                          "that dim; thread_x, those of one block; left out: each thread runs all"),
     ]),
     "accumulator": ("A value carried through a loop.", [
         ("op", "text", "sum prod amax amin any all argmax argmin welford"),
@@ -238,6 +241,7 @@ RECORDS = {
         ("body", "[statement]", "instructions and loops"),
         ("calls", "[integer]", "the calls that it computes"),
         ("reason?", "text", "what was fused, and why"),
+        ("block?", "[integer]", "on a device: threads of a block along x and y; left out: one"),
     ]),
     "kernel_call": ("A step of level kernels: a call of a function of the machine code.", [
         ("kind", "kernel", ""),
@@ -251,6 +255,11 @@ RECORDS = {
         ("flops?", "size", "of one run"),
         ("bytes?", "size", "moved in one run"),
         ("calls", "[integer]", "the calls that it computes"),
+        ("launch?", "launch", "on a device: how it is started"),
+    ]),
+    "launch": ("How a device starts a kernel.", [
+        ("grid", "[size]", "blocks along x, y and z; fewer give the same"),
+        ("block", "[integer]", "threads of a block along x and y"),
     ]),
     "post_op": ("Work that a library does on its result.", [
         ("kind", "relu|gelu_erf|gelu_tanh|silu|hardswish|hardsigmoid|sigmoid|tanh|clamp|scale|add|mul|"
@@ -282,6 +291,7 @@ RECORDS = {
         ("target", "text", "\"x86-64-v3\""),
         ("features", "[text]", "that the processor must have"),
         ("hash?", "hash", "XXH3-128 of its bytes, as the blob of use code has it; left out in version 1.0"),
+        ("format?", "text", "of a device's code: \"ptx\", text for its driver, or \"cubin\"; left out: an ELF shared object"),
     ]),
     "blob": ("A reference to the store.", [
         ("use", "input|output|buffer|code", "what has the data"),
@@ -355,7 +365,8 @@ LEVELS = {
                ("regions", "[region]", "they cover the nodes, one behind the other")],
     "loops": [("buffers", "[buffer]", "numbered from 0"),
               ("steps", "[loop_step]", "in order"),
-              ("arena_bytes", "size", "length of the arena that temporaries lie in")],
+              ("arena_bytes", "size", "length of the arena that temporaries lie in"),
+              ("device?", "text", "where buffers lie and kernels run: \"cuda:0\"; left out: the CPU")],
     "kernels": [("abi", "integer", "version of the kernels' calling convention"),
                 ("target", "text", "what the code was made for"),
                 ("features", "[text]", "that the processor must have"),
@@ -364,6 +375,7 @@ LEVELS = {
                 ("buffers", "[buffer]", "numbered from 0"),
                 ("steps", "[kernel_step]", "in order"),
                 ("arena_bytes", "size", "length of the arena that temporaries lie in"),
+                ("device?", "text", "as of level loops"),
                 ("seal", "text", "hash of the code's hashes and of what the code relies on: inputs, "
                                  "mutations, symbols, buffers, steps, sizes; a document that was edited afterwards "
                                  "is refused; \"none\" where it was made of a document of version 1.0 "

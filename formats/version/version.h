@@ -22,6 +22,10 @@ inline constexpr Version kCurrent{1, 2};
 /// which does not know the code.
 inline constexpr std::string_view kSealedCode = "sealed_code";
 
+/// Required by documents of programs for a device: who does not know them would run their kernels
+/// on memory that the CPU does not reach.
+inline constexpr std::string_view kDevices = "devices";
+
 std::string to_string(Version version);
 /// Reads "1.0".
 Result<Version> parse_version(std::string_view text);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,13 @@
 #include "ir/interface.h"
 
 namespace penstock {
+
+/// How a kernel of a device is started: blocks along x, y and z, and threads of a block. What is
+/// bound to a dim works for any number of blocks, so that a launch may take fewer.
+struct Launch {
+  SymExpr grid_x = 1, grid_y = 1, grid_z = 1;
+  std::int32_t block_x = 1, block_y = 1;
+};
 
 /// A call of a function of the bundle's ELF (bundle/kernel_abi.h).
 struct KernelCall {
@@ -22,6 +30,7 @@ struct KernelCall {
   std::int64_t scratch_bytes = 0;  ///< per thread
   SymExpr flops = 0, bytes = 0;    ///< of one run, for --profile
   std::vector<std::int32_t> calls;
+  std::optional<Launch> launch = {};  ///< of bundles for a device
 };
 
 using BundleStep = std::variant<KernelCall, LibraryCall, FallbackCall>;
@@ -39,6 +48,9 @@ struct KernelBundle {
     std::vector<std::string> features;
     std::string blob;
     std::string hash = {};  ///< of its bytes: `blob`, also where that was left out of a document
+    /// Of a device's code: "ptx", text that its driver compiles for any GPU of at least `target`
+    /// ("sm_80"), or "cubin", machine code of that one. Empty: an ELF shared object of the CPU.
+    std::string format = {};
   };
   std::vector<Code> code;
   std::vector<std::string> symbols;  ///< order of the values in penstock_kernel's `symbols`
@@ -46,6 +58,7 @@ struct KernelBundle {
   std::vector<BundleStep> steps;
   std::vector<BufferId> outputs;
   SymExpr arena_bytes = 0;
+  std::string device = "cpu";  ///< as LoopProgram's
   /// False: a document of format 1.0 that had no seal, so that nothing says that code and calls
   /// belong together.
   bool sealed = true;

@@ -174,6 +174,16 @@ State accumulate(Builder& b, const AccumulatorKind& kind, DType dtype, const Sta
   return next;
 }
 
+llvm::SmallVector<State, 4> take_states(llvm::ArrayRef<Value*> carried, std::size_t& place,
+                                        int components, int copies) {
+  llvm::SmallVector<State, 4> states;
+  for (int copy = 0; copy < copies; ++copy) {
+    states.emplace_back(carried.slice(place, components));
+    place += components;
+  }
+  return states;
+}
+
 State reduce_lanes(Builder& b, const AccumulatorKind& kind, DType dtype, State state) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(state[0]->getType());
   if (type == nullptr) return state;

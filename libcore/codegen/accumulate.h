@@ -50,4 +50,13 @@ AccumulatorState reduce_lanes(llvm::IRBuilder<>& builder, const AccumulatorKind&
 AccumulatorState reduce_copies(llvm::IRBuilder<>& builder, const AccumulatorKind& kind, DType dtype,
                                llvm::SmallVector<AccumulatorState, 4> states);
 
+/// The states of one accumulator, copy by copy, cut out of what a loop carried from `place` on.
+llvm::SmallVector<AccumulatorState, 4> take_states(llvm::ArrayRef<llvm::Value*> carried,
+                                                   std::size_t& place, int components, int copies);
+
+/// The first component that a program sees as a result: of argmax the position alone.
+inline std::size_t first_result(std::string_view op) {
+  return op.starts_with("arg") ? 1 : 0;
+}
+
 }  // namespace penstock::codegen

@@ -15,6 +15,9 @@ namespace penstock::codegen {
 struct CodegenOptions {
   /// LLVM CPU names, best first; "host": the x86-64 level of this machine, "native": exactly it.
   std::vector<std::string> cpus = {"host"};
+  /// What code for a device is made for: NVIDIA's names of the oldest GPUs that are to run it.
+  /// Those from Ampere on have the same code but for what they do not need.
+  std::vector<std::string> gpus = {"sm_80"};
   int lanes = 0;             ///< 32-bit lanes of a vector: 8 or 16; 0: as the CPU is best used
   int threads = 0;           ///< threads that compile; 0: as many as there are CPUs
   Budget* budget = nullptr;  ///< asked whether to go on; null: always
@@ -37,6 +40,10 @@ struct CodegenStatistics {
   int cached = 0;     ///< shared objects found in the cache
   std::int64_t compile_ns = 0, link_ns = 0, elf_bytes = 0;
 };
+
+/// The targets of a program: CPUs, or GPUs for one whose kernels run on a device.
+const std::vector<std::string>& targets_of(const LoopProgram& program,
+                                           const CodegenOptions& options);
 
 /// Turns loop kernels into machine code: LLVM IR with explicit vectors, straight to ELF.
 /// Needs: a loop program that fusion's contract holds for. Leaves: a bundle that runs without LLVM.

@@ -18,6 +18,9 @@ struct Compiler {
   Result<std::string> (*make_elf)(const std::vector<FunctionJob>& jobs,
                                   const CompileContext& context, int threads,
                                   CodegenStatistics& statistics);
+  /// All jobs as text for a GPU's driver.
+  Result<std::string> (*make_ptx)(const std::vector<FunctionJob>& jobs,
+                                  const CompileContext& context, CodegenStatistics& statistics);
 };
 
 /// The compiler of this process, with LLVM in it.
@@ -30,8 +33,8 @@ Result<KernelBundle> generate(const LoopProgram& program, const CodegenOptions& 
                               CodeSink& sink, CodegenStatistics* statistics,
                               const OpenCompiler& open);
 
-/// find_target() for "host" and the x86-64 levels, without LLVM; nothing for other names, for a
-/// machine below x86-64-v3 and for widths that there are not.
+/// find_target() for "host", the x86-64 levels and GPUs, without LLVM; nothing for other names, for
+/// a machine below x86-64-v3 and for widths that there are not.
 std::optional<Target> level_target(std::string_view cpu, int lanes);
 
 }  // namespace penstock::codegen

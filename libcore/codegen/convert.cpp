@@ -1,5 +1,7 @@
 #include "codegen/arithmetic.h"
 
+#include <llvm/IR/Module.h>
+
 namespace penstock::codegen {
 
 using llvm::Value;
@@ -19,8 +21,16 @@ llvm::Type* same_shape(Value* like, llvm::Type* scalar) {
   return like->getType()->getWithNewType(scalar);
 }
 
+bool is_for_device(const Builder& b) {
+  return llvm::StringRef(b.GetInsertBlock()->getModule()->getTargetTriple()).starts_with("nvptx");
+}
+
 /// The upper 16 bits of a float, rounded to nearest even: bfloat16. NaN stays NaN.
 Value* truncate_to_bfloat16(Builder& b, Value* value) {
+  if (is_for_device(b)) {  // has an instruction for it
+    Value* rounded = b.CreateFPTrunc(value, same_shape(value, b.getBFloatTy()));
+    return b.CreateBitCast(rounded, same_shape(value, b.getInt16Ty()));
+  }
   llvm::Type* integers = same_shape(value, b.getInt32Ty());
   auto integer = [&](std::uint32_t number) { return llvm::ConstantInt::get(integers, number); };
   Value* bits = b.CreateBitCast(value, integers);

@@ -93,8 +93,8 @@ Value* KernelEmitter::scalar_symbol(const std::string& name) {
     return symbol->second;
   }
   const Pack* pack = find(scalar_id(name));
-  Value* value =
-      pack->vector ? ir_.CreateExtractElement(pack->copies[0], std::uint64_t{0}) : pack->copies[0];
+  Value* value = pack->copies[0];
+  if (value->getType()->isVectorTy()) value = ir_.CreateExtractElement(value, std::uint64_t{0});
   return pack->dtype == DType::uint8 || pack->dtype == DType::bool_
              ? ir_.CreateZExt(value, ir_.getInt64Ty())
              : ir_.CreateSExt(value, ir_.getInt64Ty());
@@ -182,16 +182,17 @@ Value* KernelEmitter::scalar_index(const SymExpr& expression) {
 
 Value* KernelEmitter::vector_atom(const SymAtom& atom, int copy, int bits) {
   const Frame& frame = *vector_frame();
-  llvm::Type* type = llvm::FixedVectorType::get(ir_.getIntNTy(bits), frame.lanes);
+  llvm::Type* type = ir_.getIntNTy(bits);
+  if (vector_lanes() != 0) type = llvm::FixedVectorType::get(type, frame.lanes);
   if (atom.kind == SymAtom::Kind::symbol) {
     if (atom.text == frame.variable) {
       Value* base = ir_.CreateTrunc(frame.index, ir_.getIntNTy(bits));
+      if (vector_lanes() == 0) return ir_.CreateAdd(base, ir_.getIntN(bits, copy));
       llvm::SmallVector<llvm::Constant*, 16> lanes;
       for (int lane = 0; lane < frame.lanes; ++lane) {
         lanes.push_back(ir_.getIntN(bits, copy * frame.lanes + lane));
       }
-      return ir_.CreateAdd(ir_.CreateVectorSplat(frame.lanes, base),
-                           llvm::ConstantVector::get(lanes));
+      return ir_.CreateAdd(splat(base), llvm::ConstantVector::get(lanes));
     }
     const Pack* pack = find(scalar_id(atom.text));
     return ir_.CreateIntCast(copy_of(*pack, copy, true), type,
@@ -209,7 +210,6 @@ Value* KernelEmitter::vector_atom(const SymAtom& atom, int copy, int bits) {
 }
 
 Value* KernelEmitter::vector_index(const SymExpr& expression, int copy, int bits) {
-  const Frame& frame = *vector_frame();
   llvm::Type* element = ir_.getIntNTy(bits);
   SymExpr uniform = expression.constant_term();
   Value* sum = nullptr;
@@ -231,13 +231,12 @@ Value* KernelEmitter::vector_index(const SymExpr& expression, int copy, int bits
     }
     if (factor != SymExpr(1)) {
       Value* scale = ir_.CreateTrunc(scalar_index(factor), element);
-      product = ir_.CreateMul(product, ir_.CreateVectorSplat(frame.lanes, scale));
+      product = ir_.CreateMul(product, splat(scale));
     }
     sum = sum == nullptr ? product : ir_.CreateAdd(sum, product);
   }
   Value* base = ir_.CreateTrunc(scalar_index(uniform), element);
-  Value* splat = ir_.CreateVectorSplat(frame.lanes, base);
-  return sum == nullptr ? splat : ir_.CreateAdd(sum, splat);
+  return sum == nullptr ? splat(base) : ir_.CreateAdd(sum, splat(base));
 }
 
 bool KernelEmitter::is_non_negative(const SymExpr& expression) const {

@@ -13,7 +13,7 @@ namespace penstock::codegen {
 
 using llvm::Value;
 
-const KernelEmitter::Pack* KernelEmitter::find(ScalarId id) const {
+const Pack* KernelEmitter::find(ScalarId id) const {
   for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
     if (auto found = frame->values.find(id); found != frame->values.end()) return &found->second;
     if (auto found = frame->hoisted.find(id); found != frame->hoisted.end()) return &found->second;
@@ -29,7 +29,7 @@ void KernelEmitter::define(ScalarId id, Pack pack) {
 
 Value* KernelEmitter::copy_of(const Pack& pack, int copy, bool as_vector) {
   if (pack.vector || !as_vector) return pack.copies[pack.vector ? copy : 0];
-  return ir_.CreateVectorSplat(vector_frame()->lanes, pack.copies[0]);
+  return splat(pack.copies[0]);
 }
 
 int KernelEmitter::hoisting_level(const Instruction& instruction) const {
@@ -56,7 +56,7 @@ int KernelEmitter::hoisting_level(const Instruction& instruction) const {
   return level;
 }
 
-Result<KernelEmitter::Pack> KernelEmitter::constant(const Instruction& instruction) {
+Result<Pack> KernelEmitter::constant(const Instruction& instruction) {
   llvm::Type* type = register_type(ir_.getContext(), instruction.dtype, 0);
   if (type == nullptr) return failure(Code::PS0702, "no machine code for complex numbers");
   const Argument& immediate = instruction.immediate;
@@ -84,7 +84,7 @@ Result<KernelEmitter::Pack> KernelEmitter::constant(const Instruction& instructi
   return pack;
 }
 
-Result<KernelEmitter::Pack> KernelEmitter::compute(const Instruction& instruction, int level) {
+Result<Pack> KernelEmitter::compute(const Instruction& instruction, int level) {
   if (instruction.op == "constant") return constant(instruction);
   if (instruction.op == "load") return load(instruction, level);
   Pack pack{{}, false, level, instruction.dtype};
@@ -167,10 +167,9 @@ Result<void> KernelEmitter::body(const std::vector<Statement>& statements) {
   return {};
 }
 
-Result<void> KernelEmitter::emit(const LoopKernel& kernel, const Signature& signature,
-                                 const std::string& name) {
+/// The function of bundle/kernel_abi.h, its pointers and the values of symbols.
+void KernelEmitter::begin_function(const LoopKernel&, const std::string& name) {
   llvm::LLVMContext& context = module_.getContext();
-  signature_ = &signature;
   llvm::Type* pointer = ir_.getPtrTy();
   auto* type = llvm::FunctionType::get(
       ir_.getVoidTy(), {pointer, pointer, ir_.getInt64Ty(), ir_.getInt64Ty(), pointer}, false);
@@ -184,13 +183,23 @@ Result<void> KernelEmitter::emit(const LoopKernel& kernel, const Signature& sign
   }
   auto* entry = llvm::BasicBlock::Create(context, "entry", function_);
   ir_.SetInsertPoint(entry);
-  for (std::size_t i = 0; i < signature.buffers.size(); ++i) {
+  for (std::size_t i = 0; i < signature_->buffers.size(); ++i) {
     Value* slot = ir_.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0), i);
     memories_.push_back(ir_.CreateLoad(pointer, slot));
   }
   for (std::size_t i = 0; i < symbols_.size(); ++i) {
     Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getInt64Ty(), function_->getArg(1), i);
     symbol_values_[symbols_[i]] = ir_.CreateLoad(ir_.getInt64Ty(), slot);
+  }
+}
+
+Result<void> KernelEmitter::emit(const LoopKernel& kernel, const Signature& signature,
+                                 const std::string& name) {
+  signature_ = &signature;
+  if (target_.device) {
+    begin_device_function(kernel, name);
+  } else {
+    begin_function(kernel, name);
   }
   frames_.emplace_back();
   if (auto done = body(kernel.body); !done) return done;

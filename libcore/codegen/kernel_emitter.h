@@ -10,18 +10,11 @@
 #include <vector>
 
 #include "codegen/accumulate.h"
+#include "codegen/emitted_loop.h"
 #include "codegen/signature.h"
 #include "codegen/target.h"
 
 namespace penstock::codegen {
-
-/// One term of a polynomial as an expression.
-inline SymExpr to_expression(const SymTerm& term) {
-  return term.atoms.empty() ? SymExpr(term.coefficient) : make_expression(0, {term});
-}
-
-/// What a loop carries from one iteration to the next: its accumulators' vectors, copy by copy.
-using Carried = llvm::SmallVector<llvm::Value*, 8>;
 
 /// Turns one loop kernel into one LLVM function.
 ///
@@ -31,6 +24,10 @@ using Carried = llvm::SmallVector<llvm::Value*, 8>;
 /// the walk does what they would: whatever does not depend on a loop goes in front of it (its
 /// preheader), addresses are split into a part that is invariant and a step, copies give
 /// independent chains.
+///
+/// For a device (Target::device) the same walk emits what one thread runs: vectors have one lane,
+/// which is a scalar, and the copies of a loop are what the thread takes of it in one step
+/// (bound_loops.cpp).
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const Target& target, const std::vector<Buffer>& buffers,
@@ -47,33 +44,6 @@ class KernelEmitter {
  private:
   using Value = llvm::Value;
 
-  struct Pack {
-    llvm::SmallVector<Value*, 4> copies;  ///< one, or one per copy of the vectorised loop
-    bool vector = false;                  ///< lanes differ
-    int level = 0;                        ///< innermost frame that it depends on
-    DType dtype = DType::float32;
-  };
-
-  /// A loop being emitted; frame 0 is the function's body.
-  struct Frame {
-    std::string variable;
-    llvm::BasicBlock* preheader = nullptr;  ///< runs once, if the body runs at all
-    bool runs = true;        ///< the body runs at least once whenever the code around the loop runs
-    Value* index = nullptr;  ///< i64: the variable in the first lane of the first copy
-    int lanes = 0;           ///< 0: not vectorised
-    int copies = 1;
-    Value* mask = nullptr;                       ///< lanes that take part; null: all
-    std::unordered_map<ScalarId, Pack> values;   ///< made in the body
-    std::unordered_map<ScalarId, Pack> hoisted;  ///< made in the preheader
-    std::unordered_map<std::string, Value*> indices, hoisted_indices;
-  };
-
-  /// A loop's bounds and how far it goes in one step.
-  struct Range {
-    Value* begin;
-    Value* end;
-    std::int64_t step;
-  };
   using States = llvm::SmallVector<AccumulatorState, 4>;  ///< one per copy
 
   // kernel_emitter.cpp: instructions
@@ -91,6 +61,17 @@ class KernelEmitter {
     return vector_level_ < 0 ? nullptr : &frames_[vector_level_];
   }
   int hoisting_level(const Instruction& instruction) const;
+  void begin_function(const LoopKernel& kernel, const std::string& name);
+  /// The lanes of what differs from lane to lane in the vectorised loop; 0: scalars.
+  int vector_lanes() const {
+    const Frame* frame = vector_frame();
+    return frame == nullptr || frame->lanes == 1 ? 0 : frame->lanes;
+  }
+  /// `value` in all those lanes.
+  Value* splat(Value* value) {
+    const int lanes = vector_lanes();
+    return lanes == 0 ? value : ir_.CreateVectorSplat(lanes, value);
+  }
   /// Runs `emit` where values of `level` belong: here, or in the preheader of the loop inside it.
   template <class Emit>
   auto at_level(int level, const Emit& emit) {
@@ -128,6 +109,12 @@ class KernelEmitter {
   Value* lane_pointers(const Instruction& instruction, llvm::Type* type, int copy);
   Value* lane_mask(const Instruction& instruction, std::size_t operand, int copy);
   Value* load_uniform(const Instruction& instruction);
+  Value* host_number(const Instruction& instruction);
+  /// Of a device: whether the buffer is, or shows, a number that was given by value.
+  bool is_host(BufferId id) const {
+    return buffers_[buffers_[id].kind == Buffer::Kind::view ? buffers_[id].base : id].host;
+  }
+  Value* zero_of(Value* pointer, llvm::Type* type);
   Value* load_lanes(const Instruction& instruction, const SymExpr* step, int copy);
 
   // loops.cpp
@@ -143,6 +130,33 @@ class KernelEmitter {
   bool can_vectorize(const Loop& loop) const;
   int choose_copies(const Loop& loop, Value* begin, Value* end) const;
 
+  // bound_loops.cpp: what one thread of a device runs
+  void begin_device_function(const LoopKernel& kernel, const std::string& name);
+  void note_shared_memory(const LoopKernel& kernel);
+  Value* special_register(llvm::Intrinsic::ID intrinsic);
+  Value* first_thread();
+  void barrier();
+  /// Whether what stands here is run by each thread for itself, not by all of a block alike.
+  bool is_in_thread() const { return threads_level_ >= 0 || block_x_ == 1; }
+  bool stores_shared(const Loop& loop) const;
+  Result<void> bound_loop(const Loop& loop, Range range);
+  Result<void> thread_loop(const Loop& loop, Range range);
+  int thread_copies(const Loop& loop) const;
+  Result<Carried> thread_steps(const Loop& loop, Range range, int copies, const Carried& start);
+  AccumulatorState shuffle(const AccumulatorState& state, int distance);
+  AccumulatorState join_pair(const AccumulatorKind& kind, DType dtype, const AccumulatorState& own,
+                             int distance);
+  AccumulatorState join_threads(const AccumulatorKind& kind, DType dtype, AccumulatorState state);
+  AccumulatorState exchange(const AccumulatorKind& kind, DType dtype,
+                            const AccumulatorState& state);
+  int group_of(const Instruction& instruction, int copies) const;
+  llvm::SmallVector<Value*, 8> load_group(Value* pointer, llvm::Type* scalar, int count);
+  void store_group(llvm::ArrayRef<Value*> elements, Value* pointer);
+  Value* copy_pointer(const Instruction& instruction, llvm::Type* scalar, int copy);
+  llvm::SmallVector<Value*, 8> load_copies(const Instruction& instruction);
+  void device_store(llvm::ArrayRef<Value*> elements, const Instruction& instruction, bool vector);
+  void store_element(Value* element, Value* pointer, Value* mask, llvm::Align alignment);
+
   llvm::Module& module_;
   const Target& target_;
   const std::vector<Buffer>& buffers_;
@@ -155,6 +169,12 @@ class KernelEmitter {
   std::unordered_map<std::string, std::int64_t> extents_;  ///< of loops around, where constant
   std::vector<Frame> frames_;
   int vector_level_ = -1;
+  // Of a device.
+  int block_x_ = 1, block_y_ = 1;
+  int threads_level_ = -1;                   ///< of the loop around that goes over threads along x
+  llvm::GlobalVariable* scratch_ = nullptr;  ///< shared memory of a block
+  Value* scratch_row_ = nullptr;             ///< what of it is for the thread's row
+  std::vector<bool> shared_;                 ///< by buffer: stored and loaded by the kernel
 };
 
 }  // namespace penstock::codegen

@@ -21,6 +21,13 @@ std::string_view level_of(std::string_view cpu) {
 }  // namespace
 
 std::optional<Target> level_target(std::string_view cpu, int lanes) {
+  if (cpu.starts_with("sm_")) {
+    Target target;
+    target.cpu = cpu;
+    target.lanes = 1;
+    target.device = true;
+    return target;
+  }
   const std::string_view level = level_of(cpu);
   if (level != "x86-64-v3" && level != "x86-64-v4") return std::nullopt;
   if (lanes != 0 && lanes != 8 && lanes != 16) return std::nullopt;

@@ -15,6 +15,6 @@ struct CodegenLibrary {
 };
 
 /// Names the layout of the types that cross: two builds with the same text fit.
-inline constexpr const char* kBuild = "2 " __VERSION__;
+inline constexpr const char* kBuild = "3 " __VERSION__;
 
 }  // namespace penstock::codegen

@@ -25,10 +25,19 @@ Result<std::string> make_elf(const std::vector<FunctionJob>& jobs, const Compile
   return elf;
 }
 
+Result<std::string> make_ptx(const std::vector<FunctionJob>& jobs, const CompileContext& context,
+                             CodegenStatistics& statistics) {
+  const std::int64_t start = now_ns();
+  auto text = compile_text(jobs, context, CodeText::assembly);
+  statistics.compile_ns += now_ns() - start;
+  if (text) statistics.elf_bytes += static_cast<std::int64_t>(text->size());
+  return text;
+}
+
 }  // namespace
 
 const Compiler& local_compiler() {
-  static constexpr Compiler compiler{find_target, make_elf};
+  static constexpr Compiler compiler{find_target, make_elf, make_ptx};
   return compiler;
 }
 
@@ -41,7 +50,8 @@ Result<KernelBundle> generate(const LoopProgram& program, const CodegenOptions& 
 Result<std::string> generate_text(const LoopProgram& program, const CodegenOptions& options,
                                   CodeText text) {
   FunctionTable table = tabulate(program);
-  auto target = find_target(options.cpus.empty() ? "host" : options.cpus.front(), options.lanes);
+  const std::vector<std::string>& names = targets_of(program, options);
+  auto target = find_target(names.empty() ? "host" : names.front(), options.lanes);
   if (!target) return tl::unexpected(target.error());
   return compile_text(table.jobs, {program.buffers, table.symbols, *target}, text);
 }

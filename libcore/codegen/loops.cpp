@@ -64,7 +64,7 @@ Result<Carried> KernelEmitter::counted_loop(
   auto begin = constant_of(range.begin), end = constant_of(range.end);
   frame.runs = begin && end;
   if (frame.runs && *begin >= *end) return start;
-  bool once = frame.runs && *end - *begin <= range.step;
+  bool once = frame.runs && range.stride == nullptr && *end - *begin <= range.step;
   llvm::LLVMContext& context = module_.getContext();
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(context, name, function_); };
   llvm::BasicBlock* before = ir_.GetInsertBlock();  // from where an empty loop is passed by
@@ -99,7 +99,8 @@ Result<Carried> KernelEmitter::counted_loop(
   if (once) {
     ir_.CreateBr(exit);
   } else {
-    Value* advanced = ir_.CreateNSWAdd(index, ir_.getInt64(range.step));
+    Value* step = range.stride != nullptr ? range.stride : ir_.getInt64(range.step);
+    Value* advanced = ir_.CreateNSWAdd(index, step);
     ir_.CreateCondBr(ir_.CreateICmpSLT(advanced, range.end), header, exit);
     phis[0]->addIncoming(range.begin, preheader);
     phis[0]->addIncoming(advanced, latch);
@@ -148,6 +149,12 @@ Result<Carried> KernelEmitter::accumulate_body(const Loop& loop, const Carried& 
     }
     bool positions = (*kind)->components == 2;
     AccumulatorStep step = shared_count(accumulator, iterations, begin);
+    if (target_.device && own_vector && accumulator.op == "welford") {
+      // All copies have seen as many values as the first.
+      llvm::Constant* one = llvm::ConstantFP::get(carried[place]->getType(), 1.0);
+      step.count = ir_.CreateFAdd(carried[place + 2], one);
+      step.inverse_count = ir_.CreateFDiv(one, step.count);
+    }
     for (int copy = 0; copy < copies; ++copy) {
       AccumulatorState state;
       for (int i = 0; i < (*kind)->components; ++i) state.push_back(carried[place++]);
@@ -156,8 +163,7 @@ Result<Carried> KernelEmitter::accumulate_body(const Loop& loop, const Carried& 
       if (positions && own_vector) {
         step.position = vector_atom({SymAtom::Kind::symbol, top().variable, {}}, copy, 64);
       } else if (positions) {
-        step.position =
-            vector == nullptr ? top().index : ir_.CreateVectorSplat(vector->lanes, top().index);
+        step.position = splat(top().index);
       }
       step.mask = own_vector ? top().mask : nullptr;
       AccumulatorState stepped = accumulate(ir_, **kind, accumulator.dtype, state, step);
@@ -167,29 +173,9 @@ Result<Carried> KernelEmitter::accumulate_body(const Loop& loop, const Carried& 
   return next;
 }
 
-namespace {
-
-/// The states of one accumulator, copy by copy, cut out of what a loop carried.
-llvm::SmallVector<AccumulatorState, 4> take_states(llvm::ArrayRef<Value*> carried,
-                                                   std::size_t& place, int components, int copies) {
-  llvm::SmallVector<AccumulatorState, 4> states;
-  for (int copy = 0; copy < copies; ++copy) {
-    states.emplace_back(carried.slice(place, components));
-    place += components;
-  }
-  return states;
-}
-
-/// The components that a program sees as results: of argmax the position alone.
-std::size_t first_result(std::string_view op) {
-  return op.starts_with("arg") ? 1 : 0;
-}
-
-}  // namespace
-
 Result<void> KernelEmitter::scalar_loop(const Loop& loop, Range range) {
   const Frame* vector = vector_frame();
-  int lanes = vector ? vector->lanes : 0;
+  int lanes = vector_lanes();
   int copies = vector ? vector->copies : 1;
   Carried start;
   for (const Accumulator& accumulator : loop.accumulators) {
@@ -281,7 +267,7 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
 }
 
 bool KernelEmitter::can_vectorize(const Loop& loop) const {
-  return loop.schedule.vectorize && vector_level_ < 0 &&
+  return loop.schedule.vectorize && !target_.device && vector_level_ < 0 &&
          !fusion::varies_in_length(loop.body, loop.variable);
 }
 
@@ -296,7 +282,7 @@ int KernelEmitter::choose_copies(const Loop& loop, Value* begin, Value* end) con
 
 Result<void> KernelEmitter::loop(const Loop& loop) {
   Range range{ir_.getInt64(0), nullptr, 1};
-  if (&loop == signature_->parallel) {
+  if (&loop == signature_->parallel && !target_.device) {
     range.begin = function_->getArg(2);
     range.end = function_->getArg(3);
   } else {
@@ -307,6 +293,7 @@ Result<void> KernelEmitter::loop(const Loop& loop) {
     }
   }
   if (auto most = most_iterations(loop.extent)) extents_[loop.variable] = *most;
+  if (target_.device && loop.schedule.bind != Bind::serial) return bound_loop(loop, range);
   return can_vectorize(loop) ? vector_loop(loop, range) : scalar_loop(loop, range);
 }
 

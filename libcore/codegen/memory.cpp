@@ -12,7 +12,7 @@ Value* KernelEmitter::memory(const Instruction& instruction) {
   if (buffer.kind != Buffer::Kind::scratch) {
     return memories_[signature_->position.at(instruction.buffer)];
   }
-  Value* scratch = function_->getArg(4);
+  Value* scratch = target_.device ? scratch_row_ : function_->getArg(4);
   return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), scratch,
                                         buffer.arena_offset.constant_term());
 }
@@ -47,19 +47,26 @@ Value* KernelEmitter::lane_mask(const Instruction& instruction, std::size_t oper
   return mask == nullptr ? own : ir_.CreateAnd(mask, own);
 }
 
+/// A zero where `pointer` may point: it takes its place where a mask is false, so that nothing else
+/// is touched.
+Value* KernelEmitter::zero_of(Value* pointer, llvm::Type* type) {
+  return new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
+                                  llvm::Constant::getNullValue(type), "zero", nullptr,
+                                  llvm::GlobalValue::NotThreadLocal,
+                                  pointer->getType()->getPointerAddressSpace());
+}
+
 Value* KernelEmitter::load_uniform(const Instruction& instruction) {
   DType dtype = buffers_[instruction.buffer].dtype;
   llvm::Type* type = memory_type(ir_.getContext(), dtype, 0);
+  if (is_host(instruction.buffer)) return host_number(instruction);
   Value* pointer = element_pointer(instruction, type);
   llvm::Align alignment(facts(dtype).size);
   if (instruction.operands.empty()) {
     return from_memory(ir_, ir_.CreateAlignedLoad(type, pointer, alignment), dtype);
   }
-  // Where the mask is false the address is replaced by that of a zero, so that nothing is touched.
-  auto* zero = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
-                                        llvm::Constant::getNullValue(type), "zero");
   Value* mask = copy_of(*find(instruction.operands[0]), 0, false);
-  pointer = ir_.CreateSelect(mask, pointer, zero);
+  pointer = ir_.CreateSelect(mask, pointer, zero_of(pointer, type));
   return from_memory(ir_, ir_.CreateAlignedLoad(type, pointer, alignment), dtype);
 }
 
@@ -103,7 +110,7 @@ Value* fill_value(llvm::IRBuilder<>& b, const Instruction& instruction, llvm::Ty
 
 }  // namespace
 
-Result<KernelEmitter::Pack> KernelEmitter::load(const Instruction& instruction, int level) {
+Result<Pack> KernelEmitter::load(const Instruction& instruction, int level) {
   DType stored = buffers_[instruction.buffer].dtype;
   if (is_complex(stored)) return failure(Code::PS0702, "no machine code for complex numbers");
   const Pack* mask = instruction.operands.empty() ? nullptr : find(instruction.operands[0]);
@@ -111,9 +118,12 @@ Result<KernelEmitter::Pack> KernelEmitter::load(const Instruction& instruction, 
   Pack pack{{}, vector, level, instruction.dtype};
   std::optional<SymExpr> step = lane_step(instruction.index);
   int copies = vector ? vector_frame()->copies : 1;
+  llvm::SmallVector<Value*, 8> loaded;
+  if (vector && target_.device) loaded = load_copies(instruction);
   for (int copy = 0; copy < copies; ++copy) {
-    Value* value =
-        vector ? load_lanes(instruction, step ? &*step : nullptr, copy) : load_uniform(instruction);
+    Value* value = !loaded.empty() ? loaded[copy]
+                   : vector        ? load_lanes(instruction, step ? &*step : nullptr, copy)
+                                   : load_uniform(instruction);
     value = emit_convert(ir_, value, stored, instruction.dtype);
     if (mask != nullptr) {
       Value* fill = fill_value(ir_, instruction, value->getType());
@@ -138,6 +148,13 @@ Result<void> KernelEmitter::store(const Instruction& instruction) {
   bool vector = depends_on_lanes(instruction.index);
   if (!vector && (value.vector || (masked && find(instruction.operands[1])->vector))) {
     return failure(Code::PS0702, "the lanes of a vector would be stored to one element");
+  }
+  if (target_.device) {
+    llvm::SmallVector<Value*, 8> elements;
+    for (int copy = 0; copy < (vector ? vector_frame()->copies : 1); ++copy)
+      elements.push_back(element(copy, vector));
+    device_store(elements, instruction, vector);
+    return {};
   }
   if (!vector) {
     Value* pointer = element_pointer(instruction, scalar);

@@ -91,6 +91,7 @@ class KeyWriter {
       number(position == signature_.position.end() ? -1 : position->second);
       if (buffer.kind == Buffer::Kind::scratch) text += buffer.arena_offset.to_string() + ' ';
       text += std::string(facts(buffer.dtype).name) + ' ';
+      if (buffer.host) text += "host ";
     }
     expression(instruction.index);
     if (auto* value = instruction.immediate.as<bool>()) number(*value);
@@ -110,6 +111,8 @@ class KeyWriter {
     number(&loop == signature_.parallel);
     number(loop.schedule.vectorize);
     number(loop.schedule.unroll);
+    if (loop.schedule.bind != Bind::serial)
+      text += std::string(to_string(loop.schedule.bind)) + ' ';
     text += "{\n";
     body(loop.body);
     text += '}';
@@ -164,6 +167,9 @@ std::string structure_key(const LoopKernel& kernel, const Signature& signature,
                           const std::vector<Buffer>& buffers,
                           const std::vector<std::string>& symbols) {
   KeyWriter writer(signature, buffers, symbols);
+  if (kernel.block_x != 1 || kernel.block_y != 1)
+    writer.text =
+        "block " + std::to_string(kernel.block_x) + ' ' + std::to_string(kernel.block_y) + '\n';
   writer.body(kernel.body);
   return std::move(writer.text);
 }

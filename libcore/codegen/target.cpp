@@ -9,11 +9,14 @@
 
 #include <mutex>
 
+#include "codegen/compiler.h"
+
 namespace penstock::codegen {
 
 namespace {
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+constexpr const char* kDeviceTriple = "nvptx64-nvidia-cuda";
 
 constexpr const char* kFeatures[] = {
 #define PS_CPU_FEATURE(name, check) name,
@@ -58,6 +61,7 @@ std::string resolve_name(std::string_view cpu) {
 }  // namespace
 
 Result<Target> find_target(std::string_view cpu, int lanes) {
+  if (auto known = level_target(cpu, lanes); known && known->device) return *known;
   Target target;
   target.cpu = resolve_name(cpu);
   auto subtarget = subtarget_of(target.cpu);
@@ -80,7 +84,27 @@ Result<Target> find_target(std::string_view cpu, int lanes) {
   return target;
 }
 
+/// PTX of a version that drivers for CUDA 12.3 and later take.
+static Result<std::unique_ptr<llvm::TargetMachine>> make_device_machine(const Target& target) {
+  static const llvm::Target* nvptx = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    std::string error;
+    return llvm::TargetRegistry::lookupTarget(kDeviceTriple, error);
+  }();
+  if (nvptx == nullptr) return failure(Code::PS0703, "this LLVM has no NVPTX code generator");
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(nvptx->createTargetMachine(
+      kDeviceTriple, target.cpu, "+ptx83", options, {}, {}, llvm::CodeGenOptLevel::Default));
+  if (machine == nullptr) return failure(Code::PS0703, "LLVM has no machine for " + target.cpu);
+  return machine;
+}
+
 Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const Target& target) {
+  if (target.device) return make_device_machine(target);
   const llvm::Target* x86 = x86_target();
   if (x86 == nullptr) return failure(Code::PS0703, "this LLVM has no x86 code generator");
   llvm::TargetOptions options;

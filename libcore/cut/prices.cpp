@@ -5,6 +5,7 @@
 
 #include "cut/model.h"
 #include "fusion/cost.h"
+#include "ir/device.h"
 #include "ir/size_estimate.h"
 #include "ops/op.h"
 #include "partition/placement.h"
@@ -26,8 +27,9 @@ class Pricing {
     interface_ = joint.interface;
     ops::GuardingShapes shapes(interface_);
     const std::vector<std::int32_t> uses = partition::count_uses(joint);
+    const std::string device = device_of(joint).value_or("cpu");
     for (const Node& node : joint.nodes)
-      placements_.push_back(partition::place(joint, node, uses, shapes).placement);
+      placements_.push_back(partition::place(joint, node, uses, shapes, device).placement);
     find_memory();
   }
 

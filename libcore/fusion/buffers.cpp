@@ -113,6 +113,7 @@ void assign_memory(FusionPlan& plan) {
     buffer.dtype = plan.type(id).dtype;
     buffer.sizes = plan.type(id).sizes;
     buffer.strides = plan.type(id).strides;
+    buffer.host = plan.device != "cpu" && plan.type(id).device == "cpu";
     BufferId base = add_buffer(plan, std::move(buffer));
     plan.values[id].window = Window{base, plan.type(id).sizes, plan.type(id).strides, 0};
   }

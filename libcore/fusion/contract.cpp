@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "fusion/device_contract.h"
 #include "fusion/kernel_contract.h"
 #include "fusion/loops.h"
 #include "ir/library_verify.h"
@@ -34,6 +35,11 @@ Result<void> check_buffers(const LoopProgram& program) {
     if (buffer.kind == Buffer::Kind::input &&
         (buffer.index < 0 || buffer.index >= static_cast<int>(program.interface.inputs.size()))) {
       return broken(program, fmt::format("buffer {} is no input of the graph", buffer.name));
+    }
+    if (buffer.host &&
+        ((buffer.kind != Buffer::Kind::input && buffer.kind != Buffer::Kind::constant) ||
+         !buffer.sizes.empty() || program.device == "cpu")) {
+      return broken(program, fmt::format("buffer {} is no number of the host", buffer.name));
     }
     if (buffer.kind == Buffer::Kind::output &&
         (buffer.index < 0 || buffer.index >= static_cast<int>(program.interface.outputs.size()))) {
@@ -133,6 +139,7 @@ Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
     Result<void> checked;
     if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
       checked = fusion::verify_kernel(program, *kernel, facts, budget);
+      if (checked) checked = fusion::verify_device(program, *kernel);
     } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
       checked = verify_library_call(*call, program.buffers, sizes,
                                     fmt::format("graph {}", to_string(program.interface.id)));

@@ -397,7 +397,8 @@ std::optional<LibraryCall> copy_into(FusionPlan& plan, const Node& node, ValueId
   const TensorType& type = plan.type(value);
   const double bytes =
       estimate(element_count(type.sizes), plan.interface()) * facts(type.dtype).size;
-  if (!plan.values[value].window || bytes > kMostCopied) return std::nullopt;
+  if (!plan.values[value].window || bytes > kMostCopied || plan.device != "cpu")
+    return std::nullopt;
   LibraryCall copy;
   copy.name = "copy";
   copy.op = node.op;
@@ -518,6 +519,7 @@ Result<LoopProgram> emit_program(FusionPlan plan) {
       }
     }
   }
+  program.device = plan.device;
   program.interface = std::move(plan.placed.graph.interface);
   program.calls = std::move(plan.placed.graph.calls);
   program.buffers = std::move(plan.buffers);

@@ -105,7 +105,8 @@ struct ScaledWeight {
 /// What fusion decides, before loops are made of it. Every stage of it gives a right program.
 struct FusionPlan {
   PlacedGraph placed;
-  Budget* budget = nullptr;  ///< asked whether to go on; null: always
+  std::string device = "cpu";  ///< of the kernels
+  Budget* budget = nullptr;    ///< asked whether to go on; null: always
   std::vector<ValuePlan> values;
   std::vector<Root> roots;
   std::vector<Group> groups;

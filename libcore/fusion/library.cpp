@@ -203,7 +203,8 @@ FallbackCall fallback_call(FusionPlan& plan, const Region& region, const Node& n
   // The op's own reason; the region's, of all its ops, where somebody placed it there by hand.
   Interface interface = plan.graph().interface;
   ops::GuardingShapes shapes(interface);
-  partition::PlacedNode placed = partition::place(plan.graph(), node, plan.uses, shapes);
+  partition::PlacedNode placed =
+      partition::place(plan.graph(), node, plan.uses, shapes, plan.device);
   call.reason = placed.placement == Placement::fallback ? std::move(placed.reason) : region.reason;
   if (node.call >= 0) call.calls.push_back(node.call);
   if (node.op == "prim.copy_") {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -42,6 +44,18 @@ struct Accumulator {
   std::vector<ScalarId> results;  ///< one; welford: mean, M2, count; arg*: the position
 };
 
+/// Which threads of a device (a GPU) take the iterations of a loop; each takes every n-th group of
+/// neighbours, where there are more iterations than threads.
+enum class Bind : std::uint8_t {
+  serial,    ///< each thread runs all of them
+  global_x,  ///< all threads of the grid along x
+  global_y,  ///< along y
+  global_z,  ///< along z
+  thread_x,  ///< the threads of one block along x; accumulators are joined over them
+};
+std::string_view to_string(Bind bind);
+std::optional<Bind> bind_from_name(std::string_view name);
+
 /// How a loop is run: data, editable by hand, never changes the result beyond rounding order that
 /// the accumulators' tree implies.
 struct Schedule {
@@ -54,6 +68,9 @@ struct Schedule {
   /// else. 0: no blocks, and always so with accumulators.
   std::int64_t tile = 0;
   std::int64_t unroll = 1;  ///< vectors (or iterations) per step
+  /// On a device; fusion/schedule_device.cpp says what may be bound. A bound loop that is also
+  /// `vectorize` gives each thread `unroll` neighbours a step.
+  Bind bind = Bind::serial;
 };
 
 struct Loop;
@@ -75,6 +92,7 @@ struct LoopKernel {
   std::vector<Statement> body;      ///< mostly one loop; a rank 0 kernel has instructions alone
   std::vector<std::int32_t> calls;  ///< positions in `calls` that it computes, for reports
   std::string reason;               ///< what was fused and why, one line for people
+  std::int32_t block_x = 1, block_y = 1;  ///< on a device: threads of a block
 };
 
 /// One thing to do, in order.
@@ -88,7 +106,8 @@ struct LoopProgram {
   std::vector<ProgramStep> steps;
   /// buffer that holds output i (an input's or another output's when it aliases or passes it on)
   std::vector<BufferId> outputs;
-  SymExpr arena_bytes = 0;  ///< length of the arena that temporaries lie in
+  SymExpr arena_bytes = 0;     ///< length of the arena that temporaries lie in
+  std::string device = "cpu";  ///< where buffers lie and kernels run: "cpu", "cuda:0"
 };
 
 }  // namespace penstock

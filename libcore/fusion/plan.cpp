@@ -9,6 +9,7 @@
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
 #include "fusion/scaled_weight.h"
+#include "ir/device.h"
 #include "ir/size_facts.h"
 #include "ops/op.h"
 #include "partition/placement.h"
@@ -106,6 +107,7 @@ void make_root(FusionPlan& plan, ValueId value) {
 FusionPlan make_plan(PlacedGraph placed) {
   FusionPlan plan;
   plan.placed = std::move(placed);
+  plan.device = device_of(plan.graph()).value_or("cpu");
   plan.facts = size_facts(plan.interface());
   plan.values.resize(plan.graph().values.size());
   plan.uses = partition::count_uses(plan.graph());

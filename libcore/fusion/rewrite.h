@@ -74,6 +74,10 @@ void prepare_parameters(LoopProgram& program);
 /// Chooses what runs in parallel and in vectors. Leaves: schedules; nothing else changes.
 void schedule_loops(LoopProgram& program);
 
+/// The same for a program whose kernels run on a device: which of its threads take which
+/// iterations.
+void schedule_device(LoopProgram& program);
+
 /// Drops temporaries, and views, that no step names any more. Leaves: other numbers of buffers.
 void drop_unused_buffers(LoopProgram& program);
 

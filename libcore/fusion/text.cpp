@@ -106,6 +106,7 @@ class Printer {
     if (schedule.vectorize) out_ += " vector";
     if (schedule.tile != 0) fmt::format_to(line_, " tile {}", schedule.tile);
     if (schedule.unroll != 1) fmt::format_to(line_, " unroll {}", schedule.unroll);
+    if (schedule.bind != Bind::serial) fmt::format_to(line_, " bind {}", to_string(schedule.bind));
     for (const Accumulator& accumulator : loop.accumulators) {
       std::string results;
       for (ScalarId result : accumulator.results) {

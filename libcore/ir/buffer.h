@@ -46,6 +46,9 @@ struct Buffer {
   SymExpr arena_offset = 0;
   SymExpr bytes = 0;  ///< length of the memory; unused for `input` and `view`
   std::string blob;   ///< `constant`: hash in the store
+  /// Of a program for a device, `input` and `constant` only: one element in the host's memory,
+  /// which kernels are given by value.
+  bool host = false;
 };
 
 /// Work fused behind a library call, on its result, in order.

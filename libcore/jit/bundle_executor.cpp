@@ -87,6 +87,12 @@ class KernelTimer {
   Clock::time_point begin_;
 };
 
+/// The number of the GPU that a bundle is for; -1: it is for the CPU.
+std::int32_t gpu_of(const std::string& device) {
+  const std::size_t colon = device.find(':');
+  return colon == std::string::npos ? -1 : std::atoi(device.c_str() + colon + 1);
+}
+
 Diagnostic take_error(std::string what) {
   PyErr_Clear();
   return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
@@ -146,11 +152,15 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
     return std::holds_alternative<FallbackCall>(step);
   });
   made->may_fail_halfway_ = !made->plan_.input_writes.empty() && calls_torch;
+  made->device_index_ = gpu_of(bundle.device);
+  const bool on_host = made->device_index_ < 0;
   made->takes_pending_ =
-      !calls_torch && made->plan_.input_writes.empty() &&
+      on_host && !calls_torch && made->plan_.input_writes.empty() &&
       std::ranges::all_of(made->plan_.outputs, [](const auto& output) { return output.input < 0; });
-  made->leaves_pending_ = !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
+  made->leaves_pending_ =
+      on_host && !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
   made->fallback_.set_numbers(number_buffers(bundle));
+  made->fallback_.set_device(made->device_index_);
   forget_recording(bundle.interface);
   auto executor =
       runtime::Executor::create(std::move(runtime), std::move(bundle), blobs, &made->fallback_);
@@ -268,6 +278,7 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
   const auto element = static_cast<std::size_t>(facts(result.dtype).size);
   const std::size_t before = static_cast<std::size_t>(layout.offset()) * element;
   const std::size_t bytes = before + static_cast<std::size_t>(layout.extent()) * element;
+  if (device_index_ >= 0) return copied_on_device(index, before, bytes);
   PooledMemory memory(std::make_shared<runtime::MemoryPool>(0), bytes);
   if (!memory) {
     PyErr_NoMemory();
@@ -275,6 +286,27 @@ PyRef BundleExecutor::copied_tensor(std::size_t index) {
   }
   copy_elements({result.data, element, result.sizes, result.strides},
                 static_cast<char*>(memory.data()) + before, layout.strides());
+  return pending_tensor(index, std::move(memory)).make(bridge_);
+}
+
+/// The same on a GPU, where torch copies.
+PyRef BundleExecutor::copied_on_device(std::size_t index, std::size_t before, std::size_t bytes) {
+  const OutputTensor& result = results_[index];
+  const TensorLayout& layout = made_layouts_[index];
+  const PyRef source =
+      fallback_.tensor_over({result.data, result.dtype, result.sizes, result.strides});
+  if (!source) return {};
+  PooledMemory memory(executor_->memory(), bytes);
+  if (!memory) {
+    PyErr_NoMemory();
+    return {};
+  }
+  const runtime::TensorWindow target{static_cast<char*>(memory.data()) + before, result.dtype,
+                                     layout.sizes(), layout.strides()};
+  if (auto copied = fallback_.write(target, source.get()); !copied) {
+    PyErr_SetString(PyExc_SystemError, copied.error().message.c_str());
+    return {};
+  }
   return pending_tensor(index, std::move(memory)).make(bridge_);
 }
 
@@ -297,13 +329,20 @@ PendingTensor BundleExecutor::pending_tensor(std::size_t index, PooledMemory mem
   tensor.view.data = static_cast<char*>(memory.data()) + before;
   tensor.view.storage = memory.data();
   tensor.view.dtype = facts(results_[index].dtype).torch_scalar_type;
-  tensor.view.device_index = -1;
+  tensor.view.device_type = device_index_ < 0 ? 0 : 1;
+  tensor.view.device_index = device_index_;
   tensor.view.has_version = !torch::inference_mode();
   tensor.memory = std::move(memory);
   return tensor;
 }
 
 PyRef BundleExecutor::own_tensor(std::size_t index) {
+  const OutputTensor& result = results_[index];
+  if (device_index_ >= 0 && result.input < 0 && result.output < 0) {
+    PyRef made = fallback_.adopted(result.data);
+    const TensorLayout& layout = made_layouts_[index];
+    if (made && layout.offset() == 0 && layout.lies_as(result.sizes, result.strides)) return made;
+  }
   if (!is_own(index)) return copied_tensor(index);
   return pending_tensor(index, std::move(results_[index].memory)).make(bridge_);
 }
@@ -434,6 +473,7 @@ Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<Pen
 }
 
 void BundleExecutor::finish_run() {
+  fallback_.forget_adopted();
   for (OutputTensor& result : results_) result = OutputTensor{};
   for (PyRef& tensor : made_) tensor = nullptr;
 }

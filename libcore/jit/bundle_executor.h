@@ -70,6 +70,7 @@ class BundleExecutor final : public Executor {
   PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;
   python::PyRef own_tensor(std::size_t index);
   python::PyRef copied_tensor(std::size_t index);
+  python::PyRef copied_on_device(std::size_t index, std::size_t before, std::size_t bytes);
   void finish_run();
   std::optional<std::int64_t> symbol(std::string_view name) const;
 
@@ -91,6 +92,7 @@ class BundleExecutor final : public Executor {
   std::vector<std::int32_t> prepared_at_;     // by input: where it stands there; -1: nowhere
   std::vector<TensorLayout> output_layouts_;  // by output
   std::vector<TensorLayout> made_layouts_;    // by made tensor
+  std::int32_t device_index_ = -1;            // of the GPU that the kernels run on; -1: the CPU
   bool may_fail_halfway_ = false;             // it writes inputs and calls torch
   bool takes_pending_ = false, leaves_pending_ = false;
   // Of the run at hand.

@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "capture/tier_up.h"
+#include "ir/device.h"
 #include "jit/checked_executor.h"
 #include "jit/exceptions.h"
 #include "jit/gradient_paths.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/program_backend.h"
+#include "jit/torch_device.h"
 #include "python/eval_breaker.h"
 #include "torch/autocast.h"
 #include "torch/compile_region.h"
@@ -109,8 +111,10 @@ void trace_recording(PassTrace& trace, const Interface& interface,
 }
 
 /// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute
-/// it.
-const Value* value_elsewhere(const Graph& graph) {
+/// it. Gradients are not computed on a GPU.
+const Value* value_elsewhere(const Graph& graph, bool gradients) {
+  if (const auto device = device_of(graph); device && !(gradients && is_gpu(*device)))
+    return nullptr;
   const auto found = std::find_if(graph.values.begin(), graph.values.end(),
                                   [](const Value& value) { return value.type.device != "cpu"; });
   return found == graph.values.end() ? nullptr : &*found;
@@ -318,7 +322,7 @@ bool JitClient::was_refused(Entry& entry, const Graph& graph) {
   GateReport& report = entry.count->gate;
   entry.verdict_key = verdicts_->key_of(graph);
   report = verdicts_->find(entry.verdict_key).value_or(GateReport{});
-  entry.gate = std::make_shared<Gate>(report);
+  entry.gate = std::make_shared<Gate>(report, clock_of(graph));
   if (options_.trace != nullptr) {
     options_.trace->after({"gate", "look whether an earlier process has measured"},
                           Clock::now() - start, [] { return std::string(); });
@@ -458,7 +462,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
     (*entry)->why_not = kRefused;
-  } else if (const Value* value = value_elsewhere(recorded.graph); value != nullptr) {
+  } else if (const Value* value = value_elsewhere(recorded.graph, gradients); value != nullptr) {
     (*entry)->why_not = value->name + " is on the device " + value->type.device;
     // A tensor on meta has no data, so that there is nothing to compile and nothing to tell the
     // user.

@@ -79,6 +79,9 @@ std::uint64_t ContentVersions::of(const torch::TensorBridge& bridge, PyObject* t
   known.copy.clear();
   std::shared_ptr<Record>& record = known.record;
   const std::size_t bytes = extent(view);
+  // What is on a GPU is not looked at, and small tensors are written without being counted.
+  const bool on_host = view.device_type == 0;
+  if (!on_host && bytes <= kHashed) return runtime::kUnversioned;
   if (bytes <= kCopied && view.data != nullptr) return of_small(tensor, view.data, bytes, known);
   if (bytes <= kHashed && view.data != nullptr) {
     const std::uint64_t hash = XXH3_64bits(view.data, bytes);

@@ -54,6 +54,9 @@ class Gate {
 
   enum class Turn : std::uint8_t { entry, plain };
 
+  /// The clock of calls that are over when they return.
+  static Nanoseconds steady_time();
+
   /// `report` is filled in as calls are measured, and outlives the gate. A verdict in it stands.
   explicit Gate(GateReport& report, Clock clock = steady_time);
 
@@ -106,7 +109,6 @@ class Gate {
     /// How far the two least times lie apart, as a share of the least; 1 for fewer than two.
     double spread() const;
   };
-  static Nanoseconds steady_time();
   /// How far the two least times of a side lie apart, of the side where it is more.
   double spread() const;
   /// The share of plain Python's time that an entry may take longer.

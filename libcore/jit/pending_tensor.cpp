@@ -45,7 +45,8 @@ python::PyRef PendingTensor::make(const torch::TensorBridge& bridge) {
     spec.sizes = {&reach, 1};
     spec.strides = {&step, 1};
   }
-  spec.resizable = true;
+  spec.device_index = view.device_index;
+  spec.resizable = view.device_index < 0;
   spec.release = release_memory;
   spec.context = owner;
   python::PyRef tensor = bridge.make(spec);

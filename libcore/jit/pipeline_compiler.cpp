@@ -5,10 +5,12 @@
 #include "autodiff/differentiate.h"
 #include "autodiff/saved_operands.h"
 #include "heap/file_pages.h"
+#include "ir/device.h"
 #include "jit/chained_executor.h"
 #include "jit/gradient_executor.h"
 #include "jit/gradient_paths.h"
 #include "jit/gradient_stages.h"
+#include "jit/torch_device.h"
 #include "jit/torch_random.h"
 
 namespace penstock::jit {
@@ -61,13 +63,22 @@ std::string node_name(const OutputPlan& plan, const std::vector<Output>& capture
   return {};
 }
 
+/// An op of ours that nothing runs on a GPU: draws of random numbers.
+const FallbackCall* unknown_to_torch(const KernelBundle& bundle) {
+  for (const BundleStep& step : bundle.steps) {
+    const auto* call = std::get_if<FallbackCall>(&step);
+    if (call != nullptr && call->op.starts_with("prim.")) return call;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool is_large(const Graph& graph) {
   constexpr std::int64_t kMuch = std::int64_t{32} << 20;
   std::int64_t bytes = 0;
   for (std::size_t i = graph.interface.inputs.size(); i < graph.values.size(); ++i) {
-    bytes += known_bytes(graph.values[i].type);
+    if (graph.values[i].type.device == "cpu") bytes += known_bytes(graph.values[i].type);
   }
   return bytes >= kMuch;
 }
@@ -82,11 +93,14 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(const std::st
       new PipelineCompiler(std::move(*opened), std::move(options), trace));
   compiler->runtime_->deterministic = deterministic;
   compiler->runtime_->random = std::make_shared<TorchRandom>();
+  compiler->runtime_->open_device = open_torch_device;
   return compiler;
 }
 
 Result<std::unique_ptr<BundleExecutor>> PipelineCompiler::load(KernelBundle bundle,
                                                                OutputPlan plan) {
+  if (const FallbackCall* call = unknown_to_torch(bundle); call != nullptr)
+    return failure(Code::PS0811, call->op + " has no kernel for " + bundle.device);
   const auto start = std::chrono::steady_clock::now();
   auto executor =
       BundleExecutor::create(runtime_, versions_, std::move(bundle), blobs_, std::move(plan));
@@ -99,6 +113,8 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   const TrimmedHeap trimmed(graph);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
+  const std::string device = device_of(graph).value_or("cpu");
+  if (is_gpu(device)) options_.codegen.gpus = {device_target(device)};
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
   trimmed.give_back_pages();
   if (!bundle) return tl::unexpected(bundle.error());

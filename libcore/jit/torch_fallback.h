@@ -16,10 +16,19 @@ class TorchFallback final : public runtime::FallbackRunner {
 
   Result<void> run(const FallbackCall& call,
                    const std::function<runtime::TensorWindow(BufferId)>& window) override;
+  Result<void> run_on_device(const FallbackCall& call,
+                             const std::function<runtime::TensorWindow(BufferId)>& window,
+                             const Adopt& adopt) override;
+  /// The result whose memory was adopted in the run at hand, by its address; null: there is none.
+  python::PyRef adopted(const void* data) const;
+  /// Behind each run on a device: lets go of what was adopted.
+  void forget_adopted() { adopted_.clear(); }
   /// Gives the symbols of fallback arguments their values in the run at hand.
   void set_symbols(torch::TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
   /// The buffers that stand for Python numbers, which promote otherwise than tensors.
   void set_numbers(std::vector<BufferId> numbers) { numbers_ = std::move(numbers); }
+  /// The GPU that the bundle's memory is on; -1: the host's.
+  void set_device(std::int32_t index) { device_index_ = index; }
 
   /// A tensor over memory that it does not own: it must not outlive the call. Null with a Python
   /// error set.
@@ -30,9 +39,17 @@ class TorchFallback final : public runtime::FallbackRunner {
   Result<void> write(const runtime::TensorWindow& window, PyObject* source);
 
  private:
+  using Windows = std::function<runtime::TensorWindow(BufferId)>;
+  Result<std::vector<python::PyRef>> call(const FallbackCall& call, const Windows& window,
+                                          std::vector<const void*>& storages);
+  Result<void> keep(const FallbackCall& call, std::size_t output, PyObject* result,
+                    const Windows& window, const std::vector<const void*>& storages,
+                    const Adopt* adopt);
   const torch::TensorBridge& bridge_;
   torch::TorchOps ops_;
   std::vector<BufferId> numbers_;
+  std::int32_t device_index_ = -1;
+  std::vector<std::pair<const void*, python::PyRef>> adopted_;
   torch::TorchOps::SymbolOf symbol_of_ = [](std::string_view) { return std::nullopt; };
 };
 

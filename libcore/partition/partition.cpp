@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "ir/device.h"
 #include "ops/op.h"
 #include "partition/contract.h"
 #include "partition/dependence.h"
@@ -120,13 +121,15 @@ std::vector<PlacedNode> place_all(const Graph& graph, const PartitionOptions& op
   Interface interface =
       graph.interface;  // takes guards that a rule may record: the graph has those it needs
   ops::GuardingShapes shapes(interface);
+  // Where tensors lie on several devices, torch runs what is on any but the cpu.
+  const std::string device = device_of(graph).value_or("cpu");
   std::vector<PlacedNode> placed;
   placed.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     bool forced = std::find(options.fallback.begin(), options.fallback.end(), node.op) !=
                   options.fallback.end();
     placed.push_back(forced ? PlacedNode{Placement::fallback, "it was sent to torch by hand"}
-                            : place(graph, node, uses, shapes));
+                            : place(graph, node, uses, shapes, device));
   }
   return placed;
 }

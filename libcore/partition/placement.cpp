@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/device.h"
 #include "ops/infer.h"
 #include "ops/op.h"
 
@@ -165,16 +166,22 @@ const Row* find_row(std::string_view op, Placement placement) {
   return nullptr;
 }
 
+/// Calls `visit` for the type of every tensor of the node.
+template <class Visit>
+void for_each_type(const Graph& graph, const Node& node, const Visit& visit) {
+  const auto look = [&](ValueId id) { visit(graph.values[id].type); };
+  for (const NamedArgument& argument : node.args) for_each_value(argument.value, look);
+  for (ValueId id : node.results) look(id);
+}
+
 /// What holds for every kernel, ours and the library's.
-std::string common_obstacle(const Graph& graph, const Node& node) {
+std::string common_obstacle(const Graph& graph, const Node& node, std::string_view device) {
   std::string obstacle;
-  auto check = [&](ValueId id) {
-    const TensorType& type = graph.values[id].type;
-    if (type.device != "cpu") obstacle = fmt::format("a tensor is on device {}", type.device);
+  for_each_type(graph, node, [&](const TensorType& type) {
+    if (type.device != device && (type.device != "cpu" || type.rank() > 0))
+      obstacle = fmt::format("a tensor is on device {}", type.device);
     if (is_complex(type.dtype)) obstacle = "no kernels for complex numbers";
-  };
-  for (const NamedArgument& argument : node.args) for_each_value(argument.value, check);
-  for (ValueId id : node.results) check(id);
+  });
   return obstacle;
 }
 
@@ -197,15 +204,16 @@ std::string misfit(const Graph& graph, const Node& node, ops::ShapeContext& shap
 }
 
 PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses,
-                 ops::ShapeContext& shapes) {
+                 ops::ShapeContext& shapes, std::string_view device) {
   const ops::OpFacts* op = ops::find_op(node.op);
   const bool prim = op != nullptr && op->is_prim();
   const std::span<const Row> rows = rows_of(node.op);
   if (!prim && rows.empty())
     return {Placement::fallback, "there is neither a lowering nor a library call"};
-  std::string obstacle = common_obstacle(graph, node);
+  std::string obstacle = common_obstacle(graph, node, device);
   if (!obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
   if (prim && rows.empty()) return {Placement::compiled, {}};
+  if (is_gpu(device)) return {Placement::fallback, "torch's own kernel runs it on a GPU"};
   if (obstacle = misfit(graph, node, shapes); !obstacle.empty())
     return {Placement::fallback, std::move(obstacle)};
   for (const Row& row : rows) {

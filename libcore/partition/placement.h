@@ -28,9 +28,9 @@ bool has_lowering(std::string_view op);
 std::string misfit(const Graph& graph, const Node& node, ops::ShapeContext& shapes);
 
 /// Places one node of a core graph by partition/placement.def. `uses[v]` counts the uses of value v
-/// by nodes and as an output.
+/// by nodes and as an output; kernels run on `device`.
 PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int32_t> uses,
-                 ops::ShapeContext& shapes);
+                 ops::ShapeContext& shapes, std::string_view device);
 
 /// How often each value of the graph is used, by nodes and as an output.
 std::vector<std::int32_t> count_uses(const Graph& graph);

@@ -86,7 +86,8 @@ class Lowering {
     const OpFacts* op = find_op(node.op);
     if (!op) return lower_unknown(std::move(node));
     if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
-    if (rewrite_.keeps_whole(node.op)) return rewrite_.keep(std::move(node));
+    if (rewrite_.keeps_whole(node.op) || stays_whole_on_device(rewrite_, *op, node))
+      return rewrite_.keep(std::move(node));
     check_indices(rewrite_, *op, node);
     std::vector<ValueId> results = take_apart(*op, node);
     finish(node, results);
@@ -197,7 +198,8 @@ class Lowering {
     Node pure = node;
     pure.op = functional->name;
     pure.results.clear();
-    const bool whole = rewrite_.keeps_whole(pure.op);
+    const bool whole =
+        rewrite_.keeps_whole(pure.op) || stays_whole_on_device(rewrite_, *functional, pure);
     if (!whole) check_indices(rewrite_, *functional, pure);
     std::vector<ValueId> results = whole ? std::vector<ValueId>() : take_apart(*functional, pure);
     if (!results.empty() || rewrite_.failed()) return results.empty() ? self : results.front();

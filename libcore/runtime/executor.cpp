@@ -7,6 +7,7 @@
 
 #include "ir/call_location.h"
 #include "runtime/copy.h"
+#include "runtime/device_steps.h"
 #include "runtime/index_check.h"
 #include "runtime/plan.h"
 #include "runtime/shared_object.h"
@@ -31,6 +32,7 @@ struct Executor::State {
   FallbackRunner* fallback = nullptr;
   std::shared_ptr<SharedObject> code;
   std::unordered_map<std::string, penstock_kernel> functions;
+  std::optional<DeviceSteps> device;  ///< of a bundle for one
   std::vector<SymbolBinding> bindings;
   std::vector<MemorySource> sources;
   std::vector<std::unique_ptr<Plan>> plans;  ///< last used first
@@ -42,7 +44,20 @@ struct Executor::State {
   std::uint64_t next_version = 1;  ///< of prepared memory
 
   Result<void> load(BlobSource& blobs);
+  Result<void> find_memory(BlobSource& blobs);
   Result<void> check_counts(std::size_t inputs, std::size_t outputs) const;
+  PlanContext plan_context() const {
+    static const std::unordered_map<std::string, void*> kNone;
+    return {bundle,
+            functions,
+            device ? device->functions() : kNone,
+            runtime->library.get(),
+            runtime->random.get(),
+            plans};
+  }
+  const std::shared_ptr<MemoryPool>& pool() const {
+    return device ? device->memory() : runtime->memory;
+  }
   Result<Plan*> plan_for(std::span<const TensorArgument> inputs);
   Result<std::unique_ptr<Plan>> next_plan();
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
@@ -58,6 +73,7 @@ struct Executor::State {
                                 std::span<const TensorArgument> inputs, char* scratch,
                                 bool may_start_again);
   Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
+  bool adopt(BufferId id, void* data, const Plan& plan);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };
 
@@ -114,24 +130,39 @@ Result<void> Executor::State::load(BlobSource& blobs) {
       return needed;
     }
   }
-  if (kernels) {
+  if (kernels && bundle.device == "cpu") {
     auto chosen = choose_code(bundle);
     if (!chosen) return tl::unexpected(chosen.error());
     auto opened = runtime->code.load((*chosen)->blob, blobs);
     if (!opened) return tl::unexpected(opened.error());
     code = std::move(*opened);
   }
+  if (bundle.device != "cpu") {
+    auto opened = DeviceSteps::open(*runtime, bundle, blobs);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    device = std::move(*opened);
+  }
   for (const BundleStep& step : bundle.steps) {
     auto* kernel = std::get_if<KernelCall>(&step);
+    if (code == nullptr) break;
     if (kernel == nullptr || functions.contains(kernel->function)) continue;
     penstock_kernel function = code->function(kernel->function);
     if (function != nullptr) functions.emplace(kernel->function, function);
   }
-  if (library_calls && runtime->library == nullptr) {
+  if (library_calls && !device && runtime->library == nullptr) {
     auto library = open_library(runtime->deterministic, runtime->packed);
     if (!library) return tl::unexpected(library.error());
     runtime->library = std::move(*library);
   }
+  if (auto found = find_memory(blobs); !found) return found;
+  auto bound = bind_symbols(bundle);
+  if (!bound) return tl::unexpected(bound.error());
+  bindings = std::move(*bound);
+  return {};
+}
+
+/// Where the memory of buffers is: constants' already, of others what a run has to look for.
+Result<void> Executor::State::find_memory(BlobSource& blobs) {
   for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
     const Buffer& buffer = bundle.buffers[i];
     const void* data = nullptr;
@@ -145,14 +176,16 @@ Result<void> Executor::State::load(BlobSource& blobs) {
                                          buffer.name + " of " + buffer.bytes.to_string());
       }
       data = found->data();
+      if (device && !buffer.host) {
+        auto there = device->constant(*found);
+        if (!there) return tl::unexpected(std::move(there.error()));
+        data = *there;
+      }
     } else if (buffer.kind != Buffer::Kind::view && buffer.kind != Buffer::Kind::scratch) {
       sources.push_back({static_cast<BufferId>(i), buffer.kind, buffer.index});
     }
     memories.push_back(const_cast<void*>(data));
   }
-  auto bound = bind_symbols(bundle);
-  if (!bound) return tl::unexpected(bound.error());
-  bindings = std::move(*bound);
   return {};
 }
 
@@ -183,13 +216,11 @@ Result<std::unique_ptr<Plan>> Executor::State::next_plan() {
   if (plans.size() == kMostPlans) {
     std::unique_ptr<Plan> last = std::move(plans.back());
     plans.pop_back();
-    auto resized = resize_plan(
-        {bundle, functions, runtime->library.get(), runtime->random.get(), plans}, *last, symbols);
+    auto resized = resize_plan(plan_context(), *last, symbols);
     if (!resized) return tl::unexpected(std::move(resized.error()));
     return last;
   }
-  auto plan =
-      make_plan({bundle, functions, runtime->library.get(), runtime->random.get(), plans}, symbols);
+  auto plan = make_plan(plan_context(), symbols);
   // Packed weights and the arena are about to come on top of what the plain program has freed and
   // the C library has kept.
   if (plan && (*plan)->arena_bytes >= kMuchMemory) malloc_trim(0);
@@ -250,12 +281,30 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
   return !start_again;
 }
 
+/// Makes `data` the memory of a temporary or an output. What is only a window on another buffer's
+/// memory has to be written there.
+bool Executor::State::adopt(BufferId id, void* data, const Plan& plan) {
+  const Buffer& buffer = bundle.buffers[id];
+  const bool own = plan.windows[id].memory == id && plan.windows[id].start == 0;
+  const bool fresh = buffer.kind == Buffer::Kind::temporary || buffer.kind == Buffer::Kind::output;
+  if (!own || !fresh) return false;
+  memories[id] = static_cast<char*>(data) - plan.arena_offsets[id];
+  for (std::size_t i = 0; i < pointers.size(); ++i) {
+    if (plan.pointer_memory[i] == id)
+      pointers[i] = static_cast<char*>(memories[id]) + plan.pointer_start[i];
+  }
+  return true;
+}
+
 Result<void> Executor::State::run_fallback(const FallbackCall& call, const Plan& plan) {
-  return fallback->run(call, [&](BufferId id) {
-    const Window& window = plan.windows[id];
-    char* start = static_cast<char*>(memories[window.memory]) + plan.arena_offsets[window.memory];
-    return TensorWindow{start + window.start, window.dtype, window.sizes, window.strides};
-  });
+  const auto window = [&](BufferId id) {
+    const Window& shown = plan.windows[id];
+    char* start = static_cast<char*>(memories[shown.memory]) + plan.arena_offsets[shown.memory];
+    return TensorWindow{start + shown.start, shown.dtype, shown.sizes, shown.strides, shown.host};
+  };
+  if (!device) return fallback->run(call, window);
+  return fallback->run_on_device(call, window,
+                                 [&](BufferId id, void* data) { return adopt(id, data, plan); });
 }
 
 /// Whether what the prepared memory was made of is what the inputs hold now; notes what they hold.
@@ -281,6 +330,13 @@ bool Executor::State::is_prepared(Prepared& prepared, std::span<const TensorArgu
 Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan,
                                        std::span<const TensorArgument> inputs, char* scratch,
                                        int threads, bool may_start_again) {
+  if (step.device_function != nullptr) {
+    const std::span<void* const> own(pointers.data() + step.first,
+                                     static_cast<std::size_t>(step.count));
+    auto started = device->launch(step, plan, own);
+    if (!started) return tl::unexpected(std::move(started.error()));
+    return true;
+  }
   if (step.kernel != nullptr) return run_library_call(step, plan, inputs, scratch, may_start_again);
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
@@ -332,12 +388,15 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   auto planned = plan_for(inputs);
   if (!planned) return tl::unexpected(planned.error());
   Plan& plan = **planned;
+  if (device) {
+    if (auto entered = device->enter(inputs); !entered) return entered;
+  }
   int threads = runtime->threads.size();
   PooledMemory arena, scratch;
-  if (plan.arena_bytes > 0) arena = PooledMemory(runtime->memory, plan.arena_bytes);
-  if (plan.scratch_bytes > 0) scratch = PooledMemory(runtime->memory, plan.scratch_bytes * threads);
+  if (plan.arena_bytes > 0) arena = PooledMemory(pool(), plan.arena_bytes);
+  if (plan.scratch_bytes > 0) scratch = PooledMemory(pool(), plan.scratch_bytes * threads);
   if (plan.prepared_bytes > 0 && !plan.prepared.memory) {
-    plan.prepared.memory = PooledMemory(runtime->memory, plan.prepared_bytes);
+    plan.prepared.memory = PooledMemory(pool(), plan.prepared_bytes);
   }
   bool complete = (plan.arena_bytes == 0 || arena) && (plan.scratch_bytes == 0 || scratch) &&
                   (plan.prepared_bytes == 0 || plan.prepared.memory);
@@ -347,14 +406,14 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
     switch (source.kind) {
       case Buffer::Kind::input: {
         const TensorArgument& input = inputs[source.index];
-        memory = input.data;
+        memory = device ? device->address(source.index) : input.data;
         if (input.stored == nullptr || !plan.reads[source.index]) break;
         if (auto whole = input.stored->check(); !whole) return whole;
         break;
       }
       case Buffer::Kind::output: {
         PooledMemory& own = outputs[source.index].memory;
-        own = PooledMemory(runtime->memory, plan.output_bytes[source.buffer]);
+        own = PooledMemory(pool(), plan.output_bytes[source.buffer]);
         memory = own.data();
         complete = complete && own;
         break;
@@ -378,6 +437,7 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   char* scratch_data = static_cast<char*>(scratch.data());
   auto done = run_steps(plan, inputs, scratch_data, threads, true, times);
   if (done && !*done) done = run_steps(plan, inputs, scratch_data, threads, false, times);
+  if (device) device->leave();
   if (!done) return tl::unexpected(std::move(done.error()));
   for (std::size_t i = 0; i < outputs.size(); ++i) describe_output(plan, i, outputs);
   return {};
@@ -399,6 +459,10 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<Runtime> runt
 
 const KernelBundle& Executor::bundle() const {
   return state_->bundle;
+}
+
+const std::shared_ptr<MemoryPool>& Executor::memory() const {
+  return state_->pool();
 }
 
 Result<void> Executor::prepare(std::span<const TensorArgument> inputs) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bundle/kernel_bundle.h"
+#include "runtime/device.h"
 #include "runtime/library_kernel.h"
 #include "runtime/memory_pool.h"
 #include "runtime/random_stream.h"
@@ -56,6 +57,7 @@ struct TensorWindow {
   void* data;
   DType dtype;
   std::span<const std::int64_t> sizes, strides;
+  bool host = false;  ///< of a bundle for a device: it lies in the host's memory nevertheless
 };
 
 /// Runs what no kernel of ours does, in process only.
@@ -65,6 +67,16 @@ class FallbackRunner {
   /// Computes `call` and copies its results into its outputs, whose memory is there.
   virtual Result<void> run(const FallbackCall& call,
                            const std::function<TensorWindow(BufferId)>& window) = 0;
+  /// Where a result may be: says that `data`, laid out as the buffer, is its memory until the run
+  /// is over. False: it has to be copied.
+  using Adopt = std::function<bool(BufferId, void* data)>;
+  /// The same for a bundle for a device, where a copy takes as long as many an op.
+  virtual Result<void> run_on_device(const FallbackCall& call,
+                                     const std::function<TensorWindow(BufferId)>& window,
+                                     const Adopt& adopt) {
+    (void)adopt;
+    return run(call, window);
+  }
 };
 
 class SharedObject;
@@ -89,6 +101,7 @@ struct Runtime {
   std::shared_ptr<Library> library;     ///< opened by the first bundle that calls it
   std::shared_ptr<RandomSource> random = own_random_source();  ///< what bundles draw from
   LoadedCode code;
+  OpenDevice open_device;  ///< null: bundles for devices do not run
 };
 
 /// One step of a profile.
@@ -113,6 +126,8 @@ class Executor {
   ~Executor();
 
   const KernelBundle& bundle() const;
+  /// Where outputs' memory comes from.
+  const std::shared_ptr<MemoryPool>& memory() const;
 
   /// Works out what run() needs for inputs of these sizes, so that its first call starts with a
   /// kernel.

@@ -22,13 +22,13 @@ class MemoryPool {
   explicit MemoryPool(std::size_t limit = std::size_t{1} << 30) : limit_(limit) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
-  ~MemoryPool();
+  virtual ~MemoryPool();
 
   /// A block of at least `bytes`, contents undefined; null when the system has none. 0 bytes give a
   /// block too.
-  void* acquire(std::size_t bytes);
+  virtual void* acquire(std::size_t bytes);
   /// Takes a block of this pool back; null is nothing.
-  void release(void* block);
+  virtual void release(void* block);
 
   /// Frees what lies idle.
   void give_back();

@@ -104,6 +104,7 @@ class Planner {
     Window& window = plan_.windows[id];
     window.memory = buffer.kind == Buffer::Kind::view ? buffer.base : id;
     window.dtype = buffer.dtype;
+    window.host = context_.bundle.buffers[window.memory].host;
     window.start = value(buffer.offset) * facts(buffer.dtype).size;
     window.sizes.clear();
     for (const SymExpr& size : buffer.sizes) window.sizes.push_back(value(size));
@@ -194,12 +195,35 @@ class Planner {
     return {};
   }
 
-  Result<void> set_kernel(const KernelCall& kernel, PlannedStep& planned) {
-    auto function = context_.functions.find(kernel.function);
-    if (function == context_.functions.end()) {
-      return failure(Code::PS0205, "the code has no function '" + kernel.function + "'");
+  bool set_function(const KernelCall& kernel, PlannedStep& planned) const {
+    if (kernel.launch) {
+      auto function = context_.device_functions.find(kernel.function);
+      if (function == context_.device_functions.end()) return false;
+      planned.device_function = function->second;
+      return true;
     }
+    auto function = context_.functions.find(kernel.function);
+    if (function == context_.functions.end()) return false;
     planned.function = function->second;
+    return true;
+  }
+
+  /// Blocks as far as a device takes them: kernels work with fewer.
+  void set_grid(const Launch& launch, DeviceGrid& grid) {
+    constexpr std::int64_t kMostX = 0x7fffffff, kMostOther = 0xffff;
+    const auto blocks = [&](const SymExpr& count, std::int64_t most) {
+      return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value(count), 1, most));
+    };
+    grid.blocks = {blocks(launch.grid_x, kMostX), blocks(launch.grid_y, kMostOther),
+                   blocks(launch.grid_z, kMostOther)};
+    grid.threads = {static_cast<std::uint32_t>(launch.block_x),
+                    static_cast<std::uint32_t>(launch.block_y)};
+  }
+
+  Result<void> set_kernel(const KernelCall& kernel, PlannedStep& planned) {
+    if (!set_function(kernel, planned))
+      return failure(Code::PS0205, "the code has no function '" + kernel.function + "'");
+    if (kernel.launch) set_grid(*kernel.launch, planned.grid);
     planned.extent = std::max<std::int64_t>(value(kernel.extent), 0);
     planned.grain = kernel.grain;
     planned.parallel = kernel.parallel;

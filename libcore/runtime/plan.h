@@ -18,6 +18,7 @@ struct Window {
   std::int64_t start = 0;  ///< bytes from there to the first element
   DType dtype = DType::float32;
   std::vector<std::int64_t> sizes, strides;
+  bool host = false;  ///< of a bundle for a device: in the host's memory
 };
 
 /// Memory that stays between runs, and what it was made of.
@@ -41,6 +42,8 @@ struct PlannedStep {
   penstock_kernel function = nullptr;
   std::int64_t extent = 1, grain = 1;
   bool parallel = false;
+  void* device_function = nullptr;  ///< of a bundle for a device, in place of `function`
+  DeviceGrid grid;
   bool prepares = false;          ///< runs only when Prepared::made_of has changed
   std::size_t scratch_bytes = 0;  ///< per thread, a multiple of 64
   std::int64_t flops = 0, bytes = 0;
@@ -77,6 +80,7 @@ struct Plan {
 struct PlanContext {
   const KernelBundle& bundle;
   const std::unordered_map<std::string, penstock_kernel>& functions;
+  const std::unordered_map<std::string, void*>& device_functions;
   Library* library;
   RandomSource* random;
   /// For other sizes of the same bundle, run by the same thread. What a library made for a call

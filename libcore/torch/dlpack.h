@@ -8,7 +8,7 @@ namespace penstock::torch::dlpack {
 // standard.
 
 struct Device {
-  std::int32_t type;  // 1: CPU
+  std::int32_t type;  // 1: CPU, 2: CUDA
   std::int32_t index;
 };
 struct DataType {

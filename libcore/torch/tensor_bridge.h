@@ -36,6 +36,7 @@ struct TensorSpec {
   std::span<const std::int64_t> strides;
   std::int32_t dtype = 6;  ///< c10::ScalarType (6: float32)
   void* data = nullptr;
+  std::int32_t device_index = -1;  ///< of the GPU that the memory is on; -1: the host's
   /// Whether the storage may be given other memory later, as that of a tensor which torch
   /// allocated.
   bool resizable = false;

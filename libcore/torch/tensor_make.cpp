@@ -84,7 +84,9 @@ PyRef TensorBridge::make(const TensorSpec& spec) const {
   }
   std::copy(spec.sizes.begin(), spec.sizes.end(), extents);
   std::copy(spec.strides.begin(), spec.strides.end(), extents + dimensions);
-  const dlpack::Tensor tensor{spec.data, {1, 0},  static_cast<std::int32_t>(dimensions),
+  const bool host = spec.device_index < 0;
+  const dlpack::Device device{host ? 1 : 2, host ? 0 : spec.device_index};
+  const dlpack::Tensor tensor{spec.data, device,  static_cast<std::int32_t>(dimensions),
                               *dtype,    extents, extents + dimensions,
                               0};
   Managed* block = made.get();

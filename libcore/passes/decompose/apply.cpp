@@ -1,5 +1,6 @@
 // Ops of torch's as parts of others, and what holds for whatever is taken apart: who owns memory,
 // and that indices choose.
+#include <algorithm>
 #include <unordered_map>
 
 #include "ops/indices.h"
@@ -37,6 +38,15 @@ void emit_index_check(Rewrite& rewrite, const ops::IndexUse& use, std::string_vi
 
 }  // namespace
 
+bool stays_whole_on_device(Rewrite& rewrite, const ops::OpFacts& op, const Node& node) {
+  ops::Arguments arguments(node, rewrite.graph());
+  if (op.id == ops::OpId::scaled_dot_product_attention_default)
+    return rewrite.type(arguments.value("query")).device != "cpu";
+  return std::ranges::any_of(index_uses(op, arguments), [&](const ops::IndexUse& use) {
+    return rewrite.type(use.index).device != "cpu";
+  });
+}
+
 void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before,
                      const std::vector<ops::InferredResult>& inferred,
                      std::vector<ValueId>& results) {
@@ -73,7 +83,8 @@ std::vector<ValueId> Decomposition::apply_all(std::string_view name,
     part.results.push_back(add_value(rewrite_.graph(), "part", result.type));
   check_indices(rewrite_, *op, part);
   const DecompositionRow& row = decomposition_row(op->id);
-  if (row.function != nullptr && !rewrite_.keeps_whole(name)) {
+  const bool whole = rewrite_.keeps_whole(name) || stays_whole_on_device(rewrite_, *op, part);
+  if (row.function != nullptr && !whole) {
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition inner(*op, part, rewrite_, row.detail);
     row.function(inner);
@@ -99,7 +110,9 @@ ValueId Decomposition::apply(std::string_view op, Argument a, Argument b) {
 }
 
 void Decomposition::check_index(ValueId index, std::int64_t dim, const SymExpr& size, bool wraps) {
-  if (!failed()) emit_index_check(rewrite_, {index, dim, size, wraps, std::nullopt}, op().name);
+  if (failed()) return;
+  if (rewrite_.type(index).device != "cpu") return fail("indices on a device are not checked");
+  emit_index_check(rewrite_, {index, dim, size, wraps, std::nullopt}, op().name);
 }
 
 }  // namespace penstock::passes

@@ -50,6 +50,17 @@ Argument Decomposition::integer_argument(const SymExpr& value) {
   return value;
 }
 
+/// Where the op's tensors lie, and what it is made of out of nothing must.
+std::string Decomposition::device() const {
+  std::string device = "cpu";
+  const auto look = [&](ValueId id) {
+    if (device == "cpu") device = rewrite_.type(id).device;
+  };
+  for (const NamedArgument& argument : node().args) for_each_value(argument.value, look);
+  for (const ValueId id : node().results) look(id);
+  return device;
+}
+
 ValueId Decomposition::check(ValueId id) {
   if (rewrite_.failed()) fail("a part of the decomposition does not fit");
   return id;
@@ -203,9 +214,29 @@ ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start,
                              arg("stop", list_of(stops)), arg("step", list_of(steps))});
 }
 
+namespace {
+
+/// Whether a reduction keeps a GPU busy as a loop over rows: there is little of it, or it is over
+/// the last dims of many rows. What has few results of many elements torch's kernels take apart.
+bool fills_device(const TensorType& type, const std::vector<std::int64_t>& dims) {
+  constexpr double kFewRows = 64, kLittle = 1 << 15, kUnknown = 1 << 10;
+  const auto first = static_cast<std::int64_t>(type.rank() - dims.size());
+  const bool last = std::ranges::all_of(dims, [&](std::int64_t dim) { return dim >= first; });
+  double rows = 1, length = 1;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    const auto size = type.sizes[i].constant();
+    (static_cast<std::int64_t>(i) < first ? rows : length) *=
+        size ? static_cast<double>(*size) : kUnknown;
+  }
+  return rows * length <= kLittle || (last && rows >= kFewRows);
+}
+
+}  // namespace
+
 ValueId Decomposition::reduce(std::string_view prim, ValueId x,
                               const std::vector<std::int64_t>& dims, bool keep) {
   if (failed()) return x;
+  if (type(x).device != "cpu" && !fills_device(type(x), dims)) this->keep();
   std::vector<SymExpr> kept = ops::reduced_sizes(sizes(x), dims, true);
   ValueId reduced = dims.empty()
                         ? x
@@ -273,6 +304,14 @@ std::vector<TensorType> Decomposition::inferred_or_keep() {
 }
 
 std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<NamedArgument> args) {
+  // Statistics of whole channels or batches.
+  if (op == "prim.welford" && device() != "cpu") {
+    const ValueId x = args.front().value.as<Argument::Value>()->id;
+    std::vector<std::int64_t> dims;
+    for (const Argument& dim : args.back().value.as<Argument::Sequence>()->items)
+      dims.push_back(*dim.as<std::int64_t>());
+    if (!fills_device(type(x), dims)) keep();
+  }
   if (failed()) return {};
   std::vector<ValueId> results = rewrite_.emit(op, std::move(args));
   if (results.empty()) fail("a part of the decomposition does not fit");
@@ -285,6 +324,7 @@ ValueId Decomposition::product(std::string_view op, std::vector<NamedArgument> a
   for (NamedArgument& argument : args) {
     const auto* value = argument.value.as<Argument::Value>();
     if (value == nullptr || dtype_of(value->id) != DType::float16) continue;
+    if (type(value->id).device != "cpu") continue;  // a GPU multiplies them so
     argument.value = value_argument(convert(value->id, DType::float32));
     half = true;
   }

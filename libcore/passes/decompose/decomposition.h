@@ -107,6 +107,9 @@ class Decomposition : public ops::Inference {
   ValueId index_select(ValueId x, ValueId index, std::int64_t dim);
   ValueId iota(const SymExpr& length);  ///< 0, 1, …, of int64
   ValueId emit(std::string_view op, std::vector<NamedArgument> args) {
+    const bool is_made = op == "prim.full" || op == "prim.iota";
+    if (std::string where = is_made ? device() : "cpu"; where != "cpu")
+      args.push_back({"device", Argument::Named{Argument::Named::Kind::device, std::move(where)}});
     return failed() ? kNoValue : check(rewrite_.emit_one(op, std::move(args)));
   }
   /// What an op of ops.def gives for these arguments, taken apart as if it stood in the graph; it
@@ -133,6 +136,7 @@ class Decomposition : public ops::Inference {
 
  private:
   ValueId check(ValueId id);
+  std::string device() const;
   Rewrite& rewrite_;
   std::string_view detail_;
   std::vector<ValueId> results_;

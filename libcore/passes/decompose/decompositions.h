@@ -30,6 +30,11 @@ void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before,
 /// at before.
 void check_indices(Rewrite& rewrite, const ops::OpFacts& op, const Node& node);
 
+/// Whether torch runs the op on a device: where elements choose along a dim, which could be looked
+/// at only by waiting for the device, and torch's kernels check them; and attention, which has
+/// kernels that keep no scores.
+bool stays_whole_on_device(Rewrite& rewrite, const ops::OpFacts& op, const Node& node);
+
 // Parts that several families use.
 
 /// x != 0, or x itself when it is bool.

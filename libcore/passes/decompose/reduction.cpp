@@ -193,6 +193,8 @@ void scan(Decomposition& d) {
   std::int64_t dim = d.failed() ? 0 : d.dim("dim", 0, d.rank(r.x));
   if (d.failed()) return;
   if (d.rank(r.x) == 0) return d.finish(d.unary("clone", r.x), r.dtype);
+  // One element after the other: torch's kernels for GPUs do it otherwise.
+  if (d.type(r.x).device != "cpu") return d.keep();
   d.finish(d.emit("prim." + std::string(d.detail()),
                   {arg("self", value_argument(r.x)), arg("dim", dim)}),
            r.dtype);

@@ -6,7 +6,7 @@ from torch import nn
 
 def told(name, tensor):
     values = tensor.detach().double().flatten()
-    print(name, tuple(tensor.shape), tensor.dtype, tensor.device, f"{values.sum().item():.2f}", f"{values.abs().max().item():.2f}")
+    print(name, tuple(tensor.shape), tensor.dtype, tensor.device, f"{values.abs().sum().item():.3g}", f"{values.abs().max().item():.3g}")
 
 
 class Attention(nn.Module):

@@ -7,7 +7,7 @@ def told(name, tensor):
     """Enough to tell a wrong result, and too little to tell how a sum was rounded."""
     values = tensor.detach().double().flatten()
     print(name, tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device,
-          f"{values.sum().item():.3f}" if values.numel() else "-", f"{values.abs().max().item():.3f}" if values.numel() else "-")
+          f"{values.abs().sum().item():.3g}" if values.numel() else "-", f"{values.abs().max().item():.3g}" if values.numel() else "-")
 
 
 def activated(x, bias, residual):

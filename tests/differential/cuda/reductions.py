@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 def told(name, tensor):
     values = tensor.detach().double().flatten()
-    print(name, tuple(tensor.shape), tensor.dtype, tensor.device, f"{values.sum().item():.3f}", f"{values.abs().max().item():.3f}")
+    print(name, tuple(tensor.shape), tensor.dtype, tensor.device, f"{values.abs().sum().item():.3g}", f"{values.abs().max().item():.3g}")
 
 
 def softmax(x):

@@ -8,6 +8,11 @@ def work(x, y):
     return (x * 2 + y).relu() - y.tanh()
 
 
+def same(one, other):
+    """But for how results were rounded, by torch's kernels or others."""
+    return torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
 def main():
     torch.manual_seed(0)
     x, y = torch.randn(512, 512, device="cuda"), torch.randn(512, 512, device="cuda")
@@ -20,14 +25,14 @@ def main():
             other = work(x, y)
         done = side.record_event()
     done.wait()
-    print("stream", torch.equal(other, expected))
+    print("stream", same(other, expected))
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     begin.record()
     for _ in range(10):
         again = work(x, y)
     end.record()
     end.synchronize()
-    print("events", begin.elapsed_time(end) > 0, torch.equal(again, expected))
+    print("events", begin.elapsed_time(end) > 0, same(again, expected))
     # Every call waits for one on the other stream.
     current, value = torch.cuda.current_stream(), x
     for _ in range(20):
@@ -46,7 +51,7 @@ def main():
     for factor in (1, 2, 3):
         static.copy_(x * factor)
         graph.replay()
-        print("graph", torch.equal(result, work(x * factor, y)))
+        print("graph", same(result, work(x * factor, y)))
     results = [None] * 3
 
     def run(number):
@@ -61,7 +66,7 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    print("threads", [torch.equal(result, work(x + number, y)) for number, result in enumerate(results)])
+    print("threads", [same(result, work(x + number, y)) for number, result in enumerate(results)])
 
 
 main()

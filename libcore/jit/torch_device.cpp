@@ -1,0 +1,82 @@
+#include "jit/torch_device.h"
+
+#include <charconv>
+#include <map>
+
+#include "ir/device.h"
+#include "runtime/cuda/driver.h"
+#include "torch/device_memory.h"
+
+namespace penstock::jit {
+
+namespace {
+
+/// The number in "cuda:0"; -1: none.
+int index_of(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  int index = -1;
+  if (!is_gpu(name) || colon == std::string_view::npos) return index;
+  std::from_chars(name.data() + colon + 1, name.data() + name.size(), index);
+  return index;
+}
+
+/// torch's caching allocator, of the device that is current in the calling thread.
+class TorchMemory final : public runtime::MemoryPool {
+ public:
+  explicit TorchMemory(const torch::DeviceFunctions& functions) : functions_(functions) {}
+  void* acquire(std::size_t bytes) override {
+    void* block = nullptr;
+    const std::uint64_t least = 1;  // no memory has no address
+    return functions_.allocate(std::max<std::uint64_t>(bytes, least), &block) == 0 ? block
+                                                                                   : nullptr;
+  }
+  void release(void* block) override {
+    if (block != nullptr) functions_.release(block);
+  }
+
+ private:
+  const torch::DeviceFunctions& functions_;
+};
+
+void* current_stream(int index) {
+  void* stream = nullptr;
+  const torch::DeviceFunctions* functions = torch::device_functions();
+  if (functions != nullptr) functions->current_stream(index, &stream);
+  return stream;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<runtime::Device>> open_torch_device(const std::string& name) {
+  static std::map<int, std::shared_ptr<runtime::Device>> opened;
+  const int index = index_of(name);
+  const torch::DeviceFunctions* functions = torch::device_functions();
+  if (index < 0 || functions == nullptr)
+    return failure(Code::PS0811, "torch has no device " + name + " that kernels run on");
+  if (auto known = opened.find(index); known != opened.end()) return known->second;
+  runtime::cuda::Host host;
+  host.memory = std::make_shared<TorchMemory>(*functions);
+  host.current_stream = [index] { return current_stream(index); };
+  auto device = runtime::cuda::open_device(index, std::move(host));
+  if (device) opened.emplace(index, *device);
+  return device;
+}
+
+Gate::Clock clock_of(const Graph& graph) {
+  const int index = index_of(device_of(graph).value_or("cpu"));
+  if (index < 0) return Gate::steady_time;
+  return [index] {
+    runtime::cuda::synchronize(current_stream(index));
+    return Gate::steady_time();
+  };
+}
+
+std::string device_target(const std::string& name) {
+  // From here on GPUs have what kernels use, and drivers make code of their own.
+  constexpr int kAmpere = 80;
+  const int architecture = runtime::cuda::architecture(index_of(name));
+  const bool older = architecture > 0 && architecture < kAmpere;
+  return "sm_" + std::to_string(older ? architecture : kAmpere);
+}
+
+}  // namespace penstock::jit

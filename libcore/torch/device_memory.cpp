@@ -1,0 +1,38 @@
+#include "torch/device_memory.h"
+
+#include <dlfcn.h>
+
+#include "python/object.h"
+#include "torch/library.h"
+
+namespace penstock::torch {
+
+using python::PyRef;
+
+namespace {
+
+bool load(void* library, DeviceFunctions& functions) {
+  bool complete = true;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    complete = complete && function != nullptr;
+  };
+  find(functions.allocate, "aoti_torch_cuda_caching_allocator_raw_alloc");
+  find(functions.release, "aoti_torch_cuda_caching_allocator_raw_delete");
+  find(functions.current_stream, "aoti_torch_get_current_cuda_stream");
+  return complete;
+}
+
+}  // namespace
+
+const DeviceFunctions* device_functions() {
+  static DeviceFunctions functions;
+  static bool known = false;
+  if (known) return &functions;
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  void* library = torch == nullptr ? nullptr : torch_library(torch, "libtorch_cuda.so");
+  known = library != nullptr && load(library, functions);
+  return known ? &functions : nullptr;
+}
+
+}  // namespace penstock::torch

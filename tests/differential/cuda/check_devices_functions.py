@@ -1,0 +1,61 @@
+"""Functions whose graphs check_devices.py makes kernels of for a GPU: each kind of schedule, float32 and bfloat16."""
+import torch
+import torch.nn.functional as F
+
+
+def pointwise(x, bias, residual):
+    return F.gelu(x + bias, approximate="tanh") + residual
+
+
+def scaled(x, factor):
+    return torch.where(x > 0, x * factor, x.exp() - 1)
+
+
+def softmax(x):
+    return F.softmax(x * 0.5, -1)
+
+
+def normed(x, residual, weight):
+    return F.layer_norm(x + residual, x.shape[-1:], weight, weight)
+
+
+def columns(x):
+    return x.sum(0), x.amax(0)
+
+
+def everything(x):
+    return x.sum(), x.mean()
+
+
+def positions(x):
+    return x.argmax(1), x.max(1).indices
+
+
+def prefix(x):
+    return torch.cumsum(x, 1) * 2
+
+
+def transposed(x, y):
+    return x.t() * 2 + y
+
+
+def angles(x):
+    return torch.sin(x) + torch.erf(x) * torch.log1p(x.abs()) + torch.fmod(x, 0.3)
+
+
+# Not in a function, which would be one graph.
+torch.set_grad_enabled(False)
+torch.manual_seed(0)
+for dtype in (torch.float32, torch.bfloat16):
+    for rows, width in ((64, 256), (7, 1001)):
+        x, residual, weight = torch.randn(rows, width).to(dtype), torch.randn(rows, width).to(dtype), torch.rand(width).to(dtype)
+        pointwise(x, weight, residual)
+        scaled(x, 0.5)
+        softmax(x)
+        normed(x, residual, weight)
+        columns(x)
+        everything(x)
+        positions(x)
+        prefix(x)
+        transposed(x, residual.t().contiguous())
+        angles(x)
