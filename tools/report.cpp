@@ -103,6 +103,8 @@ Result<void> run(tools::Stage& stage, Options& options) {
   if (!output) return tl::unexpected(output.error());
   const int descriptor = (*output)->descriptor();
   options.text.width = tools::terminal_width(descriptor);
+  // What goes into a file or to another program is searched and compared: it is whole.
+  options.text.table_width = tools::is_terminal(descriptor) ? options.text.width : 0;
   options.text.color = stage.color(descriptor);
   return (*output)->write(options.json ? report::to_json(gathered, tools::is_terminal(descriptor))
                           : options.markdown ? report::to_markdown(gathered)

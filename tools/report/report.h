@@ -75,7 +75,8 @@ struct Report {
 
 /// What to print and how.
 struct TextOptions {
-  int width = 80;
+  int width = 80;        ///< of text, which is broken into lines
+  int table_width = 80;  ///< of tables, whose cells are cut; 0: they are whole
   bool color = false;
   bool guards = false;   ///< also every guard of every entry
   bool summary = false;  ///< only the summary table

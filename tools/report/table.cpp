@@ -70,7 +70,7 @@ std::string Table::text(int width, const std::string& indent) const {
       numeric[column] = numeric[column] && is_number(row[column]);
     }
   }
-  fit(widths, numeric, static_cast<std::size_t>(std::max(width, 0)), indent.size());
+  if (width > 0) fit(widths, numeric, static_cast<std::size_t>(width), indent.size());
 
   std::string out;
   auto add_line = [&](const std::vector<std::string>& cells) {

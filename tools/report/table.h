@@ -14,7 +14,7 @@ class Table {
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   /// Lines of at most `width` columns, as far as eight for each cell allow: the widest columns are
-  /// cut with "…". Each line starts with `indent`.
+  /// cut with "…"; 0: nothing is cut. Each line starts with `indent`.
   std::string text(int width, const std::string& indent = "") const;
 
  private:

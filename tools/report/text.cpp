@@ -21,9 +21,6 @@ std::string signal_name(int signal) {
   return name == nullptr ? "" : fmt::format(" (SIG{})", name);
 }
 
-/// The summary's figures are never cut.
-constexpr int kSummaryWidth = 200;
-
 /// Appends sections to one text; knows the width and whether to colour.
 class Printer {
  public:
@@ -148,7 +145,7 @@ class Printer {
     const GraphEntry& first = report_.graphs[segment.front()];
     print_first_line(first);
     print_gate(first, "  gate: ");
-    out_ += listing(first).text(options_.width, "  ");
+    out_ += listing(first).text(options_.table_width, "  ");
     if (options_.guards) print_guards(first.interface);
     print_saved(first.interface);
     for (std::size_t i = 1; i < segment.size(); ++i) {
@@ -269,7 +266,7 @@ class Printer {
       table.add({skip.name, place(skip.location), skip.rule.empty() ? skip.code : skip.rule,
                  (skip.bypass ? "bypass: " : "") + skip.reason});
     }
-    out_ += table.text(options_.width);
+    out_ += table.text(options_.table_width);
     out_ += '\n';
   }
 
@@ -297,7 +294,7 @@ class Printer {
         line("[{}] could not be placed: {}", to_string(graph.interface.id), graph.not_placed);
       }
     }
-    out_ += table.text(std::max(options_.width, kSummaryWidth));
+    out_ += table.text(0);  // figures are never cut
     if (!report_.end) line("the stream has no end: it was cut off, and every graph counts once");
     if (report_.end && report_.end->signal != 0) {
       line("the program was ended by signal {}{}", report_.end->signal,

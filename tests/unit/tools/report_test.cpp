@@ -99,6 +99,7 @@ TEST_CASE("a table keeps to its width where its words allow it") {
     }
     CHECK(text.find("1234567") != text.npos);
   }
+  CHECK(table.text(0).find(std::string(70, 'w')) != std::string::npos);  // whole
 }
 
 TEST_CASE("lines are compared as often as they stand there") {
