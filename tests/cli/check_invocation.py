@@ -190,7 +190,7 @@ def report_of_endings(suite: InvocationSuite) -> None:
 LONG = """
 import torch
 def f(x):
-    for i in range(2500):
+    for i in range(COUNT):
         x = x * (1 + i / 10000) + 0.5
     return x
 print(f(torch.ones(4)).shape)
@@ -199,8 +199,6 @@ print(f(torch.ones(4)).shape)
 
 def progress(suite: InvocationSuite) -> None:
     """A line for what takes long: on a terminal, gone before the program prints; nothing in a pipe."""
-    (suite.work / "long.py").write_text(LONG)
-
     def on_terminal(*options: str) -> str:
         controller, terminal = pty.openpty()
         world = suite.world | {"TERM": "xterm", "PENSTOCK_STORE": tempfile.mkdtemp(dir=suite.work)}
@@ -215,8 +213,15 @@ def progress(suite: InvocationSuite) -> None:
         process.wait(TIMEOUT_SECONDS)
         return text.decode()
 
+    line = re.compile(r"\r\x1b\[Kpenstock: (recording|compiling) f \(\d+ s\)")
+    # What takes a second differs from machine to machine: the first size that does, and twice as much of it.
+    for count in (1000, 2000, 4000, 8000, 16000):
+        (suite.work / "long.py").write_text(LONG.replace("COUNT", str(count)))
+        if line.search(on_terminal()):
+            break
+    (suite.work / "long.py").write_text(LONG.replace("COUNT", str(2 * count)))
     shown = on_terminal()
-    suite.check("progress on a terminal", bool(re.search(r"\r\x1b\[Kpenstock: (recording|compiling) f \(\d+ s\)", shown)), shown[-400:])
+    suite.check("progress on a terminal", bool(line.search(shown)), shown[-400:])
     suite.check("progress is gone when the program prints", shown.endswith("\r\x1b[Ktorch.Size([4])\r\n"), shown[-400:])
     for option in ("--quiet", "--progress=never"):
         shown = on_terminal(option)
