@@ -191,15 +191,9 @@ Result<void> KernelEmitter::bound_loop(const Loop& loop, Range range) {
 /// The thread's share of a loop that begins at its own number.
 Result<void> KernelEmitter::thread_loop(const Loop& loop, Range range) {
   const int copies = thread_copies(loop);
-  std::vector<const AccumulatorKind*> kinds;
-  Carried carried;
-  for (const Accumulator& accumulator : loop.accumulators) {
-    auto kind = find_accumulator(accumulator.op);
-    if (!kind) return tl::unexpected(kind.error());
-    kinds.push_back(*kind);
-    for (int copy = 0; copy < copies; ++copy)
-      carried.append((*kind)->identity(ir_, accumulator.dtype, 0));
-  }
+  auto begun = begin_accumulators(loop, 0, copies);
+  if (!begun) return tl::unexpected(begun.error());
+  auto& [kinds, carried] = *begun;
   Range rest = range;
   if (copies > 1) {
     Value* number = ir_.getInt64(copies);
@@ -207,12 +201,7 @@ Result<void> KernelEmitter::thread_loop(const Loop& loop, Range range) {
                 copies, ir_.CreateMul(range.stride, number)};
     auto steps = thread_steps(loop, whole, copies, carried);
     if (!steps) return tl::unexpected(steps.error());
-    carried.clear();
-    std::size_t place = 0;
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      auto states = take_states(*steps, place, kinds[i]->components, copies);
-      carried.append(reduce_copies(ir_, *kinds[i], loop.accumulators[i].dtype, std::move(states)));
-    }
+    carried = join_copies(loop, kinds, *steps, copies);
     rest.begin = ir_.CreateAdd(whole.end, range.begin);
   }
   const auto extent = loop.extent.constant();
@@ -224,12 +213,8 @@ Result<void> KernelEmitter::thread_loop(const Loop& loop, Range range) {
   std::size_t place = 0;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const Accumulator& accumulator = loop.accumulators[i];
-    AccumulatorState state = join_threads(
-        *kinds[i], accumulator.dtype, take_states(carried, place, kinds[i]->components, 1).front());
-    const std::size_t first = first_result(accumulator.op);
-    const DType dtype = first == 1 ? DType::int64 : accumulator.dtype;
-    for (std::size_t k = 0; k < accumulator.results.size(); ++k)
-      define(accumulator.results[k], Pack{{state[first + k]}, false, current_level(), dtype});
+    auto states = take_states(carried, place, kinds[i]->components, 1);
+    define_results(accumulator, join_threads(*kinds[i], accumulator.dtype, states.front()));
   }
   return {};
 }

@@ -119,6 +119,18 @@ class KernelEmitter {
 
   // loops.cpp
   Result<void> loop(const Loop& loop);
+  using AccumulatorKinds = std::vector<const AccumulatorKind*>;
+  /// The accumulators of a loop before its first iteration.
+  struct Accumulation {
+    AccumulatorKinds kinds;  ///< of each accumulator
+    Carried carried;
+  };
+  Result<Accumulation> begin_accumulators(const Loop& loop, int lanes, int copies);
+  /// What the copies of each accumulator come to, as one.
+  Carried join_copies(const Loop& loop, const AccumulatorKinds& kinds, const Carried& carried,
+                      int copies);
+  /// An accumulator's results behind its loop: the same in all lanes.
+  void define_results(const Accumulator& accumulator, const AccumulatorState& state);
   Result<void> scalar_loop(const Loop& loop, Range range);
   Result<void> vector_loop(const Loop& loop, Range range);
   Result<Carried> counted_loop(Frame frame, Range range, const Carried& start,

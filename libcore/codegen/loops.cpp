@@ -173,28 +173,53 @@ Result<Carried> KernelEmitter::accumulate_body(const Loop& loop, const Carried& 
   return next;
 }
 
-Result<void> KernelEmitter::scalar_loop(const Loop& loop, Range range) {
-  const Frame* vector = vector_frame();
-  int lanes = vector_lanes();
-  int copies = vector ? vector->copies : 1;
-  Carried start;
+Result<KernelEmitter::Accumulation> KernelEmitter::begin_accumulators(const Loop& loop, int lanes,
+                                                                      int copies) {
+  Accumulation begun;
   for (const Accumulator& accumulator : loop.accumulators) {
     auto kind = find_accumulator(accumulator.op);
     if (!kind) return tl::unexpected(kind.error());
+    begun.kinds.push_back(*kind);
     for (int copy = 0; copy < copies; ++copy) {
-      start.append((*kind)->identity(ir_, accumulator.dtype, lanes));
+      begun.carried.append((*kind)->identity(ir_, accumulator.dtype, lanes));
     }
   }
+  return begun;
+}
+
+Carried KernelEmitter::join_copies(const Loop& loop, const AccumulatorKinds& kinds,
+                                   const Carried& carried, int copies) {
+  Carried joined;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    auto states = take_states(carried, place, kinds[i]->components, copies);
+    joined.append(reduce_copies(ir_, *kinds[i], loop.accumulators[i].dtype, std::move(states)));
+  }
+  return joined;
+}
+
+void KernelEmitter::define_results(const Accumulator& accumulator, const AccumulatorState& state) {
+  const std::size_t first = first_result(accumulator.op);
+  const DType dtype = first == 1 ? DType::int64 : accumulator.dtype;
+  for (std::size_t i = 0; i < accumulator.results.size(); ++i)
+    define(accumulator.results[i], Pack{{state[first + i]}, false, current_level(), dtype});
+}
+
+Result<void> KernelEmitter::scalar_loop(const Loop& loop, Range range) {
+  const Frame* vector = vector_frame();
+  int copies = vector ? vector->copies : 1;
+  auto start = begin_accumulators(loop, vector_lanes(), copies);
+  if (!start) return tl::unexpected(start.error());
   Frame frame;
   frame.variable = loop.variable;
-  auto end = counted_loop(std::move(frame), range, start, [&](const Carried& carried) {
+  auto end = counted_loop(std::move(frame), range, start->carried, [&](const Carried& carried) {
     return accumulate_body(loop, carried, 1, nullptr);
   });
   if (!end) return tl::unexpected(end.error());
   std::size_t place = 0;
-  for (const Accumulator& accumulator : loop.accumulators) {
-    int components = (*find_accumulator(accumulator.op))->components;
-    auto states = take_states(*end, place, components, copies);
+  for (std::size_t at = 0; at < loop.accumulators.size(); ++at) {
+    const Accumulator& accumulator = loop.accumulators[at];
+    auto states = take_states(*end, place, start->kinds[at]->components, copies);
     for (std::size_t i = 0; i < accumulator.results.size(); ++i) {
       std::size_t component = first_result(accumulator.op) + i;
       Pack pack{{}, vector != nullptr, current_level(), accumulator.dtype};
@@ -213,31 +238,19 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
   Value* length = ir_.CreateSub(range.end, range.begin);
   Value* whole = ir_.CreateAnd(length, ir_.getInt64(-step));
   Value* middle = ir_.CreateAdd(range.begin, whole);
-  std::vector<const AccumulatorKind*> kinds;
-  Carried start;
-  for (const Accumulator& accumulator : loop.accumulators) {
-    auto kind = find_accumulator(accumulator.op);
-    if (!kind) return tl::unexpected(kind.error());
-    kinds.push_back(*kind);
-    for (int copy = 0; copy < copies; ++copy) {
-      start.append((*kind)->identity(ir_, accumulator.dtype, lanes));
-    }
-  }
+  auto start = begin_accumulators(loop, lanes, copies);
+  if (!start) return tl::unexpected(start.error());
+  const AccumulatorKinds& kinds = start->kinds;
   vector_level_ = current_level() + 1;
   Frame frame;
   frame.variable = loop.variable;
   frame.lanes = lanes;
   frame.copies = copies;
   auto main = counted_loop(
-      std::move(frame), {range.begin, middle, step}, start,
+      std::move(frame), {range.begin, middle, step}, start->carried,
       [&](const Carried& carried) { return accumulate_body(loop, carried, step, range.begin); });
   if (!main) return tl::unexpected(main.error());
-  Carried joined;
-  std::size_t place = 0;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    auto states = take_states(*main, place, kinds[i]->components, copies);
-    joined.append(reduce_copies(ir_, *kinds[i], loop.accumulators[i].dtype, std::move(states)));
-  }
+  const Carried joined = join_copies(loop, kinds, *main, copies);
   auto rest_length = constant_of(ir_.CreateSub(range.end, middle));
   bool masked = !rest_length || *rest_length % lanes != 0;
   Frame rest;
@@ -252,16 +265,11 @@ Result<void> KernelEmitter::vector_loop(const Loop& loop, Range range) {
       });
   vector_level_ = -1;
   if (!end) return tl::unexpected(end.error());
-  place = 0;
+  std::size_t place = 0;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const Accumulator& accumulator = loop.accumulators[i];
     auto states = take_states(*end, place, kinds[i]->components, 1);
-    AccumulatorState state = reduce_lanes(ir_, *kinds[i], accumulator.dtype, states.front());
-    for (std::size_t k = 0; k < accumulator.results.size(); ++k) {
-      std::size_t component = first_result(accumulator.op) + k;
-      DType dtype = first_result(accumulator.op) == 1 ? DType::int64 : accumulator.dtype;
-      define(accumulator.results[k], Pack{{state[component]}, false, current_level(), dtype});
-    }
+    define_results(accumulator, reduce_lanes(ir_, *kinds[i], accumulator.dtype, states.front()));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include "ir/device.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace penstock {
 
@@ -21,6 +22,14 @@ std::vector<ValueId> tensors_of(const Graph& graph) {
 
 bool is_gpu(std::string_view device) {
   return device.starts_with("cuda");
+}
+
+int gpu_index(std::string_view device) {
+  const std::size_t colon = device.find(':');
+  int index = -1;
+  if (!is_gpu(device) || colon == std::string_view::npos) return index;
+  std::from_chars(device.data() + colon + 1, device.data() + device.size(), index);
+  return index;
 }
 
 std::optional<std::string> device_of(const Graph& graph) {

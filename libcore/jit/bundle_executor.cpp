@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "ir/device.h"
 #include "torch/state.h"
 #include "torch/tensor_versions.h"
 
@@ -87,12 +88,6 @@ class KernelTimer {
   Clock::time_point begin_;
 };
 
-/// The number of the GPU that a bundle is for; -1: it is for the CPU.
-std::int32_t gpu_of(const std::string& device) {
-  const std::size_t colon = device.find(':');
-  return colon == std::string::npos ? -1 : std::atoi(device.c_str() + colon + 1);
-}
-
 Diagnostic take_error(std::string what) {
   PyErr_Clear();
   return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
@@ -152,7 +147,7 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
     return std::holds_alternative<FallbackCall>(step);
   });
   made->may_fail_halfway_ = !made->plan_.input_writes.empty() && calls_torch;
-  made->device_index_ = gpu_of(bundle.device);
+  made->device_index_ = gpu_index(bundle.device);
   const bool on_host = made->device_index_ < 0;
   made->takes_pending_ =
       on_host && !calls_torch && made->plan_.input_writes.empty() &&

@@ -1,6 +1,5 @@
 #include "jit/torch_device.h"
 
-#include <charconv>
 #include <map>
 
 #include "ir/device.h"
@@ -10,15 +9,6 @@
 namespace penstock::jit {
 
 namespace {
-
-/// The number in "cuda:0"; -1: none.
-int index_of(std::string_view name) {
-  const std::size_t colon = name.find(':');
-  int index = -1;
-  if (!is_gpu(name) || colon == std::string_view::npos) return index;
-  std::from_chars(name.data() + colon + 1, name.data() + name.size(), index);
-  return index;
-}
 
 /// torch's caching allocator, of the device that is current in the calling thread.
 class TorchMemory final : public runtime::MemoryPool {
@@ -49,7 +39,7 @@ void* current_stream(int index) {
 
 Result<std::shared_ptr<runtime::Device>> open_torch_device(const std::string& name) {
   static std::map<int, std::shared_ptr<runtime::Device>> opened;
-  const int index = index_of(name);
+  const int index = gpu_index(name);
   const torch::DeviceFunctions* functions = torch::device_functions();
   if (index < 0 || functions == nullptr)
     return failure(Code::PS0811, "torch has no device " + name + " that kernels run on");
@@ -63,7 +53,7 @@ Result<std::shared_ptr<runtime::Device>> open_torch_device(const std::string& na
 }
 
 Gate::Clock clock_of(const Graph& graph) {
-  const int index = index_of(device_of(graph).value_or("cpu"));
+  const int index = gpu_index(device_of(graph).value_or("cpu"));
   if (index < 0) return Gate::steady_time;
   return [index] {
     runtime::cuda::synchronize(current_stream(index));
@@ -74,7 +64,7 @@ Gate::Clock clock_of(const Graph& graph) {
 std::string device_target(const std::string& name) {
   // From here on GPUs have what kernels use, and drivers make code of their own.
   constexpr int kAmpere = 80;
-  const int architecture = runtime::cuda::architecture(index_of(name));
+  const int architecture = runtime::cuda::architecture(gpu_index(name));
   const bool older = architecture > 0 && architecture < kAmpere;
   return "sm_" + std::to_string(older ? architecture : kAmpere);
 }
