@@ -146,7 +146,8 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
   const bool calls_torch = std::ranges::any_of(bundle.steps, [](const BundleStep& step) {
     return std::holds_alternative<FallbackCall>(step);
   });
-  made->may_fail_halfway_ = !made->plan_.input_writes.empty() && calls_torch;
+  if (calls_torch && !made->plan_.input_writes.empty())
+    made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
   made->device_index_ = gpu_index(bundle.device);
   const bool on_host = made->device_index_ < 0;
   made->takes_pending_ =
@@ -238,16 +239,22 @@ Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) 
   return {};
 }
 
-/// Runs the kernels. Where a call of torch may fail behind a write, what was written is put back.
-Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
-  std::vector<PyRef> before;
-  for (std::size_t i = 0; may_fail_halfway_ && i < plan_.input_writes.size(); ++i) {
-    auto copy = fallback_.copy_of(inputs[plan_.input_writes[i].index].object);
+/// Copies what the run writes, where a call of torch may fail behind a write.
+Result<void> BundleExecutor::keep_written() {
+  for (const OutputPlan::Writes& write : plan_.input_writes) {
+    auto copy = fallback_.copy_of(inputs_[write.index].object);
     if (!copy) return tl::unexpected(copy.error());
-    before.push_back(std::move(*copy));
+    before_.push_back(std::move(*copy));
   }
+  return {};
+}
+
+/// Runs the kernels. Where a call of torch failed, what was written is put back.
+Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
+  inputs_ = inputs;
   written = !plan_.input_writes.empty();  // should a library throw
   auto done = executor_->run(arguments_, results_);
+  const std::vector<PyRef> before = std::exchange(before_, {});
   if (done) return {};
   // Torch itself raises the error for an index out of range: that is no failure of the entry.
   if (done.error().code == Code::PS0808) done.error().severity = Severity::note;

@@ -53,6 +53,7 @@ class BundleExecutor final : public Executor {
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> compute(const ExecutorCall& call, bool& written);
+  Result<void> keep_written();
   Result<void> run_kernels(std::span<const guards::InputValue> inputs, bool& written);
   void pass_inputs(const ExecutorCall& call);
   void pass_versions(std::span<const guards::InputValue> inputs);
@@ -93,10 +94,11 @@ class BundleExecutor final : public Executor {
   std::vector<TensorLayout> output_layouts_;  // by output
   std::vector<TensorLayout> made_layouts_;    // by made tensor
   std::int32_t device_index_ = -1;            // of the GPU that the kernels run on; -1: the CPU
-  bool may_fail_halfway_ = false;             // it writes inputs and calls torch
   bool takes_pending_ = false, leaves_pending_ = false;
   // Of the run at hand.
   const std::int64_t* symbols_ = nullptr;
+  std::span<const guards::InputValue> inputs_;
+  std::vector<python::PyRef> before_;  // what it writes, as it was
   std::vector<runtime::TensorArgument> arguments_;
   std::vector<std::int64_t> integers_;  // by input: numbers, where their arguments point to
   std::vector<double> reals_;

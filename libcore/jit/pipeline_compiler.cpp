@@ -93,7 +93,7 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(const std::st
       new PipelineCompiler(std::move(*opened), std::move(options), trace));
   compiler->runtime_->deterministic = deterministic;
   compiler->runtime_->random = std::make_shared<TorchRandom>();
-  compiler->runtime_->open_device = open_torch_device;
+  compiler->runtime_->open_device = torch_devices();
   return compiler;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "ir/argument_text.h"
+#include "jit/torch_device.h"
 #include "runtime/threads.h"
 
 namespace penstock::jit {
@@ -70,7 +71,7 @@ Result<std::unique_ptr<StoredVerdicts>> StoredVerdicts::open(const std::string& 
 
 std::string StoredVerdicts::key_of(const Graph& graph) const {
   std::string text = "gate\n" + machine_;
-  text += std::to_string(runtime::ThreadTeam().size()) + "\n";
+  text += std::to_string(runtime::ThreadTeam().size()) + "\n" + gpu_of(graph) + "\n";
   const ValueName number = [](ValueId id) { return std::to_string(id); };
   for (const Value& value : graph.values) {
     text += value.is_scalar ? value.expression.to_string() : to_string(value.type);

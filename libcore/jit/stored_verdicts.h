@@ -8,7 +8,8 @@
 namespace penstock::jit {
 
 /// Keeps the gate's verdicts in the store, by all that they depend on: the graph (ops, arguments
-/// and types), the CPU, the number of threads, and the build of penstock.
+/// and types), the CPU, the number of threads, the GPU and its driver where the graph runs there,
+/// and the build of penstock.
 class StoredVerdicts final : public VerdictMemory {
  public:
   /// `conditions`: what else was measured under. PS0210 where there is no place for the store.

@@ -1,10 +1,12 @@
 #include "jit/torch_device.h"
 
 #include <map>
+#include <mutex>
 
 #include "ir/device.h"
 #include "runtime/cuda/driver.h"
 #include "torch/device_memory.h"
+#include "torch/device_redirection.h"
 
 namespace penstock::jit {
 
@@ -35,21 +37,37 @@ void* current_stream(int index) {
   return stream;
 }
 
+/// The devices that are open. Closing them lets go of Python objects.
+class TorchDevices {
+ public:
+  Result<std::shared_ptr<runtime::Device>> open(const std::string& name) {
+    const int index = gpu_index(name);
+    const torch::DeviceFunctions* functions = torch::device_functions();
+    if (index < 0 || functions == nullptr)
+      return failure(Code::PS0811, "torch has no device " + name + " that kernels run on");
+    const std::lock_guard lock(mutex_);
+    if (auto known = opened_.find(index); known != opened_.end()) return known->second;
+    runtime::cuda::Host host;
+    host.memory = std::make_shared<TorchMemory>(*functions);
+    host.current_stream = [index] { return current_stream(index); };
+    host.redirect = [redirection = std::make_shared<torch::DeviceRedirection>(index)](
+                        void* stream) { return redirection->begin(stream); };
+    auto device = runtime::cuda::open_device(index, std::move(host));
+    if (device) opened_.emplace(index, *device);
+    return device;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<runtime::Device>> opened_;
+};
+
 }  // namespace
 
-Result<std::shared_ptr<runtime::Device>> open_torch_device(const std::string& name) {
-  static std::map<int, std::shared_ptr<runtime::Device>> opened;
-  const int index = gpu_index(name);
-  const torch::DeviceFunctions* functions = torch::device_functions();
-  if (index < 0 || functions == nullptr)
-    return failure(Code::PS0811, "torch has no device " + name + " that kernels run on");
-  if (auto known = opened.find(index); known != opened.end()) return known->second;
-  runtime::cuda::Host host;
-  host.memory = std::make_shared<TorchMemory>(*functions);
-  host.current_stream = [index] { return current_stream(index); };
-  auto device = runtime::cuda::open_device(index, std::move(host));
-  if (device) opened.emplace(index, *device);
-  return device;
+runtime::OpenDevice torch_devices() {
+  return [opened = std::make_shared<TorchDevices>()](const std::string& name) {
+    return opened->open(name);
+  };
 }
 
 Gate::Clock clock_of(const Graph& graph) {
@@ -59,6 +77,11 @@ Gate::Clock clock_of(const Graph& graph) {
     runtime::cuda::synchronize(current_stream(index));
     return Gate::steady_time();
   };
+}
+
+std::string gpu_of(const Graph& graph) {
+  const int index = gpu_index(device_of(graph).value_or("cpu"));
+  return index < 0 ? std::string() : runtime::cuda::describe(index);
 }
 
 std::string device_target(const std::string& name) {

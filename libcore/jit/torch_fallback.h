@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/executor.h"
+#include "torch/device_settings.h"
 #include "torch/ops.h"
 #include "torch/tensor_bridge.h"
 
@@ -14,6 +15,8 @@ class TorchFallback final : public runtime::FallbackRunner {
  public:
   explicit TorchFallback(const torch::TensorBridge& bridge) : bridge_(bridge) {}
 
+  Result<void> begin() override { return begin_ ? begin_() : Result<void>(); }
+  std::uint64_t settings() override { return settings_.version(); }
   Result<void> run(const FallbackCall& call,
                    const std::function<runtime::TensorWindow(BufferId)>& window) override;
   Result<void> run_on_device(const FallbackCall& call,
@@ -25,6 +28,8 @@ class TorchFallback final : public runtime::FallbackRunner {
   void forget_adopted() { adopted_.clear(); }
   /// Gives the symbols of fallback arguments their values in the run at hand.
   void set_symbols(torch::TorchOps::SymbolOf symbol_of) { symbol_of_ = std::move(symbol_of); }
+  /// What is to be done at begin().
+  void set_begin(std::function<Result<void>()> begin) { begin_ = std::move(begin); }
   /// The buffers that stand for Python numbers, which promote otherwise than tensors.
   void set_numbers(std::vector<BufferId> numbers) { numbers_ = std::move(numbers); }
   /// The GPU that the bundle's memory is on; -1: the host's.
@@ -47,6 +52,8 @@ class TorchFallback final : public runtime::FallbackRunner {
                     const Adopt* adopt);
   const torch::TensorBridge& bridge_;
   torch::TorchOps ops_;
+  torch::DeviceSettings settings_;
+  std::function<Result<void>()> begin_;
   std::vector<BufferId> numbers_;
   std::int32_t device_index_ = -1;
   std::vector<std::pair<const void*, python::PyRef>> adopted_;

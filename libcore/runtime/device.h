@@ -27,6 +27,17 @@ struct DeviceGrid {
   std::array<std::uint32_t, 2> threads = {1, 1};
 };
 
+/// What was put into a stream while it was recorded, to be put into one again at once.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+  /// Gives kernel `number`, in the order in which they were started, other parameters than those of
+  /// the launch before. PS0811.
+  virtual Result<void> set_parameters(std::size_t number, void** parameters) = 0;
+  /// Puts it all into the stream that was entered. PS0811.
+  virtual Result<void> launch() = 0;
+};
+
 /// A GPU. Work is put into a stream and done later, in order. Called by one thread at a time.
 class Device {
  public:
@@ -45,6 +56,16 @@ class Device {
   /// Copies what the host has to the device, at once, or from place to place there, in the stream.
   virtual Result<void> upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual Result<void> copy(void* to, const void* from, std::size_t bytes) = 0;
+
+  /// Whether graphs can be recorded, and launched in the stream that was entered: what graphs work
+  /// on is one piece of memory, in the order of one stream.
+  virtual bool takes_graphs() { return false; }
+  /// From here on what the calling thread puts into its stream, torch's ops too, is not done but
+  /// recorded; memory that is acquired meanwhile belongs to graphs, also behind its release. PS0811
+  /// where it cannot be.
+  virtual Result<void> begin_recording();
+  /// Ends that. PS0811 where something was put there that cannot be done again.
+  virtual Result<std::unique_ptr<DeviceGraph>> end_recording();
 };
 
 /// Gives the device of a name ("cuda:0"), the same for the same name. PS0811 where there is none.

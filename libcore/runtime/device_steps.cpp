@@ -114,25 +114,45 @@ Result<void> DeviceSteps::enter(std::span<const TensorArgument> inputs) {
   return {};
 }
 
-Result<void> DeviceSteps::launch(const PlannedStep& step, const Plan& plan,
-                                 std::span<void* const> pointers) {
+/// The kernel's buffers as it is given them: addresses, and what lies in the host's memory.
+void DeviceSteps::set_words(const PlannedStep& step, const Plan& plan,
+                            std::span<void* const> pointers) {
   const auto& kernel = std::get<KernelCall>(*step.step);
   words_.resize(pointers.size());
-  parameters_.clear();
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const Window& window = plan.windows[kernel.buffers[i]];
     words_[i] = reinterpret_cast<std::uint64_t>(pointers[i]);
-    if (window.host) {
-      words_[i] = 0;
-      std::memcpy(&words_[i], pointers[i], static_cast<std::size_t>(facts(window.dtype).size));
-    }
-    parameters_.push_back(&words_[i]);
+    if (!window.host) continue;
+    words_[i] = 0;
+    std::memcpy(&words_[i], pointers[i], static_cast<std::size_t>(facts(window.dtype).size));
   }
+}
+
+void DeviceSteps::set_parameters(const Plan& plan) {
+  parameters_.clear();
+  for (std::uint64_t& word : words_) parameters_.push_back(&word);
   for (const std::int64_t& symbol : plan.symbols)
     parameters_.push_back(const_cast<std::int64_t*>(&symbol));
+}
+
+Result<void> DeviceSteps::launch(const PlannedStep& step, const Plan& plan,
+                                 std::span<void* const> pointers) {
+  set_words(step, plan, pointers);
+  set_parameters(plan);
   // An op of torch's in front may have let another thread in, whose stream is another.
   if (auto entered = device_->enter(); !entered) return entered;
   return device_->launch(step.device_function, step.grid, parameters_.data());
+}
+
+Result<void> DeviceSteps::update(DeviceGraph& graph, std::size_t number, const PlannedStep& step,
+                                 const Plan& plan, std::span<void* const> pointers,
+                                 std::vector<std::uint64_t>& words) {
+  set_words(step, plan, pointers);
+  if (words_ == words) return {};
+  set_parameters(plan);
+  auto set = graph.set_parameters(number, parameters_.data());
+  if (set) words = words_;
+  return set;
 }
 
 }  // namespace penstock::runtime

@@ -29,8 +29,25 @@ class DeviceSteps {
   /// Where input `index` begins in this run.
   void* address(std::int32_t index) const { return addresses_[static_cast<std::size_t>(index)]; }
 
+  /// By input.
+  std::span<void* const> addresses() const { return addresses_; }
+
   /// Starts a kernel; `pointers` are its buffers', of the host for those that lie there.
   Result<void> launch(const PlannedStep& step, const Plan& plan, std::span<void* const> pointers);
+
+  /// Whether this run can be a graph: Device::takes_graphs(), and no input was copied.
+  bool takes_graphs() const { return copies_.empty() && device_->takes_graphs(); }
+  Result<void> begin_recording() { return device_->begin_recording(); }
+  Result<std::unique_ptr<DeviceGraph>> end_recording() { return device_->end_recording(); }
+  /// What the kernel that was launched last was given for its buffers.
+  std::span<const std::uint64_t> words() const { return words_; }
+  /// Gives kernel `number` of a graph what it is called with, where that is not `words`.
+  Result<void> update(DeviceGraph& graph, std::size_t number, const PlannedStep& step,
+                      const Plan& plan, std::span<void* const> pointers,
+                      std::vector<std::uint64_t>& words);
+  Result<void> copy(void* to, const void* from, std::size_t bytes) {
+    return device_->copy(to, from, bytes);
+  }
 
   /// Behind the last step of a run.
   void leave() { copies_.clear(); }
@@ -42,6 +59,8 @@ class DeviceSteps {
     std::size_t element = 1;
   };
   void note_inputs(const KernelBundle& bundle);
+  void set_words(const PlannedStep& step, const Plan& plan, std::span<void* const> pointers);
+  void set_parameters(const Plan& plan);
   Result<void*> aligned(const TensorArgument& input, std::size_t element);
 
   std::shared_ptr<Device> device_;

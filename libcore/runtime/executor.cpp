@@ -7,75 +7,11 @@
 
 #include "ir/call_location.h"
 #include "runtime/copy.h"
-#include "runtime/device_steps.h"
+#include "runtime/executor_state.h"
 #include "runtime/index_check.h"
-#include "runtime/plan.h"
 #include "runtime/shared_object.h"
 
 namespace penstock::runtime {
-
-namespace {
-
-/// A buffer whose memory a run finds: what a run reads of it, apart from all else that is known of
-/// a buffer, which would take the kernels' place in the caches.
-struct MemorySource {
-  BufferId buffer;
-  Buffer::Kind kind;   ///< input, output, temporary or prepared
-  std::int32_t index;  ///< of the input or output
-};
-
-}  // namespace
-
-struct Executor::State {
-  std::shared_ptr<Runtime> runtime;
-  KernelBundle bundle;
-  FallbackRunner* fallback = nullptr;
-  std::shared_ptr<SharedObject> code;
-  std::unordered_map<std::string, penstock_kernel> functions;
-  std::optional<DeviceSteps> device;  ///< of a bundle for one
-  std::vector<SymbolBinding> bindings;
-  std::vector<MemorySource> sources;
-  std::vector<std::unique_ptr<Plan>> plans;  ///< last used first
-  std::vector<std::int64_t> symbols;         ///< of the run at hand
-  std::vector<void*> memories;               ///< by buffer, of the run at hand; constants' stay
-  std::vector<void*> pointers;               ///< by pointer of the plan
-  std::vector<std::uint64_t> versions;
-  std::vector<StoredWindow> stored;
-  std::uint64_t next_version = 1;  ///< of prepared memory
-
-  Result<void> load(BlobSource& blobs);
-  Result<void> find_memory(BlobSource& blobs);
-  Result<void> check_counts(std::size_t inputs, std::size_t outputs) const;
-  PlanContext plan_context() const {
-    static const std::unordered_map<std::string, void*> kNone;
-    return {bundle,
-            functions,
-            device ? device->functions() : kNone,
-            runtime->library.get(),
-            runtime->random.get(),
-            plans};
-  }
-  const std::shared_ptr<MemoryPool>& pool() const {
-    return device ? device->memory() : runtime->memory;
-  }
-  Result<Plan*> plan_for(std::span<const TensorArgument> inputs);
-  Result<std::unique_ptr<Plan>> next_plan();
-  Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
-                   std::vector<StepTime>* times);
-  bool is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs);
-  Result<bool> run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch,
-                         int threads, bool may_start_again, std::vector<StepTime>* times);
-  Result<bool> run_step(const PlannedStep& step, const Plan& plan,
-                        std::span<const TensorArgument> inputs, char* scratch, int threads,
-                        bool may_start_again);
-  void run_kernel(const PlannedStep& step, const Plan& plan, char* scratch, int threads);
-  Result<bool> run_library_call(const PlannedStep& step, const Plan& plan,
-                                std::span<const TensorArgument> inputs, char* scratch,
-                                bool may_start_again);
-  Result<void> run_fallback(const FallbackCall& call, const Plan& plan);
-  bool adopt(BufferId id, void* data, const Plan& plan);
-  void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
-};
 
 namespace {
 
@@ -299,7 +235,10 @@ bool Executor::State::adopt(BufferId id, void* data, const Plan& plan) {
 Result<void> Executor::State::run_fallback(const FallbackCall& call, const Plan& plan) {
   const auto window = [&](BufferId id) {
     const Window& shown = plan.windows[id];
-    char* start = static_cast<char*>(memories[shown.memory]) + plan.arena_offsets[shown.memory];
+    void* memory = memories[shown.memory];
+    if (!seen_by_torch.empty() && seen_by_torch[shown.memory] != nullptr)
+      memory = seen_by_torch[shown.memory];
+    char* start = static_cast<char*>(memory) + plan.arena_offsets[shown.memory];
     return TensorWindow{start + shown.start, shown.dtype, shown.sizes, shown.strides, shown.host};
   };
   if (!device) return fallback->run(call, window);
@@ -348,9 +287,8 @@ Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan
 
 /// Whether all got through, as run_step; those that may not run twice do so in any case.
 Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs,
-                                        char* scratch, int threads, bool may_start_again,
-                                        std::vector<StepTime>* times) {
-  const bool prepared = is_prepared(plan.prepared, inputs);
+                                        char* scratch, int threads, bool prepared,
+                                        bool may_start_again, std::vector<StepTime>* times) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (prepared && plan.steps[i].prepares) continue;
     const std::int64_t start = times == nullptr ? 0 : now_ns();
@@ -382,25 +320,20 @@ void Executor::State::describe_output(const Plan& plan, std::size_t index,
   }
 }
 
-Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
-                                  std::span<OutputTensor> outputs, std::vector<StepTime>* times) {
-  if (auto fits = check_counts(inputs.size(), outputs.size()); !fits) return fits;
-  auto planned = plan_for(inputs);
-  if (!planned) return tl::unexpected(planned.error());
-  Plan& plan = **planned;
-  if (device) {
-    if (auto entered = device->enter(inputs); !entered) return entered;
+void Executor::State::set_pointers(const Plan& plan) {
+  pointers.resize(plan.pointer_memory.size());
+  for (std::size_t i = 0; i < pointers.size(); ++i) {
+    BufferId memory = plan.pointer_memory[i];
+    pointers[i] = memory == kNoBuffer
+                      ? nullptr
+                      : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
   }
-  int threads = runtime->threads.size();
-  PooledMemory arena, scratch;
-  if (plan.arena_bytes > 0) arena = PooledMemory(pool(), plan.arena_bytes);
-  if (plan.scratch_bytes > 0) scratch = PooledMemory(pool(), plan.scratch_bytes * threads);
-  if (plan.prepared_bytes > 0 && !plan.prepared.memory) {
-    plan.prepared.memory = PooledMemory(pool(), plan.prepared_bytes);
-  }
-  bool complete = (plan.arena_bytes == 0 || arena) && (plan.scratch_bytes == 0 || scratch) &&
-                  (plan.prepared_bytes == 0 || plan.prepared.memory);
-  for (OutputTensor& output : outputs) output = OutputTensor();
+}
+
+/// Finds memory for all that a run works on; temporaries lie in `arena`.
+Result<void> Executor::State::set_memories(Plan& plan, std::span<const TensorArgument> inputs,
+                                           std::span<OutputTensor> outputs, void* arena) {
+  bool complete = true;
   for (const MemorySource& source : sources) {
     void*& memory = memories[source.buffer];
     switch (source.kind) {
@@ -422,21 +355,51 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
         memory = plan.prepared.memory.data();
         break;
       default:
-        memory = arena.data();
+        memory = arena;
         break;
     }
   }
-  if (!complete) return failure(Code::PS0803, "no memory for outputs and temporaries");
-  pointers.resize(plan.pointer_memory.size());
-  for (std::size_t i = 0; i < pointers.size(); ++i) {
-    BufferId memory = plan.pointer_memory[i];
-    pointers[i] = memory == kNoBuffer
-                      ? nullptr
-                      : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
+  if (!complete) return failure(Code::PS0803, "no memory for outputs");
+  return {};
+}
+
+Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
+                                  std::span<OutputTensor> outputs, std::vector<StepTime>* times) {
+  if (auto fits = check_counts(inputs.size(), outputs.size()); !fits) return fits;
+  auto planned = plan_for(inputs);
+  if (!planned) return tl::unexpected(planned.error());
+  Plan& plan = **planned;
+  if (device) {
+    if (auto entered = device->enter(inputs); !entered) return entered;
   }
+  const bool prepared = is_prepared(plan.prepared, inputs);
+  if (device && times == nullptr) {
+    auto done = run_graph(plan, prepared, outputs);
+    if (!done) return tl::unexpected(std::move(done.error()));
+    if (*done) return {};
+  }
+  if (fallback != nullptr) {
+    if (auto begun = fallback->begin(); !begun) return begun;
+  }
+  int threads = runtime->threads.size();
+  PooledMemory arena, scratch;
+  if (plan.arena_bytes > 0) arena = PooledMemory(pool(), plan.arena_bytes);
+  if (plan.scratch_bytes > 0) scratch = PooledMemory(pool(), plan.scratch_bytes * threads);
+  if (plan.prepared_bytes > 0 && !plan.prepared.memory) {
+    plan.prepared.memory = PooledMemory(pool(), plan.prepared_bytes);
+  }
+  const bool complete = (plan.arena_bytes == 0 || arena) && (plan.scratch_bytes == 0 || scratch) &&
+                        (plan.prepared_bytes == 0 || plan.prepared.memory);
+  if (!complete) return failure(Code::PS0803, "no memory for temporaries");
+  for (OutputTensor& output : outputs) output = OutputTensor();
+  if (auto found = set_memories(plan, inputs, outputs, arena.data()); !found) return found;
+  set_pointers(plan);
   char* scratch_data = static_cast<char*>(scratch.data());
-  auto done = run_steps(plan, inputs, scratch_data, threads, true, times);
-  if (done && !*done) done = run_steps(plan, inputs, scratch_data, threads, false, times);
+  auto done = run_steps(plan, inputs, scratch_data, threads, prepared, true, times);
+  if (done && !*done) {
+    const bool now_prepared = is_prepared(plan.prepared, inputs);
+    done = run_steps(plan, inputs, scratch_data, threads, now_prepared, false, times);
+  }
   if (device) device->leave();
   if (!done) return tl::unexpected(std::move(done.error()));
   for (std::size_t i = 0; i < outputs.size(); ++i) describe_output(plan, i, outputs);

@@ -64,6 +64,10 @@ struct TensorWindow {
 class FallbackRunner {
  public:
   virtual ~FallbackRunner() = default;
+  /// Called before the first step of a run in which calls may fail behind a write.
+  virtual Result<void> begin() { return {}; }
+  /// Another number than before if ops may compute otherwise since: by torch's settings.
+  virtual std::uint64_t settings() { return 0; }
   /// Computes `call` and copies its results into its outputs, whose memory is there.
   virtual Result<void> run(const FallbackCall& call,
                            const std::function<TensorWindow(BufferId)>& window) = 0;

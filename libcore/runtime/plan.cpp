@@ -50,6 +50,7 @@ class Planner {
   Result<void> resize() {
     if (auto fit = check_sizes(context_.bundle.interface.guards); !fit) return fit;
     plan_.prepared.version = 0;  // what was prepared may be of the sizes before
+    plan_.graph = {};
     for (const BufferId id : plan_.sized_buffers) set_window(id);
     if (auto fits = check_memory(); !fits) return fits;
     for (const std::int32_t step : plan_.sized_steps) {

@@ -1,88 +1,28 @@
-// The CUDA driver, without its headers: the functions below of libcuda.so.1, by the names that its
-// header gives them, opened at run time. Kernels are started one by one in the stream that the
-// program's torch is using; memory comes from torch's allocator. So the order of a program's own
-// work and ours is that of plain PyTorch, and the stream says when memory may be used again.
+// The CUDA driver, without its headers: functions of libcuda.so.1, opened at run time. Kernels are
+// started in the stream that the program's torch is using, one by one or as a graph; memory comes
+// from torch's allocator. So the order of a program's own work and ours is that of plain PyTorch,
+// and the stream says when memory may be used again.
+//
+// Graphs work on memory that is theirs while they run, all on the same, and is nobody's between
+// runs. That is safe in one stream: the first in which one is recorded. In another stream, and in
+// one that the program itself captures, kernels are started one by one.
 //
 // A thread works in a context. torch makes the device's primary context current in a thread when it
 // first uses the device there; a thread in which another is current (another device was chosen, or
 // a library has one of its own) gets no kernels of ours.
 #include "runtime/cuda/driver.h"
 
-#include <dlfcn.h>
+#include <optional>
+#include <utility>
 
-#include <mutex>
-#include <unordered_map>
+#include "runtime/cuda/functions.h"
+#include "runtime/cuda/recording.h"
 
 namespace penstock::runtime::cuda {
 
 namespace {
 
-using Status = int;  // CUresult; 0: success
-constexpr Status kSuccess = 0;
 constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_…
-
-/// The functions that are used of the driver.
-struct Functions {
-  Status (*get_device)(int* device, int ordinal) = nullptr;
-  Status (*get_attribute)(int* value, int attribute, int device) = nullptr;
-  Status (*retain_context)(void** context, int device) = nullptr;
-  Status (*get_context)(void** context) = nullptr;
-  Status (*set_context)(void* context) = nullptr;
-  Status (*load_module)(void** module, const void* image, unsigned options, int* names,
-                        void** values) = nullptr;
-  Status (*unload_module)(void* module) = nullptr;
-  Status (*get_function)(void** function, void* module, const char* name) = nullptr;
-  Status (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                   void* stream, void** parameters, void** extra) = nullptr;
-  Status (*upload)(std::uint64_t to, const void* from, std::size_t bytes) = nullptr;
-  Status (*copy)(std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) = nullptr;
-  Status (*wait)(void* stream) = nullptr;
-  Status (*is_capturing)(void* stream, int* state) = nullptr;
-  Status (*describe)(Status status, const char** text) = nullptr;
-  bool complete = false;
-
-  Functions() {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    complete = true;
-    const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-      complete = complete && function != nullptr;
-    };
-    find(get_device, "cuDeviceGet");
-    find(get_attribute, "cuDeviceGetAttribute");
-    find(retain_context, "cuDevicePrimaryCtxRetain");
-    find(get_context, "cuCtxGetCurrent");
-    find(set_context, "cuCtxSetCurrent");
-    find(load_module, "cuModuleLoadDataEx");
-    find(unload_module, "cuModuleUnload");
-    find(get_function, "cuModuleGetFunction");
-    find(launch, "cuLaunchKernel");
-    find(upload, "cuMemcpyHtoD_v2");
-    find(copy, "cuMemcpyDtoDAsync_v2");
-    find(wait, "cuStreamSynchronize");
-    find(is_capturing, "cuStreamIsCapturing");
-    find(describe, "cuGetErrorString");
-  }
-};
-
-const Functions& driver() {
-  static const Functions functions;
-  return functions;
-}
-
-Result<void> checked(Status status, const char* what) {
-  if (status == kSuccess) return {};
-  const char* text = nullptr;
-  if (driver().describe(status, &text) != kSuccess || text == nullptr) text = "unknown error";
-  return failure(Code::PS0811, std::string(what) + ": " + text);
-}
-
-bool is_capturing(void* stream) {
-  int state = 0;
-  return driver().is_capturing(stream, &state) != kSuccess || state != 0;
-}
 
 class Module final : public DeviceCode {
  public:
@@ -141,10 +81,14 @@ class Gpu final : public Device {
   }
 
   Result<void> launch(void* function, const DeviceGrid& grid, void** parameters) override {
-    return checked(
+    auto started = checked(
         driver().launch(function, grid.blocks[0], grid.blocks[1], grid.blocks[2], grid.threads[0],
                         grid.threads[1], 1, 0, stream_, parameters, nullptr),
         "starting a kernel");
+    if (!started || recording_ == nullptr || stream_ != recording_->stream()) return started;
+    return recording_->note_kernel({function,
+                                    {grid.blocks[0], grid.blocks[1], grid.blocks[2]},
+                                    {grid.threads[0], grid.threads[1], 1}});
   }
 
   Result<void> upload(void* to, const void* from, std::size_t bytes) override {
@@ -158,11 +102,48 @@ class Gpu final : public Device {
                    "a copy");
   }
 
+  bool takes_graphs() override {
+    return host_.redirect && home_.value_or(stream_) == stream_ && !is_capturing(stream_);
+  }
+
+  Result<void> begin_recording() override {
+    if (!takes_graphs() || redirected_ != nullptr)
+      return failure(Code::PS0811, "graphs belong to another stream");
+    if (recording_ == nullptr) {
+      auto opened = Recording::open();
+      if (!opened) return tl::unexpected(std::move(opened.error()));
+      recording_ = std::move(*opened);
+    }
+    void* home = stream_;
+    redirected_ = host_.redirect(recording_->stream());
+    if (redirected_ == nullptr) return failure(Code::PS0811, "torch's stream cannot be another");
+    auto begun = recording_->begin();
+    if (begun) begun = enter();
+    if (begun) {
+      home_ = home;
+    } else {
+      stop_recording();
+    }
+    return begun;
+  }
+
+  Result<std::unique_ptr<DeviceGraph>> end_recording() override { return stop_recording(); }
+
  private:
+  Result<std::unique_ptr<DeviceGraph>> stop_recording() {
+    auto graph = recording_->end(host_.current_stream);
+    redirected_ = nullptr;
+    stream_ = host_.current_stream();
+    return graph;
+  }
+
   void* context_;
   int index_;
   Host host_;
   void* stream_ = nullptr;
+  std::unique_ptr<Recording> recording_;
+  std::shared_ptr<void> redirected_;  ///< while something is recorded
+  std::optional<void*> home_;         ///< the stream of all graphs
 };
 
 }  // namespace
@@ -185,6 +166,15 @@ int architecture(int index) {
                      driver().get_attribute(&major, kMajor, device) == kSuccess &&
                      driver().get_attribute(&minor, kMinor, device) == kSuccess;
   return known ? 10 * major + minor : 0;
+}
+
+std::string describe(int index) {
+  char name[256] = {};
+  int device = 0, version = 0;
+  const bool known = driver().complete && driver().get_device(&device, index) == kSuccess &&
+                     driver().get_name(name, sizeof name - 1, device) == kSuccess &&
+                     driver().get_version(&version) == kSuccess;
+  return known ? name + std::string(" ") + std::to_string(version) : std::string();
 }
 
 void synchronize(void* stream) {

@@ -1,0 +1,127 @@
+// A run of a bundle for a device as one graph: recorded once, behind a first run in which libraries
+// have loaded what they need, and launched in each run from then on. What it takes is in
+// runtime/plan_graph.h.
+#include <algorithm>
+
+#include "runtime/executor_state.h"
+
+namespace penstock::runtime {
+
+/// Takes memory for the steps and puts them into the stream that is recorded. Everything lies in
+/// graphs' own memory, `taken` what is not torch's; kernels find inputs where they are in this run.
+Result<void> Executor::State::record_steps(Plan& plan, std::vector<PooledMemory>& taken) {
+  PlanGraph& graph = plan.graph;
+  const auto take = [&](std::size_t bytes) {
+    taken.emplace_back(pool(), bytes);
+    return taken.back().data();
+  };
+  void* arena = plan.arena_bytes > 0 ? take(plan.arena_bytes) : nullptr;
+  for (const MemorySource& source : sources) {
+    void*& memory = memories[source.buffer];
+    if (source.kind == Buffer::Kind::input) memory = device->address(source.index);
+    if (source.kind == Buffer::Kind::output) memory = take(plan.output_bytes[source.buffer]);
+    if (source.kind == Buffer::Kind::prepared) memory = plan.prepared.memory.data();
+    if (source.kind == Buffer::Kind::temporary) memory = arena;
+  }
+  for (PlanGraph::ReadByTorch& read : graph.inputs) {
+    if (read.copied) read.place = take(read.bytes);
+  }
+  if (!std::ranges::all_of(taken, [](const PooledMemory& memory) { return bool(memory); }))
+    return failure(Code::PS0803, "no memory for a graph");
+  for (const MemorySource& source : sources) {
+    if (source.kind != Buffer::Kind::input) continue;
+    const auto read = std::ranges::find(graph.inputs, source.index, &PlanGraph::ReadByTorch::input);
+    if (read != graph.inputs.end() && read->copied) seen_by_torch[source.buffer] = read->place;
+  }
+  set_pointers(plan);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlannedStep& step = plan.steps[i];
+    if (step.prepares) continue;
+    auto done = run_step(step, plan, {}, nullptr, 1, false);
+    if (!done) return tl::unexpected(std::move(done.error()));
+    if (step.device_function == nullptr) continue;
+    graph.kernels.push_back(
+        {static_cast<std::int32_t>(i), {device->words().begin(), device->words().end()}});
+  }
+  return {};
+}
+
+/// False where it cannot be, and will not be tried again.
+bool Executor::State::record_graph(Plan& plan) {
+  PlanGraph& graph = plan.graph;
+  graph.kernels.clear();
+  if (!device->begin_recording()) return false;
+  std::vector<PooledMemory> taken;
+  seen_by_torch.assign(bundle.buffers.size(), nullptr);
+  auto done = record_steps(plan, taken);
+  seen_by_torch.clear();
+  auto recorded = device->end_recording();
+  if (!done || !recorded) return false;
+  graph.graph = std::move(*recorded);
+  graph.memories = memories;
+  return true;
+}
+
+/// Kernels of ours work on the outputs themselves, torch's ops on memory of the graph's.
+Result<void> Executor::State::launch_graph(Plan& plan, std::span<OutputTensor> outputs) {
+  PlanGraph& graph = plan.graph;
+  for (const MemorySource& source : sources) {
+    void*& memory = memories[source.buffer];
+    memory = graph.memories[source.buffer];
+    if (source.kind == Buffer::Kind::input) memory = device->address(source.index);
+    if (source.kind != Buffer::Kind::output) continue;
+    PooledMemory& own = outputs[source.index].memory;
+    own = PooledMemory(pool(), plan.output_bytes[source.buffer]);
+    if (!own) return failure(Code::PS0803, "no memory for outputs");
+    memory = own.data();
+  }
+  const auto output_of = [&](const PlanGraph::OfTorch& made) {
+    return outputs[bundle.buffers[made.buffer].index].memory.data();
+  };
+  for (const PlanGraph::OfTorch& made : graph.outputs)
+    memories[made.buffer] = graph.memories[made.buffer];
+  set_pointers(plan);
+  for (const PlanGraph::ReadByTorch& read : graph.inputs) {
+    if (!read.copied || read.bytes == 0) continue;
+    auto copied = device->copy(read.place, device->address(read.input), read.bytes);
+    if (!copied) return copied;
+  }
+  for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
+    PlanGraph::Kernel& kernel = graph.kernels[i];
+    const PlannedStep& step = plan.steps[kernel.step];
+    const std::span<void* const> own(pointers.data() + step.first,
+                                     static_cast<std::size_t>(step.count));
+    if (auto set = device->update(*graph.graph, i, step, plan, own, kernel.words); !set) return set;
+  }
+  if (auto launched = graph.graph->launch(); !launched) return launched;
+  for (const PlanGraph::OfTorch& made : graph.outputs) {
+    void* output = output_of(made);
+    if (made.bytes > 0) {
+      if (auto copied = device->copy(output, memories[made.buffer], made.bytes); !copied)
+        return copied;
+    }
+    memories[made.buffer] = output;
+  }
+  return {};
+}
+
+/// False: the steps are to be run one by one.
+Result<bool> Executor::State::run_graph(Plan& plan, bool prepared,
+                                        std::span<OutputTensor> outputs) {
+  PlanGraph& graph = plan.graph;
+  if (!graph.is_possible(bundle, plan) || !device->takes_graphs()) return false;
+  const bool lasts = prepared || std::ranges::none_of(plan.steps, &PlannedStep::prepares);
+  const std::uint64_t settings = graph.calls_torch() ? fallback->settings() : 0;
+  if (!lasts || !graph.is_next(device->addresses(), settings)) return false;
+  if (graph.graph == nullptr && !record_graph(plan)) {
+    graph.give_up();
+    return false;
+  }
+  for (OutputTensor& output : outputs) output = OutputTensor();
+  if (auto done = launch_graph(plan, outputs); !done)
+    return tl::unexpected(std::move(done.error()));
+  for (std::size_t i = 0; i < outputs.size(); ++i) describe_output(plan, i, outputs);
+  return true;
+}
+
+}  // namespace penstock::runtime

@@ -1,0 +1,121 @@
+#include "runtime/plan_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/plan.h"
+
+namespace penstock::runtime {
+
+namespace {
+
+/// A graph costs about as much of the CPU's time as two kernels, and a call of torch's as much as
+/// three.
+constexpr std::size_t kLeastWork = 4, kWorkOfTorch = 3;
+/// So long does the GPU copy what the CPU would call an op of torch's in.
+constexpr std::size_t kCopiedPerCall = std::size_t{2} << 20;
+/// Libraries load what they need in the first run.
+constexpr int kRunsBefore = 1;
+/// Addresses that change more often are not worth it.
+constexpr int kMostRecordings = 4;
+
+/// Bytes from the first element to the end of the last.
+std::size_t extent(const Window& window) {
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < window.sizes.size(); ++i) {
+    if (window.sizes[i] == 0) return 0;
+    last += (window.sizes[i] - 1) * window.strides[i];
+  }
+  return static_cast<std::size_t>(window.start +
+                                  (last + 1) * static_cast<std::int64_t>(facts(window.dtype).size));
+}
+
+}  // namespace
+
+bool PlanGraph::is_possible(const KernelBundle& bundle, const Plan& plan) {
+  if (state_ == State::unknown) state_ = decide(bundle, plan);
+  return state_ == State::possible;
+}
+
+PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan) {
+  std::size_t work = 0;
+  for (const BundleStep& step : bundle.steps) {
+    if (const auto* call = std::get_if<FallbackCall>(&step)) {
+      if (!note_torch(*call, bundle, plan)) return State::impossible;
+      ++torch_calls_;
+      work += kWorkOfTorch;
+    } else {
+      ++work;
+    }
+  }
+  for (const Mutation& mutation : bundle.interface.mutations) {
+    for (ReadByTorch& read : inputs) read.stays |= read.input == mutation.input;
+  }
+  return work >= kLeastWork ? State::possible : State::impossible;
+}
+
+/// False: it is called with what may differ each time.
+bool PlanGraph::note_torch(const FallbackCall& call, const KernelBundle& bundle, const Plan& plan) {
+  bool same = true;
+  const auto note = [&](BufferId id, bool written) {
+    if (id == kNoBuffer) return;
+    const BufferId memory = plan.windows[id].memory;
+    const Buffer& buffer = bundle.buffers[memory];
+    if (buffer.kind == Buffer::Kind::input) {
+      same = same && !buffer.host && bundle.interface.inputs[buffer.index].type.device != "cpu";
+      note_input(bundle, plan, id, written);
+    } else if (buffer.kind == Buffer::Kind::output) {
+      note_output(plan, memory);
+    }
+  };
+  for (const NamedArgument& argument : call.arguments)
+    for_each_value(argument.value, [&](ValueId id) { note(static_cast<BufferId>(id), false); });
+  for (const BufferId output : call.outputs) note(output, true);
+  return same;
+}
+
+void PlanGraph::note_input(const KernelBundle& bundle, const Plan& plan, BufferId id,
+                           bool written) {
+  const std::int32_t index = bundle.buffers[plan.windows[id].memory].index;
+  const InputKind kind = bundle.interface.inputs[index].kind;
+  auto known = std::ranges::find(inputs, index, &ReadByTorch::input);
+  if (known == inputs.end()) known = inputs.insert(known, {.input = index});
+  known->stays |= written || kind == InputKind::parameter || kind == InputKind::buffer;
+  known->bytes = std::max(known->bytes, extent(plan.windows[id]));
+}
+
+void PlanGraph::note_output(const Plan& plan, BufferId memory) {
+  if (std::ranges::find(outputs, memory, &OfTorch::buffer) == outputs.end())
+    outputs.push_back({memory, extent(plan.windows[memory])});
+}
+
+/// What is copied takes less time than is won.
+bool PlanGraph::is_cheap() const {
+  std::size_t bytes = 0;
+  for (const ReadByTorch& read : inputs) bytes += read.copied ? read.bytes : 0;
+  for (const OfTorch& made : outputs) bytes += made.bytes;
+  return bytes <= torch_calls_ * kCopiedPerCall;
+}
+
+bool PlanGraph::is_next(std::span<void* const> addresses, std::uint64_t settings) {
+  bool moved = std::exchange(settings_, settings) != settings;
+  for (ReadByTorch& read : inputs) {
+    const void* now = addresses[static_cast<std::size_t>(read.input)];
+    if (read.copied || std::exchange(read.address, now) == now) continue;
+    moved = true;
+    if (runs_ > 0) read.copied = !read.stays;
+  }
+  if (runs_ < kRunsBefore) {
+    ++runs_;
+    return false;
+  }
+  if (graph != nullptr && !moved) return true;
+  graph = nullptr;
+  if (++recordings_ > kMostRecordings || !is_cheap()) {
+    give_up();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace penstock::runtime

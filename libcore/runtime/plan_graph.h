@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bundle/kernel_bundle.h"
+#include "runtime/device.h"
+
+namespace penstock::runtime {
+
+struct Plan;
+
+/// A plan's run as one graph of the bundle's device, and what it takes.
+///
+/// Our kernels are given the addresses of each call. torch's ops keep those that they were recorded
+/// with: an input that one of them reads must be where it was, or is copied in front to a place of
+/// the graph's own; an output that one of them makes or reads is copied behind to where it goes.
+class PlanGraph {
+ public:
+  struct ReadByTorch {
+    std::int32_t input = 0;
+    bool stays = false;  ///< it is written, or a weight: a copy would not do, or not pay
+    bool copied = false;
+    const void* address = nullptr;  ///< when it was recorded, or in the run before
+    std::size_t bytes = 0;
+    void* place = nullptr;  ///< of the copy
+  };
+  /// An output that torch's ops make or read.
+  struct OfTorch {
+    BufferId buffer = kNoBuffer;
+    std::size_t bytes = 0;
+  };
+  struct Kernel {
+    std::int32_t step = 0;
+    std::vector<std::uint64_t> words;  ///< the pointers, or elements, that it has
+  };
+
+  /// Whether a graph is worth it and can be, but for what turns out when it is recorded.
+  bool is_possible(const KernelBundle& bundle, const Plan& plan);
+  /// It cannot be after all.
+  void give_up() { *this = PlanGraph(State::impossible); }
+  bool calls_torch() const { return torch_calls_ > 0; }
+  /// Whether to record before the next run, or to launch: what torch's ops read is at `addresses`,
+  /// by input, and FallbackRunner::settings() gives `settings`. False: neither, yet or any more.
+  bool is_next(std::span<void* const> addresses, std::uint64_t settings);
+
+  std::vector<ReadByTorch> inputs;
+  std::vector<OfTorch> outputs;
+  std::unique_ptr<DeviceGraph> graph;  ///< null: not recorded yet, or of other addresses
+  std::vector<void*> memories;         ///< by buffer, as recorded
+  std::vector<Kernel> kernels;         ///< in the order in which they are started
+
+  PlanGraph() = default;
+
+ private:
+  enum class State : std::uint8_t { unknown, possible, impossible };
+  explicit PlanGraph(State state) : state_(state) {}
+  State decide(const KernelBundle& bundle, const Plan& plan);
+  bool note_torch(const FallbackCall& call, const KernelBundle& bundle, const Plan& plan);
+  void note_input(const KernelBundle& bundle, const Plan& plan, BufferId memory, bool written);
+  void note_output(const Plan& plan, BufferId memory);
+  bool is_cheap() const;
+
+  State state_ = State::unknown;
+  int runs_ = 0, recordings_ = 0;
+  std::size_t torch_calls_ = 0;
+  std::uint64_t settings_ = 0;  ///< as recorded
+};
+
+}  // namespace penstock::runtime

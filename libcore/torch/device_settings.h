@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "python/object.h"
+
+namespace penstock::torch {
+
+/// What a program can tell torch about how its ops compute on a GPU: TF32, cuDNN, attention,
+/// determinism.
+class DeviceSettings {
+ public:
+  /// Another number than before if something was set otherwise since. About a microsecond. Needs
+  /// the GIL, and torch imported.
+  std::uint64_t version();
+
+ private:
+  std::vector<python::PyRef> getters_, values_;  ///< a value that cannot be read is null
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace penstock::torch
