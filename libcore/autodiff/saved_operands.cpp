@@ -90,7 +90,8 @@ std::vector<ValueId> bases(const Graph& graph) {
     const std::int32_t storage = graph.values[self].type.storage;
     for (ValueId result : node.results) {
       const bool views = storage >= 0 && graph.values[result].type.storage == storage;
-      if (views || writes(node) || node.op == "aten.detach.default") base[result] = base[self];
+      const bool apart = node.op == "aten.detach.default" || node.op == "aten.data.default";
+      if (views || writes(node) || apart) base[result] = base[self];
     }
   }
   return base;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ir/device.h"
+#include "torch/memory_escapes.h"
 #include "torch/state.h"
 #include "torch/tensor_versions.h"
 
@@ -358,6 +359,11 @@ Result<void> BundleExecutor::make_tensors() {
   return {};
 }
 
+Result<void> BundleExecutor::count_up(std::span<PyObject* const> tensors) {
+  if (tensors.empty() || torch::bump_versions(tensors)) return {};
+  return tl::unexpected(take_error("a tensor's version could not be counted up"));
+}
+
 /// What another output is a view of, too, is made once: torch may see a base in it.
 Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
                                          ViewsMade& known) {
@@ -376,7 +382,10 @@ Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output
     if (call.result >= results->size()) {
       return failure(Code::PS0505, call.node.op + " gave fewer results than the graph expects");
     }
+    if (call.node.op == "aten.data.default") torch::MemoryEscapes::get().note(view.get(), false);
     view = (*results)[call.result];
+    const std::vector<PyObject*> counted(static_cast<std::size_t>(call.writes), view.get());
+    if (auto done = count_up(counted); !done) return tl::unexpected(done.error());
     known.emplace_back(result, view);
   }
   return view;
@@ -412,9 +421,11 @@ Result<void> BundleExecutor::count_versions(
     const std::function<PyObject*(std::int32_t)>& tensor) const {
   if (writes.empty()) return {};
   std::vector<PyObject*> tensors;
-  for (const auto& write : writes) tensors.insert(tensors.end(), write.count, tensor(write.index));
-  if (torch::bump_versions(tensors)) return {};
-  return tl::unexpected(take_error("a tensor's version could not be counted up"));
+  for (const auto& write : writes) {
+    tensors.insert(tensors.end(), write.count, tensor(write.index));
+    if (write.uncounted) torch::MemoryEscapes::get().note(tensor(write.index), false);
+  }
+  return count_up(tensors);
 }
 
 /// Kernels and the tensors that they make.

@@ -65,6 +65,7 @@ class BundleExecutor final : public Executor {
   using ViewsMade = std::vector<std::pair<ValueId, python::PyRef>>;
   Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
                                    ViewsMade& known);
+  static Result<void> count_up(std::span<PyObject* const> tensors);
   Result<void> count_versions(const std::vector<OutputPlan::Writes>& writes,
                               const std::function<PyObject*(std::int32_t)>& tensor) const;
   bool is_own(std::size_t index) const;

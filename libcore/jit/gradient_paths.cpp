@@ -60,8 +60,9 @@ Result<std::vector<bool>> track_outputs(Graph& graph, const OutputPlan& plan,
     const auto input = static_cast<std::size_t>(output.input);
     const bool base = output.made >= 0 ? tracked[static_cast<std::size_t>(output.made)]
                                        : graph.interface.inputs[input].type.requires_grad;
-    const bool detached = std::ranges::any_of(
-        output.calls, [](const auto& call) { return call.node.op == "aten.detach.default"; });
+    const bool detached = std::ranges::any_of(output.calls, [](const auto& call) {
+      return call.node.op == "aten.detach.default" || call.node.op == "aten.data.default";
+    });
     if (captured[i].type.requires_grad == (base && !detached)) continue;
     return failure(Code::PS0504, "output " + std::to_string(i) +
                                      (base ? " does not require" : " requires") +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/infer.h"
 #include "ops/op.h"
@@ -19,6 +20,19 @@ struct Origin {
   std::size_t result = 0;
   bool same = false;  ///< an in-place op: it is the parent itself
 };
+
+/// How often torch counts an op in place: once, but for dropout's, which are composed of what is
+/// left of them.
+int times_counted(const Node& node) {
+  const bool alpha =
+      node.op == "aten.alpha_dropout_.default" || node.op == "aten.feature_alpha_dropout_.default";
+  if (!alpha && node.op != "aten.dropout_.default" && node.op != "aten.feature_dropout_.default")
+    return 1;
+  const Argument* p = find_argument(node, "p");
+  const Argument* train = find_argument(node, "train");
+  if (p == nullptr || is_number(*p, 0) || train == nullptr || *train == Argument(false)) return 0;
+  return alpha && !is_number(*p, 1) ? 2 : 1;
+}
 
 class Planner {
  public:
@@ -94,12 +108,24 @@ class Planner {
     return id;
   }
 
+  static bool counts_alone(const Node& node) { return node.op == "aten.data.default"; }
+
+  /// The value whose count of writes a value shares.
+  ValueId counter_of(ValueId id) const {
+    while (origins_[id].parent != kNoValue && !counts_alone(graph_.nodes[origins_[id].node]))
+      id = origins_[id].parent;
+    return id;
+  }
+
   Result<void> note_write(const Node& node) {
     if (!writes_first(node, ops::find_op(node.op))) return {};
     const ValueId target = first_value(node);
     if (target == kNoValue) return refuse(node.op + " writes something that is no tensor");
     const ValueId memory = root(target);
-    ++writes_[memory];
+    const ValueId counter = counter_of(target);
+    writes_[memory];
+    writes_[counter] += times_counted(node);
+    if (counter != memory) uncounted_.insert(memory);
     for (ValueId id = target; origins_[id].parent != kNoValue; id = origins_[id].parent) {
       const std::string& op = graph_.nodes[origins_[id].node].op;
       if (ops::find_op(op) != nullptr || passes::find_composite(op) != nullptr) continue;
@@ -146,7 +172,9 @@ class Planner {
       if (origin.same) continue;
       const Node& node = graph_.nodes[origin.node];
       again = again || needs_call(node, id, origin.parent);
-      output.calls.push_back({node, origin.parent, origin.result});
+      const auto written = writes_.find(id);
+      const bool counts = counts_alone(node) && written != writes_.end();
+      output.calls.push_back({node, origin.parent, origin.result, counts ? written->second : 0});
     }
     std::reverse(output.calls.begin(), output.calls.end());
     if (!again) output.calls.clear();
@@ -157,7 +185,8 @@ class Planner {
 
   /// The result lies in the argument's memory, and is no differentiable view of it.
   static bool shares_without_view(ops::OpId op) {
-    return op == ops::OpId::detach_default || op == ops::OpId::internal_unsafe_view_default;
+    return op == ops::OpId::detach_default || op == ops::OpId::data_default ||
+           op == ops::OpId::internal_unsafe_view_default;
   }
 
   bool needs_call(const Node& node, ValueId result, ValueId base) const {
@@ -191,11 +220,12 @@ class Planner {
     for (std::size_t i = 0; i < input_count(); ++i) {
       auto found = writes_.find(static_cast<ValueId>(i));
       if (found != writes_.end())
-        plan_.input_writes.push_back({static_cast<std::int32_t>(i), found->second});
+        plan_.input_writes.push_back({static_cast<std::int32_t>(i), found->second,
+                                      uncounted_.contains(static_cast<ValueId>(i))});
     }
     for (std::size_t i = 0; i < made_values_.size(); ++i) {
       auto found = writes_.find(made_values_[i]);
-      if (found != writes_.end())
+      if (found != writes_.end() && found->second != 0)
         plan_.made_writes.push_back({static_cast<std::int32_t>(i), found->second});
     }
   }
@@ -220,7 +250,8 @@ class Planner {
   ops::RangeShapes shapes_;
   OutputPlan plan_;
   std::vector<Origin> origins_;                     ///< by value
-  std::unordered_map<ValueId, int> writes_;         ///< by root
+  std::unordered_map<ValueId, int> writes_;         ///< counted ones, by what counts and by root
+  std::unordered_set<ValueId> uncounted_;           ///< roots that are written through `.data`
   std::unordered_map<ValueId, std::int32_t> made_;  ///< by root
   std::vector<ValueId> made_values_;
 };

@@ -17,6 +17,7 @@ struct OutputPlan {
     Node node;
     ValueId base = kNoValue;  ///< the argument that the view is taken of
     std::size_t result = 0;   ///< which of the op's results goes on
+    int writes = 0;           ///< that the result counts, where it counts on its own (`.data`)
   };
   struct PlannedOutput {
     std::int32_t input = -1;  ///< shares the memory of this input
@@ -27,10 +28,11 @@ struct OutputPlan {
     /// dtype, is no differentiable view, or is one of several results, which torch remembers.
     std::vector<ViewCall> calls;
   };
-  /// In-place ops on one memory: torch counts them.
+  /// In-place ops on one memory: torch counts them, but for those through `.data`.
   struct Writes {
     std::int32_t index = -1;
     int count = 0;
+    bool uncounted = false;  ///< there are others
   };
 
   std::vector<PlannedOutput> outputs;  ///< one per output of the captured graph

@@ -71,6 +71,7 @@ class ViewWrite {
         return permute_back(op);
       case OpId::alias_default:
       case OpId::detach_default:
+      case OpId::data_default:
         return content_;
       case OpId::diagonal_default:
         return over_parent("aten.diagonal_scatter.default", {"offset", "dim1", "dim2"});

@@ -21,11 +21,10 @@ bool is_of_class(Operand tensor, PyObject* name) {
   return _PyType_Lookup(Py_TYPE(tensor.object), name) != nullptr;
 }
 
-/// The op that an attribute stands for. Where no gradients are recorded `data` is detach(); where
-/// they are, writes to it go unseen.
+/// The op that an attribute stands for. Where gradients are recorded, writes to `data` go unseen.
 std::string_view op_of(const Walk& walk, Operand tensor, std::string_view name) {
-  const bool detaches = name == "data" && !walk.recorder.bridge().requires_grad(tensor.object);
-  return detaches ? "detach" : torch::op_of_attribute(name);
+  const bool is_data = name == "data" && !walk.recorder.bridge().requires_grad(tensor.object);
+  return is_data ? "data" : torch::op_of_attribute(name);
 }
 
 }  // namespace
