@@ -98,7 +98,11 @@ bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> node
                          (PyTuple_Check(result) || PyList_CheckExact(result)) &&
                          f.top().is(Shadow::Kind::fresh);
     for (const Kept& one : kept) {
-      if (one.address == result && result != nullptr) f.top() = one.shadow;
+      if (one.address != result || result == nullptr) continue;
+      f.top() = one.shadow;
+      return;  // of a list that was given back, which need not be a fresh one, what it holds too
+    }
+    for (const Kept& one : kept) {
       if (!several || !one.is_tensor) continue;
       std::vector<Shadow>& inside = walk.objects.object(f.top().index).items;
       for (std::size_t i = 0; i < inside.size(); ++i) {

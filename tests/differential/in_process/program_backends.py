@@ -294,3 +294,26 @@ for _ in range(8):
     except KeyError as error:
         raised = error
 print(repr(raised))
+
+
+# An op in place gives back the very list that it was given, wherever that came from.
+class Holder:
+    def __init__(self):
+        self.held = [torch.ones(3), torch.ones(2, 2)]
+        self.lists = {"a": [torch.zeros(3), torch.zeros(2, 2)], "b": (torch.ones(3), torch.ones(2))}
+
+
+def step(holder, gradients, rate):
+    torch._foreach_lerp_(holder.lists["a"], gradients, weight=rate)
+    torch._foreach_mul_(holder.lists["b"], rate)
+    torch._foreach_add_(holder.held, holder.lists["a"], alpha=-1.5)
+    torch._foreach_zero_(gradients)
+    same = torch._foreach_neg_(holder.held)
+    return same[0] + holder.held[0], torch._foreach_add(same, 1)
+
+
+for function in (step, torch.compile(step, backend=lambda module, inputs: module.forward)):
+    holder = Holder()
+    for turn in range(4):
+        gradients = [torch.ones(3) * turn, torch.ones(2, 2)]
+        print(function(holder, gradients, 1 - 0.75), holder.held, holder.lists, gradients)
