@@ -25,6 +25,7 @@ LIMITS = {"file": 600, "header": 200, "function": 60, "class": 40}  # lines; of 
 # By `FILE` or `FILE:FUNCTION`: why it may be larger. Ten rows at most.
 LARGER = {
     "libcore/passes/decompose/decomposition.h:Decomposition": "a function per core op, the vocabulary of all rules",
+    "libcore/python/bytecode.h": "the words for instructions and for code objects, which every room in the process uses",
     "libcore/python/frame.h:Frame": "all that is known of CPython's frames, by subject: slots, stack, place, links",
 }
 MOST_ROWS = 10

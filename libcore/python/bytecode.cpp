@@ -98,6 +98,10 @@ void Bytecode::decode_instructions(Decoded& made) const {
     if (number < 0) return;
     const Reading reading = read_as_row(static_cast<Opcode>(number), argument);
     Opcode opcode = reading.opcode;
+    if (opcode == Opcode::NOT_TAKEN && start < 0 && !made.instructions.empty()) {
+      made.instructions.back().next = ++unit;  // a part of the jump in front of it
+      continue;
+    }
     if (start < 0) start = unit;
     const int at = unit;
     unit += 1 + kEncoding.caches[byte];
@@ -162,31 +166,78 @@ int Bytecode::depth(int unit) const {
   return unit >= 0 && unit < static_cast<int>(known.depths.size()) ? known.depths[unit] : -1;
 }
 
+bool Bytecode::is_place(int unit, int index) const {
+  Decoded& known = decoded();
+  if (known.depths.empty()) analyse_depths(known);
+  if (unit < 0 || unit >= static_cast<int>(known.places.size())) return false;
+  return std::ranges::find(known.places[unit], index) != known.places[unit].end();
+}
+
+namespace {
+
+using Places = std::vector<std::int32_t>;
+
+/// Where places lie behind `instruction`, which leaves a stack of `depth_after`.
+Places places_behind(const Instruction& instruction, const Places& before, int depth,
+                     int depth_after) {
+  Places after;
+  const int swapped = instruction.opcode == Opcode::SWAP ? depth - instruction.argument : depth - 1;
+  for (const int index : before) {
+    const int moved = index == swapped ? depth - 1 : index == depth - 1 ? swapped : index;
+    if (moved < depth_after) after.push_back(moved);
+    if (instruction.opcode == Opcode::COPY && index == depth - instruction.argument)
+      after.push_back(depth);
+  }
+  return after;
+}
+
+Places places_in_handler(const Handler& handler, const Places& before) {
+  Places after;
+  std::ranges::copy_if(before, std::back_inserter(after),
+                       [&](int index) { return index < handler.depth; });
+  if (handler.push_lasti) after.push_back(handler.depth);
+  return after;
+}
+
+}  // namespace
+
 /// Follows every edge once from the first instruction: compiled code has one depth per instruction
 /// whatever the path, so that no meeting of paths has to be considered. A handler is reached from
 /// any instruction that it covers, at the depth that its table row names.
 void Bytecode::analyse_depths(Decoded& known) const {
   known.depths.assign(known.index.size(), -1);
+  if (!known.handlers.empty()) known.places.resize(known.index.size());
   std::vector<int> work;
-  const auto reach = [&](int unit, int depth) {
+  const auto reach = [&](int unit, int depth, Places places) {
     if (at(unit) == nullptr || known.depths[unit] >= 0) return;
     known.depths[unit] = depth;
+    if (!places.empty()) known.places[unit] = std::move(places);
     work.push_back(unit);
   };
-  reach(0, 0);
-  for (const Handler& handler : known.handlers) reach(handler.target, handler.depth_on_entry());
-  while (!work.empty()) {
-    const int unit = work.back();
-    work.pop_back();
-    const Instruction& instruction = *at(unit);
-    const int depth = known.depths[unit];
-    if (!facts(instruction.opcode).ends) {
-      reach(instruction.next, depth + stack_effect(instruction, false));
+  const auto follow = [&] {
+    while (!work.empty()) {
+      const int unit = work.back();
+      work.pop_back();
+      const Instruction& instruction = *at(unit);
+      const int depth = known.depths[unit];
+      const Places places = known.places.empty() ? Places() : known.places[unit];
+      if (!facts(instruction.opcode).ends) {
+        const int after = depth + stack_effect(instruction, false);
+        reach(instruction.next, after, places_behind(instruction, places, depth, after));
+      }
+      if (instruction.target >= 0) {
+        const int after = depth + stack_effect(instruction, true);
+        reach(instruction.target, after, places_behind(instruction, places, depth, after));
+      }
+      if (const Handler* one = handler(instruction.at))
+        reach(one->target, one->depth_on_entry(), places_in_handler(*one, places));
     }
-    if (instruction.target >= 0) {
-      reach(instruction.target, depth + stack_effect(instruction, true));
-    }
-  }
+  };
+  reach(0, 0, {});
+  follow();
+  for (const Handler& one : known.handlers)
+    reach(one.target, one.depth_on_entry(), places_in_handler(one, {}));
+  follow();
 }
 
 PyObject* slot_name(PyCodeObject* code, int slot) {

@@ -62,6 +62,10 @@ constexpr int second_of_two(const Instruction& instruction) {
   return instruction.argument & 15;
 }
 
+/// What LOAD_SPECIAL loads, by its argument.
+inline constexpr const char* kSpecialMethods[] = {"__enter__", "__exit__", "__aenter__",
+                                                  "__aexit__"};
+
 /// The frame ends there with a result.
 constexpr bool returns(Opcode opcode) {
   return opcode == Opcode::RETURN_VALUE || opcode == Opcode::RETURN_CONST;
@@ -145,6 +149,9 @@ class Bytecode {
   /// Operand stack depth before the instruction at `unit`, by static analysis; -1: unreachable or
   /// not an instruction's start. A generator's code starts with one value on its stack.
   int depth(int unit) const;
+  /// True if, before the instruction at `unit`, the place where an exception was raised lies at
+  /// `index` of the operand stack (Handler::push_lasti); by static analysis, too.
+  bool is_place(int unit, int index) const;
   /// The source range of an instruction (decoded for the whole code on first use).
   const Position& position(const Instruction& instruction) const;
   /// The same with the file name, for diagnostics.
@@ -167,6 +174,7 @@ class Bytecode {
     // Empty until asked for.
     std::vector<Position> positions;
     std::vector<std::int32_t> depths;
+    std::vector<std::vector<std::int32_t>> places;  // likewise, where there are any
     SharedText file, qualified_name;
   };
   Decoded& decoded() const {

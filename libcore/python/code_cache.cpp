@@ -1,6 +1,7 @@
 #include "python/code_cache.h"
 
 #include "python/cpython.h"
+#include "python/versions/private_api.h"
 
 namespace penstock::python {
 
@@ -22,10 +23,10 @@ bool imports(PyCodeObject* code) {
 
 CodeRecord& record_of(PyCodeObject* code) {
   if (CodeRecord* found = find_record(code)) return *found;
-  if (g_code_record_index < 0) g_code_record_index = _PyEval_RequestCodeExtraIndex(free_record);
+  if (g_code_record_index < 0) g_code_record_index = code_extra_index(free_record);
   auto* record = new CodeRecord;
   if (imports(code)) record->rest.never();
-  if (_PyCode_SetExtra(reinterpret_cast<PyObject*>(code), g_code_record_index, record) < 0) {
+  if (set_code_extra(reinterpret_cast<PyObject*>(code), g_code_record_index, record) < 0) {
     Py_FatalError("penstock: no memory to keep data with a code object");
   }
   return *record;

@@ -11,6 +11,10 @@
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
+#if __has_include(<internal/pycore_interpframe.h>)
+#include <internal/pycore_genobject.h>
+#include <internal/pycore_interpframe.h>
+#endif
 #include <internal/pycore_interp.h>
 #include <internal/pycore_pystate.h>
 #pragma GCC diagnostic pop

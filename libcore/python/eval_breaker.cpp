@@ -16,6 +16,9 @@ void forget_own_frame() {
     PyObject* rest =
         reinterpret_cast<PyObject*>(reinterpret_cast<PyTracebackObject*>(traceback)->tb_next);
     Py_XINCREF(rest);
+    // CPython 3.14 keeps the exception's own where it is given none.
+    if (value != nullptr && PyExceptionInstance_Check(value))
+      PyException_SetTraceback(value, rest != nullptr ? rest : Py_None);
     Py_DECREF(traceback);
     traceback = rest;
   }

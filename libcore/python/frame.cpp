@@ -18,12 +18,11 @@ PyObject* RunningFrame::globals() const {
   return raw_->f_globals;
 }
 PyObject* RunningFrame::local(int slot) const {
-  return raw_->localsplus[slot];
+  return slot_object(slots_of(raw_)[slot]);
 }
 
-PyObject* const* generator_slots(PyObject* generator) {
-  auto* made = reinterpret_cast<PyGenObject*>(generator);
-  return reinterpret_cast<_PyInterpreterFrame*>(made->gi_iframe)->localsplus;
+Slots generator_slots(PyObject* generator) {
+  return Slots(slots_of(frame_of(reinterpret_cast<PyGenObject*>(generator))));
 }
 
 Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
@@ -31,11 +30,13 @@ Frame::Frame(PyThreadState* thread, _PyInterpreterFrame* raw)
       raw_(raw),
       code_(code_of(raw)),
       bytecode_(&bytecode_of(code_)),
-      slots_(raw->localsplus),
-      top_(raw->localsplus + raw->stacktop),
+      slots_(slots_of(raw)),
+      top_(top_of(raw)),
       place_(reinterpret_cast<Place*>(&place_of(raw))),
       units_(reinterpret_cast<std::uint16_t*>(_PyCode_CODE(code_))),
-      unit_(next_unit(raw)) {}
+      unit_(next_unit(raw)) {
+  had_numbers_ = take_stack(stack(), top_);
+}
 
 PyObject* Frame::function() const {
   return function_of(raw_);
@@ -63,7 +64,7 @@ bool Frame::is_generator() const {
 }
 
 PyObject* Frame::generator() const {
-  return reinterpret_cast<PyObject*>(_PyFrame_GetGenerator(raw_));
+  return reinterpret_cast<PyObject*>(generator_of(raw_));
 }
 
 bool Frame::traced() const {
@@ -71,12 +72,12 @@ bool Frame::traced() const {
 }
 
 PyObject* Frame::cell_content(int slot) const {
-  return PyCell_GET(slots_[slot]);
+  return PyCell_GET(local(slot));
 }
 
 void Frame::set_cell_content(int slot, PyRef value) {
-  const PyRef old = PyRef::steal(PyCell_GET(slots_[slot]));
-  PyCell_SET(slots_[slot], value.release());
+  const PyRef old = PyRef::steal(PyCell_GET(local(slot)));
+  PyCell_SET(local(slot), value.release());
 }
 
 void Frame::set_stack(int below, PyRef value) {
@@ -97,8 +98,8 @@ void Frame::link() {
   begin_running(raw_);
   raw_->previous = current_frame(thread_);
   if (!hidden_) current_frame(thread_) = raw_;
-  // The collector must not read our moving stack; the evaluator does the same while it runs.
-  raw_->stacktop = -1;
+  take_stack(stack(), top_);
+  hide_stack(raw_);
   --recursion_left(thread_);
   linked_ = true;
 }
@@ -106,8 +107,15 @@ void Frame::link() {
 void Frame::unlink() {
   current_frame(thread_) = raw_->previous;
   ++recursion_left(thread_);
-  raw_->stacktop = static_cast<int>(top_ - slots_);
+  give_stack_back(true);
   linked_ = false;
+}
+
+void Frame::give_stack_back(bool may_have_numbers) {
+  give_stack(stack(), top_, [this, may_have_numbers](int index) {
+    return may_have_numbers && bytecode_->is_place(unit_, index);
+  });
+  set_top_of(raw_, top_);
 }
 
 PyObject* Frame::exit() {

@@ -4,6 +4,7 @@
 
 #include "python/bytecode.h"
 #include "python/object.h"
+#include "python/versions/slots.h"
 
 struct _PyInterpreterFrame;
 
@@ -26,7 +27,7 @@ class RunningFrame {
 /// The slots of a generator that is not running, as co_localsplusnames lists them. One that was
 /// made has its arguments bound, its cells made and its free variables copied, though it has not
 /// been started.
-PyObject* const* generator_slots(PyObject* generator);
+Slots generator_slots(PyObject* generator);
 
 /// A frame that we execute in the evaluator's place, made by the conductor for one activation (one
 /// call, or one resume of a generator) and living on the C++ stack.
@@ -60,17 +61,17 @@ class Frame {
   // -- slots: arguments, locals, cells and free variables, as co_localsplusnames lists them
   // --------
   int slot_count() const { return code_->co_nlocalsplus; }
-  PyObject* const* slots() const { return slots_; }
+  Slots slots() const { return Slots(slots_); }
   /// Borrowed; null when unbound. For a cell or free variable this is the cell itself (after
   /// MAKE_CELL and COPY_FREE_VARS ran).
-  PyObject* local(int slot) const { return slots_[slot]; }
+  PyObject* local(int slot) const { return slot_object(slots_[slot]); }
   /// Replaces a slot; the old value is released last, as CPython does (it may run code).
   void set_local(int slot, PyRef value) {
-    const PyRef old = PyRef::steal(slots_[slot]);
-    slots_[slot] = value.release();
+    const PyRef old = PyRef::steal(slot_taken(slots_[slot]));
+    slots_[slot] = slot_with(value.release());
   }
   PyRef take_local(int slot) {
-    return PyRef::steal(std::exchange(slots_[slot], nullptr));
+    return PyRef::steal(slot_taken(std::exchange(slots_[slot], slot_with(nullptr))));
   }                                        ///< unbinds
   PyObject* cell_content(int slot) const;  ///< borrowed; null when empty
   void set_cell_content(int slot, PyRef value);
@@ -110,6 +111,10 @@ class Frame {
   /// must run only while linked.
   void link();
   void unlink();
+  /// Said of a frame that is not linked: CPython runs it after all.
+  void give_back() {
+    if constexpr (kTaggedSlots) give_stack_back(had_numbers_);
+  }
   /// Said before link(): the thread's stack of frames goes without this one, so that nothing that
   /// it calls, and no traceback, shows it.
   void hide() { hidden_ = true; }
@@ -142,6 +147,8 @@ class Frame {
   void* attachment = nullptr;
 
  private:
+  void give_stack_back(bool may_have_numbers);
+
   PyThreadState* thread_;
   _PyInterpreterFrame* raw_;
   PyCodeObject* code_;
@@ -153,6 +160,7 @@ class Frame {
   Place* place_;          // where the interpreter frame names its last instruction
   std::uint16_t* units_;  // the code's first unit
   int unit_;
+  bool had_numbers_ = false;  // on the stack that it was made with
   bool linked_ = false;
   bool hidden_ = false;
   bool handed_over_ = false;

@@ -133,7 +133,9 @@ class Conducted {
 /// A frame that nothing speaks against conducting: asks the driver.
 PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
   Frame frame(thread, raw);
-  switch (g_driver->enter(frame)) {
+  const Entry entry = g_driver->enter(frame);
+  if (entry != Entry::conduct || !frame.bytecode().valid()) frame.give_back();
+  switch (entry) {
     case Entry::conduct:
       if (frame.bytecode().valid()) break;
       g_driver->leave(frame, Leaving::exited, nullptr);

@@ -24,13 +24,16 @@ thread_local Announcement* t_announced __attribute__((tls_model("initial-exec"))
 /// Replaces everything in a frame that is not running.
 void put(_PyInterpreterFrame* raw, FrameState& state) {
   std::vector<PyRef> old;  // released last: that may run code
-  PyObject** slot = raw->localsplus;
+  PyObject** slot = slots_of(raw);
   for (PyRef& value : state.slots) {
-    old.push_back(PyRef::steal(*slot));
-    *slot++ = value.release();
+    old.push_back(PyRef::steal(slot_taken(*slot)));
+    *slot++ = slot_with(value.release());
   }
+  PyObject** const stack = slot;
   for (PyRef& value : state.stack) *slot++ = value.release();
-  raw->stacktop = static_cast<int>(slot - raw->localsplus);
+  const Bytecode& code = bytecode_of(code_of(raw));
+  give_stack(stack, slot, [&](int index) { return code.is_place(state.unit, index); });
+  set_top_of(raw, slot);
   set_next_unit(raw, state.unit);
 }
 
@@ -43,10 +46,6 @@ bool fits(const FrameState& state, const _PyInterpreterFrame* raw) {
 
 bool is_generator_like(PyObject* object) {
   return PyGen_CheckExact(object) || PyCoro_CheckExact(object) || PyAsyncGen_CheckExact(object);
-}
-
-_PyInterpreterFrame* frame_of(PyGenObject* generator) {
-  return reinterpret_cast<_PyInterpreterFrame*>(generator->gi_iframe);
 }
 
 }  // namespace
@@ -121,13 +120,19 @@ bool take_generator(PyObject* generator, FrameState& state) {
   const int slots = code_of(raw)->co_nlocalsplus;
   state.function = PyRef::borrow(function_of(raw));
   state.unit = next_unit(raw);
-  for (int index = 0; index < raw->stacktop; ++index) {
-    (index < slots ? state.slots : state.stack).push_back(PyRef::steal(raw->localsplus[index]));
-    raw->localsplus[index] = nullptr;
+  PyObject** const first = slots_of(raw);
+  PyObject** const stack = first + slots;
+  PyObject** const top = top_of(raw);
+  take_stack(stack, top);
+  for (PyObject** slot = first; slot < stack; ++slot) {
+    state.slots.push_back(PyRef::steal(slot_taken(std::exchange(*slot, slot_with(nullptr)))));
+  }
+  for (PyObject** slot = stack; slot < top; ++slot) {
+    state.stack.push_back(PyRef::steal(std::exchange(*slot, slot_with(nullptr))));
   }
   state.handled = PyRef::steal(donor->gi_exc_state.exc_value);
   donor->gi_exc_state.exc_value = nullptr;
-  raw->stacktop = slots;
+  set_top_of(raw, stack);
   set_next_unit(raw, 1);
   for (const Instruction& instruction : bytecode_of(code_of(raw)).instructions()) {
     if (instruction.opcode != Opcode::RETURN_GENERATOR) continue;

@@ -14,9 +14,10 @@ bool is_plain_call(Frame& frame, const Instruction& i) {
     const auto below = [&](int place) { return frame.peek(place); };
     callable = frame.peek(call_operands(i.argument, below).callable);
   } else if (i.opcode == Opcode::CALL_FUNCTION_EX) {
-    const int names = i.argument & 1;
-    if (!PyTuple_CheckExact(frame.peek(names))) return false;
-    callable = frame.peek(unpacking_callable(names != 0));
+    const auto below = [&](int place) { return frame.peek(place); };
+    const UnpackingOperands operands = unpacking_operands(i.argument, below);
+    if (!PyTuple_CheckExact(frame.peek(operands.arguments))) return false;
+    callable = frame.peek(operands.callable);
   }
   if (callable == nullptr) return false;
   if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);

@@ -43,15 +43,21 @@ PyRef patched_copy(const Bytecode& bytecode, const std::vector<int>& exits) {
   if (!bytes) return nullptr;
   auto* units = reinterpret_cast<unsigned char*>(PyBytes_AS_STRING(bytes.get()));
   std::memcpy(units, PyBytes_AS_STRING(original.get()), static_cast<std::size_t>(size));
-  const auto patch = [units](Py_ssize_t unit) {
-    units[2 * unit] = static_cast<unsigned char>(opcode_number(kWindowExit));
+  const auto patch = [units](Py_ssize_t unit, Opcode opcode) {
+    units[2 * unit] = static_cast<unsigned char>(opcode_number(opcode));
     units[2 * unit + 1] = 0;
   };
-  for (const int exit : exits) patch(exit);
+  int patched = 0;  // units up to here
+  for (const int exit : exits) {
+    if (exit < patched) continue;  // it is reached through the one in front of it
+    patched = exit + exit_units(bytecode.at(exit)->opcode);
+    if (patched - exit > 1) patch(exit, kWindowFiller);
+    patch(patched - 1, kWindowExit);
+  }
   const PyRef names = PyRef::steal(Py_BuildValue("{sO}", "co_code", bytes.get()));
   if (!names) return nullptr;
   if constexpr (kFramesEndInEvaluator) {
-    patch(size / 2);
+    patch(size / 2, kWindowExit);
     const PyRef table = exceptions_landing_at(bytecode, static_cast<int>(size / 2));
     if (!table || PyDict_SetItemString(names.get(), "co_exceptiontable", table.get()) < 0)
       return nullptr;
@@ -96,6 +102,61 @@ bool raises_again(const Instruction& instruction) {
   }
 }
 
+/// True if the exit at `unit` leaves the instructions alone that are reached by other ways.
+bool has_room(const Frame& frame, int unit) {
+  const Bytecode& bytecode = frame.bytecode();
+  const Instruction& at = *bytecode.at(unit);
+  const int end = unit + exit_units(at.opcode);
+  if (end == unit + 1) return true;
+  if (bytecode.depth(unit) >= frame.code()->co_stacksize) return false;  // of the filler's operand
+  if (end <= at.next) return true;
+  const auto leads = [&](const Instruction& one) { return one.target == at.next; };
+  return at.next != frame.unit() && bytecode.at(at.next) != nullptr &&
+         bytecode.handler_at(at.next) == nullptr &&
+         std::ranges::none_of(bytecode.instructions(), leads);
+}
+
+bool writes_first_slot(const Instruction& one) {
+  switch (one.opcode) {
+    case Opcode::LOAD_FAST:
+    case Opcode::LOAD_FAST_LOAD_FAST:
+    case Opcode::LOAD_DEREF:
+    case Opcode::STORE_DEREF:
+    case Opcode::DELETE_DEREF:
+    case Opcode::LOAD_FROM_DICT_OR_DEREF:
+      return false;
+    case Opcode::STORE_FAST_LOAD_FAST:
+    case Opcode::STORE_FAST_STORE_FAST:
+    case Opcode::MAKE_CELL:
+    case Opcode::COPY_FREE_VARS:
+      return true;
+    default:
+      return facts(one.opcode).operand == Operand::local && one.argument == 0;
+  }
+}
+
+/// True if what stands in the frame's first slot stays there in the window (FirstSlotKept).
+bool keeps_first_slot(const Frame& frame, std::span<const int> exits) {
+  if constexpr (!kTaggedSlots) return true;
+  if (frame.slot_count() == 0) return false;
+  const Instruction& here = frame.instruction();
+  const bool alone = std::ranges::find(exits, here.next) != exits.end() || facts(here.opcode).ends;
+  if (alone) return !writes_first_slot(here);
+  return std::ranges::none_of(frame.bytecode().instructions(), [&](const Instruction& one) {
+    return one.offset >= frame.unit() && writes_first_slot(one);
+  });
+}
+
+/// The exit that the frame stands at, by the unit that stopped the evaluator; -1: it is none.
+int exit_at(const Bytecode& bytecode, const std::vector<int>& exits, int unit) {
+  const auto is_exit = [&](int exit, int units) {
+    return std::binary_search(exits.begin(), exits.end(), exit) &&
+           exit_units(bytecode.at(exit)->opcode) == units;
+  };
+  if (is_exit(unit - 1, 2)) return unit - 1;
+  return is_exit(unit, 1) ? unit : -1;
+}
+
 /// Sorted, without repeats; empty if one of the exits cannot be patched or is the entry.
 std::vector<int> checked_exits(const Frame& frame, std::span<const int> exits) {
   std::vector<int> sorted(exits.begin(), exits.end());
@@ -110,7 +171,7 @@ std::vector<int> checked_exits(const Frame& frame, std::span<const int> exits) {
   for (const int exit : sorted) {
     const Instruction* at = frame.bytecode().at(exit);
     if (at == nullptr || at->opcode == Opcode::RESUME || exit == frame.unit() ||
-        frame.bytecode().depth(exit) < 0) {
+        frame.bytecode().depth(exit) < 0 || !has_room(frame, exit)) {
       return {};
     }
   }
@@ -145,7 +206,8 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
       return {WindowEnd::returned, PyRef::borrow(frame.constant(frame.instruction().argument))};
     }
   }
-  const std::vector<int> sorted = checked_exits(frame, exits);
+  const std::vector<int> sorted =
+      keeps_first_slot(frame, exits) ? checked_exits(frame, exits) : std::vector<int>();
   if (sorted.empty() || frame.instruction().opcode == Opcode::RETURN_GENERATOR) {
     return {WindowEnd::impossible, nullptr};
   }
@@ -157,23 +219,30 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
   frame.unlink();
   set_code(raw, copy);
   set_next_unit(raw, frame.unit());
-  PyObject* result = evaluate_window(frame.thread(), raw);
+  PyObject* result = nullptr;
+  {
+    const FirstSlotKept kept(frame.thread(), raw);
+    result = evaluate_window(frame.thread(), raw);
+  }
   const int last = static_cast<int>(place_of(raw) - _PyCode_CODE(copy));
   set_code(raw, code);
   place_of(raw) = _PyCode_CODE(code) + last;
 
   // The place alone is not enough: a RERAISE names the place of the first raise, which may be an
   // exit.
-  if (std::binary_search(sorted.begin(), sorted.end(), last) && PyErr_Occurred() == nullptr) {
-    frame.set_top(frame.stack() + frame.bytecode().depth(last));
-    frame.jump(last);
+  const int exit = exit_at(frame.bytecode(), sorted, last);
+  if (exit >= 0 && PyErr_Occurred() == nullptr) {
+    frame.set_top(frame.stack() + frame.bytecode().depth(exit));
+    if (kTaggedSlots && frame.depth() > 0 && slot_object(frame.top()[-1]) != frame.top()[-1])
+      Py_XDECREF(result);  // not the stack's own reference
+    frame.jump(exit);
     frame.link();
     // The place named by tracebacks is the instruction behind us, as after stepping.
-    frame.mark_unit(last - 1);
+    frame.mark_unit(exit - 1);
     return {WindowEnd::reached, nullptr};
   }
   if constexpr (kFramesEndInEvaluator) return landed(frame);
-  frame.set_top(raw->localsplus + raw->stacktop);
+  frame.set_top(top_of(raw));
   frame.link();
   if (result == nullptr) return {WindowEnd::raised, nullptr};
   const bool yielded =

@@ -59,7 +59,9 @@ int callable_position(const python::Frame& frame, const python::Instruction& ins
       return frame.depth() - 1 - operands.callable;
     }
     case python::Opcode::CALL_FUNCTION_EX:
-      return frame.depth() - 1 - python::unpacking_callable((instruction.argument & 1) != 0);
+      return frame.depth() - 1 - python::unpacking_operands(instruction.argument, [&](int below) {
+                                   return frame.peek(below);
+                                 }).callable;
     default:
       return -1;
   }

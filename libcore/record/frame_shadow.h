@@ -74,7 +74,7 @@ bool is_cell_slot(PyCodeObject* code, int slot);
 /// by its first instructions.
 struct BoundArguments {
   PyCodeObject* code;
-  PyObject* const* slots;
+  python::Slots slots;
   bool has_cells;
 
   /// Borrowed: what is bound to the parameter of that slot; null when nothing is.

@@ -178,6 +178,10 @@ def without_extension(suite: Suite) -> None:
         done = suite.tool(tool, *options, "--diagnostics=json", "plain.py", PENSTOCK_PARTS=str(parts))
         suite.check(f"{tool} {' '.join(options)}: no extension for this Python, as JSON",
                     "" if json.loads(done.stderr)["code"] == "PS0112" else str(done))
+    free = suite.build / "tests" / "cli" / "free_threaded_python"
+    done = suite.tool("capture", f"--python={free}", "plain.py")
+    suite.check("capture: free-threaded Python",
+                told(done, 6, "error[PS0112]: there is no extension for free-threaded builds of Python 3.14"))
     fake = suite.work / "python-of-sorts"
     fake.write_text("#!/bin/sh\necho plain\nexit 4\n")
     fake.chmod(0o755)

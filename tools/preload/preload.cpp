@@ -132,6 +132,9 @@ int start() {
   if (dlsym(RTLD_DEFAULT, "_Py_RefTotal") != nullptr) {
     return refuse("there is no extension for debug builds of ", named);
   }
+  if (strstr(version(), "free-threading") != nullptr) {  // its objects are laid out in other ways
+    return refuse("there is no extension for free-threaded builds of ", named);
+  }
   char path[4200];
   snprintf(path, sizeof path, "%s/_penstock%d%d.so", g_launch.extensions, major, minor);
   if (access(path, R_OK) != 0) return refuse("there is no extension for ", named);

@@ -1,5 +1,6 @@
 #include "python/step/families.h"
 #include "python/versions/call_operands.h"
+#include "python/versions/function_parts.h"
 
 namespace penstock::python {
 namespace {
@@ -57,18 +58,20 @@ Outcome call(Frame& frame, const Instruction& i) {
 }
 
 Outcome call_function_ex(Frame& frame, const Instruction& i) {
-  const bool has_names = (i.argument & 1) != 0;
+  const UnpackingOperands operands =
+      unpacking_operands(i.argument, [&](int below) { return frame.peek(below); });
+  const bool has_names = operands.has_keywords;
   if (has_names && !PyDict_CheckExact(frame.peek())) return Outcome::unsupported;
-  PyObject* given = frame.peek(has_names ? 1 : 0);
+  PyObject* given = frame.peek(operands.arguments);
   if (Py_TYPE(given)->tp_iter == nullptr && !PySequence_Check(given)) return Outcome::unsupported;
   if (!PyTuple_CheckExact(given)) {
     PyObject* tuple = PySequence_Tuple(given);
     if (tuple == nullptr) return Outcome::raised;
-    frame.set_stack(has_names ? 1 : 0, PyRef::steal(tuple));
+    frame.set_stack(operands.arguments, PyRef::steal(tuple));
     given = tuple;
   }
   PyObject* names = has_names ? frame.peek() : nullptr;
-  PyObject* callable = frame.peek(unpacking_callable(has_names));
+  PyObject* callable = frame.peek(operands.callable);
   const PendingCall pending{
       &frame, &i, callable, nullptr, static_cast<std::size_t>(PyTuple_GET_SIZE(given)), nullptr};
   PyObject* result;
@@ -76,7 +79,7 @@ Outcome call_function_ex(Frame& frame, const Instruction& i) {
     const Announced announced(pending);
     result = PyObject_Call(callable, given, names);
   }
-  frame.set_top(frame.top() - (has_names ? 4 : 3));  // with the null below the callable
+  frame.set_top(frame.top() - operands.count);
   Py_DECREF(callable);
   Py_DECREF(given);
   Py_XDECREF(names);
@@ -97,23 +100,8 @@ Outcome make_function(Frame& frame, const Instruction& i) {
 
 Outcome set_function_attribute(Frame& frame, const Instruction& i) {
   auto* function = reinterpret_cast<PyFunctionObject*>(frame.peek(0));
-  PyObject** place = nullptr;
-  switch (i.argument) {
-    case 0x08:
-      place = &function->func_closure;
-      break;
-    case 0x04:
-      place = &function->func_annotations;
-      break;
-    case 0x02:
-      place = &function->func_kwdefaults;
-      break;
-    case 0x01:
-      place = &function->func_defaults;
-      break;
-    default:
-      return Outcome::unsupported;
-  }
+  PyObject** place = function_part(function, i.argument);
+  if (place == nullptr) return Outcome::unsupported;
   PyRef made = frame.pop();
   *place = frame.pop().release();
   frame.push(std::move(made));

@@ -42,7 +42,9 @@ Outcome get_iter(Frame& frame, const Instruction& i) {
 
 Outcome for_iter(Frame& frame, const Instruction& i) {
   PyObject* iterator = frame.peek();
-  PyObject* value = Py_TYPE(iterator)->tp_iternext(iterator);
+  const iternextfunc next = Py_TYPE(iterator)->tp_iternext;
+  if (next == nullptr) return Outcome::unsupported;  // what f_locals has put there
+  PyObject* value = next(iterator);
   if (value != nullptr) return push_result(frame, i, value);
   if (PyErr_Occurred() != nullptr) {
     if (PyErr_ExceptionMatches(PyExc_StopIteration) == 0) return Outcome::raised;

@@ -1,5 +1,6 @@
 // Raising, catching and context managers.
 #include "python/step/families.h"
+#include "python/versions/call_operands.h"
 #include "python/versions/raw_frame.h"
 
 namespace penstock::python {
@@ -132,6 +133,28 @@ Outcome enter_context(Frame& frame, const Instruction& i, PyObject* enter_name,
   return push_result(frame, i, result);
 }
 
+/// Replaces the object on top by a special method of its class and itself, or by what that method
+/// is bound to and a null.
+Outcome load_special(Frame& frame, const Instruction& i) {
+  if (i.argument >= static_cast<int>(std::size(kSpecialMethods))) return Outcome::unsupported;
+  PyObject* owner = frame.peek();
+  const PyRef name = PyRef::steal(PyUnicode_InternFromString(kSpecialMethods[i.argument]));
+  if (!name) return Outcome::raised;
+  const PyRef method = PyRef::borrow(_PyType_Lookup(Py_TYPE(owner), name.get()));
+  if (!method) return Outcome::unsupported;
+  if ((Py_TYPE(method.get())->tp_flags & Py_TPFLAGS_METHOD_DESCRIPTOR) != 0) {
+    const PyRef self = frame.pop();
+    frame.push(method);
+    frame.push(self);
+    return advance(frame, i);
+  }
+  PyRef bound = bind_special(owner, method.get());
+  if (!bound) return Outcome::raised;
+  frame.set_stack(0, std::move(bound));
+  frame.push(nullptr);
+  return advance(frame, i);
+}
+
 Outcome before_with(Frame& frame, const Instruction& i) {
   static PyObject* const enter = PyUnicode_InternFromString("__enter__");
   static PyObject* const exit = PyUnicode_InternFromString("__exit__");
@@ -147,11 +170,13 @@ Outcome before_async_with(Frame& frame, const Instruction& i) {
 Outcome with_except_start(Frame& frame, const Instruction& i) {
   PyObject* value = frame.peek();
   const PyRef traceback = PyRef::steal(PyException_GetTraceback(value));
-  PyObject* arguments[] = {nullptr, PyExceptionInstance_Class(value), value,
+  PyObject* self = kWithKeepsSelf ? frame.peek(3) : nullptr;
+  PyObject* arguments[] = {nullptr, self, PyExceptionInstance_Class(value), value,
                            traceback ? traceback.get() : Py_None};
+  const std::size_t first = self == nullptr ? 2 : 1;
   return push_result(frame, i,
-                     PyObject_Vectorcall(frame.peek(3), arguments + 1,
-                                         3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+                     PyObject_Vectorcall(frame.peek(kWithKeepsSelf ? 4 : 3), arguments + first,
+                                         (5 - first) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
 }
 
 Outcome end_async_for(Frame& frame, const Instruction& i) {
@@ -183,6 +208,7 @@ constexpr StepRow kRows[] = {
     {Opcode::RERAISE, reraise},
     {Opcode::RAISE_VARARGS, raise_varargs},
     {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error},
+    {Opcode::LOAD_SPECIAL, load_special},
     {Opcode::BEFORE_WITH, before_with},
     {Opcode::BEFORE_ASYNC_WITH, before_async_with},
     {Opcode::WITH_EXCEPT_START, with_except_start},

@@ -30,6 +30,30 @@ Outcome load_const(Frame& frame, const Instruction& i) {
   return advance(frame, i);
 }
 
+Outcome load_small_int(Frame& frame, const Instruction& i) {
+  return push_result(frame, i, PyLong_FromLong(i.argument));
+}
+
+/// What CPython takes from builtins when it starts, whatever the program does to them.
+Outcome load_common_constant(Frame& frame, const Instruction& i) {
+  switch (i.argument) {
+    case 1:
+      frame.push(PyRef::borrow(PyExc_NotImplementedError));
+      return advance(frame, i);
+    case 2:
+      frame.push(PyRef::borrow(reinterpret_cast<PyObject*>(&PyTuple_Type)));
+      return advance(frame, i);
+    default:
+      return Outcome::unsupported;
+  }
+}
+
+Outcome load_locals(Frame& frame, const Instruction& i) {
+  if (frame.names() == nullptr) return Outcome::unsupported;
+  frame.push(PyRef::borrow(frame.names()));
+  return advance(frame, i);
+}
+
 Outcome pop_top(Frame& frame, const Instruction& i) {
   frame.pop();
   return advance(frame, i);
@@ -126,6 +150,9 @@ constexpr StepRow kRows[] = {
     {Opcode::STORE_FAST, store_fast},
     {Opcode::DELETE_FAST, delete_fast},
     {Opcode::LOAD_CONST, load_const},
+    {Opcode::LOAD_SMALL_INT, load_small_int},
+    {Opcode::LOAD_COMMON_CONSTANT, load_common_constant},
+    {Opcode::LOAD_LOCALS, load_locals},
     {Opcode::POP_TOP, pop_top},
     {Opcode::PUSH_NULL, push_null},
     {Opcode::COPY, copy},

@@ -26,9 +26,28 @@ CallOperands call_operands(int count, const Below& below) {
   return {has_self, kSelfAboveCallable || has_self ? count + 1 : count};
 }
 
-/// The callable of a CALL_FUNCTION_EX with or without keywords, below the top.
-inline constexpr int unpacking_callable(bool has_keywords) {
-  return (has_keywords ? 2 : 1) + (kSelfAboveCallable ? 1 : 0);
+/// Where the operands of a CALL_FUNCTION_EX lie, below the top: its keywords, if it has any, are on
+/// top. Since 3.14 there is a null where it has none.
+struct UnpackingOperands {
+  bool has_keywords;
+  int arguments;
+  int callable;
+  int count;  ///< of operands, with the null beside the callable
+};
+template <typename Below>
+UnpackingOperands unpacking_operands([[maybe_unused]] int argument,
+                                     [[maybe_unused]] const Below& below) {
+#if PY_VERSION_HEX >= 0x030e0000
+  const bool has_keywords = below(0) != nullptr, has_place = true;
+#else
+  const bool has_keywords = (argument & 1) != 0, has_place = has_keywords;
+#endif
+  const int arguments = has_place ? 1 : 0;
+  return {has_keywords, arguments, arguments + (kSelfAboveCallable ? 2 : 1), arguments + 3};
 }
+
+/// A `with` keeps its manager's __exit__ in two slots, a function and its self or a callable and a
+/// null.
+inline constexpr bool kWithKeepsSelf = PY_VERSION_HEX >= 0x030e0000;
 
 }  // namespace penstock::python

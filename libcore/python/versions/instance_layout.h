@@ -21,6 +21,59 @@ namespace penstock::python {
 // one, shares them.
 inline constexpr int kManagedDict = -3;
 
+#if PY_VERSION_HEX >= 0x030e0000
+
+// Since 3.14 no dict counts its changes. Each that is asked for its number is watched from then on:
+// before it changes, it gets another number, in the bits of its own that CPython leaves alone.
+
+inline constexpr std::uint64_t kChangeStep = DICT_VERSION_INCREMENT;  // below: CPython's own bits
+
+inline void count_change(PyObject* dict) {
+  static std::uint64_t last = 0;
+  std::uint64_t& word = reinterpret_cast<PyDictObject*>(dict)->_ma_watcher_tag;
+  word = (word & (kChangeStep - 1)) | (last += kChangeStep);
+}
+inline int dict_watcher() {
+  static const int watcher =
+      PyDict_AddWatcher([](PyDict_WatchEvent, PyObject* dict, PyObject*, PyObject*) {
+        count_change(dict);
+        return 0;
+      });
+  return watcher;
+}
+inline bool changes_are_counted() {
+  if (dict_watcher() >= 0) return true;
+  PyErr_Clear();  // all watchers are taken
+  return false;
+}
+
+/// Changes with every change of a dict that counts them; no two states of any dicts ever share a
+/// number.
+inline const std::uint64_t* dict_version_word(PyObject* dict) {
+  const std::uint64_t& word = reinterpret_cast<PyDictObject*>(dict)->_ma_watcher_tag;
+  if (changes_are_counted() && (word & std::uint64_t{1} << dict_watcher()) == 0 &&
+      PyDict_Watch(dict_watcher(), dict) == 0)
+    count_change(dict);
+  return &word;
+}
+
+#else
+
+inline bool changes_are_counted() {
+  return true;
+}
+
+/// Changes with every change of a dict that counts them; no two states of any dicts ever share a
+/// number.
+inline const std::uint64_t* dict_version_word(PyObject* dict) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#pragma GCC diagnostic pop
+}
+
+#endif
+
 #if PY_VERSION_HEX >= 0x030d0000
 
 /// The attributes that stand inline in the instance, or null.
@@ -39,7 +92,7 @@ inline const void* inline_word(PyObject* object) {
 /// True if every change gives the dict another version. What is set by way of the instance, while
 /// its dict shares the inline values, does not.
 inline bool counts_changes(PyObject* dict) {
-  return reinterpret_cast<PyDictObject*>(dict)->ma_values == nullptr;
+  return reinterpret_cast<PyDictObject*>(dict)->ma_values == nullptr && changes_are_counted();
 }
 
 #elif PY_VERSION_HEX >= 0x030c0000
@@ -78,14 +131,5 @@ inline bool counts_changes(PyObject*) {
 }
 
 #endif
-
-/// Changes with every change of a dict that counts them; no two states of any dicts ever share a
-/// number.
-inline const std::uint64_t* dict_version_word(PyObject* dict) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
-#pragma GCC diagnostic pop
-}
 
 }  // namespace penstock::python

@@ -7,11 +7,30 @@
 extern "C" {
 PyAPI_FUNC(int) _PyObject_GetMethod(PyObject* object, PyObject* name, PyObject** method);
 PyAPI_FUNC(int) _PySet_Update(PyObject* set, PyObject* iterable);
+PyAPI_FUNC(PyObject*) _PyList_Extend(PyListObject* list, PyObject* iterable);
+PyAPI_FUNC(PyObject*)
+    _PyUnicode_JoinArray(PyObject* separator, PyObject* const* items, Py_ssize_t count);
 PyAPI_FUNC(int)
     _PySet_NextEntry(PyObject* set, Py_ssize_t* position, PyObject** key, Py_hash_t* hash);
 }
 
 namespace penstock::python {
+
+/// What is kept with each code object: the index of it, and an object's own.
+inline Py_ssize_t code_extra_index(void (*free)(void*)) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyUnstable_Eval_RequestCodeExtraIndex(free);
+#else
+  return _PyEval_RequestCodeExtraIndex(free);
+#endif
+}
+inline int set_code_extra(PyObject* code, Py_ssize_t index, void* extra) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyUnstable_Code_SetExtra(code, index, extra);
+#else
+  return _PyCode_SetExtra(code, index, extra);
+#endif
+}
 
 inline bool is_finalizing() {
 #if PY_VERSION_HEX >= 0x030d0000

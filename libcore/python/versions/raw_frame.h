@@ -1,82 +1,24 @@
 #pragma once
 
-// CPython's interpreter frames, thread states and evaluator, under names that are the same for all
-// versions. For .cpp files of this room only.
+// CPython's thread states and evaluator, and the frames that it runs, under names that are the same
+// for all versions. For .cpp files of this room only.
 
 #include "python/bytecode.h"
 #include "python/cpython.h"
 #include "python/versions/breaker.h"
+#include "python/versions/frame_fields.h"
 
 namespace penstock::python {
 
-// -- the frame
-
-#if PY_VERSION_HEX >= 0x030d0000
-
-inline PyCodeObject* code_of(const _PyInterpreterFrame* raw) {
-  return reinterpret_cast<PyCodeObject*>(raw->f_executable);
-}
-inline void set_code(_PyInterpreterFrame* raw, PyCodeObject* code) {
-  raw->f_executable = reinterpret_cast<PyObject*>(code);
-}
-/// Where the frame names the instruction that runs.
-inline _Py_CODEUNIT*& place_of(_PyInterpreterFrame* raw) {
-  return raw->instr_ptr;
-}
-/// From the place of a frame that does not run to its next instruction.
-inline constexpr int kPlaceToNext = 0;
-
-#else
-
-inline PyCodeObject* code_of(const _PyInterpreterFrame* raw) {
-  return raw->f_code;
-}
-inline void set_code(_PyInterpreterFrame* raw, PyCodeObject* code) {
-  raw->f_code = code;
-}
-inline _Py_CODEUNIT*& place_of(_PyInterpreterFrame* raw) {
-  return raw->prev_instr;
-}
-inline constexpr int kPlaceToNext = 1;
-
-#endif
-
-/// Unit of the next instruction of a frame that does not run.
-inline int next_unit(_PyInterpreterFrame* raw) {
-  return static_cast<int>(place_of(raw) - _PyCode_CODE(code_of(raw))) + kPlaceToNext;
-}
-inline void set_next_unit(_PyInterpreterFrame* raw, int unit) {
-  place_of(raw) = _PyCode_CODE(code_of(raw)) + unit - kPlaceToNext;
-}
-
-#if PY_VERSION_HEX >= 0x030c0000
-
-inline PyObject* function_of(const _PyInterpreterFrame* raw) {
-  return raw->f_funcobj;
-}
-/// Stands on the stack of frames for an activation of the evaluator.
-inline bool is_shim(const _PyInterpreterFrame* raw) {
-  return raw->owner == FRAME_OWNED_BY_CSTACK;
-}
-inline int& recursion_left(PyThreadState* thread) {
-  return thread->py_recursion_remaining;
-}
-
-#else
-
-inline PyObject* function_of(const _PyInterpreterFrame* raw) {
-  return reinterpret_cast<PyObject*>(raw->f_func);
-}
-inline bool is_shim(const _PyInterpreterFrame*) {
-  return false;
-}
-inline int& recursion_left(PyThreadState* thread) {
-  return thread->recursion_remaining;
-}
-
-#endif
-
 // -- the thread's stack of frames
+
+inline int& recursion_left(PyThreadState* thread) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return thread->py_recursion_remaining;
+#else
+  return thread->recursion_remaining;
+#endif
+}
 
 #if PY_VERSION_HEX >= 0x030d0000
 inline _PyInterpreterFrame*& current_frame(PyThreadState* thread) {
@@ -99,11 +41,11 @@ inline void begin_running([[maybe_unused]] _PyInterpreterFrame* raw) {
 
 // -- the evaluator
 
-/// Runs the frame, which is not linked. Since 3.12 an activation of the evaluator counts as levels
-/// of C recursion, of which there are too few to have one for each call: the C stack is watched
-/// here (kStackMargin).
+/// Runs the frame, which is not linked. In 3.12 and 3.13 an activation of the evaluator counts as
+/// levels of C recursion, of which there are too few to have one for each call: the C stack is
+/// watched here (kStackMargin), as CPython itself does it since 3.14.
 inline PyObject* evaluate_frame(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
-#if PY_VERSION_HEX >= 0x030c0000
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000
   constexpr int kLevels = 2;
   thread->c_recursion_remaining += kLevels;
   PyObject* result = _PyEval_EvalFrameDefault(thread, raw, throwing);

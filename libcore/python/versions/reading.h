@@ -34,6 +34,9 @@ constexpr int skipped_at_target(Opcode) {
 
 #else
 
+/// BINARY_OP's argument that says a subscript, since 3.14.
+inline constexpr std::int32_t kSubscript = 26;
+
 /// CALL_INTRINSIC_1: functions that were instructions before.
 constexpr Reading read_intrinsic(std::int32_t function) {
   switch (function) {
@@ -70,13 +73,27 @@ constexpr Reading read_as_row(Opcode opcode, std::int32_t argument) {
       return {Opcode::FORMAT_VALUE, 4};
     case Opcode::CALL_INTRINSIC_1:
       return read_intrinsic(argument);
+    case Opcode::LOAD_FAST_BORROW:  // whose reference lies on the stack is ours to say
+      return {Opcode::LOAD_FAST, argument};
+    case Opcode::LOAD_FAST_BORROW_LOAD_FAST_BORROW:
+      return {Opcode::LOAD_FAST_LOAD_FAST, argument};
+    case Opcode::POP_ITER:
+      return {Opcode::POP_TOP, 0};
+#if PY_VERSION_HEX >= 0x030e0000
+    case Opcode::BINARY_OP:
+      return argument == kSubscript ? Reading{Opcode::BINARY_SUBSCR, 0}
+                                    : Reading{Opcode::BINARY_OP, argument};
+    case Opcode::LOAD_COMMON_CONSTANT:
+      return argument == 0 ? Reading{Opcode::LOAD_ASSERTION_ERROR, 0}
+                           : Reading{Opcode::LOAD_COMMON_CONSTANT, argument};
+#endif
     default:
       return {opcode, argument};
   }
 }
 
-/// An exhausted FOR_ITER goes on behind END_FOR (and the POP_TOP behind it), having popped the
-/// iterator, a SEND that ended behind END_SEND.
+/// An exhausted FOR_ITER goes on behind END_FOR (and the POP_TOP or POP_ITER behind it), having
+/// popped the iterator, a SEND that ended behind END_SEND.
 constexpr int skipped_at_target(Opcode opcode) {
 #if PY_VERSION_HEX >= 0x030d0000
   if (opcode == Opcode::FOR_ITER) return 2;

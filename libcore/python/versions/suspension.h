@@ -7,6 +7,17 @@
 
 namespace penstock::python {
 
+inline PyGenObject* generator_of(_PyInterpreterFrame* raw) {
+#if PY_VERSION_HEX >= 0x030e0000
+  return _PyGen_GetGeneratorFromFrame(raw);
+#else
+  return _PyFrame_GetGenerator(raw);
+#endif
+}
+inline _PyInterpreterFrame* frame_of(PyGenObject* generator) {
+  return reinterpret_cast<_PyInterpreterFrame*>(&generator->gi_iframe);
+}
+
 /// The generator is suspended by the instruction `yield`.
 inline void set_suspended(PyGenObject* generator, [[maybe_unused]] const Instruction& yield) {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -21,7 +32,7 @@ inline void set_suspended(PyGenObject* generator, [[maybe_unused]] const Instruc
 /// is not linked.
 inline void note_suspended(PyThreadState* thread, _PyInterpreterFrame* raw,
                            const Instruction& yield) {
-  PyGenObject* generator = _PyFrame_GetGenerator(raw);
+  PyGenObject* generator = generator_of(raw);
   set_suspended(generator, yield);
 #if PY_VERSION_HEX >= 0x030c0000
   thread->exc_info = generator->gi_exc_state.previous_item;

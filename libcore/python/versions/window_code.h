@@ -16,6 +16,65 @@ inline constexpr bool kFramesEndInEvaluator = PY_VERSION_HEX >= 0x030c0000;
 inline constexpr Opcode kWindowExit =
     kFramesEndInEvaluator ? Opcode::INTERPRETER_EXIT : Opcode::RETURN_VALUE;
 
+/// Where slots are tagged, the exit makes a reference of what is on top, and must not be met with a
+/// null or a number there: this stands in front of it, unless `opcode` takes an object.
+inline constexpr Opcode kWindowFiller = Opcode::LOAD_SMALL_INT;
+constexpr bool takes_object(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::RETURN_VALUE:
+    case Opcode::YIELD_VALUE:
+    case Opcode::RERAISE:
+    case Opcode::END_ASYNC_FOR:
+    case Opcode::CLEANUP_THROW:
+    case Opcode::PUSH_EXC_INFO:
+    case Opcode::POP_EXCEPT:
+    case Opcode::CHECK_EXC_MATCH:
+    case Opcode::STORE_FAST:
+    case Opcode::STORE_NAME:
+    case Opcode::STORE_DEREF:
+    case Opcode::GET_ITER:
+      return true;
+    default:
+      return false;
+  }
+}
+/// Units that an exit takes in place of the instruction.
+constexpr int exit_units(Opcode opcode) {
+  return kTaggedSlots && !takes_object(opcode) ? 2 : 1;
+}
+
+/// What INTERPRETER_EXIT finds in the first slot it takes for the trace (of CPython's own compiler)
+/// that ran the evaluator's frame: since 3.14 it lets go of it, and has it go on. So the slot only
+/// borrows what it holds as long as this lives.
+class FirstSlotKept {
+ public:
+#if PY_VERSION_HEX >= 0x030e0000
+  FirstSlotKept(PyThreadState* thread, _PyInterpreterFrame* raw)
+      : thread_(thread),
+        trace_(thread->current_executor),
+        slot_(slots_of(raw)),
+        before_(*slot_),
+        borrowed_(
+            reinterpret_cast<PyObject*>(reinterpret_cast<std::uintptr_t>(before_) | kNotOwned)) {
+    *slot_ = borrowed_;
+  }
+  ~FirstSlotKept() {
+    if (*slot_ == borrowed_) *slot_ = before_;
+    thread_->current_executor = trace_;
+  }
+  FirstSlotKept(const FirstSlotKept&) = delete;
+  FirstSlotKept& operator=(const FirstSlotKept&) = delete;
+
+ private:
+  PyThreadState* thread_;
+  PyObject* trace_;
+  PyObject** slot_;
+  PyObject *before_, *borrowed_;
+#else
+  FirstSlotKept(PyThreadState*, _PyInterpreterFrame*) {}
+#endif
+};
+
 /// An exception table as that of the code, in which what has no handler is handled at the unit
 /// `landing`, with an empty stack. Null with a Python error set.
 PyRef exceptions_landing_at(const Bytecode& bytecode, int landing);

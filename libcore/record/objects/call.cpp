@@ -136,7 +136,8 @@ bool call_function(Walk& walk, FrameShadow& f, Operand function, std::vector<Ope
   return gives_call_result(f, pops);
 }
 
-bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand generator, int pops) {
+bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, int arguments, int pops) {
+  const Operand generator = f.operand(arguments);
   const auto refuse = [&] {
     return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   };
@@ -166,7 +167,7 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, Operand genera
   if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return refuse();
   call->function = function.object;
   call->function_shadow = function.shadow;
-  call->unpacked_at = 0;
+  call->unpacked_at = arguments;
   if (!goes_over_all(walk, f, *over)) return false;
   f.expected.then = std::move(call);
   return gives_call_result(f, pops);

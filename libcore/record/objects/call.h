@@ -27,8 +27,9 @@ bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional);
 /// Python.
 bool call_special(Walk& walk, FrameShadow& frame, Operand self, const char* name,
                   std::vector<Operand> arguments, int pops, bool& known);
-/// callable(*generator): the resumes are followed, then the call.
-bool call_unpacking(Walk& walk, FrameShadow& frame, Operand callable, Operand generator, int pops);
+/// callable(*generator), which lies at `arguments` below the top: the resumes are followed, then
+/// the call.
+bool call_unpacking(Walk& walk, FrameShadow& frame, Operand callable, int arguments, int pops);
 bool call_weak_reference(Walk& walk, FrameShadow& frame, Operand reference, int pops);
 Operand method_part(Walk& walk, Operand method, int part);
 bool consume_function(Walk& walk, Operand function);

@@ -53,6 +53,8 @@ class BodyCheck {
       case Opcode::COPY_FREE_VARS:
         return true;
       case Opcode::LOAD_CONST:
+      case Opcode::LOAD_SMALL_INT:
+      case Opcode::LOAD_LOCALS:
       case Opcode::LOAD_CLOSURE:
       case Opcode::LOAD_FAST:  // the same: a class body has no other variables of its own
         return replace(0, false);
@@ -71,6 +73,8 @@ class BodyCheck {
                replace(2, false);
       case Opcode::COPY:
         return !stack_.empty() && replace(0, false);
+      case Opcode::STORE_DEREF:  // a cell of its own: where annotations find its names
+        return is_own_cell(i.argument) && pop(1);
       case Opcode::STORE_NAME:
       case Opcode::RETURN_VALUE:
         return pop(1);
@@ -91,9 +95,11 @@ class BodyCheck {
            replace(0, true);
   }
 
-  PyObject* name(int at) const {
-    return PyTuple_GET_ITEM(reinterpret_cast<PyCodeObject*>(body_->func_code)->co_names, at);
+  const PyCodeObject* code() const {
+    return reinterpret_cast<const PyCodeObject*>(body_->func_code);
   }
+  bool is_own_cell(int slot) const { return slot < code()->co_nlocalsplus - code()->co_nfreevars; }
+  PyObject* name(int at) const { return PyTuple_GET_ITEM(code()->co_names, at); }
 
   bool pop(int count) {
     if (stack_.size() < static_cast<std::size_t>(count)) return false;

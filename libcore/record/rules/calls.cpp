@@ -1,6 +1,7 @@
 // Rules of calls, attributes, functions, iteration, with, raise and import.
 
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
 #include "record/objects/iteration.h"
@@ -59,14 +60,16 @@ PS_RULE(call) {
 }
 
 PS_RULE(call_function_ex) {
-  const bool has_keywords = (i.argument & 1) != 0;
-  const Operand args = f.operand(has_keywords ? 1 : 0);
-  const Operand callable = f.operand(python::unpacking_callable(has_keywords));
+  const auto operands =
+      python::unpacking_operands(i.argument, [&](int below) { return f.object(below); });
+  const bool has_keywords = operands.has_keywords;
+  const Operand args = f.operand(operands.arguments);
+  const Operand callable = f.operand(operands.callable);
   // Of a tuple's subclass, such as torch.Size, what the tuple's own iterator gives.
   const bool tuple =
       PyTuple_Check(args.object) && Py_TYPE(args.object)->tp_iter == PyTuple_Type.tp_iter;
   if (!has_keywords && PyGen_CheckExact(args.object))
-    return call_unpacking(walk, f, callable, args, 3);
+    return call_unpacking(walk, f, callable, operands.arguments, operands.count);
   if (!tuple && !PyList_CheckExact(args.object)) {
     return walk.verdict.broke(Code::PS0306, "a call unpacks an iterator into its arguments");
   }
@@ -90,7 +93,7 @@ PS_RULE(call_function_ex) {
     }
   }
   // Beside the callable stands a null.
-  return call(walk, f, callable, std::move(positional), std::move(keywords), has_keywords ? 4 : 3);
+  return call(walk, f, callable, std::move(positional), std::move(keywords), operands.count);
 }
 
 PS_RULE(make_function) {
@@ -150,6 +153,25 @@ PS_RULE(before_with) {
     f.push(walk.objects.fresh(f.object(1), {Shadow::constant(), manager}));
     f.push(entered);
   };
+  return true;
+}
+
+/// A part of `with`: what is loaded is called by an instruction of its own.
+PS_RULE(load_special) {
+  const Operand manager = f.operand();
+  const PyRef name = PyRef::steal(PyUnicode_InternFromString(python::kSpecialMethods[i.argument]));
+  PyObject* method =
+      python::type_lookup(Py_TYPE(manager.object), python::kSpecialMethods[i.argument]);
+  if (!name || method == nullptr || !PyFunction_Check(method)) {
+    return walk.verdict.broke(Code::PS0306, std::string("the context manager ") +
+                                                Py_TYPE(manager.object)->tp_name +
+                                                " is not followed");
+  }
+  walk.facts.guard_type_version(manager);
+  const Shadow found = class_attribute(walk, manager, name.get());
+  f.pop();
+  f.push(found);
+  f.push(manager.shadow);
   return true;
 }
 
@@ -279,6 +301,7 @@ constexpr RuleRow kRows[] = {
     {Opcode::GET_ITER, get_iter},
     {Opcode::FOR_ITER, for_iter},
     {Opcode::BEFORE_WITH, before_with},
+    {Opcode::LOAD_SPECIAL, load_special},
     {Opcode::PUSH_EXC_INFO, push_exc_info},
     {Opcode::CHECK_EXC_MATCH, check_exc_match},
     {Opcode::POP_EXCEPT, pop_except},

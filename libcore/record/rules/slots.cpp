@@ -233,6 +233,8 @@ constexpr RuleRow kRows[] = {
     {Opcode::COPY, copy},
     {Opcode::SWAP, swap},
     {Opcode::LOAD_CONST, load_const},
+    {Opcode::LOAD_SMALL_INT, load_const},
+    {Opcode::LOAD_COMMON_CONSTANT, load_const},
     {Opcode::LOAD_FAST, load_fast},
     {Opcode::STORE_FAST, store_fast},
     {Opcode::DELETE_FAST, delete_fast},

@@ -43,6 +43,9 @@ LISTED[("test_sys_settrace", "test_20_async_for_loop")] = (
     "since 3.12: with any frame evaluator but CPython's own, a coroutine's end tells the tracer of a StopIteration, "
     "which the evaluator spares itself where it runs the coroutine too")
 
+# Tests of what happens where the C stack ends, which CPython 3.14 measures: the launcher asks for a larger one.
+ENOUGH_STACK = "skipped 'the C stack is large enough for "
+
 RESULT = re.compile(r"^(\w+) \(([\w.]+)\).*? \.\.\. (?:.*)$")
 STATUS = re.compile(r"(ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$")
 COUNTS = re.compile(r"^frames: (\d+) seen, (\d+) conducted \([\d.]+%\)"
@@ -103,8 +106,10 @@ def row_of(options, module):
             "said": text[-2000:] if verdict != "same" else ""}
 
 
-def reason_of(module, test):
-    return LISTED.get((module, test.split(":")[-1]))
+def reason_of(module, different):
+    if different["here"] and different["here"].startswith(ENOUGH_STACK):
+        return "a program that is launched has a larger C stack"
+    return LISTED.get((module, different["test"].split(":")[-1]))
 
 
 def judge(row):
@@ -116,7 +121,7 @@ def judge(row):
         return 0, 1
     failed = 0
     for one in row["different"]:
-        reason = reason_of(module, one["test"])
+        reason = reason_of(module, one)
         failed += reason is None
         print(f"{'listed' if reason else 'FAILED'} {module} {one['test']}: plainly {one['plainly']}, "
               f"here {one['here']}{': ' + reason if reason else ''}")

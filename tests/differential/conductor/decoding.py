@@ -24,11 +24,15 @@ def codes_of(code):
 # What CPython 3.12 and later say by another name or another argument (libcore/python/versions/reading.h).
 RENAMED = {"POP_JUMP_IF_FALSE": "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_IF_TRUE": "POP_JUMP_FORWARD_IF_TRUE",
            "POP_JUMP_IF_NONE": "POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_IF_NOT_NONE": "POP_JUMP_FORWARD_IF_NOT_NONE",
-           "LOAD_FAST_CHECK": "LOAD_FAST"}
+           "LOAD_FAST_CHECK": "LOAD_FAST", "LOAD_FAST_BORROW": "LOAD_FAST", "POP_ITER": "POP_TOP",
+           "LOAD_FAST_BORROW_LOAD_FAST_BORROW": "LOAD_FAST_LOAD_FAST"}
+# Those with an argument that CPython 3.14 says by another instruction.
+ABSORBED = {("BINARY_OP", 26): "BINARY_SUBSCR", ("LOAD_COMMON_CONSTANT", 0): "LOAD_ASSERTION_ERROR"}
 INTRINSICS = {1: "PRINT_EXPR", 2: "IMPORT_STAR", 4: "ASYNC_GEN_WRAP", 5: "UNARY_POSITIVE", 6: "LIST_TO_TUPLE"}
 FORMATS = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}
 NEW = sys.version_info >= (3, 12)
 # The instructions behind the end of a loop and of a delegation that are not gone to.
+JUMPS = set(dis.hasjrel) - {dis.opmap["END_ASYNC_FOR"]}  # its argument is for monitoring only
 BEHIND_LOOP = 0 if not NEW else 1 if sys.version_info < (3, 13) else 2
 
 
@@ -44,6 +48,8 @@ def reading(name, argument):
         return ("COMPARE_TO_BOOL" if argument & 16 else name), argument >> 5
     if name in FORMATS:
         return "FORMAT_VALUE", FORMATS[name]
+    if (name, argument) in ABSORBED:
+        return ABSORBED[name, argument], 0
     if name == "CALL_INTRINSIC_1" and argument in INTRINSICS:
         return INTRINSICS[argument], 0
     return RENAMED.get(name, name), argument
@@ -51,10 +57,12 @@ def reading(name, argument):
 
 def expected_instructions(code):
     """dis.Instructions with what loads the names of a call's keywords folded into CALL, and PRECALL, prefixes into
-    what they extend."""
+    what they extend, and NOT_TAKEN into the jump in front of it."""
     start = names = None
     done = []
     for instruction in dis.get_instructions(code, show_caches=False):
+        if instruction.opname == "NOT_TAKEN":
+            continue
         if start is None:
             start = instruction.offset // 2
         if instruction.opname in ("EXTENDED_ARG", "PRECALL"):
@@ -67,7 +75,7 @@ def expected_instructions(code):
             name = "CALL"
             load = done.pop()
             start, names = load[2], load[1]
-        target = instruction.argval // 2 if instruction.opcode in dis.hasjrel else -1
+        target = instruction.argval // 2 if instruction.opcode in JUMPS else -1
         if name == "FOR_ITER":
             target += BEHIND_LOOP
         elif name == "SEND":
