@@ -344,7 +344,11 @@ PyRef BundleExecutor::own_tensor(std::size_t index) {
   if (device_index_ >= 0 && result.input < 0 && result.output < 0) {
     PyRef made = fallback_.adopted(result.data);
     const TensorLayout& layout = made_layouts_[index];
-    if (made && layout.offset() == 0 && layout.lies_as(result.sizes, result.strides)) return made;
+    torch::TensorView view;  // of torch's result, which may have other sizes than the output
+    if (made && layout.offset() == 0 && layout.lies_as(result.sizes, result.strides) &&
+        bridge_.read(made.get(), view) && std::ranges::equal(view.sizes, layout.sizes()) &&
+        std::ranges::equal(view.strides, layout.strides()))
+      return made;
   }
   if (!is_own(index)) return copied_tensor(index);
   return pending_tensor(index, std::move(results_[index].memory)).make(bridge_);

@@ -24,6 +24,25 @@ std::int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
+/// The number of elements, where they lie one behind the other in order.
+std::optional<std::int64_t> dense_count(const Window& window) {
+  std::int64_t count = 1;
+  for (std::size_t i = window.sizes.size(); i-- > 0;) {
+    if (window.sizes[i] != 1 && window.strides[i] != count) return std::nullopt;
+    count *= window.sizes[i];
+  }
+  return count;
+}
+
+/// Whether the window shows the other, which its memory is for, element by element or in other
+/// sizes.
+bool is_all_of(const Window& window, const Window& whole) {
+  if (window.start != 0 || window.dtype != whole.dtype) return false;
+  if (&window == &whole) return true;
+  const auto count = dense_count(window);
+  return count && count == dense_count(whole);
+}
+
 /// The first code of the bundle that this CPU can run.
 Result<const KernelBundle::Code*> choose_code(const KernelBundle& bundle) {
   std::string missing;
@@ -217,17 +236,17 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
   return !start_again;
 }
 
-/// Makes `data` the memory of a temporary or an output. What is only a window on another buffer's
-/// memory has to be written there.
+/// Makes `data` the memory of a temporary or an output. What is only a window on a part of another
+/// buffer's memory has to be written there.
 bool Executor::State::adopt(BufferId id, void* data, const Plan& plan) {
-  const Buffer& buffer = bundle.buffers[id];
-  const bool own = plan.windows[id].memory == id && plan.windows[id].start == 0;
-  const bool fresh = buffer.kind == Buffer::Kind::temporary || buffer.kind == Buffer::Kind::output;
-  if (!own || !fresh) return false;
-  memories[id] = static_cast<char*>(data) - plan.arena_offsets[id];
+  const BufferId memory = plan.windows[id].memory;
+  const Buffer::Kind kind = bundle.buffers[memory].kind;
+  const bool fresh = kind == Buffer::Kind::temporary || kind == Buffer::Kind::output;
+  if (!fresh || !is_all_of(plan.windows[id], plan.windows[memory])) return false;
+  memories[memory] = static_cast<char*>(data) - plan.arena_offsets[memory];
   for (std::size_t i = 0; i < pointers.size(); ++i) {
-    if (plan.pointer_memory[i] == id)
-      pointers[i] = static_cast<char*>(memories[id]) + plan.pointer_start[i];
+    if (plan.pointer_memory[i] == memory)
+      pointers[i] = static_cast<char*>(memories[memory]) + plan.pointer_start[i];
   }
   return true;
 }

@@ -89,6 +89,12 @@ Result<void> Executor::State::launch_graph(Plan& plan, std::span<OutputTensor> o
   for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
     PlanGraph::Kernel& kernel = graph.kernels[i];
     const PlannedStep& step = plan.steps[kernel.step];
+    // A result of torch's may have taken its buffer's place behind the kernel.
+    for (std::size_t word = 0; word < kernel.words.size(); ++word) {
+      const std::size_t pointer = static_cast<std::size_t>(step.first) + word;
+      if (graph.stays(bundle, plan.pointer_memory[pointer]))
+        pointers[pointer] = reinterpret_cast<void*>(kernel.words[word]);
+    }
     const std::span<void* const> own(pointers.data() + step.first,
                                      static_cast<std::size_t>(step.count));
     if (auto set = device->update(*graph.graph, i, step, plan, own, kernel.words); !set) return set;

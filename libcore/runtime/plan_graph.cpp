@@ -9,9 +9,6 @@ namespace penstock::runtime {
 
 namespace {
 
-/// A graph costs about as much of the CPU's time as two kernels, and a call of torch's as much as
-/// three.
-constexpr std::size_t kLeastWork = 4, kWorkOfTorch = 3;
 /// So long does the GPU copy what the CPU would call an op of torch's in.
 constexpr std::size_t kCopiedPerCall = std::size_t{2} << 20;
 /// Libraries load what they need in the first run.
@@ -38,20 +35,16 @@ bool PlanGraph::is_possible(const KernelBundle& bundle, const Plan& plan) {
 }
 
 PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan) {
-  std::size_t work = 0;
   for (const BundleStep& step : bundle.steps) {
-    if (const auto* call = std::get_if<FallbackCall>(&step)) {
-      if (!note_torch(*call, bundle, plan)) return State::impossible;
-      ++torch_calls_;
-      work += kWorkOfTorch;
-    } else {
-      ++work;
-    }
+    const auto* call = std::get_if<FallbackCall>(&step);
+    if (call == nullptr) continue;
+    if (!note_torch(*call, bundle, plan)) return State::impossible;
+    ++torch_calls_;
   }
   for (const Mutation& mutation : bundle.interface.mutations) {
     for (ReadByTorch& read : inputs) read.stays |= read.input == mutation.input;
   }
-  return work >= kLeastWork ? State::possible : State::impossible;
+  return bundle.steps.empty() ? State::impossible : State::possible;
 }
 
 /// False: it is called with what may differ each time.
@@ -87,6 +80,12 @@ void PlanGraph::note_input(const KernelBundle& bundle, const Plan& plan, BufferI
 void PlanGraph::note_output(const Plan& plan, BufferId memory) {
   if (std::ranges::find(outputs, memory, &OfTorch::buffer) == outputs.end())
     outputs.push_back({memory, extent(plan.windows[memory])});
+}
+
+bool PlanGraph::stays(const KernelBundle& bundle, BufferId memory) const {
+  return memory != kNoBuffer &&
+         (bundle.buffers[memory].kind == Buffer::Kind::temporary ||
+          std::ranges::find(outputs, memory, &OfTorch::buffer) != outputs.end());
 }
 
 /// What is copied takes less time than is won.

@@ -38,10 +38,13 @@ class PlanGraph {
     std::vector<std::uint64_t> words;  ///< the pointers, or elements, that it has
   };
 
-  /// Whether a graph is worth it and can be, but for what turns out when it is recorded.
+  /// Whether a graph can be, but for what turns out when it is recorded. Launching one takes less
+  /// of the CPU's time than launching a single kernel.
   bool is_possible(const KernelBundle& bundle, const Plan& plan);
   /// It cannot be after all.
   void give_up() { *this = PlanGraph(State::impossible); }
+  /// Whether kernels find the memory where it was when they were recorded.
+  bool stays(const KernelBundle& bundle, BufferId memory) const;
   bool calls_torch() const { return torch_calls_ > 0; }
   /// Whether to record before the next run, or to launch: what torch's ops read is at `addresses`,
   /// by input, and FallbackRunner::settings() gives `settings`. False: neither, yet or any more.

@@ -84,6 +84,15 @@ def main():
         for _ in range(8):
             chain = F.layer_norm(block(chain), (256,))
         told("chain", chain)
+        # Rows of an odd length, as of a vocabulary, alone and with a bias, and as the entry's result.
+        for bias in (False, True):
+            head = nn.Linear(256, 4099, bias=bias).cuda().bfloat16()
+            for source in sources[:4]:
+                shown = source.bfloat16().view(4, 16, 256).repeat(1, 4, 1)
+                result = F.relu(head(shown * 2)) if bias else head(shown * 2)
+                expected = F.linear(shown.double() * 2, head.weight.double(), head.bias.double() if bias else None)
+                expected = expected.relu() if bias else expected
+                print("odd", (result - expected).abs().max().item() < 0.05, tuple(result.shape), result.stride(), result._base is None)
         before = torch.cuda.memory_allocated()
         for _ in range(5):
             block(x)
