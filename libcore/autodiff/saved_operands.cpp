@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autodiff/vjp.h"
 #include "ops/op.h"
 
 namespace penstock::autodiff {
@@ -90,8 +91,7 @@ std::vector<ValueId> bases(const Graph& graph) {
     const std::int32_t storage = graph.values[self].type.storage;
     for (ValueId result : node.results) {
       const bool views = storage >= 0 && graph.values[result].type.storage == storage;
-      const bool apart = node.op == "aten.detach.default" || node.op == "aten.data.default";
-      if (views || writes(node) || apart) base[result] = base[self];
+      if (views || writes(node) || detaches(node)) base[result] = base[self];
     }
   }
   return base;

@@ -97,6 +97,11 @@ class Vjp : public passes::Decomposition {
 /// Ends the way of gradients: its result is the argument, as a constant.
 inline constexpr std::string_view kDetach = "aten.detach.default";
 
+/// True of an op whose result lies in its argument's memory, and is a constant to gradients.
+inline bool detaches(const Node& node) {
+  return node.op == kDetach || node.op == "aten.data.default";
+}
+
 /// How a row of the table says what an op's derivative is.
 enum class VjpKind : std::uint8_t {
   rule,      ///< a function makes it

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autodiff/vjp.h"
 #include "ops/draws.h"
 #include "ops/op.h"
 
@@ -60,9 +61,8 @@ Result<std::vector<bool>> track_outputs(Graph& graph, const OutputPlan& plan,
     const auto input = static_cast<std::size_t>(output.input);
     const bool base = output.made >= 0 ? tracked[static_cast<std::size_t>(output.made)]
                                        : graph.interface.inputs[input].type.requires_grad;
-    const bool detached = std::ranges::any_of(output.calls, [](const auto& call) {
-      return call.node.op == "aten.detach.default" || call.node.op == "aten.data.default";
-    });
+    const bool detached = std::ranges::any_of(
+        output.calls, [](const auto& call) { return autodiff::detaches(call.node); });
     if (captured[i].type.requires_grad == (base && !detached)) continue;
     return failure(Code::PS0504, "output " + std::to_string(i) +
                                      (base ? " does not require" : " requires") +

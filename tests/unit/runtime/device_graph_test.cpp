@@ -136,6 +136,15 @@ FallbackCall torch_op(BufferId in, BufferId out) {
   return call;
 }
 
+/// A view of a buffer, in its sizes.
+Buffer view_of(const KernelBundle& bundle, BufferId base) {
+  Buffer view = bundle.buffers[static_cast<std::size_t>(base)];
+  view.name = "view";
+  view.kind = Buffer::Kind::view;
+  view.base = base;
+  return view;
+}
+
 /// Two inputs and two outputs: first = torch(x) + 2 w, second = torch(first), which is 2 more.
 KernelBundle two_outputs() {
   KernelBundle bundle;
@@ -336,10 +345,7 @@ TEST_CASE("what torch made in other sizes is its output's memory, whose earlier 
   // x + 1 is made in the first output's memory, which kernels have written before and torch has
   // read.
   KernelBundle bundle = two_outputs();
-  Buffer view = bundle.buffers[4];
-  view.name = "view";
-  view.kind = Buffer::Kind::view;
-  view.base = 4;
+  Buffer view = view_of(bundle, 4);
   view.sizes = {2, 4};
   view.strides = {4, 1};
   bundle.buffers.push_back(view);
@@ -361,10 +367,7 @@ TEST_CASE("what torch made in other sizes is its output's memory, whose earlier 
 
 TEST_CASE("a part of another's memory is written there") {
   KernelBundle bundle = two_outputs();
-  Buffer view = bundle.buffers[2];
-  view.name = "view";
-  view.kind = Buffer::Kind::view;
-  view.base = 2;
+  Buffer view = view_of(bundle, 2);
   view.sizes = {4};
   bundle.buffers.push_back(view);
   bundle.steps.front() = torch_op(0, 6);
