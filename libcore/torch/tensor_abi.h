@@ -82,7 +82,7 @@ struct TensorBridge::Abi {
   void find_tangent(PyObject* scratch, PyObject* other);
   void find_keys(PyObject* scratch, PyObject* other);
   void find_record(PyObject* scratch, PyObject* other);
-  void find_resizable(std::span<PyObject* const> torchs, std::span<PyObject* const> ours);
+  bool find_resizable(std::span<PyObject* const> torchs, std::span<PyObject* const> ours);
   std::uint64_t* storage_words(PyObject* tensor) const;
   /// Has torch resize the storage of a tensor of ours like any other, and no longer.
   void let_resize(PyObject* tensor) const;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "torch/tensor_abi.h"
 
@@ -20,7 +21,7 @@ using python::PyRef;
 namespace {
 
 constexpr std::size_t kElements = 8;
-constexpr std::size_t kPairs = 4;
+constexpr std::size_t kPairs = 4, kMostPairs = 32;
 using Memory = std::array<float, kElements>;
 
 /// The numbers that tests look for behind a resize.
@@ -78,8 +79,10 @@ void TensorBridge::Abi::let_resize(PyObject* tensor) const {
 }
 
 /// The one byte that is 1 in every storage of torch's and 0 in all of ours, and the one word that
-/// is the same address in every one of torch's and null in all of ours.
-void TensorBridge::Abi::find_resizable(std::span<PyObject* const> torchs,
+/// is the same address in every one of torch's and null in all of ours. Returns whether more pairs
+/// could tell: the padding of a record and the rest of its block hold what was there before, so
+/// that by chance a second byte or word fits as well.
+bool TensorBridge::Abi::find_resizable(std::span<PyObject* const> torchs,
                                        std::span<PyObject* const> ours) {
   std::size_t length = malloc_usable_size(storage_words(ours[0])) / 8;
   const auto shorten = [&](PyObject* tensor) {
@@ -111,29 +114,34 @@ void TensorBridge::Abi::find_resizable(std::span<PyObject* const> torchs,
     ++words;
   }
   if (bytes != 1 || words != 1) resizable_byte = allocator_word = kUnknown;
+  return bytes > 0 && words > 0 && bytes + words > 2;
 }
 
 void TensorBridge::calibrate_resizing() {
   if (abi_->storage_word == Abi::kUnknown || abi_->handle_offset == Abi::kUnknown) return;
   // All of them live until all were compared, so that no two stand in the same place.
-  std::array<Memory, kPairs> memory{};
+  std::array<Memory, kMostPairs> memory{};
   int released = 0;
-  std::array<PyRef, kPairs> torch_owners, owners;
-  std::array<PyObject*, kPairs> torchs{}, ours{};
-  for (std::size_t i = 0; i < kPairs; ++i) {
-    owners[i] = make(spec_of(memory[i], released));
-    if (!owners[i]) return PyErr_Clear();
+  std::vector<PyRef> owners;
+  std::vector<PyObject*> torchs, ours;
+  bool ambiguous = true;
+  for (std::size_t pair = 0; ambiguous && pair < kMostPairs; ++pair) {
+    PyRef made = make(spec_of(memory[pair], released));
+    if (!made) return PyErr_Clear();
     // On the same device whatever the program's default is.
-    torch_owners[i] = PyRef::steal(PyObject_CallMethod(owners[i].get(), "new_zeros", "n",
-                                                       static_cast<Py_ssize_t>(kElements << i)));
-    torchs[i] = torch_owners[i].get();
-    ours[i] = owners[i].get();
+    PyRef allocated = PyRef::steal(PyObject_CallMethod(
+        made.get(), "new_zeros", "n", static_cast<Py_ssize_t>(kElements << (pair % kPairs))));
     TensorView view;
-    const bool plain = torchs[i] != nullptr && Py_TYPE(torchs[i]) == tensor_type_ &&
-                       read(torchs[i], view) && view.device_type == 0 && view.storage != nullptr;
+    const bool plain = allocated && Py_TYPE(allocated.get()) == tensor_type_ &&
+                       read(allocated.get(), view) && view.device_type == 0 &&
+                       view.storage != nullptr;
     if (!plain) return PyErr_Clear();
+    torchs.push_back(allocated.get());
+    ours.push_back(made.get());
+    owners.push_back(std::move(made));
+    owners.push_back(std::move(allocated));
+    if (pair + 1 >= kPairs) ambiguous = abi_->find_resizable(torchs, ours);
   }
-  abi_->find_resizable(torchs, ours);
   if (abi_->resizable_byte == Abi::kUnknown) return;
   if (!prove_resizing()) abi_->resizable_byte = abi_->allocator_word = Abi::kUnknown;
   PyErr_Clear();
