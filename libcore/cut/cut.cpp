@@ -56,7 +56,7 @@ std::vector<Origin> find_origins(const Graph& joint, const JointFacts& facts,
                                  const Choice& choice) {
   auto next = static_cast<std::int32_t>(own_outputs(joint.interface));
   std::vector<Origin> saved, passed;
-  for (ValueId id = 0; id < joint.values.size(); ++id) {
+  for (ValueId id = 0; id < facts.count(); ++id) {
     if (!choice.kept[id]) continue;
     const bool input = id < joint.interface.inputs.size();
     if (facts.shared[id] && input)
@@ -71,11 +71,11 @@ std::vector<Origin> find_origins(const Graph& joint, const JointFacts& facts,
 /// Who reads each value in backward: the first op, and how many more do.
 std::vector<std::string> readers(const Graph& joint, const JointFacts& facts, const Choice& choice,
                                  const std::vector<Origin>& origins) {
-  std::vector<const Node*> first(joint.values.size(), nullptr);
-  std::vector<int> count(joint.values.size(), 0);
+  std::vector<const Node*> first(facts.count(), nullptr);
+  std::vector<int> count(facts.count(), 0);
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     if (!facts.backward[i] && !choice.recomputed[i]) continue;
-    for_each_operand(joint.nodes[i], [&](ValueId id) {
+    for_each_read(joint, facts, i, [&](ValueId id) {
       if (count[id]++ == 0) first[id] = &joint.nodes[i];
     });
   }
@@ -101,7 +101,7 @@ std::vector<Kept> describe(const Graph& joint, const JointFacts& facts, const Pr
                             : facts.shared[id]              ? output
                             : facts.visible[facts.root[id]] ? copy
                                                             : computed;
-    kept.push_back({kind, joint.values[id].name, prices.bytes[id], why[i]});
+    kept.push_back({kind, joint.values[facts.original(id)].name, prices.bytes[id], why[i]});
   }
   return kept;
 }
@@ -146,11 +146,12 @@ Result<ForwardBackward> cut_graph(const Graph& joint, const CutOptions& options)
   const Choice choice = choose(model, options);
   const std::vector<Origin> origins = find_origins(joint, facts, choice);
   for (const Origin& origin : origins) {
-    if (!joint.values[origin.value].is_scalar || origin.input >= 0) continue;
-    return failure(Code::PS0606,
-                   fmt::format("backward needs the number {}, which the graph computes",
-                               joint.values[origin.value].name),
-                   "graph " + to_string(joint.interface.id));
+    const Value& value = joint.values[facts.original(origin.value)];
+    if (!value.is_scalar || origin.input >= 0) continue;
+    return failure(
+        Code::PS0606,
+        fmt::format("backward needs the number {}, which the graph computes", value.name),
+        "graph " + to_string(joint.interface.id));
   }
   auto forward = forward_graph(joint, facts, origins);
   if (!forward) return tl::unexpected(std::move(forward.error()));

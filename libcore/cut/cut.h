@@ -62,8 +62,10 @@ struct ForwardBackward {
 ///
 /// Backward reads an input or an output of the program itself only where the derivatives' formulas
 /// do, as they stand in the joint graph: torch's own keep the same, and complain when those are
-/// changed before backward. Of all others it is given copies. Random numbers, effects, ops that
-/// torch runs and what is read of inputs that the graph writes are never computed again.
+/// changed before backward. Of all others it is given copies, and what it computes again reads
+/// copies always: a change that torch does not notice changes what torch reads, and no more. Random
+/// numbers, effects, ops that torch runs and what is read of inputs that the graph writes are never
+/// computed again.
 ///
 /// Needs: level core, tangents and gradients in the interface, no role yet. Leaves: level core.
 /// Linear in nodes and uses, but for the cut itself, which is so in practice. Errors: PS0606 where

@@ -1,6 +1,7 @@
 #include "cut/graphs.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <unordered_set>
 
@@ -14,35 +15,33 @@ namespace {
 /// Some values and nodes of a graph in a graph of their own.
 class Extract {
  public:
-  explicit Extract(const Graph& from) : from_(from), moved_(from.values.size(), kNoValue) {
-    out_.level = Level::core;
-  }
+  explicit Extract(std::size_t values) : moved_(values, kNoValue) { out_.level = Level::core; }
 
   Graph& out() { return out_; }
   const Graph& out() const { return out_; }
-  bool has(ValueId id) const { return moved_[id] != kNoValue; }
   ValueId moved(ValueId id) const { return moved_[id]; }
 
-  void add_value(ValueId id) {
+  void add_value(ValueId id, Value value) {
     moved_[id] = static_cast<ValueId>(out_.values.size());
-    out_.values.push_back(from_.values[id]);
+    out_.values.push_back(std::move(value));
   }
-  void add_input(ValueId id, Input input) {
-    add_value(id);
-    out_.values.back().name = input.name;
-    out_.values.back().type = input.type;
+  void add_input(ValueId id, Value value, Input input) {
+    value.name = input.name;
+    value.type = input.type;
+    add_value(id, std::move(value));
     out_.interface.inputs.push_back(std::move(input));
   }
-  /// A node whose results are values here, and what it reads.
-  void add_node(Node node) {
-    const auto move = [&](ValueId id) { return moved_[id]; };
+  /// A node whose results are values here, and what it reads: `read` says of a value there which it
+  /// is, that or a copy.
+  template <class Read>
+  void add_node(Node node, const Read& read) {
+    const auto move = [&](ValueId id) { return moved_[read(id)]; };
     for (NamedArgument& argument : node.args) map_values(argument.value, move);
     for (ValueId& result : node.results) result = moved_[result];
     out_.nodes.push_back(std::move(node));
   }
 
  private:
-  const Graph& from_;
   std::vector<ValueId> moved_;  ///< value there -> value here
   Graph out_;
 };
@@ -65,7 +64,7 @@ Recipe output_leaf(std::size_t index) {
 
 Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
                             const std::vector<Origin>& origins) {
-  Extract part(joint);
+  Extract part(joint.values.size());
   Graph& out = part.out();
   const auto is_tangent = [&](ValueId id) {
     return id < joint.interface.inputs.size() &&
@@ -80,10 +79,11 @@ Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
   out.interface.outputs.resize(own_outputs(joint.interface));
   for (ValueId id = 0; id < joint.values.size(); ++id) {
     const std::int32_t maker = facts.maker[id];
-    if (!is_tangent(id) && (maker < 0 || !facts.backward[maker])) part.add_value(id);
+    if (!is_tangent(id) && (maker < 0 || !facts.backward[maker]))
+      part.add_value(id, joint.values[id]);
   }
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
-    if (!facts.backward[i]) part.add_node(joint.nodes[i]);
+    if (!facts.backward[i]) part.add_node(joint.nodes[i], std::identity());
   }
   const auto move = [&](ValueId id) { return part.moved(id); };
   out.calls = joint.calls;
@@ -96,8 +96,9 @@ Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
     out.outputs.push_back(part.moved(joint.outputs[i]));
   for (const Origin& origin : origins) {
     if (origin.output < static_cast<std::int32_t>(own_outputs(joint.interface))) continue;
-    out.outputs.push_back(part.moved(origin.value));
-    out.interface.outputs.push_back({saved_type(joint.values[origin.value].type), {}, {}});
+    const ValueId value = facts.original(origin.value);
+    out.outputs.push_back(part.moved(value));
+    out.interface.outputs.push_back({saved_type(joint.values[value].type), {}, {}});
   }
   auto laid_out = passes::restore_layouts(std::move(out));
   return laid_out ? passes::remove_dead(std::move(*laid_out)) : laid_out;
@@ -114,8 +115,10 @@ class BackwardPart {
         facts_(facts),
         choice_(choice),
         forward_(forward),
-        part_(joint),
-        calls_(joint.calls.size(), -1) {}
+        part_(facts.count()),
+        calls_(joint.calls.size(), -1) {
+    for (const Value& value : joint.values) names_.insert(value.name);
+  }
 
   Result<Graph> run(const std::vector<Origin>& origins) {
     begin();
@@ -123,7 +126,7 @@ class BackwardPart {
     for (const Origin& origin : origins) add_origin(origin);
     add_sizes();
     for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
-      if (is_here(i)) add_node(joint_.nodes[i]);
+      if (is_here(i)) add_node(i);
     }
     add_gradients();
     auto laid_out = passes::restore_layouts(std::move(part_.out()));
@@ -132,6 +135,16 @@ class BackwardPart {
 
  private:
   Interface& interface() { return part_.out().interface; }
+  std::string new_name(std::string name) {
+    while (!names_.insert(name).second) name += '_';
+    return name;
+  }
+  /// A value of the joint graph, or a copy of one, as it stands here.
+  Value value(ValueId id) {
+    Value value = joint_.values[facts_.original(id)];
+    if (id >= joint_.values.size()) value.name = new_name(std::move(value.name));
+    return value;
+  }
   std::int32_t next_input() { return static_cast<std::int32_t>(interface().inputs.size()); }
 
   void begin() {
@@ -147,8 +160,8 @@ class BackwardPart {
   void add_tangents() {
     for (const Tangent& tangent : joint_.interface.training.tangents) {
       interface().training.tangents.push_back({next_input(), tangent.output});
-      part_.add_input(static_cast<ValueId>(tangent.input),
-                      joint_.interface.inputs[static_cast<std::size_t>(tangent.input)]);
+      const auto id = static_cast<ValueId>(tangent.input);
+      part_.add_input(id, value(id), joint_.interface.inputs[id]);
     }
   }
 
@@ -157,16 +170,17 @@ class BackwardPart {
       interface().training.passed.push_back({next_input(), origin.input});
       Input input = joint_.interface.inputs[origin.value];
       input.type.requires_grad = false;
-      part_.add_input(origin.value, std::move(input));
+      part_.add_input(origin.value, value(origin.value), std::move(input));
       return;
     }
     interface().training.saved.push_back({next_input(), origin.output});
     Input input;
     input.kind = InputKind::saved;
-    input.name = joint_.values[origin.value].name;
+    Value shown = value(origin.value);
+    input.name = shown.name;
     input.type = forward_.interface.outputs[static_cast<std::size_t>(origin.output)].type;
     input.type.requires_grad = false;
-    part_.add_input(origin.value, std::move(input));
+    part_.add_input(origin.value, std::move(shown), std::move(input));
   }
 
   bool is_here(std::size_t node) const { return facts_.backward[node] || choice_.recomputed[node]; }
@@ -174,16 +188,13 @@ class BackwardPart {
   /// Sizes that no input shows are inputs of their own.
   void add_sizes() {
     const std::unordered_set<std::string> shown = shown_symbols(), wanted = wanted_symbols();
-    std::unordered_set<std::string_view> names;
-    for (const Value& value : joint_.values) names.insert(value.name);
     for (const Symbol& symbol : joint_.interface.symbols) {
       if (!wanted.contains(symbol.name) || shown.contains(symbol.name)) continue;
       Input input;
       input.kind = InputKind::size;
       input.source = symbol.source;
       input.type.dtype = DType::int64;
-      input.name = symbol.name;
-      while (names.contains(input.name)) input.name += '_';
+      input.name = new_name(symbol.name);
       Graph& out = part_.out();
       out.values.push_back({input.name, input.type, true, SymExpr::symbol(symbol.name)});
       out.interface.inputs.push_back(std::move(input));
@@ -228,10 +239,15 @@ class BackwardPart {
     }
   }
 
-  void add_node(Node node) {
-    for (ValueId result : node.results) part_.add_value(result);
+  void add_node(std::size_t number) {
+    Node node = joint_.nodes[number];
+    const auto here = [&](ValueId id) { return in_backward(joint_, facts_, number, id); };
+    for (ValueId& result : node.results) {
+      result = here(result);
+      part_.add_value(result, value(result));
+    }
     if (node.call >= 0) node.call = call(static_cast<std::size_t>(node.call));
-    part_.add_node(std::move(node));
+    part_.add_node(std::move(node), here);
   }
 
   /// The call that a node came from, without what it was called with: that is forward's.
@@ -262,6 +278,7 @@ class BackwardPart {
   const Choice& choice_;
   const Graph& forward_;
   Extract part_;
+  std::unordered_set<std::string> names_;
   std::vector<std::int32_t> calls_;  ///< call there -> call here
 };
 

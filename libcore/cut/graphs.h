@@ -9,7 +9,7 @@ namespace penstock::cut {
 
 /// Where backward gets a value that it does not compute.
 struct Origin {
-  ValueId value = kNoValue;  ///< of the joint graph
+  ValueId value = kNoValue;  ///< of the joint graph, or a copy of one (JointFacts::copied)
   std::int32_t input = -1;   ///< passed: forward's input
   std::int32_t output = -1;  ///< saved: forward's output, maybe one that is only for backward
 };

@@ -18,6 +18,11 @@ bool stays(const Node& node) {
          op->group == ops::PrimGroup::check;
 }
 
+bool shows_operand(const Node& node) {
+  const ops::OpFacts* op = ops::find_op(node.op);
+  return op != nullptr && op->has(ops::kView) && operand_value(node, "self") != kNoValue;
+}
+
 namespace {
 
 void find_roots(const Graph& joint, JointFacts& facts) {
@@ -26,12 +31,10 @@ void find_roots(const Graph& joint, JointFacts& facts) {
   facts.maker.assign(joint.values.size(), -1);
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     const Node& node = joint.nodes[i];
-    const ops::OpFacts* op = ops::find_op(node.op);
-    const ValueId self = operand_value(node, "self");
-    const bool view = op != nullptr && op->has(ops::kView) && self != kNoValue;
+    const bool view = shows_operand(node);
     for (ValueId result : node.results) {
       facts.maker[result] = static_cast<std::int32_t>(i);
-      if (view) facts.root[result] = facts.root[self];
+      if (view) facts.root[result] = facts.root[operand_value(node, "self")];
     }
   }
 }
@@ -62,6 +65,11 @@ void find_parts(const Graph& joint, JointFacts& facts) {
 bool is_number(const Input& input) {
   using enum InputKind;
   return input.kind == size || input.kind == scalar || input.kind == generator;
+}
+
+/// The program has no hold of it.
+bool is_fixed(const Input& input) {
+  return input.kind == InputKind::constant && input.source == kNoSource;
 }
 
 /// Which memory the program sees, and which outputs are values that lie in memory of their own.
@@ -112,11 +120,57 @@ void find_demands(const Graph& joint, JointFacts& facts) {
   facts.shared.assign(joint.values.size(), false);
   for (ValueId id = 0; id < interface.inputs.size(); ++id) {
     const Input& input = interface.inputs[id];
-    const bool is_fixed = input.kind == InputKind::constant && input.source == kNoSource;
-    facts.shared[id] = is_number(input) || (!written[id] && (by_formula[id] || is_fixed));
+    facts.shared[id] = is_number(input) || (!written[id] && (by_formula[id] || is_fixed(input)));
   }
   for (std::size_t id = interface.inputs.size(); id < joint.values.size(); ++id)
     facts.shared[id] = facts.output[id] >= 0 && by_formula[facts.root[id]];
+}
+
+/// By value: whether backward, where it has it without a copy, reads memory that the program may
+/// change.
+std::vector<bool> find_in_place(const Graph& joint, const JointFacts& facts) {
+  std::vector<bool> in_place = facts.shared;
+  for (ValueId id = 0; id < joint.interface.inputs.size(); ++id) {
+    const Input& input = joint.interface.inputs[id];
+    if (is_number(input) || is_fixed(input)) in_place[id] = false;
+  }
+  for (const Node& node : joint.nodes) {
+    if (!shows_operand(node) || !in_place[operand_value(node, "self")]) continue;
+    for (ValueId result : node.results) in_place[result] = true;
+  }
+  return in_place;
+}
+
+/// The copies of what is read in place, for nodes that are computed again. An output of the
+/// program's that a formula reads is read where it is, as torch does: what is computed again in its
+/// place is the copy.
+void add_copies(const Graph& joint, JointFacts& facts) {
+  const std::vector<bool> in_place = find_in_place(joint, facts);
+  const auto shows = [&](ValueId id) {
+    return facts.maker[id] >= 0 && shows_operand(joint.nodes[facts.maker[id]]);
+  };
+  std::vector<bool> wanted(joint.values.size(), false);
+  for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
+    const Node& node = joint.nodes[i];
+    if (!facts.forward[i] || shows_operand(node)) continue;
+    for_each_operand(node, [&](ValueId id) { wanted[id] = in_place[id]; });
+    for (ValueId result : node.results) wanted[result] = facts.shared[result];
+  }
+  facts.copy.assign(joint.values.size(), kNoValue);
+  facts.remade_by = facts.maker;
+  for (ValueId id = 0; id < joint.values.size(); ++id) {
+    if (facts.output[id] >= 0 && facts.shared[id]) facts.remade_by[id] = -1;
+    if (!wanted[id]) continue;
+    const auto copy = static_cast<ValueId>(facts.count());
+    facts.copy[id] = copy;
+    facts.copied.push_back(id);
+    facts.root.push_back(copy);
+    facts.remade_by.push_back(shows(id) ? -1 : facts.maker[id]);
+    facts.demanded.push_back(false);
+    facts.output.push_back(-1);
+    facts.visible.push_back(true);
+    facts.shared.push_back(false);
+  }
 }
 
 }  // namespace
@@ -131,6 +185,7 @@ JointFacts joint_facts(const Graph& joint) {
   find_parts(joint, facts);
   find_visible(joint, facts);
   find_demands(joint, facts);
+  add_copies(joint, facts);
   return facts;
 }
 
@@ -140,6 +195,16 @@ namespace {
 std::int64_t capacity(double picoseconds) {
   constexpr double kMost = 1e12;  // a second: what is more is chosen last in any case
   return std::llround(std::clamp(picoseconds, 0.0, kMost));
+}
+
+/// What backward has of a node that it computes again.
+std::vector<ValueId> remade(const Graph& joint, const JointFacts& facts, std::size_t node) {
+  std::vector<ValueId> out;
+  for (ValueId result : joint.nodes[node].results) {
+    const ValueId id = in_backward(joint, facts, node, result);
+    if (facts.remade_by[id] == static_cast<std::int32_t>(node)) out.push_back(id);
+  }
+  return out;
 }
 
 /// Vertices of the nodes and values that are not backward's.
@@ -153,7 +218,7 @@ Vertices make_network(const Graph& joint, const JointFacts& facts, const Prices&
                       double byte_price) {
   Vertices v;
   v.of_node.assign(joint.nodes.size(), -1);
-  v.of_value.assign(joint.values.size(), -1);
+  v.of_value.assign(facts.count(), -1);
   const auto save_price = [&](ValueId id) {
     return capacity(prices.save[id] + byte_price * prices.bytes[id]);
   };
@@ -161,24 +226,26 @@ Vertices make_network(const Graph& joint, const JointFacts& facts, const Prices&
     v.of_value[id] = v.network.add_vertex();
     if (facts.demanded[id]) v.network.add_edge(v.of_value[id], v.sink, FlowNetwork::kUncuttable);
   };
-  for (ValueId id = 0; id < joint.interface.inputs.size(); ++id) {
-    if (joint.interface.inputs[id].kind == InputKind::tangent) continue;
+  for (ValueId id = 0; id < facts.count(); ++id) {
+    const bool input = id < joint.interface.inputs.size();
+    if (facts.remade_by[id] >= 0 ||
+        (input && joint.interface.inputs[id].kind == InputKind::tangent))
+      continue;
     add_value(id);
     v.network.add_edge(v.source, v.of_value[id], save_price(id));
   }
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     if (facts.backward[i]) continue;
-    const Node& node = joint.nodes[i];
     const FlowNetwork::Vertex vertex = v.of_node[i] = v.network.add_vertex();
     std::int64_t all = 1;  // saving every result costs less than this
-    for (ValueId result : node.results) {
+    for (ValueId result : remade(joint, facts, i)) {
       add_value(result);
       v.network.add_edge(vertex, v.of_value[result], save_price(result));
       all += save_price(result);
     }
     const double again = prices.recompute[i];
     v.network.add_edge(v.source, vertex, again == kNever ? all : capacity(again));
-    for_each_operand(node, [&](ValueId id) {
+    for_each_read(joint, facts, i, [&](ValueId id) {
       v.network.add_edge(v.of_value[id], vertex, FlowNetwork::kUncuttable);
     });
   }
@@ -192,11 +259,11 @@ Choice CutModel::at_price(double byte_price) const {
   const std::vector<bool> sink_side = v.network.sink_side(v.source, v.sink);
   Choice choice;
   choice.recomputed.assign(joint_.nodes.size(), false);
-  choice.kept.assign(joint_.values.size(), false);
+  choice.kept.assign(facts_.count(), false);
   for (std::size_t i = 0; i < joint_.nodes.size(); ++i)
     choice.recomputed[i] = v.of_node[i] >= 0 && sink_side[v.of_node[i]];
-  for (ValueId id = 0; id < joint_.values.size(); ++id) {
-    const std::int32_t maker = facts_.maker[id];
+  for (ValueId id = 0; id < facts_.count(); ++id) {
+    const std::int32_t maker = facts_.remade_by[id];
     choice.kept[id] = v.of_value[id] >= 0 && sink_side[v.of_value[id]] &&
                       (maker < 0 || !choice.recomputed[maker]);
   }
@@ -268,7 +335,7 @@ struct Difference {
 };
 
 bool is_available(const Choice& choice, const JointFacts& facts, ValueId id) {
-  const std::int32_t maker = facts.maker[id];
+  const std::int32_t maker = facts.remade_by[id];
   return choice.kept[id] || (maker >= 0 && choice.recomputed[maker]);
 }
 
@@ -276,7 +343,7 @@ bool is_available(const Choice& choice, const JointFacts& facts, ValueId id) {
 std::vector<Difference> differences(const Graph& joint, const JointFacts& facts,
                                     const Choice& roomy, const Choice& small) {
   const std::size_t nodes = joint.nodes.size();
-  Groups groups(nodes + joint.values.size());
+  Groups groups(nodes + facts.count());
   const auto new_node = [&](std::size_t i) { return small.recomputed[i] && !roomy.recomputed[i]; };
   const auto new_value = [&](ValueId id) {
     return is_available(small, facts, id) && !is_available(roomy, facts, id);
@@ -286,11 +353,11 @@ std::vector<Difference> differences(const Graph& joint, const JointFacts& facts,
     const auto join = [&](ValueId id) {
       if (new_value(id)) groups.join(i, nodes + id);
     };
-    for_each_operand(joint.nodes[i], join);
-    std::ranges::for_each(joint.nodes[i].results, join);
+    for_each_read(joint, facts, i, join);
+    std::ranges::for_each(remade(joint, facts, i), join);
   }
   std::vector<Difference> out;
-  std::vector<std::int32_t> place(nodes + joint.values.size(), -1);
+  std::vector<std::int32_t> place(nodes + facts.count(), -1);
   const auto of = [&](std::size_t item) -> Difference& {
     std::int32_t& there = place[groups.find(item)];
     if (there < 0) {
@@ -302,7 +369,7 @@ std::vector<Difference> differences(const Graph& joint, const JointFacts& facts,
   for (std::size_t i = 0; i < nodes; ++i) {
     if (new_node(i)) of(i).nodes.push_back(i);
   }
-  for (ValueId id = 0; id < joint.values.size(); ++id) {
+  for (ValueId id = 0; id < facts.count(); ++id) {
     if (new_value(id)) of(nodes + id).values.push_back(id);
   }
   return out;
@@ -319,7 +386,7 @@ Choice CutModel::between(const Choice& roomy, const Choice& small, double bytes)
     };
     for (std::size_t i : one.nodes) {
       one.picoseconds += prices_.recompute[i];
-      for (ValueId id : joint_.nodes[i].results) {
+      for (ValueId id : remade(joint_, facts_, i)) {
         if (roomy.kept[id]) count(id, -1);
       }
     }
@@ -337,7 +404,7 @@ Choice CutModel::between(const Choice& roomy, const Choice& small, double bytes)
     held += one.bytes;
     for (std::size_t i : one.nodes) {
       choice.recomputed[i] = true;
-      for (ValueId id : joint_.nodes[i].results) choice.kept[id] = false;
+      for (ValueId id : remade(joint_, facts_, i)) choice.kept[id] = false;
     }
     for (ValueId id : one.values) choice.kept[id] = small.kept[id];
   }

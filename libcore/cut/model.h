@@ -19,16 +19,48 @@ struct JointFacts {
   /// By value: numbers that are inputs, and inputs and outputs that backward may read although the
   /// program may change them: the derivatives' formulas do so in the joint graph.
   std::vector<bool> shared;
+
+  /// What is computed again reads no memory that the program may have changed since: where it would
+  /// read what is shared, it reads a copy. Copies are numbered behind the values; what else is said
+  /// by value is said of them too.
+  std::vector<ValueId> copied;  ///< by copy: what it is a copy of
+  std::vector<ValueId> copy;    ///< by value: its copy; kNoValue: none
+  /// By value and copy: the node that gives it where that is computed again; -1: none does.
+  std::vector<std::int32_t> remade_by;
+
+  /// How many values and copies there are.
+  std::size_t count() const { return root.size(); }
+  /// The value of the joint graph that a value or copy shows.
+  ValueId original(ValueId id) const { return id < copy.size() ? id : copied[id - copy.size()]; }
 };
 JointFacts joint_facts(const Graph& joint);
 
 /// How many outputs a joint graph has without its gradients.
 std::size_t own_outputs(const Interface& joint);
 
+/// Whether a node's result shows the memory of its operand.
+bool shows_operand(const Node& node);
+
 /// Calls `visit(ValueId)` for every value that the node reads.
 template <class Visit>
 void for_each_operand(const Node& node, const Visit& visit) {
   for (const NamedArgument& argument : node.args) for_each_value(argument.value, visit);
+}
+
+/// What `id` is to a node that reads or makes it in backward: a node of forward's that is computed
+/// again knows its copy, but views and the derivatives' formulas the value itself.
+inline ValueId in_backward(const Graph& joint, const JointFacts& facts, std::size_t node,
+                           ValueId id) {
+  const bool again = facts.forward[node] && !shows_operand(joint.nodes[node]);
+  return again && facts.copy[id] != kNoValue ? facts.copy[id] : id;
+}
+
+/// Calls `visit(ValueId)` for what the node reads in backward: values, or copies of them.
+template <class Visit>
+void for_each_read(const Graph& joint, const JointFacts& facts, std::size_t node,
+                   const Visit& visit) {
+  for_each_operand(joint.nodes[node],
+                   [&](ValueId id) { visit(in_backward(joint, facts, node, id)); });
 }
 
 /// Whether a node is forward's whoever needs it: it writes, draws random numbers or checks, or
@@ -38,8 +70,8 @@ bool stays(const Node& node);
 /// Prices in picoseconds.
 struct Prices {
   std::vector<double> recompute;  ///< by node; kNever: not at any price
-  std::vector<double> save;       ///< by value: to keep it for backward and read it there
-  std::vector<double> bytes;      ///< by value: memory held only for backward
+  std::vector<double> save;       ///< by value and copy: to keep it for backward and read it there
+  std::vector<double> bytes;      ///< by value and copy: memory held only for backward
 };
 inline constexpr double kNever = -1;
 /// Of a number that a node of forward makes: no tensor holds it.
@@ -49,7 +81,7 @@ Prices prices(const Graph& joint, const JointFacts& facts);
 /// A choice of what is computed again.
 struct Choice {
   std::vector<bool> recomputed;  ///< by node
-  std::vector<bool> kept;        ///< by value: handed to backward
+  std::vector<bool> kept;        ///< by value and copy: handed to backward
 };
 
 /// The cheapest choices for all prices of memory.

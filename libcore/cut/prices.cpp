@@ -17,6 +17,8 @@ namespace {
 /// 20 GB/s, 30 G additions/s, 225 G multiplications and additions of products/s (two threads of a
 /// Zen 4); convolutions of few channels reach half of that.
 constexpr double kByte = 50, kAddition = 33, kProductTerm = 4.4, kConvolutionTerm = 8.8;
+/// To write a copy and read it is this many passes over its bytes.
+constexpr double kCopyPasses = 3;
 /// Additions an element of what the library sorts or takes in windows.
 constexpr double kCalled = 32;
 
@@ -36,9 +38,11 @@ class Pricing {
   Prices run() {
     Prices prices;
     for (std::size_t i = 0; i < joint_.nodes.size(); ++i) prices.recompute.push_back(again(i));
-    for (ValueId id = 0; id < joint_.values.size(); ++id) {
-      prices.save.push_back(save(id));
-      prices.bytes.push_back(facts_.shared[id] || joint_.values[id].is_scalar ? 0 : bytes(id));
+    for (ValueId id = 0; id < facts_.count(); ++id) {
+      const ValueId shown = facts_.original(id);
+      prices.save.push_back(id == shown ? save(id) : kCopyPasses * bytes(shown) * kByte);
+      prices.bytes.push_back(facts_.shared[id] || joint_.values[shown].is_scalar ? 0
+                                                                                 : bytes(shown));
     }
     return prices;
   }
@@ -81,7 +85,7 @@ class Pricing {
     const double pass = bytes(id) * kByte;
     if (facts_.shared[id]) return pass;
     const ValueId root = facts_.root[id];
-    if (root != id || facts_.visible[root]) return 3 * pass;  // a copy
+    if (root != id || facts_.visible[root]) return kCopyPasses * pass;
     return in_memory_[id] ? pass : 2 * pass;
   }
 

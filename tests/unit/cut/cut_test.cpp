@@ -194,6 +194,53 @@ TEST_CASE("inputs that the graph writes are copied, as backward would read what 
   check_parts(joint, parts, kNumbers, kTangent);
 }
 
+const CutOptions kEveryPrice[] = {
+    {}, {.recompute = false}, {.byte_price = 1e6}, {.byte_price = 1e3}, {.memory_budget = 0.5}};
+
+TEST_CASE("what is computed again reads no input as it became, what formulas read does") {
+  // sin(exp(b) w) b: the second product's formula reads b, and the first one's exp(b).
+  GradientGraph g;
+  const ValueId w = g.leaf(1), b = g.input({SymExpr(1)}, DType::float64);
+  g.graph.interface.inputs[w].kind = g.graph.interface.inputs[b].kind = InputKind::user;
+  const ValueId inner = g.binary("mul", w, g.value(g.unary("exp", b, false)));
+  g.output(g.binary("mul", g.unary("sin", inner), g.value(b)));
+  const Graph joint = joint_of(g);
+  const double before = 0.3, after = 0.7;
+  for (const CutOptions& options : kEveryPrice) {
+    const ForwardBackward parts = cut_of(joint, options);
+    Tensors inputs = {float_vector({2}), float_vector({before})};
+    const Tensors outputs = outputs_of(parts.forward, inputs);
+    inputs[1] = float_vector({after});
+    const Tensors gradients =
+        outputs_of(parts.backward, backward_inputs(parts, inputs, outputs, {float_vector({1})}));
+    CHECK(gradients[0].reals()[0] ==
+          doctest::Approx(after * std::cos(2 * std::exp(before)) * std::exp(before)));
+  }
+}
+
+TEST_CASE("the same of an output, which is not computed again for a formula") {
+  // y = exp(x) and sin(y 3) y: both products' formulas and that of exp read y or what is made of
+  // it.
+  GradientGraph g;
+  const ValueId x = g.leaf(1);
+  g.graph.interface.inputs[x].kind = InputKind::user;
+  const ValueId y = g.unary("exp", x);
+  g.output(y);
+  g.output(g.binary("mul", g.unary("sin", g.binary("mul", y, 3.0)), g.value(y)));
+  const Graph joint = joint_of(g);
+  const double made = std::exp(0.3), after = 0.7;
+  for (const CutOptions& options : kEveryPrice) {
+    const ForwardBackward parts = cut_of(joint, options);
+    Tensors outputs = outputs_of(parts.forward, {float_vector({0.3})});
+    outputs[0] = float_vector({after});
+    const Tensors tangents = {float_vector({0}), float_vector({1})};
+    const Tensors gradients = outputs_of(
+        parts.backward, backward_inputs(parts, {float_vector({0.3})}, outputs, tangents));
+    CHECK(gradients[0].reals()[0] ==
+          doctest::Approx((3 * after * std::cos(3 * made) + std::sin(3 * made)) * after));
+  }
+}
+
 TEST_CASE("random numbers are saved and never drawn again") {
   GradientGraph g;
   const ValueId x = g.leaf();

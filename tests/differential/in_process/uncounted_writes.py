@@ -1,0 +1,99 @@
+"""Writes through .data between forward and backward, which no version counts: backward takes what torch saved as it
+stands in memory by then, and what torch computed from it in forward as it was."""
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+ROUNDS = 4
+w = (torch.arange(1.0, 13).view(3, 4) / 7).requires_grad_()
+bias = (torch.arange(4.0) / 5 - 0.3).requires_grad_()
+x = (torch.arange(12.0).view(3, 4) / 6 - 0.9).requires_grad_()
+buffer = torch.arange(12.0).view(3, 4) / 9 + 0.2
+
+# Each is called with buffer, weight, bias and x; what it gives last is gone backward from.
+FUNCTIONS = {
+    "both": lambda b, w, c, x: (torch.exp(b) * w).tanh() * x * b,
+    "chain": lambda b, w, c, x: (torch.exp(b).sin() * w).sigmoid() * b.sqrt() * x,
+    "from the weight": lambda b, w, c, x: ((w * w + 1).log() * x).tanh() * w,
+    "from the bias": lambda b, w, c, x: ((x + c.exp()) * c).cos() * w,
+    "views": lambda b, w, c, x: (b.t().exp() @ (w * 2)).tanh() * (b.t() @ x),
+    "products": lambda b, w, c, x: F.gelu(x @ w.t() + b.sum(1)).exp() * (b @ x.t()),
+    "linear": lambda b, w, c, x: F.silu(F.linear(x * b, w.t() @ w, c)) * F.linear(b, w.t() @ w, c),
+    "norm": lambda b, w, c, x: F.layer_norm(x * w, (4,), c, b[0]) * c * b,
+    "softmax": lambda b, w, c, x: F.softmax(x * b.exp(), -1) * b * w,
+    "masks": lambda b, w, c, x: torch.where(b > 0.7, x * b, w * b.exp()).relu() * b,
+    "reduced": lambda b, w, c, x: (x * b.mean(1, keepdim=True)).tanh() * b * w.sum(0).exp(),
+    "casts": lambda b, w, c, x: (x.double() * b.double().exp()).tanh() * b.double() * w.double(),
+    "a result": lambda b, w, c, x: (y := (x * b).exp(), (y * 2 + w).tanh() * y),
+    "a result and its view": lambda b, w, c, x: (y := torch.sigmoid(x), y.t(), (y.t() * 3).sin() @ (w * y)),
+    "two results": lambda b, w, c, x: (y := x.exp(), z := (y + b).tanh(), (z * w).sin() * y * b),
+}
+
+
+def writes(count):
+    """What is written, by a name: an input or a result but the last."""
+    yield "nothing", lambda inputs, results: None
+    for i in range(4):
+        yield ("buffer", "weight", "bias", "x")[i], lambda inputs, results, i=i: inputs[i].data.mul_(1.5).add_(0.1)
+    for i in range(count - 1):
+        yield f"result {i}", lambda inputs, results, i=i: results[i].data.mul_(-0.5)
+
+
+def gradients(f, write, apart):
+    """`apart`: what is made and what is written is Python's, and only the call of f is compiled."""
+    inputs = made() if apart else [buffer.clone(), *leaves()]
+    results = f(*inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    if apart:
+        write_apart(write, inputs, results)
+    else:
+        write(inputs, results)
+    found = torch.autograd.grad(results[-1].sum(), inputs[1:], allow_unused=True)
+    return [None if g is None else float(f"{g.double().sum():.3g}") for g in found]
+
+
+def leaves():
+    return [t.detach().clone().requires_grad_() for t in (w, bias, x)]
+
+
+@torch.compiler.disable
+def made():
+    return [buffer.clone(), *leaves()]
+
+
+@torch.compiler.disable
+def write_apart(write, inputs, results):
+    write(inputs, results)
+
+
+for name, f in FUNCTIONS.items():
+    results = f(buffer, w, bias, x)
+    for what, write in writes(len(results) if isinstance(results, tuple) else 1):
+        for apart in (True, False):
+            print(name, "|", what, apart, [gradients(f, write, apart) for _ in range(ROUNDS)])
+    exchange = lambda inputs, results: setattr(inputs[0], "data", inputs[0] * 2)
+    print(name, "| other memory", [gradients(f, exchange, True) for _ in range(ROUNDS)])
+
+
+class Codebook(torch.nn.Module):
+    """A buffer that is a running mean, kept by .data between the steps' halves."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(4))
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        return ((x - self.mean.exp()) * self.scale).tanh() * self.mean * x
+
+
+book = Codebook()
+for step in range(6):
+    batch = (torch.arange(12.0).view(3, 4) + step) / 10
+    loss = book(batch).square().sum()
+    book.mean.data.mul_(0.9).add_(batch.mean(0), alpha=0.1)
+    loss.backward()
+    with torch.no_grad():
+        book.scale -= 0.1 * book.scale.grad
+    print(step, round(loss.item(), 4), [round(float(g), 4) for g in book.scale.grad])
+    book.scale.grad = None
