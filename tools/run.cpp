@@ -61,6 +61,10 @@ int main(int argc, char** argv) {
       "--progress", program.progress, {"auto", "always", "never"}, "always",
       "A line at the foot of standard error while recording or compiling takes longer "
       "than a second. auto: on a terminal, unless -q.");
+  options.integer("--attach", program.attach, "SOCKET",
+                  "Serve a Python that runs already and has the other end of SOCKET, a descriptor: "
+                  "what penstock.start() and notebooks do. The program's name is a name only.",
+                  3);
   options.integer("--threads", program.threads, "N", "Use N threads.");
 
   std::optional<LaunchOutcome> outcome;
@@ -70,7 +74,7 @@ int main(int argc, char** argv) {
           stage, program.program,
           options.has_program() ? stage.settings().files : std::vector<std::string>());
     }
-    if (!options.has_program()) {
+    if (!options.has_program() && program.attach == 0) {
       documents.store = program.program.store;
       documents.threads = program.threads;
       documents.deterministic = program.program.deterministic;

@@ -242,6 +242,11 @@ void remove_hook() {
   _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), _PyEval_EvalFrameDefault);
 }
 
+void set_hook(FrameDriver& driver) {
+  g_driver = &driver;
+  set_again();
+}
+
 const FrameCounts& frame_counts() {
   return *g_counts;
 }

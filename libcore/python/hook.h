@@ -15,8 +15,11 @@ namespace penstock::python {
 /// and windows compared with plain evaluation (PS0110).
 Result<void> install_hook(FrameDriver& driver, FrameCounts* counts = nullptr);
 
-/// Puts the plain evaluator back.
+/// Puts the plain evaluator back; what is conducted now is conducted to its end.
 void remove_hook();
+
+/// Sets the hook that was installed, and removed, again.
+void set_hook(FrameDriver& driver);
 
 /// The installed hook's counts.
 const FrameCounts& frame_counts();

@@ -56,6 +56,13 @@ def use(suite: Suite, programs: pathlib.Path, manuals: pathlib.Path) -> None:
     suite.check("a program gives its result", told == f"{[float(n * (n - 1)) for n in range(3, 12)]}\n", told)
     share = suite.command(penstock, "report", "--summary", "documents")
     suite.check("it was compiled", re.search(r"100\.0%.* 0\.0% ", share) is not None, share)
+    attached = suite.work / "attached.py"
+    attached.write_text("import penstock, torch\npenstock.start('--compile=now')\ndef f(x):\n    return (x * 2).relu().sum()\n"
+                        "f(torch.ones(3))\nprint(float(f(torch.ones(3))), penstock.report('summary'))\n")
+    package = next((programs.parent / "share/penstock").glob("python"), None) if (programs.parent / "share/penstock").exists() else None
+    inside = str(programs / "python") if package is None else f"{suite.world['VIRTUAL_ENV']}/bin/python"
+    told = suite.command(inside, str(attached), **({} if package is None else {"PYTHONPATH": str(package)}))
+    suite.check("a Python that runs already is compiled", told.startswith("6.0 ") and "100.0%" in told, told)
     piped = subprocess.run([penstock, "shell"], input=PIPE + "\n", cwd=suite.work, text=True, capture_output=True,
                            env=suite.world | {"SHELL": "/bin/sh"})
     suite.check("the tools have their plain names in the shell", piped.stdout.count(": same, error") == 3, piped)

@@ -185,6 +185,7 @@ Result<int> run_child(const Child& child, const LaunchOptions& options) {
     fmt::print(stderr, "penstock: {}: {}\n", child.python, strerror(errno));
     _exit(127);
   }
+  if (options.started) options.started(child.shared);
   return relay.wait(pid);
 }
 
@@ -200,6 +201,8 @@ Result<int> make_shared_memory() {
   return made;
 }
 
+}  // namespace
+
 void read_shared(int descriptor, LaunchOutcome& outcome) {
   if (pread(descriptor, &outcome.shared, sizeof(SharedBlock), 0) != sizeof(SharedBlock)) {
     outcome.shared = SharedBlock{};
@@ -209,8 +212,6 @@ void read_shared(int descriptor, LaunchOutcome& outcome) {
       pread(descriptor, outcome.mode_memory.data(), kModeMemory, sizeof(SharedBlock));
   outcome.mode_memory.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
 }
-
-}  // namespace
 
 std::string not_reached(const std::string& python) {
   return fmt::format("{} ended, and no Python was started in it that penstock can enter", python);
@@ -244,29 +245,39 @@ Result<std::string> find_python(const std::string& named) {
   return failure(Code::PS0111, "there is no python3 on PATH");
 }
 
-Result<LaunchOutcome> launch(const LaunchOptions& options) {
-  auto python = find_python(options.python);
-  if (!python) return tl::unexpected(python.error());
+Result<Handover> hand_over(const LaunchOptions& options) {
   auto parts = find_parts();
   if (!parts) return tl::unexpected(parts.error());
   auto values = options.settings;
   values.emplace("required", options.required ? "1" : "0");
   auto settings = write_settings(values);
   if (!settings) return tl::unexpected(settings.error());
-  const Descriptor settings_file(*settings);
   auto shared = make_shared_memory();
-  if (!shared) return tl::unexpected(shared.error());
-  const Descriptor shared_file(*shared);
+  if (!shared) {
+    close(*settings);
+    return tl::unexpected(shared.error());
+  }
+  return Handover{parts->string(), *settings, *shared};
+}
+
+Result<LaunchOutcome> launch(const LaunchOptions& options) {
+  auto python = find_python(options.python);
+  if (!python) return tl::unexpected(python.error());
+  auto handover = hand_over(options);
+  if (!handover) return tl::unexpected(handover.error());
+  const Descriptor settings_file(handover->settings), shared_file(handover->shared);
 
   const int documents = options.move_stdout ? STDOUT_FILENO : options.output;
-  const Descriptor settings_copy(inheritable(*settings)), shared_copy(inheritable(*shared));
+  const Descriptor settings_copy(inheritable(handover->settings)),
+      shared_copy(inheritable(handover->shared));
   const Descriptor output_copy(documents < 0 ? -1 : inheritable(documents));
   if (settings_copy.get() < 0 || shared_copy.get() < 0 ||
       (documents >= 0 && output_copy.get() < 0)) {
     return failure(Code::PS0117, fmt::format("nothing can be handed to the program's process: {}",
                                              strerror(errno)));
   }
-  const Child child{*python, *parts, settings_copy.get(), shared_copy.get(), output_copy.get()};
+  const Child child{*python, handover->parts, settings_copy.get(), shared_copy.get(),
+                    output_copy.get()};
   if (options.last) {
     become_program(child, options);
     return failure(Code::PS0111, fmt::format("{} cannot be started: {}", *python, strerror(errno)));

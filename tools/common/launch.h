@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -29,7 +30,17 @@ struct LaunchOptions {
   bool last = false;
   /// Without the extension (no such Python version, no torch) the program does not run at all.
   bool required = true;
+  /// Called once the program runs, with the descriptor of the memory that it shares.
+  std::function<void(int shared)> started = {};
 };
+
+/// What the extension needs in a Python that runs already: the caller's to close.
+struct Handover {
+  std::string parts;  ///< the folder with the stub and the extensions
+  int settings = -1, shared = -1;
+};
+/// Makes the settings and the shared memory of `options` for such a Python.
+Result<Handover> hand_over(const LaunchOptions& options);
 
 /// What became of the child process.
 struct LaunchOutcome {
@@ -49,6 +60,9 @@ Result<std::string> find_python(const std::string& named);
 /// extension is not required, a program that it refused has run plainly, and a line on standard
 /// error has said why.
 Result<LaunchOutcome> launch(const LaunchOptions& options);
+
+/// What the program's process has left in the shared memory, or has there now.
+void read_shared(int descriptor, LaunchOutcome& outcome);
 
 /// Why the outcome has Reached::nothing: a sentence without its full stop.
 std::string not_reached(const std::string& python);

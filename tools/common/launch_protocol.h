@@ -45,4 +45,10 @@ inline constexpr std::size_t kModeMemory = 1024 * 1024;
 using StartFunction = int (*)(int settings, int shared, int output);
 inline constexpr const char* kStartSymbol = "penstock_start";
 
+/// The stub's entry for a Python that runs already, called with the GIL held: loads the extension
+/// from the folder `extensions` and starts it. 0: it runs; else the shared block has the reason.
+using AttachFunction = int (*)(int settings, int shared, int output, const char* extensions);
+/// Of the extension: frames that begin from now on are ours (1), or the evaluator's (0).
+using SwitchFunction = void (*)(int on);
+
 }  // namespace penstock::tools

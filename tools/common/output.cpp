@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +53,17 @@ Result<Output> Output::open(const std::string& path) {
   out.target_ = target;
   if (auto opened = out.open_unnamed(); !opened) return tl::unexpected(opened.error());
   if (exists) (void)fchmod(out.descriptor_, facts.st_mode & 07777);
+  return out;
+}
+
+Result<Output> Output::in_memory() {
+  Output out;
+  out.path_ = "memory";
+  out.descriptor_ = memfd_create("penstock-documents", MFD_CLOEXEC);
+  if (out.descriptor_ < 0) return out.failed(errno);
+  // What two processes write goes behind each other.
+  if (fcntl(out.descriptor_, F_SETFL, O_APPEND) != 0) return out.failed(errno);
+  out.owned_ = true;
   return out;
 }
 

@@ -17,6 +17,8 @@ class Output {
  public:
   /// Opens `path`; empty or "-" is standard output.
   static Result<Output> open(const std::string& path);
+  /// Memory, which others read by its descriptor while it is written.
+  static Result<Output> in_memory();
   Output(Output&& other) noexcept;
   Output& operator=(Output&& other) noexcept;
   ~Output();

@@ -171,3 +171,13 @@ extern "C" __attribute__((visibility("default"))) int penstock_start(int setting
                                                                      int output) {
   return penstock::tools::start(settings, shared, output);
 }
+
+extern "C" __attribute__((visibility("default"))) void penstock_switch(int on) {
+  using penstock::tools::g_process;
+  if (g_process == nullptr || g_process->driver == nullptr) return;
+  if (on != 0) {
+    penstock::python::set_hook(*g_process->driver);
+  } else {
+    penstock::python::remove_hook();
+  }
+}

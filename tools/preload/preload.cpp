@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tools/common/launch_protocol.h"
+#include "tools/preload/thread_exit.h"
 
 namespace {
 
@@ -25,6 +26,7 @@ struct Launch {
   int shared = -1;
   int output = -1;
   int required = 0;
+  bool attached = false;  ///< to a Python that ran already: it goes on in any case
   char extensions[4096] = {};
   bool started = false;
 };
@@ -114,6 +116,7 @@ int refuse(const char* why, const char* detail) {
   char refusal[sizeof SharedBlock::refusal];
   snprintf(refusal, sizeof refusal, "PS0112 %s%s", why, detail);
   record(Reached::refused, refusal);
+  if (g_launch.attached) return 1;
   if (g_launch.required != 0) _exit(6);
   fprintf(stderr, "penstock: warning[PS0112]: %s%s; the program runs without penstock\n", why,
           detail);
@@ -144,6 +147,7 @@ int start() {
   if (entry == nullptr) return refuse("the extension has no entry: ", path);
   if (entry(g_launch.settings, g_launch.shared, g_launch.output) == 0) return 0;
   record(Reached::refused);
+  if (g_launch.attached) return 1;
   if (g_launch.required != 0) _exit(6);
   return 0;
 }
@@ -195,15 +199,33 @@ bool is_finalizing() {
   return ask != nullptr && ask() != 0;
 }
 
-}  // namespace
-
 /// While Python shuts down, a thread that asks for the GIL is ended by pthread_exit(), which
 /// unwinds its stack: through C++ frames of ours (and of torch), whose destructors must not run
 /// without the GIL. Such a thread sleeps until the process ends instead, as it does since
 /// Python 3.14.
-extern "C" __attribute__((visibility("default"), noreturn)) void pthread_exit(void* value) {
+[[noreturn]] void leave_thread(void* value) {
   while (g_launch.started && is_finalizing()) pause();
   const auto leave = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_NEXT, "pthread_exit"));
   leave(value);
   abort();  // not reached
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int penstock_attach(int settings, int shared,
+                                                                      int output,
+                                                                      const char* extensions) {
+  if (g_launch.started) return 1;
+  g_launch.settings = settings;
+  g_launch.shared = shared;
+  g_launch.output = output;
+  g_launch.attached = g_launch.started = true;
+  strncpy(g_launch.extensions, extensions, sizeof g_launch.extensions - 1);
+  redirect_thread_exit(leave_thread);
+  return start();
+}
+
+/// Found before the C library's, where this library is loaded before it.
+extern "C" __attribute__((visibility("default"), noreturn)) void pthread_exit(void* value) {
+  leave_thread(value);
 }

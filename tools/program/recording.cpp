@@ -71,6 +71,29 @@ void add_spans(std::span<const SpanRow> rows, std::vector<formats::EndDocument::
   }
 }
 
+/// While it lives, a pipe whose reader has left is an error (EPIPE) rather than a death: it ends
+/// the recording, never the program. The signal stays out of the program's sight.
+class ClosedPipeHeld {
+ public:
+  ClosedPipeHeld() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~ClosedPipeHeld() {
+    const timespec now{};
+    if (sigismember(&before_, SIGPIPE) == 0) sigtimedwait(&set_, nullptr, &now);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  ClosedPipeHeld(const ClosedPipeHeld&) = delete;
+  ClosedPipeHeld& operator=(const ClosedPipeHeld&) = delete;
+
+ private:
+  sigset_t set_, before_;
+};
+
+}  // namespace
+
 /// An entry whose graph is not executed is called no time: its ops are the program's own.
 formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutcome& outcome) {
   formats::EndDocument document;
@@ -105,29 +128,6 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
   return document;
 }
 
-/// While it lives, a pipe whose reader has left is an error (EPIPE) rather than a death: it ends
-/// the recording, never the program. The signal stays out of the program's sight.
-class ClosedPipeHeld {
- public:
-  ClosedPipeHeld() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGPIPE);
-    sigprocmask(SIG_BLOCK, &set_, &before_);
-  }
-  ~ClosedPipeHeld() {
-    const timespec now{};
-    if (sigismember(&before_, SIGPIPE) == 0) sigtimedwait(&set_, nullptr, &now);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  ClosedPipeHeld(const ClosedPipeHeld&) = delete;
-  ClosedPipeHeld& operator=(const ClosedPipeHeld&) = delete;
-
- private:
-  sigset_t set_, before_;
-};
-
-}  // namespace
-
 Result<void> Recording::write(const formats::Document& document) {
   const ClosedPipeHeld held;
   auto written = writer_->write(document);
@@ -144,13 +144,14 @@ std::unique_ptr<CaptureCounts> counts_of(const LaunchOutcome& outcome) {
 }
 
 Result<Recording> Recording::begin(const Stage& stage, const ProgramOptions& options,
-                                   const std::vector<std::string>& words, Output& output) {
+                                   const std::vector<std::string>& words, Output& output,
+                                   bool live) {
   const Settings& settings = stage.settings();
   Recording made;
   made.output_ = &output;
   const bool pretty = settings.pretty || (settings.emit == "auto" && isatty(output.descriptor()));
-  if (settings.emit == "cbor") made.how_.encoding = formats::Encoding::cbor;
-  if (pretty) made.how_.encoding = formats::Encoding::pretty;
+  if (settings.emit == "cbor" && !live) made.how_.encoding = formats::Encoding::cbor;
+  if (pretty && !live) made.how_.encoding = formats::Encoding::pretty;
   made.how_.tensors = !options.no_tensors;
   made.how_.directory = program_folder(words.front()).string();
   made.writer_ = std::make_unique<formats::DocumentWriter>(

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,7 @@ struct Report {
   std::string directory;  ///< the program's folder
   std::vector<std::pair<std::string, std::string>> versions, settings;
   std::map<std::string, std::string> files;  ///< absolute paths of the files that locations name
+  std::set<std::string> own_files;  ///< the program's, wherever they lie: a notebook's cells
   std::vector<GraphEntry> graphs;
   std::vector<BreakEvent> breaks;
   std::vector<SkipEvent> skips;

@@ -75,6 +75,7 @@ SourceLines source_lines(const Report& report) {
 bool is_users(const Report& report, const std::string& file) {
   const auto found = report.files.find(file);
   const std::string& path = found == report.files.end() ? file : found->second;
+  if (report.own_files.contains(path)) return true;
   return !report.directory.empty() && path.starts_with(report.directory) &&
          path.find("/site-packages/") == path.npos && path.find("/dist-packages/") == path.npos;
 }

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tools/common/transform.h"
+#include "tools/live/attach.h"
+#include "tools/live/live_report.h"
 #include "tools/program/recording.h"
 
 namespace penstock::tools {
@@ -99,24 +102,18 @@ Result<std::optional<Recording>> begin_recording(Stage& stage, ProgramOptions op
   return std::move(*recording);
 }
 
-}  // namespace
-
-Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options,
-                                  const std::vector<std::string>& words) {
-  if (auto good = check_rules(options.program); !good) return tl::unexpected(good.error());
-  const auto compile = compiles_when(options);
-  if (!compile) return tl::unexpected(compile.error());
-  auto recording = begin_recording(stage, options.program, words);
-  if (!recording) return tl::unexpected(recording.error());
+/// What the program's process is told.
+LaunchOptions launch_options(const Stage& stage, const RunProgramOptions& options,
+                             const std::vector<std::string>& words, const std::string& compile) {
   LaunchOptions launched;
   launched.python = options.program.python;
   launched.program = stage.settings().python;
   launched.program.insert(launched.program.end(), words.begin(), words.end());
-  launched.required = options.program.strict;
+  launched.required = options.program.strict || options.attach > 0;
   launched.last = ends_with_program(stage, options);
   launched.settings = settings_of(stage, options.program, mode_of(options));
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
-  launched.settings["compile"] = *compile;
+  launched.settings["compile"] = compile;
   if (shows_progress(stage, options.progress)) launched.settings["progress"] = "1";
   if (options.profile) launched.settings["profile"] = "1";
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
@@ -127,6 +124,60 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   if (options.threads > 0) {
     launched.environment["OMP_NUM_THREADS"] = fmt::format("{}", options.threads);
   }
+  return launched;
+}
+
+/// Tells what the run came to, and the status that it deserves.
+void conclude(Stage& stage, const RunProgramOptions& options, LaunchOutcome& outcome) {
+  const auto counts = counts_of(outcome);
+  describe(stage, *counts);
+  const bool broken = options.program.fullgraph && counts->breaks > 0;
+  const bool wrong = counts->wrong_rules > 0;
+  if ((broken || wrong) && outcome.signal == 0 && outcome.exit_status == 0) {
+    outcome.exit_status = status(Exit::negative);
+  }
+}
+
+/// Documents that were kept in memory go where -o says.
+Result<void> keep_documents(Stage& stage, const Output& memory, const LaunchOutcome& outcome) {
+  if (stage.settings().output.empty()) return {};
+  auto documents = live::documents_of(memory.descriptor(), outcome);
+  if (!documents) return tl::unexpected(documents.error());
+  DocumentSink sink(stage, formats::Encoding::json);
+  for (const formats::Document& document : *documents) {
+    if (auto written = sink.write(document); !written) return written;
+  }
+  return {};
+}
+
+/// The program is a Python that runs already; somebody looks at what it records.
+Result<LaunchOutcome> attach_program(Stage& stage, const RunProgramOptions& options,
+                                     const std::vector<std::string>& words,
+                                     LaunchOptions launched) {
+  auto memory = Output::in_memory();
+  if (!memory) return tl::unexpected(memory.error());
+  auto recording = Recording::begin(stage, options.program, words, *memory, true);
+  if (!recording) return tl::unexpected(recording.error());
+  recording->tell(launched);
+  auto outcome = live::attach(launched, *memory, options.attach);
+  if (!outcome) return outcome;
+  if (auto kept = keep_documents(stage, *memory, *outcome); !kept)
+    return tl::unexpected(kept.error());
+  conclude(stage, options, *outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options,
+                                  const std::vector<std::string>& words) {
+  if (auto good = check_rules(options.program); !good) return tl::unexpected(good.error());
+  const auto compile = compiles_when(options);
+  if (!compile) return tl::unexpected(compile.error());
+  LaunchOptions launched = launch_options(stage, options, words, *compile);
+  if (options.attach > 0) return attach_program(stage, options, words, std::move(launched));
+  auto recording = begin_recording(stage, options.program, words);
+  if (!recording) return tl::unexpected(recording.error());
   if (*recording) {
     (*recording)->tell(launched);
     launched.output = (*stage.output())->descriptor();
@@ -151,13 +202,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
       return tl::unexpected(written.error());
     }
   }
-  const auto counts = counts_of(*outcome);
-  describe(stage, *counts);
-  const bool broken = options.program.fullgraph && counts->breaks > 0;
-  const bool wrong = counts->wrong_rules > 0;
-  if ((broken || wrong) && outcome->signal == 0 && outcome->exit_status == 0) {
-    outcome->exit_status = status(Exit::negative);
-  }
+  conclude(stage, options, *outcome);
   return outcome;
 }
 

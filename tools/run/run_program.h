@@ -21,6 +21,7 @@ struct RunProgramOptions {
   CompileLimits limits;           ///< for each entry
   double handicap = 0;            ///< milliseconds that the gate finds every entry slower by
   int threads = 0;                ///< 0: torch's and OMP_NUM_THREADS's own choice
+  int attach = 0;                 ///< a socket, behind which a Python is that runs already; 0: none
 };
 
 /// Runs the program of `words` (python's own arguments) with its tensor code compiled, as `python`
