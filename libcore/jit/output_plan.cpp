@@ -44,6 +44,7 @@ class Planner {
       note_origins(static_cast<std::int32_t>(i));
     for (const Node& node : graph_.nodes) {
       if (auto written = note_write(node); !written) return tl::unexpected(written.error());
+      note_statistics(node);
     }
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       if (auto planned = plan_output(i); !planned) return tl::unexpected(planned.error());
@@ -141,6 +142,20 @@ class Planner {
         return refuse(inputs[memory].name + " is written and shares memory with " + inputs[i].name);
     }
     return {};
+  }
+
+  /// torch copies what an instance norm knows of its batches into the running statistics, which
+  /// counts, though its schema speaks of no write. (A batch norm's kernels count nothing.)
+  void note_statistics(const Node& node) {
+    if (node.op != "aten.instance_norm.default") return;
+    const Argument* from_batch = find_argument(node, "use_input_stats");
+    if (from_batch == nullptr || *from_batch != Argument(true)) return;
+    for (std::string_view name : {"running_mean", "running_var"}) {
+      const ValueId statistic = operand_value(node, name);
+      if (statistic == kNoValue) continue;
+      writes_[root(statistic)];
+      ++writes_[counter_of(statistic)];
+    }
   }
 
   std::int32_t made_index(ValueId memory) {

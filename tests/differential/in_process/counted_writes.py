@@ -98,3 +98,19 @@ weight = torch.ones(256, 256) / 1024
 for turn in range(8):
     print(product(torch.ones(8, 256), weight)[0, :2].tolist(), weight._version)
     scaled(weight)
+
+
+# Statistics of instances are copied into, and counted where they are; those of batches are not.
+def normed(x, mean, variance, from_batch):
+    return F.instance_norm(x, mean, variance, use_input_stats=from_batch)
+
+
+for from_batch in (True, False):
+    mean, variance = torch.zeros(3), torch.ones(3)
+    for turn in range(4):
+        normed(torch.arange(30.0).view(2, 3, 5).sin(), mean, variance, from_batch)
+        print(from_batch, mean._version, variance._version, round(mean.sum().item(), 4))
+for norm in (torch.nn.InstanceNorm1d(3, track_running_stats=True), torch.nn.BatchNorm1d(3)):
+    for turn in range(4):
+        norm(torch.arange(30.0).view(2, 3, 5).cos())
+        print(norm.running_mean._version, norm.running_var._version, norm.num_batches_tracked._version)
