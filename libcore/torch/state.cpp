@@ -7,6 +7,7 @@
 
 #include "python/object.h"
 #include "torch/library.h"
+#include "torch/overridden_ops.h"
 
 namespace penstock::torch {
 
@@ -139,7 +140,7 @@ bool ops_run_plainly() {
     return false;
   }
   const LocalKeys* keys = local_keys(*abi);
-  if (keys == nullptr || abi->function_modes() != 0) return false;
+  if (keys == nullptr || abi->function_modes() != 0 || ops_are_overridden()) return false;
   if (*keys == LocalKeys{}) return true;
   return abi->inference_mode() && *keys == abi->inference_keys;
 }
@@ -150,7 +151,7 @@ bool autocasts_on_cpu() {
       abi->autocast_keys == LocalKeys{})
     return false;
   const LocalKeys* keys = local_keys(*abi);
-  if (keys == nullptr || abi->function_modes() != 0) return false;
+  if (keys == nullptr || abi->function_modes() != 0 || ops_are_overridden()) return false;
   const LocalKeys rest = differences(*keys, abi->autocast_keys);
   return rest == LocalKeys{} || (abi->inference_mode() && rest == abi->inference_keys);
 }
@@ -189,7 +190,9 @@ void note_plain_backward() {
 bool backward_runs_plainly() {
   const StateAbi* abi = state_abi();
   const LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
-  if (keys == nullptr || abi->function_modes == nullptr || abi->function_modes() != 0) return false;
+  if (keys == nullptr || abi->function_modes == nullptr || abi->function_modes() != 0 ||
+      ops_are_overridden())
+    return false;
   return *keys == LocalKeys{} || *keys == abi->backward_keys;
 }
 

@@ -13,8 +13,9 @@ bool inference_mode();
 
 /// True if ops of this thread run as they do outside every context of torch that changes what an op
 /// does to the same tensors: no autocast, no functorch transform, no tracing, no torch function or
-/// dispatch mode. Gradient mode and inference mode are as they may be. Where it is false an op is
-/// not what its name says, so nothing is captured and no entry is used.
+/// dispatch mode, no op of torch's with another body (torch/overridden_ops.h). Gradient mode and
+/// inference mode are as they may be. Where it is false an op is not what its name says, so nothing
+/// is captured and no entry is used.
 ///
 /// A few nanoseconds: torch keeps all of it in one thread-local record, c10's local dispatch key
 /// set, which holds zeros in the ordinary state. False where that record is not found. Needs the

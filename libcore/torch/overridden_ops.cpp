@@ -1,0 +1,75 @@
+#include "torch/overridden_ops.h"
+
+#include <Python.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "python/object.h"
+
+namespace penstock::torch {
+
+using python::PyRef;
+
+namespace {
+
+/// The dispatch keys of ordinary tensors on devices that we compile for; none: for all tensors.
+constexpr std::string_view kKeys[] = {
+    "",
+    "CPU",
+    "CUDA",
+    "Autograd",
+    "AutogradCPU",
+    "AutogradCUDA",
+    "ADInplaceOrView",
+    "AutocastCPU",
+    "BackendSelect",
+    "CompositeImplicitAutograd",
+    "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional",
+};
+
+/// Whether a registration as torch.library notes it, "aten/add.Tensor/CPU", is for torch's own ops.
+bool overrides(PyObject* registration) {
+  Py_ssize_t size = 0;
+  const char* text =
+      PyUnicode_Check(registration) ? PyUnicode_AsUTF8AndSize(registration, &size) : nullptr;
+  if (text == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const std::string_view name(text, static_cast<std::size_t>(size));
+  const bool own = name.starts_with("aten/") || name.starts_with("_/");
+  return own && std::ranges::find(kKeys, name.substr(name.rfind('/') + 1)) != std::end(kKeys);
+}
+
+bool any_overrides(PyObject* registrations) {
+  const PyRef items = PyRef::steal(PySequence_List(registrations));
+  if (!items) PyErr_Clear();
+  for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i) {
+    if (overrides(PyList_GET_ITEM(items.get(), i))) return true;
+  }
+  return false;
+}
+
+/// The set of all registrations by Python; null while torch is not imported, or has none.
+PyObject* find_registrations() {
+  PyObject* library = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.library");
+  if (library == nullptr) return nullptr;
+  PyObject* found = PyDict_GetItemString(PyModule_GetDict(library), "_impls");
+  return found != nullptr && PySet_CheckExact(found) ? Py_NewRef(found) : nullptr;
+}
+
+}  // namespace
+
+bool ops_are_overridden() {
+  static PyObject* registrations = nullptr;
+  static Py_ssize_t seen = 0;
+  static bool overridden = false;
+  if (registrations == nullptr) registrations = find_registrations();
+  if (registrations == nullptr || PySet_GET_SIZE(registrations) == seen) return overridden;
+  seen = PySet_GET_SIZE(registrations);
+  return overridden = any_overrides(registrations);
+}
+
+}  // namespace penstock::torch
