@@ -33,6 +33,42 @@ struct WindowCopies : CodeData {
   std::map<std::vector<int>, PyRef> by_exits;
 };
 
+/// What does with a cell what the opcode does with a variable's slot; the opcode itself: there is
+/// none.
+Opcode in_cell(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::LOAD_FAST:
+      return Opcode::LOAD_DEREF;
+    case Opcode::STORE_FAST:
+      return Opcode::STORE_DEREF;
+    case Opcode::DELETE_FAST:
+      return Opcode::DELETE_DEREF;
+    default:
+      return opcode;
+  }
+}
+
+/// How many units an exit takes.
+class ExitUnits {
+ public:
+  explicit ExitUnits(const Bytecode& bytecode) : bytecode_(bytecode) {
+    for (const Instruction& one : bytecode.instructions()) {
+      if (one.opcode == Opcode::LOAD_FAST_AND_CLEAR) cleared_.push_back(one.argument);
+    }
+  }
+  int operator()(int exit) const {
+    const Instruction& at = *bytecode_.at(exit);
+    // What is put back into a variable may be that it has no value.
+    if (at.opcode == Opcode::STORE_FAST && std::ranges::count(cleared_, at.argument) > 0)
+      return kTaggedSlots ? 2 : 1;
+    return exit_units(at.opcode);
+  }
+
+ private:
+  const Bytecode& bytecode_;
+  std::vector<int> cleared_;  // variables of comprehensions
+};
+
 PyRef patched_copy(const Bytecode& bytecode, const std::vector<int>& exits) {
   PyCodeObject* code = bytecode.code();
   const PyRef original = PyRef::steal(PyCode_GetCode(code));
@@ -47,10 +83,16 @@ PyRef patched_copy(const Bytecode& bytecode, const std::vector<int>& exits) {
     units[2 * unit] = static_cast<unsigned char>(opcode_number(opcode));
     units[2 * unit + 1] = 0;
   };
+  const bool plain = kTaggedSlots && first_slot_is_plain(code);
+  for (const Instruction& one : bytecode.instructions()) {
+    const Opcode with_cell = in_cell(one.opcode);
+    if (plain && one.argument == 0 && with_cell != one.opcode) patch(one.at, with_cell);
+  }
+  const ExitUnits units_of(bytecode);
   int patched = 0;  // units up to here
   for (const int exit : exits) {
     if (exit < patched) continue;  // it is reached through the one in front of it
-    patched = exit + exit_units(bytecode.at(exit)->opcode);
+    patched = exit + units_of(exit);
     if (patched - exit > 1) patch(exit, kWindowFiller);
     patch(patched - 1, kWindowExit);
   }
@@ -66,7 +108,9 @@ PyRef patched_copy(const Bytecode& bytecode, const std::vector<int>& exits) {
       PyRef::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(code), "replace"));
   const PyRef nothing = PyRef::steal(PyTuple_New(0));
   if (!replace || !nothing) return nullptr;
-  return PyRef::steal(PyObject_Call(replace.get(), nothing.get(), names.get()));
+  PyRef copy = PyRef::steal(PyObject_Call(replace.get(), nothing.get(), names.get()));
+  if (copy && plain) put_first_slot_into_cell(reinterpret_cast<PyCodeObject*>(copy.get()));
+  return copy;
 }
 
 /// The copy of the frame's code for `exits` (sorted); borrowed; null if it cannot be made.
@@ -103,11 +147,11 @@ bool raises_again(const Instruction& instruction) {
 }
 
 /// True if the exit at `unit` leaves the instructions alone that are reached by other ways.
-bool has_room(const Frame& frame, int unit) {
+bool has_room(const Frame& frame, int unit, int units) {
   const Bytecode& bytecode = frame.bytecode();
   const Instruction& at = *bytecode.at(unit);
-  const int end = unit + exit_units(at.opcode);
-  if (end == unit + 1) return true;
+  const int end = unit + units;
+  if (units == 1) return true;
   if (bytecode.depth(unit) >= frame.code()->co_stacksize) return false;  // of the filler's operand
   if (end <= at.next) return true;
   const auto leads = [&](const Instruction& one) { return one.target == at.next; };
@@ -116,49 +160,70 @@ bool has_room(const Frame& frame, int unit) {
          std::ranges::none_of(bytecode.instructions(), leads);
 }
 
-bool writes_first_slot(const Instruction& one) {
+/// Where the frame may stand behind an instruction: units at which there can be exits.
+std::vector<int> ways_on(const Bytecode& bytecode, const Instruction& instruction) {
+  std::vector<int> ways;
+  const auto add = [&](int unit) {
+    const Instruction* at = bytecode.at(unit);
+    if (at != nullptr && at->opcode == Opcode::RESUME) unit = at->next;
+    if (unit != instruction.offset && bytecode.depth(unit) >= 0) ways.push_back(unit);
+  };
+  if (!facts(instruction.opcode).ends) add(instruction.next);
+  if (instruction.target >= 0) add(instruction.target);
+  if (const Handler* handler = bytecode.handler(instruction.at)) add(handler->target);
+  return ways;
+}
+
+/// The instruction needs the first slot as it is: it is none that `in_cell` knows another for.
+bool needs_first_slot(const Instruction& one, bool plain) {
   switch (one.opcode) {
-    case Opcode::LOAD_FAST:
     case Opcode::LOAD_FAST_LOAD_FAST:
-    case Opcode::LOAD_DEREF:
-    case Opcode::STORE_DEREF:
-    case Opcode::DELETE_DEREF:
-    case Opcode::LOAD_FROM_DICT_OR_DEREF:
-      return false;
     case Opcode::STORE_FAST_LOAD_FAST:
     case Opcode::STORE_FAST_STORE_FAST:
-    case Opcode::MAKE_CELL:
+      return first_of_two(one) == 0 || second_of_two(one) == 0;
     case Opcode::COPY_FREE_VARS:
       return true;
+    case Opcode::MAKE_CELL:
+    case Opcode::LOAD_FAST_AND_CLEAR:
+      return one.argument == 0;
+    case Opcode::STORE_FAST:
+    case Opcode::DELETE_FAST:
+      return one.argument == 0 && !plain;
     default:
-      return facts(one.opcode).operand == Operand::local && one.argument == 0;
+      return false;
   }
 }
 
-/// True if what stands in the frame's first slot stays there in the window (FirstSlotKept).
-bool keeps_first_slot(const Frame& frame, std::span<const int> exits) {
+/// True if the first slot can hold a cell in the window (FirstSlotKept).
+bool leaves_first_slot(const Frame& frame, std::span<const int> exits) {
   if constexpr (!kTaggedSlots) return true;
   if (frame.slot_count() == 0) return false;
+  const bool plain = first_slot_is_plain(frame.code());
+  // At the start of the code its cells are not made yet.
+  if (!plain && (frame.local(0) == nullptr || !PyCell_Check(frame.local(0)))) return false;
   const Instruction& here = frame.instruction();
-  const bool alone = std::ranges::find(exits, here.next) != exits.end() || facts(here.opcode).ends;
-  if (alone) return !writes_first_slot(here);
+  const bool alone = std::ranges::all_of(ways_on(frame.bytecode(), here), [&](int unit) {
+    return std::ranges::count(exits, unit) > 0;
+  });
+  if (alone) return !needs_first_slot(here, plain);
   return std::ranges::none_of(frame.bytecode().instructions(), [&](const Instruction& one) {
-    return one.offset >= frame.unit() && writes_first_slot(one);
+    const bool behind_us = one.opcode == Opcode::MAKE_CELL || one.opcode == Opcode::COPY_FREE_VARS;
+    return (!behind_us || one.offset >= frame.unit()) && needs_first_slot(one, plain);
   });
 }
 
 /// The exit that the frame stands at, by the unit that stopped the evaluator; -1: it is none.
-int exit_at(const Bytecode& bytecode, const std::vector<int>& exits, int unit) {
+int exit_at(const ExitUnits& units_of, const std::vector<int>& exits, int unit) {
   const auto is_exit = [&](int exit, int units) {
-    return std::binary_search(exits.begin(), exits.end(), exit) &&
-           exit_units(bytecode.at(exit)->opcode) == units;
+    return std::binary_search(exits.begin(), exits.end(), exit) && units_of(exit) == units;
   };
   if (is_exit(unit - 1, 2)) return unit - 1;
   return is_exit(unit, 1) ? unit : -1;
 }
 
 /// Sorted, without repeats; empty if one of the exits cannot be patched or is the entry.
-std::vector<int> checked_exits(const Frame& frame, std::span<const int> exits) {
+std::vector<int> checked_exits(const Frame& frame, const ExitUnits& units_of,
+                               std::span<const int> exits) {
   std::vector<int> sorted(exits.begin(), exits.end());
   if constexpr (kFramesEndInEvaluator) {
     for (const Instruction& one : frame.bytecode().instructions()) {
@@ -171,7 +236,7 @@ std::vector<int> checked_exits(const Frame& frame, std::span<const int> exits) {
   for (const int exit : sorted) {
     const Instruction* at = frame.bytecode().at(exit);
     if (at == nullptr || at->opcode == Opcode::RESUME || exit == frame.unit() ||
-        frame.bytecode().depth(exit) < 0 || !has_room(frame, exit)) {
+        frame.bytecode().depth(exit) < 0 || !has_room(frame, exit, units_of(exit))) {
       return {};
     }
   }
@@ -206,8 +271,9 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
       return {WindowEnd::returned, PyRef::borrow(frame.constant(frame.instruction().argument))};
     }
   }
+  const ExitUnits units_of(frame.bytecode());
   const std::vector<int> sorted =
-      keeps_first_slot(frame, exits) ? checked_exits(frame, exits) : std::vector<int>();
+      leaves_first_slot(frame, exits) ? checked_exits(frame, units_of, exits) : std::vector<int>();
   if (sorted.empty() || frame.instruction().opcode == Opcode::RETURN_GENERATOR) {
     return {WindowEnd::impossible, nullptr};
   }
@@ -221,7 +287,7 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
   set_next_unit(raw, frame.unit());
   PyObject* result = nullptr;
   {
-    const FirstSlotKept kept(frame.thread(), raw);
+    const FirstSlotKept kept(frame.thread(), raw, first_slot_is_plain(code));
     result = evaluate_window(frame.thread(), raw);
   }
   const int last = static_cast<int>(place_of(raw) - _PyCode_CODE(copy));
@@ -230,7 +296,7 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
 
   // The place alone is not enough: a RERAISE names the place of the first raise, which may be an
   // exit.
-  const int exit = exit_at(frame.bytecode(), sorted, last);
+  const int exit = exit_at(units_of, sorted, last);
   if (exit >= 0 && PyErr_Occurred() == nullptr) {
     frame.set_top(frame.stack() + frame.bytecode().depth(exit));
     if (kTaggedSlots && frame.depth() > 0 && slot_object(frame.top()[-1]) != frame.top()[-1])
@@ -252,15 +318,7 @@ WindowResult run_window(Frame& frame, std::span<const int> exits) {
 
 WindowResult run_instruction_window(Frame& frame, const Instruction& instruction) {
   const Bytecode& bytecode = frame.bytecode();
-  std::vector<int> exits;
-  const auto add = [&](int unit) {
-    const Instruction* at = bytecode.at(unit);
-    if (at != nullptr && at->opcode == Opcode::RESUME) unit = at->next;
-    if (unit != instruction.offset && bytecode.depth(unit) >= 0) exits.push_back(unit);
-  };
-  if (!facts(instruction.opcode).ends) add(instruction.next);
-  if (instruction.target >= 0) add(instruction.target);
-  if (const Handler* handler = bytecode.handler(instruction.at)) add(handler->target);
+  std::vector<int> exits = ways_on(bytecode, instruction);
   if (exits.empty()) {
     // The instruction leaves the frame: any exit that is not on its way will do.
     for (const Instruction& other : bytecode.instructions()) {

@@ -43,23 +43,39 @@ constexpr int exit_units(Opcode opcode) {
   return kTaggedSlots && !takes_object(opcode) ? 2 : 1;
 }
 
+/// The first slot's variable lies in the slot itself, not in a cell.
+inline bool first_slot_is_plain([[maybe_unused]] const PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030e0000
+  return (PyBytes_AS_STRING(code->co_localspluskinds)[0] & (CO_FAST_CELL | CO_FAST_FREE)) == 0;
+#else
+  return true;
+#endif
+}
+/// Makes the first slot's variable one that lies in a cell. Nobody else has seen the code yet.
+inline void put_first_slot_into_cell([[maybe_unused]] PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030e0000
+  char& kind = PyBytes_AS_STRING(code->co_localspluskinds)[0];
+  kind = static_cast<char>(kind | CO_FAST_CELL);
+#endif
+}
+
 /// What INTERPRETER_EXIT finds in the first slot it takes for the trace (of CPython's own compiler)
 /// that ran the evaluator's frame: since 3.14 it lets go of it, and has it go on. So the slot only
-/// borrows what it holds as long as this lives.
+/// borrows what it holds as long as this lives. As anybody may write the variable meanwhile
+/// (f_locals), and that would be let go of, the slot holds a cell: the variable's own, or one made
+/// for the window, whose code says that the variable lies in it.
 class FirstSlotKept {
  public:
 #if PY_VERSION_HEX >= 0x030e0000
-  FirstSlotKept(PyThreadState* thread, _PyInterpreterFrame* raw)
-      : thread_(thread),
-        trace_(thread->current_executor),
-        slot_(slots_of(raw)),
-        before_(*slot_),
-        borrowed_(
-            reinterpret_cast<PyObject*>(reinterpret_cast<std::uintptr_t>(before_) | kNotOwned)) {
-    *slot_ = borrowed_;
+  FirstSlotKept(PyThreadState* thread, _PyInterpreterFrame* raw, bool plain)
+      : thread_(thread), trace_(thread->current_executor), slot_(slots_of(raw)), plain_(plain) {
+    cell_ = PyRef::steal(slot_taken(*slot_));
+    if (plain) cell_ = PyRef::steal(PyCell_New(cell_.get()));
+    if (!cell_) Py_FatalError("penstock: no memory for a cell");
+    *slot_ = reinterpret_cast<PyObject*>(reinterpret_cast<std::uintptr_t>(cell_.get()) | kNotOwned);
   }
   ~FirstSlotKept() {
-    if (*slot_ == borrowed_) *slot_ = before_;
+    *slot_ = slot_with(plain_ ? PyCell_Get(cell_.get()) : cell_.release());
     thread_->current_executor = trace_;
   }
   FirstSlotKept(const FirstSlotKept&) = delete;
@@ -69,9 +85,10 @@ class FirstSlotKept {
   PyThreadState* thread_;
   PyObject* trace_;
   PyObject** slot_;
-  PyObject *before_, *borrowed_;
+  PyRef cell_;
+  bool plain_;
 #else
-  FirstSlotKept(PyThreadState*, _PyInterpreterFrame*) {}
+  FirstSlotKept(PyThreadState*, _PyInterpreterFrame*, bool) {}
 #endif
 };
 

@@ -313,6 +313,82 @@ def run(log):
 
 
 @case("f")
+def first_local_rewritten():
+    """
+import sys
+class Value:
+    alive = 0
+    def __init__(self, name):
+        self.name, self.parts = name, [name] * 4
+        Value.alive += 1
+    def __del__(self):
+        Value.alive -= 1
+class Writer:
+    def wrote(self, name, result):
+        sys._getframe(2).f_locals["x"] = Value(name)
+        return result
+    def __getattr__(self, name): return self.wrote(name, self)
+    def __call__(self, *operands, **named): return self.wrote("call", len(operands))
+    def __add__(self, other): return self.wrote("add", self)
+    def __neg__(self): return self.wrote("neg", self)
+    def __lt__(self, other): return self.wrote("lt", False)
+    def __getitem__(self, key): return self.wrote("getitem", self)
+    def __setitem__(self, key, value): self.wrote("setitem", None)
+    def __contains__(self, item): return self.wrote("contains", True)
+    def __bool__(self): return self.wrote("bool", True)
+    def __iter__(self): return self.wrote("iter", self)
+    def __next__(self): return self.wrote("next", 7)
+    def __enter__(self): return self.wrote("enter", self)
+    def __exit__(self, *error): return self.wrote("exit", True)
+    def __format__(self, how): return self.wrote("format", how)
+class Pair(Writer):
+    left = 3
+    def __next__(self):
+        self.left -= 1
+        if self.left == 0: raise StopIteration
+        return self.wrote("pair", self.left)
+def check(log, x):
+    log.append((x.name, x.parts, [[k] * k for k in range(8)][3]))
+def f(x, log, w, kept):
+    check(log, x)
+    w.name; check(log, x)
+    w(1, 2); check(log, x)
+    w(*(1, 2), **{}); check(log, x)
+    w(a=1); check(log, x)
+    w + 1; check(log, x)
+    -w; check(log, x)
+    w < 1; check(log, x)
+    w[0]; check(log, x)
+    w[0] = 1; check(log, x)
+    1 in w; check(log, x)
+    if w: check(log, x)
+    a, b = Pair(); check(log, x)
+    *c, d = Pair(); check(log, x)
+    [*Pair()]; check(log, x)
+    for i in w:
+        check(log, x)
+        break
+    with w as entered:
+        check(log, x)
+        raise KeyError(1)
+    check(log, x)
+    f"{w:one}"; check(log, x)
+    del x
+    w.again
+    try:
+        check(log, x)
+    except UnboundLocalError:
+        log.append("unbound")
+    x = w(); log.append(x)
+    kept.append(lambda: a)
+    return c, d, f"{w}"
+def run(log):
+    results = [f(Value("first"), log, Writer(), []) for _ in range(2)]
+    return results, Value.alive
+"""
+
+
+@case("f")
 def looked_at():
     """
 import sys, traceback, inspect, warnings
