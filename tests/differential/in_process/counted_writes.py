@@ -26,6 +26,7 @@ def run(source, before):
         first = [t._version for t in tensors]
         tensors[1].add_(1)
         print(source, first, [t._version for t in tensors], [t.tolist() for t in tensors])
+    names.clear()  # the function ends here, and with it what was compiled for it, not when the collector comes
 
 
 for write in WRITES:
