@@ -46,9 +46,10 @@ Outcome store_slice(Frame& frame, const Instruction& i) {
 }
 
 Outcome build_tuple(Frame& frame, const Instruction& i) {
-  PyObject* tuple = PyTuple_New(i.argument);
+  PyObject** items = frame.top() - i.argument;
+  PyObject* tuple = tuple_of_owned(items, i.argument);
   if (tuple == nullptr) return Outcome::raised;
-  for (int index = i.argument; index-- > 0;) PyTuple_SET_ITEM(tuple, index, frame.pop().release());
+  frame.set_top(items);
   return push_result(frame, i, tuple);
 }
 

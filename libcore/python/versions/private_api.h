@@ -12,6 +12,9 @@ PyAPI_FUNC(PyObject*)
     _PyUnicode_JoinArray(PyObject* separator, PyObject* const* items, Py_ssize_t count);
 PyAPI_FUNC(int)
     _PySet_NextEntry(PyObject* set, Py_ssize_t* position, PyObject** key, Py_hash_t* hash);
+// Since 3.14.
+PyAPI_FUNC(PyObject*)
+    _PyTuple_FromStackRefStealOnSuccess(const union _PyStackRef* items, Py_ssize_t count);
 }
 
 namespace penstock::python {
@@ -29,6 +32,21 @@ inline int set_code_extra(PyObject* code, Py_ssize_t index, void* extra) {
   return PyUnstable_Code_SetExtra(code, index, extra);
 #else
   return _PyCode_SetExtra(code, index, extra);
+#endif
+}
+
+/// A tuple that takes over the references. It is the collector's where CPython would make it so:
+/// since 3.14.1 not if there is nothing in it to collect. Null with a Python error set, and the
+/// references are the caller's still.
+inline PyObject* tuple_of_owned(PyObject** items, Py_ssize_t count) {
+#if PY_VERSION_HEX >= 0x030e0000
+  return _PyTuple_FromStackRefStealOnSuccess(reinterpret_cast<const union _PyStackRef*>(items),
+                                             count);
+#else
+  PyObject* tuple = PyTuple_New(count);
+  if (tuple == nullptr) return nullptr;
+  for (Py_ssize_t index = 0; index < count; ++index) PyTuple_SET_ITEM(tuple, index, items[index]);
+  return tuple;
 #endif
 }
 
