@@ -38,8 +38,9 @@ Entry left(bool weighed) {
 
 /// True for what CPython calls for each warning that its filters let through.
 bool shows_warning(const Frame& frame) {
-  return text_of(frame.code()->co_name) == "_showwarnmsg" &&
-         policy::module_name(frame.globals()) == "warnings";
+  if (text_of(frame.code()->co_name) != "_showwarnmsg") return false;
+  const std::string_view module = policy::module_name(frame.globals());
+  return module == "warnings" || module == "_py_warnings";  // since 3.14
 }
 
 /// True for a call's frame that does not start at the function's start (python/materialise.h).

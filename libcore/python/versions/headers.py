@@ -5,12 +5,10 @@ import pathlib
 import sys
 import sysconfig
 
-# Those whose frames can be conducted, and of which not all programs were compared in process.
-UNTRIED = {"314"}
 HERE = pathlib.Path(__file__).resolve().parent
 minor = "{}{}".format(*sys.version_info[:2])
 directory = pathlib.Path(sysconfig.get_path("include"))
-if minor in UNTRIED or not (HERE / f"py{minor}.def").exists() or sys.implementation.name != "cpython":
+if not (HERE / f"py{minor}.def").exists() or sys.implementation.name != "cpython":
     sys.exit(1)
 if sysconfig.get_config_var("Py_GIL_DISABLED") or sysconfig.get_config_var("Py_DEBUG"):
     sys.exit(1)
