@@ -29,6 +29,25 @@ constexpr std::string_view kKeys[] = {
     "CompositeExplicitAutogradNonFunctional",
 };
 
+/// The kernels in Python that torch itself brings for its ops (since 2.15), by namespace, op and
+/// key; borrowed, null where there are none.
+PyObject* find_native_kernels() {
+  PyObject* registry = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._native.registry");
+  if (registry == nullptr) return nullptr;
+  PyObject* found = PyDict_GetItemString(PyModule_GetDict(registry), "_override_libs");
+  return found != nullptr && PyDict_CheckExact(found) ? found : nullptr;
+}
+
+bool is_native(PyObject* kernels, PyObject* registration) {
+  const PyRef slash = PyRef::steal(PyUnicode_FromString("/"));
+  const PyRef parts =
+      slash ? PyRef::steal(PyUnicode_Split(registration, slash.get(), -1)) : PyRef();
+  const PyRef key = parts ? PyRef::steal(PyList_AsTuple(parts.get())) : PyRef();
+  const bool native = key && PyDict_Contains(kernels, key.get()) == 1;
+  PyErr_Clear();
+  return native;
+}
+
 /// Whether a registration as torch.library notes it, "aten/add.Tensor/CPU", is for torch's own ops.
 bool overrides(PyObject* registration) {
   Py_ssize_t size = 0;
@@ -46,8 +65,10 @@ bool overrides(PyObject* registration) {
 bool any_overrides(PyObject* registrations) {
   const PyRef items = PyRef::steal(PySequence_List(registrations));
   if (!items) PyErr_Clear();
+  PyObject* kernels = find_native_kernels();
   for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i) {
-    if (overrides(PyList_GET_ITEM(items.get(), i))) return true;
+    PyObject* one = PyList_GET_ITEM(items.get(), i);
+    if (overrides(one) && (kernels == nullptr || !is_native(kernels, one))) return true;
   }
   return false;
 }

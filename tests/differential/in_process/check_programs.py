@@ -93,7 +93,7 @@ CALLS = {"aliasing.py": 500, "asked_elements.py": 50, "autocast_training.py": 10
          "dropout.py": 400, "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "foreign_idioms.py": 60, "functions_as_values.py": 15, "generating.py": 60,
          "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 17, "iterators_in_python.py": 50, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
-         "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "parameters_in_turn.py": 25, "program_backends.py": 60, "python_data.py": 40,
+         "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "overridden_ops.py": 100, "parameters_in_turn.py": 25, "program_backends.py": 60, "python_data.py": 40,
          "recurrent_cells.py": 20, "saved_for_backward.py": 60, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
          "long_chains.py": 40, "long_loops.py": 150, "members_of_objects.py": 15, "functions_of_c.py": 8, "losses_in_turn.py": 40, "stored_then_read.py": 40, "strides_and_views.py": 40, "sizes_in_objects.py": 300,
          "sizes_of_composites.py": 45, "words_as_keys.py": 70, "writes_and_numbers.py": 200, "written_outs.py": 300}
