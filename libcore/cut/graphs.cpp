@@ -19,6 +19,7 @@ class Extract {
 
   Graph& out() { return out_; }
   const Graph& out() const { return out_; }
+  bool has(ValueId id) const { return moved_[id] != kNoValue; }
   ValueId moved(ValueId id) const { return moved_[id]; }
 
   void add_value(ValueId id, Value value) {
@@ -222,11 +223,17 @@ class BackwardPart {
       want(type.storage_offset);
     };
     for (const Input& input : part_.out().interface.inputs) want_type(input.type);
+    const auto want_node = [&](std::size_t node) {
+      for (const NamedArgument& argument : joint_.nodes[node].args)
+        for_each_expression(argument.value, want);
+      for (ValueId result : joint_.nodes[node].results) want_type(joint_.values[result].type);
+    };
     for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
       if (!is_here(i)) continue;
-      for (const NamedArgument& argument : joint_.nodes[i].args)
-        for_each_expression(argument.value, want);
-      for (ValueId result : joint_.nodes[i].results) want_type(joint_.values[result].type);
+      want_node(i);
+      for_each_operand(joint_.nodes[i], [&](ValueId id) {
+        if (in_backward(joint_, facts_, i, id) != id) for_each_view(joint_, facts_, id, want_node);
+      });
     }
     return wanted;
   }
@@ -239,9 +246,25 @@ class BackwardPart {
     }
   }
 
+  /// The views by which a copy shows its base's.
+  void add_views(ValueId copy) {
+    if (!facts_.is_view_of_copy(copy) || part_.has(copy)) return;
+    Node view = joint_.nodes[static_cast<std::size_t>(facts_.maker[facts_.original(copy)])];
+    const ValueId shown = operand_value(view, "self");
+    add_views(facts_.copy[shown]);
+    for (ValueId& result : view.results) {
+      result = facts_.copy[result];
+      part_.add_value(result, value(result));
+    }
+    if (view.call >= 0) view.call = call(static_cast<std::size_t>(view.call));
+    part_.add_node(std::move(view),
+                   [&](ValueId id) { return id == shown ? facts_.copy[shown] : id; });
+  }
+
   void add_node(std::size_t number) {
     Node node = joint_.nodes[number];
     const auto here = [&](ValueId id) { return in_backward(joint_, facts_, number, id); };
+    for_each_operand(node, [&](ValueId id) { add_views(here(id)); });
     for (ValueId& result : node.results) {
       result = here(result);
       part_.add_value(result, value(result));

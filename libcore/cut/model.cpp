@@ -126,46 +126,65 @@ void find_demands(const Graph& joint, JointFacts& facts) {
     facts.shared[id] = facts.output[id] >= 0 && by_formula[facts.root[id]];
 }
 
-/// By value: whether backward, where it has it without a copy, reads memory that the program may
-/// change.
-std::vector<bool> find_in_place(const Graph& joint, const JointFacts& facts) {
-  std::vector<bool> in_place = facts.shared;
-  for (ValueId id = 0; id < joint.interface.inputs.size(); ++id) {
-    const Input& input = joint.interface.inputs[id];
-    if (is_number(input) || is_fixed(input)) in_place[id] = false;
+/// What backward, where it has it without a copy, reads in memory that the program may change.
+void find_bases(const Graph& joint, JointFacts& facts) {
+  facts.base.assign(joint.values.size(), kNoValue);
+  for (ValueId id = 0; id < joint.values.size(); ++id) {
+    const bool input = id < joint.interface.inputs.size();
+    const bool fixed =
+        input && (is_number(joint.interface.inputs[id]) || is_fixed(joint.interface.inputs[id]));
+    if (facts.shared[id] && !fixed) facts.base[id] = id;
   }
   for (const Node& node : joint.nodes) {
-    if (!shows_operand(node) || !in_place[operand_value(node, "self")]) continue;
-    for (ValueId result : node.results) in_place[result] = true;
+    if (!shows_operand(node)) continue;
+    for (ValueId result : node.results) {
+      if (facts.base[result] == kNoValue)
+        facts.base[result] = facts.base[operand_value(node, "self")];
+    }
   }
-  return in_place;
+}
+
+/// By value: whether a node that may be computed again reads it in place, or gives an output that a
+/// formula reads where it is.
+std::vector<bool> find_copied(const Graph& joint, const JointFacts& facts) {
+  std::vector<bool> copied(joint.values.size(), false);
+  for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
+    const Node& node = joint.nodes[i];
+    if (!facts.forward[i] || shows_operand(node)) continue;
+    for_each_operand(node, [&](ValueId id) {
+      if (facts.base[id] == kNoValue) return;
+      copied[id] = copied[facts.base[id]] = true;
+      for_each_view(joint, facts, id, [&](std::size_t view) {
+        copied[operand_value(joint.nodes[view], "self")] = true;
+      });
+    });
+    for (ValueId result : node.results) {
+      if (facts.shared[result]) copied[result] = true;
+    }
+  }
+  return copied;
 }
 
 /// The copies of what is read in place, for nodes that are computed again. An output of the
 /// program's that a formula reads is read where it is, as torch does: what is computed again in its
 /// place is the copy.
 void add_copies(const Graph& joint, JointFacts& facts) {
-  const std::vector<bool> in_place = find_in_place(joint, facts);
-  const auto shows = [&](ValueId id) {
-    return facts.maker[id] >= 0 && shows_operand(joint.nodes[facts.maker[id]]);
+  find_bases(joint, facts);
+  const std::vector<bool> copied = find_copied(joint, facts);
+  const auto remade_by = [&](ValueId id) {
+    const std::int32_t maker = facts.maker[id];
+    return maker >= 0 && shows_operand(joint.nodes[maker]) ? -1 : maker;
   };
-  std::vector<bool> wanted(joint.values.size(), false);
-  for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
-    const Node& node = joint.nodes[i];
-    if (!facts.forward[i] || shows_operand(node)) continue;
-    for_each_operand(node, [&](ValueId id) { wanted[id] = in_place[id]; });
-    for (ValueId result : node.results) wanted[result] = facts.shared[result];
-  }
   facts.copy.assign(joint.values.size(), kNoValue);
   facts.remade_by = facts.maker;
   for (ValueId id = 0; id < joint.values.size(); ++id) {
     if (facts.output[id] >= 0 && facts.shared[id]) facts.remade_by[id] = -1;
-    if (!wanted[id]) continue;
+    if (!copied[id]) continue;
     const auto copy = static_cast<ValueId>(facts.count());
     facts.copy[id] = copy;
     facts.copied.push_back(id);
     facts.root.push_back(copy);
-    facts.remade_by.push_back(shows(id) ? -1 : facts.maker[id]);
+    facts.remade_by.push_back(remade_by(id));
     facts.demanded.push_back(false);
     facts.output.push_back(-1);
     facts.visible.push_back(true);
@@ -228,7 +247,7 @@ Vertices make_network(const Graph& joint, const JointFacts& facts, const Prices&
   };
   for (ValueId id = 0; id < facts.count(); ++id) {
     const bool input = id < joint.interface.inputs.size();
-    if (facts.remade_by[id] >= 0 ||
+    if (facts.remade_by[id] >= 0 || facts.is_view_of_copy(id) ||
         (input && joint.interface.inputs[id].kind == InputKind::tangent))
       continue;
     add_value(id);

@@ -25,6 +25,9 @@ struct JointFacts {
   /// by value is said of them too.
   std::vector<ValueId> copied;  ///< by copy: what it is a copy of
   std::vector<ValueId> copy;    ///< by value: its copy; kNoValue: none
+  /// By value: what it shows of memory that is read in place, itself or by views; kNoValue:
+  /// nothing. A view's copy is the same view of its base's.
+  std::vector<ValueId> base;
   /// By value and copy: the node that gives it where that is computed again; -1: none does.
   std::vector<std::int32_t> remade_by;
 
@@ -32,6 +35,9 @@ struct JointFacts {
   std::size_t count() const { return root.size(); }
   /// The value of the joint graph that a value or copy shows.
   ValueId original(ValueId id) const { return id < copy.size() ? id : copied[id - copy.size()]; }
+  bool is_view_of_copy(ValueId id) const {
+    return id >= copy.size() && base[original(id)] != original(id);
+  }
 };
 JointFacts joint_facts(const Graph& joint);
 
@@ -55,12 +61,31 @@ inline ValueId in_backward(const Graph& joint, const JointFacts& facts, std::siz
   return again && facts.copy[id] != kNoValue ? facts.copy[id] : id;
 }
 
-/// Calls `visit(ValueId)` for what the node reads in backward: values, or copies of them.
+/// Calls `visit(node)` for the views by which a value shows its base.
+template <class Visit>
+void for_each_view(const Graph& joint, const JointFacts& facts, ValueId id, const Visit& visit) {
+  while (facts.base[id] != id) {
+    const auto view = static_cast<std::size_t>(facts.maker[id]);
+    visit(view);
+    id = operand_value(joint.nodes[view], "self");
+  }
+}
+
+/// Calls `visit(ValueId)` for what the node reads in backward: values, or copies of them. Of a view
+/// of a copy that is the base's copy, and the sizes that the views are made with.
 template <class Visit>
 void for_each_read(const Graph& joint, const JointFacts& facts, std::size_t node,
                    const Visit& visit) {
-  for_each_operand(joint.nodes[node],
-                   [&](ValueId id) { visit(in_backward(joint, facts, node, id)); });
+  for_each_operand(joint.nodes[node], [&](ValueId id) {
+    if (in_backward(joint, facts, node, id) == id) return visit(id);
+    visit(facts.copy[facts.base[id]]);
+    for_each_view(joint, facts, id, [&](std::size_t view) {
+      const ValueId shown = operand_value(joint.nodes[view], "self");
+      for_each_operand(joint.nodes[view], [&](ValueId other) {
+        if (other != shown) visit(other);
+      });
+    });
+  });
 }
 
 /// Whether a node is forward's whoever needs it: it writes, draws random numbers or checks, or

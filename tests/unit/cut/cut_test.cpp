@@ -218,6 +218,19 @@ TEST_CASE("what is computed again reads no input as it became, what formulas rea
   }
 }
 
+TEST_CASE("of what is read through views the base alone is copied") {
+  GradientGraph g;
+  const ValueId a = matrix(g), b = matrix(g), w = g.input({SymExpr(256)});
+  g.graph.values[w].type.requires_grad = g.graph.interface.inputs[w].type.requires_grad = true;
+  g.graph.interface.inputs[w].kind = InputKind::user;
+  const ValueId x = product(g, a, b);
+  g.output(g.unary("sin", g.binary("mul", x, g.value(w))));
+  const ForwardBackward parts = cut_of(joint_of(g));
+  // x is saved; x w is computed again, though w is as large as it where it is expanded.
+  CHECK(parts.report.saved_bytes == 256 * 256 * 4 + 256 * 4);
+  CHECK(parts.report.recomputed > 0);
+}
+
 TEST_CASE("the same of an output, which is not computed again for a formula") {
   // y = exp(x) and sin(y 3) y: both products' formulas and that of exp read y or what is made of
   // it.
