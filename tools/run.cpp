@@ -57,6 +57,8 @@ int main(int argc, char** argv) {
   options.optional_choice("--torture", program.torture, {"conduct", "walk"}, "walk",
                           "Conduct every frame, and without `conduct` walk it symbolically too; "
                           "print what became of the frames.");
+  options.flag("--perf-map", program.perf_map,
+               "Write the names of kernels to /tmp/perf-PID.map, where perf(1) looks for them.");
   options.optional_choice(
       "--progress", program.progress, {"auto", "always", "never"}, "always",
       "A line at the foot of standard error while recording or compiling takes longer "

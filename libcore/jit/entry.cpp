@@ -7,6 +7,7 @@
 #include "jit/exceptions.h"
 #include "python/collector_pause.h"
 #include "torch/autocast.h"
+#include "torch/profiler_range.h"
 #include "torch/state.h"
 
 namespace penstock::jit {
@@ -139,6 +140,7 @@ Result<Ran> Entry::execute_over(python::Frame& frame, PendingLocals& left) {
 Ran Entry::compute(python::Frame* frame, PendingLocals* left) {
   const python::CollectorPause no_finalizers;
   const torch::WithoutAutocast as_recorded;
+  const torch::ProfilerRange range(interface_.id, interface_.name);
   bool written = false;
   Ran ran = Ran::done;
   auto done = without_exceptions([&]() -> Result<void> {

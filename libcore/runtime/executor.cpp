@@ -9,6 +9,7 @@
 #include "runtime/copy.h"
 #include "runtime/executor_state.h"
 #include "runtime/index_check.h"
+#include "runtime/perf_map.h"
 #include "runtime/shared_object.h"
 
 namespace penstock::runtime {
@@ -102,7 +103,10 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     if (code == nullptr) break;
     if (kernel == nullptr || functions.contains(kernel->function)) continue;
     penstock_kernel function = code->function(kernel->function);
-    if (function != nullptr) functions.emplace(kernel->function, function);
+    if (function == nullptr) continue;
+    functions.emplace(kernel->function, function);
+    name_for_perf(function, "penstock [" + to_string(bundle.interface.id) + "] " +
+                                bundle.interface.name + " " + kernel->name);
   }
   if (library_calls && !device && runtime->library == nullptr) {
     auto library = open_library(runtime->deterministic, runtime->packed);

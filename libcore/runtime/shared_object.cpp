@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "runtime/perf_map.h"
+
 namespace penstock::runtime {
 
 namespace {
@@ -47,6 +49,7 @@ Result<std::shared_ptr<SharedObject>> SharedObject::open(std::string_view elf,
   void* handle = dlopen(image->path().c_str(), RTLD_NOW | RTLD_LOCAL);
   image->close_file();
   if (handle == nullptr) return failure(Code::PS0705, dlerror());
+  move_for_perf(handle, image->bytes());
   std::shared_ptr<SharedObject> object(new SharedObject(std::move(*image), handle));
   auto* version = static_cast<const std::int32_t*>(dlsym(handle, "penstock_abi_version"));
   if (version == nullptr || *version != PENSTOCK_KERNEL_ABI) {

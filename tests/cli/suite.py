@@ -13,8 +13,8 @@ class Suite:
                       "PENSTOCK_COMPILE": "now", "PENSTOCK_STORE": str(self.store), "VIRTUAL_ENV": str(python.parent.parent)}
         self.passed = self.failed = 0
 
-    def check(self, name: str, good: bool, why: object = "") -> None:
-        self.passed += good
+    def check(self, name: str, good: object, why: object = "") -> None:
+        self.passed += bool(good)
         self.failed += not good
         if not good:
             print(f"FAILED {name}: {why}")

@@ -30,7 +30,10 @@ constexpr struct {
      "The Python to run programs with when --python names none; else the active environment's "
      "(VIRTUAL_ENV), else PATH's."},
     {"PENSTOCK_STORE", "The directory of the blob store, when --store does not name one."},
-    {"PENSTOCK_TRACE", "A file to which every stage appends its part of one Chrome trace."},
+    {"PENSTOCK_TRACE",
+     "A file that gets one timeline of all stages, programs and their children: Chrome trace "
+     "events, "
+     "for Perfetto."},
 };
 
 /// What stands for an option's value in help; in brackets if it may be left out; empty for a flag.

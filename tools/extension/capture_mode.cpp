@@ -57,7 +57,11 @@ Result<std::unique_ptr<python::FrameDriver>> start_capture(const Settings& setti
 
 python::Mode capture_mode() {
   return {"capture", "tensor code is recorded as graphs and written as documents", start_capture,
-          [](python::FrameDriver&) { python::remove_hook(); }, true};
+          [](python::FrameDriver&) {
+            python::remove_hook();
+            ProcessTrace::get().finish();
+          },
+          true};
 }
 
 }  // namespace penstock::tools

@@ -80,6 +80,7 @@ void DocumentSink::lose(const Diagnostic& why) {
 }
 
 jit::EntryCount* DocumentSink::record(const record::CapturedSegment& segment) {
+  trace_.name(segment.graph.interface.id, segment.graph.interface.name);
   jit::EntryCount* count = counts_ != nullptr ? count_entry(segment.graph) : nullptr;
   if (self_check_) check_rules(segment.graph);
   if (!writes()) return count;
@@ -102,6 +103,7 @@ void DocumentSink::compiled(std::chrono::nanoseconds spent) {
 }
 
 void DocumentSink::broke(const BreakEvent& event) {
+  trace_.broke(event);
   if (fullgraph_ && owner_ == getpid()) {
     const CodeFacts* code = find_code(event.code);
     Diagnostic told{code == nullptr ? Code::PS0601 : code->code,
@@ -133,6 +135,8 @@ void DocumentSink::restarted(const RestartEvent& event) {
 }
 
 void DocumentSink::left_root(const capture::RootTotals& totals) {
+  if (totals.entered != capture::Stretch::Time())
+    trace_.left_root(totals.entered, totals.entered + totals.root);
   if (counts_ == nullptr || owner_ != getpid()) return;
   counts_->native_ops += totals.native_ops;
   counts_->root_ns += totals.root.count();
@@ -142,6 +146,10 @@ void DocumentSink::left_root(const capture::RootTotals& totals) {
 }
 
 void DocumentSink::ran(const capture::Stretch& stretch) {
+  if (trace_.active()) {
+    const auto row = rows_.find({stretch.id.frame, stretch.id.recompile});
+    trace_.ran(stretch, row == rows_.end() ? nullptr : row->second);
+  }
   if (counts_ == nullptr || owner_ != getpid()) return;
   using Kind = capture::Stretch::Kind;
   if (stretch.kind != Kind::behind) keep_span(stretch);

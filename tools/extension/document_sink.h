@@ -11,6 +11,7 @@
 #include "jit/entry_count.h"
 #include "python/mode.h"
 #include "tools/common/capture_counts.h"
+#include "tools/extension/process_trace.h"
 #include "tools/extension/progress.h"
 
 namespace penstock::tools {
@@ -33,7 +34,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void skipped(const SkipEvent& event) override;
   void recompiled(const RecompileEvent& event) override;
   void restarted(const RestartEvent& event) override;
-  bool meters_roots() const override { return writes(); }
+  bool meters_roots() const override { return writes() || trace_.active(); }
   void left_root(const capture::RootTotals& totals) override;
   void ran(const capture::Stretch& stretch) override;
   bool shows_work() const override { return shows_work_; }
@@ -67,6 +68,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   formats::DocumentWriter writer_;
   std::map<std::pair<std::int32_t, std::int32_t>, jit::EntryCount*> rows_;
   Progress progress_;
+  ProcessTrace& trace_ = ProcessTrace::get();
   std::pair<EntryId, jit::EntryCount*> last_row_{{-1}, nullptr};  ///< that ran() found
 };
 

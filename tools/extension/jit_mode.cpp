@@ -16,6 +16,7 @@
 #include "jit/session.h"
 #include "jit/stored_verdicts.h"
 #include "python/hook.h"
+#include "runtime/perf_map.h"
 #include "tools/extension/document_sink.h"
 #include "tools/extension/profile_module.h"
 
@@ -87,6 +88,7 @@ class PhaseTimes final : public PassTrace {
   void tell(DocumentSink& documents) { documents_ = &documents; }
   void after(const PassFacts& pass, std::chrono::nanoseconds time,
              const std::function<std::string()>&) override {
+    ProcessTrace::get().passed(pass.name, time);
     if (documents_ != nullptr && pass.name != "capture") documents_->compiled(time);
     const auto row = std::ranges::find(rows_, pass.name, &Row::first);
     if (row == rows_.end()) {
@@ -150,6 +152,7 @@ void finish_jit(python::FrameDriver&) {
   if (g_driver != nullptr) g_driver->finish();
   if (g_phases != nullptr) g_phases->print();
   print_profile();
+  ProcessTrace::get().finish();
 }
 
 /// What the compilation of an entry may take; the parent process has read the numbers.
@@ -168,6 +171,9 @@ CompileLimits limits_of(const Settings& settings) {
 Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings) {
   static PhaseTimes phases;  // until the process ends, as the driver
   if (settings.get("time") == "1") g_phases = &phases;
+  if (settings.get("perf-map") == "1") {
+    if (auto started = runtime::start_perf_map(); !started) return tl::unexpected(started.error());
+  }
   const bool deterministic = settings.get("deterministic") == "1";
   pipeline::CompileOptions stages;
   stages.limits = limits_of(settings);

@@ -115,6 +115,7 @@ LaunchOptions launch_options(const Stage& stage, const RunProgramOptions& option
   launched.settings.emplace("no-tensors", "1");  // they are recorded by capture
   launched.settings["compile"] = compile;
   if (shows_progress(stage, options.progress)) launched.settings["progress"] = "1";
+  if (options.perf_map) launched.settings["perf-map"] = "1";
   if (options.profile) launched.settings["profile"] = "1";
   if (options.handicap > 0) launched.settings["handicap"] = fmt::format("{}", options.handicap);
   launched.settings["compile-time-limit"] = fmt::format("{}", options.limits.seconds);

@@ -17,6 +17,7 @@ struct RunProgramOptions {
   std::string compile;  ///< when roots are recorded: auto, where that pays; now, at their first
                         ///< call; empty: as PENSTOCK_COMPILE says
   std::string progress = "auto";  ///< auto, always, never: a line for what takes long
+  bool perf_map = false;          ///< kernels have names for perf(1)
   bool profile = false;           ///< measure the calls of every entry
   CompileLimits limits;           ///< for each entry
   double handicap = 0;            ///< milliseconds that the gate finds every entry slower by
