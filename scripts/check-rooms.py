@@ -54,7 +54,7 @@ OUTSIDE = {
     "oneapi/dnnl": ["libcore/runtime/library/"],
     "nlohmann/": ["formats/", "tools/"],
     "CLI/": ["tools/"],
-    "boost/": ["libcore/partition/", "libcore/ir/"],
+    "boost/": ["libcore/partition/", "libcore/ir/", "tools/live/"],
 }
 
 # which minor version of Python it is, only these files may ask

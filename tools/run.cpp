@@ -63,6 +63,11 @@ int main(int argc, char** argv) {
       "--progress", program.progress, {"auto", "always", "never"}, "always",
       "A line at the foot of standard error while recording or compiling takes longer "
       "than a second. auto: on a terminal, unless -q.");
+  options.flag("--watch", program.watch,
+               "Serve the report as a page on 127.0.0.1 while the program runs; its address is "
+               "printed.");
+  options.integer("--watch-port", program.watch_port, "PORT",
+                  "With --watch: on PORT, not on one that is free.");
   options.integer("--attach", program.attach, "SOCKET",
                   "Serve a Python that runs already and has the other end of SOCKET, a descriptor: "
                   "what penstock.start() and notebooks do. The program's name is a name only.",

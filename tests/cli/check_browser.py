@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -132,6 +133,53 @@ def check_large(suite: Suite, browser, file: pathlib.Path) -> None:
     print(f"large: first paint {paint:.0f} ms, longest frame while moving {frame:.0f} ms, {file.stat().st_size / 1e6:.1f} MB")
 
 
+WATCHED = """
+import sys, torch
+def f(x): return torch.relu(x * 2).sum()
+def g(x): return (x - 1).abs().sum()
+x = torch.ones(8)
+f(x)
+print("ready", flush=True)
+for line in sys.stdin: (f if line == "f\\n" else g)(x)
+"""
+
+
+def comes_true(tab, condition: str) -> bool:
+    """Asked by the debugger: the page's policy lets nothing of its own be evaluated. The page may be loaded anew meanwhile."""
+    for _ in range(100):
+        try:
+            if tab.evaluate(condition):
+                return True
+        except Exception:  # the page that was asked is gone
+            pass
+        tab.wait_for_timeout(100)
+    return False
+
+
+def check_live(suite: Suite, browser) -> None:
+    """The page that `run --watch` serves: it follows the program, and stays when that has ended."""
+    (suite.work / "watched.py").write_text(WATCHED)
+    started = subprocess.Popen([suite.world["PATH"].split(":")[0] + "/penstock", "run", "--watch", "watched.py"], cwd=suite.work, env=suite.world,
+                               text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    address = re.search(r"http://\S+/", started.stderr.readline())[0]
+    started.stdout.readline()
+    tab = browser.new_page()
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    tab.goto(address + "#graphs")
+    suite.check("the page says that it is live", tab.inner_text(".live") == "live" and "f" in tab.inner_text("main"), tab.inner_text("body")[:400])
+    tab.wait_for_timeout(1200)  # it has asked what there is
+    started.stdin.write("g\n")
+    started.stdin.flush()
+    followed = comes_true(tab, "JSON.parse(document.getElementById('penstock-report').textContent).graphs.some(each => each.name === 'g')")
+    suite.check("it follows the program, in the view that was chosen", followed and tab.url.endswith("#graphs"), tab.url)
+    suite.check("and says nothing to the console", not said, said)
+    started.stdin.close()
+    ended = comes_true(tab, "document.querySelector('.live')?.textContent === 'ended'")
+    suite.check("the end is told, and the page stays", ended and "[0/0]" in tab.inner_text("main"), tab.inner_text("main")[:300])
+    started.wait(timeout=20)
+
+
 def take_screenshots(browser, file: pathlib.Path, folder: pathlib.Path) -> None:
     for theme in ("light", "dark"):
         page = Page(browser, file, theme=theme)
@@ -155,6 +203,7 @@ def run(options: argparse.Namespace, browser, work: str) -> int:
     check_reactions(suite, browser, suite.work / "run.html")
     check_hostile(suite, browser, suite.work / "hostile.html")
     check_large(suite, browser, suite.work / "large.html")
+    check_live(suite, browser)
     if options.screenshots:
         take_screenshots(browser, suite.work / "run.html", options.screenshots)
     print(f"{suite.passed} passed, {suite.failed} failed")

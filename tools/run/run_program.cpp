@@ -10,6 +10,7 @@
 #include "tools/common/transform.h"
 #include "tools/live/attach.h"
 #include "tools/live/live_report.h"
+#include "tools/live/watch.h"
 #include "tools/program/recording.h"
 
 namespace penstock::tools {
@@ -62,7 +63,8 @@ bool ends_with_program(const Stage& stage, const RunProgramOptions& options) {
   const Settings& settings = stage.settings();
   const ProgramOptions& program = options.program;
   const bool reports = settings.stats || settings.time || !settings.output.empty() ||
-                       !settings.reproducer.empty() || getenv("PENSTOCK_TRACE") != nullptr;
+                       !settings.reproducer.empty() || options.watch ||
+                       getenv("PENSTOCK_TRACE") != nullptr;
   const bool judges =
       program.strict || program.fullgraph || !program.rules.empty() || !program.python.empty();
   return !reports && !judges && options.torture.empty();
@@ -151,21 +153,66 @@ Result<void> keep_documents(Stage& stage, const Output& memory, const LaunchOutc
   return {};
 }
 
-/// The program is a Python that runs already; somebody looks at what it records.
-Result<LaunchOutcome> attach_program(Stage& stage, const RunProgramOptions& options,
-                                     const std::vector<std::string>& words,
-                                     LaunchOptions launched) {
+/// Documents of a run that somebody looks at while it goes on: in memory until it ends.
+struct LiveDocuments {
+  Output memory;
+  Recording recording;
+};
+Result<LiveDocuments> begin_live(Stage& stage, const RunProgramOptions& options,
+                                 const std::vector<std::string>& words, LaunchOptions& launched) {
+  if (stage.settings().output == "-") {
+    return failure(Code::PS0101,
+                   "standard output is the program's: name a file for documents, -o FILE");
+  }
   auto memory = Output::in_memory();
   if (!memory) return tl::unexpected(memory.error());
   auto recording = Recording::begin(stage, options.program, words, *memory, true);
   if (!recording) return tl::unexpected(recording.error());
   recording->tell(launched);
-  auto outcome = live::attach(launched, *memory, options.attach);
+  launched.output = memory->descriptor();
+  return LiveDocuments{std::move(*memory), std::move(*recording)};
+}
+
+/// Runs `go`, and keeps what it recorded where that is asked for.
+template <class Go>
+Result<LaunchOutcome> run_live(Stage& stage, const RunProgramOptions& options,
+                               const std::vector<std::string>& words, LaunchOptions launched,
+                               Go go) {
+  auto live = begin_live(stage, options, words, launched);
+  if (!live) return tl::unexpected(live.error());
+  Result<LaunchOutcome> outcome = go(launched, live->memory);
+  if (!outcome && !launched.required) return run_plainly(stage, launched, outcome.error());
   if (!outcome) return outcome;
-  if (auto kept = keep_documents(stage, *memory, *outcome); !kept)
+  if (auto kept = keep_documents(stage, live->memory, *outcome); !kept)
     return tl::unexpected(kept.error());
   conclude(stage, options, *outcome);
   return outcome;
+}
+
+/// The program is a Python that runs already.
+Result<LaunchOutcome> attach_program(Stage& stage, const RunProgramOptions& options,
+                                     const std::vector<std::string>& words,
+                                     const LaunchOptions& launched) {
+  return run_live(stage, options, words, launched, [&](LaunchOptions& told, Output& memory) {
+    return live::attach(told, memory, options.attach);
+  });
+}
+
+/// The page is served while the program runs.
+Result<LaunchOutcome> watch_program(Stage& stage, const RunProgramOptions& options,
+                                    const std::vector<std::string>& words,
+                                    const LaunchOptions& launched) {
+  auto watch = live::Watch::open(options.watch_port);
+  if (!watch) return tl::unexpected(watch.error());
+  return run_live(stage, options, words, launched, [&](LaunchOptions& told, Output& memory) {
+    told.started = [&](int shared) {
+      watch->begin(memory.descriptor(), shared);
+      stage.print("penstock: the page is at " + watch->address() + "\n");
+    };
+    Result<LaunchOutcome> outcome = launch(told);
+    watch->end();
+    return outcome;
+  });
 }
 
 }  // namespace
@@ -176,7 +223,8 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   const auto compile = compiles_when(options);
   if (!compile) return tl::unexpected(compile.error());
   LaunchOptions launched = launch_options(stage, options, words, *compile);
-  if (options.attach > 0) return attach_program(stage, options, words, std::move(launched));
+  if (options.attach > 0) return attach_program(stage, options, words, launched);
+  if (options.watch) return watch_program(stage, options, words, launched);
   auto recording = begin_recording(stage, options.program, words);
   if (!recording) return tl::unexpected(recording.error());
   if (*recording) {

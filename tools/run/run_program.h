@@ -22,6 +22,8 @@ struct RunProgramOptions {
   CompileLimits limits;           ///< for each entry
   double handicap = 0;            ///< milliseconds that the gate finds every entry slower by
   int threads = 0;                ///< 0: torch's and OMP_NUM_THREADS's own choice
+  bool watch = false;             ///< serve the page while the program runs …
+  int watch_port = 0;             ///< … on this port; 0: a free one
   int attach = 0;                 ///< a socket, behind which a Python is that runs already; 0: none
 };
 

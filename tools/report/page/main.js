@@ -55,4 +55,24 @@
     else if (event.key === "/") { const field = main.querySelector("input[type=search]"); if (field) { event.preventDefault(); field.focus(); } }
   });
   show();
+
+  // A page that `run --watch` serves may ask for news: it is loaded again when there is some and nobody is busy with it.
+  const policy = document.querySelector("meta[http-equiv]").content;
+  if (policy.includes("connect-src")) {
+    let busy = 0, mine;
+    for (const event of ["pointerdown", "wheel", "keydown", "input"]) addEventListener(event, () => { busy = Date.now(); }, {passive: true});
+    const foot = el("div", {class: "live", role: "status"}, "live");
+    nav.append(foot);
+    const ask = async () => {
+      let news;
+      try { news = await (await fetch("state", {cache: "no-store"})).json(); }
+      catch { foot.textContent = "ended"; return; }
+      mine ??= news.generation;
+      const rests = !document.hidden && Date.now() - busy > 3000 && !String(getSelection());
+      if (news.generation !== mine && (rests || !news.running)) { location.reload(); return; }
+      foot.textContent = news.running ? (news.generation === mine ? "live" : "live: more has happened") : "ended";
+      if (news.running) setTimeout(ask, 1000);
+    };
+    setTimeout(ask, 1000);
+  }
 })();
