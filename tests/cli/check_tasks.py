@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The tasks of examples/tasks and examples/ci: every command ends well and prints what stands below it.
+"""The tasks of examples/tasks and examples/ci, and the tutorial of the manual: every command ends well and prints what stands below it.
 
     check_tasks.py BUILD-ROOT EXAMPLES PYTHON [--bless] [--only NAME]      PYTHON has torch and safetensors
 
 A block that is fenced as `console` holds commands, `$ COMMAND` (goes on below behind a backslash), each with its output,
 standard error too; `[status N]` is its last line where the status is another than 0. A block fenced as `python FILE`,
 `sh FILE` or the like is written to FILE first. In outputs `…` stands for anything in a line, a line `…` for any lines.
---bless writes what is printed where nothing stands. All blocks of a file share a folder, in which the examples lie.
+In a page of the manual blocks have no kind: one that begins with `$ ` holds commands, another one is put into *FILE* where
+the line above ends with that name and a colon. --bless writes what is printed where nothing stands. All blocks of a file share a folder, in which the examples lie.
 The last line is `N passed, N failed`.
 """
 
@@ -21,6 +22,21 @@ import tempfile
 
 TIMEOUT_SECONDS = 300
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+BARE_FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(file: pathlib.Path) -> list[tuple[str, str, str]]:
+    """(kind, file or nothing, content) in order."""
+    text = file.read_text()
+    if file.suffix != ".scd":
+        return FENCE.findall(text)
+    found = []
+    for block in BARE_FENCE.finditer(text):
+        name = re.search(r"\*([\w./-]+)\*:\n\n$", text[:block.start()])
+        found.append(("console", "", block[1]) if block[1].startswith("$ ") else ("file", name[1] if name else "", block[1]))
+    return found
 
 
 def commands_of(block: str) -> list[tuple[str, str]]:
@@ -60,7 +76,7 @@ class Tasks:
         with tempfile.TemporaryDirectory() as folder_name:
             folder = pathlib.Path(folder_name)
             shutil.copytree(self.options.examples, folder / "examples")
-            for kind, name, block in FENCE.findall(text):
+            for kind, name, block in blocks_of(file):
                 if name:
                     (folder / name).parent.mkdir(parents=True, exist_ok=True)
                     (folder / name).write_text(block)
@@ -90,7 +106,8 @@ def main() -> int:
     options = parser.parse_args()
     options.build, options.examples, options.python = (pathlib.Path(os.path.abspath(path)) for path in (options.build, options.examples, options.python))
     tasks = Tasks(options)
-    for file in sorted([*options.examples.glob("tasks/*.md"), *options.examples.glob("ci/*.md")]):
+    for file in sorted([*options.examples.glob("tasks/*.md"), *options.examples.glob("ci/*.md"),
+                        *options.examples.parent.glob("man/penstock-tutorial.7.scd")]):
         if options.only in file.name:
             tasks.check(file)
     print(f"{tasks.passed} passed, {tasks.failed} failed")
