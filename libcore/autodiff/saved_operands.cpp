@@ -55,6 +55,14 @@ bool requires_grad(const Graph& graph, ValueId id) {
   return id != kNoValue && graph.values[id].type.requires_grad;
 }
 
+/// The same of an operand that is a tensor, or a list of tensors of which any may.
+bool requires_grad(const Graph& graph, const Node& node, std::string_view operand) {
+  bool any = false;
+  if (const Argument* argument = find_argument(node, operand))
+    for_each_value(*argument, [&](ValueId id) { any = any || requires_grad(graph, id); });
+  return any;
+}
+
 /// Calls `found` for every row by which torch keeps something for a node: with the operand's
 /// argument, or with the position of the result.
 void for_each_saved(const Graph& graph, const Node& node,
@@ -62,7 +70,7 @@ void for_each_saved(const Graph& graph, const Node& node,
   if (node.results.empty() || !requires_grad(graph, node.results.front())) return;
   const OpRows op = rows_of(node.op);
   for (const Row& row : op.rows) {
-    if (!row.partner.empty() && !requires_grad(graph, operand_value(node, row.partner))) continue;
+    if (!row.partner.empty() && !requires_grad(graph, node, row.partner)) continue;
     if (row.operand.starts_with("result")) {
       const std::size_t result = row.operand.ends_with('1') ? 1 : 0;
       if (result < node.results.size()) found(nullptr, result);

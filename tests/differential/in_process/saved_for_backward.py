@@ -182,3 +182,28 @@ for kind, names in ((torch.optim.Adamax, ("exp_avg", "exp_inf")), (torch.optim.S
         new = step(kind, *leaves[:2], state)
         batch = torch.autograd.grad(new, leaves[:2], torch.eye(4, dtype=torch.float64), is_grads_batched=True)
         print(kind.__name__, [[round(float(x), 5) for x in one.flatten()] for one in batch])
+
+
+# What recurrent cells keep, which torch takes apart: weights where what they are multiplied by has a gradient, states.
+def cell_outcome(cell, states, tracked, target):
+    """Whether backward goes on when `target` was written behind forward. `tracked`: which of input and states have
+    gradients."""
+    torch.manual_seed(0)
+    given = [torch.randn(2, 4).requires_grad_(has) * 1 for has in (tracked[0], *tracked[1:] * states)]
+    made = cell(given[0], tuple(given[1:]) if states == 2 else given[1])
+    made = made if isinstance(made, tuple) else (made,)
+    with torch.no_grad():
+        {**dict(cell.named_parameters()), **dict(zip("xhc", given)), "result": made[0]}[target].add_(0)
+    try:
+        sum(one.sum() for one in made).backward()
+    except RuntimeError as error:
+        return str(error).split()[:5]
+    return "goes on"
+
+
+for kind, states in ((torch.nn.LSTMCell, 2), (torch.nn.GRUCell, 1), (torch.nn.RNNCell, 1)):
+    cell = kind(4, 4)
+    for tracked in ((False, False), (True, False), (False, True), (True, True)):
+        for target in ("x", "h", "weight_ih", "weight_hh", "bias_ih", "bias_hh", "result"):
+            print(kind.__name__, tracked, target,
+                  [cell_outcome(cell, states, tracked, target) for _ in range(ROUNDS)])

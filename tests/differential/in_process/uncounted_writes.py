@@ -66,6 +66,30 @@ def write_apart(write, inputs, results):
     write(inputs, results)
 
 
+lstm, gru = torch.nn.LSTMCell(4, 4), torch.nn.GRUCell(4, 4)
+with torch.no_grad():
+    for parameter in [*lstm.parameters(), *gru.parameters()]:
+        parameter.copy_((torch.arange(float(parameter.numel())) / 9).sin().view_as(parameter))
+
+
+def recurrent(cell, x, state):
+    for _ in range(2):
+        state = cell(x, state)
+    return (state[0] * state[-1]).sum()
+
+
+for cell, state in ((lstm, (torch.zeros(3, 4), torch.ones(3, 4))), (gru, torch.zeros(3, 4))):
+    for written in cell.parameters():
+        found = []
+        for _ in range(ROUNDS):
+            loss = recurrent(cell, x, state)
+            written.data.mul_(2)
+            gradients_of_cell = torch.autograd.grad(loss, list(cell.parameters()))
+            written.data.div_(2)
+            found.append([float(f"{g.double().sum():.3g}") for g in gradients_of_cell])
+        print(type(cell).__name__, tuple(written.shape), found)
+
+
 for name, f in FUNCTIONS.items():
     results = f(buffer, w, bias, x)
     for what, write in writes(len(results) if isinstance(results, tuple) else 1):
