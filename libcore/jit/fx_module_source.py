@@ -7,6 +7,7 @@ import builtins
 import operator
 import re
 import sys
+import traceback
 
 import torch
 import torch.fx
@@ -66,13 +67,30 @@ def example_maker():
     return make
 
 
+def stack_writer():
+    """A function that writes the frames of a call as torch.compile would: since torch 2.15 with columns."""
+    from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+    with_columns = "colno" in InstructionTranslatorBase.frame_summary.__code__.co_consts
+
+    def summary(file, line, end_line, column, end_column, function):
+        place = {"end_lineno": end_line, "colno": column, "end_colno": end_column} if with_columns and column >= 0 else {}
+        return traceback.FrameSummary(file, line, function, lookup_line=False, **place)
+    return lambda frames: "".join(traceback.StackSummary.from_list([summary(*frame) for frame in frames]).format())
+
+
+def view_ops():
+    """The ops that torch.compile writes for attributes that are views, since torch 2.15."""
+    from torch._dynamo.variables import tensor
+    return getattr(tensor, "_VIEW_ATTR_TO_ATEN_OP", {})
+
+
 def make_module(inputs, calls, outputs, types):
     """The module of a graph whose inputs are (source, example), whose calls are (opcode, name, target, args,
-    kwargs, result, stack) with a function or its name as target, and whose values have the (dtype, sizes, strides, device, requires_grad) in
+    kwargs, result, frames) with a function or its name as target, and whose values have the (dtype, sizes, strides, device, requires_grad) in
     `types`."""
     graph = torch.fx.Graph()
     nodes, parts = {}, []  # by value; what is taken out of tuples, innermost last
-    example = example_maker()
+    example, written, ops = example_maker(), stack_writer(), view_ops()
 
     def describe(node, index):
         if index in types:
@@ -95,8 +113,11 @@ def make_module(inputs, calls, outputs, types):
         kind = type(tensor) if isinstance(tensor, torch.Tensor) else None
         nodes[index] = graph.placeholder(re.sub("[^a-zA-Z0-9]+", "_", source), type_expr=kind)
         describe(nodes[index], index)
-    for opcode, name, target, args, kwargs, result, stack in calls:
+    for opcode, name, target, args, kwargs, result, frames in calls:
         found = find_target(target) if opcode == "call_function" else target
+        if found is getattr and args[1] in ops:
+            found, name, args = ops[args[1]], None, args[:1]
+        stack = written(frames)
         node = graph.create_node(opcode, found, with_nodes(args, nodes), with_nodes(kwargs, nodes), name)
         node.meta["stack_trace"] = stack
         take_apart(node, result, stack)

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-#include "diag/render.h"
 #include "python/hook.h"
 #include "python/literal.h"
 #include "torch/compile_region.h"
@@ -105,7 +104,7 @@ class Description {
     const PyRef result = of(call.result);
     const PyRef opcode = text_object(call.opcode), name = text_object(call.name);
     const PyRef target = callable != nullptr ? PyRef::borrow(callable) : text_object(call.target);
-    const PyRef stack = text_object(stack_text(call.stack));
+    const PyRef stack = of(call.stack);
     if (!kwargs || !args || !result || !opcode || !name || !target || !stack) return nullptr;
     return PyRef::steal(PyTuple_Pack(7, opcode.get(), name.get(), target.get(), args.get(),
                                      kwargs.get(), result.get(), stack.get()));
@@ -164,20 +163,23 @@ class Description {
                                      type.requires_grad ? Py_True : Py_False));
   }
 
-  /// As a traceback shows the frames, outermost first.
-  static std::string stack_text(const CallStack& stack) {
-    std::string out;
-    for (const StackFrame* frame = stack.get(); frame != nullptr; frame = frame->caller.get()) {
+  /// The frames, outermost first: (file, line, last line, column, last column, function).
+  static PyRef of(const CallStack& stack) {
+    PyRef frames = PyRef::steal(PyList_New(0));
+    for (const StackFrame* frame = stack.get(); frames && frame != nullptr;
+         frame = frame->caller.get()) {
       const Location& at = frame->location;
-      std::string one = "  File \"" + at.file.text() + "\", line " + std::to_string(at.line) +
-                        ", in " + std::string(frame->function.text()) + "\n";
-      if (const auto line = read_source_line(at.file.text(), at.line)) {
-        const std::size_t begin = line->find_first_not_of(" \t");
-        if (begin != std::string::npos) one += "    " + line->substr(begin) + "\n";
-      }
-      out.insert(0, one);
+      const PyRef file = text_object(std::string(at.file.text()));
+      const PyRef function = text_object(std::string(frame->function.text()));
+      const PyRef one =
+          file && function
+              ? PyRef::steal(Py_BuildValue("(OiiiiO)", file.get(), at.line, at.end_line, at.column,
+                                           at.end_column, function.get()))
+              : PyRef();
+      if (!one || PyList_Append(frames.get(), one.get()) < 0) return nullptr;
     }
-    return out;
+    if (frames && PyList_Reverse(frames.get()) < 0) return nullptr;
+    return frames;
   }
 
   PyObject* value_;
