@@ -31,6 +31,36 @@ void declare(CommandLine& options, RunDocumentsOptions& documents) {
   options.text("--outputs", documents.outputs, "FILE", "Write the outputs to a safetensors file.");
 }
 
+/// An option of the other use of `run` would do nothing: what to do instead.
+Result<void> check_use(bool is_program, const RunProgramOptions& program,
+                       const RunDocumentsOptions& documents) {
+  const auto wrong = [](std::string message, std::string hint) {
+    auto failed = failure(Code::PS0101, std::move(message));
+    failed.value().hint = std::move(hint);
+    return failed;
+  };
+  if (!is_program && program.watch) {
+    return wrong("--watch shows a program that runs, and these are documents",
+                 "Make a page of documents with `penstock report --html=FILE`.");
+  }
+  if (!is_program) return {};
+  const std::pair<bool, const char*> given[] = {{documents.check, "--check"},
+                                                {documents.bench, "--bench"},
+                                                {documents.interpret, "--interpret"},
+                                                {documents.trust, "--trust"},
+                                                {!documents.inputs.empty(), "--inputs"},
+                                                {!documents.outputs.empty(), "--outputs"}};
+  for (const auto& [is_given, name] : given) {
+    if (!is_given) continue;
+    return wrong(std::string(name) + " is for documents, and this is a program",
+                 documents.check
+                     ? "Check a program's graphs as they run with --self-check."
+                     : "Make documents of the program's graphs with `penstock capture`, "
+                       "or one file with `penstock export`.");
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,7 +111,9 @@ int main(int argc, char** argv) {
           stage, program.program,
           options.has_program() ? stage.settings().files : std::vector<std::string>());
     }
-    if (!options.has_program() && program.attach == 0) {
+    const bool is_program = options.has_program() || program.attach > 0;
+    if (auto good = check_use(is_program, program, documents); !good) return good;
+    if (!is_program) {
       documents.store = program.program.store;
       documents.threads = program.threads;
       documents.deterministic = program.program.deterministic;

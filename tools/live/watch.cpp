@@ -191,6 +191,7 @@ Watch::~Watch() {
 }
 
 Result<Watch> Watch::open(int port) {
+  if (port > 65535) return failure(Code::PS0101, fmt::format("--watch-port: {} is no port", port));
   auto state = std::make_unique<State>();
   const tcp::endpoint place(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port));
   beast::error_code error;

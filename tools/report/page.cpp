@@ -56,7 +56,10 @@ Result<std::string> report_of_page(std::string_view page) {
   const std::size_t begin = open + kOpen.size();
   const std::size_t end = open == page.npos ? open : page.find(kClose, begin);
   if (end == page.npos) {
-    return failure(Code::PS0201, "the file is no page of penstock report, or is cut off");
+    auto failed = failure(Code::PS0201, "the file is no page of penstock report, or is cut off");
+    failed.value().hint =
+        "Make one with `penstock report --html=FILE`; documents need no --from-html.";
+    return failed;
   }
   return with_tags(page.substr(begin, end - begin));
 }
