@@ -102,7 +102,9 @@ struct Region {
   bool any_op = false;
   std::uint64_t entrances = 0;           ///< calls so far that were more than plain Python
   std::vector<NativeRoot> native_roots;  ///< outermost first
-  bool useful = false;                   ///< an entry ran since the hot root began, or one was made
+  /// Runs of torch's engine, outermost first: in how many native roots each of them began.
+  std::vector<std::size_t> engine_runs;
+  bool useful = false;  ///< an entry ran since the hot root began, or one was made
   /// … but something was recorded, or will be, or a segment's plain turn was measured
   bool unlike = false;
   PlainTurn plain_turn;
@@ -133,6 +135,7 @@ struct CodeInfo : python::CodeData {
   std::uint64_t globals_version = 0;
   bool names_tensors = false;
   std::optional<policy::Served> served;  ///< once asked
+  std::optional<bool> runs_engine;       ///< once asked: torch goes backward in it
   /// Once asked; null: it is no loop of an optimizer's that torch has a kernel for.
   std::optional<std::unique_ptr<torch::FusedStep>> fused_step;
   std::optional<std::vector<LoopTest>> loop_tests;  ///< once asked

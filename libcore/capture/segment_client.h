@@ -83,6 +83,11 @@ class SegmentClient {
   /// A call that finish_call() left to plain Python `returned`, or a Python error is set.
   virtual void ran_plainly(PyThreadState*, bool returned) { static_cast<void>(returned); }
 
+  /// torch's engine begins to go backward in the thread, perhaps inside another of its runs.
+  virtual void engine_begins(PyThreadState*) {}
+  /// It `returned`, or a Python error is set.
+  virtual void engine_ended(PyThreadState*, bool returned) { static_cast<void>(returned); }
+
   /// False for a client that notes segments down and never runs what becomes of them.
   virtual bool runs_entries() const { return true; }
 

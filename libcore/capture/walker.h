@@ -67,6 +67,7 @@ class Walker : public python::FrameDriver {
   python::Entry enter_followed(python::Frame& frame, Region& region);
   python::Entry enter_root(python::Frame& frame, Region& region);
   bool rests(python::Frame& frame, const Region& region) const;
+  std::optional<python::Entry> enter_engine_run(python::Frame& frame, Region& region);
   python::Entry enter_made_real(python::Frame& frame, Region& region);
   python::Entry enter_polyfill(python::Frame& frame, Region& region);
   python::Entry conduct(python::Frame& frame, Region& region, bool first);
@@ -185,8 +186,7 @@ class Walker : public python::FrameDriver {
   /// as Walk::must_end_before() says.
   Ends ends_before_;
   Ends warned_at_;  ///< where torch showed a warning once
-  /// The code of those instructions. Code that is made later must not get its address, and with it
-  /// ends that are none of its own: its segments would be shorter, or its calls refused.
+  /// The code of those instructions: no later code may get its address, and with it these ends.
   std::unordered_map<const PyCodeObject*, python::PyRef> codes_with_ends_;
   /// By segment start and recompile number.
   std::unordered_map<std::uint64_t, Plan> plans_;

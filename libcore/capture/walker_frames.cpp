@@ -43,6 +43,12 @@ bool shows_warning(const Frame& frame) {
   return module == "warnings" || module == "_py_warnings";  // since 3.14
 }
 
+/// True for the function of torch's through which all that Python asks for gradients goes.
+bool runs_engine(const Frame& frame) {
+  return text_of(frame.code()->co_name) == "_engine_run_backward" &&
+         policy::module_name(frame.globals()) == "torch.autograd.graph";
+}
+
 /// True for a call's frame that does not start at the function's start (python/materialise.h).
 bool is_made_real(const Frame& frame) {
   return frame.unit() != 0 && !frame.is_generator();
@@ -77,6 +83,7 @@ Entry Walker::decide(Frame& frame) {
     return enter_served(frame, region, kind);
   }
   if (region.plain) return Entry::native;
+  if (const auto entry = enter_engine_run(frame, region)) return *entry;
   switch (region.mode) {
     case Mode::recording:
       return enter_recorded(frame, region);
@@ -97,6 +104,22 @@ Entry Walker::decide(Frame& frame) {
   if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return left(weighs(region));
   if (is_disabled(region) || !knows_ops()) return Entry::native;
   return enter_root(frame, region);
+}
+
+/// The client is told when torch goes backward. What that is called from may neither rest nor run
+/// without the hook: the next time must be seen too.
+std::optional<Entry> Walker::enter_engine_run(Frame& frame, Region& region) {
+  CodeInfo& known = info(frame);
+  if (!known.runs_engine) known.runs_engine = runs_engine(frame);
+  if (!*known.runs_engine || !client_.runs_entries()) return std::nullopt;
+  const bool followed = region.mode == Mode::following ||
+                        (region.mode == Mode::recording && region.walk->expects(frame));
+  if (followed) return std::nullopt;
+  python::note_event();
+  ++region.entrances;
+  region.engine_runs.push_back(region.native_roots.size());
+  client_.engine_begins(frame.thread());
+  return Entry::native_told;
 }
 
 /// Nothing is recorded anywhere, so that no call could be missed.

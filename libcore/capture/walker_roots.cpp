@@ -151,7 +151,13 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo&
 
 void Walker::ran(PyThreadState* thread, bool returned) {
   Region& region = this->region(thread);
-  if (!region.plain) return left_native(region);
+  if (!region.plain) {
+    auto& engine_runs = region.engine_runs;
+    if (engine_runs.empty() || engine_runs.back() != region.native_roots.size())
+      return left_native(region);
+    engine_runs.pop_back();
+    return client_.engine_ended(thread, returned);
+  }
   region.plain = false;
   if (region.plain_turn.root != nullptr) return left_plain_turn(region, returned);
   region.meter.segment_ends(Stretch::Kind::plain, {-1});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "capture/tier_up.h"
@@ -12,7 +11,6 @@
 #include "jit/gradient_paths.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/program_backend.h"
-#include "jit/torch_device.h"
 #include "python/eval_breaker.h"
 #include "torch/autocast.h"
 #include "torch/compile_region.h"
@@ -34,10 +32,8 @@ constexpr int kMissLimit = 32;
 /// Entries that no other call fitted: behind so many a segment is not recorded any more where that
 /// is weighed.
 constexpr std::ptrdiff_t kMostUnused = 3;
-constexpr std::size_t kAllGaps = std::numeric_limits<std::size_t>::max();
 /// Failures of ours after which an entry runs no more.
 constexpr int kFailureLimit = 3;
-constexpr const char* kRefused = "plain Python is faster";
 
 /// Gradient mode where the segment begins.
 bool starts_in_grad_mode(const Graph& graph) {
@@ -88,10 +84,6 @@ bool recompile_pays(const Segment& segment) {
   const auto in_vain = std::clamp<std::ptrdiff_t>(count_unused(segment) - 1, 0, kMostUnused);
   return !segment.gave_up &&
          segment.missed >= segment.price * capture::TierUp::kSavedOneIn * (1 << in_vain);
-}
-
-bool is_plain_turn(const Entry& entry) {
-  return entry.is_measured() && entry.gate->turn() == Gate::Turn::plain;
 }
 
 /// Nobody can see the frame before the branch is behind it, and torch would read the same truth.
@@ -167,37 +159,18 @@ Finish JitClient::finish_call(python::Frame& frame) {
   if (entry->returns() && leave_to_python(*entry, frame.thread())) {
     return entry->runs() ? Finish::plain : Finish::refused;
   }
-  if (entry->is_direct() && !is_plain_turn(*entry)) return finish_by(*entry, frame, called);
+  if (entry->is_direct() && !is_plain_turn(*entry) && entry->runs())
+    return finish_by(*entry, frame, called);
   fitted_ = entry;
   fitted_frame_ = frame.raw();
   return Finish::no;
-}
-
-/// Plain Python runs a call of the entry: it has no executor (any more), or it is Python's turn to
-/// be measured.
-bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
-  const bool runs = entry.runs();
-  if (runs && (!is_plain_turn(entry) || plain_run_.thread != nullptr)) {
-    entry.gaps.reset();
-    return false;
-  }
-  ++entry.count->calls;
-  if (entry.count->runs != 0) ++entry.count->plain_calls;
-  if (!runs) return true;
-  if (entry.is_large && entry.gate->entry_holds_memory()) {
-    compiler_.give_back_memory();
-    entry.gate->memory_was_given_back();
-    entry.gaps = std::make_unique<heap::OccupiedGaps>();
-    entry.gaps->take(kAllGaps);
-  }
-  plain_run_ = {thread, entry.gate, entry.verdict_key, entry.gate->now()};
-  return true;
 }
 
 /// Runs a call that is the entry's whole.
 Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_point called) {
   const bool is_measured = entry.is_measured();
   const auto begin = is_measured ? entry.gate->now() : Gate::Nanoseconds();
+  if (is_measured) trial_->call_begins(*entry.gate, frame.thread());
   Ran ran = Ran::refused;
   PyRef result = entry.run_direct(ran);
   if (ran != Ran::done) {
@@ -273,61 +246,12 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
   return answer;
 }
 
-/// Runs the entry while its calls are measured.
-Lookup JitClient::measure(Segment& segment, Entry& entry, python::Frame& frame,
-                          Clock::time_point called) {
-  const auto begin = entry.gate->now();
-  Lookup answer = run(segment, entry, frame, false, called);
-  if (answer.found == Found::moved || answer.found == Found::returned) measured(entry, begin);
-  return answer;
-}
-
-void JitClient::measured(Entry& entry, Gate::Nanoseconds begin) {
-  for (const auto until = Clock::now() + options_.handicap;
-       Clock::now() < until;) {  // a sleep would be longer
-  }
-  entry.gate->entry_ran(begin);
-  keep_verdict(*entry.gate, entry.verdict_key);
-  if (!entry.gate->refuses()) return;
-  entry.why_not = kRefused;
-  entry.set_executor(nullptr);
-}
-
 void JitClient::stepped(const python::Frame& frame, bool whole) {
   if (missed_run_.thread == frame.thread()) {
     const MissedRun run = std::exchange(missed_run_, {});
     run.segment->missed += Clock::now() - run.begin;
   }
   ran_plainly(frame.thread(), whole);
-}
-
-/// A call by plain Python ended, `whole` if where the segment does.
-void JitClient::ran_plainly(PyThreadState* thread, bool whole) {
-  if (plain_run_.thread != thread) return;
-  const PlainRun run = std::exchange(plain_run_, {});
-  if (!whole) return run.gate->plain_was_lost();
-  run.gate->plain_ran(run.begin);
-  keep_verdict(*run.gate, run.verdict_key);
-}
-
-void JitClient::keep_verdict(const Gate& gate, const std::string& key) {
-  const GateReport& report = gate.report();
-  if (report.verdict != GateReport::Verdict::open) verdicts_->keep(key, report);
-}
-
-/// Gives the entry its gate. True if an earlier process found that plain Python is faster.
-bool JitClient::was_refused(Entry& entry, const Graph& graph) {
-  if (verdicts_ == nullptr) return false;
-  const auto start = Clock::now();
-  GateReport& report = entry.count->gate;
-  entry.verdict_key = verdicts_->key_of(graph);
-  report = verdicts_->find(entry.verdict_key).value_or(GateReport{});
-  entry.gate = std::make_shared<Gate>(report, clock_of(graph));
-  if (options_.trace != nullptr) {
-    options_.trace->after({"gate", "look whether an earlier process has measured"},
-                          Clock::now() - start, [] { return std::string(); });
-  }
-  return entry.gate->refuses();
 }
 
 /// The entry that goes on where the frame stands behind a branch; null: nothing does.
@@ -461,7 +385,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     (*entry)->why_not = facts(Code::PS0504).title;
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
-    (*entry)->why_not = kRefused;
+    refuse(**entry);
   } else if (const Value* value = value_elsewhere(recorded.graph, gradients); value != nullptr) {
     (*entry)->why_not = value->name + " is on the device " + value->type.device;
     // A tensor on meta has no data, so that there is nothing to compile and nothing to tell the
@@ -500,8 +424,11 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
   entry.is_large = is_large(graph);
   std::optional<Graph> recorded;
   if (options_.self_check && !gradients) recorded = graph;
+  const bool weighed = gradients && entry.gate != nullptr && entry.gate->open();
+  if (weighed) trial_->add(entry.gate, entry.verdict_key);
   auto executor = without_exceptions([&] {
-    return gradients ? compiler_.compile_gradients(std::move(graph), entry.gate)
+    return gradients ? compiler_.compile_gradients(std::move(graph), entry.gate,
+                                                   weighed ? trial_ : nullptr)
                      : compiler_.compile(std::move(graph));
   });
   if (!executor) return tl::unexpected(std::move(executor.error()));

@@ -49,6 +49,10 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   capture::Finish finish_call(python::Frame& frame) override;
   EntryId finished() const override { return finished_; }
   void ran_plainly(PyThreadState* thread, bool whole) override;
+  void engine_begins(PyThreadState* thread) override { trial_->engine_begins(thread); }
+  void engine_ended(PyThreadState* thread, bool returned) override {
+    trial_->engine_ended(thread, returned);
+  }
   capture::Lookup lookup(python::Frame& frame, bool over_branches) override;
   void stepped(const python::Frame& frame, bool whole) override;
   bool starts_at(const python::Bytecode& code, int offset) const override;
@@ -69,11 +73,14 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   capture::Lookup run(Segment& segment, Entry& entry, python::Frame& frame, bool over_branches,
                       Time called);
   capture::Lookup measure(Segment& segment, Entry& entry, python::Frame& frame, Time called);
+  bool is_plain_turn(Entry& entry);
   bool leave_to_python(Entry& entry, PyThreadState* thread);
+  void give_back_memory(Entry& entry);
   void keep_verdict(const Gate& gate, const std::string& key);
   capture::Finish finish_by(Entry& entry, python::Frame& frame, Time called);
   Time profiled_since() const;
   void measured(Entry& entry, Gate::Nanoseconds begin);
+  static void refuse(Entry& entry);
   bool was_refused(Entry& entry, const Graph& graph);
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
@@ -105,6 +112,7 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   std::vector<EntryCount*> counters_;
   std::deque<EntryCount> own_counters_;  // of entries that have no shared one
   PlainRun plain_run_;
+  std::shared_ptr<StepTrial> trial_ = std::make_shared<StepTrial>();
   /// A call that is stepped because it fits no entry, and recording it does not pay yet.
   struct MissedRun {
     PyThreadState* thread = nullptr;  ///< null: there is none

@@ -7,6 +7,7 @@
 #include "ir/graph.h"
 #include "jit/gate.h"
 #include "jit/pending_tensor.h"
+#include "jit/step_trial.h"
 
 namespace penstock::jit {
 
@@ -58,9 +59,10 @@ class GraphCompiler {
   virtual Result<std::unique_ptr<Executor>> compile(Graph graph) = 0;
   /// Of a segment that torch is to record gradients of (records_gradients()): the outputs have a
   /// node in torch's graph of gradients. PS0504 or PS0606 where that cannot be.
-  /// `gate` is told what backward takes; null: nobody.
+  /// `gate` and `trial` are told of backward; null: nobody.
   virtual Result<std::unique_ptr<Executor>> compile_gradients(Graph graph,
-                                                              std::shared_ptr<Gate> gate) = 0;
+                                                              std::shared_ptr<Gate> gate,
+                                                              std::shared_ptr<StepTrial> trial) = 0;
   /// Gives back memory that is kept for speed alone: plain Python is about to run what an entry
   /// would, in memory of its own.
   virtual void give_back_memory() = 0;

@@ -65,16 +65,14 @@ void Gate::memory_was_given_back() {
   holds_memory_ = false;
 }
 
-void Gate::entry_ran(Nanoseconds begin) {
+void Gate::entry_took(nanoseconds time) {
   holds_memory_ = true;
-  const nanoseconds time = clock_() - begin;
   if (!entry_.ran(time)) return;
   spent_ += time;
   decide();
 }
 
-void Gate::plain_ran(Nanoseconds begin) {
-  const nanoseconds time = clock_() - begin;
+void Gate::plain_took(nanoseconds time) {
   if (!plain_.ran(time)) return;
   spent_ += time;
   decide();
@@ -134,6 +132,7 @@ void Gate::decide() {
   report_.entry_ns = entry_time().count();
   report_.plain_ns = plain_time().count();
   report_.backward_saved_ns = (plain_time() - plain_.least - (entry_time() - entry_.least)).count();
+  if (company_ == Company::step) return;
   if (entry_.runs < 1 || entry_.runs != plain_.runs || waits_for_backward()) return;
   const int pairs = report_.pairs = entry_.runs;
   if (longer(entry_time(), plain_time(), margin())) {
@@ -141,6 +140,14 @@ void Gate::decide() {
     return;
   }
   if (pairs >= pairs_to_accept()) report_.verdict = GateReport::Verdict::accepted;
+}
+
+void Gate::settle(const GateReport& step, nanoseconds entry_backward, nanoseconds plain_backward) {
+  report_.verdict = step.verdict;
+  report_.pairs = step.pairs;
+  report_.entry_ns = (entry_.least + entry_backward).count();
+  report_.plain_ns = (plain_.least + plain_backward).count();
+  report_.backward_saved_ns = (plain_backward - entry_backward).count();
 }
 
 }  // namespace penstock::jit

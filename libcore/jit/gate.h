@@ -30,7 +30,9 @@
 // weights and makes plans: the second of two runs in a row is timed, whoever's turn it is.
 //
 // Where torch records gradients, what backward takes belongs to a call, though it comes later, from
-// elsewhere, or never. The entry's is timed in all of its calls. Plain Python's is measured beside
+// elsewhere, or never. Where engine runs are seen behind the calls, whole steps are compared
+// (step_trial.h), and the gate has no verdict of its own. Where they are not, or steps are too
+// unlike each other, the entry's backward is timed in all of its calls, and plain Python's beside
 // one of them: the recorded ops are run again by torch for the same tangents, and what the engine
 // takes for their gradients counts. That costs more than a call, so it happens a few times only.
 //
@@ -53,6 +55,12 @@ class Gate {
   static constexpr double kMostMargin = 0.03;
 
   enum class Turn : std::uint8_t { entry, plain };
+  /// Whom an entry is weighed with whose calls have a backward.
+  enum class Company : std::uint8_t {
+    none,     ///< nobody: torch runs its backward again
+    unknown,  ///< no engine run was seen behind its calls yet
+    step,     ///< the other entries of a training step
+  };
 
   /// The clock of calls that are over when they return.
   static Nanoseconds steady_time();
@@ -68,10 +76,10 @@ class Gate {
   /// When a call begins that is measured.
   Nanoseconds now() const { return clock_(); }
 
-  /// The entry ran a call that began at `begin`.
-  void entry_ran(Nanoseconds begin);
-  /// Plain Python ran a call that began at `begin`, from the segment's start to its end.
-  void plain_ran(Nanoseconds begin);
+  /// The entry ran a call.
+  void entry_took(Nanoseconds time);
+  /// Plain Python ran a call, from the segment's start to its end.
+  void plain_took(Nanoseconds time);
   /// Calls have a backward, which counts, or several, one behind the other: no verdict before they
   /// were measured, unless they never come. Gives its number.
   std::size_t expect_backward();
@@ -81,7 +89,8 @@ class Gate {
   }
   /// Torch is to run the backward that the entry has just run.
   bool wants_backward(std::size_t number) const {
-    return open() && backwards_[number].entry.runs > 0 && !is_measured(backwards_[number]);
+    return open() && company_ == Company::none && backwards_[number].entry.runs > 0 &&
+           !is_measured(backwards_[number]);
   }
   /// Runs of torch's that count, of a backward that takes a millisecond or more.
   static constexpr int kBackwardsOfLong = 2;
@@ -94,6 +103,12 @@ class Gate {
   bool entry_holds_memory() const { return holds_memory_; }
   /// The next run of each side takes fresh pages, and does not count.
   void memory_was_given_back();
+
+  Company company() const { return company_; }
+  void set_company(Company company) { company_ = company; }
+  /// The verdict of the step that the entry was weighed in. The times are a call's share of what
+  /// backward takes on either side.
+  void settle(const GateReport& step, Nanoseconds entry_backward, Nanoseconds plain_backward);
 
   const GateReport& report() const { return report_; }
 
@@ -129,6 +144,7 @@ class Gate {
   };
   static bool is_measured(const Backward& backward);
   std::vector<Backward> backwards_;
+  Company company_ = Company::none;
   bool holds_memory_ = true;
   int lost_ = 0;
   Nanoseconds spent_{0};

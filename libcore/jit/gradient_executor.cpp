@@ -84,7 +84,9 @@ class GradientRun final : public torch::GradientNode {
   GradientRun(std::shared_ptr<GradientProgram> program, const ExecutorCall& call, PyRef random,
               std::vector<PyRef> before)
       : program_(std::move(program)) {
-    const Interface& interface = program_->parts.recorded.interface;
+    const GradientParts& parts = program_->parts;
+    if (parts.trial) round_ = parts.trial->round_of(*parts.gate);
+    const Interface& interface = parts.recorded.interface;
     replay_.random = std::move(random);
     replay_.symbols.assign(call.symbols, call.symbols + interface.symbols.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -148,6 +150,8 @@ class GradientRun final : public torch::GradientNode {
     gradients.assign(program->inputs.size(), nullptr);
     if (std::ranges::all_of(tangents, [](PyObject* one) { return one == nullptr; })) return true;
     const bool measured = program->parts.gate && program->parts.gate->open();
+    if (measured && program->parts.trial)
+      program->parts.trial->node_ran(*program->parts.gate, round_);
     const auto begin = Clock::now();
     bool kernels = false;
     if (!torch::grad_enabled() && !program->running) {
@@ -368,6 +372,7 @@ class GradientRun final : public torch::GradientNode {
   }
 
   std::shared_ptr<GradientProgram> program_;
+  std::uint64_t round_ = 0;  ///< of the trial, in which the call was
   GradientReplay replay_;
   std::vector<KeptResult> results_;
   std::vector<PyRef> copies_;  ///< of the program's copied inputs, and copied outputs behind them

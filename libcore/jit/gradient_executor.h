@@ -9,6 +9,7 @@
 #include "jit/executor.h"
 #include "jit/gate.h"
 #include "jit/output_plan.h"
+#include "jit/step_trial.h"
 
 namespace penstock::jit {
 
@@ -24,6 +25,8 @@ struct GradientParts {
   std::vector<std::vector<std::int32_t>> reached_from;
   std::shared_ptr<Gate> gate;       ///< is told what backward takes; null: nobody
   std::size_t backward_number = 0;  ///< the gate's
+  std::shared_ptr<StepTrial>
+      trial;  ///< where the gate's entry may be part of a step; null: nowhere
   /// Gives back what the runtime holds for later runs; empty where that is little.
   std::function<void()> give_back_memory;
 };

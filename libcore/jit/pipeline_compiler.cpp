@@ -121,17 +121,17 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   return load(std::move(*bundle), std::move(*plan));
 }
 
-Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(Graph graph,
-                                                                      std::shared_ptr<Gate> gate) {
+Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(
+    Graph graph, std::shared_ptr<Gate> gate, std::shared_ptr<StepTrial> trial) {
   const TrimmedHeap trimmed(graph);
   if (const Node* write = autodiff::write_to_what_torch_saved(graph))
     return failure(Code::PS0504, write->op + " writes what torch keeps for gradients");
   auto stages = split_stages(graph);
-  if (!stages) return compile_stage(std::move(graph), std::move(gate));
-  auto first = compile_gradients(std::move(stages->first), gate);
+  if (!stages) return compile_stage(std::move(graph), std::move(gate), std::move(trial));
+  auto first = compile_gradients(std::move(stages->first), gate, trial);
   if (!first) return first;
   const bool second_records = records_gradients(stages->second, true);
-  auto second = second_records ? compile_gradients(std::move(stages->second), gate)
+  auto second = second_records ? compile_gradients(std::move(stages->second), gate, trial)
                                : compile(std::move(stages->second));
   if (!second) return second;
   return chain_executors(std::move(*first), std::move(*second), graph.interface.inputs.size(),
@@ -139,11 +139,12 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(Graph grap
 }
 
 /// A graph in which no output that requires grad leads to another one.
-Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(Graph graph,
-                                                                  std::shared_ptr<Gate> gate) {
+Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(
+    Graph graph, std::shared_ptr<Gate> gate, std::shared_ptr<StepTrial> trial) {
   GradientParts parts;
   if (gate) parts.backward_number = gate->expect_backward();
   parts.gate = std::move(gate);
+  parts.trial = std::move(trial);
   const std::vector<Output> captured = graph.interface.outputs;
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());

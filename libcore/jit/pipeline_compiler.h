@@ -26,12 +26,13 @@ class PipelineCompiler final : public GraphCompiler {
                                                           bool deterministic, PassTrace& trace);
 
   Result<std::unique_ptr<Executor>> compile(Graph graph) override;
-  Result<std::unique_ptr<Executor>> compile_gradients(Graph graph,
-                                                      std::shared_ptr<Gate> gate) override;
+  Result<std::unique_ptr<Executor>> compile_gradients(Graph graph, std::shared_ptr<Gate> gate,
+                                                      std::shared_ptr<StepTrial> trial) override;
   void give_back_memory() override;
 
  private:
-  Result<std::unique_ptr<Executor>> compile_stage(Graph graph, std::shared_ptr<Gate> gate);
+  Result<std::unique_ptr<Executor>> compile_stage(Graph graph, std::shared_ptr<Gate> gate,
+                                                  std::shared_ptr<StepTrial> trial);
   Result<std::unique_ptr<BundleExecutor>> load(KernelBundle bundle, OutputPlan plan);
   PipelineCompiler(store::Store store, pipeline::CompileOptions options, PassTrace& trace)
       : store_(std::move(store)),

@@ -24,12 +24,12 @@ class Replay {
   void entry(std::int64_t takes) {
     const nanoseconds begin = gate_.now();
     time_ += nanoseconds(takes);
-    gate_.entry_ran(begin);
+    gate_.entry_took(gate_.now() - begin);
   }
   void plain(std::int64_t takes) {
     const nanoseconds begin = gate_.now();
     time_ += nanoseconds(takes);
-    gate_.plain_ran(begin);
+    gate_.plain_took(gate_.now() - begin);
   }
 
  private:

@@ -14,8 +14,8 @@ Result<void> fail_as_told(Failing how);
 class TorchCompiler final : public jit::GraphCompiler {
  public:
   Result<std::unique_ptr<jit::Executor>> compile(Graph graph) override;
-  Result<std::unique_ptr<jit::Executor>> compile_gradients(Graph,
-                                                           std::shared_ptr<jit::Gate>) override {
+  Result<std::unique_ptr<jit::Executor>> compile_gradients(
+      Graph, std::shared_ptr<jit::Gate>, std::shared_ptr<jit::StepTrial>) override {
     return failure(Code::PS0504, "the stand-in computes no gradients");
   }
   void give_back_memory() override {}
