@@ -61,15 +61,7 @@ Result<void> check_use(bool is_program, const RunProgramOptions& program,
   return {};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  RunProgramOptions program;
-  RunDocumentsOptions documents;
-  Stage stage(find_tool("run"), argc, argv, {.program = true, .python = true});
-  CommandLine& options = stage.options();
-  options.program_if(names_program);
-  declare(options, documents);
+void declare(CommandLine& options, RunProgramOptions& program) {
   declare(options, program.program);
   options.text("--backend", program.backend, "COMMAND",
                "Compile with COMMAND, which maps graphs of level torch to level kernels.");
@@ -103,6 +95,18 @@ int main(int argc, char** argv) {
                   "what penstock.start() and notebooks do. The program's name is a name only.",
                   3);
   options.integer("--threads", program.threads, "N", "Use N threads.");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  RunProgramOptions program;
+  RunDocumentsOptions documents;
+  Stage stage(find_tool("run"), argc, argv, {.program = true, .python = true});
+  CommandLine& options = stage.options();
+  options.program_if(names_program);
+  declare(options, documents);
+  declare(options, program);
 
   std::optional<LaunchOutcome> outcome;
   int status = stage.run([&](Stage&) -> Result<void> {
