@@ -35,12 +35,12 @@ StepTrial::Part* StepTrial::member(const Gate& gate) {
 Gate::Turn StepTrial::turn(Gate& gate) {
   const Part* part = member(gate);
   if (part != nullptr && gate.company() == Gate::Company::step && depth_ == 0) {
-    const bool ends = round_ && round_->leader == &gate && part->engine_runs > 0;
+    const bool ends = round_ && round_->leader == &gate && part->round.engine_runs > 0;
     if (part->calls >= kMostCalls) {
       dissolve();
     } else if (ends) {
       close_round();
-    } else if (part->engine_runs >= kMostEngineRuns) {
+    } else if (part->round.engine_runs >= kMostEngineRuns) {
       change_leader(gate);
     }
   }
@@ -59,7 +59,7 @@ void StepTrial::call_begins(Gate& gate, Thread thread) {
     ++rounds_;
   }
   if (round_->thread != thread) round_->counts = false;
-  ++part->begun;
+  ++part->round.begun;
 }
 
 std::uint64_t StepTrial::round_of(const Gate& gate) const {
@@ -69,11 +69,11 @@ std::uint64_t StepTrial::round_of(const Gate& gate) const {
 void StepTrial::call_ended(Gate& gate, Gate::Turn by, nanoseconds time) {
   if (by == Gate::Turn::entry) holds_memory_ = true;
   Part* part = member(gate);
-  if (part == nullptr || !round_ || part->ended == part->begun) return;
+  if (part == nullptr || !round_ || part->round.ended == part->round.begun) return;
   if (by != round_->turn) round_->counts = false;
-  ++part->ended;
+  ++part->round.ended;
   // What a checkpoint runs again is inside the engine's time.
-  if (depth_ == 0) part->time += time;
+  if (depth_ == 0) part->round.time += time;
 }
 
 void StepTrial::engine_begins(Thread thread) {
@@ -96,16 +96,12 @@ void StepTrial::engine_ended(Thread thread, bool returned) {
   bool joined = false;
   for (auto& [gate, part] : parts_) {
     if (std::exchange(part.calls, 0) == 0) continue;
-    ++part.engine_runs;
+    ++part.round.engine_runs;
     if (part.gate->company() != Gate::Company::unknown) continue;
     part.gate->set_company(Gate::Company::step);
     joined = true;
   }
-  if (!joined) return;
-  round_.reset();
-  leader_ = nullptr;
-  steps_ = leaders_ = 0;
-  begin_again({});
+  if (joined) forget();
 }
 
 void StepTrial::node_ran(Gate& gate, std::uint64_t round) {
@@ -134,7 +130,7 @@ void StepTrial::memory_was_given_back() {
 StepTrial::Step StepTrial::step_of_round() const {
   Step step{{}, round_->engine_runs};
   for (const auto& [gate, part] : parts_) {
-    if (part.begun > 0) step.calls.emplace_back(gate, part.begun);
+    if (part.round.begun > 0) step.calls.emplace_back(gate, part.round.begun);
   }
   std::ranges::sort(step.calls);
   return step;
@@ -145,9 +141,8 @@ void StepTrial::close_round() {
   Round round = *std::exchange(round_, std::nullopt);
   nanoseconds calls{0};
   for (auto& [gate, part] : parts_) {
-    if (part.ended != part.begun) round.counts = false;
-    calls += std::exchange(part.time, nanoseconds(0));
-    part.begun = part.ended = part.engine_runs = 0;
+    if (part.round.ended != part.round.begun) round.counts = false;
+    calls += std::exchange(part.round, {}).time;
   }
   if (!round.counts) {
     if (++uncounted_ >= kMostUncounted) dissolve();
@@ -185,17 +180,12 @@ void StepTrial::settle() {
     settled_.push_back({std::move(part.gate), std::move(part.key)});
     parts_.erase(found);
   }
-  leader_ = nullptr;
-  steps_ = leaders_ = 0;
-  begin_again({});
+  forget();
 }
 
 /// Measures steps like this one from now on; an empty one: the next that counts.
 void StepTrial::begin_again(Step step) {
-  for (auto& [gate, part] : parts_) {
-    part.time = nanoseconds(0);
-    part.begun = part.ended = part.engine_runs = 0;
-  }
+  for (auto& [gate, part] : parts_) part.round = {};
   step_ = std::move(step);
   report_ = {};
   gate_.emplace(report_);
@@ -204,18 +194,23 @@ void StepTrial::begin_again(Step step) {
   uncounted_ = unlike_ = 0;
 }
 
+/// Nothing is known of steps any more.
+void StepTrial::forget() {
+  round_.reset();
+  leader_ = nullptr;
+  steps_ = leaders_ = 0;
+  begin_again({});
+}
+
 /// Has every entry of a step weighed alone.
 void StepTrial::dissolve() {
-  round_.reset();
   std::erase_if(parts_, [](auto& one) {
     Gate& gate = *one.second.gate;
     if (gate.company() != Gate::Company::step) return false;
     gate.set_company(Gate::Company::none);
     return true;
   });
-  leader_ = nullptr;
-  steps_ = leaders_ = 0;
-  begin_again({});
+  forget();
 }
 
 }  // namespace penstock::jit

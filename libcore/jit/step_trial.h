@@ -25,10 +25,9 @@
 // Nobody says where a step begins. The entry whose call begins a round is its leader; when the
 // leader is called again behind an engine run, the round is over. Rounds of the same entries,
 // called equally often, with as many engine runs, are steps that can be compared. A round does not
-// count if a call in it did not end, or no engine run came behind it. Where the engine comes to a
-// node of an earlier round, rounds begin in the middle of steps: the entry of that node leads from
-// then on. Where too many rounds do not count, or no engine run comes, every entry is weighed
-// alone.
+// count if a call or an engine run in it did not end. Where the engine comes to a node of an
+// earlier round, rounds begin in the middle of steps: the entry of that node leads from then on.
+// Where too many rounds do not count, or no engine run comes, every entry is weighed alone.
 //
 // Of a step that is slower than plain Python some entry may still be faster: if there are several,
 // they are weighed alone, too.
@@ -73,14 +72,16 @@ class StepTrial {
   std::vector<Settled> take_settled() { return std::exchange(settled_, {}); }
 
  private:
+  struct PartOfRound {
+    int begun = 0, ended = 0;  ///< calls
+    int engine_runs = 0;       ///< behind calls of its own
+    Nanoseconds time{0};
+  };
   struct Part {
     std::shared_ptr<Gate> gate;
     std::string key;
     int calls = 0;  ///< since the last engine run
-    // Of the round:
-    int begun = 0, ended = 0;  ///< calls
-    int engine_runs = 0;       ///< behind calls of its own
-    Nanoseconds time{0};
+    PartOfRound round;
   };
   struct Round {
     Gate::Turn turn = Gate::Turn::plain;
@@ -102,6 +103,7 @@ class StepTrial {
   void take(const Round& round, Nanoseconds calls);
   void settle();
   void begin_again(Step step);
+  void forget();
   void change_leader(const Gate& gate);
   void dissolve();
 
