@@ -40,6 +40,9 @@ ARROWS = {
     "jit": ["capture", "pipeline", "heap"],
 }
 
+# the folders beside libcore: those above each, of which it may include nothing
+ABOVE = {"formats": ("embedding", "tools"), "embedding": ("tools",)}
+
 # the rooms that live in the program's process
 IN_PROCESS = [f"libcore/{room}/" for room in ("python", "torch", "policy", "record", "guards", "capture", "jit")]
 
@@ -85,7 +88,7 @@ def misplaced(file: str, quote: str, header: str, allowed: set[str] | None) -> s
     if quote == "<" or allowed is None:
         return ""
     first = header.split("/")[0]
-    if first in ("formats", "tools", "tests"):
+    if first in ("formats", "embedding", "tools", "tests"):
         return f"libcore includes nothing of {first}/"
     if "/" not in header:
         return f'write it as "ROOM/{header}"'
@@ -106,8 +109,9 @@ def problems_of(path: pathlib.Path) -> list[str]:
     text = path.read_text(errors="replace")
     for match in INCLUDE.finditer(text):
         reason = misplaced(file, match[1], match[2], allowed)
-        if parts[0] == "formats" and match[2].startswith("tools/"):
-            reason = "formats includes nothing of tools/"
+        above = ABOVE.get(parts[0], ())
+        if match[2].split("/")[0] in above:
+            reason = f"{parts[0]} includes nothing of {match[2].split('/')[0]}/"
         if reason:
             line = text.count("\n", 0, match.start(2)) + 1
             found.append(f"{file}:{line}: {match[2]}: {reason}")
@@ -151,7 +155,7 @@ def room_of(path: pathlib.Path) -> str:
 
 def main() -> int:
     problems: dict[str, list[str]] = {}
-    for folder in ("libcore", "formats", "tools"):
+    for folder in ("libcore", "formats", "embedding", "tools"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in SOURCES:
                 problems.setdefault(room_of(path), []).extend(problems_of(path))

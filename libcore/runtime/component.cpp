@@ -22,9 +22,11 @@ std::string find_component(std::string_view name, std::string_view folder) {
     own = real;
   }
   std::string here = own.substr(0, own.rfind('/'));
-  // Installed beside the extension, or seen from bin; in a build tree up to four folders above.
+  // Installed beside the extension, seen from bin, or from a library; in a build tree up to four
+  // folders above.
   std::string file(name);
-  std::string places[] = {here + "/" + file, here + "/../" PENSTOCK_LIBDIR "/penstock/" + file};
+  std::string places[] = {here + "/" + file, here + "/../" PENSTOCK_LIBDIR "/penstock/" + file,
+                          here + "/penstock/" + file};
   for (const std::string& place : places) {
     if (access(place.c_str(), R_OK) == 0) return place;
   }

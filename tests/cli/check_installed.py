@@ -63,10 +63,14 @@ def use(suite: Suite, programs: pathlib.Path, manuals: pathlib.Path) -> None:
     inside = str(programs / "python") if package is None else f"{suite.world['VIRTUAL_ENV']}/bin/python"
     told = suite.command(inside, str(attached), **({} if package is None else {"PYTHONPATH": str(package)}))
     suite.check("a Python that runs already is compiled", told.startswith("6.0 ") and "100.0%" in told, told)
+    shutil.copy(SOURCE / "examples/mlp.py", suite.work)
+    suite.command(penstock, "export", "--dynamic-sizes=args_0:0=rows", "-o", "mlp.pstk", "mlp.py")
+    told = suite.command(inside, "-c", "import penstock; print(penstock.load('mlp.pstk'))", **({} if package is None else {"PYTHONPATH": str(package)}))
+    suite.check("an exported model is loaded", "(args_0: float32[rows, 16]) -> (result: float32[rows, 4])" in told, told)
     piped = subprocess.run([penstock, "shell"], input=PIPE + "\n", cwd=suite.work, text=True, capture_output=True,
                            env=suite.world | {"SHELL": "/bin/sh"})
     suite.check("the tools have their plain names in the shell", piped.stdout.count(": same, error") == 3, piped)
-    for page in ("man1/penstock.1", "man1/penstock-doctor.1", "man5/penstock-graph.5", "man7/penstock-diagnostics.7"):
+    for page in ("man1/penstock.1", "man3/libpenstock.3", "man1/penstock-doctor.1", "man5/penstock-graph.5", "man7/penstock-diagnostics.7"):
         suite.check(f"{page} is there", (manuals / page).is_file(), sorted(manuals.rglob("*")))
 
 

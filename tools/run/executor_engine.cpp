@@ -1,16 +1,11 @@
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
-#include "formats/seal.h"
-#include "ir/interface_verify.h"
-#include "ir/library_verify.h"
-#include "ir/memory_verify.h"
-#include "pipeline/stored_code.h"
+#include "embedding/call_check.h"
+#include "embedding/trusted_blobs.h"
 #include "pipeline/stored_weights.h"
 #include "runtime/executor.h"
 #include "runtime/plan.h"
-#include "store/trust.h"
 #include "tools/run/engine.h"
 
 namespace penstock::tools {
@@ -33,31 +28,6 @@ HostTensor copy_of(const runtime::OutputTensor& tensor) {
   }
   return out;
 }
-
-/// Gives no code to be run that nobody trusts for this bundle.
-class TrustedBlobs : public pipeline::StoredBlobs {
- public:
-  TrustedBlobs(const store::Store& store, const KernelBundle& bundle, bool trust)
-      : StoredBlobs(store),
-        trust_(store),
-        everything_(trust),
-        sealed_(bundle.sealed),
-        id_(to_string(bundle.interface.id)),
-        statement_(formats::sealed_text(bundle)) {}
-
-  Result<void> check_code(const std::string& blob, std::string_view bytes) override {
-    if (auto whole = StoredBlobs::check_code(blob, bytes); !whole) return whole;
-    if (everything_ || trust_.allows(statement_, bytes)) return {};
-    return failure(Code::PS0809, "the machine code of graph " + id_ +
-                                     (sealed_ ? " was made elsewhere"
-                                              : " has no seal: it may be that of another graph"));
-  }
-
- private:
-  store::Trust trust_;
-  bool everything_, sealed_;
-  std::string id_, statement_;
-};
 
 class BundleEngine : public Engine {
  public:
@@ -122,34 +92,14 @@ class BundleEngine : public Engine {
   }
 
  private:
-  /// Whether buffers, library calls and guards fit the sizes at hand: kernels take them for
-  /// granted.
+  /// Whether the bundle is for the sizes at hand.
   Result<void> check_sizes(const KernelBundle& bundle) const {
     auto bound = runtime::bind_symbols(bundle);
     if (!bound) return tl::unexpected(std::move(bound.error()));
-    std::unordered_map<std::string, std::int64_t> values;
-    for (std::size_t i = 0; i < bound->size(); ++i) {
-      values.emplace(bundle.symbols[i], runtime::bound_value((*bound)[i], arguments_));
-    }
-    const SizeValue value = [&](const SymExpr& expression) {
-      return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
-        auto found = values.find(std::string(name));
-        return found == values.end() ? std::nullopt : std::optional(found->second);
-      });
-    };
-    if (auto holds = check_conditions(bundle.interface, value); !holds) return holds;
-    for (const BundleStep& step : bundle.steps) {
-      const auto* call = std::get_if<LibraryCall>(&step);
-      if (call == nullptr) continue;
-      if (auto fits =
-              verify_library_call(*call, bundle.buffers, value, "library call of " + call->op);
-          !fits)
-        return fits;
-    }
-    return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, value, true);
+    return embedding::check_call(bundle, embedding::CallSizes(bundle, *bound, arguments_));
   }
 
-  TrustedBlobs blobs_;
+  embedding::TrustedBlobs blobs_;
   std::shared_ptr<pipeline::StoredWeights> weights_;
   std::vector<ExecutorInput> inputs_;
   std::vector<runtime::TensorArgument> arguments_;

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "embedding/tensor_copy.h"
 #include "formats/safetensors.h"
 
 namespace penstock::tools {
@@ -18,14 +19,6 @@ namespace {
 
 using Compared = formats::ResultDocument::Compared;
 using ops::HostTensor;
-
-std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& sizes) {
-  std::vector<std::int64_t> strides(sizes.size());
-  std::int64_t next = 1;
-  for (std::size_t i = sizes.size(); i-- > 0; next *= std::max<std::int64_t>(sizes[i], 1))
-    strides[i] = next;
-  return strides;
-}
 
 /// The values of symbols: those at capture, and those of the tensors at hand.
 class SymbolValues {
@@ -173,11 +166,11 @@ Result<ExecutorInput> mapped_input(const Input& input, const SymbolValues& value
   Result<formats::TensorBlob> blob = formats::get_tensor(store, input.blob, false);
   if (!blob) return tl::unexpected(blob.error());
   ExecutorInput made;
-  made.stored = std::make_shared<StoredInput>(input.blob, std::move(*blob));
+  made.stored = std::make_shared<embedding::StoredInput>(input.blob, std::move(*blob));
   const formats::TensorBytes& bytes = made.stored->tensor();
   made.tensor.dtype = bytes.dtype;
   made.tensor.sizes = bytes.sizes;
-  made.tensor.strides = row_major_strides(bytes.sizes);
+  made.tensor.strides = embedding::row_major_strides(bytes.sizes);
   return made;
 }
 
@@ -282,17 +275,6 @@ Result<std::vector<HostTensor>> laid_out(const Interface& interface,
     if (layout) inputs[i] = laid_out(std::move(inputs[i]), *layout);
   }
   return inputs;
-}
-
-Result<void> StoredInput::check() {
-  if (checked_) return {};
-  auto whole = store::Store::check(hash_, blob_.file.bytes());
-  checked_ = whole.has_value();
-  return whole;
-}
-
-void StoredInput::set_strides(const std::vector<std::int64_t>& strides) {
-  name_ = fmt::format("{} with strides {}", hash_, fmt::join(strides, ","));
 }
 
 HostTensor row_major_copy(const formats::TensorBytes& tensor) {

@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "embedding/stored_input.h"
 #include "formats/document.h"
 #include "formats/safetensors.h"
 #include "ops/host_tensor.h"
-#include "runtime/library_kernel.h"
 #include "store/store.h"
 
 namespace penstock::tools {
@@ -24,28 +24,11 @@ Result<std::vector<ops::HostTensor>> recorded_inputs(const Interface& interface,
                                                      const store::Store& store,
                                                      GivenInputs given = {});
 
-/// A recorded tensor, mapped from the store.
-class StoredInput final : public runtime::StoredTensor {
- public:
-  StoredInput(std::string hash, formats::TensorBlob blob)
-      : name_(hash), hash_(std::move(hash)), blob_(std::move(blob)) {}
-  std::string_view name() const override { return name_; }
-  Result<void> check() override;
-  const formats::TensorBytes& tensor() const { return blob_.tensor; }
-  /// From now on the name stands for a copy that lies in memory with these strides.
-  void set_strides(const std::vector<std::int64_t>& strides);
-
- private:
-  std::string name_, hash_;
-  formats::TensorBlob blob_;
-  bool checked_ = false;
-};
-
 /// An input of an executor: in memory of its own, or where it is mapped from the store.
 struct ExecutorInput {
-  ops::HostTensor tensor = {};          ///< mapped: without memory
-  std::shared_ptr<StoredInput> stored;  ///< null: its contents have no name
-  bool written = false;                 ///< by the graph
+  ops::HostTensor tensor = {};                     ///< mapped: without memory
+  std::shared_ptr<embedding::StoredInput> stored;  ///< null: its contents have no name
+  bool written = false;                            ///< by the graph
   void* data() const;
 };
 
