@@ -57,7 +57,7 @@ OUTSIDE = {
     "oneapi/dnnl": ["libcore/runtime/library/"],
     "nlohmann/": ["formats/", "tools/"],
     "CLI/": ["tools/"],
-    "boost/": ["libcore/partition/", "libcore/ir/", "tools/live/"],
+    "boost/": ["libcore/partition/", "libcore/ir/", "tools/live/", "tools/serve/"],
 }
 
 # which minor version of Python it is, only these files may ask

@@ -23,6 +23,24 @@ PROGRAMS = {
     "once.py": "import torch\ndef f(x):\n    return x + 1\nf(torch.ones(3))\n",
     "breaks.py": "import torch\ndef f(x):\n    return x + 1 if (x * 2).sum() > 0 else x\nf(torch.ones(3))\n",
     "spectrum.py": "import torch\ndef f(x):\n    return torch.fft.fft(x).abs() + 1\nf(torch.ones(4))\n",
+    "rows.py": "import torch\ndef f(x):\n    return x + 1\nf(torch.ones(3))\n",
+    # Serves rows.pstk, and ends it by so many signals while a request waits.
+    "serves.py": """
+import http.client, json, signal, subprocess, sys, time
+server = subprocess.Popen(["penstock", "serve", "--port=0", "--batch-delay=2000000", "rows.pstk"], stderr=subprocess.PIPE, text=True)
+port = int(server.stderr.readline().rsplit(":", 1)[1])
+connection = http.client.HTTPConnection("127.0.0.1", port)
+connection.request("POST", "/v2/models/rows/infer", json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}))
+other = http.client.HTTPConnection("127.0.0.1", port)
+waiting = False
+while not waiting:
+    other.request("GET", "/metrics")
+    waiting = 'waiting_requests{model="rows"} 1' in other.getresponse().read().decode()
+for _ in range(int(sys.argv[1])):
+    server.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+sys.exit(server.wait())
+""",
     "repeats.py": "import torch\ndef f(x):\n    return x + 1\nfor _ in range(3):\n    f(torch.ones(3))\n",
 }
 STAGES = "penstock decompose | penstock partition | penstock fuse | penstock codegen"
@@ -66,6 +84,12 @@ CASES = [
     ("export", 4, "penstock export -o no.pstk spectrum.py"),
     ("export", 6, "penstock export --python=/nowhere -o no.pstk ok.py"),
     ("export", 7, "penstock export -o no.pstk fails.py"),
+    ("serve", 0, "$VIRTUAL_ENV/bin/python serves.py 1"),
+    ("serve", 1, "$VIRTUAL_ENV/bin/python serves.py 2"),
+    ("serve", 2, "penstock serve"),
+    ("serve", 3, "penstock serve core.json"),
+    ("serve", 4, "penstock serve spectrum.json"),
+    ("serve", 6, "penstock serve nowhere.pstk"),
     ("run", 0, "penstock run --inputs=inputs.safetensors made.json"),
     ("run", 1, "penstock run made.json"),
     ("run", 2, "penstock run --inputs=small.safetensors made.json"),
@@ -150,6 +174,7 @@ def prepare(suite: Suite, samples: pathlib.Path) -> None:
     (suite.work / "small.safetensors").write_bytes(safetensors("ab", 3))
     suite.command("penstock", "codegen", "-o", "made.json", "loops.json")
     suite.command("bash", "-c", f"penstock capture spectrum.py | {STAGES} > spectrum.json")
+    suite.command("penstock", "export", "--dynamic-sizes=x:0=n", "-o", "rows.pstk", "rows.py")
     (suite.work / "broken").mkdir()
     for name in ("blobs", "kernels"):
         (suite.work / "broken" / name).write_text("no folder")

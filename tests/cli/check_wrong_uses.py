@@ -60,6 +60,11 @@ USES = [
     ("export toy.py", 2, "-o FILE"),
     ("export --dynamic-sizes=x:0 -o x.pstk toy.py", 2, "x:0=batch"),
     ("trust nowhere", 6, "Check the path"),
+    ("serve", 2, "penstock serve MODEL.pstk"),
+    ("serve toy.py", 3, "penstock export"),
+    ("serve toy.json", 3, "penstock export"),
+    ("serve --name=a/b toy.json", 2, "--name"),
+    ("serve --port=99999 toy.json", 2, "99999 is no port"),
 ]
 
 

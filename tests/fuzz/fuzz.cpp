@@ -41,6 +41,7 @@ constexpr Reader kReaders[] = {
     {"rules", "rule files", damage_rules, run_rules},
     {"size", "size expressions and conditions", damage_size, run_size},
     {"source", "sources of values", damage_source, run_source},
+    {"request", "requests to a server", damage_request, run_request},
 };
 
 struct Options {

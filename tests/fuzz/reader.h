@@ -45,10 +45,12 @@ std::string damage_tensors(Mutator& mutator);
 std::string damage_rules(Mutator& mutator);
 std::string damage_size(Mutator& mutator);
 std::string damage_source(Mutator& mutator);
+std::string damage_request(Mutator& mutator);
 Outcome run_pack(const std::string& bytes);
 Outcome run_tensors(const std::string& bytes);
 Outcome run_rules(const std::string& bytes);
 Outcome run_size(const std::string& bytes);
 Outcome run_source(const std::string& bytes);
+Outcome run_request(const std::string& bytes);
 
 }  // namespace penstock::fuzz

@@ -1,10 +1,12 @@
-// Inputs that are no records: packed files, tensors, rule files, sizes and sources.
+// Inputs that are no records: packed files, tensors, rule files, sizes, sources and requests.
 #include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "embedding/tensor_copy.h"
 #include "formats/pack.h"
 #include "formats/safetensors.h"
 #include "ir/call_rules.h"
@@ -12,6 +14,7 @@
 #include "ir/size_facts.h"
 #include "ir/source.h"
 #include "reader.h"
+#include "tools/serve/protocol.h"
 
 namespace penstock::fuzz {
 
@@ -243,6 +246,42 @@ Outcome run_source(const std::string& bytes) {
         "write",
         {Code::PS0601, "a source is not read as it was written", {}, {}, {}, Severity::error});
   }
+  return outcome;
+}
+
+/// The body of a request to `penstock serve`, and how much of it is JSON: what stands in front of
+/// the first line's end, where that is a number.
+std::string damage_request(Mutator& mutator) {
+  static constexpr std::string_view kSeeds[] = {
+      R"({"id": "1", "inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 2], "data": [[1, 2.5], [-3, 4e9]]}]})",
+      R"({"inputs": [{"name": "x", "datatype": "INT16", "shape": [2], "parameters": {"binary_data_size": 4}}], "outputs": [{"name": "y", "parameters": {"binary_data": true}}]})",
+      R"({"inputs": [{"name": "b", "datatype": "BOOL", "shape": [], "data": [true]}], "parameters": {"binary_data_output": true}})"};
+  const std::string_view seed = kSeeds[mutator.below(std::size(kSeeds))];
+  const std::string edited =
+      mutator.edit_text(std::string(seed), {"[", "]", "{", "}", "-1", "1e999", "null", "\"shape\"",
+                                            "9223372036854775808", "\"BF16\"", "\"UINT8\"", ","});
+  const std::size_t length = mutator.below(4) == 0 ? mutator.below(300) : edited.size();
+  return std::to_string(length) + "\n" + edited + std::string(mutator.below(6), '\1');
+}
+
+Outcome run_request(const std::string& bytes) {
+  Outcome outcome;
+  const std::size_t line = std::min(bytes.find('\n'), bytes.size());
+  std::size_t length = 0;
+  const auto [end, wrong] = std::from_chars(bytes.data(), bytes.data() + line, length);
+  const bool has_length = wrong == std::errc() && end == bytes.data() + line;
+  const auto body = std::string_view(bytes).substr(std::min(line + 1, bytes.size()));
+  auto request = serve::read_request(body, has_length ? std::optional(length) : std::nullopt);
+  outcome.accepted = request.has_value();
+  if (!request) return outcome;
+  std::vector<embedding::ResultTensor> results;
+  std::vector<embedding::ValueDescription> described;
+  for (const serve::RequestTensor& input : request->inputs) {
+    described.push_back({input.name, input.dtype, {}, false});
+    results.push_back({input.bytes.data(), input.dtype, input.sizes,
+                       embedding::row_major_strides(input.sizes), nullptr});
+  }
+  static_cast<void>(serve::write_response("m", *request, described, results));
   return outcome;
 }
 
