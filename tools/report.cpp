@@ -9,6 +9,7 @@
 #include "tools/common/transform.h"
 #include "tools/report/gather.h"
 #include "tools/report/page.h"
+#include "tools/report/work.h"
 
 using namespace penstock;
 
@@ -16,7 +17,7 @@ namespace {
 
 struct Options {
   report::TextOptions text;
-  bool json = false, markdown = false, assembly = false;
+  bool json = false, markdown = false, assembly = false, flops = false;
   std::string html, before, page;
 };
 
@@ -24,6 +25,9 @@ void declare(tools::CommandLine& options, Options& chosen) {
   options.flag("--summary", chosen.text.summary,
                "print only the table of graphs, ops and the places where they ran");
   options.flag("--guards", chosen.text.guards, "also print every guard of every entry");
+  options.flag("--flops", chosen.flops,
+               "print what each graph and call computes, in operations and bytes, as expressions "
+               "over the symbolic sizes; with --json as an object");
   options.flag("--json", chosen.json,
                "print the whole report as one JSON object, on one line unless on a terminal");
   options.flag("--md", chosen.markdown, "print Markdown for a merge request");
@@ -70,6 +74,33 @@ Result<std::string> earlier(tools::Stage& stage, const std::string& file, report
   return report::to_json(gathered, false);
 }
 
+/// --flops: graphs that cannot be counted are told of, and the others are.
+Result<void> write_work(tools::Stage& stage, const Options& options) {
+  std::vector<report::GraphWork> graphs;
+  const auto count = [&](formats::Document document,
+                         const formats::DocumentReader& reader) -> Result<void> {
+    const auto* graph = std::get_if<formats::GraphDocument>(&document);
+    if (graph == nullptr) return {};
+    auto work = report::count_work(*graph);
+    if (work) {
+      graphs.push_back(std::move(*work));
+    } else {
+      if (work.error().place.empty()) work.error().place = reader.place();
+      stage.report(work.error());
+    }
+    return {};
+  };
+  for (const std::string& file : stage.inputs()) {
+    if (auto read = tools::for_each_document(stage, file, count); !read) return read;
+  }
+  auto output = stage.output();
+  if (!output) return tl::unexpected(output.error());
+  const int descriptor = (*output)->descriptor();
+  const int width = tools::is_terminal(descriptor) ? tools::terminal_width(descriptor) : 0;
+  return (*output)->write(options.json ? report::work_json(graphs)
+                                       : report::work_text(graphs, width));
+}
+
 Result<void> write_page(tools::Stage& stage, const Options& options, const report::Report& gathered,
                         report::Depth depth) {
   auto before = earlier(stage, options.before, depth);
@@ -90,6 +121,7 @@ Result<void> run(tools::Stage& stage, Options& options) {
     auto json = page ? report::report_of_page(*page) : Result<std::string>(page);
     return json ? stage.write(*json) : tl::unexpected(json.error());
   }
+  if (options.flops) return write_work(stage, options);
   const bool looked_at = (options.json && !options.text.summary) || !options.html.empty();
   const report::Depth depth = !looked_at         ? report::Depth::places
                               : options.assembly ? report::Depth::assembly
