@@ -124,7 +124,9 @@ class Backward {
     tracked_ = std::move(tracked);
     const std::vector<Node>& nodes = rewrite_.old_nodes();
     const auto is_epilogue = [](const Node& node) { return node.op == "prim.copy_"; };
+    makers_.resize(tangents_.size(), nullptr);
     for (const Node& node : nodes) {
+      for (ValueId result : node.results) makers_[result] = &node;
       if (!is_epilogue(node)) rewrite_.keep(node);
     }
     begin();
@@ -236,7 +238,7 @@ class Backward {
       return false;
     }
     rewrite_.set_call(node.call);
-    Vjp vjp(op, node, rewrite_, row.detail, tangents, tracked_);
+    Vjp vjp(op, node, rewrite_, row.detail, tangents, tracked_, makers_);
     row.function(vjp);
     if (!rewrite_.failed() && vjp.failed())
       refuse(node, "has no derivative here: " + vjp.error()->message);
@@ -294,6 +296,7 @@ class Backward {
   std::vector<std::vector<Vjp::Given>> terms_;  ///< what was given and not summed yet
   std::vector<bool> reached_;
   std::vector<bool> tracked_;
+  std::vector<const Node*> makers_;  ///< by value of the graph before; null: an input
 };
 
 }  // namespace

@@ -1,17 +1,24 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "ir/graph.h"
 
 namespace penstock::autodiff {
 
-/// By input of a graph: whether torch's own graph of gradients keeps it, as it is or as a view of
-/// it, for an op that the graph recorded. A program that writes such an input before backward gets
-/// an error from torch; any other it may write. Needs: level torch, whose types say what requires
-/// grad. Where it cannot be told the answer is false.
-std::vector<bool> inputs_saved_by_torch(const Graph& graph);
-/// The same, by output, of what the graph's ops keep of it.
+/// How torch's own graph of gradients keeps a tensor.
+enum class SavedAs : std::uint8_t {
+  nothing,
+  view,    ///< as a tensor that shows the memory that it had
+  itself,  ///< other memory that it is given is seen
+};
+
+/// By input of a graph: how torch keeps it for an op that the graph recorded. A program that writes
+/// such an input before backward gets an error from torch; any other it may write. Needs: level
+/// torch, whose types say what requires grad. Where it cannot be told the answer is `nothing`.
+std::vector<SavedAs> inputs_saved_by_torch(const Graph& graph);
+/// By output, whether the graph's ops keep something of it.
 std::vector<bool> outputs_saved_by_torch(const Graph& graph);
 /// Whether torch keeps anything for an op that the graph recorded, a number that the op was given
 /// included: backward by such ops works once, unless the graph is retained.

@@ -32,9 +32,25 @@ void Vjp::give_part(std::string_view name, ValueId gradient, std::int64_t dim,
   if (!failed() && needs(name)) given_.push_back({value(name), gradient, dim, start});
 }
 
-Term Vjp::term(std::string_view name) const {
+Term Vjp::term(std::string_view name) {
   const Argument* argument = find(name);
-  return argument != nullptr ? Term(*argument) : Term(Argument());
+  if (argument == nullptr) return Term(Argument());
+  const auto* value = argument->as<Argument::Value>();
+  return value != nullptr ? Term(made_again(value->id)) : Term(*argument);
+}
+
+/// What the call that the node belongs to made of a tensor by converting and broadcasting it.
+ValueId Vjp::made_again(ValueId id) {
+  const Node* maker = id < makers_.size() ? makers_[id] : nullptr;
+  const bool own = maker != nullptr && node().call >= 0 && maker->call == node().call &&
+                   (maker->op == "prim.convert" || maker->op == "prim.broadcast");
+  if (!own) return id;
+  const ValueId from = operand_value(*maker, "self"), again = made_again(from);
+  if (failed() || (again == from && maker->op == "prim.broadcast")) return id;
+  std::vector<NamedArgument> args = maker->args;
+  for (NamedArgument& argument : args)
+    map_values(argument.value, [&](ValueId given) { return given == from ? again : given; });
+  return emit(maker->op, std::move(args));
 }
 
 ValueId Vjp::as_tensor(std::string_view name) {

@@ -23,10 +23,14 @@ struct Term {
 class Vjp : public passes::Decomposition {
  public:
   /// `tangents`: one for each result of the node; kNoValue: none comes. `tracked`: by value,
-  /// whether a gradient of it is wanted.
+  /// whether a gradient of it is wanted. `makers`: by value, the node that makes it; null: none.
   Vjp(const ops::OpFacts& op, const Node& node, passes::Rewrite& rewrite, std::string_view detail,
-      const std::vector<ValueId>& tangents, const std::vector<bool>& tracked)
-      : Decomposition(op, node, rewrite, detail), tangents_(tangents), tracked_(tracked) {}
+      const std::vector<ValueId>& tangents, const std::vector<bool>& tracked,
+      const std::vector<const Node*>& makers)
+      : Decomposition(op, node, rewrite, detail),
+        tangents_(tangents),
+        tracked_(tracked),
+        makers_(makers) {}
 
   /// What comes for a result; zeros where nothing does.
   ValueId tangent(std::size_t result = 0);
@@ -55,7 +59,9 @@ class Vjp : public passes::Decomposition {
   const std::vector<Given>& given() const { return given_; }
 
   // Formulas. A number operand of a prim may stand where a tensor does.
-  Term term(std::string_view name) const;    ///< an argument as it is
+  /// An argument as it is. Where the op itself converted or broadcast a tensor of the program's,
+  /// that is done again: torch keeps what it was given.
+  Term term(std::string_view name);
   ValueId as_tensor(std::string_view name);  ///< the same; a number is repeated like the result
   ValueId add(const Term& a, const Term& b) { return binary("add", a.argument, b.argument); }
   ValueId sub(const Term& a, const Term& b) { return binary("sub", a.argument, b.argument); }
@@ -88,8 +94,10 @@ class Vjp : public passes::Decomposition {
 
  private:
   ValueId sum_to(ValueId x, const std::vector<SymExpr>& sizes);
+  ValueId made_again(ValueId id);
   const std::vector<ValueId>& tangents_;
   const std::vector<bool>& tracked_;
+  const std::vector<const Node*>& makers_;
   std::vector<Given> given_;
   bool gives_none_ = false;
 };

@@ -39,29 +39,6 @@ void find_roots(const Graph& joint, JointFacts& facts) {
   }
 }
 
-/// What depends on tangents is backward's, what outputs depend on forward's.
-void find_parts(const Graph& joint, JointFacts& facts) {
-  std::vector<bool> depends(joint.values.size(), false), needed(joint.values.size(), false);
-  for (const Tangent& tangent : joint.interface.training.tangents)
-    depends[static_cast<std::size_t>(tangent.input)] = true;
-  for (const Node& node : joint.nodes) {
-    bool backward = false;
-    for_each_operand(node, [&](ValueId id) { backward = backward || depends[id]; });
-    for (ValueId result : node.results) depends[result] = backward;
-    facts.backward.push_back(backward);
-  }
-  for (std::size_t i = 0; i < own_outputs(joint.interface); ++i) needed[joint.outputs[i]] = true;
-  facts.forward.assign(joint.nodes.size(), false);
-  for (std::size_t i = joint.nodes.size(); i-- > 0;) {
-    const Node& node = joint.nodes[i];
-    bool forward = !facts.backward[i] && stays(node);
-    for (ValueId result : node.results) forward = forward || needed[result];
-    if (!forward) continue;
-    facts.forward[i] = true;
-    for_each_operand(node, [&](ValueId id) { needed[id] = true; });
-  }
-}
-
 bool is_number(const Input& input) {
   using enum InputKind;
   return input.kind == size || input.kind == scalar || input.kind == generator;
@@ -98,6 +75,52 @@ std::vector<bool> written_inputs(const Interface& interface) {
   for (std::size_t i = 0; i < interface.inputs.size(); ++i)
     written.push_back(memories.contains(memory_of(interface, i)));
   return written;
+}
+
+/// What derivatives alone read of memory that the program may write is read in backward, as torch
+/// reads it: what depends on that is backward's too. `depends`: by value, on tangents.
+void read_again_in_backward(const Graph& joint, JointFacts& facts, std::vector<bool> depends) {
+  const std::vector<bool> written = written_inputs(joint.interface);
+  const auto in_place = [&](ValueId id) {
+    const ValueId root = facts.root[id];
+    if (root >= joint.interface.inputs.size()) return facts.output[root] >= 0;
+    const Input& input = joint.interface.inputs[root];
+    return !is_number(input) && !is_fixed(input) && !written[root];
+  };
+  for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
+    const Node& node = joint.nodes[i];
+    if (facts.forward[i]) continue;
+    const bool view = shows_operand(node);
+    bool backward = facts.backward[i];
+    for_each_operand(
+        node, [&](ValueId id) { backward = backward || depends[id] || (!view && in_place(id)); });
+    for (ValueId result : node.results) depends[result] = backward;
+    facts.backward[i] = backward;
+  }
+}
+
+/// What depends on tangents is backward's, what outputs depend on forward's.
+void find_parts(const Graph& joint, JointFacts& facts) {
+  std::vector<bool> depends(joint.values.size(), false), needed(joint.values.size(), false);
+  for (const Tangent& tangent : joint.interface.training.tangents)
+    depends[static_cast<std::size_t>(tangent.input)] = true;
+  for (const Node& node : joint.nodes) {
+    bool backward = false;
+    for_each_operand(node, [&](ValueId id) { backward = backward || depends[id]; });
+    for (ValueId result : node.results) depends[result] = backward;
+    facts.backward.push_back(backward);
+  }
+  for (std::size_t i = 0; i < own_outputs(joint.interface); ++i) needed[joint.outputs[i]] = true;
+  facts.forward.assign(joint.nodes.size(), false);
+  for (std::size_t i = joint.nodes.size(); i-- > 0;) {
+    const Node& node = joint.nodes[i];
+    bool forward = !facts.backward[i] && stays(node);
+    for (ValueId result : node.results) forward = forward || needed[result];
+    if (!forward) continue;
+    facts.forward[i] = true;
+    for_each_operand(node, [&](ValueId id) { needed[id] = true; });
+  }
+  read_again_in_backward(joint, facts, std::move(depends));
 }
 
 /// What backward reads, and what of that it may read where the program has it.
@@ -201,8 +224,8 @@ std::size_t own_outputs(const Interface& joint) {
 JointFacts joint_facts(const Graph& joint) {
   JointFacts facts;
   find_roots(joint, facts);
-  find_parts(joint, facts);
   find_visible(joint, facts);
+  find_parts(joint, facts);
   find_demands(joint, facts);
   add_copies(joint, facts);
   return facts;

@@ -11,7 +11,7 @@ namespace penstock::cut {
 struct JointFacts {
   std::vector<std::int32_t> maker;   ///< by value: the node that makes it; -1: an input
   std::vector<ValueId> root;         ///< by value: the value whose memory it may show
-  std::vector<bool> backward;        ///< by node: it depends on a tangent
+  std::vector<bool> backward;        ///< by node: it depends on a tangent, or on what is read again
   std::vector<bool> forward;         ///< by node: outputs, writes, checks or random draws need it
   std::vector<bool> demanded;        ///< by value: backward nodes or gradients read it
   std::vector<std::int32_t> output;  ///< by value: an output of the program's that it is; -1: none

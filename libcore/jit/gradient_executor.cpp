@@ -78,6 +78,20 @@ PyRef detached_copy(PyObject* tensor) {
   return PyRef::steal(detached ? PyObject_CallMethod(detached.get(), "clone", nullptr) : nullptr);
 }
 
+/// What torch keeps of the inputs of a call: tensors that show their memory, where the program may
+/// give the inputs other memory meanwhile. False with a Python error set.
+bool keep_inputs(const GradientProgram& program, const ExecutorCall& call,
+                 std::vector<PyRef>& kept) {
+  static PyObject* const detach = PyUnicode_InternFromString("detach");
+  for (std::size_t i = 0; i < program.kept_inputs.size(); ++i) {
+    PyObject* input = call.inputs[program.kept_inputs[i]].object;
+    kept.push_back(program.kept_as_views[i] ? PyRef::steal(PyObject_CallMethodNoArgs(input, detach))
+                                            : PyRef::borrow(input));
+    if (!kept.back()) return false;
+  }
+  return true;
+}
+
 class GradientRun final : public torch::GradientNode {
  public:
   /// `before`: what the call writes, as it was, one per input; null where it is not kept.
@@ -418,9 +432,10 @@ class GradientExecutor final : public Executor, public RunObserver {
       outputs.push_back(made[index].get());
       node->note_output(made[index].get());
     }
-    for (const std::uint32_t input : program.kept_inputs) kept.push_back(call.inputs[input].object);
+    std::vector<PyRef> kept_inputs;
+    bool copied = keep_inputs(program, call, kept_inputs);
+    for (const PyRef& input : kept_inputs) kept.push_back(input.get());
     for (const std::uint32_t index : program.kept_outputs) kept.push_back(made[index].get());
-    bool copied = true;
     for (const std::uint32_t input : program.copied_inputs)
       copied = copied && node->keep_input(input, call.inputs[input].object);
     for (const std::uint32_t index : program.copied_outputs)
@@ -479,7 +494,9 @@ void find_places(GradientProgram& program) {
   using Kind = GradientProgram::Place::Kind;
   const GradientParts& parts = program.parts;
   const TrainingPart& training = parts.backward_interface.training;
-  const std::vector<bool> saved_inputs = autodiff::inputs_saved_by_torch(parts.recorded);
+  using autodiff::SavedAs;
+  const std::vector<SavedAs> saved_as = autodiff::inputs_saved_by_torch(parts.recorded);
+  const auto saved_input = [&](std::uint32_t input) { return saved_as[input] != SavedAs::nothing; };
   for (const Passed& passed : training.passed) {
     const auto input = static_cast<std::uint32_t>(passed.forward);
     const InputKind kind = parts.recorded.interface.inputs[input].kind;
@@ -487,8 +504,8 @@ void find_places(GradientProgram& program) {
       program.passed.push_back({Kind::held, input});
       continue;
     }
-    auto& tensors = saved_inputs[input] ? program.kept_inputs : program.copied_inputs;
-    program.passed.push_back({saved_inputs[input] ? Kind::kept : Kind::copied, tensors.size()});
+    auto& tensors = saved_input(input) ? program.kept_inputs : program.copied_inputs;
+    program.passed.push_back({saved_input(input) ? Kind::kept : Kind::copied, tensors.size()});
     tensors.push_back(input);
   }
   // What backward's kernels do not read torch keeps all the same, and tells when it was written.
@@ -496,13 +513,14 @@ void find_places(GradientProgram& program) {
   for (std::uint32_t input = 0; input < inputs.size(); ++input) {
     const bool tensor =
         inputs[input].kind != InputKind::scalar && inputs[input].kind != InputKind::size;
-    if (saved_inputs[input] && tensor && !contains(program.kept_inputs, input) &&
-        !program.writes(input))
+    if (saved_input(input) && tensor && !contains(program.kept_inputs, input))
       program.kept_inputs.push_back(input);
   }
   for (const std::uint32_t input : program.inputs) {
-    if (!saved_inputs[input] && !program.writes(input)) program.loose_inputs.push_back(input);
+    if (!saved_input(input) && !program.writes(input)) program.loose_inputs.push_back(input);
   }
+  for (const std::uint32_t input : program.kept_inputs)
+    program.kept_as_views.push_back(saved_as[input] == SavedAs::view);
   program.own_outputs = parts.tracked.size() + parts.mutations.size();
   const std::vector<bool> saved_outputs = autodiff::outputs_saved_by_torch(parts.recorded);
   for (const Saved& saved : training.saved) {

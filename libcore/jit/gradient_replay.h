@@ -30,6 +30,8 @@ struct GradientProgram {
   std::vector<std::uint32_t> inputs;    ///< of forward, that have gradients: the node's
   std::vector<std::uint32_t> attached;  ///< made tensors that require grad: the node's outputs
   std::vector<std::uint32_t> kept_inputs, kept_outputs;  ///< in the order in which torch keeps them
+  std::vector<bool>
+      kept_as_views;  ///< by kept input: not the tensor, but one that shows its memory
   /// What backward reads and torch's own ops would not keep: the program may write it meanwhile.
   std::vector<std::uint32_t> copied_inputs, copied_outputs;
   /// Of `inputs`, those that torch's own ops would not keep: the program may write them meanwhile.

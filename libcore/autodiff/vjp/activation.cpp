@@ -3,6 +3,7 @@
 // belong to others.
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "autodiff/vjp.h"
 
@@ -88,6 +89,45 @@ void mish_unit(Vjp& d) {
   d.give("self", d.mul(g, slope));
 }
 
+void sigmoid_unit(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  const ValueId share = d.unary("sigmoid", x);
+  const ValueId slope = d.add(d.mul(x, d.sub(1.0, share)), 1.0);
+  d.give("self", d.mul(d.mul(g, share), slope));
+}
+
+void gaussian_unit(Vjp& d) {
+  using std::numbers::inv_sqrtpi, std::numbers::sqrt2;
+  const auto [x, g] = pieces(d);
+  if (d.text("approximate", "none") != "tanh") {
+    const ValueId below = d.mul(d.add(d.unary("erf", d.mul(x, 1 / sqrt2)), 1.0), 0.5);
+    const ValueId bell = d.mul(d.unary("exp", d.mul(d.mul(x, x), -0.5)), inv_sqrtpi / sqrt2);
+    return d.give("self", d.mul(g, d.add(below, d.mul(x, bell))));
+  }
+  constexpr double kBeta = sqrt2 * inv_sqrtpi, kKappa = 0.044715;
+  const ValueId square = d.mul(x, x);
+  const ValueId inner = d.mul(d.add(x, d.mul(d.mul(square, x), kKappa)), kBeta);
+  const ValueId bent = d.unary("tanh", inner), half = d.mul(x, 0.5);
+  const ValueId rest = d.sub(1.0, d.mul(bent, bent));
+  const ValueId rise = d.mul(d.add(d.mul(square, 3 * kKappa), 1.0), kBeta);
+  const ValueId slope = d.add(d.mul(d.add(bent, 1.0), 0.5), d.mul(d.mul(half, rest), rise));
+  d.give("self", d.mul(g, slope));
+}
+
+/// The first half along a dim, by the sigmoid of the second.
+void gated_unit(Vjp& d) {
+  const auto [x, g] = pieces(d);
+  if (d.failed()) return;
+  const std::int64_t dim = d.dim("dim", -1, d.rank(x));
+  const SymExpr half = d.sizes(g)[dim];
+  const ValueId gated = d.slice(x, dim, SymExpr(0), half, SymExpr(1));
+  const ValueId gate = d.unary("sigmoid", d.slice(x, dim, half, half, SymExpr(1)));
+  const DType dtype = d.dtype_of(d.output());
+  d.give_part("self", d.convert(d.mul(g, gate), dtype), dim, SymExpr(0));
+  const ValueId slope = d.mul(d.sub(1.0, gate), gate);
+  d.give_part("self", d.convert(d.mul(d.mul(slope, gated), g), dtype), dim, half);
+}
+
 namespace {
 
 /// A bound of clamp as a term of the result's dtype and shape; nothing where there is none.
@@ -145,8 +185,11 @@ void quotient(Vjp& d) {
   const std::optional<Term> divisor = bound(d, "other");
   if (d.failed()) return;
   d.give("self", d.div(g, *divisor));
-  if (d.needs("other"))
-    d.give("other", d.mul(d.unary("neg", g), d.div(d.wide(d.output()), *divisor)));
+  if (!d.needs("other")) return;
+  const std::optional<Term> dividend = bound(d, "self");
+  if (d.failed()) return;
+  const ValueId whole = d.div(d.div(*dividend, *divisor), *divisor);
+  d.give("other", d.mul(d.unary("neg", g), whole));
 }
 
 }  // namespace penstock::autodiff

@@ -108,9 +108,10 @@ void multiplication(Vjp& d) {
 
 void division(Vjp& d) {
   const ValueId g = d.tangent();
-  if (d.needs("self")) d.give("self", d.div(g, d.term("other")));
+  const Term divisor = d.term("other");
+  if (d.needs("self")) d.give("self", d.div(g, divisor));
   if (!d.needs("other")) return;
-  const ValueId quotient = d.div(d.output(), d.term("other"));
+  const ValueId quotient = d.div(d.div(d.term("self"), divisor), divisor);
   d.give("other", d.mul(d.unary("neg", g), quotient));
 }
 
@@ -137,13 +138,13 @@ void power(Vjp& d) {
     d.give("self", d.select(d.compare("eq", exponent, 0.0), 0.0, gradient));
   }
   if (!d.needs("other")) return;
-  const ValueId e = d.value("other");
+  const ValueId e = d.as_tensor("other");
   ValueId rising = d.compare("ge", e, 0.0);
   if (const auto* fixed = base.argument.as<double>()) {
     const ValueId gradient = d.mul(g, d.mul(d.output(), std::log(*fixed)));
     return d.give("other", *fixed == 0 ? d.select(rising, 0.0, gradient) : gradient);
   }
-  const ValueId x = d.value("self");
+  const ValueId x = d.as_tensor("self");
   if (d.failed()) return;
   const ValueId at_zero = d.both("and", d.compare("eq", x, 0.0), rising);
   const ValueId gradient = d.mul(g, d.mul(d.output(), d.unary("log", x)));

@@ -117,7 +117,7 @@ void running_sum(Vjp& d) {
   d.give("self", flip(sums));
 }
 
-/// A standard deviation, whose slope at 0 is none, and maybe a mean beside it.
+/// A variance, or a standard deviation, whose slope at 0 is none, and maybe a mean beside it.
 void deviation(Vjp& d) {
   const ValueId self = d.value("self"), x = d.wide(self);
   if (d.failed()) return;
@@ -131,7 +131,9 @@ void deviation(Vjp& d) {
   ValueId gradient = kNoValue;
   if (d.has_tangent(0)) {
     const ValueId y = d.wide(d.output()), g = d.wide(d.tangent());
-    const ValueId slope = d.select(d.compare("eq", y, 0.0), 0.0, d.div(g, d.mul(y, 2.0)));
+    const ValueId slope = d.detail() == "variance"
+                              ? g
+                              : d.select(d.compare("eq", y, 0.0), 0.0, d.div(g, d.mul(y, 2.0)));
     const ValueId mean = d.div(d.reduce("sum", x, dims, true), as_real(d, count, 0));
     const ValueId centred = d.sub(x, d.broadcast(mean, sizes));
     const ValueId scaled = d.div(d.mul(slope, 2.0), as_real(d, count, correction));
@@ -143,6 +145,35 @@ void deviation(Vjp& d) {
     gradient = gradient == kNoValue ? even : d.add(gradient, even);
   }
   d.give("self", gradient);
+}
+
+/// softmax and its logarithm, of what they gave.
+void shares(Vjp& d) {
+  const ValueId y = d.wide(d.output()), g = d.wide(d.tangent());
+  if (d.failed()) return;
+  const bool logarithm = d.detail() == "log", row = d.rank(y) > 0;
+  const std::int64_t dim = row ? d.dim("dim", -1, d.rank(y)) : 0;
+  const auto total = [&](ValueId x) {
+    return row ? d.broadcast(d.reduce("sum", x, {dim}, true), d.sizes(y)) : x;
+  };
+  const ValueId share = logarithm ? d.unary("exp", y) : y;
+  const ValueId gradient =
+      logarithm ? d.sub(g, d.mul(share, total(g))) : d.mul(d.sub(g, total(d.mul(g, y))), y);
+  d.give("self", gradient);
+}
+
+void exponents(Vjp& d) {
+  const ValueId x = d.value("self");
+  if (d.failed()) return;
+  const std::vector<std::int64_t> dims = d.dims("dim", d.rank(x));
+  const std::vector<SymExpr> sizes = d.sizes(x);
+  const bool keeps = d.boolean("keepdim", false);
+  const DType compute = ops::compute_dtype(d.dtype_of(d.output()));
+  const auto like_x = [&](ValueId id) {
+    return d.spread_back(d.convert(id, compute), sizes, dims, keeps);
+  };
+  const ValueId share = d.unary("exp", d.sub(d.convert(x, compute), like_x(d.output())));
+  d.give("self", d.mul(like_x(d.tangent()), share));
 }
 
 namespace {

@@ -1,5 +1,7 @@
 """Writes through .data between forward and backward, which no version counts: backward takes what torch saved as it
 stands in memory by then, and what torch computed from it in forward as it was."""
+import types
+
 import torch
 import torch.nn.functional as F
 
@@ -26,6 +28,11 @@ FUNCTIONS = {
     "casts": lambda b, w, c, x: (x.double() * b.double().exp()).tanh() * b.double() * w.double(),
     "a result": lambda b, w, c, x: (y := (x * b).exp(), (y * 2 + w).tanh() * y),
     "a result and its view": lambda b, w, c, x: (y := torch.sigmoid(x), y.t(), (y.t() * 3).sin() @ (w * y)),
+    "promoted": lambda b, w, c, x: (b.double() * w) * x / (c.double() + 3) + w * torch.arange(1, 5),
+    "one formula": lambda b, w, c, x: F.silu(x) + F.gelu(w) * F.glu(w, 0 if len(w) % 2 == 0 else 1).sum() + x / w,
+    "same in forward": lambda b, w, c, x: (x.cos(), (x.cos() + x.sin() * w)),
+    "spread": lambda b, w, c, x: w.var(1) * (b * c).logsumexp(1) + F.mse_loss(x, b * w) + F.huber_loss(x, w),
+    "shares": lambda b, w, c, x: (y := F.softmax(x * w, -1), z := F.log_softmax(x + c, -1), y * 2 + z * w),
     "two results": lambda b, w, c, x: (y := x.exp(), z := (y + b).tanh(), (z * w).sin() * y * b),
 }
 
@@ -39,6 +46,12 @@ def writes(count):
         yield f"result {i}", lambda inputs, results, i=i: results[i].data.mul_(-0.5)
 
 
+def own(function, name):
+    """The same function with code of its own: entries of one function do not crowd out another's."""
+    code = function.__code__.replace(co_name="".join(c if c.isalnum() else "_" for c in name))
+    return types.FunctionType(code, function.__globals__, name, function.__defaults__, function.__closure__)
+
+
 def gradients(f, write, apart):
     """`apart`: what is made and what is written is Python's, and only the call of f is compiled."""
     inputs = made() if apart else [buffer.clone(), *leaves()]
@@ -49,7 +62,13 @@ def gradients(f, write, apart):
     else:
         write(inputs, results)
     found = torch.autograd.grad(results[-1].sum(), inputs[1:], allow_unused=True)
-    return [None if g is None else float(f"{g.double().sum():.3g}") for g in found]
+    return [None if g is None else float(f"{summed(g):.3g}") for g in found]
+
+
+def summed(gradient):
+    """Weighed by place: the gradients of a row may add up to nothing but roundings."""
+    places = torch.arange(1.0, gradient.numel() + 1)
+    return round(float((gradient.double().flatten() * places).sum()), 3)
 
 
 def leaves():
@@ -92,11 +111,30 @@ for cell, state in ((lstm, (torch.zeros(3, 4), torch.ones(3, 4))), (gru, torch.z
 
 for name, f in FUNCTIONS.items():
     results = f(buffer, w, bias, x)
-    for what, write in writes(len(results) if isinstance(results, tuple) else 1):
-        for apart in (True, False):
-            print(name, "|", what, apart, [gradients(f, write, apart) for _ in range(ROUNDS)])
-    exchange = lambda inputs, results: setattr(inputs[0], "data", inputs[0] * 2)
-    print(name, "| other memory", [gradients(f, exchange, True) for _ in range(ROUNDS)])
+    for apart in (True, False):
+        for what, write in writes(len(results) if isinstance(results, tuple) else 1):
+            found = own(gradients, f"{name} {what if not apart else ''}")
+            print(name, "|", what, apart, [found(f, write, apart) for _ in range(ROUNDS)])
+    found = own(gradients, f"{name} of other memory")
+    for i in range(4):
+        if name == "linear" and i == 1:
+            continue  # torch keeps the weight and a view of it as well
+        exchange = lambda inputs, results: setattr(inputs[i], "data", inputs[i].detach() * 2)
+        print(name, "| other memory", i, [found(f, exchange, True) for _ in range(ROUNDS)])
+
+
+# Of a weight torch keeps a view, which shows the memory that the weight had.
+layer = torch.nn.Linear(4, 3)
+with torch.no_grad():
+    layer.weight.copy_(w)
+    layer.bias.zero_()
+for turn in range(ROUNDS):
+    given = x.detach().clone().requires_grad_()
+    loss = layer(given).tanh().sum()
+    layer.weight.data = layer.weight.data * 2
+    loss.backward()
+    print([float(f"{g:.3g}") for g in given.grad.flatten()])
+    layer.weight.data = layer.weight.data / 2
 
 
 class Codebook(torch.nn.Module):

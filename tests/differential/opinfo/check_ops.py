@@ -47,14 +47,14 @@ TOLERANCE = {"torch.float16": 4e-3, "torch.bfloat16": 3e-2, "torch.float32": 5e-
              "torch.complex64": 1e-4, "torch.complex128": 1e-9}
 
 
-def child(command, settings, folder, name):
-    """Runs cases in child processes until all are done; gives (results by key, keys that ended a process)."""
+def child(command, settings, folder, name, program="run_cases.py"):
+    """Runs cases by a program in child processes until all are done; gives (results by key, keys that ended a process)."""
     out, progress = os.path.join(folder, name + ".results"), os.path.join(folder, name + ".progress")
     ended, skip = {}, []
     while True:
         environment = dict(os.environ, PENSTOCK_COMPILE="now", PENSTOCK_STORE=os.path.join(folder, "store"), OMP_NUM_THREADS="1",
                            PYTHONHASHSEED="0")  # torch's generators go over sets of names
-        arguments = [*command, os.path.join(HERE, "run_cases.py"), out, progress, json.dumps(settings | {"skip": skip})]
+        arguments = [*command, os.path.join(HERE, program), out, progress, json.dumps(settings | {"skip": skip})]
         try:
             done = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=LIMIT, check=False)
             status, told = done.returncode, done.stderr

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "gradient_graph.h"
+#include "passes/rewrite.h"
 
 using namespace penstock;
 using namespace penstock::autodiff;
@@ -14,6 +15,16 @@ ValueId places_of(GradientGraph& g, ValueId x) {
   return g.graph.nodes.back().results[1];
 }
 
+/// The first result of an op whose arguments nobody looks at; all of its results require grad.
+ValueId unchecked(GradientGraph& g, const std::string& op, std::vector<NamedArgument> args,
+                  int results) {
+  Node node{"aten." + op, std::move(args), {}};
+  const TensorType type = g.graph.values.front().type;
+  for (int i = 0; i < results; ++i) node.results.push_back(add_value(g.graph, "result", type));
+  g.graph.nodes.push_back(std::move(node));
+  return g.graph.nodes.back().results.front();
+}
+
 }  // namespace
 
 TEST_CASE("what torch keeps depends on what wants a gradient") {
@@ -21,7 +32,8 @@ TEST_CASE("what torch keeps depends on what wants a gradient") {
   const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64), z = g.leaf();
   g.output(g.binary("mul", x, g.value(y)));
   g.output(g.binary("add", g.unary("sin", z), g.value(x)));
-  CHECK(inputs_saved_by_torch(g.graph) == std::vector<bool>{false, true, true});
+  CHECK(inputs_saved_by_torch(g.graph) ==
+        std::vector{SavedAs::nothing, SavedAs::itself, SavedAs::itself});
   CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{false, false});
 }
 
@@ -33,7 +45,7 @@ TEST_CASE("overloads of one name keep different things") {
   g.output(whole);
   g.output(g.graph.nodes.back().results[0]);
   g.output(places);
-  CHECK(inputs_saved_by_torch(g.graph) == std::vector<bool>{true, false});
+  CHECK(inputs_saved_by_torch(g.graph) == std::vector{SavedAs::itself, SavedAs::nothing});
   CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{true, false, true});
 }
 
@@ -42,7 +54,7 @@ TEST_CASE("what nothing leads back to keeps nothing") {
   const ValueId x = g.leaf();
   g.unary("sin", x);
   g.output(g.binary("add", x, Argument(1.0)));
-  CHECK(inputs_saved_by_torch(g.graph) == std::vector<bool>{false});
+  CHECK(inputs_saved_by_torch(g.graph) == std::vector{SavedAs::nothing});
 }
 
 TEST_CASE("a write to what was kept in front of it is found") {
@@ -72,4 +84,37 @@ TEST_CASE("an op in place keeps a copy of what it replaces, and its result") {
   CHECK(write_to_what_torch_saved(graph("sin_")) == nullptr);
   CHECK(write_to_what_torch_saved(graph("exp_")) != nullptr);
   CHECK(write_to_what_torch_saved(graph("relu_")) != nullptr);
+}
+
+TEST_CASE("of a list the tensors are kept for the gradients of the others") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64);
+  const Argument tensors = passes::list_of(std::vector{x, y});
+  g.output(unchecked(g, "linalg_multi_dot.default", {{"tensors", tensors}}, 1));
+  CHECK(inputs_saved_by_torch(g.graph) == std::vector{SavedAs::nothing, SavedAs::itself});
+}
+
+TEST_CASE("a row says for which arguments it holds, and whether a view is kept") {
+  const auto saved = [](const char* op, std::vector<NamedArgument> more) {
+    GradientGraph g;
+    more.insert(more.begin(), {"self", g.value(g.leaf())});
+    g.output(unchecked(g, op, std::move(more), 1));
+    return inputs_saved_by_torch(g.graph).front();
+  };
+  CHECK(saved("pad.default", {{"mode", std::string("reflect")}}) == SavedAs::itself);
+  CHECK(saved("pad.default", {{"mode", std::string("constant")}}) == SavedAs::nothing);
+  CHECK(saved("pad.default", {}) == SavedAs::nothing);
+  const auto sizes = [](std::int64_t size) { return passes::list_of(std::vector{size, size}); };
+  CHECK(saved("adaptive_avg_pool2d.default", {{"output_size", sizes(1)}}) == SavedAs::nothing);
+  CHECK(saved("adaptive_avg_pool2d.default", {{"output_size", sizes(2)}}) == SavedAs::itself);
+  CHECK(saved("avg_pool1d.default", {}) == SavedAs::view);
+}
+
+TEST_CASE("the third result is another one than the first") {
+  GradientGraph g;
+  g.output(unchecked(g, "native_layer_norm.default", {{"input", g.value(g.leaf())}}, 3));
+  const std::vector<ValueId> results = g.graph.nodes.back().results;
+  g.output(results[1]);
+  g.output(results[2]);
+  CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{false, true, true});
 }
