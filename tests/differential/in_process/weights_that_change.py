@@ -105,6 +105,24 @@ def by_kernels_that_count_nothing():
         print(str(error)[:90])
 
 
+@torch.no_grad()
+def doubled(weight):
+    """What is compiled calls no getter of torch's: that a graph wrote uncounted is said by who runs it."""
+    weight.detach().data.mul_(2)
+
+
+def by_graphs_that_count_nothing():
+    for rows in (1, 8, 64):
+        model, x = nn.Sequential(nn.Linear(256, 256), nn.ReLU()).eval(), torch.ones(rows, 256)
+        with torch.no_grad():
+            model[0].weight.fill_(0.25), model[0].bias.zero_()
+        for _ in range(3):
+            show((model, x))
+        for _ in range(5):
+            doubled(model[0].weight)
+            show((model, x))
+
+
 def others_in_their_place():
     x = torch.ones(4, 16, 8, 8)
     for seed in range(6):
@@ -121,6 +139,7 @@ def main():
     through_data()
     through_numpy()
     by_kernels_that_count_nothing()
+    by_graphs_that_count_nothing()
     others_in_their_place()
 
 
