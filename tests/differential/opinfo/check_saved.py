@@ -29,6 +29,7 @@ KNOWN = {name: (kinds, why) for names, kinds, why in (
      "masked.logaddexp nn.functional.multi_head_attention_forward", "counted data other",
      "they are taken apart into other steps than torch's"),
     ("nn.functional.elu nn.functional.celu nn.functional.selu", "data", "in place, torch reads what they gave"),
+    ("nn.functional.logsigmoid nn.functional.multilabel_soft_margin_loss", "data other", "torch keeps an exponential beside"),
     ("nn.functional.max_pool1d nn.functional.max_pool2d", "data", "they find the places again"),
     ("amax amin masked.amax masked.amin norm.inf", "data other", "of a tensor without dims, and of none that is extreme"),
     ("kron", "counted data other", "torch keeps views that count on their own"),
