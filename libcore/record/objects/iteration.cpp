@@ -286,7 +286,8 @@ bool next_item(Walk& walk, FrameShadow& f) {
   if (!steps(walk, f, f.operand())) return false;
   f.finish = [target = f.instruction->target](Walk& walk, FrameShadow& f) {
     if (f.frame->unit() == target) return f.pop();
-    f.push(stepped(walk, f.operand(1), f.object()));
+    // The item is on the operand stack, and nothing is known of it yet.
+    f.push(stepped(walk, {f.top(), f.object(1)}, f.object()));
   };
   return true;
 }

@@ -54,9 +54,11 @@ bool tensors_in(const torch::TensorBridge& bridge, PyObject* result,
   return true;
 }
 
-/// A tensor among the arguments, and how often it was written.
+/// A tensor among the arguments, and how often it was written. The call may be the last that holds
+/// it.
 struct Given {
   Operand operand;
+  PyRef held;
   std::uint32_t version;
 };
 
@@ -65,7 +67,8 @@ std::vector<Given> versions_of(const Walk& walk, std::span<const Operand> positi
   std::vector<Given> given;
   const auto add = [&](Operand operand) {
     if (!walk.is_tensor(operand.object)) return;
-    given.push_back({operand, walk.recorder.bridge().version(operand.object)});
+    given.push_back(
+        {operand, PyRef::borrow(operand.object), walk.recorder.bridge().version(operand.object)});
   };
   for (Operand operand : positional) add(operand);
   for (const auto& [name, operand] : keywords) add(operand);
