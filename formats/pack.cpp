@@ -118,7 +118,23 @@ class PackReader {
     return {};
   }
 
-  bool holds_documents() const { return zip_name_locate(archive_.get(), kStream.data(), 0) >= 0; }
+  bool holds(const std::string& name) const {
+    return zip_name_locate(archive_.get(), name.c_str(), 0) >= 0;
+  }
+
+  /// All bytes of a member that it holds.
+  Result<std::string> whole(const std::string& name) {
+    const zip_int64_t index = zip_name_locate(archive_.get(), name.c_str(), 0);
+    if (auto begun = begin(static_cast<zip_uint64_t>(index)); !begun)
+      return tl::unexpected(std::move(begun.error()));
+    std::string out;
+    while (true) {
+      auto piece = next();
+      if (!piece) return tl::unexpected(std::move(piece.error()));
+      if (piece->empty()) return out;
+      out += *piece;
+    }
+  }
 
   /// Goes to the documents, which next() gives then.
   Result<void> begin_documents() {
@@ -192,7 +208,7 @@ Result<void> check_blobs(const GraphDocument& document, const store::Store& stor
 }
 
 Result<void> write_pack(const std::string& path, const std::vector<Document>& documents,
-                        const store::Store& store) {
+                        const store::Store& store, const std::vector<PackMember>& members) {
   std::string stream;
   std::set<std::string> hashes;
   for (const Document& document : documents) {
@@ -221,7 +237,12 @@ Result<void> write_pack(const std::string& path, const std::vector<Document>& do
   }
   zip_t* raw = archive.get();
   bool good =
+      documents.empty() ||
       add_file(raw, std::string(kStream), zip_source_buffer(raw, stream.data(), stream.size(), 0));
+  for (const PackMember& member : members) {
+    good = good && add_file(raw, member.name,
+                            zip_source_buffer(raw, member.bytes.data(), member.bytes.size(), 0));
+  }
   for (const std::string& hash : hashes) {
     good = good && add_file(raw, std::string(kBlobs) + hash,
                             zip_source_file(raw, store.blob_path(hash).c_str(), 0, -1));
@@ -267,7 +288,19 @@ bool is_pack(const std::string& path) {
   auto file = InputFile::open(path);
   if (!file || !file->starts_with(kArchiveStart)) return false;
   auto pack = PackReader::open(*file, path);
-  return !pack || (*pack)->holds_documents();
+  return !pack || (*pack)->holds(std::string(kStream));
+}
+
+Result<std::optional<std::string>> read_member(const std::string& path, std::string_view name) {
+  auto file = InputFile::open(path);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (!file->starts_with(kArchiveStart)) return std::optional<std::string>();
+  auto pack = PackReader::open(*file, path);
+  if (!pack) return tl::unexpected(std::move(pack.error()));
+  if (!(*pack)->holds(std::string(name))) return std::optional<std::string>();
+  auto bytes = (*pack)->whole(std::string(name));
+  if (!bytes) return tl::unexpected(std::move(bytes.error()));
+  return std::optional(std::move(*bytes));
 }
 
 }  // namespace penstock::formats

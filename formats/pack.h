@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +18,22 @@ std::vector<std::string> blobs_of(const GraphDocument& document);
 /// not those that its name stands for.
 Result<void> check_blobs(const GraphDocument& document, const store::Store& store);
 
-/// Writes one movable file: a ZIP archive, uncompressed, of the stream (documents.json, canonical)
-/// and every blob that it refers to (blobs/HASH). The same documents and blobs give the same bytes.
-/// It appears whole or not at all. PS0206 when a blob is missing, PS0207 when one is
-/// damaged, PS0103 when the file cannot be written.
+/// A file beside the stream in a packed file, which readers of documents leave alone.
+struct PackMember {
+  std::string name;
+  std::string bytes;
+};
+
+/// Writes one movable file: a ZIP archive, uncompressed, of the stream (documents.json, canonical;
+/// none where there are no documents), every blob that it refers to (blobs/HASH) and `members`. The
+/// same documents, blobs and members give the same bytes. It appears whole or not at all. PS0206
+/// when a blob is missing, PS0207 when one is damaged, PS0103 when the file cannot be written.
 Result<void> write_pack(const std::string& path, const std::vector<Document>& documents,
-                        const store::Store& store);
+                        const store::Store& store, const std::vector<PackMember>& members = {});
+
+/// The bytes of the member `name` of the archive at `path`. Nothing: it has none, or the file is no
+/// archive. PS0102 when it cannot be read, PS0201 and PS0208 as open_documents() has them.
+Result<std::optional<std::string>> read_member(const std::string& path, std::string_view name);
 
 /// Whether the file at `path` is such a file: an archive that holds a stream, or a damaged one.
 /// Another archive, such as Python runs, is none.

@@ -1,14 +1,26 @@
-// Helper trust: machine code that was made elsewhere may run from now on.
+// Helper trust: machine code and commands that were made elsewhere may run from now on.
 #include <fmt/format.h>
 
+#include "diag/render.h"
 #include "formats/seal.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
+#include "tools/reduce/repro.h"
 
 using namespace penstock;
 using namespace penstock::tools;
 
 namespace {
+
+/// Trusts the command of a repro, which is said.
+Result<void> trust_command(Stage& stage, const std::string& file, const std::string& directory,
+                           store::Store& store) {
+  auto repro = read_repro(file, directory);
+  if (!repro) return tl::unexpected(std::move(repro.error()));
+  stage.say(fmt::format("penstock replay may run: {}\n",
+                        printable(shell_words(repro->question.command))));
+  return trust_repro(file, store);
+}
 
 /// Trusts the machine code of all graphs of the files.
 Result<void> trust_files(Stage& stage, const std::string& directory) {
@@ -26,6 +38,11 @@ Result<void> trust_files(Stage& stage, const std::string& directory) {
     return {};
   };
   for (const std::string& file : stage.inputs()) {
+    if (is_repro(file)) {
+      if (auto trusted = trust_command(stage, file, directory, *store); !trusted) return trusted;
+      ++pieces;
+      continue;
+    }
     if (auto read = for_each_document(stage, file, trust, {}, directory); !read) return read;
   }
   if (pieces == 0) stage.say("no machine code in it: nothing asks for trust\n");

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 from suite import TIMEOUT_SECONDS, Suite
 
@@ -85,6 +86,53 @@ def late(suite: ReduceSuite) -> None:
     suite.check("what hangs is left", ops == ["aten.lt.Scalar"], ops)
 
 
+def replayed(suite: ReduceSuite) -> None:
+    """What --repro writes has all in it, is told from what fails otherwise or not at all, and runs only where it is trusted."""
+    (suite.work / "broken").touch()
+    suite.command("penstock", "reduce", "--repro=abs.zip", "toy.json", "sh", "-c", "! grep -q aten.abs || ! test -e broken")
+    with zipfile.ZipFile(suite.work / "abs.zip") as archive:
+        text = archive.read("documents.json").decode()
+    suite.check("one op is in the file", text.count('"op":') == 1 and "aten.abs" in text, text)
+    away = {"PENSTOCK_STORE": str(suite.work / "away")}
+    told = suite.command("penstock", "replay", "abs.zip", status=6, **away)
+    suite.check("a file from elsewhere is refused with its command", "PS0809" in told and "grep -q aten.abs" in told, told)
+    told = suite.command("penstock", "replay", "--trust", "abs.zip", status=1, **away)
+    suite.check("--trust runs it", "still fails: status 1" in told, told)
+    suite.command("penstock", "replay", "abs.zip", status=6, **away)
+    told = suite.command("penstock", "trust", "abs.zip", **away)
+    suite.check("trust says what may run", "grep -q aten.abs" in told, told)
+    suite.command("penstock", "replay", "abs.zip", status=1, **away)
+    suite.command("penstock", "run", "--interpret", "--check", "abs.zip", **away)
+    with zipfile.ZipFile(suite.work / "abs.zip") as archive, zipfile.ZipFile(suite.work / "edited.zip", "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(name, archive.read(name).replace(b"aten.abs ||", b"aten.abs ;"))
+    suite.check("a changed file is not run", "PS0809" in suite.command("penstock", "replay", "edited.zip", status=6, **away))
+    (suite.work / "broken").unlink()
+    told = suite.command("penstock", "replay", "abs.zip")
+    suite.check("what is mended is told", "no longer fails" in told, told)
+    (suite.work / "way").write_text("3")
+    suite.command("penstock", "reduce", "--repro=way.zip", "toy.json", "sh", "-c", "exit $(cat way)")
+    (suite.work / "way").write_text("4")
+    told = suite.command("penstock", "replay", "way.zip", status=1)
+    suite.check("another failure is told", "fails in another way: status 4, was status 3" in told, told)
+
+
+def programs(suite: ReduceSuite, python: str) -> None:
+    """Lines, operands and sizes go as long as the same exception comes; another one with the same status is another failure."""
+    (suite.work / "model.py").write_text(
+        "import helper\n\n\nclass TooLong(Exception):\n    limit = 3\n    unit = 'rows'\n\n\ndef unused(x):\n    # nobody calls it\n    return x\n\n\ndef f(n):\n    for i in range(8):\n"
+        "        rows = [0] * n\n        if n > 1:\n            rows = rows + helper.more(n); n = n + 0\n"
+        "        if len(rows) > 3:\n            raise TooLong('too long')\n    return rows\n\n\nprint(f(512))\n")
+    (suite.work / "helper.py").write_text("def more(n):\n    return [1] * n\n")
+    told = suite.command("penstock", "reduce", "model.py", python, "{}")
+    suite.check("what is not needed is gone", "unused" not in told and "helper" not in told and "512" not in told, told)
+    suite.check("a class without a body is left", "class TooLong(Exception):\n    pass\n" in told, told)
+    suite.check("and what is needed is left", "raise TooLong" in told and len(told.splitlines()) <= 8, told)
+    piped = suite.command("penstock", "reduce", "--matching=too long", "--repro=model.zip", "model.py", python, "-")
+    told = suite.command("penstock", "replay", "--show", "model.zip", status=1)
+    suite.check("a program is replayed", "still fails: status 1, TooLong" in told and "too long" in told, piped + told)
+
+
 def interrupted(suite: ReduceSuite) -> None:
     """An interrupt ends the search, not the result."""
     process = subprocess.Popen(["penstock", "reduce", "-o", "stopped.json", "toy.json", "sh", "-c",
@@ -116,6 +164,8 @@ def main() -> int:
         wrong_result(suite)
         by_text(suite)
         late(suite)
+        replayed(suite)
+        programs(suite, str(python))
         interrupted(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed or not suite.passed else 0

@@ -118,8 +118,13 @@ CASES = [
     ("reduce", 0, "penstock reduce core.json false"),
     ("reduce", 1, "penstock reduce core.json true"),
     ("reduce", 2, "penstock reduce core.json"),
-    ("reduce", 3, "penstock reduce ok.py false"),
+    ("reduce", 3, "penstock reduce inputs.safetensors false"),
     ("reduce", 6, "penstock reduce core.json no-such-command"),
+    ("replay", 0, "penstock replay mended.zip"),
+    ("replay", 1, "penstock replay fails.zip"),
+    ("replay", 2, "penstock replay"),
+    ("replay", 3, "penstock replay core.json"),
+    ("replay", 6, "penstock replay --store=elsewhere fails.zip"),
     ("pack", 0, "penstock pack -o packed.zip core.json"),
     ("pack", 2, "penstock pack core.json"),
     ("pack", 3, "penstock pack -o packed.zip ok.py"),
@@ -170,6 +175,10 @@ def prepare(suite: Suite, samples: pathlib.Path) -> None:
     core = (suite.work / "core.json").read_text()
     (suite.work / "other.json").write_text(core.replace("prim.abs", "prim.neg"))
     (suite.work / "unsupported.json").write_text(unsupported_graph((suite.work / "torch.json").read_text()))
+    suite.command("penstock", "reduce", "--repro=fails.zip", "core.json", "false")
+    (suite.work / "flag").touch()
+    suite.command("penstock", "reduce", "--repro=mended.zip", "core.json", "test", "!", "-e", "flag")
+    (suite.work / "flag").unlink()
     (suite.work / "inputs.safetensors").write_bytes(safetensors("ab", 10))
     (suite.work / "small.safetensors").write_bytes(safetensors("ab", 3))
     suite.command("penstock", "codegen", "-o", "made.json", "loops.json")

@@ -54,6 +54,9 @@ USES = [
     ("graphdiff toy.json", 2, "two files"),
     ("reduce toy.json", 2, "a file and a command"),
     ("reduce toy.json true", 1, "Try the command on the stream by hand"),
+    ("reduce syntax.py false", 2, "is no Python program"),
+    ("replay toy.json", 3, "penstock reduce --repro=FILE"),
+    ("replay --store=elsewhere fails.zip", 6, "penstock trust fails.zip"),
     ("pack toy.json", 2, "-o FILE"),
     ("convert --emit=xml toy.json", 2, "auto|json|cbor|text|dot"),
     ("cache lss", 2, "ls, verify, repair, prune, clear"),
@@ -76,6 +79,7 @@ def main() -> int:
         (suite.work / "other.json").write_text('{"a": 1}\n')
         suite.command("penstock", "capture", "-o", "toy.json", "toy.py")
         suite.command("penstock", "decompose", "-o", "core.json", "toy.json")
+        suite.command("penstock", "reduce", "--repro=fails.zip", "toy.json", "false")
         (suite.work / "cut.json").write_bytes((suite.work / "toy.json").read_bytes()[:300])
         for words, status, hint in USES:
             told = suite.command("penstock", *words.split(), status=status)

@@ -8,10 +8,10 @@
 #include <filesystem>
 
 #include "diag/render.h"
+#include "tools/common/child.h"
 #include "tools/common/launch.h"
 #include "tools/common/temporary_folder.h"
 #include "tools/common/transform.h"
-#include "tools/doctor/child.h"
 #include "tools/doctor/printed.h"
 #include "tools/report/advice.h"
 #include "tools/report/gather.h"

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tools/common/child.h"
 #include "tools/common/launch.h"
 #include "tools/common/temporary_folder.h"
 #include "tools/common/transform.h"
-#include "tools/doctor/child.h"
 #include "tools/doctor/probe.h"
 
 namespace penstock::tools {

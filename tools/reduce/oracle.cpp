@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 namespace penstock::tools {
@@ -106,16 +108,47 @@ Waited wait_for(pid_t pid, int signals, int seconds) {
 }
 
 /// The codes of penstock's errors in what a command printed, for people or as JSON.
-std::set<std::string> errors_in(std::string_view text) {
+void add_codes(std::string_view text, std::set<std::string>& out) {
   constexpr std::size_t kCode = 6;  // as in PS0804
-  std::set<std::string> out;
   for (const std::string_view mark : {"error[", R"("severity":"error","code":")"}) {
     for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark, at)) {
       at += mark.size();
       if (text.substr(at).starts_with("PS")) out.emplace(text.substr(at, kCode));
     }
   }
-  return out;
+}
+
+/// "ValueError" of "ValueError: too few" and of a bare "ValueError"; empty: no exception's line.
+std::string_view exception_of(std::string_view line, bool traced) {
+  const std::string_view name = line.substr(0, line.find(':'));
+  const bool word = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char byte) {
+    return std::isalnum(byte) != 0 || byte == '_' || byte == '.' || byte >= 0x80;
+  });
+  const bool named = name.ends_with("Error") || name.ends_with("Exception");
+  return word && (traced || named) ? name : std::string_view();
+}
+
+/// The names of Python's exceptions: of the first line behind each traceback that is not indented,
+/// and of lines that begin like one without (a syntax error has none).
+void add_exceptions(std::string_view text, std::set<std::string>& out) {
+  bool traced = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1);
+    std::string_view line = text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+    if (line.empty() || line.front() == ' ') continue;
+    const std::string_view name = exception_of(line, traced);
+    if (!name.empty()) out.emplace(name);
+    traced = line.starts_with("Traceback (most recent call last)");
+  }
+}
+
+/// `word` with `path` for each {} in it.
+std::string filled(std::string word, const std::string& path) {
+  for (std::size_t at = word.find("{}"); at != word.npos; at = word.find("{}", at + path.size()))
+    word.replace(at, 2, path);
+  return word;
 }
 
 }  // namespace
@@ -127,11 +160,17 @@ bool same_failure(const Answer& part, const Answer& whole) {
                        part.errors.end());
 }
 
-Oracle::Oracle(std::vector<std::string> command, int timeout_seconds, std::string text)
-    : command_(std::move(command)), timeout_seconds_(timeout_seconds), text_(std::move(text)) {
+Oracle::Oracle(Question question) : question_(std::move(question)) {
   const sigset_t stop = stop_signals();
   sigprocmask(SIG_BLOCK, &stop, nullptr);
   signals_ = signalfd(-1, &stop, SFD_CLOEXEC);
+  auto& words = question_.command;
+  if (std::none_of(words.begin(), words.end(),
+                   [](const std::string& word) { return word.find("{}") != word.npos; }))
+    return;
+  folder_.emplace("penstock-reduce");
+  path_ = folder_->path() / question_.file;
+  for (std::string& word : words) word = filled(std::move(word), path_);
 }
 
 Oracle::~Oracle() {
@@ -144,14 +183,17 @@ Oracle::~Oracle() {
   sigprocmask(SIG_UNBLOCK, &stop, nullptr);
 }
 
-Result<Answer> Oracle::ask(std::string_view stream) {
-  MemoryFile input, output;
-  if (!input.fill(stream) || output.descriptor() < 0) {
-    return failure(Code::PS0106, "no memory for a stream");
+Result<Answer> Oracle::ask(std::string_view input) {
+  MemoryFile piped, output;
+  const bool written = path_.empty()
+                           ? piped.fill(input)
+                           : bool((std::ofstream(path_, std::ios::binary) << input).flush());
+  if (!written || output.descriptor() < 0) {
+    return failure(Code::PS0106, "there is no room for what the command is to read");
   }
-  auto pid = spawn(command_, input.descriptor(), output.descriptor());
+  auto pid = spawn(question_.command, piped.descriptor(), output.descriptor());
   if (!pid) return tl::unexpected(std::move(pid.error()));
-  const Waited waited = wait_for(*pid, signals_, timeout_seconds_);
+  const Waited waited = wait_for(*pid, signals_, question_.timeout);
   if (waited != Waited::ended) kill(-*pid, SIGKILL);
   int status = 0;
   while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
@@ -160,9 +202,11 @@ Result<Answer> Oracle::ask(std::string_view stream) {
   answer.interrupted = waited == Waited::stopped;
   answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status);
   if (waited == Waited::late) answer.status = kTimedOut;
-  const std::string printed = output.contents();
-  answer.printed = text_.empty() || printed.find(text_) != std::string::npos;
-  answer.errors = errors_in(printed);
+  answer.output = output.contents();
+  answer.printed =
+      question_.text.empty() || answer.output.find(question_.text) != std::string::npos;
+  add_codes(answer.output, answer.errors);
+  add_exceptions(answer.output, answer.errors);
   return answer;
 }
 

@@ -1,4 +1,4 @@
-#include "tools/doctor/child.h"
+#include "tools/common/child.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
