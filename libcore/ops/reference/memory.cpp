@@ -369,6 +369,15 @@ std::int64_t wrapped(Evaluation& e, double index, std::int64_t size) {
   return i < 0 ? i + size : i;
 }
 
+/// Whether an index has the tensor's dims and, but along `dim`, no more elements in any.
+bool lies_within(const Shape& index, const Shape& tensor, std::int64_t dim) {
+  if (index.size() != tensor.size()) return false;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (static_cast<std::int64_t>(d) != dim && index[d] > tensor[d]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void gather(Evaluation& e) {
@@ -376,7 +385,11 @@ void gather(Evaluation& e) {
   Array index = e.array(name), x = e.array("self");
   Shape own = x.sizes;
   if (!e.has("dim")) {  // take_along_dim over the flattened tensor
-    for (double& i : index.values) i = x.values[wrapped(e, i, x.count())];
+    for (double& i : index.values) {
+      const std::int64_t at = wrapped(e, i, x.count());
+      if (e.failed()) return;  // there may be no element at all
+      i = x.values[at];
+    }
     return e.store(with_sizes(index, e.result().sizes));
   }
   std::int64_t dim = e.dim("dim", 0, own.size());
@@ -388,6 +401,10 @@ void gather(Evaluation& e) {
     for (double& i : index.values)
       i -= std::floor(i / static_cast<double>(x.sizes[dim])) * static_cast<double>(x.sizes[dim]);
   }
+  // What has no dims has one element along the only one.
+  if (x.sizes.empty()) x.sizes = {1};
+  if (index.sizes.empty()) index.sizes = {1};
+  if (!lies_within(index.sizes, x.sizes, dim)) return e.fail("the index is larger than the tensor");
   Array out = index;
   Shape strides(x.rank(), 1);
   for (std::size_t i = x.rank(); i-- > 1;) strides[i - 1] = strides[i] * x.sizes[i];
@@ -399,9 +416,10 @@ void gather(Evaluation& e) {
       if (static_cast<std::int64_t>(d) == dim) at = wrapped(e, index.values[flat], x.sizes[d]);
       place += at * strides[d];
     }
-    out.values[flat] = x.values[index.rank() == 0 ? 0 : place];
+    if (e.failed()) return;  // there may be no element at all
+    out.values[flat] = x.values[place];
   }
-  e.store(out);
+  e.store(with_sizes(out, e.result().sizes));
 }
 
 namespace {

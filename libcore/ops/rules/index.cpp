@@ -1,4 +1,5 @@
 // Indexing by tensors, sorting, losses.
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -11,8 +12,18 @@ namespace penstock::ops::rules {
 void gather(Inference& in) {
   const TensorType& self = in.tensor("self");
   const TensorType& index = in.tensor("index");
-  in.dim("dim", 0, self.rank());
-  if (!in.failed()) in.add(self.dtype, index.sizes, self);
+  const std::int64_t dim = in.dim("dim", 0, self.rank());
+  if (in.failed()) return;
+  // What has no dims counts as one element along the only one.
+  if (std::max<std::size_t>(self.rank(), 1) != std::max<std::size_t>(index.rank(), 1))
+    return in.fail("self and index differ in rank");
+  for (std::size_t d = 0; d < std::min(self.rank(), index.rank()); ++d) {
+    const auto size = self.sizes[d].constant(), wanted = index.sizes[d].constant();
+    const bool larger = size && wanted && *wanted > *size;
+    if (larger && static_cast<std::int64_t>(d) != dim)
+      return in.fail("the index is larger than self, apart from dim");
+  }
+  in.add(self.dtype, index.sizes, self);
 }
 
 void take_along_dim(Inference& in) {
