@@ -61,7 +61,10 @@ std::string batched_symbol(const KernelBundle& bundle) {
 }
 
 Batcher::Batcher(std::shared_ptr<const embedding::Model> model, const BatcherOptions& options)
-    : model_(std::move(model)), options_(options), arguments_(model_->describe_arguments()) {
+    : model_(std::move(model)),
+      options_(options),
+      arguments_(model_->describe_arguments()),
+      results_(model_->describe_results()) {
   const std::string symbol = batched_symbol(model_->bundle());
   for (const Symbol& one : model_->bundle().interface.symbols) {
     if (!symbol.empty() && one.name == symbol)
@@ -117,11 +120,6 @@ bool Batcher::submit(Job job) {
   }
   came_.notify_one();
   return true;
-}
-
-std::size_t Batcher::waiting() const {
-  const std::lock_guard lock(mutex_);
-  return waiting_.size();
 }
 
 void Batcher::work(embedding::Runner& runner) {

@@ -52,10 +52,11 @@ class Batcher {
   bool submit(Job job);
 
   const embedding::Model& model() const { return *model_; }
+  /// Model::describe_results(), which every answer needs.
+  const std::vector<embedding::ValueDescription>& results() const { return results_; }
   ModelMetrics& metrics() { return metrics_; }
   /// How many rows are called together at most; 1: the model has no size for it.
   std::int64_t most_rows() const { return most_rows_; }
-  std::size_t waiting() const;
 
  private:
   using Results = std::vector<embedding::ResultTensor>;
@@ -71,9 +72,9 @@ class Batcher {
   std::shared_ptr<const embedding::Model> model_;
   BatcherOptions options_;
   std::int64_t most_rows_ = 1;
-  std::vector<embedding::ValueDescription> arguments_;
+  std::vector<embedding::ValueDescription> arguments_, results_;
   ModelMetrics metrics_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable came_;
   std::deque<Job> waiting_;
   bool ending_ = false;

@@ -232,7 +232,7 @@ class Session : public std::enable_shared_from_this<Session> {
                     Answer<std::vector<embedding::ResultTensor>> results) {
     Answer<InferResponse> made = tl::unexpected(Problem{});
     if (results) {
-      made = write_response(name, asked, batcher.model().describe_results(), *results);
+      made = write_response(name, asked, batcher.results(), *results);
     } else {
       made = tl::unexpected(std::move(results.error()));
     }
