@@ -9,7 +9,9 @@
 #include "autodiff/differentiate.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "autodiff/vjp.h"
@@ -17,6 +19,7 @@
 #include "ops/op.h"
 #include "ops/rules/inference.h"
 #include "passes/core_passes.h"
+#include "passes/decompose/composites.h"
 
 namespace penstock::autodiff {
 
@@ -24,6 +27,14 @@ namespace {
 
 bool stops_gradients(const Node& node) {
   return node.op == kDetach || vjp_row(node.op).kind == VjpKind::constant;
+}
+
+/// What a rule reads of an op that a table names.
+std::optional<ops::OpFacts> facts_of_op(std::string_view name) {
+  if (const ops::OpFacts* op = ops::find_op(name)) return *op;
+  if (const passes::Composite* composite = passes::find_composite(name))
+    return facts_of(*composite);
+  return std::nullopt;
 }
 
 /// By value: whether a gradient of it may be wanted.
@@ -219,8 +230,8 @@ class Backward {
     }
     if (!reached) return;
     const VjpRow row = vjp_row(node.op);
-    const ops::OpFacts* op = ops::find_op(node.op);
-    if (row.kind != VjpKind::rule || op == nullptr) return refuse(node, "has no derivative here");
+    const std::optional<ops::OpFacts> op = facts_of_op(node.op);
+    if (row.kind != VjpKind::rule || !op) return refuse(node, "has no derivative here");
     if (comes && !apply(row, *op, node)) return;
     for (const NamedArgument& argument : node.args) {
       for_each_value(argument.value,

@@ -71,7 +71,7 @@ bool requires_grad(const Graph& graph, const Node& node, std::string_view operan
 struct Kept {
   ValueId value = kNoValue;  ///< kNoValue: a number
   bool result = false;       ///< the node's own
-  bool view = false;         ///< a view of it
+  SavedAs as = SavedAs::nothing;
 };
 
 std::size_t dims_of(const Graph& graph, const Node& node, std::string_view operand) {
@@ -95,7 +95,7 @@ bool others_require_grad(const Graph& graph, const Argument& list, ValueId own) 
 /// One condition of a row's, on what it says of `id`.
 bool holds(const Graph& graph, const Node& node, const Row& row, std::string_view condition,
            ValueId id) {
-  if (condition == "view") return true;
+  if (condition == "view" || condition == "uncounted") return true;
   const DType dtype = id == kNoValue ? DType::float32 : graph.values[id].type.dtype;
   if (condition == "result's dtype") return dtype == graph.values[node.results.front()].type.dtype;
   if (condition == "wide") return ops::compute_dtype(dtype) == dtype;
@@ -125,6 +125,12 @@ bool holds(const Graph& graph, const Node& node, const Row& row, ValueId id) {
   return true;
 }
 
+/// What a row says of how its operand is kept.
+SavedAs saved_as(const Row& row) {
+  if (row.when.ends_with("uncounted")) return SavedAs::uncounted;
+  return row.when.ends_with("view") ? SavedAs::view : SavedAs::itself;
+}
+
 /// Calls `found` for all that torch keeps for a node.
 void for_each_saved(const Graph& graph, const Node& node,
                     const std::function<void(const Kept&)>& found) {
@@ -132,12 +138,12 @@ void for_each_saved(const Graph& graph, const Node& node,
   if (node.results.empty() || !requires_grad(graph, node.results.front())) return;
   const OpRows op = rows_of(node.op);
   for (const Row& row : op.rows) {
-    const bool view = row.when.ends_with("view");
+    const SavedAs as = saved_as(row);
     if (row.operand.starts_with(kResult)) {
       const std::string_view number = row.operand.substr(kResult.size());
       const std::size_t result = number.empty() ? 0 : static_cast<std::size_t>(number[0] - '0');
       if (result < node.results.size() && holds(graph, node, row, node.results[result]))
-        found({node.results[result], true, view});
+        found({node.results[result], true, as});
       continue;
     }
     const Argument* operand = find_argument(node, row.operand);
@@ -146,7 +152,7 @@ void for_each_saved(const Graph& graph, const Node& node,
     bool number = true;
     for_each_value(*operand, [&](ValueId id) {
       number = false;
-      if (holds(graph, node, row, id)) found({id, false, view});
+      if (holds(graph, node, row, id)) found({id, false, as});
     });
     if (number && holds(graph, node, row, kNoValue)) found({});
   }
@@ -227,9 +233,9 @@ std::vector<SavedAs> saved_values(const Graph& graph, const std::vector<ValueId>
     if (!lasting[i]) continue;
     for_each_saved(graph, graph.nodes[i], [&](const Kept& kept) {
       if (kept.value == kNoValue) return;
-      const bool view = kept.view || base[kept.value] != kept.value;
+      const bool view = base[kept.value] != kept.value;
       SavedAs& as = saved[base[kept.value]];
-      as = std::max(as, view ? SavedAs::view : SavedAs::itself);
+      as = std::max(as, view ? std::min(kept.as, SavedAs::view) : kept.as);
     });
   }
   return saved;

@@ -10,8 +10,9 @@ namespace penstock::autodiff {
 /// How torch's own graph of gradients keeps a tensor.
 enum class SavedAs : std::uint8_t {
   nothing,
-  view,    ///< as a tensor that shows the memory that it had
-  itself,  ///< other memory that it is given is seen
+  uncounted,  ///< as a tensor that shows the memory that it had, and knows of no write
+  view,       ///< as a tensor that shows the memory that it had
+  itself,     ///< other memory that it is given is seen
 };
 
 /// By input of a graph: how torch keeps it for an op that the graph recorded. A program that writes

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "autodiff/vjp.h"
 #include "passes/decompose/composites.h"
@@ -64,15 +64,15 @@ constexpr bool is_complete() {
 }
 static_assert(is_complete(), "every op has one row in vjp.def, unless it writes its argument");
 
-constexpr std::string_view kThroughComposites[] = {
-#define PS_THROUGH_COMPOSITE(op) op,
-#include "autodiff/vjp.def"
-};
-
 VjpRow row_of_composite(std::string_view op) {
-  static const auto* const listed = new std::unordered_set<std::string_view>(
-      std::begin(kThroughComposites), std::end(kThroughComposites));
-  return {listed->contains(op) ? VjpKind::through : VjpKind::missing, nullptr, {}};
+  static const auto* const rows = new std::unordered_map<std::string_view, VjpRow>{
+#define PS_VJP_COMPOSITE(op, function, detail) \
+  {op, {VjpKind::rule, penstock::autodiff::function, detail}},
+#define PS_THROUGH_COMPOSITE(op) {op, {VjpKind::through, nullptr, {}}},
+#include "autodiff/vjp.def"
+  };
+  const auto row = rows->find(op);
+  return row == rows->end() ? VjpRow{} : row->second;
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ bool keeps_whole(std::string_view op);
 
 // The functions that the table names; a name that no file of vjp/ defines does not link.
 #define PS_VJP(id, function, detail) void function(Vjp&);
+#define PS_VJP_COMPOSITE(op, function, detail) void function(Vjp&);
 #include "autodiff/vjp.def"
 
 }  // namespace penstock::autodiff

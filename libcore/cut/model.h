@@ -101,6 +101,8 @@ struct Prices {
 inline constexpr double kNever = -1;
 /// Of a number that a node of forward makes: no tensor holds it.
 inline constexpr double kNoTensor = 1e12;
+/// Of a view of memory that backward reads in place: a copy would not show what is written there.
+inline constexpr double kNoCopy = 1e12;
 Prices prices(const Graph& joint, const JointFacts& facts);
 
 /// A choice of what is computed again.

@@ -84,6 +84,7 @@ class Pricing {
     if (joint_.values[id].is_scalar) return input ? 0 : kNoTensor;
     const double pass = bytes(id) * kByte;
     if (facts_.shared[id]) return pass;
+    if (facts_.base[id] != kNoValue) return kNoCopy;
     const ValueId root = facts_.root[id];
     if (root != id || facts_.visible[root]) return kCopyPasses * pass;
     return in_memory_[id] ? pass : 2 * pass;

@@ -83,10 +83,14 @@ PyRef detached_copy(PyObject* tensor) {
 bool keep_inputs(const GradientProgram& program, const ExecutorCall& call,
                  std::vector<PyRef>& kept) {
   static PyObject* const detach = PyUnicode_InternFromString("detach");
+  static PyObject* const data = PyUnicode_InternFromString("data");
+  using enum autodiff::SavedAs;
   for (std::size_t i = 0; i < program.kept_inputs.size(); ++i) {
     PyObject* input = call.inputs[program.kept_inputs[i]].object;
-    kept.push_back(program.kept_as_views[i] ? PyRef::steal(PyObject_CallMethodNoArgs(input, detach))
-                                            : PyRef::borrow(input));
+    const autodiff::SavedAs as = program.kept_as[i];
+    kept.push_back(as == view        ? PyRef::steal(PyObject_CallMethodNoArgs(input, detach))
+                   : as == uncounted ? PyRef::steal(PyObject_GetAttr(input, data))
+                                     : PyRef::borrow(input));
     if (!kept.back()) return false;
   }
   return true;
@@ -519,8 +523,7 @@ void find_places(GradientProgram& program) {
   for (const std::uint32_t input : program.inputs) {
     if (!saved_input(input) && !program.writes(input)) program.loose_inputs.push_back(input);
   }
-  for (const std::uint32_t input : program.kept_inputs)
-    program.kept_as_views.push_back(saved_as[input] == SavedAs::view);
+  for (const std::uint32_t input : program.kept_inputs) program.kept_as.push_back(saved_as[input]);
   program.own_outputs = parts.tracked.size() + parts.mutations.size();
   const std::vector<bool> saved_outputs = autodiff::outputs_saved_by_torch(parts.recorded);
   for (const Saved& saved : training.saved) {

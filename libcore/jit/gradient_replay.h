@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/saved_operands.h"
 #include "jit/gradient_executor.h"
 #include "torch/gradient_node.h"
 #include "torch/ops.h"
@@ -30,8 +31,7 @@ struct GradientProgram {
   std::vector<std::uint32_t> inputs;    ///< of forward, that have gradients: the node's
   std::vector<std::uint32_t> attached;  ///< made tensors that require grad: the node's outputs
   std::vector<std::uint32_t> kept_inputs, kept_outputs;  ///< in the order in which torch keeps them
-  std::vector<bool>
-      kept_as_views;  ///< by kept input: not the tensor, but one that shows its memory
+  std::vector<autodiff::SavedAs> kept_as;                ///< by kept input
   /// What backward reads and torch's own ops would not keep: the program may write it meanwhile.
   std::vector<std::uint32_t> copied_inputs, copied_outputs;
   /// Of `inputs`, those that torch's own ops would not keep: the program may write them meanwhile.

@@ -73,14 +73,6 @@ void soft_plus(Vjp& d) {
   d.give("self", d.select(d.compare("gt", scaled, d.real("threshold", 20)), g, curved));
 }
 
-void logistic_log(Vjp& d) {
-  const auto [x, g] = pieces(d);
-  const ValueId z = d.unary("exp", d.unary("neg", d.unary("abs", x)));
-  const ValueId share = d.div(z, d.add(z, 1.0));
-  const ValueId slope = d.select(d.compare("lt", x, 0.0), d.sub(1.0, share), share);
-  d.give("self", d.mul(g, slope));
-}
-
 void mish_unit(Vjp& d) {
   const auto [x, g] = pieces(d);
   const ValueId bent = d.unary("tanh", d.unary("log1p", d.unary("exp", x)));

@@ -194,6 +194,10 @@ def softmaxes():
         yield case(f"{op} edges", op + ".int", of([[100.0, 700.0, -700.0], [-INF, 1.0, 2.0], [5.0, 5.0, 5.0]]), -1)
         yield case(f"{op} to float64", op + ".int", leaf(3, 5, dtype=torch.float32), -1, torch.float64)
         yield case(f"_{op}", f"_{op}.default", leaf(3, 5), 1, False)
+    for dim in (0, -1):
+        rows = of([[1.0, 2.0, 3.0], [-INF, -INF, -INF], [-INF, 0.0, 1.0]])
+        yield case(f"_safe_softmax {dim}", "_safe_softmax.default", rows if dim else leaf(4, 3), dim)
+    yield case("log_sigmoid edges", "log_sigmoid.default", of([0.0, -0.0, INF, -INF, 90.0, -90.0, 1e-3]))
 
 
 def views():

@@ -14,9 +14,10 @@ import check_ops
 import samples
 
 CHOICE = (
-    "addcdiv addmm atan2 bmm clamp exp gather index_select inner linalg.multi_dot logsumexp mul "
+    "addcdiv addmm atan2 bmm clamp exp gather index_select inner kron linalg.multi_dot logsumexp mul "
     "nn.functional.adaptive_avg_pool2d nn.functional.batch_norm nn.functional.gelu nn.functional.glu nn.functional.linear "
-    "nn.functional.mse_loss nn.functional.pad.reflect nn.functional.prelu norm pow softmax std true_divide var where"
+    "nn.functional.logsigmoid nn.functional.mse_loss nn.functional.pad.reflect nn.functional.prelu norm pow softmax std "
+    "torch.ops.aten._safe_softmax.default true_divide var where"
 ).split()
 CHOICE_IN_PLACE = "addcmul clamp_max pow".split()
 
@@ -29,11 +30,8 @@ KNOWN = {name: (kinds, why) for names, kinds, why in (
      "masked.logaddexp nn.functional.multi_head_attention_forward", "counted data other",
      "they are taken apart into other steps than torch's"),
     ("nn.functional.elu nn.functional.celu nn.functional.selu", "data", "in place, torch reads what they gave"),
-    ("nn.functional.logsigmoid nn.functional.multilabel_soft_margin_loss", "data other", "torch keeps an exponential beside"),
     ("nn.functional.max_pool1d nn.functional.max_pool2d", "data", "they find the places again"),
     ("amax amin masked.amax masked.amin norm.inf", "data other", "of a tensor without dims, and of none that is extreme"),
-    ("kron", "counted data other", "torch keeps views that count on their own"),
-    ("torch.ops.aten._safe_softmax.default", "nothing counted data other", "its gradients at the edges are others"),
 ) for name in names.split()}
 
 
