@@ -19,8 +19,9 @@ std::string join(const std::vector<std::string>& parts) {
 
 class Steps {
  public:
-  Steps(const Interface& interface, const std::vector<Buffer>& buffers)
-      : buffers_(buffers), writer_(buffers.size()) {
+  Steps(const Interface& interface, const std::vector<Buffer>& buffers,
+        const std::vector<Call>& calls)
+      : buffers_(buffers), calls_(calls), writer_(buffers.size()) {
     add_items(interface, items_);
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       if (buffers[i].kind == Buffer::Kind::input) writer_[i] = {buffers[i].index, 0};
@@ -85,6 +86,12 @@ class Steps {
     return std::move(items_);
   }
 
+  /// Says which calls of the program the step that was added last does.
+  void name_calls(const std::vector<std::int32_t>& of_step) {
+    if (of_step.empty() || static_cast<std::size_t>(of_step.front()) >= calls_.size()) return;
+    items_.back().stack = calls_[static_cast<std::size_t>(of_step.front())].stack;
+  }
+
   void add_fact_item(const std::string& label, std::vector<DiffItem::Fact> facts) {
     DiffItem item;
     item.label = item.title = item.text = label;
@@ -97,6 +104,7 @@ class Steps {
     DiffItem item;
     item.title = item.text = fmt::format("step {} ({})", name, label);
     item.label = std::move(label);
+    item.is_op = true;
     return item;
   }
 
@@ -184,6 +192,7 @@ class Steps {
   }
 
   const std::vector<Buffer>& buffers_;
+  const std::vector<Call>& calls_;
   std::vector<DiffItem::Operand> writer_;  ///< of each buffer, as of now
   DiffItems items_;
 };
@@ -205,18 +214,18 @@ struct Lister {
   }
 
   DiffItems operator()(const LoopProgram& program) const {
-    Steps steps(program.interface, program.buffers);
+    Steps steps(program.interface, program.buffers, program.calls);
     for (const ProgramStep& step : program.steps) {
-      std::visit([&](const auto& one) { steps.add(one); }, step);
+      std::visit([&](const auto& one) { steps.add(one), steps.name_calls(one.calls); }, step);
     }
     steps.add_fact_item("arena", {{"bytes", program.arena_bytes.to_string()}});
     return steps.done(program.outputs);
   }
 
   DiffItems operator()(const KernelBundle& bundle) const {
-    Steps steps(bundle.interface, bundle.buffers);
+    Steps steps(bundle.interface, bundle.buffers, bundle.calls);
     for (const BundleStep& step : bundle.steps) {
-      std::visit([&](const auto& one) { steps.add(one); }, step);
+      std::visit([&](const auto& one) { steps.add(one), steps.name_calls(one.calls); }, step);
     }
     for (const KernelBundle::Code& code : bundle.code) {
       steps.add_fact_item("code for " + code.target,

@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""Makes the page of `penstock report --html` from its sources: one C++ file with the texts that stand before, between and
-behind the two places where reports are put.
+"""Makes a page of penstock from its sources: one C++ file with the texts that stand before, between and behind the places
+where a tool puts data. A place is a word like @REPORT@ in PAGE.html.
 
-    bundle-page.py OUTPUT PAGE.html PAGE.css SCRIPT.js...
+    bundle-page.py OUTPUT HEADER NAMESPACE PAGE.html PAGE.css SCRIPT.js...
 
-The content policy of the page names the hashes of its one style and its one script: whatever a report holds, a browser
+HEADER declares `extern const char* const kPageParts[N]` in NAMESPACE, N one more than the places.
+
+The content policy of the page names the hashes of its one style and its one script: whatever its data hold, a browser
 runs nothing else.
 """
 
 import base64
 import hashlib
 import pathlib
+import re
 import sys
 
 DELIMITER = "embedded"
-PLACES = ["@REPORT@", "@BEFORE@"]
+PLACE = re.compile("@[A-Z]+@")
 
 
 def hash_of(text: str) -> str:
@@ -22,24 +25,18 @@ def hash_of(text: str) -> str:
 
 
 def main() -> int:
-    output, page, style, *scripts = map(pathlib.Path, sys.argv[1:])
-    css = style.read_text()
-    script = "\n".join(path.read_text() for path in scripts)
+    output, header, namespace, page, style, *scripts = sys.argv[1:]
+    css = pathlib.Path(style).read_text()
+    script = "\n".join(pathlib.Path(path).read_text() for path in scripts)
     for text in (css, script):
-        if "</script" in text or "</style" in text or f'){DELIMITER}"' in text or any(place in text for place in PLACES):
+        if "</script" in text or "</style" in text or f'){DELIMITER}"' in text or PLACE.search(text):
             print("bundle-page.py: a source holds the end of its element, or a place of the page", file=sys.stderr)
             return 1
-    # The script last: what was put in is searched for nothing more.
-    html = page.read_text().replace("@SCRIPT_HASH@", hash_of(script)).replace("@STYLE_HASH@", hash_of(css))
+    html = pathlib.Path(page).read_text().replace("@SCRIPT_HASH@", hash_of(script)).replace("@STYLE_HASH@", hash_of(css))
     html = html.replace("@STYLE@", css).replace("@SCRIPT@", script)
-    parts = []
-    for place in PLACES:
-        before, html = html.split(place)
-        parts.append(before)
-    parts.append(html)
-    rows = ",\n".join(f'    R"{DELIMITER}({part}){DELIMITER}"' for part in parts)
-    output.write_text('#include "tools/report/page.h"\n\nnamespace penstock::report {\n\n'
-                      f"const char* const kPageParts[3] = {{\n{rows}}};\n\n}}  // namespace penstock::report\n")
+    rows = ",\n".join(f'    R"{DELIMITER}({part}){DELIMITER}"' for part in PLACE.split(html))
+    pathlib.Path(output).write_text(f'#include "{header}"\n\nnamespace {namespace} {{\n\n'
+                                    f"const char* const kPageParts[] = {{\n{rows}}};\n\n}}  // namespace {namespace}\n")
     return 0
 
 

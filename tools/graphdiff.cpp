@@ -1,30 +1,58 @@
 // Helper graphdiff: do two streams hold the same graphs?
+#include <fmt/format.h>
+
 #include "diag/render.h"
 #include "formats/diff.h"
+#include "tools/common/output.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
+#include "tools/graphdiff/difference_page.h"
 
 using namespace penstock;
 using namespace penstock::tools;
 
+namespace {
+
+Result<std::vector<formats::Document>> read_all(Stage& stage, const std::string& file) {
+  std::vector<formats::Document> documents;
+  auto keep = [&](formats::Document document, const formats::DocumentReader&) -> Result<void> {
+    documents.push_back(std::move(document));
+    return {};
+  };
+  if (auto read = for_each_document(stage, file, keep); !read) return tl::unexpected(read.error());
+  return documents;
+}
+
+Result<void> write_page(const std::string& file, const std::string& page) {
+  auto output = tools::Output::open(file);
+  if (!output) return tl::unexpected(output.error());
+  if (auto written = output->write(page); !written) return written;
+  return output->commit();
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   bool json = false;
+  std::string html;
   Stage stage(find_tool("graphdiff"), argc, argv, {.documents = false});
   stage.options().flag("--json", json, "Print the differences as one JSON object.");
-  return stage.run([&](Stage&) -> Result<void> {
+  stage.options().text("--html", html, "FILE",
+                       "Also write them as one page to FILE, which needs nothing beside it.");
+  return stage.run([&](Stage& stage) -> Result<void> {
     const std::vector<std::string>& files = stage.settings().files;
     if (files.size() != 2) return failure(Code::PS0101, "graphdiff compares two files");
-    std::vector<formats::Document> streams[2];
-    for (int side = 0; side < 2; ++side) {
-      auto keep = [&](formats::Document document, const formats::DocumentReader&) {
-        streams[side].push_back(std::move(document));
-        return Result<void>();
-      };
-      if (auto read = for_each_document(stage, files[side], keep); !read) return read;
+    auto before = read_all(stage, files[0]);
+    if (!before) return tl::unexpected(before.error());
+    auto after = read_all(stage, files[1]);
+    if (!after) return tl::unexpected(after.error());
+    const formats::StreamDifference difference = formats::compare(*before, *after);
+    if (!difference.graphs.empty()) stage.answer(status(Exit::negative));
+    if (!html.empty()) {
+      const std::string page = graphdiff::to_page(difference, files[0], files[1]);
+      if (auto written = write_page(html, page); !written) return written;
     }
-    auto differences = formats::compare(streams[0], streams[1]);
-    if (!differences.empty()) stage.answer(status(Exit::negative));
-    return stage.write(json ? formats::to_json(differences)
-                            : printable(formats::to_text(differences)));
+    return stage.write(json ? formats::to_json(difference)
+                            : printable(formats::to_text(difference)));
   });
 }

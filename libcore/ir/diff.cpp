@@ -5,9 +5,11 @@
 // are called and wherever they stand (equal ones are paired in order). One changed constant changes
 // the hashes of everything below it, so what is left is aligned in a second step: the longest
 // common subsequence of labels, by Myers' greedy algorithm, whose cost is the number of items times
-// the number of differences. Pairs found so are compared fact by fact, operands through the
-// matching itself; an item whose only difference was further up turns out equal and is not
-// reported.
+// the number of differences. What then has no partner is looked at once more: an op that was put in
+// the place of another takes what that one took, so a node of the first graph is paired with one of
+// the second whose operands are the partners of its own. Pairs found so are compared fact by fact,
+// operands through the matching itself; an item whose only difference was further up turns out
+// equal and is not reported.
 
 #include "ir/diff.h"
 
@@ -15,6 +17,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -129,7 +132,7 @@ class Comparer {
         to_after_(before.size(), -1),
         to_before_(after.size(), -1) {}
 
-  std::vector<Difference> run() {
+  Comparison run() {
     match_equal();
     Positions left, right;
     for (std::size_t i = 0; i < before_.size(); ++i) {
@@ -140,19 +143,25 @@ class Comparer {
     }
     Pairs pairs = longest_common(left, right, before_, after_);
     for (auto [i, j] : pairs) match(i, j);
+    match_replaced();
     // In the order of the first graph; what was added follows what stands before it.
     std::size_t j = 0;
     for (std::size_t i = 0; i < before_.size(); ++i) {
       if (to_after_[i] < 0) {
-        out_.push_back({Difference::Kind::removed, before_[i].title, {}, before_[i].text, {}});
+        out_.push_back({Difference::Kind::removed,
+                        before_[i].title,
+                        {},
+                        before_[i].text,
+                        {},
+                        static_cast<std::int32_t>(i)});
         continue;
       }
       auto other = static_cast<std::size_t>(to_after_[i]);
       for (; j < other; ++j) add_if_new(j);
-      compare_items(before_[i], after_[other]);
+      compare_items(i, other);
     }
     for (; j < after_.size(); ++j) add_if_new(j);
-    return std::move(out_);
+    return {std::move(to_after_), std::move(out_)};
   }
 
  private:
@@ -175,9 +184,45 @@ class Comparer {
     }
   }
 
+  /// Pairs what is left by operands, operands before users: a chain of replaced ops is followed.
+  void match_replaced() {
+    std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, Positions> by_operands;
+    for (std::size_t j = after_.size(); j-- > 0;) {
+      if (to_before_[j] >= 0 || !takes_operands(after_[j])) continue;
+      std::vector<std::pair<std::int32_t, std::int32_t>> key;
+      for (DiffItem::Operand operand : after_[j].operands)
+        key.emplace_back(operand.item, operand.result);
+      by_operands[std::move(key)].push_back(static_cast<std::int32_t>(j));
+    }
+    if (by_operands.empty()) return;
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      if (to_after_[i] >= 0 || !takes_operands(before_[i])) continue;
+      std::vector<std::pair<std::int32_t, std::int32_t>> key;
+      for (DiffItem::Operand operand : before_[i].operands)
+        key.emplace_back(partner(operand), operand.result);
+      auto found = by_operands.find(key);
+      if (found == by_operands.end() || found->second.empty()) continue;
+      match(static_cast<std::int32_t>(i), found->second.back());
+      found->second.pop_back();
+    }
+  }
+
+  static bool takes_operands(const DiffItem& item) { return item.is_op && !item.operands.empty(); }
+
+  /// The item of the second graph that `operand` of the first is; -1: none.
+  std::int32_t partner(DiffItem::Operand operand) const {
+    return operand.item < 0 ? -1 : to_after_[static_cast<std::size_t>(operand.item)];
+  }
+
   void add_if_new(std::size_t j) {
     if (to_before_[j] >= 0) return;
-    out_.push_back({Difference::Kind::added, after_[j].title, {}, {}, after_[j].text});
+    out_.push_back({Difference::Kind::added,
+                    after_[j].title,
+                    {},
+                    {},
+                    after_[j].text,
+                    -1,
+                    static_cast<std::int32_t>(j)});
   }
 
   std::string name(const DiffItems& items, DiffItem::Operand operand) {
@@ -186,11 +231,14 @@ class Comparer {
     return operand.result == 0 ? text : fmt::format("result {} of {}", operand.result, text);
   }
 
-  void compare_items(const DiffItem& a, const DiffItem& b) {
+  void compare_items(std::size_t i, std::size_t j) {
+    const DiffItem &a = before_[i], &b = after_[j];
     auto changed = [&](std::string what, std::string before, std::string after) {
       out_.push_back({Difference::Kind::changed, a.title, std::move(what), std::move(before),
-                      std::move(after)});
+                      std::move(after), static_cast<std::int32_t>(i),
+                      static_cast<std::int32_t>(j)});
     };
+    if (a.label != b.label) changed("op", a.label, b.label);
     auto find = [](const DiffItem& item, const std::string& name) {
       return std::find_if(item.facts.begin(), item.facts.end(),
                           [&](const DiffItem::Fact& fact) { return fact.name == name; });
@@ -208,7 +256,7 @@ class Comparer {
     }
     for (std::size_t k = 0; k < a.operands.size() && k < b.operands.size(); ++k) {
       DiffItem::Operand left = a.operands[k], right = b.operands[k];
-      std::int32_t mapped = left.item < 0 ? -1 : to_after_[static_cast<std::size_t>(left.item)];
+      std::int32_t mapped = partner(left);
       bool gone = left.item >= 0 && mapped < 0;
       if (!gone && mapped == right.item && left.result == right.result) continue;
       changed(fmt::format("operand {}", k), name(before_, left), name(after_, right));
@@ -226,7 +274,7 @@ class Comparer {
 
 }  // namespace
 
-std::vector<Difference> compare(const DiffItems& before, const DiffItems& after) {
+Comparison compare(const DiffItems& before, const DiffItems& after) {
   return Comparer(before, after).run();
 }
 

@@ -24,6 +24,8 @@ struct DiffItem {
   std::string text;   ///< the whole of it in one line, for what is added or removed
   std::vector<Operand> operands;
   std::vector<Fact> facts;
+  bool is_op = false;    ///< a node or a step: another op can come to stand in its place
+  CallStack stack = {};  ///< where the program made it: for people only, and never compared
 };
 
 /// A graph as a list of things, operands before users.
@@ -32,14 +34,22 @@ using DiffItems = std::vector<DiffItem>;
 struct Difference {
   enum class Kind : std::uint8_t { removed, added, changed };
   Kind kind;
-  std::string title;   ///< of the item (changed: in the first graph)
-  std::string what;    ///< changed: the fact; else empty
-  std::string before;  ///< removed: the item's text; changed: the fact's
-  std::string after;   ///< added, changed
+  std::string title;              ///< of the item (changed: in the first graph)
+  std::string what;               ///< changed: the fact, or "op"; else empty
+  std::string before;             ///< removed: the item's text; changed: the fact's
+  std::string after;              ///< added, changed
+  std::int32_t before_item = -1;  ///< position in the first graph; -1: added
+  std::int32_t after_item = -1;   ///< position in the second; -1: removed
 };
 
-/// What turns `before` into `after`; empty when the graphs do the same, whatever names they use.
-std::vector<Difference> compare(const DiffItems& before, const DiffItems& after);
+struct Comparison {
+  std::vector<std::int32_t> partner;    ///< of each item of the first graph; -1: removed
+  std::vector<Difference> differences;  ///< in the order of the first graph
+};
+
+/// What turns `before` into `after`; no differences when the graphs do the same, whatever names
+/// they use.
+Comparison compare(const DiffItems& before, const DiffItems& after);
 
 /// The same number for graphs that compare equal.
 std::uint64_t structure_hash(const DiffItems& items);

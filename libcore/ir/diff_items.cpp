@@ -54,6 +54,12 @@ void add_line(DiffItems& items, std::string_view what, const std::string& text) 
   items.push_back(std::move(item));
 }
 
+/// The one frame that is known of a place.
+CallStack stack_of(const std::optional<Location>& location) {
+  if (!location) return nullptr;
+  return std::make_shared<const StackFrame>(StackFrame{{}, *location, nullptr});
+}
+
 void add_input(const Input& input, const SourceTable& sources, DiffItems& items) {
   DiffItem item;
   std::string from = input.source == kNoSource ? input.name : sources.text(input.source);
@@ -68,8 +74,13 @@ void add_input(const Input& input, const SourceTable& sources, DiffItems& items)
 }
 
 void add_guard(const Guard& guard, const SourceTable& sources, DiffItems& items) {
-  if (guard.condition) return add_line(items, "guard", to_string(*guard.condition));
+  if (guard.condition) {
+    add_line(items, "guard", to_string(*guard.condition));
+    items.back().stack = stack_of(guard.location);
+    return;
+  }
   DiffItem item;
+  item.stack = stack_of(guard.location);
   std::string about = guard.source == kNoSource ? "" : " of " + sources.text(guard.source);
   item.label = item.title = fmt::format("guard {}{}", facts(guard.kind).name, about);
   std::string expected = guard.tensor               ? to_string(*guard.tensor)
@@ -108,6 +119,9 @@ void add_node(const Node& node, const Graph& graph, std::vector<DiffItem::Operan
                    ? node.op
                    : fmt::format("%{} {}", graph.values[node.results[0]].name, node.op);
   item.text = line_of(node, graph);
+  item.is_op = true;
+  if (node.call >= 0 && static_cast<std::size_t>(node.call) < graph.calls.size())
+    item.stack = graph.calls[static_cast<std::size_t>(node.call)].stack;
   for (const NamedArgument& argument : node.args) {
     std::string text = diff_text(argument.value, maker, item);
     item.facts.push_back({"argument " + argument.name, std::move(text)});

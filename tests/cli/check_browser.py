@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The page of `penstock report --html` in a real browser: every view draws and reacts without an error, a hostile
-document shows and never runs, 5,000 calls and 100 graphs stay usable.
+"""The pages of `penstock report --html` and `graphdiff --html` in a real browser: every view draws and reacts without an
+error, a hostile document shows and never runs, 5,000 calls and 100 graphs stay usable.
 
     check_browser.py BUILD-ROOT PYTHON [--screenshots FOLDER]      PYTHON has torch, and playwright
 
@@ -133,6 +133,38 @@ def check_large(suite: Suite, browser, file: pathlib.Path) -> None:
     print(f"large: first paint {paint:.0f} ms, longest frame while moving {frame:.0f} ms, {file.stat().st_size / 1e6:.1f} MB")
 
 
+def check_difference(suite: Suite, browser, file: pathlib.Path, hostile: pathlib.Path, large: pathlib.Path) -> None:
+    """The page of `graphdiff --html`."""
+    page = Page(browser, file)
+    tab = page.tab
+    suite.check("the overview counts graphs", "changed" in tab.inner_text("main") and "Net.forward" in tab.inner_text("main"), tab.inner_text("main"))
+    tab.keyboard.press("j")
+    tab.wait_for_timeout(120)
+    suite.check("j goes on to a graph", tab.url.endswith("#graph=0") and "relu" in tab.inner_text("main"), tab.inner_text("main")[:300])
+    words = tab.eval_on_selector_all("tr.changed mark", "marks => marks.map(mark => mark.textContent)")
+    suite.check("the words that differ are marked", "aten.gelu.default" in words and "aten.relu.default" in words, words)
+    row = tab.locator("tr.changed").first
+    suite.check("a row is closed at first", row.get_attribute("aria-expanded") == "false" and not tab.locator("tr.about").first.is_visible())
+    row.click()
+    suite.check("a row opens with its lines of Python", "functional.relu" in tab.locator("tr.about").first.inner_text()
+                and "^^^" in tab.locator("tr.about").first.inner_text(), tab.locator("tr.about").first.inner_text())
+    folds, rows = tab.locator("tr.fold").count(), tab.locator("table.diff tr").count()
+    tab.locator("tr.fold button").first.click()
+    suite.check("what is the same unfolds", folds > 0 and tab.locator("tr.fold").count() == folds - 1 and tab.locator("table.diff tr").count() > rows)
+    suite.check("nothing is said to the console", not page.said, page.said[:5])
+    suite.check("nothing is asked of anybody", len(page.asked) == 1, page.asked)
+    bad = Page(browser, hostile)
+    shown = bad.tab.inner_text("nav") + "".join(bad.show(f"graph={at}") for at in range(4))
+    suite.check("a hostile name is shown as it is", any(name in shown for name in page_documents.HOSTILE[:3]), shown[:300])
+    suite.check("nothing of it ran", not bad.said and bad.tab.evaluate("document.title !== 'ran' && !document.querySelector('img')"), bad.said)
+    big = Page(browser, large, "graph=0")
+    big.tab.wait_for_selector("table.diff")
+    took = big.tab.evaluate("""new Promise(done => { const begin = performance.now();
+        document.querySelectorAll('tr.fold button').forEach(button => button.click());
+        requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin))); })""")
+    suite.check(f"5,000 ops unfold in {FIRST_PAINT_MS} ms", took < FIRST_PAINT_MS and big.tab.locator("tr.same").count() > 4900, took)
+
+
 WATCHED = """
 import sys, torch
 def f(x): return torch.relu(x * 2).sum()
@@ -203,6 +235,14 @@ def run(options: argparse.Namespace, browser, work: str) -> int:
     check_reactions(suite, browser, suite.work / "run.html")
     check_hostile(suite, browser, suite.work / "hostile.html")
     check_large(suite, browser, suite.work / "large.html")
+    (suite.work / "edited.py").write_text(page_documents.PROGRAM.replace("functional.gelu", "functional.relu"))
+    (suite.work / "chain.py").write_text(page_documents.chain(5000))
+    for name in ("program", "edited", "chain"):
+        suite.command("penstock", "capture", "--no-tensors", "-o", f"{name}.json", f"{name}.py")
+    (suite.work / "changed.json").write_text((suite.work / "chain.json").read_text().replace('"aten.sub.Tensor"', '"aten.mul.Tensor"', 1))
+    for before, after in (("program", "edited"), ("program", "hostile"), ("chain", "changed")):
+        suite.command("penstock", "graphdiff", f"--html={after}-difference.html", f"{before}.json", f"{after}.json", status=1)
+    check_difference(suite, browser, *(suite.work / f"{name}-difference.html" for name in ("edited", "hostile", "changed")))
     check_live(suite, browser)
     if options.screenshots:
         take_screenshots(browser, suite.work / "run.html", options.screenshots)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`penstock report --html` and `--json`: what a page holds comes back, what is hostile stays text, the schema holds, and
-two runs stand in one page. What a browser makes of it is check_browser.py's.
+two runs stand in one page; `penstock graphdiff --html`: rows of both streams, with the lines of Python that made them. What a browser makes of it is check_browser.py's.
 
     check_page.py BUILD-ROOT SCHEMA PYTHON      PYTHON has torch
 
@@ -51,6 +51,48 @@ def check_schema(suite: Suite, schema: pathlib.Path, names: list[str]) -> None:
         suite.check(f"{name}: schema", not problems, problems[:2])
 
 
+def check_difference(suite: Suite) -> None:
+    """Streams of the program as it was and as it is now, the file edited in place and under another name."""
+    edited = page_documents.PROGRAM.replace("functional.gelu", "functional.relu")
+    suite.check("the program is edited", edited != page_documents.PROGRAM)
+    (suite.work / "other.py").write_text(edited)
+    (suite.work / "edited.py").write_text(page_documents.PROGRAM)
+    for name, output in (("other.py", "other.json"), ("edited.py", "older.json")):
+        suite.command("penstock", "capture", "--no-tensors", "-o", output, name)
+    (suite.work / "edited.py").write_text(edited)
+    suite.command("penstock", "capture", "--no-tensors", "-o", "newer.json", "edited.py")
+
+    def page(before: str, after: str, status: int) -> dict:
+        suite.command("penstock", "graphdiff", "--html=difference.html", before, after, status=status)
+        text = (suite.work / "difference.html").read_text()
+        data = re.search(r'<script type="application/json" id="penstock-difference">(.*?)</script>', text, re.DOTALL)[1]
+        suite.check(f"{before}, {after}: no tag in the data", "<" not in data)
+        suite.check(f"{before}, {after}: nothing from elsewhere", not re.search(r'(?:src|href)\s*=\s*"(?!#)|@import|url\(', text.replace(data, "")))
+        return json.loads(data)
+
+    suite.check("the same streams", page("newer.json", "newer.json", 0)["graphs"] == [])
+    data = page("older.json", "other.json", 1)
+    rows = data["graphs"][0]["rows"]
+    changed = [row for row in rows if row["op"] and row["kind"] == "changed"]
+    suite.check("an op in the place of another is one change", changed and all(
+        row["facts"] == [{"what": "op", "before": "aten.gelu.default", "after": "aten.relu.default"}] for row in changed), changed)
+    suite.check("no op is told to be new or gone", not [row for row in rows if row["op"] and row["kind"] in ("added", "removed")])
+    line = edited.splitlines().index(next(line for line in edited.splitlines() if "functional.relu" in line)) + 1
+    suite.check("its line of Python", changed and all((row["after_at"][0]["file"], row["after_at"][0]["line"]) == ("other.py", line) for row in changed),
+                changed[:1])
+
+    def lines(side: str, file: str) -> str:
+        return "".join(row["text"] for source in data[side]["sources"] if source["file"] == file for row in source["lines"])
+
+    suite.check("the lines of both", "gelu" not in lines("after", "other.py") and "relu" in lines("after", "other.py")
+                and "functional.relu" in lines("before", "edited.py"), data["before"]["sources"])
+    data = page("older.json", "newer.json", 1)
+    suite.check("a file that was edited since shows no line for before", not lines("before", "edited.py") and "relu" in lines("after", "edited.py"),
+                data["before"]["sources"])
+    page("older.json", "hostile.json", 1)
+    suite.command("penstock", "graphdiff", "--html=/nowhere/page.html", "older.json", "newer.json", status=6)
+
+
 def main() -> int:
     build, schema, python = (pathlib.Path(word).absolute() for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as work:
@@ -81,6 +123,7 @@ def main() -> int:
         suite.check("two runs in a page", two.count('"penstock":"report"') == 2)
         suite.command("penstock", "report", "--from-html", "run.json", status=3)
         suite.command("penstock", "report", "--html", "/nowhere/page.html", "run.json", status=6)
+        check_difference(suite)
         print(f"{suite.passed} passed, {suite.failed} failed")
         return suite.failed != 0
 

@@ -34,6 +34,12 @@ with torch.no_grad():
         net(torch.randn(4 + step % 3, 32))
 """
 
+def chain(length: int) -> str:
+    """A program of one graph of `length` ops, one of them a subtraction."""
+    return ("import torch\n\ndef f(x):\n    for _ in range(%d):\n        x = x + 1\n    x = x - 2\n    for _ in range(%d):\n        x = x + 1\n    return x\n\n"
+            "f(torch.ones(4))\n" % (length // 2, length // 2))
+
+
 HOSTILE = ["</script><script>document.title='ran'</script>", "<img src=x onerror=\"document.title='ran'\">", "]]><!--<script>",
            "line\u2028separator\u2029", "\\u003cimg src=x>", "${document.title='ran'}", "javascript:document.title='ran'"]
 

@@ -113,7 +113,7 @@ tools::LaunchOutcome LiveReport::outcome() const {
 void LiveReport::call_files(const std::map<std::string, std::string>& names) {
   for (const auto& [name, other] : names) {
     names_.insert_or_assign(name, other);
-    report_.own_files.insert(other);
+    report_.files.own.insert(other);
   }
 }
 

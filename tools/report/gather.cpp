@@ -155,11 +155,6 @@ struct Describe {
   }
 };
 
-/// Remembers where the files of a document's locations are.
-void keep_files(const formats::Meta& meta, Report& report) {
-  for (auto& [file, path] : formats::files_of(meta)) report.files.emplace(file, std::move(path));
-}
-
 std::int64_t named(const std::vector<formats::EndDocument::Count>& counts, std::string_view name) {
   for (const auto& row : counts) {
     if (row.name == name) return row.count;
@@ -173,7 +168,6 @@ struct Add {
 
   void operator()(const formats::ProgramDocument& document) const {
     report.argv = document.argv;
-    report.directory = document.directory;
     report.versions = document.versions;
     for (const NamedArgument& setting : document.settings) {
       report.settings.emplace_back(setting.name, to_string(setting.value));
@@ -185,23 +179,18 @@ struct Add {
     entry.interface = formats::interface_of(document);
     entry.calls = formats::calls_of(document);
     std::visit(Describe{entry, depth}, document.graph);
-    keep_files(document.meta, report);
     report.graphs.push_back(std::move(entry));
   }
   void operator()(const formats::BreakDocument& document) const {
-    keep_files(document.meta, report);
     report.breaks.push_back(document.event);
   }
   void operator()(const formats::SkipDocument& document) const {
-    keep_files(document.meta, report);
     report.skips.push_back(document.event);
   }
   void operator()(const formats::RecompileDocument& document) const {
-    keep_files(document.meta, report);
     report.recompiles.push_back(document.event);
   }
   void operator()(const formats::RestartDocument& document) const {
-    keep_files(document.meta, report);
     report.restarts.push_back(document.event);
   }
   void operator()(const formats::ResultDocument& document) const {
@@ -244,6 +233,7 @@ struct Add {
 }  // namespace
 
 void add(const formats::Document& document, Report& report, Depth depth) {
+  formats::add_files(document, report.files);
   std::visit(Add{report, depth}, document);
 }
 

@@ -130,7 +130,7 @@ Json encode_timeline(const std::optional<RunTotals>& end) {
   return list;
 }
 
-Json encode_sources(const SourceLines& sources) {
+Json encode_sources(const tools::SourceLines& sources) {
   Json list = Json::array();
   for (const auto& [file, lines] : sources) {
     Json rows = Json::array();
@@ -142,7 +142,8 @@ Json encode_sources(const SourceLines& sources) {
 
 Json encode_files(const Report& report) {
   Json list = Json::array();
-  for (const auto& [file, path] : report.files) list.push_back({{"name", file}, {"value", path}});
+  for (const auto& [file, path] : report.files.paths)
+    list.push_back({{"name", file}, {"value", path}});
   return list;
 }
 
@@ -158,7 +159,7 @@ std::string to_json(const Report& report, bool pretty) {
   Json whole = {{"penstock", "report"},
                 {"version", {1, 0}},
                 {"argv", report.argv},
-                {"directory", report.directory},
+                {"directory", report.files.directory},
                 {"files", encode_files(report)},
                 {"versions", encode_pairs(report.versions)},
                 {"settings", encode_pairs(report.settings)},

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "formats/program_files.h"
 #include "ir/event.h"
 #include "ir/graph.h"
 #include "tools/report/stages.h"
@@ -63,10 +62,8 @@ struct RunTotals {
 /// All that a stream of documents tells about one run of a program.
 struct Report {
   std::vector<std::string> argv;
-  std::string directory;  ///< the program's folder
+  formats::ProgramFiles files;
   std::vector<std::pair<std::string, std::string>> versions, settings;
-  std::map<std::string, std::string> files;  ///< absolute paths of the files that locations name
-  std::set<std::string> own_files;  ///< the program's, wherever they lie: a notebook's cells
   std::vector<GraphEntry> graphs;
   std::vector<BreakEvent> breaks;
   std::vector<SkipEvent> skips;

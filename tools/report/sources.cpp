@@ -1,7 +1,6 @@
 #include "tools/report/sources.h"
 
-#include <algorithm>
-#include <fstream>
+#include <map>
 #include <set>
 
 namespace penstock::report {
@@ -9,7 +8,6 @@ namespace penstock::report {
 namespace {
 
 constexpr int kAroundUsers = 12, kAroundOthers = 2;
-constexpr std::size_t kLongestLine = 400;
 
 /// The lines that are wanted of every file.
 class Wanted {
@@ -17,14 +15,11 @@ class Wanted {
   explicit Wanted(const Report& report) : report_(report) {}
 
   void add(const std::optional<Location>& location) {
-    if (!location || location->line <= 0) return;
+    if (!location) return;
     const std::string& file = location->file.text();
     auto [found, fresh] = users_.try_emplace(file, false);
-    if (fresh) found->second = is_users(report_, file);
-    const int around = found->second ? kAroundUsers : kAroundOthers;
-    auto& lines = lines_[file];
-    for (int line = std::max(1, location->line - around); line <= location->line + around; ++line)
-      lines.insert(line);
+    if (fresh) found->second = formats::is_users(report_.files, file);
+    tools::add_lines(*location, found->second ? kAroundUsers : kAroundOthers, lines_);
   }
   void add(const GraphEntry& graph) {
     add(graph.interface.location);
@@ -37,28 +32,17 @@ class Wanted {
     }
   }
 
-  SourceLines read() const {
-    SourceLines found;
-    for (const auto& [file, lines] : lines_) {
-      const auto path = report_.files.find(file);
-      std::ifstream stream(path == report_.files.end() ? file : path->second);
-      std::string text;
-      for (int line = 1; line <= *lines.rbegin() && std::getline(stream, text); ++line) {
-        if (lines.contains(line)) found[file][line] = text.substr(0, kLongestLine);
-      }
-    }
-    return found;
-  }
+  tools::SourceLines read() const { return tools::read_lines(lines_, report_.files); }
 
  private:
   const Report& report_;
   std::map<std::string, bool> users_;
-  std::map<std::string, std::set<int>> lines_;
+  tools::WantedLines lines_;
 };
 
 }  // namespace
 
-SourceLines source_lines(const Report& report) {
+tools::SourceLines source_lines(const Report& report) {
   Wanted wanted(report);
   for (const GraphEntry& graph : report.graphs) wanted.add(graph);
   for (const BreakEvent& event : report.breaks) wanted.add(event.location);
@@ -72,21 +56,13 @@ SourceLines source_lines(const Report& report) {
   return wanted.read();
 }
 
-bool is_users(const Report& report, const std::string& file) {
-  const auto found = report.files.find(file);
-  const std::string& path = found == report.files.end() ? file : found->second;
-  if (report.own_files.contains(path)) return true;
-  return !report.directory.empty() && path.starts_with(report.directory) &&
-         path.find("/site-packages/") == path.npos && path.find("/dist-packages/") == path.npos;
-}
-
 Location users_line(const Report& report, const GraphEntry& graph, const Location& location) {
-  if (is_users(report, location.file)) return location;
+  if (formats::is_users(report.files, location.file)) return location;
   for (const Call& call : graph.calls) {
     bool inside = false;
     for (const StackFrame* frame = call.stack.get(); frame; frame = frame->caller.get()) {
       inside |= frame->location.file == location.file && frame->location.line == location.line;
-      if (inside && is_users(report, frame->location.file)) return frame->location;
+      if (inside && formats::is_users(report.files, frame->location.file)) return frame->location;
     }
   }
   return location;

@@ -135,8 +135,7 @@ class Printer {
   /// A location with the path of its file, so that it can be opened from anywhere.
   std::optional<Location> openable(std::optional<Location> location) const {
     if (!location) return location;
-    const auto found = report_.files.find(location->file.text());
-    if (found != report_.files.end()) location->file = found->second;
+    location->file = formats::path_of(report_.files, location->file);
     return location;
   }
 

@@ -5,26 +5,12 @@
   report.before = island("penstock-before");
   document.title = (report.argv.join(" ") || "penstock") + " – penstock report";
 
-  const stored = () => { try { return localStorage.getItem("penstock-theme"); } catch { return null; } };
-  function setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    document.dispatchEvent(new Event("themechange"));
-  }
-  const prefers = matchMedia("(prefers-color-scheme: dark)");
-  setTheme(stored() || (prefers.matches ? "dark" : "light"));
-  prefers.addEventListener("change", () => { if (!stored()) setTheme(prefers.matches ? "dark" : "light"); });
-  function toggleTheme() {
-    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    try { localStorage.setItem("penstock-theme", theme); } catch { /* a page from disk may have no storage */ }
-    setTheme(theme);
-  }
-
   const links = views.map((view, at) => {
     const badge = view.badge ? view.badge(report) : "";
     return el("a", {class: "view" + (view.badge && badge === "" ? " empty" : ""), href: "#" + view.id}, el("kbd", {}, at < 9 ? at + 1 : at === 9 ? "0" : ""), view.title, el("span", {class: "badge"}, badge));
   });
   nav.append(el("div", {class: "brand"}, "penstock"), ...links,
-    el("div", {class: "foot"}, el("button", {onclick: toggleTheme, title: "t"}, "light / dark"), el("span", {}, "keys: 1–9, j k, t, /")));
+    el("div", {class: "foot"}, el("button", {onclick: theme.toggle, title: "t"}, "light / dark"), el("span", {}, "keys: 1–9, j k, t, /")));
 
   function render(view, what) {
     const section = el("section", {class: "view", id: "view-" + view.id});
@@ -51,7 +37,7 @@
     const digit = "1234567890".indexOf(event.key);
     if (digit >= 0 && digit < views.length) go(views[digit].id);
     else if (event.key === "j" || event.key === "k") go(views[(current + (event.key === "j" ? 1 : views.length - 1)) % views.length].id);
-    else if (event.key === "t") toggleTheme();
+    else if (event.key === "t") theme.toggle();
     else if (event.key === "/") { const field = main.querySelector("input[type=search]"); if (field) { event.preventDefault(); field.focus(); } }
   });
   show();
