@@ -58,6 +58,15 @@ void difference_slope(Vjp& d) {
   if (d.needs("target")) d.give("target", d.unary("neg", gradient));
 }
 
+void soft_margin(Vjp& d) {
+  const Losses of = losses(d);
+  if (d.failed()) return;
+  if (d.needs("target")) return d.fail("its target requires grad");
+  const ValueId power = d.unary("exp", d.unary("neg", d.mul(of.target, of.x)));
+  const ValueId slope = d.div(d.mul(of.target, power), d.add(power, 1.0));
+  d.give("self", d.mul(d.unary("neg", slope), of.g));
+}
+
 void cross_entropy_of_two(Vjp& d) {
   const Losses of = weighted_losses(d);
   if (d.failed()) return;

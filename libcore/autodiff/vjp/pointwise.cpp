@@ -162,6 +162,19 @@ void angle_of(Vjp& d) {
   if (d.needs("other")) d.give("other", d.mul(scaled, d.unary("neg", y)));
 }
 
+/// The logarithm of the sum of two powers, of e or of 2.
+void log_of_sum(Vjp& d) {
+  const passes::Operands of = d.operands({"self", "other"}, passes::Promotion::same);
+  if (d.failed()) return;
+  const ValueId a = d.materialize(of.terms[0], of), b = d.materialize(of.terms[1], of);
+  const ValueId g = d.wide(d.tangent());
+  const auto share = [&](ValueId own, ValueId other) {
+    return d.div(g, d.add(d.unary(d.detail(), d.sub(other, own)), 1.0));
+  };
+  if (d.needs("self")) d.give("self", share(a, b));
+  if (d.needs("other")) d.give("other", share(b, a));
+}
+
 /// maximum and minimum: half to each of two equal ones, nothing to the other; NaN passes it to none
 /// of the comparisons, so both get it.
 void larger(Vjp& d) {

@@ -200,14 +200,8 @@ ValueId norm_slope(Vjp& d, const Norm& n, double order) {
   return d.mul(d.mul(n.x, d.binary("pow", passes::value_argument(n.size), order - 2)), bounded);
 }
 
-}  // namespace
-
-void norm_of(Vjp& d) {
-  const double order = d.real(d.has("ord") ? "ord" : "p", 2);
-  const ValueId x = d.value("self");
-  if (d.failed()) return;
-  if (order == 0) return d.give_none();
-  const std::vector<std::int64_t> dims = d.dims("dim", d.rank(x));
+/// The gradient of x, whose norm of that order, not 0, over some dims the node's result is.
+ValueId gradient_of_norm(Vjp& d, ValueId x, double order, const std::vector<std::int64_t>& dims) {
   const std::vector<SymExpr> sizes = d.sizes(x);
   const DType compute = ops::compute_dtype(d.dtype_of(d.output()));
   const bool keeps = d.boolean("keepdim", false);
@@ -216,16 +210,36 @@ void norm_of(Vjp& d) {
   };
   Norm n{d.convert(x, compute), like_x(d.tangent()), like_x(d.output()), kNoValue, dims};
   n.size = d.unary("abs", n.x);
-  if (d.failed()) return;
-  if (order == 1) return d.give("self", d.mul(d.unary("sign", n.x), n.g));
-  if (order == 2) {
-    const ValueId share = d.select(d.compare("eq", n.y, 0.0), 0.0, d.div(n.x, n.y));
-    return d.give("self", d.mul(n.g, share));
-  }
-  if (!std::isinf(order)) return d.give("self", norm_slope(d, n, order));
+  if (d.failed()) return n.x;
+  if (order == 1) return d.mul(d.unary("sign", n.x), n.g);
+  if (order == 2) return d.mul(n.g, d.select(d.compare("eq", n.y, 0.0), 0.0, d.div(n.x, n.y)));
+  if (!std::isinf(order)) return norm_slope(d, n, order);
   const ValueId extreme = d.both("or", d.compare("eq", n.size, n.y), d.unary("isnan", n.size));
   const ValueId share = d.div(n.g, count_of(d, extreme, compute, dims));
-  d.give("self", d.mul(d.unary("sign", n.x), d.select(extreme, share, 0.0)));
+  return d.mul(d.unary("sign", n.x), d.mul(share, d.convert(extreme, compute)));
+}
+
+}  // namespace
+
+void norm_of(Vjp& d) {
+  const double order = d.real(d.has("ord") ? "ord" : "p", 2);
+  const ValueId x = d.value("self");
+  if (d.failed()) return;
+  if (order == 0) return d.give_none();
+  d.give("self", gradient_of_norm(d, x, order, d.dims("dim", d.rank(x))));
+}
+
+/// The norm of a difference.
+void distance_of(Vjp& d) {
+  const double order = d.real("p", 2);
+  const passes::Operands of = d.operands({"self", "other"}, passes::Promotion::same);
+  if (order == 0) return d.fail("its order is 0");
+  if (d.failed()) return;
+  const ValueId gap = d.sub(d.materialize(of.terms[0], of), of.terms[1]);
+  if (d.failed()) return;
+  const ValueId gradient = gradient_of_norm(d, gap, order, d.dims("dim", d.rank(gap)));
+  d.give("self", gradient);
+  if (d.needs("other")) d.give("other", d.unary("neg", gradient));
 }
 
 }  // namespace penstock::autodiff

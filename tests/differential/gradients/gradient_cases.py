@@ -398,6 +398,9 @@ def composites():
         yield case(f"{op} edges", f"{op}.default", near)
     for op in "logaddexp logaddexp2".split():
         yield case(op, f"{op}.default", leaf(3, 5), leaf(5))
+    for op in ("logaddexp", "logaddexp2"):
+        yield case(f"{op} edges", op + ".default", of([INF, -INF, INF, -INF, 1.0]), of([INF, -INF, -INF, 1.0, 1.0]))
+        yield case(f"{op} spread", op + ".default", leaf(3, 4), leaf(4))
     yield case("logaddexp far", "logaddexp.default", of([800.0, -800.0, 0.0, -INF]), of([-800.0, 800.0, 0.0, 1.0]))
     for op in ("nansum.default", "nanmean.default"):
         yield case(op, op, of([[1.0, NAN, 2.0], [NAN, NAN, 3.0]]), [1])
@@ -432,7 +435,9 @@ def composites():
     for op in ("unbind_copy.int", "split_copy.Tensor", "split_with_sizes_copy.default"):
         args = {"unbind_copy.int": (0,), "split_copy.Tensor": (2, 1), "split_with_sizes_copy.default": ([1, 3], 1)}[op]
         yield case(op, op, leaf(3, 4), *args)
-    yield case("dist", "dist.default", leaf(3, 4), leaf(3, 4), 2)
+    for order in (0.5, 1, 1.5, 2, 3, INF):
+        yield case(f"dist {order}", "dist.default", leaf(3, 4), leaf(3, 4), order)
+        yield case(f"dist {order} spread", "dist.default", leaf(3, 4), leaf(4), order)
     yield case("pairwise_distance", "pairwise_distance.default", leaf(3, 4), leaf(3, 4))
     yield case("cross", "linalg_cross.default", leaf(2, 3), leaf(2, 3))
     yield case("cross.default", "cross.default", leaf(2, 3), leaf(2, 3), 1)
