@@ -1,9 +1,7 @@
 #include "formats/pack.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zip.h>
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 #include <memory>
 #include <set>
 
-#include "formats/scan.h"
+#include "formats/archive.h"
 
 namespace penstock::formats {
 
@@ -25,10 +23,6 @@ struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
-
-struct CloseFile {
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
-};
 
 struct BlobLister {
   std::vector<std::string>& out;
@@ -71,123 +65,30 @@ bool add_file(zip_t* archive, const std::string& name, zip_source_t* source) {
          zip_file_set_dostime(archive, at, kMidnight, kFirstOfJanuary1980, 0) == 0;
 }
 
-/// A packed file that is being read. A few bytes of a hostile archive can claim, or come to, any
-/// number of them: what entries say is looked at before they are opened, and what they come to
-/// while they are.
-class PackReader {
- public:
-  static Result<std::shared_ptr<PackReader>> open(const InputFile& file, const std::string& path) {
-    struct stat facts {};
-    const int descriptor = fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
-    if (descriptor < 0 || fstat(descriptor, &facts) != 0) {
-      return failure(Code::PS0102, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-    }
-    int error = 0;
-    Archive archive(zip_fdopen(descriptor, ZIP_CHECKCONS, &error));
-    if (!archive) {
-      close(descriptor);
-      return failure(Code::PS0201, "the archive is damaged", path);
-    }
-    if (zip_get_num_entries(archive.get(), 0) > static_cast<zip_int64_t>(kMaxPackEntries)) {
-      return failure(Code::PS0208,
-                     fmt::format("the archive has more than {} entries", kMaxPackEntries), path);
-    }
-    std::shared_ptr<PackReader> reader(new PackReader);
-    reader->archive_ = std::move(archive);
-    reader->path_ = path;
-    const auto size = static_cast<std::uint64_t>(facts.st_size);
-    reader->room_ = kFreeInflation + std::min(size * kMaxInflation, size + kMaxInflatedBytes);
-    return reader;
+/// Brings the blobs that the store lacks, or holds damaged, into it.
+Result<void> keep_blobs(ArchiveReader& archive, store::Store& store) {
+  for (std::uint64_t index = 0; index < archive.size(); ++index) {
+    std::string_view name = archive.name(index);
+    if (!name.starts_with(kBlobs)) continue;
+    name.remove_prefix(kBlobs.size());
+    if (!store::is_hash(name) || store.intact(name)) continue;
+    if (auto opened = archive.begin(index); !opened) return opened;
+    auto kept = store.put_as(name, [&] { return archive.next(); });
+    if (kept) continue;
+    if (kept.error().place.empty()) kept.error().place = archive.path();
+    return kept;
   }
+  return {};
+}
 
-  /// Brings the blobs that the store lacks, or holds damaged, into it.
-  Result<void> keep_blobs(store::Store& store) {
-    const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive_.get(), 0));
-    for (zip_uint64_t index = 0; index < count; ++index) {
-      const char* raw_name = zip_get_name(archive_.get(), index, 0);
-      std::string_view name = raw_name ? raw_name : "";
-      if (!name.starts_with(kBlobs)) continue;
-      name.remove_prefix(kBlobs.size());
-      if (!store::is_hash(name) || store.intact(name)) continue;
-      if (auto opened = begin(index); !opened) return opened;
-      auto kept = store.put_as(name, [&] { return next(); });
-      if (kept) continue;
-      if (kept.error().place.empty()) kept.error().place = path_;
-      return kept;
-    }
-    return {};
+/// Goes to the documents, which next() gives then.
+Result<void> begin_documents(ArchiveReader& archive) {
+  const auto index = archive.find(kStream);
+  if (!index) {
+    return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), archive.path());
   }
-
-  bool holds(const std::string& name) const {
-    return zip_name_locate(archive_.get(), name.c_str(), 0) >= 0;
-  }
-
-  /// All bytes of a member that it holds.
-  Result<std::string> whole(const std::string& name) {
-    const zip_int64_t index = zip_name_locate(archive_.get(), name.c_str(), 0);
-    if (auto begun = begin(static_cast<zip_uint64_t>(index)); !begun)
-      return tl::unexpected(std::move(begun.error()));
-    std::string out;
-    while (true) {
-      auto piece = next();
-      if (!piece) return tl::unexpected(std::move(piece.error()));
-      if (piece->empty()) return out;
-      out += *piece;
-    }
-  }
-
-  /// Goes to the documents, which next() gives then.
-  Result<void> begin_documents() {
-    const zip_int64_t index = zip_name_locate(archive_.get(), kStream.data(), 0);
-    if (index < 0)
-      return failure(Code::PS0201, fmt::format("the archive holds no '{}'", kStream), path_);
-    return begin(static_cast<zip_uint64_t>(index));
-  }
-
-  /// The next bytes of the entry, none at its end.
-  Result<std::string_view> next() {
-    const zip_int64_t got = zip_fread(file_.get(), piece_.data(), piece_.size());
-    if (got < 0)
-      return failure(Code::PS0201, fmt::format("'{}' in the archive is damaged", name_), path_);
-    const auto size = static_cast<std::uint64_t>(got);
-    if (size > announced_)
-      return failure(Code::PS0201, fmt::format("'{}' is longer than it says", name_), path_);
-    announced_ -= size;
-    room_ -= size;
-    return std::string_view(piece_).substr(0, size);
-  }
-
- private:
-  PackReader() = default;
-
-  Result<void> begin(zip_uint64_t index) {
-    zip_stat_t facts;
-    zip_stat_init(&facts);
-    file_.reset();
-    if (zip_stat_index(archive_.get(), index, 0, &facts) == 0)
-      file_.reset(zip_fopen_index(archive_.get(), index, 0));
-    if (!file_) {
-      return failure(Code::PS0201,
-                     fmt::format("the archive is damaged: {}", zip_strerror(archive_.get())),
-                     path_);
-    }
-    name_ = facts.name;
-    announced_ = facts.size;
-    if (announced_ <= room_) return {};
-    return failure(
-        Code::PS0208,
-        fmt::format("'{}' and what stands before it come to more than {} times the archive's size",
-                    name_, kMaxInflation),
-        path_);
-  }
-
-  Archive archive_;
-  std::unique_ptr<zip_file_t, CloseFile> file_;
-  std::string path_, name_;
-  std::string piece_ = std::string(std::size_t{1} << 16, '\0');
-  std::uint64_t announced_ = 0;  ///< bytes of the entry that are to come
-  std::uint64_t room_ = 0;       ///< bytes that entries may still come to
-};
+  return archive.begin(*index);
+}
 
 }  // namespace
 
@@ -263,12 +164,11 @@ Result<DocumentReader> open_documents(const std::string& path, const std::string
     return DocumentReader(file->source(), name, options);
   auto kept = store::Store::open(store);
   if (!kept) return tl::unexpected(kept.error());
-  auto pack = PackReader::open(*file, path);
+  auto pack = ArchiveReader::open(*file, path);
   if (!pack) return tl::unexpected(std::move(pack.error()));
-  if (auto blobs = (*pack)->keep_blobs(*kept); !blobs)
+  if (auto blobs = keep_blobs(**pack, *kept); !blobs)
     return tl::unexpected(std::move(blobs.error()));
-  if (auto begun = (*pack)->begin_documents(); !begun)
-    return tl::unexpected(std::move(begun.error()));
+  if (auto begun = begin_documents(**pack); !begun) return tl::unexpected(std::move(begun.error()));
   ByteSource source = [pack = *pack, rest = std::string_view()](
                           char* buffer, std::size_t size) mutable -> Result<std::size_t> {
     if (rest.empty()) {
@@ -287,20 +187,17 @@ Result<DocumentReader> open_documents(const std::string& path, const std::string
 bool is_pack(const std::string& path) {
   auto file = InputFile::open(path);
   if (!file || !file->starts_with(kArchiveStart)) return false;
-  auto pack = PackReader::open(*file, path);
-  return !pack || (*pack)->holds(std::string(kStream));
+  auto pack = ArchiveReader::open(*file, path);
+  return !pack || (*pack)->find(kStream).has_value();
 }
 
 Result<std::optional<std::string>> read_member(const std::string& path, std::string_view name) {
   auto file = InputFile::open(path);
   if (!file) return tl::unexpected(std::move(file.error()));
   if (!file->starts_with(kArchiveStart)) return std::optional<std::string>();
-  auto pack = PackReader::open(*file, path);
+  auto pack = ArchiveReader::open(*file, path);
   if (!pack) return tl::unexpected(std::move(pack.error()));
-  if (!(*pack)->holds(std::string(name))) return std::optional<std::string>();
-  auto bytes = (*pack)->whole(std::string(name));
-  if (!bytes) return tl::unexpected(std::move(bytes.error()));
-  return std::optional(std::move(*bytes));
+  return (*pack)->member(name);
 }
 
 }  // namespace penstock::formats

@@ -18,6 +18,10 @@ std::vector<std::string> blobs_of(const GraphDocument& document);
 /// not those that its name stands for.
 Result<void> check_blobs(const GraphDocument& document, const store::Store& store);
 
+/// The member of an exported file that holds the graph as it was captured, one document: what
+/// other compilers get, as the stream has it compiled. Its blobs are the compiled graph's.
+inline constexpr std::string_view kCapturedGraph = "captured.json";
+
 /// A file beside the stream in a packed file, which readers of documents leave alone.
 struct PackMember {
   std::string name;

@@ -41,7 +41,7 @@ ARROWS = {
 }
 
 # the folders beside libcore: those above each, of which it may include nothing
-ABOVE = {"formats": ("embedding", "tools"), "embedding": ("tools",)}
+ABOVE = {"formats": ("embedding", "interchange", "tools"), "embedding": ("interchange", "tools"), "interchange": ("tools",)}
 
 # the rooms that live in the program's process
 IN_PROCESS = [f"libcore/{room}/" for room in ("python", "torch", "policy", "record", "guards", "capture", "jit")]
@@ -55,7 +55,7 @@ OUTSIDE = {
     "lld/": ["libcore/codegen/"],
     "dnnl": ["libcore/runtime/library/"],
     "oneapi/dnnl": ["libcore/runtime/library/"],
-    "nlohmann/": ["formats/", "tools/"],
+    "nlohmann/": ["formats/", "interchange/", "tools/"],
     "CLI/": ["tools/"],
     "boost/": ["libcore/partition/", "libcore/ir/", "tools/live/", "tools/serve/"],
 }
@@ -88,7 +88,7 @@ def misplaced(file: str, quote: str, header: str, allowed: set[str] | None) -> s
     if quote == "<" or allowed is None:
         return ""
     first = header.split("/")[0]
-    if first in ("formats", "embedding", "tools", "tests"):
+    if first in ("formats", "embedding", "interchange", "tools", "tests"):
         return f"libcore includes nothing of {first}/"
     if "/" not in header:
         return f'write it as "ROOM/{header}"'
@@ -155,7 +155,7 @@ def room_of(path: pathlib.Path) -> str:
 
 def main() -> int:
     problems: dict[str, list[str]] = {}
-    for folder in ("libcore", "formats", "embedding", "tools"):
+    for folder in ("libcore", "formats", "embedding", "interchange", "tools"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in SOURCES:
                 problems.setdefault(room_of(path), []).extend(problems_of(path))

@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["libcore", "formats", "embedding", "tools", "tests"]
+FOLDERS = ["libcore", "formats", "embedding", "interchange", "tools", "tests"]
 LIMITS = {"file": 600, "header": 200, "function": 60, "class": 40}  # lines; of a class: public functions
 
 # By `FILE` or `FILE:FUNCTION`: why it may be larger. Ten rows at most.

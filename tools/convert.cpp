@@ -1,8 +1,10 @@
-// Helper convert: the same documents in another encoding, as text, or drawn.
+// Helper convert: the same documents in another encoding, as text, drawn, or of other compilers.
 #include "formats/dot.h"
 #include "formats/version/version.h"
+#include "tools/common/compile_limits.h"
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
+#include "tools/convert/pt2_files.h"
 
 using namespace penstock;
 using namespace penstock::tools;
@@ -27,8 +29,9 @@ int main(int argc, char** argv) {
   bool no_tensors = false;
   std::string target;
   formats::WriteOptions how;
+  Pt2Options pt2;
   Stage::Shared shared;
-  shared.emits = {"json", "cbor", "text", "dot"};
+  shared.emits = {"json", "cbor", "text", "dot", "pt2"};
   Stage stage(find_tool("convert"), argc, argv, shared);
   stage.options().flag("--no-tensors", no_tensors,
                        "Leave out which stored tensors belong to a graph.");
@@ -36,6 +39,11 @@ int main(int argc, char** argv) {
                        "Leave out times, versions and absolute paths.");
   stage.options().text("--target-version", target, "VERSION",
                        "Write documents of this version of the format.");
+  stage.options().text(
+      "--store", pt2.store, "DIR",
+      "Keep tensors of a file of torch.export in DIR, and take those of --emit=pt2 "
+      "from there.");
+  declare(stage.options(), pt2.limits);
   return stage.run([&](Stage& stage) -> Result<void> {
     if (!target.empty()) {
       auto version = formats::parse_version(target);
@@ -44,6 +52,8 @@ int main(int argc, char** argv) {
     }
     if (stage.settings().emit == "dot") return draw(stage);
     how.tensors = !no_tensors;
+    if (stage.settings().emit == "pt2") return convert_to_pt2(stage, pt2);
+    if (const auto file = pt2_input(stage)) return convert_from_pt2(stage, *file, pt2, how);
     return copy_documents(stage, how);
   });
 }

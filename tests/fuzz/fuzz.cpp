@@ -42,6 +42,7 @@ constexpr Reader kReaders[] = {
     {"size", "size expressions and conditions", damage_size, run_size},
     {"source", "sources of values", damage_source, run_source},
     {"request", "requests to a server", damage_request, run_request},
+    {"pt2", "archives of torch.export.save, and all stages behind", damage_pt2, run_pt2},
 };
 
 struct Options {

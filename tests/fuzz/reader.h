@@ -53,4 +53,8 @@ Outcome run_size(const std::string& bytes);
 Outcome run_source(const std::string& bytes);
 Outcome run_request(const std::string& bytes);
 
+// exported.cpp
+std::string damage_pt2(Mutator& mutator);
+Outcome run_pt2(const std::string& bytes);
+
 }  // namespace penstock::fuzz

@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <variant>
 
-#include "formats/pack.h"
-#include "formats/seal.h"
-#include "ir/call_location.h"
 #include "ir/declared_sizes.h"
 #include "ir/export_contract.h"
-#include "pipeline/compile.h"
-#include "pipeline/stored_code.h"
 #include "tools/capture/run_capture.h"
-#include "tools/common/pass_printer.h"
 #include "tools/common/temporary_folder.h"
 #include "tools/common/transform.h"
 #include "tools/export/recorded_call.h"
+#include "tools/export/write_export.h"
 
 namespace penstock::tools {
 
@@ -95,37 +90,6 @@ void tell(Stage& stage, const RecordedCall& call) {
   }
 }
 
-/// PS0801 for what no file without torch can run.
-Result<void> check_fallbacks(const KernelBundle& bundle) {
-  for (const BundleStep& step : bundle.steps) {
-    const auto* call = std::get_if<FallbackCall>(&step);
-    if (call == nullptr) continue;
-    auto needed = failure(Code::PS0801, fmt::format("{} needs torch: {}", call->op, call->reason));
-    needed.value().location = location_of(bundle.calls, call->calls);
-    return needed;
-  }
-  return {};
-}
-
-Result<formats::GraphDocument> compile_call(Stage& stage, const ExportOptions& options,
-                                            formats::GraphDocument document, store::Store& store) {
-  const formats::Meta meta = document.meta;
-  auto& graph = std::get<Graph>(document.graph);
-  leave_program(graph.interface);
-  PassPrinter passes(stage);
-  passes.begin(to_string(graph.interface.id), [&] { return text_of(document); });
-  pipeline::StoredCode sink(store);
-  pipeline::CompileOptions how;
-  how.limits = options.limits;
-  auto bundle = pipeline::compile(std::move(graph), how, sink, passes);
-  if (!bundle) return tl::unexpected(with_readable_file(std::move(bundle.error()), meta));
-  if (auto alone = check_fallbacks(*bundle); !alone)
-    return tl::unexpected(with_readable_file(std::move(alone.error()), meta));
-  // Where no record can be kept, `run` asks for trust.
-  static_cast<void>(formats::trust_code(*bundle, store));
-  return formats::GraphDocument{std::move(*bundle), meta};
-}
-
 }  // namespace
 
 Result<void> export_program(Stage& stage, ExportOptions options,
@@ -149,11 +113,8 @@ Result<void> export_program(Stage& stage, ExportOptions options,
   if (auto right = check_declared(stage, *call, options.program.dynamic_sizes); !right)
     return right;
   tell(stage, *call);
-  auto compiled = compile_call(stage, options, std::move(call->graph), *store);
-  if (!compiled) return tl::unexpected(compiled.error());
-  auto timer = stage.phase("pack");
-  return formats::write_pack(
-      output, {std::move(call->program), std::move(*compiled), formats::EndDocument{}}, *store);
+  return write_export(stage, output, std::move(call->program), std::move(call->graph), *store,
+                      options.limits);
 }
 
 }  // namespace penstock::tools

@@ -1,0 +1,359 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "interchange/pt2/json.h"
+#include "interchange/pt2/read_state.h"
+#include "ops/infer.h"
+#include "ops/op.h"
+
+namespace penstock::pt2 {
+
+using formats::Field;
+using formats::Record;
+
+namespace {
+
+/// What becomes of a call whose target starts so. Longer rows stand before their beginnings.
+enum class Use : std::uint8_t {
+  op,         ///< a node
+  size,       ///< computes a size, which stands as an expression wherever it is used
+  told,       ///< asserts what types and ranges say already
+  condition,  ///< asserts a comparison of sizes
+  inlined,    ///< its subgraph's nodes stand in its place
+  same,       ///< gives its first argument
+  copy,       ///< a tensor with the elements of another: the functional form of copy_
+};
+struct TargetRow {
+  std::string_view prefix;
+  Use use;
+};
+constexpr TargetRow kTargets[] = {
+    {"torch.ops.aten.sym_constrain_range", Use::told},
+    {"torch.ops.aten.sym_", Use::size},
+    {"torch.ops.aten._assert_scalar.", Use::condition},
+    {"torch.ops.aten._assert_tensor_metadata.", Use::told},
+    {"torch.ops.aten.detach_.default", Use::same},
+    {"torch.ops.aten.copy.default", Use::copy},
+    {"torch.ops.aten.", Use::op},
+    {"torch.ops.higher_order.wrap_with_set_grad_enabled", Use::inlined},
+    {"_operator.", Use::size},
+    {"math.", Use::size},
+    {"torch.sym_", Use::size},
+};
+constexpr std::string_view kOps = "torch.ops.";
+constexpr std::size_t kMostFrames = 64;
+
+std::optional<Use> use_of(std::string_view target) {
+  for (const TargetRow& row : kTargets) {
+    if (target.starts_with(row.prefix)) return row.use;
+  }
+  return std::nullopt;
+}
+
+/// The frames of a stack_trace in node metadata, the innermost last: lines of
+/// '  File "x.py", line 3, in forward', each with the source line behind it.
+CallStack stack_of(std::string_view trace) {
+  CallStack stack;
+  std::size_t frames = 0;
+  while (!trace.empty() && frames < kMostFrames) {
+    const std::size_t end = std::min(trace.find('\n'), trace.size());
+    std::string_view line = trace.substr(0, end);
+    trace.remove_prefix(std::min(end + 1, trace.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (!line.starts_with("File \"")) continue;
+    line.remove_prefix(6);
+    const std::size_t quote = line.find("\", line ");
+    if (quote == std::string_view::npos) continue;
+    StackFrame frame;
+    frame.location.file = std::string(line.substr(0, quote));
+    line.remove_prefix(quote + 8);
+    std::from_chars(line.data(), line.data() + line.size(), frame.location.line);
+    const std::size_t in = line.find(", in ");
+    if (in != std::string_view::npos) frame.function = std::string(line.substr(in + 5));
+    frame.caller = stack;
+    stack = std::make_shared<const StackFrame>(std::move(frame));
+    ++frames;
+  }
+  return stack;
+}
+
+/// Makes nodes of the calls of a graph of the file and of its subgraphs.
+class NodeReader {
+ public:
+  NodeReader(ReadState& state) : state_(state), shapes_(state.graph.interface) {}
+
+  void read(Scope& scope, const Field& nodes) {
+    nodes.each([&](const Field& node) {
+      if (!node.problems().first) call(scope, node);
+    });
+  }
+
+ private:
+  void call(Scope& scope, const Field& field) {
+    Record node(field);
+    const Field target_field = node.required("target");
+    const std::string target = target_field.text();
+    const auto use = use_of(target);
+    if (!use) return refuse(target_field, target);
+    switch (*use) {
+      case Use::told:
+      case Use::size:
+        return;
+      case Use::condition:
+        return condition(scope, node.required("inputs"));
+      case Use::inlined:
+        return inline_graph(scope, node);
+      case Use::same:
+        return same(scope, node);
+      case Use::copy:
+        return copy(scope, node);
+      case Use::op:
+        return op(scope, node, target.substr(kOps.size()));
+    }
+  }
+
+  static void refuse(const Field& field, const std::string& target) {
+    const std::string name = target.substr(0, 200);
+    if (name.starts_with("torch.ops.higher_order."))
+      return field.fail(fmt::format("{} calls a subgraph, which graphs do not hold here", name),
+                        Code::PS0211);
+    if (name.starts_with(kOps))
+      return field.fail(fmt::format("{} is no op of torch's own", name), Code::PS0211);
+    field.fail(fmt::format("{} is nothing that a graph calls", name), Code::PS0211);
+  }
+
+  /// _assert_scalar(truth, message).
+  void condition(Scope& scope, const Field& inputs) {
+    if (inputs.length() == 0) return inputs.fail("an assert has a truth");
+    const Field first = inputs.item(0);
+    Record argument(first);
+    const Field truth = argument.required("arg");
+    const auto choice = read_choice(truth);
+    if (!choice) return;
+    Record record(choice->value);
+    const auto name = record.optional("as_name");
+    if (choice->name != "as_sym_bool" || !name) {
+      const Argument always = read_argument(truth, scope);
+      const auto* flag = always.as<bool>();
+      if (flag != nullptr && *flag) return;
+      return truth.fail("an assert of something else than a comparison of sizes", Code::PS0211);
+    }
+    const auto condition = scope.truth(name->text(), *name);
+    if (!condition) return;
+    Guard guard{GuardKind::condition, kNoSource, kNoSource, {}, {}, *condition, {}, -1};
+    state_.graph.interface.guards.push_back(std::move(guard));
+  }
+
+  /// wrap_with_set_grad_enabled(enabled, graph, tensors…): what a block under torch.no_grad()
+  /// becomes.
+  void inline_graph(Scope& scope, Record& node) {
+    const Field inputs = node.required("inputs");
+    if (inputs.length() < 2) return inputs.fail("a block has a flag and a graph");
+    if (++depth_ > kDeepest) return inputs.fail("blocks are nested too deeply", Code::PS0208);
+    const Field second = inputs.item(1);
+    Record argument(second);
+    const Field kind = argument.required("arg");
+    const auto choice = read_choice(kind);
+    if (!choice) return;
+    if (choice->name != "as_graph") return kind.fail("a block has a graph");
+    Record holder(choice->value);
+    const Field graph = holder.required("graph");
+    Record body(graph);
+    Scope inner(body, state_.hints);
+    const Field formal = body.required("inputs");
+    if (formal.length() + 2 != inputs.length())
+      return formal.fail("a block has as many inputs as arguments");
+    for (std::size_t i = 0; i < formal.length() && !formal.problems().first; ++i) {
+      const Field given_field = inputs.item(i + 2), formal_field = formal.item(i);
+      Record given(given_field);
+      const Argument value = read_argument(given.required("arg"), scope);
+      const auto name = read_choice(formal_field);
+      const auto* id = value.as<Argument::Value>();
+      if (name && name->name == "as_tensor" && id != nullptr)
+        inner.define(read_name(name->value), id->id);
+    }
+    read(inner, body.required("nodes"));
+    results(scope, inner, node.required("outputs"), body.required("outputs"));
+    --depth_;
+  }
+
+  /// The outputs of a subgraph are those of the call.
+  void results(Scope& scope, const Scope& inner, const Field& outer, const Field& given) {
+    std::vector<std::string> names;
+    collect_names(outer, names);
+    if (names.size() != given.length()) return outer.fail("a block has as many outputs as results");
+    for (std::size_t i = 0; i < names.size() && !outer.problems().first; ++i) {
+      const Argument value = read_argument(given.item(i), inner);
+      if (const auto* id = value.as<Argument::Value>()) scope.define(names[i], id->id);
+    }
+  }
+
+  /// The names of all tensors in a list of results; "" stands for one that there is not.
+  void collect_names(const Field& outputs, std::vector<std::string>& names) {
+    outputs.each([&](const Field& output) {
+      const auto choice = read_choice(output);
+      if (!choice) return;
+      if (choice->name == "as_tensor") {
+        names.push_back(read_name(choice->value));
+      } else if (choice->name == "as_tensors") {
+        choice->value.each([&](const Field& one) { names.push_back(read_name(one)); });
+      } else if (choice->name == "as_none") {
+        names.emplace_back();
+      } else {
+        output.fail(fmt::format("the result is a number that the data decide ({})",
+                                choice->name.substr(0, 40)),
+                    Code::PS0211);
+      }
+    });
+  }
+
+  void op(Scope& scope, Record& record, const std::string& name) {
+    Node node;
+    node.op = name;
+    record.each("inputs", [&](const Field& input) {
+      Record argument(input);
+      const std::string key = argument.required("name").text();
+      node.args.push_back({key, read_argument(argument.required("arg"), scope)});
+    });
+    const Field outputs = record.required("outputs");
+    std::vector<std::string> names;
+    collect_names(outputs, names);
+    if (outputs.problems().first) return;
+    const ValueId written = written_by(node);
+    for (const std::string& result : names) {
+      const TensorType* type = result.empty() ? nullptr : scope.type(result, outputs);
+      if (type == nullptr)
+        return outputs.fail(fmt::format("{} has a result that is no tensor", name), Code::PS0211);
+      const ValueId id = add_value(state_.graph, result, *type);
+      node.results.push_back(id);
+      scope.define(result, written == kNoValue ? id : written);
+    }
+    if (written != kNoValue && !keeps_type(node, written)) {
+      return outputs.fail(fmt::format("{} changes the sizes of %{}, which graphs do not follow",
+                                      name, state_.graph.values[written].name),
+                          Code::PS0211);
+    }
+    add(record, std::move(node), written);
+  }
+
+  void same(Scope& scope, Record& record) {
+    const Field inputs = record.required("inputs"), outputs = record.required("outputs");
+    std::vector<std::string> names;
+    collect_names(outputs, names);
+    if (inputs.length() != 1 || names.size() != 1)
+      return inputs.fail("it has a tensor and a result");
+    const Field first = inputs.item(0);
+    Record argument(first);
+    const Argument given = read_argument(argument.required("arg"), scope);
+    if (const auto* id = given.as<Argument::Value>()) scope.define(names.front(), id->id);
+  }
+
+  /// copy(self, src) is src in the dtype and sizes of self, with memory of its own.
+  void copy(Scope& scope, Record& record) {
+    const Field inputs = record.required("inputs"), outputs = record.required("outputs");
+    std::vector<std::string> names;
+    collect_names(outputs, names);
+    if (inputs.length() < 2 || names.size() != 1)
+      return inputs.fail("copy has two tensors and a result");
+    const Field second = inputs.item(1);
+    Record argument(second);
+    const Argument given = read_argument(argument.required("arg"), scope);
+    const auto* source = given.as<Argument::Value>();
+    const TensorType* type = scope.type(names.front(), outputs);
+    if (source == nullptr || type == nullptr)
+      return inputs.fail("copy has two tensors and a result");
+    TensorType converted = state_.graph.values[source->id].type;
+    converted.dtype = type->dtype;
+    converted.storage = -1;
+    converted.storage_offset = 0;
+    converted.strides = contiguous_strides(converted.sizes);
+    TensorType spread = *type;
+    spread.strides = contiguous_strides(spread.sizes);
+    Argument::Sequence sizes{Argument::Sequence::Kind::list, {}};
+    for (const SymExpr& size : type->sizes) {
+      const auto number = size.constant();
+      sizes.items.push_back(number ? Argument(*number) : Argument(size));
+    }
+    const ValueId cast = step(record, "aten._to_copy.default",
+                              {{"self", given}, {"dtype", type->dtype}}, std::move(converted));
+    const ValueId wide =
+        step(record, "aten.expand.default",
+             {{"self", Argument::Value{cast}}, {"size", std::move(sizes)}}, spread);
+    scope.define(names.front(),
+                 step(record, "aten.clone.default", {{"self", Argument::Value{wide}}}, *type));
+  }
+
+  ValueId step(Record& record, std::string op, std::vector<NamedArgument> args, TensorType type) {
+    Node node{std::move(op), std::move(args), {}, -1};
+    node.results.push_back(add_value(state_.graph, "copy", std::move(type)));
+    const ValueId result = node.results.front();
+    add(record, std::move(node), kNoValue);
+    return result;
+  }
+
+  /// The tensor that an op writes and gives back; kNoValue for an op that makes its result.
+  ValueId written_by(const Node& node) const {
+    const ops::OpFacts* op = ops::find_op(node.op);
+    const bool writes = op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
+    if (!writes || node.args.empty()) return kNoValue;
+    const auto* first = node.args.front().value.as<Argument::Value>();
+    return first == nullptr ? kNoValue : first->id;
+  }
+
+  bool keeps_type(const Node& node, ValueId written) const {
+    const TensorType& before = state_.graph.values[written].type;
+    return std::ranges::all_of(node.results, [&](ValueId id) {
+      const TensorType& after = state_.graph.values[id].type;
+      return after.dtype == before.dtype && after.sizes == before.sizes;
+    });
+  }
+
+  void add(Record& record, Node node, ValueId written) {
+    Call call;
+    call.opcode = "call_function";
+    call.target = "torch.ops." + node.op;
+    const auto name = record.optional("name");
+    call.name = name && !name->json().is_null() ? name->text() : call.target;
+    call.kwargs = node.args;
+    if (const auto metadata = record.optional("metadata")) {
+      Record facts(*metadata);
+      call.stack = stack_of(facts.text_or("stack_trace", {}));
+    }
+    node.call = static_cast<std::int32_t>(state_.graph.calls.size());
+    state_.graph.calls.push_back(std::move(call));
+    if (written != kNoValue) {
+      for (const ValueId id : node.results) state_.share(id, written);
+    } else if (auto inferred = ops::infer_results(node, state_.graph, shapes_);
+               inferred && inferred->size() == node.results.size()) {
+      for (std::size_t i = 0; i < node.results.size(); ++i) {
+        if ((*inferred)[i].alias != kNoValue) state_.share(node.results[i], (*inferred)[i].alias);
+      }
+    }
+    state_.graph.nodes.push_back(std::move(node));
+  }
+
+  static constexpr int kDeepest = 32;
+  ReadState& state_;
+  ops::RangeShapes shapes_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+void ReadState::share(ValueId view, ValueId base) {
+  std::int32_t& storage = graph.values[base].type.storage;
+  if (storage < 0) {
+    storage = next_storage++;
+    if (base < graph.interface.inputs.size()) graph.interface.inputs[base].type.storage = storage;
+  }
+  graph.values[view].type.storage = storage;
+}
+
+void read_nodes(ReadState& state, Scope& scope, const Field& nodes) {
+  NodeReader(state).read(scope, nodes);
+}
+
+}  // namespace penstock::pt2
