@@ -64,12 +64,19 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
+/// With the divisor's sign. A product of quotient and divisor may not fit where this does.
+std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
+  if (b == -1) return 0;
+  const std::int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 std::int64_t evaluate_atom(Kind kind, std::int64_t a, std::int64_t b) {
   switch (kind) {
     case Kind::floordiv:
       return floor_divide(a, b);
     case Kind::mod:
-      return b == -1 ? 0 : a - floor_divide(a, b) * b;
+      return floor_remainder(a, b);
     case Kind::minimum:
       return std::min(a, b);
     case Kind::maximum:
@@ -129,9 +136,8 @@ void split_by_divisor(const SymExpr& e, std::int64_t d, SymExpr& quotient, SymEx
       kept.push_back(term);
     }
   }
-  auto whole = floor_divide(e.constant_term(), d);
-  quotient = make_expression(whole, std::move(divided));
-  rest = make_expression(e.constant_term() - whole * d, std::move(kept));
+  quotient = make_expression(floor_divide(e.constant_term(), d), std::move(divided));
+  rest = make_expression(floor_remainder(e.constant_term(), d), std::move(kept));
 }
 
 }  // namespace
@@ -331,6 +337,7 @@ SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
   auto divisor = b.constant();
   if (!divisor) return a == b ? SymExpr(1) : function(Kind::floordiv, a, b);
   if (*divisor == 0) return function(Kind::floordiv, a, b);
+  if (*divisor == -1) return -a;
   if (a.is_constant()) return floor_divide(a.constant_term(), *divisor);
   // (q*d + r) // d = q + r // d, for whatever part of the polynomial d divides.
   SymExpr quotient, rest;
@@ -344,6 +351,7 @@ SymExpr mod(const SymExpr& a, const SymExpr& b) {
   auto divisor = b.constant();
   if (!divisor) return a == b ? SymExpr(0) : function(Kind::mod, a, b);
   if (*divisor == 0) return function(Kind::mod, a, b);
+  if (*divisor == -1) return 0;
   if (a.is_constant()) return evaluate_atom(Kind::mod, a.constant_term(), *divisor);
   SymExpr quotient, rest;
   split_by_divisor(a, *divisor, quotient, rest);

@@ -126,8 +126,12 @@ inline constexpr BinaryScalar div_{[](double a, double b) { return a / b; },
 inline constexpr BinaryScalar floordiv_{floor_divide_real, floor_divide};
 inline constexpr BinaryScalar fmod_{[](double a, double b) { return std::fmod(a, b); },
                                     [](Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }};
-inline constexpr BinaryScalar remainder_{
-    remainder_real, [](Int a, Int b) { return b == 0 ? 0 : a - floor_divide(a, b) * b; }};
+inline constexpr BinaryScalar remainder_{remainder_real, [](Int a, Int b) -> Int {
+                                           if (b == 0 || b == -1) return 0;
+                                           const Int rest = a % b;
+                                           return rest != 0 && (rest < 0) != (b < 0) ? rest + b
+                                                                                     : rest;
+                                         }};
 inline constexpr BinaryScalar pow_{[](double a, double b) { return std::pow(a, b); },
                                    wrapping_power};
 inline constexpr BinaryScalar atan2_{[](double a, double b) { return std::atan2(a, b); }};

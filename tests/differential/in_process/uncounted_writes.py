@@ -33,7 +33,7 @@ FUNCTIONS = {
     "same in forward": lambda b, w, c, x: (x.cos(), (x.cos() + x.sin() * w)),
     "spread": lambda b, w, c, x: w.var(1) * (b * c).logsumexp(1) + F.mse_loss(x, b * w) + F.huber_loss(x, w),
     "shares": lambda b, w, c, x: (y := F.softmax(x * w, -1), z := F.log_softmax(x + c, -1), y * 2 + z * w),
-    "parts": lambda b, w, c, x: (x * b[1, :1]).tanh() * w.view(12)[7] + b.chunk(3)[2] * x.t().unbind()[1].sum() * w[:1],
+    "parts": lambda b, w, c, x: (x * b[1, :1]).tanh() * w.view(12)[7] + x.t().unbind()[1].sum() * w.chunk(3)[2][:, 1:2] * c,
     "blocks": lambda b, w, c, x: torch.kron(x * c, w[:1]).tanh().sum() * F.logsigmoid(x) * w[:, 1:2] + torch.kron(b, c[:1]),
     "two results": lambda b, w, c, x: (y := x.exp(), z := (y + b).tanh(), (z * w).sin() * y * b),
 }

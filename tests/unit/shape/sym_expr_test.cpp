@@ -133,6 +133,11 @@ TEST_CASE("what does not fit in 64 bits is the largest or the least number") {
   CHECK(half * s * SymExpr(4) == SymExpr(kMost) * s);
   CHECK(half * s + half * s + half * s == SymExpr(kMost) * s);
   CHECK(floordiv(SymExpr(kLeast) * s + SymExpr(3), SymExpr(6)).constant() == std::nullopt);
+  CHECK(floordiv(SymExpr(kLeast) * s, SymExpr(-1)) == SymExpr(kMost) * s);
+  CHECK(mod(SymExpr(kLeast) * s, SymExpr(-1)) == SymExpr(0));
+  CHECK(mod(SymExpr(kLeast), SymExpr(7)) == SymExpr(6));  // -7 times the quotient does not fit
+  CHECK(mod(SymExpr(-8), SymExpr(7)) == SymExpr(6));
+  CHECK(mod(SymExpr(kMost), SymExpr(-5)) == SymExpr(-3));
 }
 
 TEST_CASE("text that is no expression is refused") {
