@@ -69,14 +69,13 @@ class Places {
   explicit Places(Interface& interface) : interface_(interface) {}
 
   std::vector<SourceId> run(const Tree& in, const std::vector<std::string>& names) {
-    const bool whole = in.children.size() == 2;
-    const Tree& positional = whole ? in.children[0] : in;
+    const Tree& positional = in.children[0];
     for (std::size_t i = 0; i < positional.children.size(); ++i) {
       const std::string name = i < names.size() ? names[i] : fmt::format("arg_{}", i);
       visit(positional.children[i],
             local(interface_.sources, name, static_cast<std::int64_t>(i) + 1));
     }
-    if (whole && !in.children[1].children.empty()) keywords(in.children[1]);
+    if (!in.children[1].children.empty()) keywords(in.children[1]);
     return std::move(leaves_);
   }
 
@@ -304,7 +303,9 @@ bool is_temporary(const Interface& interface, std::string_view name) {
   });
 }
 
-Result<void> check_containers(const Tree& in) {
+namespace {
+
+Result<void> check_container(const Tree& in) {
   if (in.is_leaf()) return {};
   const ContainerRow* row = find_container(in.type, &ContainerRow::type);
   if (row == nullptr) {
@@ -314,9 +315,18 @@ Result<void> check_containers(const Tree& in) {
   if (row->keyed && !keys_of(in))
     return failure(Code::PS0211, "an argument is a dict whose keys are no texts and integers");
   for (const Tree& child : in.children) {
-    if (auto known = check_containers(child); !known) return known;
+    if (auto known = check_container(child); !known) return known;
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> check_containers(const Tree& in) {
+  if (in.type != "builtins.tuple" || in.children.size() != 2 ||
+      in.children[0].type != "builtins.tuple" || in.children[1].type != "builtins.dict")
+    return failure(Code::PS0211, "the call is no pair of arguments and keyword arguments");
+  return check_container(in);
 }
 
 std::vector<SourceId> argument_places(const Tree& in, const std::vector<std::string>& names,

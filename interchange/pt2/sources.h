@@ -22,7 +22,8 @@ std::string weight_name(const SourceTable& sources, SourceId source);
 Guard temporary_buffer(SourceTable& sources, std::string_view name);
 bool is_temporary(const Interface& interface, std::string_view name);
 
-/// PS0211 for a container of arguments that is no tuple, list, dict or OrderedDict.
+/// PS0211 for what is no pair of a tuple of arguments and a dict of keyword arguments, and for a
+/// container in them that is no tuple, list, dict or OrderedDict.
 Result<void> check_containers(const Tree& in);
 
 /// Where the leaves of the containers of a call, which are (arguments, keyword arguments), come

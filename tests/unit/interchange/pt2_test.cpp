@@ -170,8 +170,16 @@ TEST_CASE("the arguments' containers are what the guards tell") {
   CHECK(tree.names == std::vector<std::string>{"x", "pair", "flag"});
   interface.guards.clear();  // a document without guards: every tensor on its own
   CHECK(argument_tree(interface).leaves.size() == 3);
-  CHECK(!check_containers({"collections.deque", "null", {leaf}}));
-  CHECK(!check_containers({"builtins.dict", "[1.5]", {leaf}}));
+  CHECK(check_containers(in));
+  Tree other = in;
+  other.children[0].children[0] = {"collections.deque", "null", {leaf}};
+  CHECK(!check_containers(other));
+  other.children[0].children[0] = {"builtins.dict", "[1.5]", {leaf}};
+  CHECK(!check_containers(other));
+  other = in;
+  other.children[1].type = "builtins.tuple";  // keyword arguments without names
+  CHECK(!check_containers(other));
+  CHECK(!check_containers(leaf));
 }
 
 TEST_CASE("numbers of the schema") {
