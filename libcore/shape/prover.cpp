@@ -338,9 +338,8 @@ Split split(const SymExpr& expression, const SymTerm& divisor) {
   }
   std::int64_t constant = expression.constant_term();
   if (divisor.atoms.empty()) {
-    std::int64_t whole = floor_divide(constant, divisor.coefficient);
-    result.quotient += whole;
-    constant -= whole * divisor.coefficient;
+    result.quotient += floor_divide(constant, divisor.coefficient);
+    constant = *mod(constant, divisor.coefficient).constant();  // no product that may not fit
   }
   result.rest += constant;
   return result;
