@@ -9,8 +9,8 @@
 #include "tools/common/tools.h"
 #include "tools/common/transform.h"
 #include "tools/program/recognise.h"
-#include "tools/reduce/oracle.h"
 #include "tools/reduce/repro.h"
+#include "tools/reduce/search.h"
 #include "tools/reduce/shrink.h"
 #include "tools/reduce/shrink_program.h"
 
@@ -45,49 +45,6 @@ bool holds_graph(const Stream& stream) {
   });
 }
 
-/// What the command makes of the whole, which is what its parts are held against.
-Result<Answer> wanted_answer(Oracle& oracle, std::string_view whole, const ReduceOptions& options) {
-  auto answer = oracle.ask(whole);
-  if (!answer || answer->interrupted) return answer;
-  if (options.matching.empty() && answer->status == 0) {
-    return failure(Code::PS0807, "the command succeeds on the whole: there is nothing to look for");
-  }
-  if (!answer->printed) {
-    return failure(Code::PS0807,
-                   fmt::format("on the whole the command does not print {:?}", options.matching));
-  }
-  return answer;
-}
-
-/// Asks whether parts of something fail as the whole does, until somebody stops it.
-class Search {
- public:
-  Search(Stage& stage, Oracle& oracle, Answer wanted)
-      : stage_(stage), oracle_(oracle), wanted_(std::move(wanted)), stopped_(wanted_.interrupted) {}
-
-  bool fails(std::string_view part) {
-    if (stopped_) return false;
-    auto answer = oracle_.ask(part);
-    stage_.count("parts tried");
-    stopped_ = answer && answer->interrupted;
-    return answer && same_failure(*answer, wanted_);
-  }
-
-  bool stopped() const { return stopped_; }
-  const Answer& wanted() const { return wanted_; }
-  void tell(std::string_view what) const {
-    if (stopped_)
-      stage_.say(
-          fmt::format("penstock-reduce: stopped; this is the smallest {} up to here\n", what));
-  }
-
- private:
-  Stage& stage_;
-  Oracle& oracle_;
-  Answer wanted_;
-  bool stopped_;
-};
-
 /// Writes the file for replay, and says so.
 Result<void> keep(Stage& stage, const ReduceOptions& options, Repro repro, store::Store& store) {
   if (auto written = write_repro(options.repro, repro, store); !written) return written;
@@ -113,9 +70,9 @@ Result<void> reduce_stream(Stage& stage, const ReduceOptions& options, const std
 
   question.file = "stream.json";
   Oracle oracle(question);
-  auto wanted = wanted_answer(oracle, *whole, options);
+  auto wanted = wanted_answer(oracle, *whole, options.matching);
   if (!wanted) return tl::unexpected(std::move(wanted.error()));
-  Search search(stage, oracle, std::move(*wanted));
+  Search search(stage, oracle, std::move(*wanted), whole->size());
   const bool with_graph = holds_graph(stream);
   auto interesting = [&](const Stream& candidate) {
     // With nothing left to look at, most commands fail somehow.
@@ -124,7 +81,7 @@ Result<void> reduce_stream(Stage& stage, const ReduceOptions& options, const std
     return bytes && search.fails(*bytes);
   };
   Stream small = shrink(std::move(stream), *store, interesting);
-  search.tell("stream");
+  search.finish("stream");
   if (!options.repro.empty())
     return keep(stage, options, {std::move(question), search.wanted(), {}, std::move(small)},
                 *store);
@@ -162,13 +119,13 @@ Result<void> reduce_program(Stage& stage, const ReduceOptions& options, const st
   import_from(std::filesystem::absolute(path).parent_path());
   question.file = path.filename();
   Oracle oracle(question);
-  auto wanted = wanted_answer(oracle, *whole, options);
+  auto wanted = wanted_answer(oracle, *whole, options.matching);
   if (!wanted) return tl::unexpected(std::move(wanted.error()));
-  Search search(stage, oracle, std::move(*wanted));
+  Search search(stage, oracle, std::move(*wanted), whole->size());
   auto small = shrink_program(outliner, std::move(*whole),
                               [&](const std::string& part) { return search.fails(part); });
   if (!small) return tl::unexpected(std::move(small.error()));
-  search.tell("program");
+  search.finish("program");
   if (!options.repro.empty())
     return keep(stage, options, {std::move(question), search.wanted(), std::move(*small), {}},
                 *store);

@@ -71,6 +71,25 @@ def wrong_result(suite: ReduceSuite) -> None:
     suite.check("a graph is left where any stream will do", len(suite.graphs("right.json")) == 1)
 
 
+def sizes(suite: ReduceSuite) -> None:
+    """Shapes get smaller, the data of a wrong result with them, and what comes out can be run and fails as it did."""
+    (suite.work / "wide.py").write_text(
+        "import torch\n\ndef f(x, table, rows):\n    y = (x @ table[rows].t()).view(64, 96)\n    return torch.relu(y + 3)\n\n"
+        "torch.manual_seed(0)\nf(torch.randn(64, 48), torch.randn(1000, 48), torch.randint(1000, (96,)))\n")
+    suite.command("penstock", "capture", "-o", "wide.json", "wide.py")
+    wrong = (suite.work / "wide.json").read_text().replace('"const":3', '"const":5')
+    (suite.work / "wide-wrong.json").write_text(wrong)
+    suite.command("penstock", "reduce", "-o", "narrow.json", "wide-wrong.json", "sh", "-c", "penstock run --interpret --check")
+    graph = suite.graphs("narrow.json")[0]
+    found = {size for row in graph["inputs"] for size in row["type"]["sizes"]}
+    suite.check("the sizes of what is wrong are small", found and max(found) <= 2, graph["inputs"])
+    told = suite.command("penstock", "run", "--interpret", "--check", "narrow.json", status=1)
+    suite.check("and it is still wrong", "PS0804" in told, told)
+    suite.command("penstock", "reduce", "-o", "views.json", "wide.json", "sh", "-c", "! (grep aten.view | grep -q aten.index)")
+    found = {size for row in suite.graphs("views.json")[0]["inputs"] for size in row["type"]["sizes"]}
+    suite.check("a view's numbers get smaller with the sizes they are", max(found) <= 4, found)
+
+
 def by_text(suite: ReduceSuite) -> None:
     """The command succeeds; what it prints is looked for."""
     suite.command("penstock", "reduce", "--matching=aten.lt", "-o", "text.json", "toy.json", "cat")
@@ -162,6 +181,7 @@ def main() -> int:
         one_op(suite, "core.json", "aten.bmm")
         answers(suite)
         wrong_result(suite)
+        sizes(suite)
         by_text(suite)
         late(suite)
         replayed(suite)

@@ -11,8 +11,8 @@
 #include "jit/entry_count.h"
 #include "python/mode.h"
 #include "tools/common/capture_counts.h"
+#include "tools/common/progress.h"
 #include "tools/extension/process_trace.h"
-#include "tools/extension/progress.h"
 
 namespace penstock::tools {
 

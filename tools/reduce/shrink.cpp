@@ -7,6 +7,7 @@
 #include "passes/subgraph.h"
 #include "tools/reduce/minimise.h"
 #include "tools/reduce/recorded_values.h"
+#include "tools/reduce/shrink_sizes.h"
 
 namespace penstock::tools {
 namespace {
@@ -49,6 +50,7 @@ class GraphShrinker {
       : stream_(stream),
         position_(position),
         graph_(std::get<Graph>(std::get<GraphDocument>(stream[position]).graph)),
+        store_(store),
         values_(graph_, store),
         interesting_(interesting) {}
 
@@ -56,6 +58,8 @@ class GraphShrinker {
     if (!try_graph(of(std::vector<bool>(graph_.nodes.size(), true)))) return shrink_guards();
     minimise(graph_.nodes.size(),
              [&](const std::vector<bool>& keep) { return try_graph(of(keep)); });
+    shrink_sizes(std::get<Graph>(std::get<GraphDocument>(stream_[position_]).graph), store_,
+                 [&](Graph smaller) { return try_graph(std::move(smaller)); });
   }
 
  private:
@@ -88,6 +92,7 @@ class GraphShrinker {
   Stream& stream_;
   std::size_t position_;
   const Graph graph_;
+  store::Store& store_;
   RecordedValues values_;
   const Interesting& interesting_;
 };

@@ -13,7 +13,8 @@ using Interesting = std::function<bool(const std::vector<formats::Document>& str
 
 /// A small stream for which `interesting` is true, made from `stream`, for which it is. Whole
 /// documents go first; then, of graphs of the levels torch and core, what ties them to their
-/// program, and nodes: the values that those made become inputs, whose data is put into `store`.
+/// program, and nodes: the values that those made become inputs, whose data is put into `store`;
+/// then the sizes of what is left get smaller.
 /// Every stream that is asked about keeps to the format and to its levels' contracts.
 std::vector<formats::Document> shrink(std::vector<formats::Document> stream, store::Store& store,
                                       const Interesting& interesting);

@@ -1,4 +1,4 @@
-#include "tools/extension/progress.h"
+#include "tools/common/progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
