@@ -324,8 +324,14 @@ Result<void> check_container(const Tree& in) {
 
 Result<void> check_containers(const Tree& in) {
   if (in.type != "builtins.tuple" || in.children.size() != 2 ||
-      in.children[0].type != "builtins.tuple" || in.children[1].type != "builtins.dict")
-    return failure(Code::PS0211, "the call is no pair of arguments and keyword arguments");
+      in.children[0].type != "builtins.tuple" || in.children[1].type != "builtins.dict") {
+    std::string found = in.type;
+    for (const Tree& child : in.children) found += ", " + child.type;
+    return failure(Code::PS0211,
+                   fmt::format("the call is no tuple of a tuple and a dict, the arguments and the "
+                               "keyword arguments, but {}",
+                               found.substr(0, 200)));
+  }
   return check_container(in);
 }
 
