@@ -19,8 +19,8 @@ Result<Graph> tell_places(Graph graph);
 /// Needs: level torch. Leaves: prims and opaque ops; in-place ops are their functional namesake and
 /// a prim.copy_ into their first argument; views still share memory with what they look at.
 /// Ops that `keeps` names (null: none) stay whole: they are taken apart when derivatives are made
-/// (lower_kept_ops).
-Result<Graph> lower_ops(Graph graph, KeepsWhole keeps);
+/// (lower_kept_ops). Nodes that `keeps_node` names (empty: none) stay whole for good.
+Result<Graph> lower_ops(Graph graph, KeepsWhole keeps, KeepsNode keeps_node);
 
 /// Takes apart what lower_ops left whole. Needs: functionalise. Leaves: prims and opaque ops.
 Result<Graph> lower_kept_ops(Graph graph);

@@ -40,7 +40,8 @@ Result<Graph> mark_constants(Graph graph, const DecomposeOptions& options) {
 
 Result<Graph> lower_all_ops(Graph graph, const DecomposeOptions& options) {
   const Differentiation* differentiation = options.differentiation;
-  return lower_ops(std::move(graph), differentiation ? differentiation->keeps_whole : nullptr);
+  return lower_ops(std::move(graph), differentiation ? differentiation->keeps_whole : nullptr,
+                   options.keeps_node);
 }
 
 Result<Graph> differentiate(Graph graph, const DecomposeOptions& options) {

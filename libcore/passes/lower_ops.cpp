@@ -67,8 +67,9 @@ static_assert(is_listed_once(), "a composite has one row");
 
 class Lowering {
  public:
-  Lowering(Graph graph, KeepsWhole keeps) : rewrite_(std::move(graph)) {
+  Lowering(Graph graph, KeepsWhole keeps, KeepsNode keeps_node) : rewrite_(std::move(graph)) {
     rewrite_.keep_whole(keeps);
+    rewrite_.keep_nodes(std::move(keeps_node));
   }
 
   Result<Graph> run() {
@@ -86,7 +87,7 @@ class Lowering {
     const OpFacts* op = find_op(node.op);
     if (!op) return lower_unknown(std::move(node));
     if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
-    if (rewrite_.keeps_whole(node.op) || stays_whole_on_device(rewrite_, *op, node))
+    if (rewrite_.keeps_whole(node) || stays_whole_on_device(rewrite_, *op, node))
       return rewrite_.keep(std::move(node));
     check_indices(rewrite_, *op, node);
     std::vector<ValueId> results = take_apart(*op, node);
@@ -199,7 +200,7 @@ class Lowering {
     pure.op = functional->name;
     pure.results.clear();
     const bool whole =
-        rewrite_.keeps_whole(pure.op) || stays_whole_on_device(rewrite_, *functional, pure);
+        rewrite_.keeps_whole(pure) || stays_whole_on_device(rewrite_, *functional, pure);
     if (!whole) check_indices(rewrite_, *functional, pure);
     std::vector<ValueId> results = whole ? std::vector<ValueId>() : take_apart(*functional, pure);
     if (!results.empty() || rewrite_.failed()) return results.empty() ? self : results.front();
@@ -295,7 +296,7 @@ class Lowering {
   /// be other than torch's: strides too, as no rule says them and views behind count on them.
   std::vector<ValueId> take_composite(const Node& node) {
     const Composite* composite = find_composite(node.op);
-    if (composite == nullptr || rewrite_.keeps_whole(node.op)) return {};
+    if (composite == nullptr || rewrite_.keeps_whole(node)) return {};
     if (has_complex(node) || rewrite_.failed()) return {};
     for (ValueId result : node.results) {
       if (rewrite_.type(result).device != "cpu") return {};
@@ -355,12 +356,12 @@ OpFacts facts_of(const Composite& composite) {
       {}};
 }
 
-Result<Graph> lower_ops(Graph graph, KeepsWhole keeps) {
-  return Lowering(std::move(graph), keeps).run();
+Result<Graph> lower_ops(Graph graph, KeepsWhole keeps, KeepsNode keeps_node) {
+  return Lowering(std::move(graph), keeps, std::move(keeps_node)).run();
 }
 
 Result<Graph> lower_kept_ops(Graph graph) {
-  return Lowering(std::move(graph), nullptr).run();
+  return Lowering(std::move(graph), nullptr, nullptr).run();
 }
 
 }  // namespace penstock::passes

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -17,6 +19,9 @@ Argument list_of(const std::vector<ValueId>& values);
 
 /// Whether an op of torch's is not to be taken apart yet, as its derivative has a rule of its own.
 using KeepsWhole = bool (*)(std::string_view op);
+/// Whether a node of an op of torch's is not to be taken apart at all, as whoever gets the graph
+/// has something of its own for it: another compiler's operator.
+using KeepsNode = std::function<bool(const Graph& graph, const Node& node)>;
 
 /// A graph whose nodes are made anew, one after the other, while its values stay: ids remain valid,
 /// new values are appended, and a value that something else now computes is replaced everywhere at
@@ -60,6 +65,11 @@ class Rewrite {
   /// Whether derivatives of the graph are still to be made.
   bool before_derivatives() const { return keeps_whole_ != nullptr; }
   bool keeps_whole(std::string_view op) const { return before_derivatives() && keeps_whole_(op); }
+  /// Says which nodes stay whole for whoever gets the graph; empty: none.
+  void keep_nodes(KeepsNode keeps) { keeps_node_ = std::move(keeps); }
+  bool keeps_whole(const Node& node) const {
+    return keeps_whole(node.op) || (keeps_node_ && keeps_node_(graph_, node));
+  }
   /// The call that new nodes belong to.
   void set_call(std::int32_t call) { call_ = call; }
 
@@ -85,6 +95,7 @@ class Rewrite {
   ops::GuardingShapes shapes_;
   std::int32_t call_ = -1;
   KeepsWhole keeps_whole_ = nullptr;
+  KeepsNode keeps_node_;
   std::optional<Diagnostic> error_;
 };
 

@@ -39,9 +39,17 @@ Result<void> collect(formats::DocumentReader& reader, std::vector<GraphDocument>
   }
 }
 
-/// The graphs of the input. An exported file has the one that it was compiled from in a member.
-Result<std::vector<GraphDocument>> read_graphs(const std::string& path, const std::string& store) {
+}  // namespace
+
+Result<std::vector<GraphDocument>> read_graphs(Stage& stage, const std::string& path,
+                                               store::Store& tensors, const std::string& store) {
   std::vector<GraphDocument> graphs;
+  if (pt2::is_pt2(path)) {
+    auto graph = read_graph(stage, path, tensors);
+    if (!graph) return tl::unexpected(std::move(graph.error()));
+    graphs.push_back(std::move(*graph));
+    return graphs;
+  }
   auto reader = formats::open_documents(path, store);
   if (!reader) return tl::unexpected(std::move(reader.error()));
   auto captured = path.empty() || path == "-" ? Result<std::optional<std::string>>(std::nullopt)
@@ -57,8 +65,6 @@ Result<std::vector<GraphDocument>> read_graphs(const std::string& path, const st
   if (auto read = collect(*reader, graphs); !read) return tl::unexpected(std::move(read.error()));
   return graphs;
 }
-
-}  // namespace
 
 std::optional<std::string> pt2_input(const Stage& stage) {
   const std::vector<std::string> inputs = stage.inputs();
@@ -97,16 +103,9 @@ Result<void> convert_to_pt2(Stage& stage, const Pt2Options& options) {
                    fmt::format("{} files, and --emit=pt2 writes one program", inputs.size()));
   auto store = store::Store::open(options.store);
   if (!store) return tl::unexpected(std::move(store.error()));
-  std::vector<GraphDocument> graphs;
-  if (const auto path = pt2_input(stage)) {
-    auto graph = read_graph(stage, *path, *store);
-    if (!graph) return tl::unexpected(std::move(graph.error()));
-    graphs.push_back(std::move(*graph));
-  } else {
-    auto read = read_graphs(inputs.front(), options.store);
-    if (!read) return tl::unexpected(std::move(read.error()));
-    graphs = std::move(*read);
-  }
+  auto read = read_graphs(stage, inputs.front(), *store, options.store);
+  if (!read) return tl::unexpected(std::move(read.error()));
+  std::vector<GraphDocument>& graphs = *read;
   if (graphs.size() != 1) {
     auto several =
         failure(Code::PS0805,

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "formats/stream.h"
+#include "store/store.h"
 #include "tools/common/compile_limits.h"
 #include "tools/common/driver.h"
 
@@ -16,6 +17,12 @@ struct Pt2Options {
 
 /// The one file on the command line, if it is one of torch.export.save.
 std::optional<std::string> pt2_input(const Stage& stage);
+
+/// The graphs of the file `path`: of torch.export, of a stream, or the one that an exported file
+/// was compiled from, which stands in a member. `store` is --store, and `tensors` what it names.
+Result<std::vector<formats::GraphDocument>> read_graphs(Stage& stage, const std::string& path,
+                                                        store::Store& tensors,
+                                                        const std::string& store);
 
 /// Writes the graph of the file `path`: as documents, or compiled with its weights into the packed
 /// file that -o names, where that ends with .pstk.

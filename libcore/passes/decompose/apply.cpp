@@ -83,7 +83,7 @@ std::vector<ValueId> Decomposition::apply_all(std::string_view name,
     part.results.push_back(add_value(rewrite_.graph(), "part", result.type));
   check_indices(rewrite_, *op, part);
   const DecompositionRow& row = decomposition_row(op->id);
-  const bool whole = rewrite_.keeps_whole(name) || stays_whole_on_device(rewrite_, *op, part);
+  const bool whole = rewrite_.keeps_whole(part) || stays_whole_on_device(rewrite_, *op, part);
   if (row.function != nullptr && !whole) {
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition inner(*op, part, rewrite_, row.detail);
