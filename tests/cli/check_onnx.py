@@ -26,7 +26,7 @@ from torch.nn import functional as F
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Linear(8, 128), nn.Linear(128, 4)
+        self.a, self.b = nn.Linear(8, 100), nn.Linear(100, 4)
         self.register_buffer("total", torch.zeros(8))
         self.shift = torch.full((4,), 3.0)
     def forward(self, x):
@@ -158,6 +158,32 @@ def check_refused(suite: Suite) -> None:
     suite.command("bash", "-o", "pipefail", "-c", "penstock convert --emit=json refused.json | penstock decompose | penstock partition -o placed.json")
     told = suite.command("penstock", "convert", "--emit=onnx", "--graph=1/0", "-o", "refused.onnx", "placed.json", status=3)
     suite.check("another level", "level placed" in told, told)
+
+
+def check_edited(suite: Suite) -> None:
+    """Documents that no capture writes, and that are legal."""
+    (suite.work / "edited.py").write_text(
+        "import torch\ndef f(x):\n    return x.reshape(-1, 2)\ndef g(x):\n    return torch.nn.functional.gelu(x)\nx = torch.ones(6)\n"
+        "torch._dynamo.mark_dynamic(x, 0)\nf(x); g(torch.ones(4, dtype=torch.float64))\n")
+    suite.command("penstock", "capture", "-o", "edited.json", "edited.py")
+    lines = (suite.work / "edited.json").read_text().splitlines()
+    halved = list(lines)
+    graph = json.loads(lines[1])
+    graph["guards"] = []
+    graph["symbols"][0] |= {"name": "t", "hint": 3, "minimum": 1}
+    names = {"s0": "2*t", "floordiv(s0, 2)": "t"}
+    halved[1] = json.dumps(graph)
+    for old, new in names.items():
+        halved[1] = halved[1].replace(f'"{old}"', f'"{new}"')
+    (suite.work / "halved.json").write_text("\n".join(halved) + "\n")
+    suite.command("penstock", "convert", "--emit=onnx", "--graph=0/0", "-o", "halved.onnx", "halved.json")
+    graph = read("Model", (suite.work / "halved.onnx").read_bytes())["Graph"][0]
+    suite.check("the input's size is twice the symbol", size(graph["Input"][0]) == ["2*t"], graph["Input"])
+    kinds = [node["op_type"][0] for node in graph["Node"]]
+    suite.check("the symbol is half of it", "Div" in kinds and "Shape" in kinds, kinds)
+    (suite.work / "core.json").write_text("\n".join(line.replace('"level":"torch"', '"level":"core"') for line in lines) + "\n")
+    told = suite.command("penstock", "convert", "--emit=onnx", "--graph=1/0", "-o", "core.onnx", "core.json", status=4)
+    suite.check("an op that ONNX has for other arguments", "aten.gelu.default" in told and "these arguments" in told, told)
 
 
 def write_cases(suite: Suite, cases: list) -> list[tuple[int, str]]:
@@ -296,6 +322,7 @@ def main() -> int:
             check_small(suite)
             check_beside(suite)
             check_refused(suite)
+            check_edited(suite)
             check_sample(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed or not suite.passed else 0
