@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "formats/graph_pairs.h"
+#include "ir/call_location.h"
 
 namespace penstock::formats {
 
@@ -26,9 +27,7 @@ DiffItems breaks_of(const std::vector<Document>& documents) {
     item.label = fmt::format("break {} after [{}]: {}", broke->event.code,
                              to_string(broke->event.after), broke->event.reason);
     item.title = item.text = item.label;
-    if (broke->event.location)
-      item.stack =
-          std::make_shared<const StackFrame>(StackFrame{{}, *broke->event.location, nullptr});
+    item.stack = stack_of(broke->event.location);
     items.push_back(std::move(item));
   }
   return items;

@@ -8,6 +8,7 @@
 
 #include "formats/diff.h"
 #include "ir/argument_text.h"
+#include "ir/call_location.h"
 
 namespace penstock::formats {
 
@@ -88,8 +89,7 @@ class Steps {
 
   /// Says which calls of the program the step that was added last does.
   void name_calls(const std::vector<std::int32_t>& of_step) {
-    if (of_step.empty() || static_cast<std::size_t>(of_step.front()) >= calls_.size()) return;
-    items_.back().stack = calls_[static_cast<std::size_t>(of_step.front())].stack;
+    if (!of_step.empty()) items_.back().stack = stack_of(calls_, of_step.front());
   }
 
   void add_fact_item(const std::string& label, std::vector<DiffItem::Fact> facts) {

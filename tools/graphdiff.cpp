@@ -23,13 +23,6 @@ Result<std::vector<formats::Document>> read_all(Stage& stage, const std::string&
   return documents;
 }
 
-Result<void> write_page(const std::string& file, const std::string& page) {
-  auto output = tools::Output::open(file);
-  if (!output) return tl::unexpected(output.error());
-  if (auto written = output->write(page); !written) return written;
-  return output->commit();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -50,7 +43,7 @@ int main(int argc, char** argv) {
     if (!difference.graphs.empty()) stage.answer(status(Exit::negative));
     if (!html.empty()) {
       const std::string page = graphdiff::to_page(difference, files[0], files[1]);
-      if (auto written = write_page(html, page); !written) return written;
+      if (auto written = write_file(html, page); !written) return written;
     }
     return stage.write(json ? formats::to_json(difference)
                             : printable(formats::to_text(difference)));

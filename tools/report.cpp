@@ -106,10 +106,7 @@ Result<void> write_page(tools::Stage& stage, const Options& options, const repor
   auto before = earlier(stage, options.before, depth);
   if (!before) return tl::unexpected(before.error());
   const std::string page = report::to_page(report::to_json(gathered, false), *before);
-  auto file = tools::Output::open(options.html);
-  if (!file) return tl::unexpected(file.error());
-  if (auto written = file->write(page); !written) return written;
-  if (auto done = file->commit(); !done) return done;
+  if (auto written = tools::write_file(options.html, page); !written) return written;
   stage.say(
       fmt::format("wrote {}: {:.1f} MB\n", options.html, static_cast<double>(page.size()) / 1e6));
   return {};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ir/argument_text.h"
+#include "ir/call_location.h"
 #include "ir/diff.h"
 
 namespace penstock {
@@ -52,12 +53,6 @@ void add_line(DiffItems& items, std::string_view what, const std::string& text) 
   DiffItem item;
   item.label = item.title = item.text = fmt::format("{} {}", what, text);
   items.push_back(std::move(item));
-}
-
-/// The one frame that is known of a place.
-CallStack stack_of(const std::optional<Location>& location) {
-  if (!location) return nullptr;
-  return std::make_shared<const StackFrame>(StackFrame{{}, *location, nullptr});
 }
 
 void add_input(const Input& input, const SourceTable& sources, DiffItems& items) {
@@ -120,8 +115,7 @@ void add_node(const Node& node, const Graph& graph, std::vector<DiffItem::Operan
                    : fmt::format("%{} {}", graph.values[node.results[0]].name, node.op);
   item.text = line_of(node, graph);
   item.is_op = true;
-  if (node.call >= 0 && static_cast<std::size_t>(node.call) < graph.calls.size())
-    item.stack = graph.calls[static_cast<std::size_t>(node.call)].stack;
+  item.stack = stack_of(graph.calls, node.call);
   for (const NamedArgument& argument : node.args) {
     std::string text = diff_text(argument.value, maker, item);
     item.facts.push_back({"argument " + argument.name, std::move(text)});

@@ -1,5 +1,6 @@
 // Bounds of expressions: intervals of their atoms, combined term by term.
 #include "shape/inquiry.h"
+#include "shape/saturating.h"
 
 #include <algorithm>
 
@@ -46,17 +47,12 @@ Interval operator*(const Interval& a, const Interval& b) {
   return {low, high};
 }
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  std::int64_t quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
-
 /// Bounds of a // b for b > 0.
 Interval divide(const Interval& a, const Interval& b) {
   auto corner = [&](std::int64_t numerator, std::int64_t divisor) {
     if (infinite(numerator)) return divisor == kHighest ? std::int64_t{0} : numerator;
     if (divisor == kHighest) return std::int64_t{numerator < 0 ? -1 : 0};
-    return floor_divide(numerator, divisor);
+    return saturating_floor_divide(numerator, divisor);
   };
   auto [low, high] = std::minmax({corner(a.lower, b.lower), corner(a.lower, b.upper),
                                   corner(a.upper, b.lower), corner(a.upper, b.upper)});

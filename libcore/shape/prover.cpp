@@ -20,6 +20,7 @@
 //   (g*a + r) // (g*b) = a // b    for 0 <= r < g
 // the first over the terms that d divides, the second for common factors g of d and the terms.
 #include "shape/inquiry.h"
+#include "shape/saturating.h"
 
 #include <algorithm>
 #include <numeric>
@@ -37,11 +38,6 @@ constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 bool infinite(std::int64_t bound) {
   return bound == kLowest || bound == kHighest;
-}
-
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  std::int64_t quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
 SymExpr simplify(const SymExpr& expression, Inquiry& inquiry);
@@ -218,8 +214,8 @@ class Search {
       if (!apart) continue;
       const std::int64_t d = *whole / *part;
       const SymExpr quotient = make_expression(0, {SymTerm{1, {finer}}});
-      const SymExpr worst =
-          quotient + (rises ? floor_divide(*apart, *part) - d + 1 : -floor_divide(-*apart, *part));
+      const SymExpr worst = quotient + (rises ? saturating_floor_divide(*apart, *part) - d + 1
+                                              : -saturating_floor_divide(-*apart, *part));
       left.push_back(SymExpr(d) * rest + coefficient * worst);
     }
   }
@@ -338,7 +334,7 @@ Split split(const SymExpr& expression, const SymTerm& divisor) {
   }
   std::int64_t constant = expression.constant_term();
   if (divisor.atoms.empty()) {
-    result.quotient += floor_divide(constant, divisor.coefficient);
+    result.quotient += saturating_floor_divide(constant, divisor.coefficient);
     constant = *mod(constant, divisor.coefficient).constant();  // no product that may not fit
   }
   result.rest += constant;
@@ -363,8 +359,8 @@ std::optional<Division> divide_exactly(const SymExpr& a, const SymExpr& divisor,
   Interval range = bounds(a, inquiry, 0);
   if (auto d = divisor.constant();
       d && *d > 0 && !infinite(range.lower) && !infinite(range.upper)) {
-    std::int64_t k = floor_divide(range.lower, *d);
-    if (k == floor_divide(range.upper, *d)) return Division{k, a - SymExpr(k) * divisor};
+    std::int64_t k = saturating_floor_divide(range.lower, *d);
+    if (k == saturating_floor_divide(range.upper, *d)) return Division{k, a - SymExpr(k) * divisor};
   }
   if (nonnegative(a, inquiry) && below(a, divisor, inquiry)) return Division{0, a};
   return std::nullopt;

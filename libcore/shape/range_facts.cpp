@@ -4,6 +4,7 @@
 #include <set>
 
 #include "shape/prover.h"
+#include "shape/saturating.h"
 
 namespace penstock {
 
@@ -13,11 +14,6 @@ constexpr std::int64_t kMostForOne =
     20'000;  ///< units of work for one question: some milliseconds …
 constexpr std::int64_t kLeastForOne =
     200;  ///< … and where all are too much what intervals alone decide
-
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  std::int64_t quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
 
 /// Numbers whose products stay within 64 bits.
 bool is_small(const SymExpr& expression) {
@@ -82,7 +78,7 @@ void RangeFacts::assume(const SymExpr& expression) {
   if (divisor == 0) return;
   std::vector<SymTerm> terms = expression.terms();
   for (SymTerm& term : terms) term.coefficient /= divisor;
-  const std::int64_t constant = floor_divide(expression.constant_term(), divisor);
+  const std::int64_t constant = saturating_floor_divide(expression.constant_term(), divisor);
   const SymTerm& first = terms.front();
   const bool alone = terms.size() == 1 && first.atoms.size() == 1 &&
                      first.atoms.front()->kind == SymAtom::Kind::symbol;

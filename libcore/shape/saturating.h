@@ -29,4 +29,12 @@ constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? saturated((a < 0) != (b < 0)) : product;
 }
 
+/// Rounded down; `b` is not 0. The least number has no negative, and the machine's division of it
+/// by -1 ends the process.
+constexpr std::int64_t saturating_floor_divide(std::int64_t a, std::int64_t b) {
+  if (b == -1) return saturating_subtract(0, a);
+  const std::int64_t quotient = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
+}
+
 }  // namespace penstock

@@ -57,13 +57,6 @@ SymTerm multiply(const SymTerm& a, const SymTerm& b) {
   return product;
 }
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  // The least number has no negative: the machine's division ends the process.
-  if (b == -1) return saturating_subtract(0, a);
-  std::int64_t quotient = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
-
 /// With the divisor's sign. A product of quotient and divisor may not fit where this does.
 std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
   if (b == -1) return 0;
@@ -74,7 +67,7 @@ std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
 std::int64_t evaluate_atom(Kind kind, std::int64_t a, std::int64_t b) {
   switch (kind) {
     case Kind::floordiv:
-      return floor_divide(a, b);
+      return saturating_floor_divide(a, b);
     case Kind::mod:
       return floor_remainder(a, b);
     case Kind::minimum:
@@ -136,7 +129,7 @@ void split_by_divisor(const SymExpr& e, std::int64_t d, SymExpr& quotient, SymEx
       kept.push_back(term);
     }
   }
-  quotient = make_expression(floor_divide(e.constant_term(), d), std::move(divided));
+  quotient = make_expression(saturating_floor_divide(e.constant_term(), d), std::move(divided));
   rest = make_expression(floor_remainder(e.constant_term(), d), std::move(kept));
 }
 
@@ -323,8 +316,9 @@ SymExpr canonical_quotient(const SymExpr& a, std::int64_t d) {
   if (common > 1) {
     std::vector<SymTerm> terms = a.terms();
     for (SymTerm& term : terms) term.coefficient /= common;
-    return floordiv(make_expression(floor_divide(a.constant_term(), common), std::move(terms)),
-                    d / common);
+    return floordiv(
+        make_expression(saturating_floor_divide(a.constant_term(), common), std::move(terms)),
+        d / common);
   }
   if (auto whole = whole_quotient(a, d)) return *whole;
   if (auto nested = nested_quotient(a, d)) return *nested;
@@ -338,7 +332,7 @@ SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
   if (!divisor) return a == b ? SymExpr(1) : function(Kind::floordiv, a, b);
   if (*divisor == 0) return function(Kind::floordiv, a, b);
   if (*divisor == -1) return -a;
-  if (a.is_constant()) return floor_divide(a.constant_term(), *divisor);
+  if (a.is_constant()) return saturating_floor_divide(a.constant_term(), *divisor);
   // (q*d + r) // d = q + r // d, for whatever part of the polynomial d divides.
   SymExpr quotient, rest;
   split_by_divisor(a, *divisor, quotient, rest);

@@ -325,10 +325,7 @@ Result<void> Stage::dump(const std::string& name, std::string_view text) {
     return failure(Code::PS0103,
                    fmt::format("cannot make {}: {}", settings_.dump_dir, error.message()));
   }
-  Result<Output> file = Output::open((std::filesystem::path(settings_.dump_dir) / name).string());
-  if (!file) return tl::unexpected(file.error());
-  if (auto written = file->write(text); !written) return written;
-  return file->commit();
+  return write_file((std::filesystem::path(settings_.dump_dir) / name).string(), text);
 }
 
 void Stage::reproduce_with(std::string_view bytes) {
@@ -337,9 +334,7 @@ void Stage::reproduce_with(std::string_view bytes) {
 
 void Stage::write_reproducer() {
   if (settings_.reproducer.empty() || reproducer_.empty()) return;
-  Result<Output> file = Output::open(settings_.reproducer);
-  Result<void> done = file ? file->write(reproducer_) : tl::unexpected(file.error());
-  if (done) done = file->commit();
+  const Result<void> done = write_file(settings_.reproducer, reproducer_);
   if (!done) {
     report(done.error());
   } else {

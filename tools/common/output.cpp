@@ -171,4 +171,11 @@ Output::~Output() {
   discard();
 }
 
+Result<void> write_file(const std::string& path, std::string_view bytes) {
+  Result<Output> file = Output::open(path);
+  if (!file) return tl::unexpected(file.error());
+  if (auto written = file->write(bytes); !written) return written;
+  return file->commit();
+}
+
 }  // namespace penstock::tools

@@ -51,4 +51,7 @@ class Output {
   bool reader_gone_ = false;
 };
 
+/// Writes `bytes` to the file at `path`, whole or not at all. Errors are those of Output.
+Result<void> write_file(const std::string& path, std::string_view bytes);
+
 }  // namespace penstock::tools

@@ -8,11 +8,9 @@
 #include "tools/run/recorded.h"
 
 namespace penstock::tools {
-namespace {
 
 using ops::HostTensor;
 
-/// The elements, row-major, in memory of their own: later writes must not reach them.
 HostTensor row_major(const HostTensor& tensor) {
   HostTensor out = HostTensor::contiguous(tensor.dtype, tensor.sizes);
   const std::size_t size = facts(tensor.dtype).size;
@@ -25,7 +23,11 @@ HostTensor row_major(const HostTensor& tensor) {
   return out;
 }
 
-}  // namespace
+std::string keep_tensor(const HostTensor& tensor, store::Store& store) {
+  const std::string_view bytes(reinterpret_cast<const char*>(tensor.memory->data()),
+                               tensor.memory->size());
+  return formats::put_tensor(store, {"data", tensor.dtype, tensor.sizes, bytes}).value_or("");
+}
 
 RecordedValues::RecordedValues(const Graph& graph, store::Store& store)
     : store_(store), values_(graph.values.size()) {
@@ -33,6 +35,7 @@ RecordedValues::RecordedValues(const Graph& graph, store::Store& store)
   if (!inputs) return;
   // An error ends the values early, which is what the class says.
   (void)ops::interpret(graph, std::move(*inputs), [&](ValueId id, const HostTensor& tensor) {
+    // A copy: later writes must not reach it.
     if (tensor.memory) values_[id] = row_major(tensor);
   });
 }
@@ -41,11 +44,7 @@ std::string RecordedValues::blob(ValueId id) {
   if (!values_[id]) return {};
   const auto [found, fresh] = hashes_.try_emplace(id);
   if (!fresh) return found->second;
-  const HostTensor& tensor = *values_[id];
-  const std::string_view bytes(reinterpret_cast<const char*>(tensor.memory->data()),
-                               tensor.memory->size());
-  auto hash = formats::put_tensor(store_, {"data", tensor.dtype, tensor.sizes, bytes});
-  if (hash) found->second = *hash;
+  found->second = keep_tensor(*values_[id], store_);
   return found->second;
 }
 

@@ -11,6 +11,12 @@
 
 namespace penstock::tools {
 
+/// The elements, row-major, in memory of their own.
+ops::HostTensor row_major(const ops::HostTensor& tensor);
+
+/// Puts a row-major tensor into the store and gives its hash; empty: there is no room.
+std::string keep_tensor(const ops::HostTensor& tensor, store::Store& store);
+
 /// What every value of a graph was when it was made, computed by the reference semantics from the
 /// recorded inputs. Where those lack, or an op has no reference, the values behind are unknown.
 class RecordedValues {

@@ -8,8 +8,7 @@
 #include "tools/reduce/shrink_sizes.h"
 
 #include <algorithm>
-#include <cstring>
-#include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -31,11 +30,16 @@ std::vector<std::int64_t> smaller_than(std::int64_t value) {
   return {tried.begin(), tried.end()};
 }
 
+bool same_arguments(const Graph& a, const Graph& b) {
+  return std::ranges::equal(a.nodes, b.nodes, {}, &Node::args, &Node::args);
+}
+
 class Resizing {
  public:
-  Resizing(const Graph& graph, const InputSize& size, std::int64_t value, SizeArguments arguments,
-           store::Store& store)
+  Resizing(const Graph& graph, RecordedValues& values, const InputSize& size, std::int64_t value,
+           SizeArguments arguments, store::Store& store)
       : whole_(graph),
+        whole_values_(values),
         graph_(graph),
         size_(size),
         value_(value),
@@ -137,30 +141,21 @@ class Resizing {
       if (!size || *size > window.sizes[d]) return {};
       window.sizes[d] = *size;
     }
-    HostTensor part = HostTensor::contiguous(window.dtype, window.sizes);
-    const std::size_t width = facts(window.dtype).size;
-    std::size_t at = 0;
-    for (const std::int64_t place : window.places()) {
-      std::memcpy(part.memory->data() + at,
-                  window.memory->data() + static_cast<std::size_t>(place) * width, width);
-      at += width;
-    }
+    HostTensor part = row_major(window);
     if (is_integral(part.dtype)) point_inside(part);
-    const std::string_view bytes(reinterpret_cast<const char*>(part.memory->data()),
-                                 part.memory->size());
-    return formats::put_tensor(store_, {"data", part.dtype, part.sizes, bytes}).value_or("");
+    return keep_tensor(part, store_);
   }
 
   /// What the graph should give now. What was recorded may be just what is wrong with the graph, so
   /// it is cut as well where cutting is the same before and behind the ops; else the reference
   /// semantics say what is right.
   void set_outputs() {
-    RecordedValues before(whole_, store_), now(graph_, store_);
+    RecordedValues now(graph_, store_);
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       const ValueId id = graph_.outputs[i];
       Output& output = graph_.interface.outputs[i];
       output.type = graph_.values[id].type;
-      const std::string computed = now.blob(id), whole = before.blob(id);
+      const std::string computed = now.blob(id), whole = whole_values_.blob(id);
       const bool cuts = !output.blob.empty() && !computed.empty() && !whole.empty() &&
                         cut(whole, output.type) == computed;
       output.blob = cuts ? cut(output.blob, output.type) : computed;
@@ -210,6 +205,7 @@ class Resizing {
   }
 
   const Graph& whole_;
+  RecordedValues& whole_values_;
   Graph graph_;
   const InputSize size_;
   const std::int64_t value_;
@@ -239,22 +235,32 @@ std::vector<InputSize> input_sizes(const Graph& graph) {
   return found;
 }
 
-std::optional<Graph> with_size(const Graph& graph, const InputSize& size, std::int64_t value,
-                               SizeArguments arguments, store::Store& store) {
-  return Resizing(graph, size, value, arguments, store).run();
+std::optional<Graph> with_size(const Graph& graph, RecordedValues& values, const InputSize& size,
+                               std::int64_t value, SizeArguments arguments, store::Store& store) {
+  return Resizing(graph, values, size, value, arguments, store).run();
 }
 
 void shrink_sizes(Graph graph, store::Store& store, const std::function<bool(Graph)>& accept) {
+  std::vector<InputSize> sizes = input_sizes(graph);
+  if (sizes.empty()) return;
+  auto values = std::make_unique<RecordedValues>(graph, store);
   const auto try_one = [&](const InputSize& size, std::int64_t value) {
+    std::optional<Graph> refused;
     for (auto arguments : {SizeArguments::all, SizeArguments::lists, SizeArguments::none}) {
-      auto smaller = with_size(graph, size, value, arguments, store);
-      if (!smaller || !accept(*smaller)) continue;
+      auto smaller = with_size(graph, *values, size, value, arguments, store);
+      // Types follow from the inputs and the arguments: this one was asked about.
+      if (!smaller || (refused && same_arguments(*smaller, *refused))) continue;
+      if (!accept(*smaller)) {
+        refused = std::move(smaller);
+        continue;
+      }
       graph = std::move(*smaller);
+      values = std::make_unique<RecordedValues>(graph, store);
       return true;
     }
     return false;
   };
-  for (const InputSize& size : input_sizes(graph)) {
+  for (const InputSize& size : sizes) {
     for (std::int64_t value : smaller_than(size.value)) {
       if (try_one(size, value)) break;
     }

@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "store/store.h"
+#include "tools/reduce/recorded_values.h"
 
 namespace penstock::tools {
 
@@ -30,9 +31,10 @@ enum class SizeArguments : std::uint8_t { none, lists, all };
 /// data is put into `store`. Nothing where the ops do not allow the size, an input's data is not
 /// there, or the changed inputs share memory.
 ///
-/// Needs: level torch or core, no guards. Linear in the graph and its data.
-std::optional<Graph> with_size(const Graph& graph, const InputSize& size, std::int64_t value,
-                               SizeArguments arguments, store::Store& store);
+/// Needs: level torch or core, no guards; `values` are those of `graph`. Linear in the graph and
+/// its data.
+std::optional<Graph> with_size(const Graph& graph, RecordedValues& values, const InputSize& size,
+                               std::int64_t value, SizeArguments arguments, store::Store& store);
 
 /// The smallest graph that `accept` takes, of those that with_size makes of `graph`.
 void shrink_sizes(Graph graph, store::Store& store, const std::function<bool(Graph)>& accept);

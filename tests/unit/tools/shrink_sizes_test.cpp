@@ -48,6 +48,12 @@ Graph negated(TestStore& kept, std::vector<SymExpr> sizes) {
   return builder.graph;
 }
 
+std::optional<Graph> resized(const Graph& graph, const InputSize& size, std::int64_t value,
+                             store::Store& store) {
+  RecordedValues values(graph, store);
+  return with_size(graph, values, size, value, SizeArguments::all, store);
+}
+
 TEST_CASE("sizes are found, each once, the largest first") {
   GraphBuilder builder;
   const SymExpr rows = builder.symbol("s0", 7);
@@ -63,7 +69,7 @@ TEST_CASE("sizes are found, each once, the largest first") {
 TEST_CASE("a smaller size cuts the data to its first elements and computes the results anew") {
   TestStore kept;
   const Graph graph = negated(kept, {8, 6});
-  const auto smaller = with_size(graph, {{}, 6}, 2, SizeArguments::all, kept.store);
+  const auto smaller = resized(graph, {{}, 6}, 2, kept.store);
   REQUIRE(smaller.has_value());
   CHECK(ops::verify_contract(*smaller, smaller->level).has_value());
   CHECK(to_string(smaller->interface.inputs[0].type) == "float32[8, 2]");
@@ -81,13 +87,13 @@ TEST_CASE("a symbol gets smaller by the size that was recorded, and stays a symb
   const SymExpr rows = builder.symbol("s0", 8);
   builder.output(builder.unary("neg", builder.input({rows, 6})));
   builder.graph.interface.inputs[0].blob = kept.keep(DType::float32, {8, 6});
-  const auto smaller = with_size(builder.graph, {"s0", 8}, 2, SizeArguments::all, kept.store);
+  const auto smaller = resized(builder.graph, {"s0", 8}, 2, kept.store);
   REQUIRE(smaller.has_value());
   CHECK(smaller->interface.symbols[0].hint == 2);
   CHECK(smaller->interface.inputs[0].type.sizes[0] == rows);
   CHECK(kept.elements(smaller->interface.inputs[0].blob).size() == 12);
   // Less than its range allows.
-  CHECK(!with_size(builder.graph, {"s0", 8}, 1, SizeArguments::all, kept.store));
+  CHECK(!resized(builder.graph, {"s0", 8}, 1, kept.store));
 }
 
 TEST_CASE("integers that were positions in the cut part are positions in what is left") {
@@ -95,7 +101,7 @@ TEST_CASE("integers that were positions in the cut part are positions in what is
   GraphBuilder builder;
   builder.output(builder.unary("neg", builder.input({3, 8}, DType::int64)));
   builder.graph.interface.inputs[0].blob = kept.keep(DType::int64, {3, 8});
-  const auto smaller = with_size(builder.graph, {{}, 3}, 2, SizeArguments::all, kept.store);
+  const auto smaller = resized(builder.graph, {{}, 3}, 2, kept.store);
   REQUIRE(smaller.has_value());
   const std::vector<double> data = kept.elements(smaller->interface.inputs[0].blob);
   CHECK(data[2] == 0);  // was 2, of 3
@@ -107,10 +113,10 @@ TEST_CASE("inputs that share memory, and data that is gone, are left alone") {
   Graph graph = negated(kept, {8, 6});
   graph.interface.inputs[0].type.storage = 0;
   graph.interface.inputs.push_back(graph.interface.inputs[0]);
-  CHECK(!with_size(graph, {{}, 6}, 2, SizeArguments::all, kept.store));
+  CHECK(!resized(graph, {{}, 6}, 2, kept.store));
   graph = negated(kept, {8, 6});
   graph.interface.inputs[0].blob = std::string(32, '0');
-  CHECK(!with_size(graph, {{}, 6}, 2, SizeArguments::all, kept.store));
+  CHECK(!resized(graph, {{}, 6}, 2, kept.store));
 }
 
 TEST_CASE("the smallest size that is taken stays, size by size") {
