@@ -8,10 +8,10 @@ namespace penstock::capture {
 
 // The trial of a root: calls in which entries run against calls that plain Python runs.
 //
-// A gate (jit/gate.h) compares a segment with the Python that it replaces. It does not see what the
-// segment brings with it: the instructions between segments are conducted, one by one, and so are
-// the calls in them. A function with ten short segments that are a tenth faster each may be twice
-// as slow as a whole.
+// A gate (jit/gate/gate.h) compares a segment with the Python that it replaces. It does not see
+// what the segment brings with it: the instructions between segments are conducted, one by one, and
+// so are the calls in them. A function with ten short segments that are a tenth faster each may be
+// twice as slow as a whole.
 //
 // So every other call of a root that is recorded is run by plain Python, and both are timed, until
 // one side is clearly faster. Calls of one root differ in what they do, and other processes only

@@ -6,7 +6,7 @@
 
 namespace penstock::guards {
 
-/// Locals of a frame that stand for tensors which were not made yet (jit/pending_tensor.h).
+/// Locals of a frame that stand for tensors which were not made yet (jit/restore/pending_tensor.h).
 class PendingViews {
  public:
   virtual ~PendingViews() = default;

@@ -11,7 +11,7 @@
 #include "capture/segment_client.h"
 #include "diag/pass.h"
 #include "jit/entry.h"
-#include "jit/entry_count.h"
+#include "jit/gate/entry_count.h"
 
 namespace penstock::jit {
 
@@ -24,7 +24,7 @@ struct ClientOptions {
   /// A call that fits no entry is recorded only once such calls have taken so long that it pays
   /// (capture/tier_up.h).
   bool weighs_recompiles = false;
-  /// The first runs of every entry are compared with torch's (jit/checked_executor.h).
+  /// The first runs of every entry are compared with torch's (jit/executors/checked_executor.h).
   bool self_check = false;
   /// Called for every recorded segment, before it is compiled: writes its document. The answer is
   /// where its calls are counted; null: in the client's own memory.

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "jit/client.h"
-#include "jit/torch_device.h"
+#include "jit/gate/measured_device.h"
 
 namespace penstock::jit {
 

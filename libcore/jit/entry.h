@@ -10,11 +10,11 @@
 #include "guards/guard_program.h"
 #include "guards/live_table.h"
 #include "heap/occupied_gaps.h"
-#include "jit/call_profile.h"
-#include "jit/entry_count.h"
-#include "jit/executor.h"
-#include "jit/gate.h"
-#include "jit/restore.h"
+#include "jit/executors/executor.h"
+#include "jit/gate/call_profile.h"
+#include "jit/gate/entry_count.h"
+#include "jit/gate/gate.h"
+#include "jit/restore/restore.h"
 
 namespace penstock::jit {
 

@@ -6,12 +6,12 @@
 #include "autodiff/saved_operands.h"
 #include "heap/file_pages.h"
 #include "ir/device.h"
-#include "jit/chained_executor.h"
-#include "jit/gradient_executor.h"
-#include "jit/gradient_paths.h"
-#include "jit/gradient_stages.h"
-#include "jit/torch_device.h"
-#include "jit/torch_random.h"
+#include "jit/executors/chained_executor.h"
+#include "jit/executors/gradient_executor.h"
+#include "jit/executors/gradient_paths.h"
+#include "jit/executors/gradient_stages.h"
+#include "jit/executors/torch_device.h"
+#include "jit/executors/torch_random.h"
 
 namespace penstock::jit {
 

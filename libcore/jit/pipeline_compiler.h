@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "jit/bundle_executor.h"
-#include "jit/content_versions.h"
-#include "jit/executor.h"
+#include "jit/executors/bundle_executor.h"
+#include "jit/executors/content_versions.h"
+#include "jit/executors/executor.h"
 #include "pipeline/compile.h"
 #include "pipeline/stored_code.h"
 

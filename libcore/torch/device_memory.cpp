@@ -35,4 +35,11 @@ const DeviceFunctions* device_functions() {
   return known ? &functions : nullptr;
 }
 
+void* current_stream(int device) {
+  void* stream = nullptr;
+  const DeviceFunctions* functions = device_functions();
+  if (functions != nullptr) functions->current_stream(device, &stream);
+  return stream;
+}
+
 }  // namespace penstock::torch

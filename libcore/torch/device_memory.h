@@ -17,4 +17,8 @@ struct DeviceFunctions {
 /// Null where torch has no CUDA, or has not loaded it. Needs the GIL.
 const DeviceFunctions* device_functions();
 
+/// The stream (a CUstream) that torch puts work of the calling thread into, of the GPU with this
+/// number; null, which is the default stream, where torch has no CUDA. Needs the GIL.
+void* current_stream(int device);
+
 }  // namespace penstock::torch

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "jit/entry_count.h"
+#include "jit/gate/entry_count.h"
 #include "tools/common/launch_protocol.h"
 
 namespace penstock::tools {

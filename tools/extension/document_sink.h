@@ -8,7 +8,7 @@
 #include "capture/entry_table.h"
 #include "formats/safetensors.h"
 #include "formats/stream.h"
-#include "jit/entry_count.h"
+#include "jit/gate/entry_count.h"
 #include "python/mode.h"
 #include "tools/common/capture_counts.h"
 #include "tools/common/progress.h"

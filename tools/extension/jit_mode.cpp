@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "capture/cold_roots.h"
+#include "jit/gate/stored_verdicts.h"
 #include "jit/guarded_driver.h"
 #include "jit/pipeline_compiler.h"
 #include "jit/session.h"
-#include "jit/stored_verdicts.h"
 #include "python/hook.h"
 #include "runtime/perf_map.h"
 #include "tools/extension/document_sink.h"

@@ -7,7 +7,7 @@
 #include "capture/root_meter.h"
 #include "diag/pass.h"
 #include "ir/event.h"
-#include "jit/entry_count.h"
+#include "jit/gate/entry_count.h"
 #include "tools/common/trace.h"
 
 namespace penstock::tools {

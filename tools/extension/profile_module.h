@@ -1,6 +1,6 @@
 #pragma once
 
-#include "jit/call_profile.h"
+#include "jit/gate/call_profile.h"
 
 namespace penstock::tools {
 

@@ -1,4 +1,4 @@
-#include "jit/gate.h"
+#include "jit/gate/gate.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
-#include "jit/gradient_stages.h"
+#include "jit/executors/gradient_stages.h"
 
 #include <doctest/doctest.h>
 
 #include "../gradient_graph.h"
-#include "jit/gradient_paths.h"
+#include "jit/executors/gradient_paths.h"
 
 using namespace penstock;
 using namespace penstock::jit;

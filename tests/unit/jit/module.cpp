@@ -36,7 +36,7 @@
 #include "guards/guard_program.h"
 #include "jit/client.h"
 #include "jit/guarded_driver.h"
-#include "jit/restore.h"
+#include "jit/restore/restore.h"
 #include "python/hook.h"
 #include "python/made_once.h"
 #include "spec.h"

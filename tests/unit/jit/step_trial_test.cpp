@@ -1,4 +1,4 @@
-#include "jit/step_trial.h"
+#include "jit/gate/step_trial.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "jit/executor.h"
+#include "jit/executors/executor.h"
 
 namespace penstock::test {
 

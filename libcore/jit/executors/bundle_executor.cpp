@@ -1,0 +1,498 @@
+#include "jit/executors/bundle_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "ir/device.h"
+#include "torch/memory_escapes.h"
+#include "torch/state.h"
+#include "torch/tensor_versions.h"
+
+namespace penstock::jit {
+
+using guards::InputValue;
+
+namespace {
+
+using python::PyRef;
+using runtime::OutputTensor;
+using runtime::PooledMemory;
+
+/// Whether all that the graph leaves behind is tensors of their own, each once.
+bool makes_only(const OutputPlan& plan) {
+  std::vector<bool> seen(plan.made.size());
+  for (const OutputPlan::PlannedOutput& output : plan.outputs) {
+    if (output.made < 0 || !output.whole || !output.calls.empty() || seen[output.made])
+      return false;
+    seen[output.made] = true;
+  }
+  return plan.input_writes.empty() && plan.made_writes.empty();
+}
+
+/// The inputs of which memory that stays between runs may be made.
+std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
+  std::vector<bool> found(bundle.interface.inputs.size());
+  const auto memory = [&](BufferId id) -> const Buffer& {
+    while (bundle.buffers[id].kind == Buffer::Kind::view) id = bundle.buffers[id].base;
+    return bundle.buffers[id];
+  };
+  const auto note = [&](BufferId id) {
+    if (id == kNoBuffer || memory(id).kind != Buffer::Kind::input) return;
+    const std::int32_t index = memory(id).index;
+    const InputKind kind = bundle.interface.inputs[index].kind;
+    if (kind == InputKind::parameter || kind == InputKind::buffer) found[index] = true;
+  };
+  for (const BundleStep& step : bundle.steps) {
+    if (const auto* call = std::get_if<LibraryCall>(&step)) {
+      for (const std::int32_t position : call->prepack) note(call->inputs[position]);
+    } else if (const auto* kernel = std::get_if<KernelCall>(&step)) {
+      const bool prepares = std::ranges::any_of(
+          kernel->buffers, [&](BufferId id) { return memory(id).kind == Buffer::Kind::prepared; });
+      if (prepares) std::ranges::for_each(kernel->buffers, note);
+    }
+  }
+  std::vector<std::uint32_t> inputs;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i]) inputs.push_back(static_cast<std::uint32_t>(i));
+  }
+  return inputs;
+}
+
+/// The buffers of inputs that stand for Python numbers.
+std::vector<BufferId> number_buffers(const KernelBundle& bundle) {
+  std::vector<BufferId> found;
+  for (std::size_t i = 0; i < bundle.buffers.size(); ++i) {
+    const Buffer& buffer = bundle.buffers[i];
+    if (buffer.kind != Buffer::Kind::input) continue;
+    const bool number = bundle.interface.inputs[buffer.index].kind == InputKind::scalar;
+    if (number) found.push_back(static_cast<BufferId>(i));
+  }
+  return found;
+}
+
+/// Adds what its scope takes, where somebody asks.
+class KernelTimer {
+ public:
+  explicit KernelTimer(std::int64_t* sum) : sum_(sum) {
+    if (sum_ != nullptr) begin_ = Clock::now();
+  }
+  ~KernelTimer() {
+    if (sum_ != nullptr) *sum_ += std::chrono::nanoseconds(Clock::now() - begin_).count();
+  }
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::int64_t* sum_;
+  Clock::time_point begin_;
+};
+
+Diagnostic take_error(std::string what) {
+  PyErr_Clear();
+  return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
+}
+
+/// Lets go of what only the entry needs, which keeps it too: megabytes for a deep tree of modules.
+void forget_recording(Interface& interface) {
+  interface.sources = {};
+  interface.returns = {};
+  interface.objects = {};
+  interface.restore = {};
+  interface.frames = {};
+  std::erase_if(interface.guards, [](const Guard& guard) { return !guard.condition; });
+  interface.guards.shrink_to_fit();
+}
+
+}  // namespace
+
+BundleExecutor::BundleExecutor(const torch::TensorBridge& bridge,
+                               std::shared_ptr<ContentVersions> versions)
+    : bridge_(bridge), fallback_(bridge), versions_(std::move(versions)) {
+  fallback_.set_symbols([this](std::string_view name) { return symbol(name); });
+}
+
+Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
+    std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<ContentVersions> versions,
+    KernelBundle bundle, runtime::BlobSource& blobs, OutputPlan plan) {
+  auto bridge = torch::TensorBridge::get();
+  if (!bridge) return tl::unexpected(bridge.error());
+  if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
+  const Interface& interface = bundle.interface;
+  for (const Input& input : interface.inputs) {
+    const bool is_given = interface.training.role == GraphRole::backward ||
+                          input.kind == InputKind::user;  // by what runs in front of it
+    if (input.source == kNoSource && !is_given) {
+      return failure(Code::PS0505, "the input " + input.name + " is reached by no source");
+    }
+  }
+  if (bundle.outputs.size() < plan.made.size()) {
+    return failure(Code::PS0601, "a bundle has fewer outputs than its graph");
+  }
+  std::unique_ptr<BundleExecutor> made(new BundleExecutor(**bridge, std::move(versions)));
+  made->plan_ = std::move(plan);
+  if (auto laid_out = made->lay_out(interface); !laid_out) return tl::unexpected(laid_out.error());
+  made->arguments_.resize(interface.inputs.size());
+  made->prepared_at_.assign(interface.inputs.size(), -1);
+  for (const std::uint32_t input : prepared_inputs(bundle)) {
+    made->prepared_at_[input] = static_cast<std::int32_t>(made->prepared_.size());
+    made->prepared_.emplace_back().input = input;
+  }
+  made->integers_.resize(interface.inputs.size());
+  made->reals_.resize(interface.inputs.size());
+  made->results_.resize(bundle.outputs.size());
+  made->own_results_ = made->plan_.made.size() + interface.mutations.size();
+  made->made_.resize(made->plan_.made.size());
+  const bool calls_torch = std::ranges::any_of(bundle.steps, [](const BundleStep& step) {
+    return std::holds_alternative<FallbackCall>(step);
+  });
+  if (calls_torch && !made->plan_.input_writes.empty())
+    made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
+  made->device_index_ = gpu_index(bundle.device);
+  const bool on_host = made->device_index_ < 0;
+  made->takes_pending_ =
+      on_host && !calls_torch && made->plan_.input_writes.empty() &&
+      std::ranges::all_of(made->plan_.outputs, [](const auto& output) { return output.input < 0; });
+  made->leaves_pending_ =
+      on_host && !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
+  made->fallback_.set_numbers(number_buffers(bundle));
+  made->fallback_.set_device(made->device_index_);
+  forget_recording(bundle.interface);
+  auto executor =
+      runtime::Executor::create(std::move(runtime), std::move(bundle), blobs, &made->fallback_);
+  if (!executor) return tl::unexpected(executor.error());
+  made->executor_ = std::move(*executor);
+  return made;
+}
+
+Result<void> BundleExecutor::lay_out(const Interface& interface) {
+  const auto position = [&](std::string_view name) {
+    for (std::size_t i = 0; i < interface.symbols.size(); ++i) {
+      if (interface.symbols[i].name == name) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  for (const auto& output : plan_.outputs) output_layouts_.emplace_back(output.type, position);
+  for (const TensorType& type : plan_.made) made_layouts_.emplace_back(type, position);
+  const auto valid = [](const TensorLayout& layout) { return layout.valid(); };
+  if (std::ranges::all_of(output_layouts_, valid) && std::ranges::all_of(made_layouts_, valid)) {
+    return {};
+  }
+  return failure(Code::PS0505, "the size of an output depends on elements");
+}
+
+std::optional<std::int64_t> BundleExecutor::symbol(std::string_view name) const {
+  const auto& symbols = executor_->bundle().interface.symbols;
+  for (std::size_t i = 0; symbols_ != nullptr && i < symbols.size(); ++i) {
+    if (symbols[i].name == name) return symbols_[i];
+  }
+  return std::nullopt;
+}
+
+void BundleExecutor::pass_inputs(const ExecutorCall& call) {
+  const Interface& interface = executor_->bundle().interface;
+  for (const std::uint32_t i : call.changed) {
+    runtime::TensorArgument& argument = arguments_[i];
+    if (prepared_at_[i] >= 0) prepared_[prepared_at_[i]].same = false;
+    if (const torch::TensorView* view = call.inputs[i].view) {
+      argument.data = view->data;
+      argument.sizes = view->sizes;
+      argument.strides = view->strides;
+      continue;
+    }
+    integers_[i] = call.inputs[i].integer;
+    reals_[i] = call.inputs[i].real;
+    const bool real = is_floating(interface.inputs[i].type.dtype);
+    argument.data = real ? static_cast<void*>(&reals_[i]) : &integers_[i];
+    argument.sizes = {};
+    argument.strides = {};
+  }
+  pass_versions(call.inputs);
+}
+
+/// What a tensor holds may change while the tensor stays.
+void BundleExecutor::pass_versions(std::span<const InputValue> inputs) {
+  for (Prepared& prepared : prepared_) {
+    if (prepared.same && prepared.known.holds()) continue;
+    const InputValue& input = inputs[prepared.input];
+    prepared.same = input.view != nullptr && input.object != nullptr;
+    arguments_[prepared.input].version =
+        prepared.same ? versions_->of(bridge_, input.object, *input.view, prepared.known)
+                      : runtime::kUnversioned;
+  }
+}
+
+/// torch refuses to write a tensor of inference mode outside of it; so must we, before anything is
+/// written. Plain Python makes the one call that finds memory which was shared until now.
+Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) const {
+  for (const OutputPlan::Writes& write : plan_.input_writes) {
+    const InputValue& input = inputs[write.index];
+    if (input.view == nullptr) continue;
+    if (!input.view->has_version && !torch::inference_mode()) {
+      return failure(Code::PS0505, "an inference tensor is written outside inference mode");
+    }
+    if (input.object == nullptr || bridge_.make_writable(input.object, *input.view)) continue;
+    auto moved = failure(Code::PS0505, "a tensor is written whose memory was shared until now");
+    moved.value().severity = Severity::note;
+    return moved;
+  }
+  return {};
+}
+
+/// Copies what the run writes, where a call of torch may fail behind a write.
+Result<void> BundleExecutor::keep_written() {
+  for (const OutputPlan::Writes& write : plan_.input_writes) {
+    auto copy = fallback_.copy_of(inputs_[write.index].object);
+    if (!copy) return tl::unexpected(copy.error());
+    before_.push_back(std::move(*copy));
+  }
+  return {};
+}
+
+/// Runs the kernels. Where a call of torch failed, what was written is put back.
+Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
+  inputs_ = inputs;
+  written = !plan_.input_writes.empty();  // should a library throw
+  auto done = executor_->run(arguments_, results_);
+  const std::vector<PyRef> before = std::exchange(before_, {});
+  if (done) return {};
+  // Torch itself raises the error for an index out of range: that is no failure of the entry.
+  if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
+  written = false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const torch::TensorView& view = *inputs[plan_.input_writes[i].index].view;
+    const DType dtype = *dtype_from_torch(view.dtype);
+    auto restored = fallback_.write({view.data, dtype, view.sizes, view.strides}, before[i].get());
+    if (!restored) written = true;
+  }
+  return done;
+}
+
+/// The kernels' result in memory of its own, laid out otherwise than they left it or copied from
+/// memory that is not the program's to write.
+PyRef BundleExecutor::copied_tensor(std::size_t index) {
+  const OutputTensor& result = results_[index];
+  const TensorLayout& layout = made_layouts_[index];
+  if (!std::ranges::equal(layout.sizes(), result.sizes)) {
+    PyErr_SetString(PyExc_SystemError, "penstock: an output has other sizes than were recorded");
+    return {};
+  }
+  const auto element = static_cast<std::size_t>(facts(result.dtype).size);
+  const std::size_t before = static_cast<std::size_t>(layout.offset()) * element;
+  const std::size_t bytes = before + static_cast<std::size_t>(layout.extent()) * element;
+  if (device_index_ >= 0) return copied_on_device(index, before, bytes);
+  PooledMemory memory(std::make_shared<runtime::MemoryPool>(0), bytes);
+  if (!memory) {
+    PyErr_NoMemory();
+    return {};
+  }
+  copy_elements({result.data, element, result.sizes, result.strides},
+                static_cast<char*>(memory.data()) + before, layout.strides());
+  return pending_tensor(index, std::move(memory)).make(bridge_);
+}
+
+/// The same on a GPU, where torch copies.
+PyRef BundleExecutor::copied_on_device(std::size_t index, std::size_t before, std::size_t bytes) {
+  const OutputTensor& result = results_[index];
+  const TensorLayout& layout = made_layouts_[index];
+  const PyRef source =
+      fallback_.tensor_over({result.data, result.dtype, result.sizes, result.strides});
+  if (!source) return {};
+  PooledMemory memory(executor_->memory(), bytes);
+  if (!memory) {
+    PyErr_NoMemory();
+    return {};
+  }
+  const runtime::TensorWindow target{static_cast<char*>(memory.data()) + before, result.dtype,
+                                     layout.sizes(), layout.strides()};
+  if (auto copied = fallback_.write(target, source.get()); !copied) {
+    PyErr_SetString(PyExc_SystemError, copied.error().message.c_str());
+    return {};
+  }
+  return pending_tensor(index, std::move(memory)).make(bridge_);
+}
+
+/// The kernels left the tensor as torch is to see it, in memory that is given away.
+bool BundleExecutor::is_own(std::size_t index) const {
+  const OutputTensor& result = results_[index];
+  return result.memory && result.memory.data() == result.data &&
+         made_layouts_[index].offset() == 0 &&
+         made_layouts_[index].lies_as(result.sizes, result.strides);
+}
+
+/// The tensor that owns `memory`; its elements lie as the plan says.
+PendingTensor BundleExecutor::pending_tensor(std::size_t index, PooledMemory memory) const {
+  const TensorLayout& layout = made_layouts_[index];
+  PendingTensor tensor;
+  tensor.view.sizes = layout.sizes();
+  tensor.view.strides = layout.strides();
+  const std::int64_t before = layout.offset() * facts(results_[index].dtype).size;
+  tensor.view.storage_offset = layout.offset();
+  tensor.view.data = static_cast<char*>(memory.data()) + before;
+  tensor.view.storage = memory.data();
+  tensor.view.dtype = facts(results_[index].dtype).torch_scalar_type;
+  tensor.view.device_type = device_index_ < 0 ? 0 : 1;
+  tensor.view.device_index = device_index_;
+  tensor.view.has_version = !torch::inference_mode();
+  tensor.memory = std::move(memory);
+  return tensor;
+}
+
+PyRef BundleExecutor::own_tensor(std::size_t index) {
+  const OutputTensor& result = results_[index];
+  if (device_index_ >= 0 && result.input < 0 && result.output < 0) {
+    PyRef made = fallback_.adopted(result.data);
+    const TensorLayout& layout = made_layouts_[index];
+    torch::TensorView view;  // of torch's result, which may have other sizes than the output
+    if (made && layout.offset() == 0 && layout.lies_as(result.sizes, result.strides) &&
+        bridge_.read(made.get(), view) && std::ranges::equal(view.sizes, layout.sizes()) &&
+        std::ranges::equal(view.strides, layout.strides()))
+      return made;
+  }
+  if (!is_own(index)) return copied_tensor(index);
+  return pending_tensor(index, std::move(results_[index].memory)).make(bridge_);
+}
+
+Result<void> BundleExecutor::make_tensors() {
+  for (std::size_t i = 0; i < made_.size(); ++i) {
+    made_layouts_[i].evaluate(symbols_);
+    made_[i] = own_tensor(i);
+    if (!made_[i]) return tl::unexpected(take_error("an output tensor could not be made"));
+  }
+  return {};
+}
+
+Result<void> BundleExecutor::count_up(std::span<PyObject* const> tensors) {
+  if (tensors.empty() || torch::bump_versions(tensors)) return {};
+  return tl::unexpected(take_error("a tensor's version could not be counted up"));
+}
+
+/// What another output is a view of, too, is made once: torch may see a base in it.
+Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
+                                         ViewsMade& known) {
+  PyRef view = PyRef::borrow(base);
+  for (const OutputPlan::ViewCall& call : output.calls) {
+    const ValueId result = call.node.results[call.result];
+    if (const auto found = std::ranges::find(known, result, &ViewsMade::value_type::first);
+        found != known.end()) {
+      view = found->second;
+      continue;
+    }
+    auto results = ops_.call(
+        call.node.op, call.node.args, [&](ValueId) { return view; },
+        [this](std::string_view name) { return symbol(name); });
+    if (!results) return tl::unexpected(results.error());
+    if (call.result >= results->size()) {
+      return failure(Code::PS0505, call.node.op + " gave fewer results than the graph expects");
+    }
+    if (call.node.op == "aten.data.default") torch::MemoryEscapes::get().note(view.get(), false);
+    view = (*results)[call.result];
+    const std::vector<PyObject*> counted(static_cast<std::size_t>(call.writes), view.get());
+    if (auto done = count_up(counted); !done) return tl::unexpected(done.error());
+    known.emplace_back(result, view);
+  }
+  return view;
+}
+
+/// The outputs that are views of inputs, or those that show what the kernels made.
+Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs,
+                                        std::span<PyRef> outputs) {
+  ViewsMade known;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const OutputPlan::PlannedOutput& output = plan_.outputs[i];
+    if ((output.input >= 0) != of_inputs) continue;
+    PyObject* base = of_inputs ? call.inputs[output.input].object : made_[output.made].get();
+    if (output.whole) {
+      outputs[i] = PyRef::borrow(base);
+    } else if (!output.calls.empty()) {
+      auto view = call_again(output, base, known);
+      if (!view) return tl::unexpected(view.error());
+      outputs[i] = std::move(*view);
+    } else {
+      output_layouts_[i].evaluate(symbols_);
+      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset
+                                   : made_layouts_[output.made].offset();
+      outputs[i] = output_layouts_[i].view_of(base, start);
+    }
+    if (!outputs[i]) return tl::unexpected(take_error("a view could not be made"));
+  }
+  return {};
+}
+
+Result<void> BundleExecutor::count_versions(
+    const std::vector<OutputPlan::Writes>& writes,
+    const std::function<PyObject*(std::int32_t)>& tensor) const {
+  if (writes.empty()) return {};
+  std::vector<PyObject*> tensors;
+  for (const auto& write : writes) {
+    tensors.insert(tensors.end(), write.count, tensor(write.index));
+    if (write.uncounted) torch::MemoryEscapes::get().note(tensor(write.index), false);
+  }
+  return count_up(tensors);
+}
+
+/// Kernels and the tensors that they make.
+Result<void> BundleExecutor::compute(const ExecutorCall& call, bool& written) {
+  const KernelTimer timer(call.kernel_time);
+  if (auto done = run_kernels(call.inputs, written); !done) return done;
+  return make_tensors();
+}
+
+Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> outputs,
+                                     bool& written) {
+  if (auto writable = check_writable(call.inputs); !writable) return writable;
+  if (auto made = make_views(call, true, outputs); !made) return made;
+  if (auto done = compute(call, written); !done) return done;
+  const auto made_tensor = [this](std::int32_t index) { return made_[index].get(); };
+  const auto input = [&](std::int32_t index) { return call.inputs[index].object; };
+  if (auto counted = count_versions(plan_.made_writes, made_tensor); !counted) return counted;
+  if (auto counted = count_versions(plan_.input_writes, input); !counted) return counted;
+  if (observer_ != nullptr) {
+    const auto others = std::span(results_).subspan(own_results_);
+    if (auto observed = observer_->ran(call, made_, others); !observed) return observed;
+  }
+  return make_views(call, false, outputs);
+}
+
+Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outputs,
+                                 bool& written) {
+  if (outputs.size() != plan_.outputs.size()) {
+    return failure(Code::PS0601, "an entry has other outputs than its plan");
+  }
+  symbols_ = call.symbols;
+  pass_inputs(call);
+  auto done = execute(call, outputs, written);
+  finish_run();
+  return done;
+}
+
+Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<PendingTensor> pending,
+                                         std::span<PyRef> outputs) {
+  symbols_ = call.symbols;
+  pass_inputs(call);
+  bool written = false;
+  const KernelTimer timer(call.kernel_time);
+  auto done = run_kernels(call.inputs, written);
+  bool own = done.has_value();
+  for (std::size_t i = 0; own && i < made_.size(); ++i) own = is_own(i);
+  for (std::size_t i = 0; own && i < pending.size(); ++i) {
+    const auto made = static_cast<std::size_t>(plan_.outputs[i].made);
+    pending[i] = pending_tensor(made, std::move(results_[made].memory));
+  }
+  if (done && !own) {
+    done = make_tensors();
+    if (done) done = make_views(call, false, outputs);
+  }
+  finish_run();
+  if (!done) return tl::unexpected(std::move(done.error()));
+  return own;
+}
+
+void BundleExecutor::finish_run() {
+  fallback_.forget_adopted();
+  for (OutputTensor& result : results_) result = OutputTensor{};
+  for (PyRef& tensor : made_) tensor = nullptr;
+}
+
+}  // namespace penstock::jit
