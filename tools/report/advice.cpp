@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "tools/report/sources.h"
@@ -59,10 +60,20 @@ class Adviser {
     std::int64_t cost = 0, times = 0;
   };
 
-  /// Each recompile of a segment ends at the same break.
+  /// Each recompile of a segment ends at the same break. Segments that end at one line for one
+  /// reason share a row: one change of that line is what to do about them.
   void add(const BreakEvent& event, std::size_t index) {
+    const std::string segment = segment_of(to_string(event.after));
+    if (Advice* known = told(event)) {
+      known->entries.push_back(to_string(event.after));
+      if (!counted_.insert({known->event, segment}).second) return;
+      known->cost_ns += behind_[segment].cost;
+      known->times += behind_[segment].times;
+      return;
+    }
     const CodeFacts* code = find_code(event.code);
-    const Behind behind = behind_[segment_of(to_string(event.after))];
+    const Behind behind = behind_[segment];
+    counted_.insert({index, segment});
     Advice advice = of_kind("break");
     advice.code = event.code;
     advice.title = fmt::format("graph break: {}", code ? code->title : "unknown code");
@@ -74,6 +85,15 @@ class Adviser {
     advice.times = behind.times;
     advice.event = index;
     out_.push_back(std::move(advice));
+  }
+
+  /// The row of the first break at the line and for the reason of `event`, where there was one.
+  Advice* told(const BreakEvent& event) {
+    if (!event.location) return nullptr;
+    const auto [row, added] = rows_.try_emplace(
+        std::tuple(event.code, event.reason, event.location->file.text(), event.location->line),
+        out_.size());
+    return added ? nullptr : &out_[row->second];
   }
 
   /// The guard that failed most among those of one segment, and the recompiles that it made.
@@ -201,6 +221,8 @@ class Adviser {
   std::map<std::string, Behind> behind_;  // by segment
   std::map<std::string, const GraphEntry*> graphs_;
   std::map<std::string, const RunTotals::Entry*> entries_;
+  std::map<std::tuple<std::string, std::string, std::string, std::int32_t>, std::size_t> rows_;
+  std::set<std::pair<std::size_t, std::string>> counted_;  // a row's event, and a segment in it
   std::vector<Advice> out_;
 };
 

@@ -20,7 +20,8 @@ struct Advice {
   std::vector<std::string> entries;  ///< ids that it is about
   std::int64_t cost_ns = 0;          ///< measured; 0: not known
   std::int64_t times = 0;            ///< how often it happened; 0: not known
-  std::size_t event = 0;             ///< break, recompile: its position in the report's list
+  std::size_t event =
+      0;  ///< break, recompile: its position in the report's list, the first's of several
 };
 
 /// What to do first: the dearest first, those whose cost is not known behind them. Never empty: a

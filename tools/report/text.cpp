@@ -98,8 +98,9 @@ class Printer {
       if (advice.cost_ns > 0) facts += "  " + duration(advice.cost_ns);
       if (advice.times > 1) facts += fmt::format("  {} times", advice.times);
       const std::string code = advice.code.empty() ? "" : strong(advice.code) + " ";
-      const std::string after =
-          advice.kind == "break" ? fmt::format(" after [{}]", advice.entries[0]) : "";
+      const std::string after = advice.kind == "break"
+                                    ? fmt::format(" after [{}]", fmt::join(advice.entries, "], ["))
+                                    : "";
       line("{:>2}. {}{}{}{}", ++number, code, advice.title, after, facts);
       print_excerpt(advice.location);
       if (!advice.detail.empty()) wrapped("    reason: ", advice.detail);

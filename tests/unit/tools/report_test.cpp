@@ -54,6 +54,28 @@ TEST_CASE("a break costs what its recompiles cost, too") {
   CHECK(rows[0].times == 5);
 }
 
+TEST_CASE("segments that end at one line for one reason share a row") {
+  Report report = broken(1000, 2000);
+  for (BreakEvent& event : report.breaks) {
+    event.reason = "one reason";
+    event.location = Location{.file = SharedText("f.py"), .line = 3};
+  }
+  report.breaks.push_back(report.breaks[0]);  // of a recompile: its segment is counted already
+  report.breaks.back().after = {0, 1, 0};
+  report.graphs.push_back(report.graphs[0]);
+  report.graphs.back().interface.id = {0, 1, 0};
+  auto rows = advise(report);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].entries == std::vector<std::string>{"0/0", "1/0", "0/1"});
+  CHECK(rows[0].cost_ns == 3000);
+  CHECK(rows[0].times == 8);
+  CHECK(rows[0].event == 0);
+  report.breaks[1].location->line = 4;
+  CHECK(advise(report).size() == 2);
+  report.breaks[1].location.reset();
+  CHECK(advise(report).size() == 2);
+}
+
 TEST_CASE("there is always something to say") {
   CHECK(advise(Report{}).size() == 1);
   CHECK(advise(Report{})[0].kind == "none");
