@@ -7,13 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "interchange/common/naming.h"
 #include "interchange/onnx/model.h"
-#include "interchange/onnx/naming.h"
 #include "ir/graph.h"
 
 namespace penstock::onnx {
 
 using Name = std::string;
+using interchange::Names;
 
 /// Builds the operators of one graph: what stands for a value, a number or a size, and what
 /// computes it. The first error sticks; whoever drives it looks at `error()`.

@@ -7,11 +7,9 @@
 
 #include "embedding/result_names.h"
 #include "interchange/onnx/emitter.h"
-#include "interchange/onnx/naming.h"
 #include "interchange/onnx/operators.h"
 #include "interchange/onnx/source_numbers.h"
 #include "ir/call_location.h"
-#include "ir/export_contract.h"
 #include "ops/contract.h"
 #include "ops/op.h"
 #include "passes/decompose.h"
@@ -33,7 +31,7 @@ std::vector<Port::Size> port_sizes(const TensorType& type) {
 
 class Translator {
  public:
-  Translator(const Graph& graph, const TensorOf& tensor_of)
+  Translator(const Graph& graph, const interchange::TensorOf& tensor_of)
       : graph_(graph), tensor_of_(tensor_of) {}
 
   Result<Translation> run() {
@@ -55,7 +53,7 @@ class Translator {
  private:
   void name_ports() {
     for (const Input& input : graph_.interface.inputs)
-      inputs_.push_back(names_.fresh(name_of_input(graph_.interface, input)));
+      inputs_.push_back(names_.fresh(interchange::name_of_input(graph_.interface, input)));
     for (const std::string& name : embedding::result_names(graph_.interface))
       outputs_.push_back(names_.fresh(name));
     is_written_.resize(inputs_.size());
@@ -121,24 +119,10 @@ class Translator {
     return tl::unexpected(std::move(error));
   }
 
-  /// Tensors that the program keeps: what a call passes, or what stood on a frame's stack where the
-  /// graph begins in the middle of a function, has its recorded data in the store, too.
-  bool is_weight(const Input& input) const {
-    if (input.blob.empty()) return false;
-    if (input.kind != InputKind::user) return input.kind <= InputKind::constant;
-    return !is_argument(graph_.interface, input) && !is_on_stack(input.source);
-  }
-
-  bool is_on_stack(SourceId source) const {
-    const SourceTable& sources = graph_.interface.sources;
-    while (source != kNoSource && sources[source].base != kNoSource) source = sources[source].base;
-    return source != kNoSource && sources[source].kind == SourceKind::stack;
-  }
-
   Result<void> write_inputs() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const Input& input = graph_.interface.inputs[i];
-      const bool weight = is_weight(input);
+      const bool weight = interchange::is_weight(graph_.interface, input);
       if (weight) {
         if (auto done = write_weight(input, inputs_[i]); !done) return done;
       }
@@ -149,15 +133,9 @@ class Translator {
   }
 
   Result<void> write_weight(const Input& input, const std::string& name) {
-    auto blob = tensor_of_(input.blob);
+    auto blob = interchange::elements_of(input, tensor_of_);
     if (!blob) return tl::unexpected(blob.error());
     const formats::TensorBytes& tensor = blob->tensor;
-    bool fits = tensor.dtype == input.type.dtype && tensor.sizes.size() == input.type.rank();
-    for (std::size_t i = 0; fits && i < tensor.sizes.size(); ++i)
-      fits = input.type.sizes[i] == SymExpr(tensor.sizes[i]);
-    if (!fits)
-      return failure(Code::PS0207,
-                     fmt::format("the blob of input {} is another tensor", input.name));
     made_.model.initializers.push_back({name, tensor.dtype, tensor.sizes, {}, tensor.bytes});
     made_.tensors.push_back(std::move(*blob));
     return {};
@@ -194,7 +172,7 @@ class Translator {
   }
 
   const Graph& graph_;
-  const TensorOf& tensor_of_;
+  const interchange::TensorOf& tensor_of_;
   Names names_;
   std::vector<Name> inputs_, outputs_;
   std::vector<bool> is_written_, is_computed_;
@@ -203,7 +181,7 @@ class Translator {
 
 }  // namespace
 
-Result<Translation> to_onnx(Graph graph, const TensorOf& tensor_of, PassTrace& trace) {
+Result<Translation> to_onnx(Graph graph, const interchange::TensorOf& tensor_of, PassTrace& trace) {
   if (graph.level == Level::torch) {
     passes::DecomposeOptions options;
     options.keeps_node = stays_whole;

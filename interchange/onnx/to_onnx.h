@@ -1,19 +1,13 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "diag/pass.h"
-#include "formats/safetensors.h"
+#include "interchange/common/weights.h"
 #include "interchange/onnx/model.h"
 #include "ir/graph.h"
 
 namespace penstock::onnx {
-
-/// Gives the tensor of a blob by its hash.
-using TensorOf = std::function<Result<formats::TensorBlob>(std::string_view hash)>;
 
 /// A model, and the memory that its initializers lie in.
 struct Translation {
@@ -30,6 +24,6 @@ struct Translation {
 /// serve call them (embedding/result_names.h). A size that is a symbol has its name.
 ///
 /// PS0602 for an op without a form, with its Python line; PS0204 for another level.
-Result<Translation> to_onnx(Graph graph, const TensorOf& tensor_of, PassTrace& trace);
+Result<Translation> to_onnx(Graph graph, const interchange::TensorOf& tensor_of, PassTrace& trace);
 
 }  // namespace penstock::onnx

@@ -186,56 +186,12 @@ def check_edited(suite: Suite) -> None:
     suite.check("an op that ONNX has for other arguments", "aten.gelu.default" in told and "these arguments" in told, told)
 
 
-def write_cases(suite: Suite, cases: list) -> list[tuple[int, str]]:
-    """Captures the cases and converts each; their numbers and names."""
-    (suite.work / "cases.py").write_text(interchange_cases.program(cases))
-    suite.command("penstock", "capture", "--only=case_*", "-o", "cases.json", "cases.py")
-    graphs = {}
-    for line in (suite.work / "cases.json").read_text().splitlines():
-        document = json.loads(line)
-        if document["penstock"] == "graph":
-            graphs.setdefault(document["name"], []).append(document["id"])
-    written = []
-    for number, (name, _, _) in enumerate(cases):
-        ids = graphs.get(f"case_{number}", [])
-        suite.check(f"{name}: one graph", len(ids) == 1, ids)
-        for graph in ids[:1]:
-            suite.command("penstock", "convert", "--emit=onnx", f"--graph={graph}", "-o", f"case-{number}.onnx", "cases.json")
-            written.append((number, name))
-    return written
-
-
 def check_sample(suite: Suite) -> None:
-    for number, name in write_cases(suite, interchange_cases.CASES[::6]):
+    for number, name in interchange_cases.write(suite, interchange_cases.CASES[::6], "onnx"):
         path = suite.work / f"case-{number}.onnx"
         wrong = wrong_names(read("Model", path.read_bytes())) if path.exists() else "no file"
         suite.check(f"{name}: names", not wrong, wrong)
 
-
-MODELS = """
-import sys, torch
-sys.path.insert(0, sys.argv[1])
-from models import MODELS
-name, folder = sys.argv[2:4]
-torch.manual_seed(0)
-model, args, kwargs = MODELS[name]()
-model.eval()
-def given(batch, length):
-    if args: return (torch.randn(batch, 3, 224, 224),)
-    return (torch.randint(0, 1000, (batch, length)),)
-def call(x):
-    out = model(x) if args else model(input_ids=x)
-    # Of a model that generates the keys and values that it keeps are results, too, behind the first.
-    return {"result": out} if torch.is_tensor(out) else {name: each for name, each in out.items() if torch.is_tensor(each)}
-with torch.no_grad():
-    x = given(2, 16)[0]
-    torch._dynamo.mark_dynamic(x, 0)
-    if not args: torch._dynamo.mark_dynamic(x, 1)
-    call(x)
-    for at, (batch, length) in enumerate(((2, 16), (3, 7), (5, 33))):
-        x, = given(batch, length)
-        torch.save(({"x": x}, call(x)), f"{folder}/{name}-{at}.pt")
-"""
 
 RUN = """
 import pathlib, statistics, sys, time
@@ -272,17 +228,6 @@ for stem in sys.argv[2:]:
 """
 
 
-def runtime(suite: Suite, python: str) -> str:
-    """A Python with onnx and onnxruntime, and with the packages of `python`."""
-    subprocess.run([python, "-m", "venv", suite.work / "runtime"], check=True)
-    inside = str(suite.work / "runtime/bin/python")
-    paths = subprocess.run([python, "-c", "import site; print(*site.getsitepackages(), sep=chr(10))"], check=True, capture_output=True, text=True)
-    (own,) = (suite.work / "runtime/lib").glob("python3*/site-packages")
-    subprocess.run([inside, "-m", "pip", "install", "-q", "onnx", "onnxruntime"], check=True)
-    (own / "more.pth").write_text(paths.stdout)
-    return inside
-
-
 def check_results(suite: Suite, inside: str, stems: list[str]) -> None:
     (suite.work / "run.py").write_text(RUN)
     done = subprocess.run([inside, "run.py", str(suite.work), *stems], cwd=suite.work, capture_output=True, text=True, check=False)
@@ -295,15 +240,15 @@ def check_results(suite: Suite, inside: str, stems: list[str]) -> None:
 
 
 def check_runtime(suite: Suite, python: str, models: bool) -> None:
-    inside = runtime(suite, python)
+    inside = interchange_cases.runtime(suite, python, "onnx", "onnxruntime")
     cases = interchange_cases.CASES
-    written = write_cases(suite, cases)
+    written = interchange_cases.write(suite, cases, "onnx")
     suite.command(python, "cases.py", str(suite.work))
     check_results(suite, inside, [f"case-{number}" for number, _ in written])
     if not models:
         return
-    (suite.work / "models.py").write_text(MODELS)
-    for name in ("resnet50", "mobilenetv3", "efficientnet", "convnext", "vit", "bert", "gpt2", "distilbert", "llama"):
+    (suite.work / "models.py").write_text(interchange_cases.MODELS)
+    for name in interchange_cases.MODEL_NAMES:
         suite.command("penstock", "capture", "--only=*.forward", "-o", f"{name}.json", "models.py", str(HERE.parent / "programs"), name, str(suite.work))
         suite.command("penstock", "convert", "--emit=onnx", "--graph=0/0", "-o", f"{name}.onnx", f"{name}.json")
         check_results(suite, inside, [name])

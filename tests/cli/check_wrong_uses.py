@@ -58,7 +58,7 @@ USES = [
     ("replay toy.json", 3, "penstock reduce --repro=FILE"),
     ("replay --store=elsewhere fails.zip", 6, "penstock trust fails.zip"),
     ("pack toy.json", 2, "-o FILE"),
-    ("convert --emit=xml toy.json", 2, "auto|json|cbor|text|dot|pt2|onnx"),
+    ("convert --emit=xml toy.json", 2, "auto|json|cbor|text|dot|pt2|onnx|mlir"),
     ("cache lss", 2, "ls, verify, repair, prune, clear"),
     ("export toy.py", 2, "-o FILE"),
     ("export --dynamic-sizes=x:0 -o x.pstk toy.py", 2, "x:0=batch"),

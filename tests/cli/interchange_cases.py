@@ -3,7 +3,11 @@
 A row: name, what it returns, its inputs. An input is NAME:DTYPE[KIND]:SIZES; a size that is a letter is dynamic.
 Kinds: + positive elements, % elements below the number behind it, @ elements in (-1, 1).
 """
+import json
+import subprocess
 import sys
+
+from suite import Suite
 
 SIZES = ({"n": 3, "m": 4}, {"n": 7, "m": 2}, {"n": 2, "m": 9})
 
@@ -186,6 +190,64 @@ with torch.no_grad():
             torch.save((given, out), f"{sys.argv[1]}/case-{number}-{at}.pt")
 """)
     return "\n".join(lines)
+
+
+MODEL_NAMES = ("resnet50", "mobilenetv3", "efficientnet", "convnext", "vit", "bert", "gpt2", "distilbert", "llama")
+# Captures a model, and writes what eager gives at three sizes.
+MODELS = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+from models import MODELS
+name, folder = sys.argv[2:4]
+torch.manual_seed(0)
+model, args, kwargs = MODELS[name]()
+model.eval()
+def given(batch, length):
+    if args: return (torch.randn(batch, 3, 224, 224),)
+    return (torch.randint(0, 1000, (batch, length)),)
+def call(x):
+    out = model(x) if args else model(input_ids=x)
+    # Of a model that generates the keys and values that it keeps are results, too, behind the first.
+    return {"result": out} if torch.is_tensor(out) else {name: each for name, each in out.items() if torch.is_tensor(each)}
+with torch.no_grad():
+    x = given(2, 16)[0]
+    torch._dynamo.mark_dynamic(x, 0)
+    if not args: torch._dynamo.mark_dynamic(x, 1)
+    call(x)
+    for at, (batch, length) in enumerate(((2, 16), (3, 7), (5, 33))):
+        x, = given(batch, length)
+        torch.save(({"x": x}, call(x)), f"{folder}/{name}-{at}.pt")
+"""
+
+
+def write(suite: Suite, cases: list, form: str) -> list[tuple[int, str]]:
+    """Captures the cases and converts each to case-NUMBER.FORM; their numbers and names."""
+    (suite.work / "cases.py").write_text(program(cases))
+    suite.command("penstock", "capture", "--only=case_*", "-o", "cases.json", "cases.py")
+    graphs = {}
+    for line in (suite.work / "cases.json").read_text().splitlines():
+        document = json.loads(line)
+        if document["penstock"] == "graph":
+            graphs.setdefault(document["name"], []).append(document["id"])
+    written = []
+    for number, (name, _, _) in enumerate(cases):
+        ids = graphs.get(f"case_{number}", [])
+        suite.check(f"{name}: one graph", len(ids) == 1, ids)
+        for graph in ids[:1]:
+            suite.command("penstock", "convert", f"--emit={form}", f"--graph={graph}", "-o", f"case-{number}.{form}", "cases.json")
+            written.append((number, name))
+    return written
+
+
+def runtime(suite: Suite, python: str, *packages: str) -> str:
+    """A Python with these from PyPI, and with the packages of `python`."""
+    subprocess.run([python, "-m", "venv", suite.work / "runtime"], check=True)
+    inside = str(suite.work / "runtime/bin/python")
+    paths = subprocess.run([python, "-c", "import site; print(*site.getsitepackages(), sep=chr(10))"], check=True, capture_output=True, text=True)
+    (own,) = (suite.work / "runtime/lib").glob("python3*/site-packages")
+    subprocess.run([inside, "-m", "pip", "install", "-q", *packages], check=True)
+    (own / "more.pth").write_text(paths.stdout)
+    return inside
 
 
 if __name__ == "__main__":

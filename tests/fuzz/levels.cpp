@@ -12,6 +12,8 @@
 #include "fusion/contract.h"
 #include "fusion/fuse.h"
 #include "fusion/interpreter.h"
+#include "interchange/mlir/to_mlir.h"
+#include "interchange/onnx/to_onnx.h"
 #include "ir/memory_verify.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
@@ -234,6 +236,11 @@ class Stages {
       if (auto inputs = inputs_of(graph.interface))
         note("interpret", ops::interpret(graph, std::move(*inputs)));
     }
+    const auto no_weights = [](std::string_view) -> Result<formats::TensorBlob> {
+      return failure(Code::PS0206, "no weights here");
+    };
+    note("mlir", mlir::to_mlir(graph, no_weights, false, silent_));
+    note("onnx", onnx::to_onnx(graph, no_weights, silent_));
     if (graph.level == Level::torch) {
       auto core = passes::decompose(graph, {}, silent_);
       note("decompose", core);

@@ -1,4 +1,4 @@
-#include "interchange/onnx/naming.h"
+#include "interchange/common/naming.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "ir/export_contract.h"
 
-namespace penstock::onnx {
+namespace penstock::interchange {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::string name_of_input(const Interface& interface, const Input& input) {
   return steps.empty() ? input.name : fmt::format("{}", fmt::join(steps, "."));
 }
 
-}  // namespace penstock::onnx
+}  // namespace penstock::interchange

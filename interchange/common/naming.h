@@ -7,7 +7,7 @@
 
 #include "ir/interface.h"
 
-namespace penstock::onnx {
+namespace penstock::interchange {
 
 /// Names of one graph; no two are the same.
 class Names {
@@ -24,4 +24,4 @@ class Names {
 /// state_dict() has it; others by their name in the graph.
 std::string name_of_input(const Interface& interface, const Input& input);
 
-}  // namespace penstock::onnx
+}  // namespace penstock::interchange
