@@ -189,15 +189,8 @@ class Translator {
   Translation made_;
 };
 
-/// Causal attention is taken apart: IREE 3.13 takes a size that may be any for 1 there, where heads
-/// are split off by views.
-bool is_causal(const Node& node) {
-  const Argument* causal = find_argument(node, "is_causal");
-  return causal != nullptr && *causal == Argument(true);
-}
-
 bool stays_whole(const Graph& graph, const Node& node) {
-  if (find_schema(node.op) == nullptr || is_causal(node)) return false;
+  if (find_schema(node.op) == nullptr) return false;
   for (ValueId result : node.results)
     if (is_complex(graph.values[result].type.dtype)) return false;
   return true;

@@ -160,6 +160,19 @@ def check_edited(suite: Suite) -> None:
     suite.check("the symbol is half of it", "affine_map<()[s0] -> (s0 * 2)>" in text and "aten.floordiv.int" in text, text)
 
 
+def check_joined(suite: Suite) -> None:
+    """Of several sizes that may be any it is said which ones become one."""
+    (suite.work / "joined.py").write_text(
+        "import torch\ndef f(x):\n    return x.transpose(1, 2).reshape(-1, 8)\nx = torch.ones(3, 2, 5, 4)\n"
+        "torch._dynamo.mark_dynamic(x, 0)\ntorch._dynamo.mark_dynamic(x, 2)\nf(x)\n")
+    suite.command("penstock", "capture", "-o", "joined.json", "joined.py")
+    suite.command("penstock", "convert", "--emit=mlir", "-o", "joined.mlir", "joined.json")
+    text = (suite.work / "joined.mlir").read_text()
+    suite.check("values", not wrong_values(text), wrong_values(text))
+    ops = ops_of(text)
+    suite.check("dims are joined", ops.count("aten.flatten.using_ints") == 2 and "aten.view" not in ops and "s0 * s1, 8)" in text, text)
+
+
 def check_core(suite: Suite) -> None:
     """Primitive ops as ATen's: what decompose made of a graph."""
     (suite.work / "core.py").write_text(
@@ -293,6 +306,7 @@ def main() -> int:
             check_small(suite)
             check_refused(suite)
             check_edited(suite)
+            check_joined(suite)
             check_core(suite)
             check_schemas(suite, str(python))
             check_sample(suite)

@@ -112,6 +112,7 @@ CASES = [
     ("pairs", "torch.cdist(x, y)", "x:f32:3,5 y:f32:3,5"),
     ("several names", "{'a': x + 1, 'b': [x * 2, x[:1]]}", "x:f32:n,5"),
     ("a number", "x.sum() * 3 + torch.tensor(2.5)", "x:f32:n"),
+    ("joined dims", "(x.transpose(1, 2).reshape(-1, 8), x.reshape(-1, 4), x.flatten(1), x.reshape(2 * x.size(0), -1))", "x:f32:n,2,m,4"),
 ]
 
 PROGRAM = """

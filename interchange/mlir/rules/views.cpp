@@ -54,9 +54,51 @@ Typed replaced(Rule& rule, const Typed& x, std::vector<SymExpr> sizes, const Typ
 
 }  // namespace
 
+namespace {
+
+/// The end of the dims from `begin` on that have `size` elements together; `begin`: there are none.
+std::size_t end_of(const std::vector<SymExpr>& sizes, std::size_t begin, const SymExpr& size) {
+  SymExpr product = 1;
+  for (std::size_t i = begin; i < sizes.size(); ++i) {
+    product *= sizes[i];
+    if (product == size) return i + 1;
+  }
+  return begin;
+}
+
+}  // namespace
+
+/// Dims that become one are joined by an op that says which ones: of a view with several sizes that
+/// may be any, compilers guess, and take one of them for 1.
 void reshape(Rule& rule) {
-  const Typed x = rule.in("self");
-  if (!rule.failed()) rule.give(rule.view(x, rule.result().dtype, rule.result().sizes));
+  Typed x = rule.in("self");
+  if (rule.failed()) return;
+  Emitter& out = rule.out();
+  const DType dtype = rule.result().dtype;
+  const std::vector<SymExpr>& wanted = rule.result().sizes;
+  std::vector<SymExpr> sizes = rule.type("self").sizes;
+  std::size_t from = 0, to = 0;
+  while (from < sizes.size() && to < wanted.size()) {
+    const std::size_t end = end_of(sizes, from, wanted[to]);
+    if (end == from) {
+      const std::size_t split = end_of(wanted, to, sizes[from]);
+      if (split == to) break;
+      to = split;
+    } else {
+      if (end > from + 1) {
+        sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(from) + 1,
+                    sizes.begin() + static_cast<std::ptrdiff_t>(end));
+        sizes[from] = wanted[to];
+        x = rule.make("aten.flatten.using_ints",
+                      {x, out.integer(static_cast<std::int64_t>(from)),
+                       out.integer(static_cast<std::int64_t>(end) - 1)},
+                      dtype, sizes);
+      }
+      ++to;
+    }
+    ++from;
+  }
+  rule.give(sizes == wanted ? x : rule.view(x, dtype, wanted));
 }
 
 void permute(Rule& rule) {
