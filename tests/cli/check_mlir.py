@@ -35,7 +35,7 @@ class Net(nn.Module):
     def forward(self, x):
         self.total += x.sum(0)
         y = torch.cat([self.b(F.relu(self.a(x))) * self.shift, self.none])
-        return {"y": torch.where(self.mask, y, 0.5), "z": x.reshape(x.size(0) * 2, 4), "w": x[: min(x.size(0), 5)]}
+        return {"y": torch.where(self.mask, y, 0.5), "z": x.reshape(x.size(0) * 2, 4), "w": x[: min(x.size(0), 5)], "v": x[1:]}
 net = Net().eval()
 with torch.no_grad(): net(torch.randn(3, 8))
 """
@@ -70,6 +70,8 @@ def wrong_values(text: str) -> str:
             bound.add(given[0])
         form = re.fullmatch(r"torch\.(?:aten|prim)\.\S+ ?(.*?) : (.*) -> (.*)", rest)
         if form:
+            if ("ListConstruct" in rest) != form[2].startswith("("):
+                return f"the types of operands stand otherwise: {line}"
             told = split_types(form[2].strip("()")) if "ListConstruct" in rest else split_types(form[2])
             if [types[name] for name in given] != told:
                 return f"operands have other types: {line}"
@@ -99,11 +101,12 @@ def check_small(suite: Suite) -> None:
     text = (suite.work / "small.mlir").read_text()
     suite.check("values", not wrong_values(text), wrong_values(text))
     head = text.split("module {")[0].splitlines()
-    suite.check("what arguments and results are called", head[:2] + head[2:6] ==
-                ["// argument 0: x", "// argument 1: total", *(f"// result {at}: {name}" for at, name in enumerate(("y", "z", "w", "self_total")))], head)
+    suite.check("what arguments and results are called", head[:2] + head[2:7] ==
+                ["// argument 0: x", "// argument 1: total", *(f"// result {at}: {name}" for at, name in enumerate(("y", "z", "w", "v", "self_total")))], head)
     suite.check("the symbol with its range", '%batch = torch.symbolic_int "batch" {min_val = 2, max_val = 64} : !torch.int' in text, text[:2000])
     suite.check("an argument's sizes", "bind_symbolic_shape %x, [%batch], affine_map<()[s0] -> (s0, 8)> : !torch.vtensor<[?,8],f32>" in text, text[:2000])
     suite.check("a product of sizes", "affine_map<()[s0] -> (s0 * 2, 4)>" in text, text[:4000])
+    suite.check("a difference of sizes", "affine_map<()[s0] -> ((s0 + -1), 8)>" in text, text[:6000])
     suite.check("a minimum is a symbol of its own", 'torch.symbolic_int "min(batch, 5)"' in text or 'torch.symbolic_int "min(5, batch)"' in text, text[:4000])
     ops = ops_of(text)
     suite.check("ops as they are", ops.count("aten.linear") == 2 and "aten.relu" in ops and "aten.cat" in ops, ops)
