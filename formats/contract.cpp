@@ -10,6 +10,7 @@
 
 #include "formats/document.h"
 #include "fusion/contract.h"
+#include "ir/branch.h"
 #include "ir/interface_verify.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
@@ -244,6 +245,9 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
     check.broken("code", "kernels are called, but there is no code");
   }
   if (auto checked = check.finish(); !checked) return checked;
+  auto branches = verify_branches(branches_of(bundle.steps),
+                                  fmt::format("graph {}", to_string(bundle.interface.id)));
+  if (!branches) return branches;
   const SizeValue sizes = recorded_sizes(bundle.interface.symbols);
   for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
     const auto* call = std::get_if<LibraryCall>(&bundle.steps[i]);
@@ -254,12 +258,19 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
   return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, sizes, false);
 }
 
+Result<void> verify_nodes(const PlacedGraph& placed) {
+  for (const PlacedGraph& subgraph : placed.subgraphs) {
+    if (auto checked = verify_nodes(subgraph); !checked) return checked;
+  }
+  return ops::verify_contract(placed.graph, Level::placed);
+}
+
 struct Verifier {
   Result<void> operator()(const Graph& graph) const {
     return ops::verify_contract(graph, graph.level);
   }
   Result<void> operator()(const PlacedGraph& placed) const {
-    if (auto checked = ops::verify_contract(placed.graph, Level::placed); !checked) return checked;
+    if (auto checked = verify_nodes(placed); !checked) return checked;
     return verify_contract(placed);
   }
   Result<void> operator()(const LoopProgram& program) const { return verify_program(program); }
@@ -273,6 +284,9 @@ struct ArgumentVerifier {
   }
   /// What our kernels or the library compute has operands that fit each other; torch looks itself.
   Result<void> operator()(const PlacedGraph& placed) const {
+    for (const PlacedGraph& subgraph : placed.subgraphs) {
+      if (auto fits = (*this)(subgraph); !fits) return fits;
+    }
     std::vector<bool> ours(placed.graph.nodes.size(), false);
     for (const Region& region : placed.regions) {
       const bool torch = region.placement == Placement::fallback;

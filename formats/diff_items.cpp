@@ -197,11 +197,19 @@ class Steps {
   DiffItems items_;
 };
 
+/// The graph with its subgraphs, without regions.
+Graph whole_graph(const PlacedGraph& placed) {
+  Graph graph = placed.graph;
+  for (const PlacedGraph& subgraph : placed.subgraphs)
+    graph.subgraphs.push_back(whole_graph(subgraph));
+  return graph;
+}
+
 struct Lister {
   DiffItems operator()(const Graph& graph) const { return penstock::diff_items(graph); }
 
   DiffItems operator()(const PlacedGraph& placed) const {
-    DiffItems items = penstock::diff_items(placed.graph);
+    DiffItems items = penstock::diff_items(whole_graph(placed));
     // Nodes stand behind the interface, in order: outputs are the last.
     std::size_t first = items.size() - placed.graph.outputs.size() - placed.graph.nodes.size();
     for (const Region& region : placed.regions) {

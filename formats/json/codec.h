@@ -82,6 +82,8 @@ EntryId decode_entry_id(const Field& field);
 /// Adds the fields of `interface` to `out`. What each input and output is inside the graph (a
 /// value, a buffer), the levels add to its record.
 void encode_interface(const Interface& interface, Json& out);
+/// Its inputs and outputs alone, as encode_interface has them.
+void encode_boundary(const Interface& interface, Json& out);
 /// Reads them, but for inputs and outputs and the blobs, which stand in a record of their own.
 void decode_interface(Record& record, Interface& interface);
 /// Read inputs and outputs; visit(record) reads what the level keeps in the record of each.
@@ -104,6 +106,10 @@ std::vector<Call> decode_calls(const Field& field, const ValueIds& ids);
 // graph.cpp, placed.cpp, loops.cpp, kernels.cpp: one per level
 void encode_graph(const Graph& graph, Json& out, Json& blobs);
 Graph decode_graph(Record& record, Level level);
+/// What a graph has besides its interface and subgraphs, and a subgraph without its own.
+void encode_body(const Graph& graph, Json& out);
+Json encode_subgraph(const Graph& graph);
+Graph decode_subgraph(Record& record, Level level);
 void encode_graph(const PlacedGraph& graph, Json& out, Json& blobs);
 PlacedGraph decode_placed(Record& record);
 void encode_graph(const LoopProgram& program, Json& out, Json& blobs);

@@ -4,6 +4,7 @@
 
 #include "formats/json/codec.h"
 #include "formats/version/version.h"
+#include "ir/branch.h"
 
 namespace penstock::formats {
 
@@ -26,6 +27,17 @@ struct Encoder {
   template <class EventDocument>
   Json operator()(const EventDocument& document) const {
     return encode_event(document.event);
+  }
+};
+
+/// Whether a reader must know of subgraphs, or of the branches that they become.
+struct HasSubgraphs {
+  bool operator()(const Graph& graph) const { return !graph.subgraphs.empty(); }
+  bool operator()(const PlacedGraph& placed) const { return !placed.subgraphs.empty(); }
+  template <class Program>
+  bool operator()(const Program& program) const {
+    const Branches branches = branches_of(program.steps);
+    return std::ranges::any_of(branches, [](const auto& branch) { return branch.has_value(); });
   }
 };
 
@@ -123,6 +135,7 @@ Json encode_document(const Document& document, bool tensors, bool strip_meta) {
   Json required = Json::array();
   if (graph != nullptr && level(*graph) == Level::kernels) required.push_back(kSealedCode);
   if (out.contains("device")) required.push_back(kDevices);
+  if (graph != nullptr && std::visit(HasSubgraphs{}, graph->graph)) required.push_back(kSubgraphs);
   if (!required.empty()) out["requires"] = std::move(required);
   if (tensors && !blobs.empty()) out["blobs"] = std::move(blobs);
   if (!strip_meta && !meta.empty()) out["meta"] = std::move(meta);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/json/codec.h"
+#include "ir/subgraphs.h"
 
 namespace penstock::formats {
 
@@ -76,9 +77,8 @@ void decode_boundary(Record& record, Graph& graph, ValueIds& ids) {
 
 }  // namespace
 
-void encode_graph(const Graph& graph, Json& out, Json& blobs) {
+void encode_body(const Graph& graph, Json& out) {
   ValueNames names{&graph.values};
-  encode_interface(graph.interface, out);
   for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.name != graph.interface.inputs[i].name) out["inputs"][i]["value"] = value.name;
@@ -91,14 +91,28 @@ void encode_graph(const Graph& graph, Json& out, Json& blobs) {
   Json nodes = Json::array();
   for (const Node& node : graph.nodes) nodes.push_back(encode_node(node, graph, names));
   out["nodes"] = std::move(nodes);
-  encode_blobs(graph.interface, blobs);
 }
 
-Graph decode_graph(Record& record, Level level) {
-  Graph graph;
-  graph.level = level;
+Json encode_subgraph(const Graph& graph) {
+  Json out{{"name", graph.interface.name}};
+  encode_boundary(graph.interface, out);
+  encode_body(graph, out);
+  return out;
+}
+
+namespace {
+
+void encode_subgraphs(const Graph& graph, Json& out) {
+  for (const Graph& subgraph : graph.subgraphs) {
+    Json one = encode_subgraph(subgraph);
+    encode_subgraphs(subgraph, one);
+    out["subgraphs"].push_back(std::move(one));
+  }
+}
+
+/// What stands behind the interface's fields.
+void decode_body(Record& record, Graph& graph) {
   ValueIds ids(graph.values);
-  decode_interface(record, graph.interface);
   decode_boundary(record, graph, ids);
   record.required("nodes").each(
       [&](const Field& item) { graph.nodes.push_back(decode_node(item, ids)); });
@@ -107,7 +121,42 @@ Graph decode_graph(Record& record, Level level) {
   });
   ids.allow_unknown();
   graph.calls = decode_calls(record.required("calls"), ids);
+}
+
+void decode_subgraphs(Record& record, Graph& graph) {
+  record.each("subgraphs", [&](const Field& item) {
+    Record fields(item);
+    graph.subgraphs.push_back(decode_subgraph(fields, graph.level));
+    decode_subgraphs(fields, graph.subgraphs.back());
+  });
+}
+
+}  // namespace
+
+void encode_graph(const Graph& graph, Json& out, Json& blobs) {
+  encode_interface(graph.interface, out);
+  encode_body(graph, out);
+  encode_subgraphs(graph, out);
+  encode_blobs(graph.interface, blobs);
+}
+
+Graph decode_subgraph(Record& record, Level level) {
+  Graph graph;
+  graph.level = level;
+  graph.interface.name = record.required("name").text();
+  decode_body(record, graph);
+  return graph;
+}
+
+Graph decode_graph(Record& record, Level level) {
+  Graph graph;
+  graph.level = level;
+  decode_interface(record, graph.interface);
+  decode_body(record, graph);
   decode_blobs(record, graph.interface, {});
+  if (level == Level::placed) return graph;  // whose subgraphs have regions
+  decode_subgraphs(record, graph);
+  inherit_sizes(graph);
   return graph;
 }
 

@@ -154,6 +154,12 @@ Json list(const Items& items, const Encode& encode) {
 
 }  // namespace
 
+void encode_boundary(const Interface& interface, Json& out) {
+  out["inputs"] = list(interface.inputs,
+                       [&](const Input& input) { return encode_input(input, interface.sources); });
+  out["outputs"] = list(interface.outputs, encode_output);
+}
+
 void encode_interface(const Interface& interface, Json& out) {
   const SourceTable& sources = interface.sources;
   out["id"] = to_string(interface.id);
@@ -164,9 +170,7 @@ void encode_interface(const Interface& interface, Json& out) {
   out["slots"] = encode_slots(sources);
   out["symbols"] =
       list(interface.symbols, [&](const Symbol& symbol) { return encode_symbol(symbol, sources); });
-  out["inputs"] =
-      list(interface.inputs, [&](const Input& input) { return encode_input(input, sources); });
-  out["outputs"] = list(interface.outputs, encode_output);
+  encode_boundary(interface, out);
   const auto pair = [](const auto& record) {
     return Json{{"input", record.input}, {"output", record.output}};
   };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/json/codec.h"
+#include "ir/subgraphs.h"
 
 namespace penstock::formats {
 
@@ -17,12 +18,8 @@ Json encode_values(const std::vector<ValueId>& values, const ValueNames& names) 
   return out;
 }
 
-}  // namespace
-
-void encode_graph(const PlacedGraph& placed, Json& out, Json& blobs) {
+void encode_regions(const PlacedGraph& placed, Json& out) {
   ValueNames names{&placed.graph.values};
-  encode_graph(placed.graph, out, blobs);
-  out["role"] = to_string(placed.graph.interface.training.role);
   Json regions = Json::array();
   for (const Region& region : placed.regions) {
     Json one{{"placement", to_string(region.placement)},
@@ -34,11 +31,14 @@ void encode_graph(const PlacedGraph& placed, Json& out, Json& blobs) {
     regions.push_back(std::move(one));
   }
   out["regions"] = std::move(regions);
+  for (const PlacedGraph& subgraph : placed.subgraphs) {
+    Json one = encode_subgraph(subgraph.graph);
+    encode_regions(subgraph, one);
+    out["subgraphs"].push_back(std::move(one));
+  }
 }
 
-PlacedGraph decode_placed(Record& record) {
-  PlacedGraph placed;
-  placed.graph = decode_graph(record, Level::placed);
+void decode_regions(Record& record, PlacedGraph& placed) {
   // The graph's own ids are gone with its decoder; names are unique, so they are found again.
   std::unordered_map<std::string_view, ValueId> ids;
   for (std::size_t i = 0; i < placed.graph.values.size(); ++i) {
@@ -62,6 +62,35 @@ PlacedGraph decode_placed(Record& record) {
     region.reason = fields.text_or("reason", {});
     placed.regions.push_back(std::move(region));
   });
+  record.each("subgraphs", [&](const Field& item) {
+    Record fields(item);
+    PlacedGraph subgraph;
+    subgraph.graph = decode_subgraph(fields, Level::placed);
+    decode_regions(fields, subgraph);
+    placed.subgraphs.push_back(std::move(subgraph));
+  });
+}
+
+void inherit_sizes(PlacedGraph& placed) {
+  for (PlacedGraph& subgraph : placed.subgraphs) {
+    penstock::inherit_sizes(placed.graph.interface, subgraph.graph.interface);
+    inherit_sizes(subgraph);
+  }
+}
+
+}  // namespace
+
+void encode_graph(const PlacedGraph& placed, Json& out, Json& blobs) {
+  encode_graph(placed.graph, out, blobs);
+  out["role"] = to_string(placed.graph.interface.training.role);
+  encode_regions(placed, out);
+}
+
+PlacedGraph decode_placed(Record& record) {
+  PlacedGraph placed;
+  placed.graph = decode_graph(record, Level::placed);
+  decode_regions(record, placed);
+  inherit_sizes(placed);
   return placed;
 }
 

@@ -178,6 +178,16 @@ RECORDS = {
         ("results", "[result]", "none for an effect, several for a multi-output op"),
         ("call?", "integer", "position in calls; left out: a pass made it"),
     ]),
+    "subgraph": ("What a node runs or not, as the graph decides while it runs. It has the symbols and guards of the "
+                 "graph around it.", [
+        ("name", "text", "as nodes name it; unique in the graph around it"),
+        ("inputs", "[input]", "the node's operands; kind user, or the kind of the graph's input that is the operand"),
+        ("outputs", "[output]", "the node's results"),
+        ("calls", "[call]", "as the program wrote them"),
+        ("nodes", "[node]", "as the graph's; none writes an input or draws random numbers"),
+        ("regions?", "[region]", "level placed, where they are there always"),
+        ("subgraphs?", "[subgraph]", "of its nodes"),
+    ]),
     "region": ("A run of neighbouring nodes that one party executes.", [
         ("placement", "compiled|library|fallback", "our kernels, a library, torch itself"),
         ("first", "integer", "its first node"),
@@ -358,11 +368,14 @@ INTERFACE = [
 ]
 
 LEVELS = {
-    "torch": [("nodes", "[node]", "ATen overloads; mutation and views may appear")],
-    "core": [("nodes", "[node]", "prims and opaque ATen ops; functional")],
+    "torch": [("nodes", "[node]", "ATen overloads; mutation and views may appear"),
+              ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond)")],
+    "core": [("nodes", "[node]", "prims and opaque ATen ops; functional"),
+             ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond)")],
     "placed": [("nodes", "[node]", "as at core, region by region"),
                ("role", "inference|forward|backward", "as above, and never left out"),
-               ("regions", "[region]", "they cover the nodes, one behind the other")],
+               ("regions", "[region]", "they cover the nodes, one behind the other"),
+               ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond)")],
     "loops": [("buffers", "[buffer]", "numbered from 0"),
               ("steps", "[loop_step]", "in order"),
               ("arena_bytes", "size", "length of the arena that temporaries lie in"),

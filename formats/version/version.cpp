@@ -24,7 +24,7 @@ Result<Version> parse_version(std::string_view text) {
 }
 
 bool knows_feature(std::string_view feature) {
-  return feature == kSealedCode || feature == kDevices;
+  return feature == kSealedCode || feature == kDevices || feature == kSubgraphs;
 }
 
 Result<void> can_write(Version version) {

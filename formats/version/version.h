@@ -26,6 +26,10 @@ inline constexpr std::string_view kSealedCode = "sealed_code";
 /// on memory that the CPU does not reach.
 inline constexpr std::string_view kDevices = "devices";
 
+/// Required by documents with subgraphs, and by programs with branches: who does not know them
+/// would run what is not meant to run.
+inline constexpr std::string_view kSubgraphs = "subgraphs";
+
 std::string to_string(Version version);
 /// Reads "1.0".
 Result<Version> parse_version(std::string_view text);

@@ -8,6 +8,7 @@
 #include "interchange/pt2/json.h"
 #include "interchange/pt2/read_state.h"
 #include "ir/interface_verify.h"
+#include "ir/subgraphs.h"
 
 namespace penstock::pt2 {
 
@@ -120,6 +121,9 @@ void check_symbols(const Graph& graph, const Field& field) {
   for (const Node& node : graph.nodes) {
     for (const NamedArgument& argument : node.args) visit(node.op, argument.value);
   }
+  for (const Graph& subgraph : graph.subgraphs) {
+    if (!field.problems().first) check_symbols(subgraph, field);
+  }
   const std::function<void(const Recipe&)> returned = [&](const Recipe& recipe) {
     check("a result", recipe.expression);
     for (const Recipe& item : recipe.items) returned(item);
@@ -153,6 +157,7 @@ Result<void> read_program(ReadState& state, const Field& program, Weights& weigh
   if (auto read = read_outputs(state, scope, graph_field, signature, program);
       !read || program.problems().first)
     return read;
+  inherit_sizes(state.graph);
   check_symbols(state.graph, graph_field);
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "interchange/pt2/json.h"
 #include "interchange/pt2/read_state.h"
+#include "ir/subgraphs.h"
 #include "ops/infer.h"
 #include "ops/op.h"
 
@@ -23,6 +24,7 @@ enum class Use : std::uint8_t {
   told,       ///< asserts what types and ranges say already
   condition,  ///< asserts a comparison of sizes
   inlined,    ///< its subgraph's nodes stand in its place
+  branch,     ///< runs one of two subgraphs
   same,       ///< gives its first argument
   copy,       ///< a tensor with the elements of another: the functional form of copy_
 };
@@ -39,6 +41,7 @@ constexpr TargetRow kTargets[] = {
     {"torch.ops.aten.copy.default", Use::copy},
     {"torch.ops.aten.", Use::op},
     {"torch.ops.higher_order.wrap_with_set_grad_enabled", Use::inlined},
+    {"torch.ops.higher_order.cond", Use::branch},
     {"_operator.", Use::size},
     {"math.", Use::size},
     {"torch.sym_", Use::size},
@@ -106,6 +109,8 @@ class NodeReader {
         return condition(scope, node.required("inputs"));
       case Use::inlined:
         return inline_graph(scope, node);
+      case Use::branch:
+        return branch(scope, node);
       case Use::same:
         return same(scope, node);
       case Use::copy:
@@ -178,6 +183,129 @@ class NodeReader {
     read(inner, body.required("nodes"));
     results(scope, inner, node.required("outputs"), body.required("outputs"));
     --depth_;
+  }
+
+  /// cond(predicate, graph, graph, [tensors…]): a node that runs one of two subgraphs.
+  void branch(Scope& scope, Record& record) {
+    const Field inputs = record.required("inputs"), outputs = record.required("outputs");
+    if (inputs.length() != 4) return inputs.fail("cond has a predicate, two graphs and operands");
+    if (++depth_ > kDeepest) return inputs.fail("subgraphs are nested too deeply", Code::PS0208);
+    const std::optional<ValueId> predicate = predicate_of(scope, record, inputs.item(0));
+    std::vector<ValueId> operands;
+    const Argument given = read_argument(argument_of(inputs.item(3)), scope);
+    for_each_value(given, [&](ValueId id) { operands.push_back(id); });
+    if (!predicate || inputs.problems().first) return;
+    Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+    for (ValueId id : operands) list.items.emplace_back(Argument::Value{id});
+    Node node{"prim.cond",
+              {{"predicate", Argument::Value{*predicate}}, {"operands", Argument(std::move(list))}},
+              {},
+              -1};
+    for (const auto& [at, name] : {std::pair(1, "then"), std::pair(2, "otherwise")}) {
+      const std::string made = subgraph(inputs.item(static_cast<std::size_t>(at)), operands);
+      node.args.push_back({name, made});
+      if (inputs.problems().first) return;
+    }
+    std::vector<std::string> names;
+    collect_names(outputs, names);
+    for (const std::string& result : names) {
+      const TensorType* type = result.empty() ? nullptr : scope.type(result, outputs);
+      if (type == nullptr) return outputs.fail("cond has a result that is no tensor", Code::PS0211);
+      node.results.push_back(add_value(state_.graph, result, *type));
+      scope.define(result, node.results.back());
+    }
+    add(record, std::move(node), kNoValue);
+    --depth_;
+  }
+
+  static Field argument_of(const Field& input) {
+    Record record(input);
+    return record.required("arg");
+  }
+
+  /// A bool: a tensor, or what a comparison of sizes comes to.
+  std::optional<ValueId> predicate_of(Scope& scope, Record& record, const Field& input) {
+    const Field given = argument_of(input);
+    const auto choice = read_choice(given);
+    if (!choice) return std::nullopt;
+    if (choice->name != "as_sym_bool") {
+      const Argument value = read_argument(given, scope);
+      const auto* id = value.as<Argument::Value>();
+      if (id != nullptr) return id->id;
+      given.fail("a predicate is a tensor, or a comparison of sizes", Code::PS0211);
+      return std::nullopt;
+    }
+    Record truth(choice->value);
+    const auto name = truth.optional("as_name");
+    const auto condition = name ? scope.truth(name->text(), *name) : std::nullopt;
+    if (!condition) return std::nullopt;
+    TensorType number, flag;
+    number.dtype = DType::int64;
+    flag.dtype = DType::bool_;
+    const SymExpr gap = condition->left - condition->right;
+    const auto constant = gap.constant();
+    const ValueId made = step(record, "aten.full.default",
+                              {{"size", Argument::Sequence{Argument::Sequence::Kind::list, {}}},
+                               {"fill_value", constant ? Argument(*constant) : Argument(gap)},
+                               {"dtype", DType::int64}},
+                              number);
+    constexpr std::string_view kComparisons[] = {"aten.eq.Scalar", "aten.ne.Scalar",
+                                                 "aten.lt.Scalar", "aten.le.Scalar"};
+    const auto relation = static_cast<std::size_t>(condition->relation);
+    return step(record, std::string(kComparisons[relation]),
+                {{"self", Argument::Value{made}}, {"other", std::int64_t{0}}}, flag);
+  }
+
+  /// Reads a graph that is an argument; its name.
+  std::string subgraph(const Field& input, const std::vector<ValueId>& operands) {
+    const Field kind = argument_of(input);
+    const auto choice = read_choice(kind);
+    if (!choice) return {};
+    if (choice->name != "as_graph") return kind.fail("cond has two graphs"), std::string();
+    Record holder(choice->value);
+    const std::string name = holder.required("name").text();
+    const Field field = holder.required("graph");
+    Record body(field);
+    ReadState inner;
+    inner.graph.level = Level::torch;
+    inner.graph.interface.name = name;
+    inner.hints = state_.hints;
+    inherit_sizes(state_.graph.interface, inner.graph.interface);
+    Scope scope(body, inner.hints);
+    const Field formal = body.required("inputs");
+    if (formal.length() != operands.size())
+      return formal.fail("a graph has as many inputs as operands"), std::string();
+    for (std::size_t i = 0; i < operands.size() && !formal.problems().first; ++i) {
+      const Field one = formal.item(i);
+      const auto tensor = read_choice(one);
+      if (!tensor || tensor->name != "as_tensor")
+        return one.fail("an operand is no tensor", Code::PS0211), std::string();
+      const std::string own = read_name(tensor->value);
+      TensorType type = state_.graph.values[operands[i]].type;
+      type.storage = -1;
+      type.storage_offset = 0;
+      type.requires_grad = false;
+      const ValueId id = add_value(inner.graph, own, type);
+      inner.graph.interface.inputs.push_back(
+          {InputKind::user, inner.graph.values[id].name, kNoSource, std::move(type), {}});
+      scope.define(own, id);
+    }
+    NodeReader reader(inner);
+    reader.depth_ = depth_;
+    reader.read(scope, body.required("nodes"));
+    body.required("outputs").each([&](const Field& output) {
+      const Argument value = read_argument(output, scope);
+      const auto* id = value.as<Argument::Value>();
+      if (id == nullptr) return output.fail("a graph gives what is no tensor", Code::PS0211);
+      TensorType type = inner.graph.values[id->id].type;
+      type.storage = -1;
+      type.storage_offset = 0;
+      inner.graph.outputs.push_back(id->id);
+      inner.graph.interface.outputs.push_back({std::move(type), {}, {}});
+    });
+    adopt_conditions(inner.graph.interface, state_.graph.interface);
+    state_.graph.subgraphs.push_back(std::move(inner.graph));
+    return name;
   }
 
   /// The outputs of a subgraph are those of the call.

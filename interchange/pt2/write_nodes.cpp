@@ -4,6 +4,7 @@
 
 #include "interchange/pt2/write_state.h"
 #include "ir/export_contract.h"
+#include "ir/subgraphs.h"
 #include "ops/op.h"
 
 namespace penstock::pt2 {
@@ -56,7 +57,75 @@ std::string trace_of(const CallStack& stack) {
   return out;
 }
 
+Json metadata_of(const Graph& graph, const Node& node) {
+  Json metadata = Json::object();
+  if (node.call >= 0) {
+    const std::string trace = trace_of(graph.calls[static_cast<std::size_t>(node.call)].stack);
+    if (!trace.empty()) metadata["stack_trace"] = trace;
+  }
+  return metadata;
+}
+
+void write_node(WriteState& state, const Node& node);
+
+/// A subgraph as an argument.
+Json graph_argument(WriteState& state, const Graph& subgraph) {
+  WriteState inner(subgraph);
+  Json inputs = Json::array(), outputs = Json::array();
+  for (std::size_t i = 0; i < subgraph.interface.inputs.size(); ++i) {
+    inner.tensor_values[subgraph.values[i].name] = inner.type(subgraph.values[i].type);
+    inputs.push_back({{"as_tensor", {{"name", subgraph.values[i].name}}}});
+  }
+  for (const Node& node : subgraph.nodes) write_node(inner, node);
+  for (const ValueId id : subgraph.outputs)
+    outputs.push_back({{"as_tensor", {{"name", subgraph.values[id].name}}}});
+  if (inner.problem) state.fail(inner.problem->message);
+  return {{"as_graph",
+           {{"name", subgraph.interface.name},
+            {"graph",
+             {{"inputs", inputs},
+              {"outputs", outputs},
+              {"nodes", inner.nodes},
+              {"tensor_values", inner.tensor_values},
+              {"sym_int_values", inner.sym_int_values},
+              {"sym_bool_values", Json::object()},
+              {"sym_float_values", Json::object()},
+              {"custom_obj_values", Json::object()},
+              {"is_single_tensor_return", false}}}}}};
+}
+
+/// cond(predicate, graph, graph, [tensors…]).
+void write_branch(WriteState& state, const Node& node) {
+  Json inputs = Json::array(), outputs = Json::array();
+  const auto add = [&](Json argument) {
+    inputs.push_back({{"name", ""}, {"arg", std::move(argument)}, {"kind", 1}});
+  };
+  add(state.argument(*find_argument(node, "predicate")));
+  for (std::string_view name : subgraphs_of(node)) {
+    const Graph* subgraph = find_subgraph(state.graph.subgraphs, name);
+    if (subgraph == nullptr) return state.fail(fmt::format("{} names no subgraph", node.op));
+    add(graph_argument(state, *subgraph));
+  }
+  Json operands = Json::array();
+  for_each_value(*find_argument(node, "operands"), [&](ValueId id) {
+    operands.push_back({{"name", state.graph.values[id].name}});
+  });
+  add({{"as_tensors", operands}});
+  for (const ValueId id : node.results) {
+    const Value& value = state.graph.values[id];
+    state.tensor_values[value.name] = state.type(value.type);
+    outputs.push_back({{"as_tensor", {{"name", value.name}}}});
+  }
+  state.nodes.push_back({{"target", "torch.ops.higher_order.cond"},
+                         {"inputs", inputs},
+                         {"outputs", outputs},
+                         {"metadata", metadata_of(state.graph, node)},
+                         {"is_hop_single_tensor_return", false},
+                         {"name", state.fresh("cond_call")}});
+}
+
 void write_node(WriteState& state, const Node& node) {
+  if (find_control_op(node.op) != nullptr) return write_branch(state, node);
   if (node.op.starts_with("prim."))
     return state.fail(fmt::format("{} is an op of level core", node.op));
   Json inputs = Json::array();
@@ -84,16 +153,10 @@ void write_node(WriteState& state, const Node& node) {
           : state.fresh(fmt::format(
                 "{}_call",
                 node.op.substr(node.op.find('.') + 1, node.op.rfind('.') - node.op.find('.') - 1)));
-  Json metadata = Json::object();
-  if (node.call >= 0) {
-    const std::string trace =
-        trace_of(state.graph.calls[static_cast<std::size_t>(node.call)].stack);
-    if (!trace.empty()) metadata["stack_trace"] = trace;
-  }
   state.nodes.push_back({{"target", "torch.ops." + node.op},
                          {"inputs", inputs},
                          {"outputs", outputs},
-                         {"metadata", metadata},
+                         {"metadata", metadata_of(state.graph, node)},
                          {"name", name}});
 }
 

@@ -42,6 +42,7 @@
 
 #include "capture/walker.h"
 #include "python/materialise.h"
+#include "record/polyfills.h"
 #include "torch/compile_region.h"
 
 namespace penstock::capture {
@@ -98,6 +99,14 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   FrameShadow& shadow = *activation.shadow;
   if (shadow.is_op_time) region.ops += Clock::now() - region.op_started;
   shadow.is_op_time = false;
+  if (outcome == Outcome::raised && region.walk->recorder.in_branch()) {
+    // The stand-in for torch.cond calls torch, which says what is wrong.
+    if (const auto place = record::open_polyfill(region.walk->innermost()))
+      end_before_now(*place, {Code::PS0310, "a branch of torch.cond raises"});
+    region.trial = true;
+    drop(region);
+    return false;
+  }
   if (outcome == Outcome::raised || outcome == Outcome::reraised) {
     region.walk->raised(shadow, outcome == Outcome::reraised);
     return false;

@@ -116,9 +116,9 @@ class Walker : public python::FrameDriver {
   static bool is_disabled(Region& region);
   /// True when a frame of the program is conducted: what stands around regions does not count.
   static bool has_root(const Region& region);
+  python::Directive abandon(Region& region, record::BreakReason reason);
   bool refuses(Region& region, const Activation& activation, const record::BreakReason& reason,
                const Location& location);
-  /// A backend of the program's raised: so does the region.
   static python::Directive backend_raised(Region& region, python::PyRef error);
   // -- between segments (walker_glue.cpp)
   python::Directive glue(Activation& activation, Region& region,

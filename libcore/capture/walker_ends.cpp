@@ -48,4 +48,18 @@ bool Walker::ends_earlier(const record::Walk& walk) {
   return polyfill || constructor || context || !open.empty();
 }
 
+/// Leaves a torch.cond, in a branch of which the walk is, to torch: nothing of the branch is left.
+python::Directive Walker::abandon(Region& region, BreakReason reason) {
+  if (const auto place = record::open_polyfill(region.walk->innermost())) {
+    if (reason.reason.find("torch.cond") == std::string::npos)
+      reason.reason += " (in a branch of torch.cond)";
+    reason.anywhere = false;
+    end_before_now(*place, std::move(reason));
+  }
+  region.trial = true;  // the next recording ends earlier: there is nothing to tell
+  drop(region);
+  record::set_abandoned();
+  return python::Directive::raised;
+}
+
 }  // namespace penstock::capture

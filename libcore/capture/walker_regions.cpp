@@ -145,6 +145,7 @@ bool Walker::refuses(Region& region, const Activation& activation, const BreakRe
   return true;
 }
 
+/// A backend of the program's raised: so does the region.
 Directive Walker::backend_raised(Region& region, PyRef error) {
   if (Activation* around = enclosing(region)) around->refusal = error;
   region.any_op = true;  // the next call is looked at as well

@@ -5,6 +5,7 @@
 #include "policy/shown_code.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
+#include "record/polyfills.h"
 #include "torch/compile_region.h"
 
 namespace penstock::capture {
@@ -50,7 +51,7 @@ namespace {
 bool closes_long_loop(const Activation& activation, Region& region,
                       const Instruction& instruction) {
   const Frame& frame = *activation.frame;
-  return closes_while_loop(frame.bytecode(), instruction) &&
+  return !region.walk->recorder.in_branch() && closes_while_loop(frame.bytecode(), instruction) &&
          region.unrolled.is_too_long(frame.code(), instruction, region.walk->recorder.node_count());
 }
 
@@ -69,9 +70,36 @@ bool asserts(const python::Bytecode& code, const Instruction& instruction) {
 
 }  // namespace
 
+namespace {
+
+/// Why a branch of torch.cond, which is recorded whether it is chosen or not, must be left before
+/// the frame's next instruction; nothing: it goes on, or none is recorded.
+std::optional<BreakReason> obstacle_to_branch(const Walk& walk, Frame& frame) {
+  if (!walk.recorder.in_branch()) return std::nullopt;
+  if (walk.verdict.spoiled())
+    return BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()};
+  // A handler, of `with` and `finally` too, would run the program's code when the branch is left.
+  const bool handles = PyBytes_GET_SIZE(frame.code()->co_exceptiontable) > 0 &&
+                       !record::is_polyfill(frame.globals()) &&
+                       !policy::module_name(frame.globals()).starts_with("torch.");
+  if (!handles) return std::nullopt;
+  return BreakReason{Code::PS0310, "a branch of torch.cond handles exceptions"};
+}
+
+/// Walk::before, which a branch of torch.cond must leave where the instruction changes an object.
+bool goes_on(Walk& walk, FrameShadow& shadow, const Instruction& instruction) {
+  if (!walk.before(shadow, instruction)) return false;
+  if (!walk.recorder.in_branch() || !walk.effects.of_instruction()) return true;
+  return walk.verdict.broke(Code::PS0310, "a branch of torch.cond changes an object");
+}
+
+}  // namespace
+
 Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
   Walk& walk = *region.walk;
   FrameShadow& shadow = *activation.shadow;
+  if (auto obstacle = obstacle_to_branch(walk, *activation.frame))
+    return abandon(region, std::move(*obstacle));
   if (walk.verdict.spoiled()) {
     if (const auto& place = walk.verdict.spoiled_at()) {
       end_before_now(*place, {walk.verdict.spoil_code(), walk.verdict.spoiled_by()});
@@ -104,10 +132,11 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     } else {
       walk.verdict.broke(known->second.code, known->second.reason, known->second.anywhere);
     }
-  } else if (walk.before(shadow, instruction)) {
+  } else if (goes_on(walk, shadow, instruction)) {
     if (shadow.is_op_time) region.op_started = Clock::now();
     return Directive::step;
   }
+  if (walk.recorder.in_branch()) return abandon(region, walk.verdict.reason());
   BreakReason reason = walk.verdict.reason();
   if (asserts(activation.frame->bytecode(), instruction)) reason.anywhere = false;
   const bool loop = turns || (reason.silent && instruction.opcode == Opcode::FOR_ITER);

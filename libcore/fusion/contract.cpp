@@ -8,6 +8,7 @@
 #include "fusion/device_contract.h"
 #include "fusion/kernel_contract.h"
 #include "fusion/loops.h"
+#include "ir/branch.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
 #include "ir/size_facts.h"
@@ -134,6 +135,9 @@ Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
   auto memory =
       verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
   if (!memory) return memory;
+  auto branches = verify_branches(branches_of(program.steps),
+                                  fmt::format("graph {}", to_string(program.interface.id)));
+  if (!branches) return branches;
   const RangeFacts facts = size_facts(program.interface);
   for (const ProgramStep& step : program.steps) {
     Result<void> checked;

@@ -5,6 +5,7 @@
 #include "fusion/buffers.h"
 #include "fusion/contract.h"
 #include "fusion/emit.h"
+#include "fusion/link_subgraphs.h"
 #include "fusion/plan.h"
 #include "fusion/rewrite.h"
 #include "partition/contract.h"
@@ -53,11 +54,14 @@ constexpr PassRow<LoopProgram> kProgramPasses[] = {
     {{"prepare-parameters", "Compute what depends on parameters alone once, not in every run"},
      prepare_parameters},
     {{"schedule-loops", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
+};
+constexpr PassFacts kLink = {"link-subgraphs", "Put the steps of subgraphs behind their branches"};
+constexpr PassRow<LoopProgram> kMemoryPasses[] = {
     {{"plan-memory", "Place temporaries in one arena"}, plan_memory, false},
 };
 
-constexpr std::size_t kPassCount =
-    std::size(kPlacedPasses) + std::size(kPlanPasses) + 1 + std::size(kProgramPasses);
+constexpr std::size_t kPassCount = std::size(kPlacedPasses) + std::size(kPlanPasses) + 1 +
+                                   std::size(kProgramPasses) + 1 + std::size(kMemoryPasses);
 constexpr auto kPassFacts = [] {
   std::array<PassFacts, kPassCount> facts{};
   std::size_t next = 0;
@@ -65,6 +69,8 @@ constexpr auto kPassFacts = [] {
   for (const auto& row : kPlanPasses) facts[next++] = row.facts;
   facts[next++] = kEmit;
   for (const auto& row : kProgramPasses) facts[next++] = row.facts;
+  facts[next++] = kLink;
+  for (const auto& row : kMemoryPasses) facts[next++] = row.facts;
   return facts;
 }();
 
@@ -120,15 +126,27 @@ Result<void> emit(FusionPlan plan, LoopProgram& program, PassRunner& runner) {
       kEmit, pass, [&] { return to_text(program); }, [&] { return verify(program); });
 }
 
-}  // namespace
+Result<LoopProgram> make_steps(PlacedGraph placed, const FuseOptions& options, PassRunner& runner);
 
-std::span<const PassFacts> fuse_passes() {
-  return kPassFacts;
+/// The programs of subgraphs. Between runs nothing stays prepared that one run may leave out.
+Result<std::vector<LoopProgram>> make_subgraphs(const std::vector<PlacedGraph>& subgraphs,
+                                                const FuseOptions& options, PassRunner& runner) {
+  FuseOptions inner = options;
+  inner.skip.push_back("prepare-parameters");
+  std::vector<LoopProgram> programs;
+  for (const PlacedGraph& subgraph : subgraphs) {
+    auto program = make_steps(subgraph, inner, runner);
+    if (!program) return tl::unexpected(std::move(program.error()));
+    programs.push_back(std::move(*program));
+  }
+  return programs;
 }
 
-Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTrace& trace) {
-  if (auto checked = verify_contract(placed); !checked) return tl::unexpected(checked.error());
-  PassRunner runner(trace, options.budget);
+/// The program but for places in memory.
+Result<LoopProgram> make_steps(PlacedGraph placed, const FuseOptions& options, PassRunner& runner) {
+  const BranchNames names = branch_names(placed);
+  auto subgraphs = make_subgraphs(placed.subgraphs, options, runner);
+  if (!subgraphs) return tl::unexpected(std::move(subgraphs.error()));
   if (auto done = run_passes(kPlacedPasses, placed, options, runner); !done)
     return tl::unexpected(std::move(done.error()));
   FusionPlan plan = make_plan(std::move(placed));
@@ -140,7 +158,28 @@ Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTra
     return tl::unexpected(std::move(done.error()));
   if (auto done = run_passes(kProgramPasses, program, options, runner); !done)
     return tl::unexpected(std::move(done.error()));
-  if (auto checked = verify_contract(program, options.budget); !checked)
+  if (names.empty()) return program;
+  auto linked = runner.run(
+      kLink, [&] { return link_subgraphs(program, names, *subgraphs); },
+      [&] { return to_text(program); }, [&] { return verify(program); });
+  if (!linked) return tl::unexpected(std::move(linked.error()));
+  return program;
+}
+
+}  // namespace
+
+std::span<const PassFacts> fuse_passes() {
+  return kPassFacts;
+}
+
+Result<LoopProgram> fuse(PlacedGraph placed, const FuseOptions& options, PassTrace& trace) {
+  if (auto checked = verify_contract(placed); !checked) return tl::unexpected(checked.error());
+  PassRunner runner(trace, options.budget);
+  auto program = make_steps(std::move(placed), options, runner);
+  if (!program) return program;
+  if (auto done = run_passes(kMemoryPasses, *program, options, runner); !done)
+    return tl::unexpected(std::move(done.error()));
+  if (auto checked = verify_contract(*program, options.budget); !checked)
     return tl::unexpected(checked.error());
   return program;
 }

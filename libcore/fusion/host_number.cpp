@@ -43,6 +43,8 @@ using Table = std::unordered_map<std::string_view, const Scalar*>;
 #define PS_BINARY_check PS_SKIP
 #define PS_UNARY_draw PS_SKIP
 #define PS_BINARY_draw PS_SKIP
+#define PS_UNARY_control PS_SKIP
+#define PS_BINARY_control PS_SKIP
 
 const Table<ops::UnaryScalar>& unary_scalars() {
   static const Table<ops::UnaryScalar> table = {

@@ -8,6 +8,7 @@
 #include "fusion/host_number.h"
 #include "fusion/library_reference.h"
 #include "fusion/loops.h"
+#include "ir/branch.h"
 #include "ir/call_location.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
@@ -202,22 +203,17 @@ class Machine {
 
   Result<void> run() {
     KernelRunner kernels(memory_, symbols_);
-    for (const ProgramStep& step : program_.steps) {
-      Result<void> done;
-      if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
-        done = kernels.run(*kernel);
-      } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
-        done = run_library_call(concrete(*call), [&](BufferId id) { return tensor(id); });
-        if (!done && !done.error().location)
-          done.error().location = location_of(program_.calls, call->calls);
-      } else {
-        const auto& fallback = std::get<FallbackCall>(step);
-        done =
-            failure(Code::PS0801, fmt::format("{} needs torch: {}", fallback.op, fallback.reason));
-        done.error().location = location_of(program_.calls, fallback.calls);
-      }
-      if (!done) return done;
-    }
+    const auto run = [&](std::size_t step) -> Result<bool> {
+      auto done = run_step(program_.steps[step], kernels);
+      if (!done) return tl::unexpected(std::move(done.error()));
+      return true;
+    };
+    const auto taken = [&](std::size_t step) {
+      const auto condition = tensor(std::get<LibraryCall>(program_.steps[step]).inputs.front());
+      return condition.integer_at(condition.offset) != 0;
+    };
+    auto done = run_branches(branches_of(program_.steps), 0, program_.steps.size(), run, taken);
+    if (!done) return tl::unexpected(std::move(done.error()));
     return {};
   }
 
@@ -234,6 +230,23 @@ class Machine {
   }
 
  private:
+  Result<void> run_step(const ProgramStep& step, KernelRunner& kernels) {
+    Result<void> done;
+    if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
+      done = kernels.run(*kernel);
+    } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
+      if (branch_of(*call)) return {};
+      done = run_library_call(concrete(*call), [&](BufferId id) { return tensor(id); });
+      if (!done && !done.error().location)
+        done.error().location = location_of(program_.calls, call->calls);
+    } else {
+      const auto& fallback = std::get<FallbackCall>(step);
+      done = failure(Code::PS0801, fmt::format("{} needs torch: {}", fallback.op, fallback.reason));
+      done.error().location = location_of(program_.calls, fallback.calls);
+    }
+    return done;
+  }
+
   std::int64_t value(const SymExpr& expression) const {
     auto number = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
       auto found = symbols_.find(name);

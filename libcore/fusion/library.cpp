@@ -4,6 +4,8 @@
 #include "fusion/emit.h"
 #include "fusion/layout.h"
 #include "fusion/product.h"
+#include "ir/call_location.h"
+#include "ir/subgraphs.h"
 #include "partition/placement.h"
 
 namespace penstock::fusion {
@@ -31,6 +33,8 @@ class CallBuilder {
       order();
     } else if (call_.name == "bernoulli") {
       draw();
+    } else if (call_.name == "branch") {
+      branch();
     } else {
       pool();
     }
@@ -149,6 +153,14 @@ class CallBuilder {
     attribute("divisor_override", given("divisor_override", Argument::None{}));
   }
 
+  /// Its steps come when subgraphs are linked.
+  void branch() {
+    input(operand_value(node_, "predicate"));
+    for_each_value(*find_argument(node_, "operands"), [&](ValueId id) { input(id); });
+    attribute("then", std::int64_t{0});
+    attribute("otherwise", std::int64_t{0});
+  }
+
   void draw() {
     const Argument probability = given("probability", 0.0);
     const auto* whole = probability.as<std::int64_t>();
@@ -250,6 +262,11 @@ Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32
     if (missing == kNoValue) continue;
     return failure(Code::PS0601, fmt::format("operand %{} of {} lies in no memory",
                                              plan.graph().values[missing].name, node.op));
+  }
+  if (region.placement == Placement::fallback && find_control_op(node.op) != nullptr) {
+    auto refused = failure(Code::PS0708, fmt::format("{}: {}", node.op, region.reason));
+    refused.value().location = location_of(plan.graph().calls, node.call);
+    return refused;
   }
   if (region.placement == Placement::fallback) return fallback_call(plan, region, node);
   return CallBuilder(plan, position).build();

@@ -130,6 +130,29 @@ void add_node(const Node& node, const Graph& graph, std::vector<DiffItem::Operan
   items.push_back(std::move(item));
 }
 
+/// What a subgraph computes, each item labelled with its name.
+void add_subgraph(const Graph& subgraph, const std::string& around, DiffItems& items) {
+  const std::string name = around + subgraph.interface.name;
+  const std::size_t first = items.size();
+  std::vector<DiffItem::Operand> maker(subgraph.values.size());
+  for (std::size_t i = 0; i < subgraph.interface.inputs.size(); ++i) {
+    maker[i] = {static_cast<std::int32_t>(items.size()), 0};
+    add_line(items, "input",
+             fmt::format("{}: {}", i, to_string(subgraph.interface.inputs[i].type)));
+  }
+  for (const Node& node : subgraph.nodes) add_node(node, subgraph, maker, items);
+  for (std::size_t i = 0; i < subgraph.outputs.size(); ++i) {
+    add_line(items, "output", std::to_string(i));
+    items.back().operands = {maker[subgraph.outputs[i]]};
+  }
+  for (std::size_t i = first; i < items.size(); ++i) {
+    items[i].label = name + ": " + items[i].label;
+    items[i].title = name + ": " + items[i].title;
+    items[i].text = name + ": " + items[i].text;
+  }
+  for (const Graph& inner : subgraph.subgraphs) add_subgraph(inner, name + "/", items);
+}
+
 }  // namespace
 
 std::string diff_text(const Argument& argument, const std::vector<DiffItem::Operand>& maker,
@@ -187,6 +210,7 @@ DiffItems diff_items(const Graph& graph) {
   for (std::size_t i = 0; i < graph.interface.inputs.size(); ++i) {
     maker[i] = {static_cast<std::int32_t>(i), 0};
   }
+  for (const Graph& subgraph : graph.subgraphs) add_subgraph(subgraph, {}, items);
   for (const Node& node : graph.nodes) add_node(node, graph, maker, items);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     DiffItem item;

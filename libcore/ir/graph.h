@@ -75,7 +75,10 @@ struct Graph {
   std::vector<Call> calls;  ///< kept through all passes for reports
   std::vector<Node> nodes;
   std::vector<ValueId> outputs;  ///< one per Interface::outputs
-  NameIndex names;               ///< add_value's; no part of the graph's meaning
+  /// Graphs that nodes run, which name them by Interface::name (ir/subgraphs.h). Of the same level;
+  /// those of a placed graph stand in PlacedGraph.
+  std::vector<Graph> subgraphs;
+  NameIndex names;  ///< add_value's; no part of the graph's meaning
 };
 
 /// The argument called `name`, or null when it stands at its default.
@@ -96,6 +99,9 @@ Result<void> verify_structure(const Graph& graph);
 std::string to_text(const Graph& graph, const Node& node);
 /// FX-like text: one line a node, types behind it.
 std::string to_text(const Graph& graph);
+
+/// The text of a subgraph, as it stands below that of the graph around it.
+std::string subgraph_text(std::string_view text);
 
 /// The part of the text that all levels share: name, symbols, inputs, outputs, guards, ends.
 std::string to_text(const Interface& interface);

@@ -136,6 +136,28 @@ std::string to_text(const Graph& graph) {
   std::vector<std::string> outputs;
   for (ValueId id : graph.outputs) outputs.push_back(text_of(graph, id));
   fmt::format_to(line, "  return {}\n", join(outputs));
+  for (const Graph& subgraph : graph.subgraphs) out += subgraph_text(to_text(subgraph));
+  return out;
+}
+
+std::string subgraph_text(std::string_view text) {
+  std::string out;
+  bool first = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    // Symbols and guards are those of the graph around it.
+    const bool shown = !line.starts_with("  symbol ") && !line.starts_with("  guard ");
+    if (first) {
+      out +=
+          "  sub" + std::string(line.substr(0, 5)) + std::string(line.substr(line.find(']') + 1));
+      out += '\n';
+    } else if (shown) {
+      out += "  " + std::string(line) + '\n';
+    }
+    first = false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "ir/interface_verify.h"
+#include "ir/subgraphs.h"
 
 namespace penstock {
 
@@ -11,8 +12,9 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(const Graph& graph)
+  Checker(const Graph& graph, int depth)
       : graph_(graph),
+        depth_(depth),
         known_(symbol_names(graph.interface.symbols)),
         value_(recorded_sizes(graph.interface.symbols)),
         defined_(graph.values.size(), false) {}
@@ -26,6 +28,7 @@ class Checker {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) check_node(i);
     check_outputs();
     if (result_) result_ = verify_interface(graph_.interface);
+    if (result_) check_subgraphs();
     return std::move(result_);
   }
 
@@ -34,6 +37,19 @@ class Checker {
     if (!result_) return;
     result_ = failure(Code::PS0205, std::move(message),
                       fmt::format("graph {} {}", to_string(graph_.interface.id), place));
+  }
+
+  static constexpr int kMaxDepth = 16;
+
+  /// Those of a placed graph are checked with it.
+  void check_subgraphs() {
+    if (depth_ > kMaxDepth) return broken("", "subgraphs are nested too deeply");
+    std::vector<const Graph*> subgraphs;
+    for (const Graph& subgraph : graph_.subgraphs) {
+      subgraphs.push_back(&subgraph);
+      if (result_) result_ = Checker(subgraph, depth_ + 1).run();
+    }
+    if (result_ && graph_.level != Level::placed) result_ = verify_subgraphs(graph_, subgraphs);
   }
 
   void check_values() {
@@ -129,6 +145,7 @@ class Checker {
   }
 
   const Graph& graph_;
+  int depth_;
   std::unordered_set<std::string_view> known_;
   SizeValue value_;
   std::vector<bool> defined_;
@@ -138,7 +155,7 @@ class Checker {
 }  // namespace
 
 Result<void> verify_structure(const Graph& graph) {
-  return Checker(graph).run();
+  return Checker(graph, 0).run();
 }
 
 }  // namespace penstock

@@ -21,6 +21,16 @@ std::vector<std::string_view> words(std::string_view list) {
   return found;
 }
 
+/// The names of a row for so many operands: the last one stands for any number of them.
+std::vector<std::string_view> operand_names(std::string_view row, std::size_t count) {
+  std::vector<std::string_view> names = words(row);
+  if (names.empty() || !names.back().ends_with('*')) return names;
+  const std::string_view last = names.back().substr(0, names.back().size() - 1);
+  names.pop_back();
+  while (names.size() < count) names.push_back(last);
+  return names;
+}
+
 /// An input, an output, or the operand of a post-op.
 struct Operand {
   bool present = false;
@@ -52,6 +62,7 @@ class CallChecker {
       broken("indices are integers");
     if (call_.name == "copy") check_copy();
     if (call_.name == "bernoulli") check_draw();
+    if (call_.name == "branch") check_branch();
     if (result_) check_post_ops();
     return std::move(result_);
   }
@@ -85,7 +96,8 @@ class CallChecker {
   }
 
   void check_operands() {
-    const auto inputs = words(facts_->inputs), outputs = words(facts_->outputs);
+    const auto inputs = operand_names(facts_->inputs, call_.inputs.size()),
+               outputs = operand_names(facts_->outputs, call_.outputs.size());
     if (call_.inputs.size() > inputs.size() || call_.outputs.size() != outputs.size()) {
       return broken("has wrong inputs or outputs");
     }
@@ -106,6 +118,13 @@ class CallChecker {
       return broken("has windows that differ");
     for (std::size_t i = 0; i < from.rank(); ++i)
       same(from.sizes[i], to.sizes[i], "has windows that differ");
+  }
+
+  void check_branch() {
+    const Operand& condition = inputs_[0];
+    const auto is_one = [](const Size& size) { return size == 1; };
+    if (!is_boolean(condition.dtype) || !std::ranges::all_of(condition.sizes, is_one))
+      broken("its condition is not one bool");
   }
 
   void check_draw() {
@@ -157,6 +176,10 @@ class CallChecker {
     if (type == "share") {
       const auto* share = argument.as<double>();
       return share != nullptr && *share >= 0 && *share <= 1;
+    }
+    if (type == "steps") {
+      const auto* steps = argument.as<std::int64_t>();
+      return steps != nullptr && *steps >= 0 && *steps <= INT32_MAX;
     }
     if (type == "count") return is_number(argument, 1);
     if (type == "size") return is_number(argument, 0);

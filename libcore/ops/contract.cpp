@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "ops/draws.h"
 #include "ops/infer.h"
 #include "ops/op.h"
 #include "ops/prim_arguments.h"
@@ -112,16 +113,42 @@ class CoreContract {
 
 }  // namespace
 
+namespace {
+
+/// Of a subgraph and those in it: that it does nothing but give its results.
+Result<void> verify_pure(const Graph& subgraph) {
+  for (std::size_t i = 0; i < subgraph.nodes.size(); ++i) {
+    if (!draws(subgraph.nodes[i])) continue;
+    return failure(Code::PS0604, subgraph.nodes[i].op + ": random numbers in a subgraph",
+                   "graph " + to_string(subgraph.interface.id) + " subgraph " +
+                       subgraph.interface.name + " node " + std::to_string(i));
+  }
+  return {};
+}
+
+Result<void> verify_nodes(const Graph& graph, Level level) {
+  for (const Graph& subgraph : graph.subgraphs) {
+    if (auto pure = verify_pure(subgraph); !pure) return pure;
+    if (auto valid = verify_nodes(subgraph, level); !valid) return valid;
+  }
+  return level == Level::torch ? Result<void>{} : CoreContract(graph).run();
+}
+
+}  // namespace
+
 Result<void> verify_contract(const Graph& graph, Level level) {
   if (graph.level != level) {
     return failure(Code::PS0604, "the graph is of level " + std::string(to_string(graph.level)) +
                                      ", not " + std::string(to_string(level)));
   }
   if (auto valid = verify_structure(graph); !valid) return valid;
-  return level == Level::torch ? Result<void>{} : CoreContract(graph).run();
+  return verify_nodes(graph, level);
 }
 
 Result<void> verify_arguments(const Graph& graph, const std::function<bool(std::size_t)>& exact) {
+  for (const Graph& subgraph : graph.subgraphs) {
+    if (auto fits = verify_arguments(subgraph, exact); !fits) return fits;
+  }
   RangeShapes shapes(graph.interface);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];

@@ -34,6 +34,8 @@ constexpr Rule prim_rule(OpId id, PrimGroup group) {
       return rules::prim_check_index;
     case PrimGroup::draw:
       return rules::prim_bernoulli;
+    case PrimGroup::control:
+      return rules::prim_control;
     case PrimGroup::none:
       break;
   }

@@ -87,7 +87,7 @@ constexpr std::string_view kFamilyNames[] = {
     "loss",      "convolution", "pool", "resample", "random",    "effect"};
 constexpr std::string_view kGroupNames[] = {"none",   "unary",  "binary", "ternary", "cast",
                                             "view",   "join",   "reduce", "scan",    "index",
-                                            "create", "effect", "check",  "draw"};
+                                            "create", "effect", "check",  "draw",    "control"};
 
 /// "aten.add_.Tensor" → "aten.add.Tensor"; "aten.__iand__.Tensor" → "aten.__and__.Tensor".
 std::string functional_name(std::string_view name) {

@@ -71,6 +71,7 @@ enum class PrimGroup : std::uint8_t {
   effect,
   check,
   draw,
+  control,
 };
 std::string_view to_string(PrimGroup group);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/subgraphs.h"
 #include "ops/op.h"
 #include "partition/partition.h"
 #include "partition/placement.h"
@@ -70,11 +71,25 @@ std::optional<Placement> placement_from_name(std::string_view name) {
   return static_cast<Placement>(found - std::begin(kPlacements));
 }
 
+namespace {
+
+Result<void> check_subgraphs(const PlacedGraph& placed) {
+  std::vector<const Graph*> subgraphs;
+  for (const PlacedGraph& subgraph : placed.subgraphs) {
+    subgraphs.push_back(&subgraph.graph);
+    if (auto checked = verify_contract(subgraph); !checked) return checked;
+  }
+  return verify_subgraphs(placed.graph, subgraphs);
+}
+
+}  // namespace
+
 Result<void> verify_contract(const PlacedGraph& placed) {
   if (placed.graph.level != Level::placed) {
     return broken(placed, 0, "the graph of a placed graph is not of level placed");
   }
   if (auto checked = verify_structure(placed.graph); !checked) return checked;
+  if (auto checked = check_subgraphs(placed); !checked) return checked;
   Interface interface = placed.graph.interface;
   ops::GuardingShapes shapes(interface);
   std::int32_t next = 0;
@@ -117,6 +132,7 @@ std::string to_text(const PlacedGraph& placed) {
     }
   }
   fmt::format_to(line, "  return {}\n", names(graph, graph.outputs));
+  for (const PlacedGraph& subgraph : placed.subgraphs) out += subgraph_text(to_text(subgraph));
   return out;
 }
 

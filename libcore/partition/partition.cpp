@@ -16,6 +16,7 @@
 #include <queue>
 
 #include "ir/device.h"
+#include "ir/subgraphs.h"
 #include "ops/op.h"
 #include "partition/contract.h"
 #include "partition/dependence.h"
@@ -176,6 +177,11 @@ Result<PlacedGraph> partition(Graph core, const PartitionOptions& options, PassT
                                      std::string(to_string(core.level)));
   }
   PlacedGraph result;
+  for (Graph& subgraph : std::exchange(core.subgraphs, {})) {
+    auto placed = partition(std::move(subgraph), options, trace);
+    if (!placed) return placed;
+    result.subgraphs.push_back(std::move(*placed));
+  }
   result.graph = std::move(core);
   result.graph.level = Level::placed;
   std::vector<PlacedNode> placed;

@@ -30,6 +30,7 @@ struct Region {
 struct PlacedGraph {
   Graph graph;  ///< graph.level is Level::placed
   std::vector<Region> regions;
+  std::vector<PlacedGraph> subgraphs;  ///< those of Graph, which has none here
 };
 
 }  // namespace penstock

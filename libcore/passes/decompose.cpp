@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/subgraphs.h"
 #include "ops/contract.h"
 #include "passes/core_passes.h"
 
@@ -135,6 +136,29 @@ std::span<const PassFacts> decompose_passes() {
   return facts;
 }
 
+namespace {
+
+/// Those of the graph, as it will be: what came to be relied on in one holds for the whole graph.
+Result<void> decompose_subgraphs(Graph& graph, const DecomposeOptions& options, PassTrace& trace) {
+  DecomposeOptions plain = options;
+  plain.differentiation = nullptr;
+  if (options.differentiation != nullptr && !graph.subgraphs.empty()) {
+    return failure(Code::PS0606,
+                   "gradients are not known through a graph with subgraphs (torch.cond)",
+                   "graph " + to_string(graph.interface.id));
+  }
+  for (Graph& subgraph : graph.subgraphs) {
+    auto done = decompose(std::move(subgraph), plain, trace);
+    if (!done) return tl::unexpected(std::move(done.error()));
+    subgraph = std::move(*done);
+    adopt_conditions(subgraph.interface, graph.interface);
+    inherit_sizes(graph);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace& trace) {
   if (graph.level != Level::torch) {
     return failure(Code::PS0604, "decompose takes graphs of level torch, not " +
@@ -142,6 +166,8 @@ Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace&
   }
   if (auto valid = ops::verify_contract(graph, Level::torch); !valid)
     return tl::unexpected(valid.error());
+  if (auto done = decompose_subgraphs(graph, options, trace); !done)
+    return tl::unexpected(std::move(done.error()));
   PassRunner runner(trace, options.budget);
   for (const Row& row : kPasses) {
     if (!is_due(row, options)) continue;

@@ -170,4 +170,26 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
   return true;
 }
 
+std::optional<bool> call_stand_in(Walk& walk, FrameShadow& f, Operand original, const char* name,
+                                  std::vector<Operand> positional,
+                                  std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
+  const int at = callable_position(*f.frame, *f.instruction);
+  PyObject* globals = polyfill_globals();
+  PyObject* function = globals == nullptr ? nullptr : PyDict_GetItemString(globals, name);
+  if (at < 0 || f.frame->stack()[at] != original.object || function == nullptr) return std::nullopt;
+  if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
+                     std::move(keywords), pops)) {
+    return false;
+  }
+  PyRef before = PyRef::steal(f.frame->stack()[at]);
+  f.frame->stack()[at] = PyRef::borrow(function).release();
+  return true;
+}
+
+void set_abandoned() {
+  PyObject* globals = polyfill_globals();
+  PyObject* error = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "Abandoned");
+  PyErr_SetNone(error != nullptr ? error : PyExc_RuntimeError);
+}
+
 }  // namespace penstock::record

@@ -23,6 +23,14 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& frame, Operand callab
                                   std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
 
+/// The same for a function of Python that calls what is not followed: `name` is that of the
+/// function of ours that stands for it.
+std::optional<bool> call_stand_in(Walk& walk, FrameShadow& frame, Operand function,
+                                  const char* name, std::vector<Operand> positional,
+                                  std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+/// Sets the error by which a stand-in learns that the original is to be called.
+void set_abandoned();
+
 /// The Python code behind it: polyfills_source.py.
 extern const char kPolyfillsSource[];
 

@@ -626,3 +626,42 @@ def list_sort(self, /, *, key=None, reverse=False):
 @stands_for((dict, "fromkeys"))
 def dict_from_keys(iterable, value=None, /):
     return {key: value for key in iterable}
+
+
+# -- torch.cond (objects/cond.cpp)
+
+
+class Abandoned(BaseException):
+    """A branch does what no subgraph can: torch itself is to be called."""
+
+
+def begin_branch():
+    return None
+
+
+def end_branch(result):
+    return result
+
+
+def join_branches(predicate, yes, no):
+    chosen = yes if predicate else no
+    if type(chosen) is tuple:
+        return (*chosen,)
+    return [*chosen] if type(chosen) is list else chosen
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    if pred is True:
+        return true_fn(*operands)
+    if pred is False:
+        return false_fn(*operands)
+    try:
+        begin_branch()
+        yes = end_branch(true_fn(*operands))
+        begin_branch()
+        no = end_branch(false_fn(*operands))
+        return join_branches(pred, yes, no)
+    except (Exception, Abandoned):
+        pass
+    import torch
+    return torch.cond(pred, true_fn, false_fn, operands)

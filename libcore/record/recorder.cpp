@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/argument_text.h"
+#include "ir/subgraphs.h"
 #include "ops/op.h"
 #include "python/literal.h"
 #include "record/input_name.h"
@@ -415,6 +416,7 @@ void Recorder::finish() {
       guards_.add(std::move(apart), {});
     }
   }
+  inherit_sizes(graph_);
 }
 
 }  // namespace penstock::record

@@ -97,6 +97,21 @@ class Recorder {
     graph_.calls[call].result = std::move(result);
   }
 
+  // Subgraphs (subgraphs.cpp): the two branches of a condition are recorded one after the other, as
+  // nodes like any, and leave the graph together.
+  /// The first branch of a condition begins, or the second one.
+  void begin_branch();
+  /// What was begun last ends with these results.
+  void end_branch(std::vector<ValueId> results);
+  bool in_branch() const { return !conditions_.empty(); }
+  /// True if the memory that value `id` is in was made since the innermost branch began.
+  bool is_made_in_branch(ValueId id) const;
+  /// Why the branches of the innermost condition cannot be subgraphs; empty: they can.
+  std::string cannot_join() const;
+  /// Takes the branches of the innermost condition out of the graph, and appends the node that runs
+  /// one of them.
+  std::vector<ValueId> join_branches(ValueId predicate, Call call);
+
   /// The graph's output that is value `id`; `object` is the real tensor.
   std::int32_t output(ValueId id, PyObject* object);
 
@@ -125,6 +140,19 @@ class Recorder {
   std::vector<python::PyRef> written_inputs() const;
 
  private:
+  /// Nodes and calls from `node` and `call` on, which make the values from `value` on.
+  struct Branch {
+    std::size_t node = 0, last_node = 0;
+    std::size_t call = 0, last_call = 0;
+    ValueId value = 0;
+    std::vector<ValueId> results;
+    bool ended = false;
+  };
+  std::vector<ValueId> taken_by(const std::vector<Branch>& branches) const;
+  Graph subgraph(const Branch& branch, const std::vector<ValueId>& operands, std::string name);
+  bool is_outside(const Branch& branch, ValueId id) const {
+    return id < branch.value || is_input(id);
+  }
   ValueId new_value(std::string_view stem, TensorType type);
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
   /// A view of all of the value `id`.
@@ -157,6 +185,8 @@ class Recorder {
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;
   SymbolicSizes sizes_;
+  std::vector<std::vector<Branch>> conditions_;  ///< open, the innermost last
+  int joined_ = 0;
 };
 
 }  // namespace penstock::record

@@ -364,6 +364,7 @@ void substitute(Graph& graph,
   std::erase_if(interface.guards, [](const Guard& guard) {
     return guard.condition && (guard.condition->left - guard.condition->right).is_constant();
   });
+  for (Graph& subgraph : graph.subgraphs) substitute(subgraph, value_of);
 }
 
 /// A symbol that a condition says to be equal to an expression of others; of several the one that

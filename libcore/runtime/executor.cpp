@@ -78,7 +78,8 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   for (const BundleStep& step : bundle.steps) {
     kernels |= std::holds_alternative<KernelCall>(step);
     if (auto* call = std::get_if<LibraryCall>(&step))
-      library_calls |= !is_index_check(*call) && !is_copy(*call) && !is_draw(*call);
+      library_calls |=
+          !is_index_check(*call) && !is_copy(*call) && !is_draw(*call) && !branch_of(*call);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));
@@ -302,6 +303,8 @@ Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan
   if (step.kernel != nullptr) return run_library_call(step, plan, inputs, scratch, may_start_again);
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
+  } else if (std::holds_alternative<LibraryCall>(*step.step)) {
+    return true;  // a branch: run_steps looks at its condition
   } else if (auto ran = run_fallback(std::get<FallbackCall>(*step.step), plan); !ran) {
     return tl::unexpected(std::move(ran.error()));
   }
@@ -312,18 +315,20 @@ Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan
 Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs,
                                         char* scratch, int threads, bool prepared,
                                         bool may_start_again, std::vector<StepTime>* times) {
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    if (prepared && plan.steps[i].prepares) continue;
+  const auto run = [&](std::size_t i) -> Result<bool> {
+    if (prepared && plan.steps[i].prepares) return true;
     const std::int64_t start = times == nullptr ? 0 : now_ns();
     const bool may = may_start_again && i < plan.repeatable;
     auto done = run_step(plan.steps[i], plan, inputs, scratch, threads, may);
-    if (!done || !*done) {
-      plan.prepared.version = 0;  // steps behind this one may have to prepare too
-      return done;
-    }
     if (times != nullptr) (*times)[i].nanoseconds = now_ns() - start;
-  }
-  return true;
+    return done;
+  };
+  const auto taken = [&](std::size_t i) {
+    return *static_cast<const bool*>(pointers[static_cast<std::size_t>(plan.steps[i].first)]);
+  };
+  auto done = run_branches(plan.branches, 0, plan.steps.size(), run, taken);
+  if (!done || !*done) plan.prepared.version = 0;  // steps behind this one may have to prepare too
+  return done;
 }
 
 void Executor::State::describe_output(const Plan& plan, std::size_t index,
@@ -477,7 +482,9 @@ Result<std::vector<StepTime>> Executor::profile(std::span<const TensorArgument> 
     if (auto* kernel = std::get_if<KernelCall>(planned.step)) {
       time.name = kernel->name;
     } else if (auto* call = std::get_if<LibraryCall>(planned.step)) {
-      time.name = call->name + " " + std::string(planned.kernel->implementation());
+      time.name = call->name;
+      if (planned.kernel != nullptr)
+        time.name += " " + std::string(planned.kernel->implementation());
       time.op = call->op;
       time.parallel = true;
     } else {

@@ -38,6 +38,7 @@ class Planner {
     for (BufferId output : bundle.outputs) note_read(output);
     if (auto fits = check_memory(); !fits) return fits;
     plan_.steps.resize(bundle.steps.size());
+    plan_.branches = branches_of(bundle.steps);
     for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
       sized_ = false;
       if (auto done = set_step(i); !done) return done;
@@ -385,6 +386,7 @@ class Planner {
     planned.attributes = call.attributes;
     for (NamedArgument& attribute : planned.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
+    if (branch_of(call)) return {};
     operands.varying = sized_;
     auto kernel = library_kernel(call, index, planned);
     if (!kernel) return tl::unexpected(kernel.error());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bundle/kernel_abi.h"
+#include "ir/branch.h"
 #include "runtime/executor.h"
 #include "runtime/plan_graph.h"
 
@@ -69,7 +70,8 @@ struct Plan {
   std::vector<bool> reads;  ///< by input: whether a step or an output shows its memory itself
   Prepared prepared;
   std::vector<PlannedStep> steps;
-  PlanGraph graph;  ///< of a bundle for a device
+  Branches branches;  ///< by step
+  PlanGraph graph;    ///< of a bundle for a device
   std::size_t repeatable =
       0;  ///< so many steps may run again: they write no input, draw nothing and call no torch
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from

@@ -51,6 +51,19 @@ class Norm(nn.Module):
         return self.norm(x)
 
 
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x, flag):
+        def inner(x):
+            return torch.cond(x.sum() > 0, self.one, lambda x: self.two(x).relu() + 1, (x,))
+
+        y = torch.cond(flag, inner, lambda x: x.sin() * self.one.bias, (x,))
+        return y * 2
+
+
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()
@@ -113,6 +126,11 @@ def writes(x, y):
     x.mul_(2)
     y[:, 0] = 0
     return x + y
+
+
+def chosen_by_size(x):
+    first, second = torch.cond(x.shape[0] > 5, lambda x: (x + x.shape[0], x.sum(1)), lambda x: (x * 2, x.amax(1)), (x,))
+    return first - 1, second
 
 
 def writes_only(x):
@@ -212,6 +230,8 @@ MODELS = {
     "scalars": (Function(scalars), lambda n: ((torch.randn(n, 4),), {}), ({0: AUTO},)),
     "half": (Linear().half(), lambda n: ((torch.randn(n, 8).half(),), {}), ({0: AUTO},)),
     "bfloat16": (Linear().bfloat16(), lambda n: ((torch.randn(n, 8).bfloat16(),), {}), ({0: AUTO},)),
+    "chosen": (Gate(), lambda n: ((torch.randn(n, 4), torch.tensor(n % 2 == 0)), {}), ({0: AUTO}, None)),
+    "chosen_by_size": (Function(chosen_by_size), lambda n: ((torch.randn(n, 4),), {}), ({0: AUTO},)),
     "decomposed": (Buffers(), lambda n: ((torch.randn(n, 4),), {}), ({0: AUTO},)),
     "decomposed_writes": (Function(writes), lambda n: ((torch.randn(n, 3), torch.randn(n, 3)), {}), ({0: AUTO}, {0: AUTO})),
 }

@@ -20,8 +20,8 @@ from programs import Checks, Tools, text
 
 RUNNER = Path(__file__).resolve().parent / "run_examples.py"
 
-# What TorchDynamo has in one graph and breaks here: torch.cond goes by an operand's type into a dict of objects (PS0303).
-BREAKS = {"cond_closed_over_variable"}
+# What TorchDynamo has in one graph and breaks here.
+BREAKS = set()
 
 
 def answers_of(file):

@@ -2,12 +2,38 @@
 
 #include <algorithm>
 
+#include "ir/subgraphs.h"
 #include "torch/autocast.h"
 #include "torch/generator.h"
 
 namespace penstock::jit {
 
 using python::PyRef;
+
+namespace {
+
+/// The subgraph that the node's predicate chooses, on its operands.
+Result<std::vector<PyRef>> run_branch(const Graph& graph, const Node& node,
+                                      const std::int64_t* symbols, torch::TorchOps& ops,
+                                      const torch::TensorBridge& bridge,
+                                      std::span<const PyRef> values) {
+  const int taken = PyObject_IsTrue(values[operand_value(node, "predicate")].get());
+  PyErr_Clear();
+  const std::vector<std::string_view> names = subgraphs_of(node);
+  const Graph* subgraph =
+      taken < 0 ? nullptr : find_subgraph(graph.subgraphs, names[taken == 1 ? 0 : 1]);
+  if (subgraph == nullptr) return failure(Code::PS0505, node.op + " cannot be run");
+  std::vector<PyRef> inner(subgraph->values.size());
+  std::size_t next = 0;
+  for_each_value(*find_argument(node, "operands"), [&](ValueId id) { inner[next++] = values[id]; });
+  if (auto done = run_by_torch(*subgraph, symbols, ops, bridge, inner); !done)
+    return tl::unexpected(std::move(done.error()));
+  std::vector<PyRef> results;
+  for (const ValueId id : subgraph->outputs) results.push_back(inner[id]);
+  return results;
+}
+
+}  // namespace
 
 Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
                           const torch::TensorBridge& bridge, std::span<PyRef> values) {
@@ -27,8 +53,10 @@ Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch
   for (const ValueId output : graph.outputs) last_use[output] = graph.nodes.size();
   for (std::size_t position = 0; position < graph.nodes.size(); ++position) {
     const Node& node = graph.nodes[position];
-    auto results = ops.call(
-        node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
+    auto results = find_control_op(node.op) != nullptr
+                       ? run_branch(graph, node, symbols, ops, bridge, values)
+                       : ops.call(
+                             node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
     if (!results) return tl::unexpected(results.error());
     std::erase_if(*results, [&](const PyRef& result) { return !bridge.is_tensor(result.get()); });
     if (results->size() < node.results.size())

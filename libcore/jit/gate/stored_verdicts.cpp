@@ -85,6 +85,7 @@ std::string StoredVerdicts::key_of(const Graph& graph) const {
     text += '\n';
   }
   for (const ValueId output : graph.outputs) text += fmt::format("{} ", number(output));
+  for (const Graph& subgraph : graph.subgraphs) text += '\n' + to_text(subgraph);
   return store::hash_of(text);
 }
 

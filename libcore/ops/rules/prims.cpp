@@ -274,4 +274,12 @@ void prim_bernoulli(Inference& in) {
   in.add(std::move(type));
 }
 
+/// Results are those of the subgraphs: the graph has them recorded, and its verifier compares.
+void prim_control(Inference& in) {
+  in.tensor("predicate");
+  in.values("operands");
+  if (in.failed()) return;
+  for (ValueId id : in.node().results) in.add(in.type(id));
+}
+
 }  // namespace penstock::ops::rules

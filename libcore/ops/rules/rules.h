@@ -23,5 +23,6 @@ void prim_index(Inference&);
 void prim_copy(Inference&);
 void prim_check_index(Inference&);
 void prim_bernoulli(Inference&);
+void prim_control(Inference&);
 
 }  // namespace penstock::ops::rules

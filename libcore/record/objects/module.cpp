@@ -215,6 +215,10 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "bind_defaults") return model_bind_defaults;
   if (name == "check") return model_check;
   if (name == "map") return model_map;
+  if (name == "cond") return model_cond;
+  if (name == "begin_branch") return model_begin_branch;
+  if (name == "end_branch") return model_end_branch;
+  if (name == "join_branches") return model_join_branches;
   if (name == "whole") return call_whole;
   return name == "module_list_item" ? model_module_list_item : nullptr;
 }
