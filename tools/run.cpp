@@ -63,8 +63,6 @@ Result<void> check_use(bool is_program, const RunProgramOptions& program,
 
 void declare(CommandLine& options, RunProgramOptions& program) {
   declare(options, program.program);
-  options.text("--backend", program.backend, "COMMAND",
-               "Compile with COMMAND, which maps graphs of level torch to level kernels.");
   options.choice("--compile", program.compile, {"auto", "now"},
                  "When functions are recorded and compiled: auto, which holds when nothing is "
                  "said, once their calls have "

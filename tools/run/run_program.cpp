@@ -123,7 +123,6 @@ LaunchOptions launch_options(const Stage& stage, const RunProgramOptions& option
   launched.settings["compile-time-limit"] = fmt::format("{}", options.limits.seconds);
   launched.settings["compile-memory-limit"] = fmt::format("{}", options.limits.memory_mebibytes);
   launched.settings["code-size-limit"] = fmt::format("{}", options.limits.code_mebibytes);
-  if (!options.backend.empty()) launched.settings["backend"] = options.backend;
   if (options.threads > 0) {
     launched.environment["OMP_NUM_THREADS"] = fmt::format("{}", options.threads);
   }

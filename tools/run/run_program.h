@@ -12,8 +12,6 @@ namespace penstock::tools {
 struct RunProgramOptions {
   ProgramOptions program;
   std::string torture;  ///< "" none; "conduct": every frame conducted; "walk": also walked
-  std::string
-      backend;  ///< a command from `torch` documents to `kernels` documents; empty: built in
   std::string compile;  ///< when roots are recorded: auto, where that pays; now, at their first
                         ///< call; empty: as PENSTOCK_COMPILE says
   std::string progress = "auto";  ///< auto, always, never: a line for what takes long
