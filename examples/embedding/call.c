@@ -1,5 +1,5 @@
 /* Calls an exported model and prints what it takes and gives:
- *   penstock export --dynamic-sizes=args_0:0=rows -o mlp.pstk mlp.py
+ *   penstock export --dynamic-sizes=input:0=rows -o mlp.pstk mlp.py
  *   cc call.c $(pkg-config --cflags --libs penstock) -o call
  *   ./call mlp.pstk 3
  */

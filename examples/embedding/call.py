@@ -1,6 +1,6 @@
 """Calls an exported model with numpy's arrays; torch is not imported:
 
-    penstock export --dynamic-sizes=args_0:0=rows -o mlp.pstk mlp.py
+    penstock export --dynamic-sizes=input:0=rows -o mlp.pstk mlp.py
     python call.py mlp.pstk 3
 """
 import sys

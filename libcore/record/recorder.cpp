@@ -23,7 +23,7 @@ Recorder::Recorder(const torch::TensorBridge& bridge, bool keep_examples,
     : bridge_(bridge),
       keep_examples_(keep_examples),
       guards_(graph_.interface, changed),
-      sizes_(graph_.interface, changed, policy, std::move(here)) {
+      sizes_(graph_.interface, changed, policy, arguments_, std::move(here)) {
   graph_.level = Level::torch;
 }
 
@@ -96,7 +96,7 @@ std::optional<ValueId> Recorder::input(PyObject* tensor, SourceId source,
   if (auto alias = input_in_storage_.find(view.storage); alias != input_in_storage_.end()) {
     type->storage = share_storage(alias->second);
   }
-  const std::string name = input_name(graph_.interface.sources, source);
+  const std::string name = input_name(graph_.interface.sources, source, arguments_);
   const ValueId id = new_value(name, *type);
   storages_[id] = view.storage;
   if (view.storage != nullptr) input_in_storage_.emplace(view.storage, id);
@@ -131,7 +131,7 @@ std::optional<SymExpr> Recorder::size_number(PyObject* number, std::int64_t valu
 ValueId Recorder::add_number(InputKind kind, PyObject* number, SourceId source) {
   TensorType type;
   type.dtype = PyFloat_Check(number) ? DType::float64 : DType::int64;
-  const ValueId id = new_value(input_name(graph_.interface.sources, source), type);
+  const ValueId id = new_value(input_name(graph_.interface.sources, source, arguments_), type);
   input_by_value_[id] = static_cast<std::int32_t>(graph_.interface.inputs.size());
   graph_.interface.inputs.push_back({kind, graph_.values[id].name, source, std::move(type), {}});
   originals_.push_back(PyRef::borrow(number));

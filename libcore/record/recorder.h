@@ -11,6 +11,7 @@
 
 #include "heap/heap_gaps.h"
 #include "ir/graph.h"
+#include "policy/shown_code.h"
 #include "record/known_values.h"
 #include "record/recorded_guards.h"
 #include "record/shadow.h"
@@ -26,6 +27,9 @@ class Recorder {
   /// `changed` may be null; `here` says which line of the program is running.
   Recorder(const torch::TensorBridge& bridge, bool keep_examples, const ChangedNumbers* changed,
            DynamicSizes policy, std::function<Location()> here);
+
+  /// By what names people know what the segment's first frame hands on; told before any input.
+  void name_arguments(policy::ShownArguments arguments) { arguments_ = std::move(arguments); }
 
   RecordedGuards& guards() { return guards_; }
   const RecordedGuards& guards() const { return guards_; }
@@ -184,6 +188,7 @@ class Recorder {
   std::int32_t next_storage_ = 0;
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;
+  policy::ShownArguments arguments_;
   SymbolicSizes sizes_;
   std::vector<std::vector<Branch>> conditions_;  ///< open, the innermost last
   int joined_ = 0;

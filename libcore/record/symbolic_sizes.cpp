@@ -19,9 +19,10 @@ namespace {
 using python::PyRef;
 
 /// What is declared of a dim of the input that `source` leads to; null: nothing.
-const DeclaredSize* declaration(const SourceTable& sources, SourceId source, std::size_t dim) {
+const DeclaredSize* declaration(const SourceTable& sources, SourceId source, std::size_t dim,
+                                const policy::ShownArguments& arguments) {
   if (declared_sizes().empty()) return nullptr;
-  const std::string name = input_name(sources, source);
+  const std::string name = input_name(sources, source, arguments);
   for (const DeclaredSize& size : declared_sizes()) {
     if (size.input == name && size.dim == static_cast<std::int64_t>(dim)) return &size;
   }
@@ -114,7 +115,7 @@ bool has_symbols(const TensorType& type) {
 bool SymbolicSizes::is_wanted(std::int64_t size, SourceId source, std::size_t dim,
                               const SizeMarks& marks) const {
   if (size < 2) return false;
-  if (const auto* declared = declaration(interface_.sources, source, dim)) {
+  if (const auto* declared = declaration(interface_.sources, source, dim, arguments_)) {
     // What the recording contradicts stays a number, and is told of where the graph is exported.
     const auto known = values_.find(declared->symbol);
     return declared->minimum <= size && size <= declared->maximum &&
@@ -150,7 +151,7 @@ bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId sou
 }
 
 SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_t dim) {
-  const auto* declared = declaration(interface_.sources, source, dim);
+  const auto* declared = declaration(interface_.sources, source, dim, arguments_);
   const std::string fresh =
       declared ? declared->symbol : "s" + std::to_string(interface_.symbols.size());
   const std::string name = declared ? fresh : by_value_.try_emplace(size, fresh).first->second;

@@ -11,6 +11,7 @@
 
 #include "ir/graph.h"
 #include "ops/shape_context.h"
+#include "policy/shown_code.h"
 #include "record/changed_numbers.h"
 
 namespace penstock::record {
@@ -37,11 +38,13 @@ SizeMarks marks_of(PyObject* tensor);
 class SymbolicSizes {
  public:
   /// `interface` gets symbols and guards; `here` says which line asks. `changed` may be null.
+  /// `arguments`, by which declared sizes name their inputs, must outlive it.
   SymbolicSizes(Interface& interface, const ChangedNumbers* changed, DynamicSizes policy,
-                std::function<Location()> here)
+                const policy::ShownArguments& arguments, std::function<Location()> here)
       : interface_(interface),
         changed_(changed),
         policy_(policy),
+        arguments_(arguments),
         here_(std::move(here)),
         shapes_(interface) {}
 
@@ -89,6 +92,7 @@ class SymbolicSizes {
   Interface& interface_;
   const ChangedNumbers* changed_;
   DynamicSizes policy_;
+  const policy::ShownArguments& arguments_;
   std::function<Location()> here_;
   ops::GuardingShapes shapes_;
   std::unordered_map<std::int64_t, std::string> by_value_;

@@ -1,6 +1,7 @@
 #include "record/walk.h"
 
 #include "policy/roots.h"
+#include "policy/shown_code.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "record/constructor.h"
@@ -53,6 +54,7 @@ FrameShadow& Walk::start(Frame& frame) {
   shadow.frame = &frame;
   shadow.function = PyRef::borrow(frame.function());
   start_ = innermost_ = &shadow;
+  recorder.name_arguments(policy::shown_arguments(frame));
   start_unit_ = frame.unit();
   start_location_ = frame.bytecode().location(frame.instruction());
   if (start_location_.line == 0) start_location_.line = frame.code()->co_firstlineno;

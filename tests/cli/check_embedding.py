@@ -184,13 +184,13 @@ def check_sharing(suite: Suite, python: str) -> None:
 
 def check_examples(suite: Suite, python: str, prefix: pathlib.Path) -> None:
     examples = SOURCE / "examples/embedding"
-    suite.command("penstock", "export", "--dynamic-sizes=args_0:0=rows", "-o", "linear.pstk", str(SOURCE / "examples/mlp.py"))
+    suite.command("penstock", "export", "--dynamic-sizes=input:0=rows", "-o", "linear.pstk", str(SOURCE / "examples/mlp.py"))
     described = {"PKG_CONFIG_PATH": str(next(prefix.rglob("pkgconfig/penstock.pc")).parent),
                  "LD_LIBRARY_PATH": str(next(prefix.rglob("libpenstock.so.1")).parent)}
     suite.command("sh", "-c", f"cc -Wall -Wextra -Werror -std=c99 {examples}/call.c $(pkg-config --cflags --libs penstock) -o call", **described)
     suite.command("sh", "-c", f"c++ -Wall -Wextra -Werror -std=c++17 -pthread {examples}/threads.cpp $(pkg-config --cflags --libs penstock) -o threads", **described)
     by_c = suite.command("./call", "linear.pstk", "3", **described)
-    suite.check("C describes the model", by_c.startswith("argument args_0: rows 16\nresult result: rows 4\nrow 0 begins with "), by_c)
+    suite.check("C describes the model", by_c.startswith("argument input: rows 16\nresult result: rows 4\nrow 0 begins with "), by_c)
     by_python = suite.command(python, str(examples / "call.py"), "linear.pstk", "3")
     suite.check("C and Python get the same", by_c.splitlines()[2:] == by_python.splitlines()[1:], by_python)
     suite.check("C++ calls from threads", suite.command("./threads", "linear.pstk", "4", **described) == "4 threads: as one after the other\n")

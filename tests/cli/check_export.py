@@ -107,6 +107,13 @@ REFUSED = [
     ("a call out of the range", "def f(x):\n    return x * 2\nf(torch.ones(4, 2))", "x:0=n[5..9]", 2, ["the size is 4", "5 to 9"]),
     ("a call with one", "def f(x):\n    return x * 2\nf(torch.ones(1, 2))", "x:0=n", 2, ["2 or more"]),
     ("no such input", "def f(x):\n    return x * 2\nf(torch.ones(4, 2))", "y:0=n", 2, ["has no tensor y", "It has x"]),
+    ("a module's inputs have its forward's names",
+     "class Net(torch.nn.Module):\n    def forward(self, x, *rest, mask):\n        return x + rest[0] + mask\n"
+     "Net()(torch.ones(4, 2), torch.ones(4, 2), mask=torch.ones(4, 2))", "y:0=n", 2, ["It has x, args_1, mask"]),
+    ("so have those of a forward that an object has", "net = torch.nn.Module()\nnet.forward = lambda left, right: left + right\n"
+     "net(torch.ones(4, 2), torch.ones(4, 2))", "y:0=n", 2, ["It has left, right"]),
+    ("so have those of a decorated function", "@torch.no_grad()\ndef f(x, mask):\n    return x + mask\n"
+     "f(torch.ones(4, 2), mask=torch.ones(4, 2))", "y:0=n", 2, ["It has x, mask"]),
     ("no such dim", "def f(x):\n    return x * 2\nf(torch.ones(4, 2))", "x:2=n", 2, ["counted from 0"]),
     ("ranges without a size", "def f(x):\n    return x * 2\nf(torch.ones(4, 2))", "x:0=n[2..3],x:1=n[5..]", 2, ["at least 5"]),
     ("malformed", "def f(x):\n    return x * 2\nf(torch.ones(4, 2))", "x0=n", 2, ["INPUT:DIM=NAME"]),

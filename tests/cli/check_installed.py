@@ -64,9 +64,9 @@ def use(suite: Suite, programs: pathlib.Path, manuals: pathlib.Path) -> None:
     told = suite.command(inside, str(attached), **({} if package is None else {"PYTHONPATH": str(package)}))
     suite.check("a Python that runs already is compiled", told.startswith("6.0 ") and "100.0%" in told, told)
     shutil.copy(SOURCE / "examples/mlp.py", suite.work)
-    suite.command(penstock, "export", "--dynamic-sizes=args_0:0=rows", "-o", "mlp.pstk", "mlp.py")
+    suite.command(penstock, "export", "--dynamic-sizes=input:0=rows", "-o", "mlp.pstk", "mlp.py")
     told = suite.command(inside, "-c", "import penstock; print(penstock.load('mlp.pstk'))", **({} if package is None else {"PYTHONPATH": str(package)}))
-    suite.check("an exported model is loaded", "(args_0: float32[rows, 16]) -> (result: float32[rows, 4])" in told, told)
+    suite.check("an exported model is loaded", "(input: float32[rows, 16]) -> (result: float32[rows, 4])" in told, told)
     piped = subprocess.run([penstock, "shell"], input=PIPE + "\n", cwd=suite.work, text=True, capture_output=True,
                            env=suite.world | {"SHELL": "/bin/sh"})
     suite.check("the tools have their plain names in the shell", piped.stdout.count(": same, error") == 3, piped)
