@@ -255,7 +255,10 @@ def is_operator_with_gradients(caller):
     """True for one of torch's higher-order operators (cond, map, scan …) that is asked for gradients: its code for these
     takes graphs of TorchDynamo, and gives something else where it gets the program's functions."""
     torch = sys.modules["torch"]
-    by_operator = caller.f_globals.get("__name__", "").startswith("torch._higher_order_ops.")
+    module = caller.f_globals.get("__name__", "")
+    if module == "torch.nn.attention.flex_attention":
+        return True  # what its functions look into may be asked for gradients as well
+    by_operator = module.startswith("torch._higher_order_ops.")
     return by_operator and torch.is_grad_enabled() and reaches_gradients(caller.f_locals.values())
 
 

@@ -1,5 +1,7 @@
 #include "record/facts.h"
 
+#include <string_view>
+
 #include "python/literal.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
@@ -161,6 +163,10 @@ bool Facts::consume(Operand operand) {
       return true;
     }
   }
+  // One of torch's words that graphs have none for (float8_e4m3fn): there is one object of each.
+  const std::string_view type = Py_TYPE(object)->tp_name;
+  if (type == "torch.dtype" || type == "torch.layout" || type == "torch.qscheme")
+    return consume_identity(operand);
   // A member of an enumeration, a singleton: the same object means the same value.
   if (Py_TYPE(object)->tp_as_number == nullptr ||
       PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_HEAPTYPE)) {

@@ -14,11 +14,14 @@
 #include "python/literal.h"
 #include "record/constructor.h"
 #include "record/objects/call.h"
+#include "record/objects/torch_call.h"
+#include "record/results.h"
 #include "record/walk.h"
 #include "torch/compile_region.h"
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace penstock::record {
 
@@ -48,11 +51,24 @@ PyObject* polyfill_globals() {
   return g_globals;
 }
 
-/// Borrowed; null: there is none.
-PyObject* find_polyfill(PyObject* callable) {
+/// The Python form of a function of torch's that is written in Python; null: there is none, now.
+/// What stands in the table makes it, of the function.
+PyRef make_polyfill(PyObject* table, PyObject* function) {
+  const std::string name = python::qualified_name(function);
+  PyObject* maker = PyDict_GetItemString(table, name.c_str());
+  if (maker == nullptr) return nullptr;
+  const python::HookPause pause;
+  PyRef made = PyRef::steal(PyObject_CallOneArg(maker, function));
+  PyErr_Clear();
+  return made && PyFunction_Check(made.get()) ? std::move(made) : PyRef();
+}
+
+/// Null: there is none.
+PyRef find_polyfill(PyObject* callable) {
   PyObject* globals = polyfill_globals();
   PyObject* table = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "TABLE");
   if (table == nullptr) return nullptr;
+  if (PyFunction_Check(callable)) return make_polyfill(table, callable);
   PyRef key = PyRef::borrow(callable);
   if (PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
@@ -66,7 +82,7 @@ PyObject* find_polyfill(PyObject* callable) {
   }
   PyObject* found = key ? PyDict_GetItemWithError(table, key.get()) : nullptr;
   PyErr_Clear();
-  return found;
+  return PyRef::borrow(found);
 }
 
 }  // namespace
@@ -89,6 +105,19 @@ bool consume_c_function(Walk& walk, Operand callable) {
 }
 
 namespace {
+
+/// The instruction calls `function` in the place of its callable.
+bool call_instead(Walk& walk, FrameShadow& f, Operand callable, PyObject* function,
+                  const std::vector<Operand>& positional,
+                  const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops) {
+  const int at = callable_position(*f.frame, *f.instruction);
+  if (at < 0 || f.frame->stack()[at] != callable.object ||
+      !call_function(walk, f, {Shadow::constant(), function}, positional, keywords, pops))
+    return false;
+  PyRef before = PyRef::steal(f.frame->stack()[at]);
+  f.frame->stack()[at] = PyRef::borrow(function).release();
+  return true;
+}
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
 bool gives_generator(PyObject* callable, PyObject* function) {
@@ -139,7 +168,12 @@ bool is_used_up(const FrameShadow& f, int pops) {
 }  // namespace
 
 bool is_polyfill(PyObject* globals) {
-  return globals != nullptr && globals == g_globals;
+  if (globals == nullptr || g_globals == nullptr) return false;
+  if (globals == g_globals) return true;
+  // A function of torch's with other globals says so by the name of its module, the same object.
+  static PyObject* const key = PyUnicode_InternFromString("__name__");
+  static PyObject* const own = PyDict_GetItem(g_globals, key);
+  return own != nullptr && PyDict_GetItem(globals, key) == own;
 }
 
 std::optional<RaisePlace> open_polyfill(const FrameShadow* innermost) {
@@ -155,19 +189,59 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
   const int at = callable_position(*f.frame, *f.instruction);
   if (at < 0 || f.frame->stack()[at] != callable.object) return std::nullopt;
-  PyObject* function = find_polyfill(callable.object);
+  const PyRef form = find_polyfill(callable.object);
+  PyObject* function = form.get();
   if (function == nullptr) return std::nullopt;
   if (gives_generator(callable.object, function) && !torch::in_compiled_region() &&
       !is_used_up(f, pops))
     return std::nullopt;
   if (!consume_c_function(walk, callable)) return false;
-  if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
-                     std::move(keywords), pops)) {
-    return false;
+  return call_instead(walk, f, callable, function, positional, keywords, pops);
+}
+
+std::optional<bool> model_python_form(Walk& walk, FrameShadow& f, Operand function,
+                                      const std::vector<Operand>& positional,
+                                      const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                      int pops) {
+  // A backend of the program's gets the call as torch.compile would hand it on.
+  if (walk.context.for_backend() || walk.context.autocast()) return std::nullopt;
+  if (const auto done = call_polyfill(walk, f, function, positional, keywords, pops)) return done;
+  // What is recorded would end here for good: the next call is recorded again.
+  walk.verdict.spoil_once(python::qualified_name(function.object) +
+                          " is called for the first time");
+  f.expected.function = function.object;
+  f.expected.native = true;
+  return gives_constant(f, pops);
+}
+
+std::optional<bool> model_as_grid(Walk& walk, FrameShadow&, Operand,
+                                  const std::vector<Operand>& positional,
+                                  const std::vector<std::pair<PyObject*, Operand>>&, int) {
+  std::vector<ValueId> given;
+  for (Operand operand : positional) {
+    if (!operand.shadow.is(Shadow::Kind::node) || !walk.is_tensor(operand.object))
+      return walk.verdict.broke(Code::PS0306, "a grid is made of what the segment did not make");
+    given.push_back(operand.shadow.index);
   }
-  PyRef before = PyRef::steal(f.frame->stack()[at]);
-  f.frame->stack()[at] = PyRef::borrow(function).release();
-  return true;
+  walk.recorder.grid().begin(given);
+  return std::nullopt;
+}
+
+std::optional<bool> model_of_grid(Walk& walk, FrameShadow& f, Operand function,
+                                  const std::vector<Operand>& positional,
+                                  const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                  int pops) {
+  const Operand result = positional.empty() ? Operand{} : positional[0];
+  const bool inside =
+      result.shadow.is(Shadow::Kind::node) && walk.recorder.grid().has(result.shadow.index);
+  const auto other =
+      inside || !walk.is_tensor(result.object) ? std::nullopt : argument(walk, result);
+  const auto* value = other ? other->as<Argument::Value>() : nullptr;
+  if (!inside && (value == nullptr || walk.recorder.value(value->id).type.rank() != 0))
+    return walk.verdict.broke(Code::PS0306, "a function of numbers gives something else");
+  walk.recorder.grid().end();
+  PyObject* holds = PyDict_GetItemString(g_globals, "holds");
+  return call_instead(walk, f, function, holds, positional, keywords, pops);
 }
 
 std::optional<bool> call_stand_in(Walk& walk, FrameShadow& f, Operand original, const char* name,

@@ -30,6 +30,21 @@ std::optional<bool> call_stand_in(Walk& walk, FrameShadow& frame, Operand functi
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
 /// Sets the error by which a stand-in learns that the original is to be called.
 void set_abandoned();
+/// The same of a function of torch's that is written in Python, by means that cannot be followed.
+std::optional<bool> model_python_form(Walk& walk, FrameShadow& frame, Operand function,
+                                      const std::vector<Operand>& positional,
+                                      const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                      int pops);
+/// Functions of polyfills_source.py: from the call of as_grid to that of of_grid the tensors that
+/// the first got are numbers of a grid (record/grid_values.h).
+std::optional<bool> model_as_grid(Walk& walk, FrameShadow& frame, Operand function,
+                                  const std::vector<Operand>& positional,
+                                  const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                  int pops);
+std::optional<bool> model_of_grid(Walk& walk, FrameShadow& frame, Operand function,
+                                  const std::vector<Operand>& positional,
+                                  const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                                  int pops);
 
 /// The Python code behind it: polyfills_source.py.
 extern const char kPolyfillsSource[];

@@ -247,6 +247,7 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
   }
   heap_gaps_.made(bytes);
   known_values_.note(node, symbolic.empty() ? types : symbolic);
+  grid_values_.note(node);
   results = node.results;
   graph_.nodes.push_back(std::move(node));
 }

@@ -12,6 +12,7 @@
 #include "heap/heap_gaps.h"
 #include "ir/graph.h"
 #include "policy/shown_code.h"
+#include "record/grid_values.h"
 #include "record/known_values.h"
 #include "record/recorded_guards.h"
 #include "record/shadow.h"
@@ -55,7 +56,9 @@ class Recorder {
   /// one that stays a constant. Its type must be guarded.
   std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
   /// True for a tensor whose elements the segment decides.
-  bool is_known(ValueId id) const { return known_values_.has(id); }
+  bool is_known(ValueId id) const { return known_values_.has(id) && !grid_values_.has(id); }
+  GridValues& grid() { return grid_values_; }
+  const GridValues& grid() const { return grid_values_; }
   /// True if the segment wrote the memory that value `id` is in.
   bool is_written(ValueId id) const {
     return storages_[id] == nullptr || written_storages_.contains(storages_[id]);
@@ -189,6 +192,7 @@ class Recorder {
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;
   policy::ShownArguments arguments_;
+  GridValues grid_values_;
   SymbolicSizes sizes_;
   std::vector<std::vector<Branch>> conditions_;  ///< open, the innermost last
   int joined_ = 0;

@@ -9,6 +9,7 @@
 #include "record/objects/call.h"
 #include "record/objects/container.h"
 #include "record/objects/torch_call.h"
+#include "record/polyfills.h"
 #include "record/results.h"
 #include "record/walk.h"
 #include "torch/compile_region.h"
@@ -220,6 +221,9 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "end_branch") return model_end_branch;
   if (name == "join_branches") return model_join_branches;
   if (name == "whole") return call_whole;
+  if (name == "python_form") return model_python_form;
+  if (name == "as_grid") return model_as_grid;
+  if (name == "of_grid") return model_of_grid;
   return name == "module_list_item" ? model_module_list_item : nullptr;
 }
 

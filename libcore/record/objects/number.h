@@ -7,6 +7,9 @@
 
 namespace penstock::record {
 
+/// True for a tensor that stands for a number (record/grid_values.h), whose dims must not be seen:
+/// the walk broke.
+bool is_of_grid(Walk& walk, Operand tensor);
 /// The tuple of all sizes.
 bool tensor_shape(Walk& walk, FrameShadow& frame, Operand tensor, int pops, bool method);
 bool tell_size(Walk& walk, FrameShadow& frame, std::string_view fact,

@@ -74,7 +74,16 @@ const TensorType* Sizes::known_type(Operand tensor) const {
   return input ? &walk_.recorder.value(*input).type : nullptr;
 }
 
+bool is_of_grid(Walk& walk, Operand tensor) {
+  const bool inside = tensor.shadow.is(Shadow::Kind::node) && walk.is_tensor(tensor.object) &&
+                      walk.recorder.grid().has(tensor.shadow.index);
+  if (inside)
+    walk.verdict.broke(Code::PS0306, "a number that stands for a grid of them is asked what it is");
+  return inside;
+}
+
 bool Sizes::name_sizes(Operand tensor) {
+  if (is_of_grid(walk_, tensor)) return false;
   if (!tensor.shadow.is(Shadow::Kind::sourced)) return true;
   if (!walk_.recorder.wants_symbols(tensor.object, tensor.shadow.index)) return true;
   return argument(walk_, tensor).has_value();

@@ -47,6 +47,7 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
   if (use.test && is_of_class(tensor, name)) {
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
+  if ((text == "shape" || text == "ndim") && is_of_grid(walk, tensor)) return false;
   if (text == "dtype" || text == "device" || text == "ndim" || text == "requires_grad" ||
       text == "is_leaf") {
     if (!tensor.shadow.is(Shadow::Kind::sourced))

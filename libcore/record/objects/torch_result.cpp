@@ -65,6 +65,10 @@ ValueId add_unseen(Recorder& recorder, PlannedNode& node) {
 bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
             const std::vector<Operand>& operands, int pops, PyObject* callable) {
   if (!may_be_in_branch(walk, nodes)) return false;
+  if (walk.recorder.grid().is_open()) {
+    if (const auto reason = walk.recorder.grid().refusal(walk.recorder, nodes))
+      return walk.verdict.broke(Code::PS0306, *reason);
+  }
   f.is_op_time = true;
   walk.objects.release_dead();  // tensors in the arguments of calls that are done would be alive
                                 // beside what the op makes

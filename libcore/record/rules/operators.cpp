@@ -113,6 +113,33 @@ bool unite(Walk& walk, FrameShadow& f, Operand left, Operand right) {
   return gives_dict(f, 2, std::move(pairs));
 }
 
+/// A part of "int | None": what type.__or__ takes, by which no class of the program's is asked.
+bool is_of_union(PyObject* object) {
+  static PyTypeObject* const union_type = [] {
+    const PyRef made =
+        PyRef::steal(PyNumber_Or(reinterpret_cast<PyObject*>(&PyLong_Type), Py_None));
+    return made ? Py_TYPE(made.get()) : nullptr;
+  }();
+  return object == Py_None || Py_TYPE(object) == &PyType_Type || Py_TYPE(object) == union_type ||
+         Py_TYPE(object) == &Py_GenericAliasType;
+}
+
+/// Where the left operand is a number, which knows nothing of the right one's class: the method of
+/// that is asked. Nothing: it has none in Python.
+std::optional<bool> reflected(Walk& walk, FrameShadow& f, Operand left, Operand right,
+                              int operation) {
+  PyTypeObject* type = Py_TYPE(left.object);
+  const bool number = type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+                      type == &PyComplex_Type || left.object == Py_None;
+  if (!number || PyLong_Check(right.object) || PyFloat_Check(right.object) ||
+      PyComplex_Check(right.object))
+    return std::nullopt;
+  walk.facts.consume_type(left);
+  bool known = false;
+  if (call_special(walk, f, right, kOperators[operation].reflected, {left}, 2, known)) return true;
+  return known ? std::optional(false) : std::nullopt;
+}
+
 PS_RULE(binary_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
@@ -139,9 +166,14 @@ PS_RULE(binary_op) {
     return repeat(walk, f, left, right, in_place);
   if (operation == 5 && repeats(right.object, left.object))
     return repeat(walk, f, right, left, false);
+  if (operation == 7 && is_of_union(left.object) && is_of_union(right.object)) {
+    if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
+    return gives_constant(f, 2);
+  }
   bool known = false;
   if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;
+  if (const auto done = reflected(walk, f, left, right, operation)) return *done;
   return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
                                               Py_TYPE(left.object)->tp_name + " and " +
                                               Py_TYPE(right.object)->tp_name + " is not followed");

@@ -1,6 +1,7 @@
 // Rules of the instructions that move values without looking at them, and of jumps.
 
 #include "python/literal.h"
+#include "record/polyfills.h"
 #include "record/results.h"
 #include "record/rules/rules.h"
 #include "record/variables.h"
@@ -365,8 +366,10 @@ Shadow global_value(Walk& walk, FrameShadow& f, PyObject* name, PyObject* value)
     return Shadow::sourced(walk.recorder.guards().source(SourceKind::instance, base, text));
   }
   const SourceId function = f.function_shadow.source();
-  if (function == kNoSource)
-    return python::is_immutable_literal(value) ? Shadow{} : Shadow::constant();
+  if (function == kNoSource) {
+    const bool may_change = python::is_immutable_literal(value) && !is_polyfill(globals);
+    return may_change ? Shadow{} : Shadow::constant();
+  }
   const SourceId base =
       walk.recorder.guards().source(SourceKind::attribute, function, "__globals__");
   return Shadow::sourced(
