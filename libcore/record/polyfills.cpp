@@ -121,11 +121,17 @@ bool call_instead(Walk& walk, FrameShadow& f, Operand callable, PyObject* functi
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
 bool gives_generator(PyObject* callable, PyObject* function) {
+  const std::array<PyTypeObject*, 3> containers = {&PyList_Type, &PyTuple_Type, &PyDict_Type};
+  const auto is_callable = [&](PyTypeObject* type) {
+    return reinterpret_cast<PyObject*>(type) == callable;
+  };
+  if (std::ranges::any_of(containers, is_callable)) return false;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   return PyType_Check(callable) || (code->co_flags & CO_GENERATOR) != 0;
 }
 
-/// True for functions and types of C that go over their only argument, and keep nothing of it.
+/// True for functions and types of C that go over their only argument, or ask it for an item, and
+/// keep nothing of it.
 bool uses_up(PyObject* callable) {
   const std::array<PyTypeObject*, 5> types = {&PyList_Type, &PyTuple_Type, &PySet_Type,
                                               &PyFrozenSet_Type, &PyDict_Type};
@@ -133,7 +139,7 @@ bool uses_up(PyObject* callable) {
     return reinterpret_cast<PyObject*>(type) == callable;
   };
   if (std::ranges::any_of(types, is_callable)) return true;
-  const std::array<const char*, 6> names = {"any", "all", "sum", "min", "max", "sorted"};
+  const std::array<const char*, 7> names = {"any", "all", "sum", "min", "max", "sorted", "next"};
   const auto is_function = [&](const char* name) {
     return PyDict_GetItemString(PyEval_GetBuiltins(), name) == callable;
   };

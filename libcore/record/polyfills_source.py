@@ -59,6 +59,14 @@ def tuple_(iterable=(), /):
     return (*[item for item in iterable],)
 
 
+@stands_for(builtins.dict)
+def dict_(pairs, /, **named):
+    made = {key: value for key, value in pairs}
+    for key, value in named.items():
+        made[key] = value
+    return made
+
+
 def order(keys, reverse):
     """The places of `keys` in their order. A constant: which it is, the keys decide."""
     return tuple(builtins.sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse))

@@ -499,7 +499,8 @@ bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject*
   static PyObject* const object_delete = type_lookup(&PyBaseObject_Type, "__delattr__");
   PyObject* setter = type_lookup(type, deletes ? "__delattr__" : "__setattr__");
   const bool known = setter == (deletes ? object_delete : object_set) ||
-                     (setter != nullptr && PyFunction_Check(setter));
+                     (setter != nullptr && PyFunction_Check(setter)) ||
+                     type->tp_setattro == PyObject_GenericSetAttr;
   if (!known) {
     return walk.verdict.broke(
         Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "policy/dynamo_state.h"
+#include "policy/roots.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
@@ -260,7 +261,13 @@ bool reduce(BuiltinCall& c) {
       return c.walk.verdict.broke(Code::PS0301, "the order depends on the elements of tensors",
                                   true);
     }
-    if (tensors && by_python) return polyfill(c);
+    const bool of_classes =
+        c.name == "sum" &&
+        std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object), [](PyObject* item) {
+          return PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) &&
+                 !python::is_immutable_literal(item);
+        });
+    if ((tensors || of_classes) && by_python) return polyfill(c);
     const std::vector<Shadow> all = c.walk.objects.items(over);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
@@ -350,6 +357,12 @@ bool element_number(BuiltinCall& c) {
   return done ? *done : refuse(c);
 }
 
+/// Of the lock that functools.cached_property holds (before_with).
+bool leave_lock(BuiltinCall& c) {
+  const bool known = policy::module_name(c.frame.frame->globals()) == "functools";
+  return known ? gives_constant(c.frame, c.pops) : refuse(c);
+}
+
 bool make_tensor(BuiltinCall& c) {
   return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);
 }
@@ -414,6 +427,7 @@ constexpr FunctionModel kModels[] = {
     {"apply_function", apply_function, 0},
     {"set_grad_mode", set_grad_mode, 1, 1},
     {"stream_capture", stream_capture},
+    {"leave_lock", leave_lock, 1},
 };
 
 }  // namespace

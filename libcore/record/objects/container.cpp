@@ -1,6 +1,9 @@
 // Lists, tuples and dicts: subscripts, stores, membership, displays of dicts.
 
 #include "record/objects/container.h"
+
+#include <cstring>
+
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/call.h"
@@ -12,6 +15,7 @@ namespace penstock::record {
 
 using python::literal_of;
 using python::PyRef;
+using python::type_lookup;
 
 namespace {
 
@@ -19,8 +23,18 @@ bool is_sequence(PyObject* object) {
   return has_list_slots(object) || has_tuple_slots(object);
 }
 
-/// A built-in type whose subscript makes an alias and nothing else: list[int].
+/// A type whose subscript makes an alias and nothing else: list[int],
+/// collections.abc.Sequence[int].
 bool makes_alias(PyObject* object) {
+  if (PyType_Check(object) && type_lookup(Py_TYPE(object), "__getitem__") == nullptr) {
+    PyObject* own = type_lookup(reinterpret_cast<PyTypeObject*>(object), "__class_getitem__");
+    if (own != nullptr && Py_TYPE(own) == &PyClassMethodDescr_Type) return true;
+    const bool wrapped = own != nullptr && std::strcmp(Py_TYPE(own)->tp_name, "classmethod") == 0;
+    const PyRef function =
+        wrapped ? PyRef::steal(PyObject_GetAttrString(own, "__func__")) : PyRef();
+    PyErr_Clear();
+    if (function.get() == reinterpret_cast<PyObject*>(&Py_GenericAliasType)) return true;
+  }
   for (PyTypeObject* type :
        {&PyList_Type, &PyDict_Type, &PyTuple_Type, &PySet_Type, &PyFrozenSet_Type, &PyType_Type}) {
     if (object == reinterpret_cast<PyObject*>(type)) return true;

@@ -269,6 +269,19 @@ bool set_change(BuiltinCall& c) {
   return gives_constant(c.frame, c.pops);
 }
 
+/// True for a set that the segment made: what is in it is known.
+bool is_made_set(Operand operand) {
+  return PyAnySet_CheckExact(operand.object) && operand.shadow.is(Shadow::Kind::fresh);
+}
+
+/// Of sets that the segment made: another one, or a question.
+bool set_of_sets(BuiltinCall& c) {
+  const bool known = c.keywords.empty() && std::ranges::all_of(c.positional, is_made_set);
+  if (!known) return refuse(c);
+  const bool asks = c.name.starts_with("is");
+  return asks ? gives_constant(c.frame, c.pops) : gives_fresh(c.frame, c.pops, {});
+}
+
 /// The keys, values or pairs of a read-only mapping that the segment got from CPython (the
 /// parameters of a signature): constants, as the mapping is.
 bool proxy_view(BuiltinCall& c) {
@@ -287,7 +300,7 @@ constexpr FunctionModel kModels[] = {
     {"dict_pop_item", dict_pop_item, 1}, {"dict_set_default", dict_set_default, 2, 3},
     {"dict_update", dict_update, 1},     {"dict_copy", dict_copy, 1, 1},
     {"dict_clear", dict_clear, 1, 1},    {"dict_slot", dict_slot, 1},
-    {"set_change", set_change, 2, 2},
+    {"set_change", set_change, 2, 2},    {"set_of_sets", set_of_sets, 1},
 };
 
 }  // namespace

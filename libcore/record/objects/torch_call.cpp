@@ -130,6 +130,8 @@ bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
     }
     return torch_call(walk, f, target, all, named, pops);
   }
+  if (name == "type" && positional.size() == 1 && keywords.empty())
+    return consume_tensor_type(walk, positional[0]) && gives_constant(f, pops);
   if (name == "type" && positional.size() > 1) target.op = "to";
   return torch_call(walk, f, target, positional, keywords, pops);
 }
@@ -188,6 +190,12 @@ std::optional<Argument> argument(Walk& walk, Operand operand) {
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return Argument(DType::int64);
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return Argument(DType::bool_);
   auto literal = literal_of(object);
+  // A member of an IntEnum is its number to torch.
+  if (!literal && PyLong_Check(object)) {
+    int overflow = 0;
+    const std::int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow == 0) literal = Argument(number);
+  }
   if (!literal) {
     walk.verdict.broke(Code::PS0309, std::string("an argument of type ") +
                                          Py_TYPE(object)->tp_name + " is given to torch");

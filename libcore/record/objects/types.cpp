@@ -80,7 +80,14 @@ bool make_sequence(BuiltinCall& c) {
              .value_or(false);
 }
 
+/// dict. What goes over pairs (zip, a generator) is gone over in Python.
 bool make_dict(BuiltinCall& c) {
+  const bool of_pairs = c.positional.size() == 1 && PyIter_Check(c.positional[0].object);
+  if (of_pairs) {
+    if (const auto done =
+            call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops))
+      return *done;
+  }
   return make_dict(c.walk, c.frame, c.positional, c.keywords, c.pops);
 }
 
@@ -246,11 +253,29 @@ std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type) {
   return std::nullopt;
 }
 
+/// Color(2): the member of an enumeration that has the value. Nothing where there is none.
+std::optional<bool> find_member(Walk& walk, FrameShadow& f, Operand type,
+                                const std::vector<Operand>& positional, const Keywords& keywords,
+                                int pops) {
+  const auto* meta = reinterpret_cast<PyObject*>(Py_TYPE(type.object));
+  if (positional.size() != 1 || !keywords.empty() ||
+      qualified_name(const_cast<PyObject*>(meta)) != "enum.EnumType" ||
+      !python::is_immutable_literal(positional[0].object))
+    return std::nullopt;
+  const PyRef members = PyRef::steal(PyObject_GetAttrString(type.object, "_value2member_map_"));
+  const bool known = members && PyDict_Check(members.get()) &&
+                     PyDict_Contains(members.get(), positional[0].object) == 1;
+  PyErr_Clear();
+  if (!known) return std::nullopt;
+  return walk.facts.consume(positional[0]) && gives_constant(f, pops);
+}
+
 }  // namespace
 
 bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                 Keywords keywords, int pops) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  if (const auto done = find_member(walk, f, type, positional, keywords, pops)) return *done;
   if (is_plain_exception(object)) return gives_fresh(f, pops, {});
   if (const auto reason = why_not_made(walk, object))
     return walk.verdict.broke(Code::PS0306, *reason);

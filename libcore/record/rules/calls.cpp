@@ -1,5 +1,8 @@
 // Rules of calls, attributes, functions, iteration, with, raise and import.
 
+#include <cstring>
+
+#include "policy/roots.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
@@ -138,8 +141,24 @@ PS_RULE(for_iter) {
   return next_item(walk, f);
 }
 
+/// The lock that functools.cached_property holds before Python 3.12 while it computes a value,
+/// which would be the same if two threads did.
+bool enter_lock(Walk& walk, FrameShadow& f, Operand manager) {
+  if (std::strcmp(Py_TYPE(manager.object)->tp_name, "_thread.RLock") != 0 ||
+      policy::module_name(f.frame->globals()) != "functools")
+    return false;
+  if (!walk.facts.consume_type(manager)) return false;
+  f.finish = [manager = manager.shadow](Walk& walk, FrameShadow& f) {
+    f.pop();
+    f.push(walk.objects.fresh(f.object(1), {Shadow::constant(), manager}));
+    f.push(Shadow::constant());
+  };
+  return true;
+}
+
 PS_RULE(before_with) {
   const Operand manager = f.operand();
+  if (enter_lock(walk, f, manager)) return true;
   bool known = false;
   if (!call_special(walk, f, manager, "__enter__", {}, 0, known)) {
     if (known) return false;
@@ -278,6 +297,36 @@ PS_RULE(end_send) {
   return true;
 }
 
+/// Whether the subject of a match is a sequence, or a mapping: its type says.
+PS_RULE(match_kind) {
+  if (!walk.facts.consume_type(f.operand())) return false;
+  f.push(Shadow::constant());
+  return true;
+}
+
+/// The values that the subject of a match, a dict, has under the keys of a pattern, or None.
+PS_RULE(match_keys) {
+  const Operand dict = f.operand(1), keys = f.operand();
+  if (!PyDict_CheckExact(dict.object) || !PyTuple_CheckExact(keys.object))
+    return walk.verdict.broke(Code::PS0303, "the keys of the subject of a match are not followed");
+  if (!walk.facts.consume(keys) || !walk.facts.consume_type(dict) ||
+      !walk.objects.consume_keys(dict))
+    return false;
+  std::vector<Shadow> values;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keys.object); ++k) {
+    PyObject* key = PyTuple_GET_ITEM(keys.object, k);
+    PyObject* value = PyDict_GetItemWithError(dict.object, key);
+    PyErr_Clear();
+    if (value == nullptr) break;
+    values.push_back(walk.objects.dict_value(walk.objects.contents(dict), key, value));
+  }
+  f.finish = [values](Walk& walk, FrameShadow& f) {
+    const bool matches = f.object() != Py_None;
+    f.push(matches ? walk.objects.fresh(f.object(), values) : Shadow::constant());
+  };
+  return true;
+}
+
 PS_RULE(get_len) {
   const Operand operand = f.operand();
   if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
@@ -316,6 +365,9 @@ constexpr RuleRow kRows[] = {
     {Opcode::SEND, send},
     {Opcode::END_SEND, end_send},
     {Opcode::GET_LEN, get_len},
+    {Opcode::MATCH_SEQUENCE, match_kind},
+    {Opcode::MATCH_MAPPING, match_kind},
+    {Opcode::MATCH_KEYS, match_keys},
 };
 
 }  // namespace

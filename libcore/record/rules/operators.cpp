@@ -170,6 +170,10 @@ PS_RULE(binary_op) {
     if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
     return gives_constant(f, 2);
   }
+  const auto is_made_set = [](Operand one) {
+    return PyAnySet_CheckExact(one.object) && one.shadow.is(Shadow::Kind::fresh);
+  };
+  if (!in_place && is_made_set(left) && is_made_set(right)) return gives_fresh(f, 2, {});
   bool known = false;
   if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;
