@@ -248,6 +248,9 @@ bool reduce(BuiltinCall& c) {
       c.name == "any" || c.name == "all" || c.name == "sum" || c.name == "sorted";
   if (by_python && (PyGen_CheckExact(over.object) || (!c.keywords.empty() && c.name == "sorted")))
     return polyfill(c);
+  const bool begins_with_tensor =
+      c.name == "sum" && c.positional.size() == 2 && c.walk.is_tensor(c.positional[1].object);
+  if (begins_with_tensor) return polyfill(c);
   if (!consume_options(c)) return false;
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);

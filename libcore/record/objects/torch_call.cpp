@@ -136,6 +136,19 @@ bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
   return torch_call(walk, f, target, positional, keywords, pops);
 }
 
+namespace {
+
+/// What torch takes a value for: a member of an IntEnum is its number.
+std::optional<Argument> number_or_literal(PyObject* object) {
+  auto literal = literal_of(object);
+  if (literal || !PyLong_Check(object)) return literal;
+  int overflow = 0;
+  const std::int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0 ? std::optional(Argument(number)) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Argument> argument(Walk& walk, Operand operand) {
   PyObject* object = operand.object;
   const Shadow shadow = operand.shadow;
@@ -189,13 +202,7 @@ std::optional<Argument> argument(Walk& walk, Operand operand) {
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return Argument(DType::float32);
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return Argument(DType::int64);
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return Argument(DType::bool_);
-  auto literal = literal_of(object);
-  // A member of an IntEnum is its number to torch.
-  if (!literal && PyLong_Check(object)) {
-    int overflow = 0;
-    const std::int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow == 0) literal = Argument(number);
-  }
+  const auto literal = number_or_literal(object);
   if (!literal) {
     walk.verdict.broke(Code::PS0309, std::string("an argument of type ") +
                                          Py_TYPE(object)->tp_name + " is given to torch");

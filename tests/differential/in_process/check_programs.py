@@ -23,6 +23,8 @@ ALLOWED = {
     "aliasing.py": {"PS0502", "PS0505"},
     # Two arguments in one memory, one of them written.
     "asked_elements.py": {"PS0505"},
+    # Every function of a score is a way to call what asks for it, every length and mask one to make masks.
+    "attention_scores.py": {"PS0502"},
     # Every function is a way to call what shows its results.
     "bases_of_views.py": {"PS0502"},
     # Classes and functions that change, each a way to call.
@@ -115,8 +117,8 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
-ALONE = {"backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
-         "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "image_classifier.py", "members_of_objects.py",
+ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compiled_functions.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
+         "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "members_of_objects.py",
          "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers and whole sweeps take many times as long.
