@@ -1,6 +1,7 @@
 #include "guards/live_table.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "python/literal.h"
 #include "python/weak_reference.h"
@@ -18,6 +19,9 @@ bool nothing_hangs_on(PyObject* object) {
   // Contexts keep a variable for as long as its thread lives; it holds its default value alone.
   if (PyContextVar_CheckExact(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
+  // list[int] and int | None: made anew by each look, and of classes, which are there for good.
+  if (type == &Py_GenericAliasType || std::strcmp(type->tp_name, "types.UnionType") == 0)
+    return true;
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type ||
       type == &PyClassMethodDescr_Type || type == &PyGetSetDescr_Type ||
       type == &PyMemberDescr_Type) {

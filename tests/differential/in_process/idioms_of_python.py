@@ -4,8 +4,10 @@ dicts of pairs, sets, namespaces, cached properties, operators from the right; a
 import collections.abc
 import enum
 import functools
+import gc
 import operator
 import types
+import typing
 
 import torch
 from torch import nn
@@ -52,6 +54,25 @@ def annotated(x):
 
 
 tell(annotated, x)
+
+
+# Types that were made on the way lie on the stack where a segment ends.
+def behind(x, kind):
+    pair = (collections.abc.Sequence[torch.Tensor], int | None, list[int])
+    y = x * 2
+    print("ends", told(y), pair)
+    return y + len(pair), pair, typing.cast(collections.abc.Sequence[int], kind), ends(collections.abc.Sequence[int], y)
+
+
+def ends(kind, y):
+    print(kind)
+    return y + 1
+
+
+for _ in range(3):
+    gc.collect()
+    with torch.no_grad():
+        print(told(behind(x, 1)))
 
 
 # -- enumerations
