@@ -31,7 +31,6 @@ class Recorder {
 
   /// By what names people know what the segment's first frame hands on; told before any input.
   void name_arguments(policy::ShownArguments arguments) { arguments_ = std::move(arguments); }
-
   RecordedGuards& guards() { return guards_; }
   const RecordedGuards& guards() const { return guards_; }
 
